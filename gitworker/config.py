@@ -1,0 +1,114 @@
+"""The settings: defaults < `.gitworker.toml` of the target's commit < git config < environment.
+
+Pure apart from reading what it is handed: git's answers come from the caller. A key `room.name`
+is `[room] name` in the file, `worker.<room>.<name>` in git config (with `-` for `_`, since git
+allows no underscore there) and `GITWORKER_<ROOM>_<NAME>` in the environment.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+
+from gitworker.errors import Invalid
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Every setting with its default; times are seconds, sizes bytes."""
+
+    target: str = ""  # empty: main, else init.defaultBranch, else master
+    worktree_root: str = "{repository}/worktrees"
+    checkout_workers: int = 0  # 0: git's own setting
+    review_required: bool = True
+    review_self: bool = False
+    task_max_retries: int = 3
+    task_retry_delay_s: int = 60
+    liveness_beat_s: int = 10
+    liveness_warn_s: int = 30
+    liveness_stale_s: int = 100
+    liveness_dead_s: int = 300
+    liveness_expire_s: int = 900
+    liveness_review_s: int = 3600
+    claims_lease_s: int = 60
+    message_max_bytes: int = 16 * 1024 * 1024
+
+
+ROOMS = ("worktree", "checkout", "review", "task", "liveness", "claims", "message")
+FILE_NAME = ".gitworker.toml"
+
+
+def load_settings(
+    *, file_text: str | None, git_config: Mapping[str, str], env: Mapping[str, str]
+) -> Settings:
+    """Return the settings from all sources.
+
+    `git_config` maps lower-case `worker.…` keys to values. Raises Invalid for an unknown key in
+    the file and for a value of the wrong type anywhere.
+    """
+    found: dict[str, object] = {}
+    if file_text:
+        found.update(_from_file(file_text))
+    for name in _names():
+        dotted = key_of(name)
+        text = git_config.get("worker." + dotted.replace("_", "-"))
+        if text is not None:
+            found[name] = _parse(name, text, f"git config worker.{dotted.replace('_', '-')}")
+        text = env.get("GITWORKER_" + dotted.replace(".", "_").upper())
+        if text is not None:
+            found[name] = _parse(name, text, "environment")
+    return replace(Settings(), **found)  # type: ignore[arg-type]
+
+
+def key_of(name: str) -> str:
+    """Return the dotted key of a field: `review_self` is `review.self`."""
+    room, _, rest = name.partition("_")
+    return f"{room}.{rest}" if room in ROOMS and rest else name
+
+
+def _names() -> list[str]:
+    return [field.name for field in fields(Settings)]
+
+
+def _from_file(text: str) -> dict[str, object]:
+    import tomllib  # 8 ms, only where the repository has the file
+
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise Invalid(f"{FILE_NAME} of the target is not valid TOML: {error}") from error
+    found: dict[str, object] = {}
+    flat: dict[str, object] = {}
+    for key, value in document.items():
+        if isinstance(value, dict):
+            flat.update({f"{key}.{inner}": item for inner, item in value.items()})
+        else:
+            flat[key] = value
+    by_key = {key_of(name): name for name in _names()}
+    for dotted, value in flat.items():
+        name = by_key.get(dotted)
+        if name is None:
+            raise Invalid(f"{FILE_NAME} of the target has an unknown setting: {dotted}")
+        kind = type(getattr(Settings(), name))
+        if type(value) is not kind:
+            raise Invalid(f"{FILE_NAME} of the target: {dotted} must be of type {kind.__name__}")
+        found[name] = value
+    return found
+
+
+def _parse(name: str, text: str, origin: str) -> object:
+    default = getattr(Settings(), name)
+    if isinstance(default, bool):
+        lowered = text.lower()
+        if lowered in ("true", "yes", "on", "1"):
+            return True
+        if lowered in ("false", "no", "off", "0", ""):
+            return False
+        raise Invalid(f"{origin}: {key_of(name)} is {text!r}, which is neither true nor false")
+    if isinstance(default, int):
+        try:
+            value = int(text)
+        except ValueError:
+            raise Invalid(f"{origin}: {key_of(name)} is {text!r}, not a whole number") from None
+        if value < 0:
+            raise Invalid(f"{origin}: {key_of(name)} is {value}; it cannot be negative")
+        return value
+    return text

@@ -1,0 +1,239 @@
+"""Where things are: the repository one stands in, its state directory, the files inside it.
+
+Everything here is read from the file system without starting git, since hot verbs and hooks pay
+for every process (GIT-FACTS). git remains the judge: every command that acts runs git, which
+refuses what it does not trust.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gitworker.errors import Unavailable
+
+TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+STATE_DIR_NAME = "worker-state"
+SEAT_FILE = "gitworker-seat"  # in a worktree's admin directory: worker id, task id
+
+
+class Repository:
+    """A git repository as found from a directory.
+
+    `common_dir` holds refs and objects, `git_dir` is this worktree's own directory (the same for
+    the main worktree), `top` is the worktree's root or None in a bare repository's directory.
+    """
+
+    __slots__ = ("common_dir", "git_dir", "top")
+
+    def __init__(self, common_dir: str, git_dir: str, top: str | None) -> None:
+        self.common_dir = common_dir
+        self.git_dir = git_dir
+        self.top = top
+
+    def __eq__(self, other: object) -> bool:
+        """Compare by the three places."""
+        return isinstance(other, Repository) and (
+            (self.common_dir, self.git_dir, self.top)
+            == (other.common_dir, other.git_dir, other.top)
+        )
+
+    def __hash__(self) -> int:
+        """Hash by the three places."""
+        return hash((self.common_dir, self.git_dir, self.top))
+
+    @property
+    def is_linked(self) -> bool:
+        """Tell whether this is a linked worktree."""
+        return self.git_dir != self.common_dir
+
+
+class StatePaths:
+    """The files of the state directory (DESIGN section 5)."""
+
+    __slots__ = ("root",)
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+
+    @property
+    def database(self) -> str:
+        """Return the path of bus.db."""
+        return f"{self.root}/bus.db"
+
+    @property
+    def gate(self) -> str:
+        """Return the path of the file whose flock serialises writers."""
+        return f"{self.root}/bus.db-gate"
+
+    @property
+    def bell(self) -> str:
+        """Return the path of the file that publishers touch after a commit."""
+        return f"{self.root}/bell"
+
+    @property
+    def spool(self) -> str:
+        """Return the directory that hooks append to."""
+        return f"{self.root}/spool"
+
+    @property
+    def hooks(self) -> str:
+        """Return the directory of our hook shims."""
+        return f"{self.root}/hooks"
+
+    @property
+    def blobs(self) -> str:
+        """Return the directory of large payloads."""
+        return f"{self.root}/blobs"
+
+    @property
+    def workers(self) -> str:
+        """Return the directory of seed 1's state files."""
+        return f"{self.root}/workers"
+
+    @property
+    def reviews(self) -> str:
+        """Return the directory of the review gate's files."""
+        return f"{self.root}/reviews"
+
+    @property
+    def logs(self) -> str:
+        """Return the directory of kept logs."""
+        return f"{self.root}/logs"
+
+    @property
+    def archive(self) -> str:
+        """Return the directory of archives."""
+        return f"{self.root}/archive"
+
+    @property
+    def locks(self) -> str:
+        """Return the directory of lock files that span processes and git."""
+        return f"{self.root}/locks"
+
+    @property
+    def bus_log(self) -> str:
+        """Return the path of the bus's export."""
+        return f"{self.root}/bus.jsonl"
+
+    @property
+    def transition_log(self) -> str:
+        """Return the path of the transition log."""
+        return f"{self.root}/transitions.jsonl"
+
+
+def state_paths(repository: Repository) -> StatePaths:
+    """Return the state directory's places for a repository, existing or not."""
+    return StatePaths(f"{repository.common_dir}/{STATE_DIR_NAME}")
+
+
+def require_repository(
+    start: str | None = None, env: Mapping[str, str] | None = None
+) -> Repository:
+    """Return the repository that `start` (default: the working directory) belongs to.
+
+    GIT_DIR, GIT_COMMON_DIR and GIT_WORK_TREE are honoured as git does. Raises Unavailable where
+    there is none.
+    """
+    env = os.environ if env is None else env
+    start = os.getcwd() if start is None else start
+    git_dir = env.get("GIT_DIR")
+    if git_dir:
+        top = env.get("GIT_WORK_TREE")
+        found = _open(os.path.join(start, git_dir), os.path.join(start, top) if top else None)
+        if found is not None:
+            if not top and not _is_bare_layout(found):
+                found = Repository(found.common_dir, found.git_dir, _top_of(found, start))
+            return found
+    else:
+        found = _search_upwards(start)
+        if found is not None:
+            return found
+    raise Unavailable(
+        f"{start} is not inside a git repository", "git init", code="not_a_repository"
+    )
+
+
+def read_seat(git_dir: str) -> tuple[str, str] | None:
+    """Return (worker id, task id) of the worktree whose admin directory is `git_dir`, if any."""
+    try:
+        with open(f"{git_dir}/{SEAT_FILE}", encoding="utf-8") as file:
+            worker, _, task = file.read().strip().partition(" ")
+    except OSError:
+        return None
+    return (worker, task) if worker and task else None
+
+
+def write_seat(git_dir: str, worker: str, task: str) -> None:
+    """Record in an admin directory which worker and task its worktree belongs to."""
+    with open(f"{git_dir}/{SEAT_FILE}", "w", encoding="utf-8") as file:
+        file.write(f"{worker} {task}\n")
+
+
+def _search_upwards(start: str) -> Repository | None:
+    directory = os.path.realpath(start)
+    while True:
+        dot_git = f"{directory.rstrip('/')}/.git"
+        found = _open(dot_git, directory)
+        if found is None and _looks_like_git_dir(directory):
+            found = _open(directory, None)
+        if found is not None:
+            return found
+        parent = os.path.dirname(directory)
+        if parent == directory:
+            return None
+        directory = parent
+
+
+def _open(path: str, top: str | None) -> Repository | None:
+    """Return the repository whose `.git` is `path` (a directory, or a file that points to one)."""
+    git_dir = _follow_git_file(path) if os.path.isfile(path) else path
+    if git_dir is None or not _looks_like_git_dir(git_dir):
+        return None
+    git_dir = os.path.realpath(git_dir)
+    common_dir = git_dir
+    pointer = _read_line(f"{git_dir}/commondir")
+    if pointer:
+        common_dir = os.path.realpath(os.path.join(git_dir, pointer))
+    return Repository(common_dir, git_dir, None if top is None else os.path.realpath(top))
+
+
+def _follow_git_file(path: str) -> str | None:
+    line = _read_line(path)
+    if not line.startswith("gitdir: "):
+        return None
+    return os.path.join(os.path.dirname(path), line[len("gitdir: ") :])
+
+
+def _looks_like_git_dir(path: str) -> bool:
+    """Tell whether git would take `path` for a git directory (gitrepository-layout(5))."""
+    if not os.path.lexists(f"{path}/HEAD"):
+        return False
+    return os.path.exists(f"{path}/commondir") or (
+        os.path.isdir(f"{path}/objects") and os.path.exists(f"{path}/refs")
+    )
+
+
+def _is_bare_layout(repository: Repository) -> bool:
+    name = os.path.basename(repository.git_dir)
+    return not repository.is_linked and name != ".git"
+
+
+def _top_of(repository: Repository, start: str) -> str:
+    """Return the worktree's root where only GIT_DIR was given, as in a hook."""
+    pointer = _read_line(f"{repository.git_dir}/gitdir")
+    if pointer:
+        return os.path.dirname(os.path.realpath(os.path.join(repository.git_dir, pointer)))
+    if os.path.basename(repository.git_dir) == ".git":
+        return os.path.dirname(repository.git_dir)
+    return os.path.realpath(start)
+
+
+def _read_line(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return file.readline().rstrip("\n")
+    except OSError:
+        return ""

@@ -1,0 +1,79 @@
+"""A hermetic environment for every test: its own HOME, git configuration, dates, locale."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+KEPT = ("PATH", "TMPDIR", "COVERAGE_PROCESS_START", "COVERAGE_FILE", "GITWORKER_TEST_SCALE")
+GIT_CONFIG = """\
+[user]
+\tname = Ada Tester
+\temail = ada@example.org
+[init]
+\tdefaultBranch = main
+[advice]
+\tdetachedHead = false
+[gc]
+\tauto = 0
+[protocol "file"]
+\tallow = always
+"""
+
+
+@pytest.fixture(autouse=True)
+def hermetic(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Build the environment from nothing and return its HOME."""
+    home = tmp_path_factory.mktemp("home")
+    (home / ".gitconfig").write_text(GIT_CONFIG)
+    kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+    for name in list(os.environ):
+        if not name.startswith("PYTEST"):
+            monkeypatch.delenv(name)
+    bin_dir = str(Path(sys.executable).parent)
+    path = kept.pop("PATH", "/usr/bin:/bin")
+    environment = {
+        **kept,
+        "PATH": f"{bin_dir}:{path}",
+        "HOME": str(home),
+        "XDG_CONFIG_HOME": str(home / ".config"),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "TZ": "UTC",
+        "LC_ALL": "C.UTF-8",
+        "COLUMNS": "80",
+        "NO_COLOR": "1",
+    }
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    return home
+
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def git(cwd: Path | str, *args: str, check: bool = True, **kwargs: object) -> str:
+    """Run the real git in `cwd` and return its standard output, stripped."""
+    done = subprocess.run(
+        ["git", *args], cwd=cwd, check=False, capture_output=True, text=True, **kwargs
+    )
+    if check and done.returncode:
+        raise AssertionError(f"git {' '.join(args)}: {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Iterator[Path]:
+    """A repository on branch main with one commit of three files."""
+    root = tmp_path / "repo"
+    root.mkdir()
+    git(root, "init", "-q")
+    (root / "README").write_text("line 1\nline 2\nline 3\n")
+    (root / "src").mkdir()
+    (root / "src" / "app.py").write_text("print('hello')\n")
+    (root / ".gitignore").write_text("*.o\n")
+    git(root, "add", ".")
+    git(root, "commit", "-qm", "Start")
+    yield root
