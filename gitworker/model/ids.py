@@ -1,0 +1,88 @@
+"""The names of things as types: worker, task, branch, ref, commit id.
+
+A name that comes from outside is checked here before anything else sees it (DESIGN section 2);
+the checks are hand-written since importing `re` costs a hot verb 5 ms.
+"""
+
+from gitworker.errors import Invalid
+
+TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
+if TYPE_CHECKING:
+    from typing import NewType
+
+    WorkerId = NewType("WorkerId", str)
+    TaskId = NewType("TaskId", str)
+    Branch = NewType("Branch", str)  # short name, as in `auth/skills-abc`
+    Ref = NewType("Ref", str)  # full name, as in `refs/heads/auth/skills-abc`
+    Oid = NewType("Oid", str)  # 40 or 64 lower-case hex digits
+else:
+    WorkerId = TaskId = Branch = Ref = Oid = str
+
+LOWER = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
+ALNUM = LOWER | frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+WORKER_CHARS = LOWER | {"-"}
+TASK_CHARS = ALNUM | frozenset("._-")
+HEX = frozenset("0123456789abcdef")
+WORKER_ID_MAX = 63
+TASK_ID_MAX = 100
+HQ = WorkerId("hq")
+RESERVED = frozenset({"hq", "orchestrator"})
+
+
+def parse_worker_id(text: str) -> WorkerId:
+    """Return `text` as a worker id: `[a-z0-9][a-z0-9-]{0,62}`, not reserved; else raise Invalid."""
+    if not text or text[0] not in LOWER or not WORKER_CHARS.issuperset(text):
+        raise Invalid(
+            f"{_shown(text)} is not a worker id: lower-case letters, digits and '-' are allowed,"
+            " a letter or digit first",
+            "git worker spawn auth my-task",
+        )
+    if len(text) > WORKER_ID_MAX:
+        raise Invalid(f"the worker id has {len(text)} characters; {WORKER_ID_MAX} are allowed")
+    if text in RESERVED:
+        raise Invalid(f"{text!r} is a reserved name; choose another worker id")
+    return WorkerId(text)
+
+
+def parse_agent_id(text: str) -> WorkerId:
+    """Return `text` as whoever may speak on the bus: a worker id or a reserved name."""
+    return WorkerId(text) if text in RESERVED else parse_worker_id(text)
+
+
+def parse_task_id(text: str) -> TaskId:
+    """Return `text` as a task id: `[A-Za-z0-9][A-Za-z0-9._-]{0,99}`, a valid ref component."""
+    if not text or text[0] not in ALNUM or not TASK_CHARS.issuperset(text):
+        raise Invalid(
+            f"{_shown(text)} is not a task id: letters, digits, '.', '_' and '-' are allowed,"
+            " a letter or digit first",
+            "git worker spawn auth my-task",
+        )
+    if len(text) > TASK_ID_MAX:
+        raise Invalid(f"the task id has {len(text)} characters; {TASK_ID_MAX} are allowed")
+    if ".." in text or text.endswith((".", ".lock")):
+        raise Invalid(
+            f"{_shown(text)} is not a task id: git allows no '..' and no '.' or '.lock' at the end"
+            " of a branch name (git-check-ref-format(1))"
+        )
+    return TaskId(text)
+
+
+def branch_of(worker: WorkerId, task: TaskId) -> Branch:
+    """Return the branch a worker's task lives on, `<worker>/<task>`."""
+    return Branch(f"{worker}/{task}")
+
+
+def ref_of(branch: Branch) -> Ref:
+    """Return the full ref name of a branch."""
+    return Ref(f"refs/heads/{branch}")
+
+
+def is_oid(text: str) -> bool:
+    """Tell whether `text` is a full object id (sha1 or sha256)."""
+    return len(text) in (40, 64) and HEX.issuperset(text)
+
+
+def _shown(text: str) -> str:
+    """Quote a name for a message: control characters escaped, shortened, never raw."""
+    safe = ascii(text)
+    return safe if len(safe) <= 80 else safe[:60] + "…'"

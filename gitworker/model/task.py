@@ -1,0 +1,112 @@
+"""The words and records of a task: seed 4's statuses, events and fields, and what was added."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class TaskStatus(StrEnum):
+    """Where a task stands; it holds exactly one of these at any moment."""
+
+    DEFINED = "DEFINED"
+    READY = "READY"
+    ASSIGNED = "ASSIGNED"
+    IN_PROGRESS = "IN_PROGRESS"
+    WAITING_INPUT = "WAITING_INPUT"
+    PAUSED = "PAUSED"
+    VERIFYING = "VERIFYING"
+    AWAITING_APPROVAL = "AWAITING_APPROVAL"
+    COMPLETED = "COMPLETED"
+    FAILED = "FAILED"
+    BLOCKED = "BLOCKED"
+    CANCELLED = "CANCELLED"
+
+
+class TaskEvent(StrEnum):
+    """What can happen to a task."""
+
+    DEPS_MET = "DEPS_MET"
+    ASSIGNED = "ASSIGNED"
+    AGENT_STARTED = "AGENT_STARTED"
+    AGENT_COMPLETED = "AGENT_COMPLETED"
+    AGENT_FAILED = "AGENT_FAILED"
+    TOKENS_EXHAUSTED = "TOKENS_EXHAUSTED"
+    AGENT_QUESTION = "AGENT_QUESTION"
+    HUMAN_REPLIED = "HUMAN_REPLIED"
+    INPUT_TIMEOUT = "INPUT_TIMEOUT"
+    RESUME_TIMER = "RESUME_TIMER"
+    VERIFY_PASSED = "VERIFY_PASSED"
+    VERIFY_FAILED = "VERIFY_FAILED"
+    PR_CREATED = "PR_CREATED"
+    PR_MERGED = "PR_MERGED"
+    RETRY = "RETRY"
+    MAX_RETRIES = "MAX_RETRIES"
+    ADMIN_SKIP = "ADMIN_SKIP"
+    ADMIN_STOP = "ADMIN_STOP"
+    ADMIN_RESTART = "ADMIN_RESTART"
+    PR_CLOSED = "PR_CLOSED"
+    TIMEOUT = "TIMEOUT"
+    EXECUTION_ERROR = "EXECUTION_ERROR"
+    RECOVERY = "RECOVERY"
+    USER_CANCELLED = "USER_CANCELLED"
+
+
+class LifecycleState(StrEnum):
+    """Where a task stands in the lifecycle view, the words of the log (seed 3)."""
+
+    PENDING = "pending"
+    QUEUED = "queued"
+    RUNNING = "running"
+    VALIDATING = "validating"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    RETRYING = "retrying"
+    CANCELLED = "cancelled"
+
+
+class VerificationType(StrEnum):
+    """Who says that a task's output is right."""
+
+    AUTO_TEST = "AUTO_TEST"
+    QA_AGENT = "QA_AGENT"
+    HUMAN = "HUMAN"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One unit of work. `resume_after` is seconds since the epoch, lower `priority` goes first."""
+
+    id: str
+    project_id: str
+    title: str
+    description: str
+    priority: int = 100
+    status: TaskStatus = TaskStatus.DEFINED
+    verification_type: VerificationType = VerificationType.AUTO_TEST
+    retry_count: int = 0
+    max_retries: int = 3
+    parent_task_id: str | None = None
+    repo_id: str | None = None
+    assigned_agent_id: str | None = None
+    branch_name: str | None = None
+    resume_after: float | None = None
+    requires_approval: bool = False
+    pr_url: str | None = None
+    plan_source: str | None = None
+    is_plan_subtask: bool = False
+    critical: bool = True
+    workstream_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskContext:
+    """Everything an agent is told when it gets a task; built at dispatch, never stored."""
+
+    description: str
+    acceptance_criteria: list[str] = field(default_factory=list)
+    test_commands: list[str] = field(default_factory=list)
+    checkout_path: str = ""
+    branch_name: str = ""
+    attached_context: list[str] = field(default_factory=list)
+    mcp_servers: list[dict[str, Any]] = field(default_factory=list)
+    tools: list[str] = field(default_factory=list)

@@ -1,0 +1,27 @@
+"""The words of the workstream machine: a named group of tasks that ends together (seed 3)."""
+
+from enum import StrEnum
+
+
+class WorkstreamState(StrEnum):
+    """Where a workstream stands; the values are seed 3's, in lower case."""
+
+    PLANNED = "planned"
+    READY = "ready"
+    EXECUTING = "executing"
+    VALIDATING = "validating"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class WorkstreamEvent(StrEnum):
+    """What can happen to a workstream."""
+
+    ALL_TASKS_CREATED = "all_tasks_created"
+    FIRST_TASK_STARTED = "first_task_started"
+    ALL_TASKS_COMPLETED = "all_tasks_completed"
+    CRITICAL_TASK_FAILED = "critical_task_failed"
+    VALIDATION_PASSED = "validation_passed"
+    VALIDATION_FAILED = "validation_failed"
+    USER_CANCELLED = "user_cancelled"

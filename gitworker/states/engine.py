@@ -1,0 +1,74 @@
+"""The one engine for all machines: a machine is a table `(state, event) -> state`, nothing else.
+
+A state changes through `next_state` or not at all. The tables are read-only, so that what is
+loaded into the database and what the program obeys cannot drift apart while it runs.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Generic, TypeVar
+
+from gitworker.errors import Refused
+
+S = TypeVar("S", bound=StrEnum)
+E = TypeVar("E", bound=StrEnum)
+
+
+class InvalidTransition(Refused):
+    """The machine has no row for this state and this event, or the row's guard says no."""
+
+    code = "invalid_transition"
+
+    def __init__(self, state: StrEnum, event: StrEnum, hint: str | None = None) -> None:
+        super().__init__(f"Invalid transition: ({state}, {event})", hint)
+        self.state = state
+        self.event = event
+
+    def __reduce__(self) -> tuple[type["InvalidTransition"], tuple[object, ...]]:
+        """Pickle by the constructor's arguments, so that worker processes can pass it on."""
+        return type(self), (self.state, self.event, self.hint)
+
+
+@dataclass(frozen=True, slots=True)
+class Machine(Generic[S, E]):
+    """One state machine: its name in the database, where it begins, and its table."""
+
+    name: str
+    initial: S
+    table: Mapping[tuple[S, E], S]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "table", MappingProxyType(dict(self.table)))
+
+
+def next_state(machine: Machine[S, E], state: S, event: E) -> S:
+    """Return the state that `event` leads to; raise InvalidTransition where no row says so."""
+    try:
+        return machine.table[state, event]
+    except KeyError:
+        raise InvalidTransition(state, event, hint_for(machine, state)) from None
+
+
+def legal_events(machine: Machine[S, E], state: S) -> tuple[E, ...]:
+    """Return the events that lead out of `state`, in the table's order."""
+    return tuple(event for (origin, event) in machine.table if origin == state)
+
+
+def legal_rows(machine: Machine[S, E]) -> Iterator[tuple[str, str, str, str]]:
+    """Yield (machine name, from, event, to) as plain text, for loading into the database."""
+    for (origin, event), target in machine.table.items():
+        yield machine.name, origin.value, event.value, target.value
+
+
+def legal_pairs(machine: Machine[S, E]) -> frozenset[tuple[S, S]]:
+    """Return every (from, to) that some event leads through."""
+    return frozenset((origin, target) for (origin, _), target in machine.table.items())
+
+
+def hint_for(machine: Machine[S, E], state: S) -> str:
+    """Return the sentence that helps after a refusal: what the table allows from `state`."""
+    events = ", ".join(legal_events(machine, state))
+    allowed = f"from {state} it takes {events}" if events else f"{state} is final"
+    return f"{allowed}; to see where everything stands: git worker status"

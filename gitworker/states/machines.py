@@ -1,0 +1,18 @@
+"""All machines by name, for whoever needs every one of them: the database, the log, the docs."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from gitworker.states.agent import AGENT_MACHINE
+from gitworker.states.engine import Machine
+from gitworker.states.task import TASK_MACHINE
+from gitworker.states.worker import WORKER_MACHINE
+from gitworker.states.workstream import WORKSTREAM_MACHINE
+
+MACHINES: Mapping[str, Machine[Any, Any]] = MappingProxyType(
+    {
+        machine.name: machine
+        for machine in (WORKER_MACHINE, TASK_MACHINE, WORKSTREAM_MACHINE, AGENT_MACHINE)
+    }
+)

@@ -1,0 +1,86 @@
+"""The task machine: seed 4's table, and CANCELLED from seed 3.
+
+COMPLETED, BLOCKED and CANCELLED are left by ADMIN events only; USER_CANCELLED counts as one.
+"""
+
+from collections.abc import Mapping
+
+from gitworker.model.task import TaskEvent as E
+from gitworker.model.task import TaskStatus as S
+from gitworker.states.engine import InvalidTransition, Machine, legal_pairs, next_state
+
+__all__ = [
+    "TASK_MACHINE",
+    "VALID_STATUS_TRANSITIONS",
+    "VALID_TASK_TRANSITIONS",
+    "InvalidTransition",
+    "is_valid_status_transition",
+    "task_transition",
+]
+
+TASK_MACHINE: Machine[S, E] = Machine(
+    "task",
+    S.DEFINED,
+    {
+        (S.DEFINED, E.DEPS_MET): S.READY,
+        (S.DEFINED, E.ADMIN_RESTART): S.READY,
+        (S.DEFINED, E.USER_CANCELLED): S.CANCELLED,
+        (S.READY, E.ASSIGNED): S.ASSIGNED,
+        (S.READY, E.USER_CANCELLED): S.CANCELLED,
+        (S.ASSIGNED, E.AGENT_STARTED): S.IN_PROGRESS,
+        (S.ASSIGNED, E.EXECUTION_ERROR): S.READY,
+        (S.ASSIGNED, E.RECOVERY): S.READY,
+        (S.ASSIGNED, E.TIMEOUT): S.BLOCKED,
+        (S.ASSIGNED, E.ADMIN_RESTART): S.READY,
+        (S.ASSIGNED, E.USER_CANCELLED): S.CANCELLED,
+        (S.IN_PROGRESS, E.AGENT_COMPLETED): S.VERIFYING,
+        (S.IN_PROGRESS, E.AGENT_FAILED): S.FAILED,
+        (S.IN_PROGRESS, E.TOKENS_EXHAUSTED): S.PAUSED,
+        (S.IN_PROGRESS, E.AGENT_QUESTION): S.WAITING_INPUT,
+        (S.IN_PROGRESS, E.TIMEOUT): S.BLOCKED,
+        (S.IN_PROGRESS, E.ADMIN_STOP): S.BLOCKED,
+        (S.IN_PROGRESS, E.MAX_RETRIES): S.BLOCKED,
+        (S.IN_PROGRESS, E.RETRY): S.READY,
+        (S.IN_PROGRESS, E.RECOVERY): S.READY,
+        (S.IN_PROGRESS, E.USER_CANCELLED): S.CANCELLED,
+        (S.WAITING_INPUT, E.HUMAN_REPLIED): S.IN_PROGRESS,
+        (S.WAITING_INPUT, E.INPUT_TIMEOUT): S.PAUSED,
+        (S.WAITING_INPUT, E.ADMIN_RESTART): S.READY,
+        (S.WAITING_INPUT, E.USER_CANCELLED): S.CANCELLED,
+        (S.PAUSED, E.RESUME_TIMER): S.READY,
+        (S.PAUSED, E.ADMIN_RESTART): S.READY,
+        (S.PAUSED, E.USER_CANCELLED): S.CANCELLED,
+        (S.VERIFYING, E.VERIFY_PASSED): S.COMPLETED,
+        (S.VERIFYING, E.PR_CREATED): S.AWAITING_APPROVAL,
+        (S.VERIFYING, E.VERIFY_FAILED): S.FAILED,
+        (S.VERIFYING, E.ADMIN_RESTART): S.READY,
+        (S.VERIFYING, E.USER_CANCELLED): S.CANCELLED,
+        (S.AWAITING_APPROVAL, E.PR_MERGED): S.COMPLETED,
+        (S.AWAITING_APPROVAL, E.PR_CLOSED): S.BLOCKED,
+        (S.AWAITING_APPROVAL, E.ADMIN_RESTART): S.READY,
+        (S.AWAITING_APPROVAL, E.USER_CANCELLED): S.CANCELLED,
+        (S.COMPLETED, E.ADMIN_RESTART): S.READY,
+        (S.FAILED, E.RETRY): S.READY,
+        (S.FAILED, E.MAX_RETRIES): S.BLOCKED,
+        (S.FAILED, E.ADMIN_SKIP): S.COMPLETED,
+        (S.FAILED, E.ADMIN_RESTART): S.READY,
+        (S.FAILED, E.USER_CANCELLED): S.CANCELLED,
+        (S.BLOCKED, E.ADMIN_SKIP): S.COMPLETED,
+        (S.BLOCKED, E.ADMIN_RESTART): S.READY,
+        (S.BLOCKED, E.USER_CANCELLED): S.CANCELLED,
+        (S.CANCELLED, E.ADMIN_RESTART): S.READY,
+    },
+)
+
+VALID_TASK_TRANSITIONS: Mapping[tuple[S, E], S] = TASK_MACHINE.table
+VALID_STATUS_TRANSITIONS: frozenset[tuple[S, S]] = legal_pairs(TASK_MACHINE)
+
+
+def task_transition(current: S, event: E) -> S:
+    """Return the status that `event` leads to; raise InvalidTransition where there is none."""
+    return next_state(TASK_MACHINE, current, event)
+
+
+def is_valid_status_transition(from_status: S, to_status: S) -> bool:
+    """Tell whether any event leads from `from_status` to `to_status`."""
+    return (from_status, to_status) in VALID_STATUS_TRANSITIONS

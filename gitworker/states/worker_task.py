@@ -1,0 +1,235 @@
+"""How what happens to a worker moves its task (DESIGN section 4), as the events to fire in order.
+
+Pure data and lookups: the caller applies the events in the same transaction as the worker's own.
+While the worker is WORKING its task may be PAUSED or WAITING_INPUT; what follows then goes back to
+work first (`ADMIN_RESTART` is seed 4's event for lifting a pause or dropping a question).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+
+from gitworker.model.task import TaskEvent as E
+from gitworker.model.task import TaskStatus as S
+from gitworker.states.engine import InvalidTransition
+
+Events = tuple[E, ...]
+
+
+class Happening(StrEnum):
+    """What can happen to a worker, as far as its task is concerned."""
+
+    ASSIGN = "assign"
+    START = "start"
+    SETUP_FAILED = "setup_failed"
+    SUBMIT = "submit"
+    APPROVE = "approve"
+    APPROVAL_WITHDRAWN = "approval_withdrawn"
+    MERGE = "merge"
+    REQUEST_CHANGES = "request_changes"
+    MERGE_CONFLICT = "merge_conflict"
+    VERIFY_FAILED = "verify_failed"
+    FAIL = "fail"
+    RETRY = "retry"  # the back-off of a failed task is over
+    RECOVERY = "recovery"  # the process is gone and nobody supervised it
+    HEARTBEAT_TIMEOUT = "heartbeat_timeout"
+    REVIEW_TIMEOUT = "review_timeout"
+    RECOVER = "recover"
+    RESUME_REVIEW = "resume_review"
+    EXPIRE = "expire"
+    TIMEOUT = "timeout"  # silent past DEAD though alive
+    PR_CLOSED = "pr_closed"
+    STOP = "stop"
+    TOKENS_EXHAUSTED = "tokens_exhausted"
+    QUESTION = "question"
+    REPLY = "reply"
+    INPUT_TIMEOUT = "input_timeout"
+    RESUME = "resume"
+    CANCEL = "cancel"
+    RESET = "reset"
+    RECYCLE = "recycle"
+    UNDO = "undo"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the choice of events depends on besides the status."""
+
+    requires_approval: bool
+    retries_left: bool
+
+
+def task_events(
+    happening: str, *, status: S, requires_approval: bool = False, retries_left: bool = True
+) -> Events:
+    """Return the events to fire on the task, in order, each a legal step from the one before.
+
+    `happening` is a value of Happening (ValueError otherwise). For `recovery`, `retries_left`
+    says whether another recovery in a row is allowed. With `verify_failed` and no retry left the
+    task ends BLOCKED, and the worker takes `stop`. Raises InvalidTransition where the status does
+    not go with the happening.
+    """
+    by_status = RULES[Happening(happening)]
+    rule = by_status.get(status)
+    events = rule(Facts(requires_approval, retries_left)) if callable(rule) else rule
+    if events is None:
+        raise InvalidTransition(status, NAMED[Happening(happening)], _hint(by_status))
+    return events
+
+
+Rule = Events | Callable[[Facts], Events | None]
+ByStatus = Mapping[S, Rule]
+
+REWORK: Events = (E.ADMIN_RESTART, E.ASSIGNED, E.AGENT_STARTED)
+
+
+def _assign_failed(facts: Facts) -> Events | None:
+    # somebody asks for it now, so the back-off is over; but retry_count may not pass max_retries
+    return (E.RETRY, E.ASSIGNED) if facts.retries_left else None
+
+
+def _submit(facts: Facts) -> Events:
+    return (E.AGENT_COMPLETED, E.PR_CREATED) if facts.requires_approval else (E.AGENT_COMPLETED,)
+
+
+def _merge(facts: Facts) -> Events:
+    # approval may have become required after the submit: verification alone must not complete it
+    return (E.PR_CREATED, E.PR_MERGED) if facts.requires_approval else (E.VERIFY_PASSED,)
+
+
+def _verify_failed(facts: Facts) -> Events:
+    if facts.retries_left:
+        return (E.VERIFY_FAILED, E.RETRY, E.ASSIGNED, E.AGENT_STARTED)
+    return (E.VERIFY_FAILED, E.MAX_RETRIES)
+
+
+def _fail(facts: Facts) -> Events:
+    return (E.AGENT_FAILED,) if facts.retries_left else (E.AGENT_FAILED, E.MAX_RETRIES)
+
+
+def _retry(facts: Facts) -> Events:
+    return (E.RETRY,) if facts.retries_left else (E.MAX_RETRIES,)
+
+
+def _recovery(facts: Facts) -> Events:
+    return (E.RECOVERY,) if facts.retries_left else (E.MAX_RETRIES,)
+
+
+def _recovery_before_start(facts: Facts) -> Events:
+    # ASSIGNED has no MAX_RETRIES row; TIMEOUT is its way to BLOCKED
+    return (E.RECOVERY,) if facts.retries_left else (E.TIMEOUT,)
+
+
+def _at_work(rule: Events | Callable[[Facts], Events]) -> ByStatus:
+    """Return the rule for every status a WORKING worker's task can have."""
+
+    def resumed(facts: Facts) -> Events:
+        return REWORK + (rule(facts) if callable(rule) else rule)
+
+    return {S.IN_PROGRESS: rule, S.PAUSED: resumed, S.WAITING_INPUT: resumed}
+
+
+def _everywhere(rule: Rule) -> ByStatus:
+    return dict.fromkeys(S, rule)
+
+
+def _in_review(rule: Rule) -> ByStatus:
+    return {S.VERIFYING: rule, S.AWAITING_APPROVAL: rule}
+
+
+RULES: Mapping[Happening, ByStatus] = MappingProxyType(
+    {
+        Happening.ASSIGN: {
+            S.DEFINED: (E.DEPS_MET, E.ASSIGNED),
+            S.READY: (E.ASSIGNED,),
+            S.FAILED: _assign_failed,
+        },
+        Happening.START: {S.ASSIGNED: (E.AGENT_STARTED,)},
+        Happening.SETUP_FAILED: {S.ASSIGNED: (E.EXECUTION_ERROR,)},
+        Happening.SUBMIT: _at_work(_submit),
+        Happening.APPROVE: _everywhere(()),
+        Happening.APPROVAL_WITHDRAWN: _everywhere(()),
+        Happening.MERGE: {S.VERIFYING: _merge, S.AWAITING_APPROVAL: (E.PR_MERGED,)},
+        Happening.REQUEST_CHANGES: _in_review(REWORK),
+        Happening.MERGE_CONFLICT: _in_review(REWORK),
+        Happening.VERIFY_FAILED: {S.VERIFYING: _verify_failed, S.AWAITING_APPROVAL: REWORK},
+        Happening.FAIL: _at_work(_fail),
+        Happening.RETRY: {S.FAILED: _retry},
+        Happening.RECOVERY: {
+            S.ASSIGNED: _recovery_before_start,
+            S.IN_PROGRESS: _recovery,
+            S.PAUSED: (),  # nobody is expected to run: it resumes when its time comes
+            S.WAITING_INPUT: (),
+        },
+        Happening.HEARTBEAT_TIMEOUT: _everywhere(()),
+        Happening.REVIEW_TIMEOUT: _everywhere(()),
+        Happening.RECOVER: _everywhere(()),
+        Happening.RESUME_REVIEW: _everywhere(()),
+        Happening.EXPIRE: _at_work(_retry),
+        Happening.TIMEOUT: {S.ASSIGNED: (E.TIMEOUT,), S.IN_PROGRESS: (E.TIMEOUT,)},
+        Happening.PR_CLOSED: {
+            S.VERIFYING: (E.PR_CREATED, E.PR_CLOSED),
+            S.AWAITING_APPROVAL: (E.PR_CLOSED,),
+        },
+        Happening.STOP: {
+            **_at_work((E.ADMIN_STOP,)),
+            # A review is stopped by closing it: the one way from here to BLOCKED that claims
+            # neither a failed verification nor a run that never was.
+            S.VERIFYING: (E.PR_CREATED, E.PR_CLOSED),
+            S.AWAITING_APPROVAL: (E.PR_CLOSED,),
+        },
+        Happening.TOKENS_EXHAUSTED: {S.IN_PROGRESS: (E.TOKENS_EXHAUSTED,)},
+        Happening.QUESTION: {S.IN_PROGRESS: (E.AGENT_QUESTION,)},
+        Happening.REPLY: {S.WAITING_INPUT: (E.HUMAN_REPLIED,)},
+        Happening.INPUT_TIMEOUT: {S.WAITING_INPUT: (E.INPUT_TIMEOUT,)},
+        Happening.RESUME: {S.PAUSED: (E.RESUME_TIMER, E.ASSIGNED, E.AGENT_STARTED)},
+        Happening.CANCEL: {
+            **_everywhere((E.USER_CANCELLED,)),
+            S.COMPLETED: (),  # a seat's history may name a task that has ended since
+            S.CANCELLED: (),
+        },
+        Happening.RESET: _everywhere(()),
+        Happening.RECYCLE: _everywhere(()),
+        Happening.UNDO: {
+            S.COMPLETED: REWORK,
+            S.CANCELLED: REWORK,
+            S.FAILED: REWORK,
+            S.BLOCKED: REWORK,
+            S.DEFINED: REWORK,
+            S.READY: REWORK[1:],  # it went back to the queue meanwhile
+        },
+    }
+)
+
+# The event that a refusal names, for the happenings that refuse at all.
+NAMED: Mapping[Happening, E] = MappingProxyType(
+    {
+        Happening.ASSIGN: E.ASSIGNED,
+        Happening.START: E.AGENT_STARTED,
+        Happening.SETUP_FAILED: E.EXECUTION_ERROR,
+        Happening.SUBMIT: E.AGENT_COMPLETED,
+        Happening.MERGE: E.VERIFY_PASSED,
+        Happening.REQUEST_CHANGES: E.ADMIN_RESTART,
+        Happening.MERGE_CONFLICT: E.ADMIN_RESTART,
+        Happening.VERIFY_FAILED: E.VERIFY_FAILED,
+        Happening.FAIL: E.AGENT_FAILED,
+        Happening.RETRY: E.RETRY,
+        Happening.RECOVERY: E.RECOVERY,
+        Happening.EXPIRE: E.RETRY,
+        Happening.TIMEOUT: E.TIMEOUT,
+        Happening.PR_CLOSED: E.PR_CLOSED,
+        Happening.STOP: E.ADMIN_STOP,
+        Happening.TOKENS_EXHAUSTED: E.TOKENS_EXHAUSTED,
+        Happening.QUESTION: E.AGENT_QUESTION,
+        Happening.REPLY: E.HUMAN_REPLIED,
+        Happening.INPUT_TIMEOUT: E.INPUT_TIMEOUT,
+        Happening.RESUME: E.RESUME_TIMER,
+        Happening.UNDO: E.ADMIN_RESTART,
+    }
+)
+
+
+def _hint(by_status: ByStatus) -> str:
+    names = ", ".join(by_status)
+    return f"possible while the task is {names}; to see where it stands: git worker status"

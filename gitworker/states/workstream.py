@@ -1,0 +1,74 @@
+"""The workstream machine (seed 3), and how a workstream's state follows from its tasks."""
+
+from collections.abc import Iterable
+
+from gitworker.model.task import Task, TaskStatus
+from gitworker.model.workstream import WorkstreamEvent as E
+from gitworker.model.workstream import WorkstreamState as S
+from gitworker.states.engine import Machine, next_state
+
+WORKSTREAM_MACHINE: Machine[S, E] = Machine(
+    "workstream",
+    S.PLANNED,
+    {
+        (S.PLANNED, E.ALL_TASKS_CREATED): S.READY,
+        (S.PLANNED, E.USER_CANCELLED): S.CANCELLED,
+        (S.READY, E.FIRST_TASK_STARTED): S.EXECUTING,
+        (S.READY, E.USER_CANCELLED): S.CANCELLED,
+        (S.EXECUTING, E.ALL_TASKS_COMPLETED): S.VALIDATING,
+        (S.EXECUTING, E.CRITICAL_TASK_FAILED): S.FAILED,
+        (S.EXECUTING, E.USER_CANCELLED): S.CANCELLED,
+        (S.VALIDATING, E.VALIDATION_PASSED): S.COMPLETED,
+        (S.VALIDATING, E.VALIDATION_FAILED): S.FAILED,
+    },
+)
+
+RUNNING = frozenset({TaskStatus.IN_PROGRESS, TaskStatus.WAITING_INPUT, TaskStatus.PAUSED})
+NOT_STARTED = frozenset({TaskStatus.DEFINED, TaskStatus.READY, TaskStatus.ASSIGNED})
+
+# What the tasks alone can bring about. `validation_failed` and `user_cancelled` are decisions.
+DERIVED_EVENTS = (
+    E.ALL_TASKS_CREATED,
+    E.FIRST_TASK_STARTED,
+    E.ALL_TASKS_COMPLETED,
+    E.CRITICAL_TASK_FAILED,
+)
+
+
+def workstream_transition(state: S, event: E) -> S:
+    """Return the state that `event` leads to; raise InvalidTransition where there is none."""
+    return next_state(WORKSTREAM_MACHINE, state, event)
+
+
+def derive_workstream_state(tasks: Iterable[Task]) -> S:
+    """Return the state that the tasks by themselves speak for.
+
+    A failed critical task decides, even while others still run: seed 3 has the remaining tasks
+    cancelled then. A cancelled task was dropped from the workstream and counts for nothing; a
+    failed task that is not critical keeps the workstream executing until it is skipped or dropped.
+    Failed means BLOCKED: a task that is FAILED is yet to be retried, blocked or skipped.
+    """
+    kept = [task for task in tasks if task.status != TaskStatus.CANCELLED]
+    if not kept:
+        return S.PLANNED
+    if any(task.critical and task.status == TaskStatus.BLOCKED for task in kept):
+        return S.FAILED
+    if any(task.status in RUNNING for task in kept):
+        return S.EXECUTING
+    if all(task.status == TaskStatus.COMPLETED for task in kept):
+        return S.VALIDATING
+    if all(task.status in NOT_STARTED for task in kept):
+        return S.READY
+    return S.EXECUTING
+
+
+def derived_event(current: S, derived: S) -> E | None:
+    """Return the event that takes `current` to `derived`, or None where the state is kept.
+
+    Kept means: already there, or not a legal pair, or a step that only a person or the final
+    validation may take.
+    """
+    for event in DERIVED_EVENTS:
+        if WORKSTREAM_MACHINE.table.get((current, event)) == derived:
+            return event
+    return None

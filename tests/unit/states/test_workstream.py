@@ -1,0 +1,90 @@
+"""The workstream machine, and what its tasks say about it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gitworker.model.task import Task, TaskStatus
+from gitworker.model.workstream import WorkstreamEvent, WorkstreamState
+from gitworker.states.engine import InvalidTransition
+from gitworker.states.workstream import (
+    derive_workstream_state,
+    derived_event,
+    workstream_transition,
+)
+from tests.unit.states import tables
+
+
+def made(text: str) -> list[Task]:
+    """Return tasks from statuses; a `-` marks one that is not critical."""
+    return [
+        Task(
+            id=f"t{number}",
+            project_id="p",
+            title="",
+            description="",
+            status=TaskStatus(word.strip("-")),
+            critical="-" not in word,
+        )
+        for number, word in enumerate(text.split())
+    ]
+
+
+@pytest.mark.parametrize(
+    ("tasks", "state"),
+    [
+        ("", "planned"),
+        ("CANCELLED", "planned"),
+        ("DEFINED READY ASSIGNED", "ready"),
+        ("DEFINED IN_PROGRESS", "executing"),
+        ("DEFINED PAUSED", "executing"),
+        ("DEFINED WAITING_INPUT", "executing"),
+        ("COMPLETED READY", "executing"),
+        ("COMPLETED VERIFYING", "executing"),
+        ("COMPLETED AWAITING_APPROVAL", "executing"),
+        ("COMPLETED COMPLETED", "validating"),
+        ("COMPLETED CANCELLED", "validating"),
+        ("COMPLETED BLOCKED", "failed"),
+        ("IN_PROGRESS BLOCKED", "failed"),
+        ("BLOCKED- BLOCKED", "failed"),
+        ("BLOCKED BLOCKED-", "failed"),
+        ("COMPLETED BLOCKED-", "executing"),
+        ("COMPLETED FAILED", "executing"),
+    ],
+)
+def test_state_follows_from_the_tasks(tasks: str, state: str) -> None:
+    """No task: planned; any failed critical task: failed; then running, all done, none begun."""
+    assert derive_workstream_state(made(tasks)) == state
+
+
+@given(st.lists(st.sampled_from(list(TaskStatus)), max_size=6))
+def test_order_of_tasks_does_not_matter(statuses: list[TaskStatus]) -> None:
+    """The derived state is one of the set of tasks, not of their order."""
+    tasks = made(" ".join(statuses))
+    assert derive_workstream_state(tasks) == derive_workstream_state(reversed(tasks))
+
+
+def test_derived_state_applies_only_on_a_legal_pair() -> None:
+    """A derived state moves the workstream by a row of its table, or not at all."""
+    by_tasks = {
+        "all_tasks_created",
+        "first_task_started",
+        "all_tasks_completed",
+        "critical_task_failed",
+    }
+    moves = {
+        (start, end): event
+        for start, event, end in tables.rows(tables.WORKSTREAM)
+        if event in by_tasks
+    }
+    for current in WorkstreamState:
+        for derived in WorkstreamState:
+            assert derived_event(current, derived) == moves.get((current.value, derived.value))
+
+
+def test_transition_follows_the_table() -> None:
+    """A validating workstream cannot be cancelled: seed 3 has no such row."""
+    planned = WorkstreamState.PLANNED
+    assert workstream_transition(planned, WorkstreamEvent.ALL_TASKS_CREATED) == "ready"
+    with pytest.raises(InvalidTransition):
+        workstream_transition(WorkstreamState.VALIDATING, WorkstreamEvent.USER_CANCELLED)
