@@ -1,0 +1,213 @@
+"""The composition root: finds the repository, prepares its state directory, opens the store."""
+
+import os
+from collections.abc import Mapping
+
+from gitworker.config import FILE_NAME, Settings, load_settings
+from gitworker.errors import Refused, Unavailable
+from gitworker.model.ids import HQ, Branch, Oid, Ref, parse_agent_id, ref_of
+from gitworker.paths import Repository, StatePaths, read_seat, require_repository, state_paths
+from gitworker.repo.git import Git
+from gitworker.session import Session
+from gitworker.store.sqlite.database import Database
+from gitworker.store.sqlite.migrate import create_database, open_database
+
+DIRECTORIES = ("spool", "hooks", "blobs", "workers", "reviews", "logs", "archive", "locks")
+EXCLUDE_BEGIN = "# gitworker: begin (removed by `git worker hooks uninstall`)"
+EXCLUDE_END = "# gitworker: end"
+EXCLUDED = ("/.worker-state", "/worktrees/", "/.trash/", ".worker.log")
+LINK_NAME = ".worker-state"
+
+
+def open_session(
+    *, identity: str | None = None, env: Mapping[str, str] | None = None, create: bool = True
+) -> Session:
+    """Open the repository one stands in, preparing the state directory where `create`.
+
+    `identity` is who asks, by option; else GITWORKER_ID, the worktree's worker, or `hq`. Raises
+    Unavailable without a repository, with an unusable state directory, a newer schema or an old
+    git; Invalid for a bad setting or identity.
+    """
+    env = os.environ if env is None else env
+    repository = require_repository(env=env)
+    git = Git(repository.top or repository.common_dir)
+    main_top = main_worktree(repository)
+    git_config = read_git_config(git)
+    target, file_text = _read_target(git, git_config, env)
+    settings = load_settings(file_text=file_text, git_config=git_config, env=env)
+    paths = state_paths(repository)
+    return Session(
+        repository=repository,
+        paths=paths,
+        main_top=main_top,
+        git=git,
+        store=open_store(paths, repository, main_top, create=create),
+        settings=settings,
+        target=target,
+        actor=who_asks(repository, identity, env),
+        git_config=git_config,
+    )
+
+
+def open_store(
+    paths: StatePaths, repository: Repository, main_top: str, *, create: bool
+) -> Database:
+    """Return the store; where there is none, prepare the state directory first if `create`."""
+    if not os.path.exists(paths.database):
+        if not create:
+            raise Unavailable(
+                "gitworker is not set up in this repository",
+                "git worker init",
+                code="not_initialised",
+            )
+        prepare_state(paths, repository, main_top)
+        return create_database(paths.database)
+    _make_link(paths, main_top)
+    if not os.access(paths.root, os.W_OK):
+        raise Unavailable(
+            f"the state directory {paths.root} is not writable", f"chmod u+w {paths.root}",
+            code="read_only",
+        )  # fmt: skip
+    return open_database(paths.database)
+
+
+def who_asks(repository: Repository, identity: str | None, env: Mapping[str, str]) -> str:
+    """Return the identity of whoever runs the command (DESIGN section 8)."""
+    chosen = identity or env.get("GITWORKER_ID")
+    if chosen:
+        return parse_agent_id(chosen)
+    seat = read_seat(repository.git_dir) if repository.is_linked else None
+    return seat[0] if seat else HQ
+
+
+def prepare_state(paths: StatePaths, repository: Repository, main_top: str) -> None:
+    """Make the state directory, its link and the excludes; safe to repeat and to race."""
+    try:
+        os.makedirs(paths.root, mode=0o700, exist_ok=True)
+        for name in DIRECTORIES:
+            os.makedirs(f"{paths.root}/{name}", mode=0o700, exist_ok=True)
+        add_excludes(repository.common_dir)
+    except OSError as error:
+        raise Unavailable(
+            f"cannot prepare the state directory {paths.root}: {error.strerror}",
+            f"ls -ld {repository.common_dir}",
+            code="read_only",
+        ) from error
+    _make_link(paths, main_top)
+
+
+def add_excludes(common_dir: str) -> None:
+    """Put our lines into info/exclude, marked, once."""
+    path = f"{common_dir}/info/exclude"
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            text = file.read()
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        text = ""
+    if EXCLUDE_BEGIN in text:
+        return
+    if text and not text.endswith("\n"):
+        text += "\n"
+    block = "\n".join((EXCLUDE_BEGIN, *EXCLUDED, EXCLUDE_END)) + "\n"
+    _replace_file(path, text + block)
+
+
+def remove_excludes(common_dir: str) -> None:
+    """Take our lines out of info/exclude, leaving every other byte."""
+    path = f"{common_dir}/info/exclude"
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            text = file.read()
+    except FileNotFoundError:
+        return
+    before, begin, rest = text.partition(EXCLUDE_BEGIN)
+    _, end, after = rest.partition(EXCLUDE_END + "\n")
+    if begin and end:
+        _replace_file(path, before + after)
+
+
+def main_worktree(repository: Repository) -> str:
+    """Return the root of the main worktree; a bare repository's own directory."""
+    common_dir = repository.common_dir
+    if os.path.basename(common_dir) == ".git":
+        return os.path.dirname(common_dir)
+    if not repository.is_linked and repository.top is not None:
+        return repository.top
+    configured = Git(common_dir).run("config", "--get", "core.worktree", ok=(0, 1)).text.strip()
+    if configured:  # a submodule: relative to the git directory (git-config(1))
+        return os.path.realpath(os.path.join(common_dir, configured))
+    return common_dir
+
+
+def read_git_config(git: Git) -> dict[str, str]:
+    """Return git's settings as git itself resolves them, the last value of each key."""
+    settings = {}
+    for entry in git.run("config", "--list", "-z").text.split("\0"):
+        key, _, value = entry.partition("\n")
+        settings[key] = value
+    return settings
+
+
+def _read_target(
+    git: Git, git_config: Mapping[str, str], env: Mapping[str, str]
+) -> tuple[Ref, str | None]:
+    """Return the target's ref and the text of the settings file in its commit, by one process."""
+    named = env.get("GITWORKER_TARGET") or git_config.get("worker.target")
+    default = git_config.get("init.defaultbranch")
+    names = [named] if named else ["main", *([default] if default else []), "master"]
+    refs = [ref_of(Branch(name)) for name in dict.fromkeys(names)]
+    asked = "".join(f"{ref}^{{commit}}\n{ref}:{FILE_NAME}\n" for ref in refs)
+    answer = git.run("cat-file", "--batch", stdin=asked.encode()).out
+    for ref in refs:
+        commit, answer = _next_object(answer)
+        file, answer = _next_object(answer)
+        if commit is not None:
+            return ref, None if file is None else file.decode("utf-8", "replace")
+    return refs[0], None
+
+
+def _next_object(answer: bytes) -> tuple[bytes | None, bytes]:
+    """Split the first object off `cat-file --batch` output; None where git says missing."""
+    head, _, rest = answer.partition(b"\n")
+    words = head.split(b" ")
+    if len(words) != 3 or not words[2].isdigit():
+        return None, rest
+    size = int(words[2])
+    return rest[:size], rest[size + 1 :]
+
+
+def require_target_tip(session: Session) -> Oid:
+    """Return the target's commit; raise Refused where the branch has none yet."""
+    tip = session.git.find_oid(session.target)
+    if tip is None:
+        name = session.target.removeprefix("refs/heads/")
+        raise Refused(
+            f"the target branch {name} has no commit yet",
+            "git commit --allow-empty -m 'Start'   (or: git config worker.target BRANCH)",
+            code="no_target",
+        )
+    return tip
+
+
+def _make_link(paths: StatePaths, main_top: str) -> None:
+    """Re-make the link `.worker-state`; a file of the user's of that name is left alone."""
+    link = f"{main_top}/{LINK_NAME}"
+    if main_top == os.path.dirname(paths.root) or os.path.lexists(link):
+        return
+    try:
+        os.symlink(os.path.relpath(paths.root, main_top), link)
+    except OSError:  # a read-only work tree, or another command just made it
+        return
+
+
+def _replace_file(path: str, text: str) -> None:
+    partial = f"{path}.{os.getpid()}.tmp"
+    with open(partial, "w", encoding="utf-8", errors="surrogateescape") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(partial, path)
+
+
+__all__ = ["Settings", "open_session"]

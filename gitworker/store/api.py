@@ -1,0 +1,44 @@
+"""The protocol between the rooms and a backend: named queries in, rows out.
+
+A query's name is `<room>.<query>`; its text belongs to the backend. A second backend brings the
+same names in its own dialect and nothing else.
+"""
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+Row = Mapping[str, Any]
+Value = str | int | float | bytes | None
+
+
+class Reader(Protocol):
+    """Answers named queries."""
+
+    def row(self, query: str, **values: Value) -> Row | None:
+        """Return the first row, or None."""
+        ...
+
+    def rows(self, query: str, **values: Value) -> list[Row]:
+        """Return every row; nothing stays open afterwards."""
+        ...
+
+
+class Writer(Reader, Protocol):
+    """Answers and executes inside one write transaction."""
+
+    def run(self, query: str, **values: Value) -> int:
+        """Execute a statement and return how many rows it changed."""
+        ...
+
+
+class Store(Protocol):
+    """Opens reads and write transactions."""
+
+    def read(self) -> AbstractContextManager[Reader]:
+        """Give one consistent snapshot for several queries."""
+        ...
+
+    def write(self, *, durable: bool = True) -> AbstractContextManager[Writer]:
+        """Give one write transaction: all of it or nothing; on disk on return when `durable`."""
+        ...

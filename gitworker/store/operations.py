@@ -1,0 +1,75 @@
+"""The journal as stored: acts that span git and the database, written before their first step."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from gitworker.store.api import Reader, Row, Writer
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One act. `data` holds what finishing it, rolling it back or undoing it needs."""
+
+    id: int
+    kind: str
+    worker_id: str
+    task_id: str
+    status: str
+    step: str
+    actor: str
+    created_at_ms: int
+    updated_at_ms: int
+    data: dict[str, Any] = field(default_factory=dict)
+
+
+def begin_operation(
+    writer: Writer, kind: str, *, worker: str, task: str, actor: str, now: int, data: dict[str, Any]
+) -> int:
+    """Write the first row of an act and return its id."""
+    writer.run(
+        "operations.open",
+        kind=kind, worker=worker, task=task, step="begun", data=json.dumps(data), actor=actor,
+        now=now,
+    )  # fmt: skip
+    row = writer.row("operations.last_id")
+    assert row is not None
+    return int(row["id"])
+
+
+def advance_operation(
+    writer: Writer, operation: int, *, step: str, data: dict[str, Any], now: int
+) -> None:
+    """Record that an act is about to take its next step."""
+    writer.run("operations.update", id=operation, step=step, data=json.dumps(data), now=now)
+
+
+def close_operation(
+    writer: Writer, operation: int, *, status: str, step: str, data: dict[str, Any], now: int
+) -> None:
+    """Record the end of an act: done, rolled_back or undone."""
+    writer.run(
+        "operations.close", id=operation, status=status, step=step, data=json.dumps(data), now=now
+    )
+
+
+def unfinished_operations(reader: Reader) -> list[Operation]:
+    """Return the acts that somebody began and nobody ended, oldest first."""
+    return [_operation(row) for row in reader.rows("operations.unfinished")]
+
+
+def find_operation(reader: Reader, operation: int) -> Operation | None:
+    """Return one act, or None."""
+    row = reader.row("operations.by_id", id=operation)
+    return None if row is None else _operation(row)
+
+
+def undoable_operations(reader: Reader, limit: int = 20) -> list[Operation]:
+    """Return the finished acts that can be undone, newest first."""
+    return [_operation(row) for row in reader.rows("operations.newest_done", limit=limit)]
+
+
+def _operation(row: Row) -> Operation:
+    values = dict(row)
+    values["data"] = json.loads(values["data"])
+    return Operation(**values)

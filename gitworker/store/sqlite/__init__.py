@@ -1,0 +1,1 @@
+"""The SQLite backend: connection, gate, schema, migrations, and the queries by name."""

@@ -1,0 +1,254 @@
+"""bus.db: one connection, one gate for writers, durable commits outside the gate.
+
+Commits and checkpoints happen under an flock on a file beside the database: it keeps bursts of
+writers fair and shuts out the WAL-reset race of old SQLite versions (BUS-FACTS, Engine, Writing).
+A durable commit is a commit at synchronous=NORMAL followed by fdatasync of the `-wal`, after the
+gate is released. One Database per thread.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+
+import apsw
+
+from gitworker import clock
+from gitworker.errors import Conflict, GitWorkerError, Internal, Unavailable
+from gitworker.store.sqlite.queries import query_text
+
+TYPE_CHECKING = False  # `typing` and `contextlib` cost a hot verb 10 ms
+if TYPE_CHECKING:
+    from gitworker.store.api import Row, Value
+
+BUSY_TIMEOUT_MS = 5000
+JOURNAL_SIZE_LIMIT = 4 * 1024 * 1024
+GATE_TIMEOUT_MS = 20_000
+CONFLICT_MARK = "gitworker: conflict"
+REFUSED_MARK = "gitworker: "
+
+
+class Database:
+    """A connection to bus.db that runs named queries.
+
+    Raises Unavailable where the file cannot be opened, is no database, or is damaged.
+    """
+
+    def __init__(self, path: str, *, create: bool = False) -> None:
+        self.path = path
+        flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
+        try:
+            self.connection = apsw.Connection(path, flags=flags)
+            if create:  # counts only before the first page is written
+                self.connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            self._configure()
+        except apsw.Error as error:
+            raise _translated(error, path) from error
+        self._columns: dict[str, tuple[str, ...]] = {}
+
+    def _configure(self) -> None:
+        connection = self.connection
+        connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+        # The last connection to close must not checkpoint outside the gate; it is also 1.2 ms.
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        connection.execute(
+            "PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL;"
+            f"PRAGMA journal_size_limit = {JOURNAL_SIZE_LIMIT}"
+        )
+        mode = connection.pragma("journal_mode", "wal")
+        if mode != "wal":
+            raise Unavailable(
+                f"{self.path} is on a file system where SQLite's WAL does not work",
+                "move the repository to a local disk",
+            )
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.connection.close()
+
+    def row(self, query: str, **values: Value) -> Row | None:
+        """Return the first row of a named query, or None."""
+        rows = self.rows(query, **values)
+        return rows[0] if rows else None
+
+    def rows(self, query: str, **values: Value) -> list[Row]:
+        """Return every row of a named query as a mapping of column names."""
+        return self.execute(query_text(query), values)
+
+    def run(self, query: str, **values: Value) -> int:
+        """Execute a named statement and return how many rows it changed."""
+        before = self.connection.total_changes()
+        self.execute(query_text(query), values)
+        return self.connection.total_changes() - before
+
+    def execute(self, sql: str, values: dict[str, Value] | None = None) -> list[Row]:
+        """Execute SQL text of this backend and return its rows."""
+        try:
+            cursor = self.connection.execute(sql, values or {})
+            columns = self._columns.get(sql)
+            found: list[Row] = []
+            for row in cursor:
+                if columns is None:
+                    columns = tuple(item[0] for item in cursor.get_description())
+                    self._columns[sql] = columns
+                found.append(dict(zip(columns, row, strict=True)))
+        except apsw.Error as error:
+            raise _translated(error, self.path) from error
+        return found
+
+    def read(self) -> ReadTransaction:
+        """Give one consistent snapshot: short, all rows fetched."""
+        return ReadTransaction(self)
+
+    def write(self, *, durable: bool = True) -> WriteTransaction:
+        """Give one write transaction, committed on a clean exit and rolled back otherwise.
+
+        When `durable`, what was written is on disk on return.
+        """
+        return WriteTransaction(self, durable)
+
+    def gate(self) -> Gate:
+        """Hold the writers' gate: an flock on the file beside the database."""
+        return Gate(f"{self.path}-gate")
+
+    def sync(self) -> None:
+        """Put what was committed on disk: fdatasync of the write-ahead log."""
+        try:
+            fd = os.open(f"{self.path}-wal", os.O_RDWR)
+        except FileNotFoundError:  # checkpointed away: then it is in the database, synced
+            return
+        try:
+            os.fdatasync(fd)
+        finally:
+            os.close(fd)
+
+
+class ReadTransaction:
+    """A deferred transaction that is always rolled back: nothing in it may write."""
+
+    __slots__ = ("database",)
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    def __enter__(self) -> Database:
+        """Begin."""
+        self.database.execute("BEGIN")
+        return self.database
+
+    def __exit__(self, *_: object) -> None:
+        """End."""
+        self.database.execute("ROLLBACK")
+
+
+class WriteTransaction:
+    """A BEGIN IMMEDIATE under the gate: committed on a clean exit, else rolled back."""
+
+    __slots__ = ("_durable", "_gate", "database")
+
+    def __init__(self, database: Database, durable: bool) -> None:
+        self.database = database
+        self._durable = durable
+        self._gate = database.gate()
+
+    def __enter__(self) -> Database:
+        """Take the gate and begin."""
+        self._gate.__enter__()
+        try:
+            self.database.execute("BEGIN IMMEDIATE")
+        except BaseException:
+            self._gate.__exit__()
+            raise
+        return self.database
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Commit or roll back, leave the gate, then make it durable outside the gate."""
+        database = self.database
+        try:
+            if kind is None:
+                database.execute("COMMIT")
+        finally:
+            try:
+                if database.connection.in_transaction:
+                    database.execute("ROLLBACK")
+            finally:
+                self._gate.__exit__()
+        if kind is None and self._durable:
+            database.sync()
+
+
+class Gate:
+    """An flock that serialises writers; it dies with its holder."""
+
+    __slots__ = ("_fd", "_path")
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._fd = -1
+
+    def __enter__(self) -> None:
+        """Wait for the lock and take it."""
+        self._fd = _open_gate(self._path)
+        try:
+            _lock(self._fd)
+        except BaseException:
+            os.close(self._fd)
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        """Let the lock go."""
+        os.close(self._fd)
+
+
+def _open_gate(path: str) -> int:
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise Unavailable(
+            f"cannot write to the state directory: {path}: {error.strerror}",
+            "git worker doctor",
+            code="read_only",
+        ) from error
+
+
+def _lock(fd: int) -> None:
+    """Take the lock; bounded, so that a stopped process elsewhere cannot hang us for ever."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return
+    except BlockingIOError:
+        deadline = clock.monotonic_ms() + GATE_TIMEOUT_MS
+    pause_s = 0.0005
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if clock.monotonic_ms() > deadline:
+                raise Conflict(
+                    "another process has held the database for 20 s", "git worker doctor"
+                ) from None
+            clock.sleep(pause_s)
+            pause_s = min(pause_s * 2, 0.005)
+
+
+def _translated(error: apsw.Error, path: str) -> GitWorkerError:
+    """Return our error for SQLite's, with what helps."""
+    text = str(error)
+    if CONFLICT_MARK in text:
+        return Conflict("somebody else changed this in the meantime", "run the command again")
+    if isinstance(error, apsw.ConstraintError) and REFUSED_MARK in text:
+        return Conflict(text.split(REFUSED_MARK, 1)[1])
+    if isinstance(error, apsw.NotADBError | apsw.CorruptError):
+        return Unavailable(
+            f"{path} is damaged: {text}; the file was left as it is",
+            "git worker doctor",
+            code="database_damaged",
+        )
+    if isinstance(error, apsw.BusyError):
+        return Conflict("the database is busy", "run the command again", code="busy")
+    if isinstance(error, apsw.ReadOnlyError | apsw.CantOpenError | apsw.PermissionsError):
+        return Unavailable(f"cannot write {path}: {text}", "git worker doctor", code="read_only")
+    if isinstance(error, apsw.FullError | apsw.IOError):
+        return Unavailable(f"cannot write {path}: {text}", "df -h", code="disk")
+    return Internal(f"SQLite: {text}")

@@ -1,0 +1,114 @@
+"""Opening bus.db: created, adopted from seed 2, migrated forward, or refused when newer.
+
+`meta.gitworker_schema` is our version; `meta.schema_version` stays seed 2's `1`. Everything runs
+in one transaction under the gate, so that any number of first commands may race.
+"""
+
+from __future__ import annotations
+
+import os
+
+import apsw
+
+from gitworker.errors import Unavailable
+from gitworker.store.sqlite.database import Database, Gate
+
+SCHEMA_VERSION = 1
+_HERE = os.path.dirname(__file__)
+_FIND_VERSION = "SELECT value FROM meta WHERE key = 'gitworker_schema'"
+
+
+def open_database(path: str) -> Database:
+    """Open an existing bus.db at our version; migrate an older one, refuse a newer.
+
+    Raises Unavailable where there is no such file.
+    """
+    if not os.path.exists(path):
+        raise Unavailable(f"{path} does not exist", "git worker init", code="not_initialised")
+    database = Database(path)
+    try:
+        _bring_forward(database)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def create_database(path: str) -> Database:
+    """Open bus.db, creating it where there is none; safe against concurrent creators."""
+    with Gate(f"{path}-gate"):
+        database = Database(path, create=True)
+    try:
+        _bring_forward(database)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def schema_version(database: Database) -> int:
+    """Return our schema's version in this file; 0 for an empty file or seed 2's own."""
+    try:
+        found = database.connection.execute(_FIND_VERSION).fetchone()
+    except apsw.SQLError:  # no table meta yet
+        return 0
+    return int(found[0]) if found else 0
+
+
+def _bring_forward(database: Database) -> None:
+    version = schema_version(database)
+    if version == SCHEMA_VERSION:
+        return
+    if version > SCHEMA_VERSION:
+        raise Unavailable(
+            f"{database.path} was written by a newer gitworker (schema {version};"
+            f" this one knows {SCHEMA_VERSION})",
+            "pip install --upgrade gitworker",
+            code="newer_schema",
+        )
+    if database.execute("SELECT 1 FROM sqlite_schema LIMIT 1"):
+        _keep_copy(database, version)
+    with database.write():
+        version = schema_version(database)  # another process may have been faster
+        if version == 0:
+            _create_schema(database)
+        # from here on: one step per released version, each in migrations/<n>.sql
+
+
+def _create_schema(database: Database) -> None:
+    """Execute schema.sql; on seed 2's own file its tables are there already and stay."""
+    with open(f"{_HERE}/schema.sql", encoding="utf-8") as file:
+        database.execute(file.read())
+    load_machines(database)
+    database.execute(
+        "INSERT INTO meta (key, value) VALUES ('gitworker_schema', :version)",
+        {"version": str(SCHEMA_VERSION)},
+    )
+
+
+def load_machines(database: Database) -> None:
+    """Load the machines' tables into the database, then close them to changes."""
+    from gitworker.states.engine import legal_rows  # the enums cost 5 ms, needed once
+    from gitworker.states.machines import MACHINES
+
+    for machine in MACHINES.values():
+        for name, origin, event, target in legal_rows(machine):
+            database.execute(
+                "INSERT INTO legal_transitions (machine, from_state, event, to_state)"
+                " VALUES (:machine, :origin, :event, :target)",
+                {"machine": name, "origin": origin, "event": event, "target": target},
+            )
+    database.execute("INSERT INTO meta (key, value) VALUES ('machines_loaded', '1')")
+
+
+def _keep_copy(database: Database, version: int) -> None:
+    """Copy the file as it is, through SQLite's backup API, before it is changed."""
+    copy_path = f"{database.path}.before-schema-{SCHEMA_VERSION}-from-{version}"
+    if os.path.exists(copy_path):
+        return
+    partial = f"{copy_path}.{os.getpid()}.tmp"
+    copy = apsw.Connection(partial)
+    with copy.backup("main", database.connection, "main") as backup:
+        backup.step()
+    copy.close()
+    os.replace(partial, copy_path)

@@ -1,0 +1,33 @@
+-- name: beat — one beat of an agent, with what it is doing
+INSERT INTO heartbeats (agent_id, ts_ms, status, current_task, progress)
+VALUES (:agent, :now, :status, :task, :progress)
+ON CONFLICT (agent_id) DO UPDATE SET
+    ts_ms = excluded.ts_ms, status = excluded.status, current_task = excluded.current_task,
+    progress = excluded.progress;
+
+-- name: touch — one beat that keeps the status, task and progress last told
+INSERT INTO heartbeats (agent_id, ts_ms, status, current_task, progress)
+VALUES (:agent, :now, :status, :task, NULL)
+ON CONFLICT (agent_id) DO UPDATE SET ts_ms = excluded.ts_ms;
+
+-- name: beat_clock — the clock readings that belong to a beat
+INSERT INTO heartbeat_clocks (agent_id, ts_ms, mono_ms, boot_id, host)
+VALUES (:agent, :now, :mono_ms, :boot_id, :host)
+ON CONFLICT (agent_id) DO UPDATE SET
+    ts_ms = excluded.ts_ms, mono_ms = excluded.mono_ms, boot_id = excluded.boot_id,
+    host = excluded.host;
+
+-- name: all — the last beat of every agent; clock columns only where they belong to that beat
+SELECT h.agent_id, h.ts_ms, h.status, h.current_task, h.progress, c.mono_ms, c.boot_id, c.host
+FROM heartbeats AS h
+LEFT JOIN heartbeat_clocks AS c ON c.agent_id = h.agent_id AND c.ts_ms = h.ts_ms;
+
+-- name: of_agent — the last beat of one agent
+SELECT h.agent_id, h.ts_ms, h.status, h.current_task, h.progress, c.mono_ms, c.boot_id, c.host
+FROM heartbeats AS h
+LEFT JOIN heartbeat_clocks AS c ON c.agent_id = h.agent_id AND c.ts_ms = h.ts_ms
+WHERE h.agent_id = :agent;
+
+-- name: renew_claims — push an agent's leases on, as its beat shows that it lives
+UPDATE task_claims SET lease_until_ms = :lease_until_ms
+WHERE claimed_by = :agent AND lease_until_ms < :lease_until_ms;

@@ -1,0 +1,33 @@
+-- name: open — begin an act in the journal
+INSERT INTO operations (kind, worker_id, task_id, step, data, actor, created_at_ms, updated_at_ms)
+VALUES (:kind, :worker, :task, :step, :data, :actor, :now, :now);
+
+-- name: last_id — the id of the row just inserted
+SELECT last_insert_rowid() AS id;
+
+-- name: update — the next step of an act
+UPDATE operations SET step = :step, data = :data, updated_at_ms = :now
+WHERE id = :id AND status = 'open';
+
+-- name: close — the end of an act
+UPDATE operations SET status = :status, step = :step, data = :data, updated_at_ms = :now
+WHERE id = :id;
+
+-- name: unfinished — acts that somebody began and nobody ended
+SELECT id, kind, worker_id, task_id, status, step, data, actor, created_at_ms, updated_at_ms
+FROM operations WHERE status = 'open' ORDER BY id;
+
+-- name: by_id — one act
+SELECT id, kind, worker_id, task_id, status, step, data, actor, created_at_ms, updated_at_ms
+FROM operations WHERE id = :id;
+
+-- name: newest_done — finished acts that can be undone, newest first
+SELECT id, kind, worker_id, task_id, status, step, data, actor, created_at_ms, updated_at_ms
+FROM operations WHERE status = 'done' AND kind IN ('approve', 'cancel', 'reset', 'merge', 'remove')
+ORDER BY id DESC LIMIT :limit;
+
+-- name: land — record a landing
+INSERT INTO landings (operation_id, worker_id, task_id, branch, target_ref, target_old, target_new,
+    branch_old, landed_at_ms)
+VALUES (:operation, :worker, :task, :branch, :target_ref, :target_old, :target_new, :branch_old,
+    :now);

@@ -1,0 +1,16 @@
+-- name: insert — a request or a verdict
+INSERT INTO reviews (worker_id, task_id, verdict, reviewer, identity, commit_oid, base_oid, patches,
+    note, ts_ms)
+VALUES (:worker, :task, :verdict, :reviewer, :identity, :commit_oid, :base_oid, :patches, :note,
+    :now);
+
+-- name: latest — the newest row of a seat's task
+SELECT id, worker_id, task_id, verdict, reviewer, identity, commit_oid, base_oid, patches, note,
+    ts_ms
+FROM reviews WHERE worker_id = :worker AND task_id = :task ORDER BY id DESC LIMIT 1;
+
+-- name: latest_verdict — the newest row of a seat's task with this verdict
+SELECT id, worker_id, task_id, verdict, reviewer, identity, commit_oid, base_oid, patches, note,
+    ts_ms
+FROM reviews WHERE worker_id = :worker AND task_id = :task AND verdict = :verdict
+ORDER BY id DESC LIMIT 1;

@@ -1,0 +1,25 @@
+-- name: all — every ref's last published tip
+SELECT ref, oid FROM published_tips;
+
+-- name: of_ref — one ref's last published tip
+SELECT ref, oid FROM published_tips WHERE ref = :ref;
+
+-- name: set — record a tip
+INSERT INTO published_tips (ref, oid, updated_at_ms) VALUES (:ref, :oid, :now)
+ON CONFLICT (ref) DO UPDATE SET oid = excluded.oid, updated_at_ms = excluded.updated_at_ms;
+
+-- name: move — record a tip if the last one is what the caller saw
+UPDATE published_tips SET oid = :new, updated_at_ms = :now WHERE ref = :ref AND oid = :old;
+
+-- name: forget — a ref that is gone
+DELETE FROM published_tips WHERE ref = :ref;
+
+-- name: add_rewrite — a tip that we are about to make ourselves
+INSERT OR IGNORE INTO own_rewrites (ref, new_oid, old_oid, ts_ms)
+VALUES (:ref, :new_oid, :old_oid, :now);
+
+-- name: rewrites_of — the tips of a ref that we made ourselves
+SELECT new_oid, old_oid FROM own_rewrites WHERE ref = :ref ORDER BY ts_ms;
+
+-- name: forget_rewrites — of a ref that is gone
+DELETE FROM own_rewrites WHERE ref = :ref;

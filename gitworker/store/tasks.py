@@ -1,0 +1,76 @@
+"""Tasks as stored: rows to frozen dataclasses."""
+
+from dataclasses import dataclass
+
+from gitworker.model.task import LifecycleState, TaskStatus
+from gitworker.states.lifecycle import View
+from gitworker.store.api import Reader, Row, Writer
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTask:
+    """One task's row. Times are epoch milliseconds."""
+
+    id: str
+    title: str
+    status: TaskStatus
+    version: int
+    status_changed_at_ms: int
+    retry_count: int
+    max_retries: int
+    recovery_count: int
+    requires_approval: bool
+    assigned_agent_id: str | None
+    branch_name: str | None
+    resume_after_ms: int | None
+    workstream_id: str | None
+    critical: bool
+    pr_url: str | None
+    last_error: str | None
+    view: View
+    created_at_ms: int
+    started_at_ms: int | None
+    completed_at_ms: int | None
+
+    @property
+    def retries_left(self) -> bool:
+        """Tell whether another attempt is allowed after a failure."""
+        return self.retry_count < self.max_retries
+
+
+def find_task(reader: Reader, task: str) -> StoredTask | None:
+    """Return the task with this id, or None."""
+    row = reader.row("tasks.by_id", task=task)
+    return None if row is None else _task(row)
+
+
+def all_tasks(reader: Reader) -> list[StoredTask]:
+    """Return every task by id."""
+    return [_task(row) for row in reader.rows("tasks.all")]
+
+
+def open_dependencies(reader: Reader, task: str) -> list[str]:
+    """Return the ids of the dependencies that are not COMPLETED."""
+    return [row["id"] for row in reader.rows("tasks.open_dependencies", task=task)]
+
+
+def dependencies(reader: Reader, task: str) -> list[str]:
+    """Return the ids of what a task depends on."""
+    return [row["id"] for row in reader.rows("tasks.dependencies", task=task)]
+
+
+def require_stored_task(writer: Writer, task: str) -> StoredTask:
+    """Return a task that this transaction knows to exist."""
+    row = writer.row("tasks.by_id", task=task)
+    assert row is not None, task
+    return _task(row)
+
+
+def _task(row: Row) -> StoredTask:
+    values = dict(row)
+    values["status"] = TaskStatus(values["status"])
+    values["requires_approval"] = bool(values["requires_approval"])
+    values["critical"] = bool(values["critical"])
+    view = View(values.pop("incarnation"), LifecycleState(values["view"]))
+    values["view"] = view
+    return StoredTask(**values)

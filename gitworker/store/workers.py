@@ -1,0 +1,69 @@
+"""Workers as stored: rows to frozen dataclasses and the statements that change them."""
+
+from dataclasses import dataclass
+
+from gitworker.model.worker import WorkerState
+from gitworker.store.api import Reader, Row, Writer
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """One seat. Times are epoch milliseconds; what it does not have is None."""
+
+    worker_id: str
+    state: WorkerState
+    version: int
+    state_changed_at_ms: int
+    task_id: str | None
+    branch: str | None
+    base_oid: str | None
+    worktree: str | None
+    admin_dir: str | None
+    assigned_at_ms: int | None
+    pid: int | None
+    pid_start: str | None
+    host: str | None
+    boot_id: str | None
+    stale_from: WorkerState | None
+    last_error: str | None
+    pr_url: str | None
+    review_state: str | None
+
+
+def find_worker(reader: Reader, worker: str) -> Worker | None:
+    """Return the seat with this id, or None."""
+    row = reader.row("workers.by_id", worker=worker)
+    return None if row is None else _worker(row)
+
+
+def find_worker_of_task(reader: Reader, task: str) -> Worker | None:
+    """Return the seat that holds a task, else the one that held it last, or None."""
+    found = [_worker(row) for row in reader.rows("workers.by_task", task=task)]
+    return found[0] if found else None
+
+
+def find_worker_of_branch(reader: Reader, branch: str) -> Worker | None:
+    """Return the seat whose branch this is, or None."""
+    row = reader.row("workers.by_branch", branch=branch)
+    return None if row is None else _worker(row)
+
+
+def all_workers(reader: Reader) -> list[Worker]:
+    """Return every seat by name."""
+    return [_worker(row) for row in reader.rows("workers.all")]
+
+
+def add_worker(writer: Writer, worker: str, now: int) -> Worker:
+    """Insert an IDLE seat and return it."""
+    writer.run("workers.insert", worker=worker, now=now)
+    row = writer.row("workers.by_id", worker=worker)
+    assert row is not None
+    return _worker(row)
+
+
+def _worker(row: Row) -> Worker:
+    values = dict(row)
+    values["state"] = WorkerState(values["state"])
+    stale_from = values["stale_from"]
+    values["stale_from"] = WorkerState(stale_from) if stale_from else None
+    return Worker(**values)
