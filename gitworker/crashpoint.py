@@ -1,0 +1,12 @@
+"""Named points at which a test can kill this process, to prove that the rest can be repaired."""
+
+import os
+
+SIGKILL = 9
+VARIABLE = "GITWORKER_CRASH_AT"
+
+
+def crash_point(name: str) -> None:
+    """Kill this process without any clean-up where `GITWORKER_CRASH_AT` names this point."""
+    if os.environ.get(VARIABLE) == name:
+        os.kill(os.getpid(), SIGKILL)

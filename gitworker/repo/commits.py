@@ -1,0 +1,117 @@
+"""One commit object as bytes: reading it, and writing it again elsewhere the way rebase does.
+
+Pure. Author and message are kept; signatures and other extra headers are dropped; the text comes
+out as UTF-8, which is what rebase writes unless i18n.commitEncoding says otherwise.
+"""
+
+import codecs
+from dataclasses import dataclass
+
+from gitworker.model.ids import Oid
+
+BLANK = b" \t\r"
+UTF8_NAMES = (b"utf-8", b"utf8")
+# Spellings that iconv and Python both know, and decode alike.
+SHARED_ENCODINGS = ("ISO-8859-", "ISO8859-", "CP125", "WINDOWS-125", "KOI8-R", "KOI8-U")
+FALLBACK = "gitworker-latin-1"
+codecs.register_error(FALLBACK, lambda error: _as_latin_1(error))
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What replaying needs of a commit; `author` and `message` as the bytes they have."""
+
+    oid: Oid
+    tree: Oid
+    parents: tuple[Oid, ...]
+    author: bytes
+    message: bytes
+    subject: str
+    is_rewritable: bool  # False: only git itself knows how it would come out
+
+
+def parse_commit(oid: Oid, raw: bytes) -> Commit:
+    """Return a raw commit object as a Commit, its text converted to UTF-8 as rebase does."""
+    encoding = _header(raw, b"encoding ")
+    known = b"\0" not in raw
+    if encoding is not None and encoding.lower() not in UTF8_NAMES:
+        name = encoding.decode("ascii", "replace").upper()
+        known = known and (name in ("LATIN1", "LATIN-1") or name.startswith(SHARED_ENCODINGS))
+        raw = _converted(raw, name) if known else raw
+    message = _without_blank_start(raw.partition(b"\n\n")[2])
+    first = message.split(b"\n", 1)[0]
+    return Commit(
+        oid=oid,
+        tree=Oid((_header(raw, b"tree ") or b"").decode("ascii")),
+        parents=tuple(Oid(parent) for parent in _parents(raw)),
+        author=_header(raw, b"author ") or b"",
+        message=message,
+        subject=first.decode("utf-8", "replace"),
+        is_rewritable=known,
+    )
+
+
+def format_commit(
+    *, tree: Oid, parent: Oid | None, author: bytes, committer: bytes, message: bytes
+) -> bytes:
+    """Return a commit object; bytes that are no UTF-8 are taken for latin-1, as git commit does."""
+    lines = [b"tree " + tree.encode()]
+    if parent is not None:
+        lines.append(b"parent " + parent.encode())
+    lines += [b"author " + author, b"committer " + committer, b"", message]
+    return to_utf8(b"\n".join(lines))
+
+
+def to_utf8(data: bytes) -> bytes:
+    """Return `data` with every byte that is part of no valid UTF-8 re-encoded from latin-1.
+
+    As git's verify_utf8 does, Unicode's non-characters count as invalid too.
+    """
+    text = data.decode("utf-8", FALLBACK)
+    if text.isascii():
+        return data
+    return "".join(
+        character.encode().decode("latin-1") if _is_no_character(ord(character)) else character
+        for character in text
+    ).encode()
+
+
+def _as_latin_1(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return chr(error.object[error.start]), error.start + 1
+
+
+def _is_no_character(code: int) -> bool:
+    return 0xFDD0 <= code <= 0xFDEF or code & 0xFFFE == 0xFFFE
+
+
+def _header(raw: bytes, name: bytes) -> bytes | None:
+    for line in raw.partition(b"\n\n")[0].split(b"\n"):
+        if line.startswith(name):
+            return line[len(name) :]
+    return None
+
+
+def _parents(raw: bytes) -> list[str]:
+    lines = raw.partition(b"\n\n")[0].split(b"\n")
+    return [line[7:].decode("ascii") for line in lines if line.startswith(b"parent ")]
+
+
+def _converted(raw: bytes, name: str) -> bytes:
+    """Return the whole object in UTF-8; as it is where its bytes are not in that encoding."""
+    try:
+        return raw.decode(name).encode()
+    except UnicodeDecodeError:
+        return raw
+
+
+def _without_blank_start(message: bytes) -> bytes:
+    while message:
+        line, end, rest = message.partition(b"\n")
+        if line.strip(BLANK):
+            break
+        message = rest
+        if not end:
+            break
+    return message

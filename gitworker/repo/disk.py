@@ -1,0 +1,117 @@
+"""Files and directories that git work needs: private directories, atomic writes, index copies.
+
+A private directory is locked (flock) by whoever made it; one whose lock is free was left by a
+killed process and is swept by the next. shutil and tempfile are not used for their import cost.
+"""
+
+import fcntl
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+OWNER_ALL = 0o700
+
+
+@contextmanager
+def private_directory(parent: str, prefix: str) -> Iterator[str]:
+    """Yield a new empty directory `<parent>/<prefix><random>` and remove it afterwards.
+
+    Directories of the same prefix whose maker was killed are removed first.
+    """
+    os.makedirs(parent, exist_ok=True)
+    _sweep(parent, prefix)
+    path, lock = _make_locked(parent, prefix)
+    try:
+        yield path
+    finally:
+        remove_tree(path)
+        os.close(lock)
+
+
+def remove_tree(path: str) -> None:
+    """Remove a file or directory tree, read-only directories included; absent is fine."""
+    try:
+        info = os.lstat(path)
+    except FileNotFoundError:
+        return
+    if not stat.S_ISDIR(info.st_mode):
+        os.unlink(path)
+        return
+    if info.st_mode & OWNER_ALL != OWNER_ALL:
+        os.chmod(path, OWNER_ALL)
+    with os.scandir(path) as entries:
+        names = [entry.path for entry in entries]
+    for name in names:
+        remove_tree(name)
+    try:
+        os.rmdir(path)
+    except FileNotFoundError:
+        return
+
+
+def write_atomically(path: str, data: bytes) -> None:
+    """Replace the file `path` by `data` at once, on disk before the name changes."""
+    temporary = f"{path}.{os.urandom(6).hex()}"
+    descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def copy_index(source: str, copy: str) -> None:
+    """Copy an index file, its modification time too; an absent one gives no copy.
+
+    git takes an entry as young as its index for possibly changed. A copy with a later time would
+    hide a change made in the very tick in which the index was written.
+    """
+    try:
+        with open(source, "rb") as file:
+            data = file.read()
+            times = os.fstat(file.fileno())
+    except FileNotFoundError:
+        return
+    with open(copy, "wb") as file:
+        file.write(data)
+    os.utime(copy, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+def _sweep(parent: str, prefix: str) -> None:
+    with os.scandir(parent) as entries:
+        old = [entry.path for entry in entries if entry.name.startswith(prefix)]
+    for path in old:
+        try:
+            lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        except OSError:
+            continue
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            remove_tree(path)
+        except OSError:  # its maker lives
+            continue
+        finally:
+            os.close(lock)
+
+
+def _make_locked(parent: str, prefix: str) -> tuple[str, int]:
+    """Make and lock a directory; again where a sweeper took it before we had the lock."""
+    while True:
+        path = f"{parent}/{prefix}{os.urandom(6).hex()}"
+        os.mkdir(path, OWNER_ALL)
+        try:
+            lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        except FileNotFoundError:
+            continue
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.isdir(path):
+                return path, lock
+        except OSError:
+            pass
+        os.close(lock)

@@ -1,0 +1,220 @@
+"""Moving the target forward without moving, stashing or overwriting anybody's work.
+
+Where the target is checked out, the user's own `git merge --ff-only` runs there with every setting
+neutralised that would make it do something else; the outcome is checked and a wrong move is taken
+back. Elsewhere the ref moves by compare-and-set.
+"""
+
+import os
+from dataclasses import dataclass
+
+from gitworker.crashpoint import crash_point
+from gitworker.errors import Conflict, Refused
+from gitworker.model.ids import Oid, Ref
+from gitworker.paths import require_repository
+from gitworker.repo.checks import (
+    Change,
+    abort_command,
+    changes_between,
+    find_collisions,
+    name_paths,
+    open_operation,
+    read_status,
+)
+from gitworker.repo.follow import DETACHED, move_branch
+from gitworker.repo.git import Git, GitFailed
+from gitworker.repo.refs import find_head_ref, find_ref, is_ancestor, move_ref
+from gitworker.repo.worktrees import find_checkout
+
+UPDATING = b"Updating "
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The target's move from `old` to `new`, and the line its reflog gets."""
+
+    ref: Ref
+    old: Oid
+    new: Oid
+    reason: str
+
+    @property
+    def name(self) -> str:
+        """Return the branch's short name."""
+        return self.ref.removeprefix("refs/heads/")
+
+
+def fast_forward(
+    git: Git, *, ref: Ref, old: Oid, new: Oid, worktree: str | None, reason: str
+) -> None:
+    """Move the target from `old` to its descendant `new`, its checkout with it.
+
+    `worktree` is where it is checked out (`find_checkout`). Raises Refused, with nothing changed,
+    where an open operation or uncommitted, untracked or ignored files there are in the way, or
+    `new` does not descend from `old`; Conflict where the target or the checkout moved meanwhile.
+    The user's hooks run as git runs them.
+    """
+    step = Step(ref, old, new, reason)
+    _check_refs(git, step)
+    if worktree is not None:
+        _in_checkout(git.at(worktree), step, worktree)
+        return
+    move_ref(git, ref, old=old, new=new, reason=reason)
+    crash_point("forward-ref")
+    appeared = find_checkout(git, ref)
+    if appeared is not None and not _index_is_at(git.at(appeared), new):
+        # It was checked out between the look and the move: do it over, through the checkout.
+        move_ref(git, ref, old=new, new=old, reason=f"{reason} (taken back)")
+        _in_checkout(git.at(appeared), step, appeared)
+
+
+def _check_refs(git: Git, step: Step) -> None:
+    tip = find_ref(git, step.ref)
+    if tip != step.old:
+        raise Conflict(
+            f"{step.name} has moved: expected {step.old[:12]}, it is at {(tip or 'nothing')[:12]}",
+            f"git log {step.old[:12]}..{step.name}",
+            code="ref_moved",
+        )
+    if not is_ancestor(git, step.old, step.new):
+        raise Refused(
+            f"{step.new[:12]} does not descend from {step.name}; nothing ever force-moves it",
+            f"git log --oneline {step.new[:12]}..{step.name}",
+            code="not_fast_forward",
+        )
+
+
+def _in_checkout(here: Git, step: Step, worktree: str) -> None:
+    if not os.path.isdir(worktree):
+        raise Refused(
+            f"{step.name} is checked out in {worktree}, which is not there now",
+            "git worktree list",
+            code="checkout_missing",
+        )
+    admin_dir = require_repository(worktree).git_dir
+    changes = changes_between(here, step.old, step.new)
+    _check_checkout(here, step, worktree=worktree, admin_dir=admin_dir)
+    _check_overlap(here, step, worktree=worktree, changes=changes)
+    crash_point("forward-checked")
+    done = here.run(
+        "merge", "--ff-only", "--no-autostash", "--no-squash", "--no-stat",
+        "--no-overwrite-ignore", step.new,
+        settings=(
+            "merge.autoStash=false", "merge.verifySignatures=false",
+            f"branch.{step.name}.mergeOptions=", "core.abbrev=no",
+        ),
+        env={"GIT_REFLOG_ACTION": step.reason},
+        ok=range(-64, 256),
+    )  # fmt: skip
+    crash_point("forward-merged")
+    moved_from = _moved_from(done.out)
+    if _has_arrived(here, step):
+        return
+    if done.status != 0:
+        _undo_checkout(here, step, changes)
+        raise Refused(
+            f"git could not fast-forward {step.name} in {worktree}; nothing was changed",
+            f"git -C {worktree} status",
+            code="merge_refused",
+            detail=done.complaint,
+        )
+    _take_back(here, step, moved_from=moved_from, worktree=worktree)
+
+
+def _check_checkout(here: Git, step: Step, *, worktree: str, admin_dir: str) -> None:
+    operation = open_operation(admin_dir)
+    if operation is not None:
+        raise Refused(
+            f"a {operation} is in progress in {worktree}, where {step.name} is checked out",
+            f"git -C {worktree} {abort_command(operation)}",
+            code="operation_open",
+        )
+    if os.path.lexists(f"{admin_dir}/index.lock"):
+        raise Conflict(
+            f"another git process holds {admin_dir}/index.lock",
+            f"git -C {worktree} status",
+            code="index_locked",
+        )
+    head = find_head_ref(here)
+    if head != step.ref:
+        raise Conflict(
+            f"{worktree} is on {head or 'a detached HEAD'} now, not on {step.ref}",
+            "git worktree list",
+            code="not_on_branch",
+        )
+
+
+def _check_overlap(here: Git, step: Step, *, worktree: str, changes: tuple[Change, ...]) -> None:
+    incoming = {change.path for change in changes}
+    dirty = incoming & set(read_status(here, untracked=False).paths)
+    if dirty:
+        raise Refused(
+            f"your uncommitted changes in {worktree} overlap with what lands on {step.name}:"
+            f" {name_paths(dirty)}",
+            f"git -C {worktree} stash",
+            code="would_overwrite",
+            detail="\n".join(sorted(dirty)),
+        )
+    blocked = find_collisions(worktree, changes)
+    if blocked:
+        raise Refused(
+            f"files that git does not track in {worktree} are in the way of what lands on"
+            f" {step.name}: {name_paths(blocked)}",
+            f"git -C {worktree} status --ignored",
+            code="would_overwrite",
+            detail="\n".join(blocked),
+        )
+
+
+def _moved_from(out: bytes) -> Oid | None:
+    """Return the commit that HEAD was at when git moved it, from its `Updating OLD..NEW` line."""
+    for line in out.splitlines():
+        if line.startswith(UPDATING):
+            return Oid(line[len(UPDATING) :].split(b"..")[0].decode("ascii"))
+    return None
+
+
+def _has_arrived(here: Git, step: Step) -> bool:
+    """Tell whether the target contains the new commit (somebody may have gone on from there)."""
+    tip = find_ref(here, step.ref)
+    if tip == step.new:
+        return True
+    return tip is not None and tip != step.old and is_ancestor(here, step.new, tip)
+
+
+def _index_is_at(here: Git, commit: Oid) -> bool:
+    """Tell whether the index has the whole tree of a commit."""
+    done = here.run("diff-index", "--cached", "--quiet", commit, ok=(0, 1))
+    return done.status == 0
+
+
+def _undo_checkout(here: Git, step: Step, changes: tuple[Change, ...]) -> None:
+    """Put index and files back where git moved them and then could not move the ref."""
+    out = here.run("diff-index", "--cached", "--name-only", "-z", "--no-renames", step.new).text
+    left = set(out.split("\0"))
+    if find_head_ref(here) == step.ref and not any(change.path in left for change in changes):
+        here.run("read-tree", "-m", "-u", "--no-recurse-submodules", step.new, step.old)
+
+
+def _take_back(here: Git, step: Step, *, moved_from: Oid | None, worktree: str) -> None:
+    """Undo a fast-forward of whatever the user switched to in the meantime, then raise Conflict."""
+    wrong = find_head_ref(here) or DETACHED
+    if moved_from is not None and find_ref(here, wrong) == step.new and wrong != step.ref:
+        try:
+            move_branch(
+                here, ref=wrong, old=step.new, new=moved_from, worktree=worktree,
+                reason=f"{step.reason} (taken back)",
+            )  # fmt: skip
+        except (Refused, Conflict, GitFailed) as failure:
+            raise Conflict(
+                f"{worktree} was switched to {wrong} meanwhile, which was moved from"
+                f" {moved_from[:12]} to {step.new[:12]} and could not be put back",
+                f"git -C {worktree} reset --keep {moved_from[:12]}",
+                code="wrong_branch_moved",
+                detail=failure.message,
+            ) from failure
+    raise Conflict(
+        f"{worktree} was switched to {wrong} while {step.name} was landing; nothing was landed",
+        "git worker merge",
+        code="checkout_moved",
+    )

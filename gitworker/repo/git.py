@@ -1,0 +1,143 @@
+"""The door to git: one class that runs git's plumbing in a given repository.
+
+The variables that git exports to hooks are scrubbed, so that a nested call reaches the repository
+it names and no other (GIT-FACTS, Hooks). Settings that the user passed by `git -c` are kept.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+
+from gitworker import proc
+from gitworker.errors import GitWorkerError, NotFound, Unavailable
+from gitworker.model.ids import Oid
+
+# git rev-parse --local-env-vars, less the two that carry `git -c` settings.
+LOCAL_ENV = (
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_CONFIG",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_GRAFT_FILE",
+    "GIT_INDEX_FILE",
+    "GIT_NO_REPLACE_OBJECTS",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_PREFIX",
+    "GIT_SHALLOW_FILE",
+    "GIT_COMMON_DIR",
+    "GIT_INTERNAL_SUPER_PREFIX",
+)
+SETTINGS_ENV = ("GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT")
+MINIMUM = (2, 39)
+
+
+class GitFailed(GitWorkerError):
+    """git exited with a status that the caller did not expect; `detail` is its standard error."""
+
+    code = "git_failed"
+
+
+def clean_environment(env: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the environment without git's local variables, messages untranslated."""
+    source = os.environ if env is None else env
+    cleaned = {name: value for name, value in source.items() if name not in LOCAL_ENV}
+    cleaned["LC_ALL"] = "C"
+    return cleaned
+
+
+class Git:
+    """Runs git in one directory (`-C`) or, for a bare or detached view, on one git directory.
+
+    `at(path)` gives the same door at another worktree. Nothing is cached but the version.
+    """
+
+    _version: tuple[int, ...] | None = None
+
+    def __init__(self, directory: str, *, git_dir: str | None = None) -> None:
+        self.directory = directory
+        self.git_dir = git_dir
+
+    def at(self, directory: str) -> "Git":
+        """Return a door that runs in `directory` (a worktree of any repository)."""
+        return Git(directory)
+
+    def run(
+        self,
+        *args: str,
+        stdin: bytes = b"",
+        env: Mapping[str, str] | None = None,
+        ok: Sequence[int] = (0,),
+        settings: Sequence[str] = (),
+        timeout_s: float | None = None,
+        inherit_fd: int | None = None,
+    ) -> proc.Completed:
+        """Run `git ARGS` and return status and output.
+
+        `env` is added to the cleaned environment, `settings` become `-c NAME=VALUE`. Raises
+        GitFailed when the exit status is not in `ok`.
+        """
+        argv = ["git", "-C", self.directory]
+        if self.git_dir is not None:
+            argv.append(f"--git-dir={self.git_dir}")
+        for setting in settings:
+            argv += ["-c", setting]
+        environment = clean_environment()
+        if env:
+            environment.update(env)
+        done = proc.run(
+            [*argv, *args],
+            env=environment,
+            stdin=stdin,
+            timeout_s=timeout_s,
+            inherit_fd=inherit_fd,
+        )
+        if done.status not in ok:
+            raise GitFailed(_headline(args, done), detail=done.complaint)
+        return done
+
+    def text(self, *args: str, ok: Sequence[int] = (0,)) -> str:
+        """Run git and return its standard output without the last newline."""
+        return self.run(*args, ok=ok).text.rstrip("\n")
+
+    def find_oid(self, revision: str, kind: str = "commit") -> Oid | None:
+        """Return the object id that `revision` names, peeled to `kind`; None where there is none."""
+        done = self.run(
+            "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{{kind}}}",
+            ok=(0, 1, 128),
+        )  # fmt: skip
+        return Oid(done.text.strip()) if done.status == 0 else None
+
+    def require_oid(self, revision: str, what: str = "revision") -> Oid:
+        """Return the commit id that `revision` names; raise NotFound where there is none."""
+        oid = self.find_oid(revision)
+        if oid is None:
+            raise NotFound(f"{what} {revision!r} names no commit in this repository", "git branch")
+        return oid
+
+    def version(self) -> tuple[int, ...]:
+        """Return git's version as numbers; raise Unavailable below the minimum."""
+        if Git._version is None:
+            Git._version = require_version(self.run("version").text)
+        return Git._version
+
+
+def require_version(text: str) -> tuple[int, ...]:
+    """Parse `git version` output; raise Unavailable where git is older than 2.39."""
+    words = text.split()
+    numbers = tuple(int(part) for part in words[2].split(".")[:3] if part.isdigit())
+    if numbers < MINIMUM:
+        raise Unavailable(
+            f"git {words[2]} is too old: gitworker needs 2.39 or later (for merge-tree)",
+            "git --version",
+            code="git_too_old",
+        )
+    return numbers
+
+
+def _headline(args: Sequence[str], done: proc.Completed) -> str:
+    """Return one line on what failed: the subcommand, the status, git's first complaint."""
+    complaint = done.complaint.splitlines()
+    first = next((line for line in complaint if line.startswith(("fatal:", "error:"))), None)
+    first = first or (complaint[0] if complaint else "")
+    return f"git {args[0]} failed with status {done.status}" + (f": {first}" if first else "")

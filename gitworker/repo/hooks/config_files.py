@@ -1,0 +1,107 @@
+"""git's configuration files as files: read, replaced under git's own lock, put back byte by byte.
+
+Values are always written by git; only a whole file that nobody else has changed since is put back
+as it was. What it was is kept in a pair of files `<base>-before` and `<base>-after`.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterator
+
+from gitworker.errors import Conflict
+from gitworker.repo.git import Git
+
+Entries = list[tuple[str, str | None]]  # a key without `=` has the value None
+
+
+def read_bytes(path: str) -> bytes | None:
+    """Return a file's content, None where there is no such file."""
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+
+
+def list_entries(git: Git, path: str) -> Entries:
+    """Return the keys and values of a configuration file in order; nothing for an absent file."""
+    if not os.path.exists(path):
+        return []
+    fields = git.run("config", "--file", path, "-z", "--list").text.split("\0")[:-1]
+    pairs = (field.partition("\n") for field in fields)
+    return [(key, value if newline else None) for key, newline, value in pairs]
+
+
+def is_true(value: str | None) -> bool:
+    """Tell whether git takes a configuration value for true (git-config(1), boolean)."""
+    return value is None or value.lower() in ("true", "yes", "on") or value.lstrip("0+-").isdigit()
+
+
+@contextlib.contextmanager
+def replaced(path: str) -> Iterator[str]:
+    """Yield a copy of a configuration file to edit; on a clean exit it replaces the file.
+
+    The copy is `<path>.lock`, so that git and we exclude each other; the change is seen whole or
+    not at all. Raises Conflict where somebody holds that lock.
+    """
+    path = os.path.realpath(path)
+    lock = f"{path}.lock"
+    try:
+        fd = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    except FileExistsError as error:
+        raise Conflict(f"{path} is locked by another git process", f"ls -l {lock}") from error
+    try:
+        with open(fd, "wb") as file:
+            file.write(read_bytes(path) or b"")
+        with contextlib.suppress(OSError):
+            os.chmod(lock, os.stat(path).st_mode & 0o7777)
+        yield lock
+        os.rename(lock, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(lock)
+        raise
+
+
+def write_config(path: str, content: bytes | None) -> None:
+    """Make a configuration file hold `content`; None removes it."""
+    if content is None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+        return
+    with replaced(path) as copy, open(copy, "wb") as file:
+        file.write(content)
+
+
+def keep_before(base: str, content: bytes | None) -> None:
+    """Remember what a configuration file held before our change."""
+    forget(base)
+    if content is not None:
+        _write(f"{base}-before", content)
+
+
+def keep_after(base: str, content: bytes | None) -> None:
+    """Remember what a configuration file held right after our change."""
+    _write(f"{base}-after", content or b"")
+
+
+def is_untouched(base: str, content: bytes | None) -> bool:
+    """Tell whether `content` is what our change left."""
+    return content is not None and content == read_bytes(f"{base}-after")
+
+
+def before(base: str) -> bytes | None:
+    """Return what the file held before our change, None where it was absent."""
+    return read_bytes(f"{base}-before")
+
+
+def forget(base: str) -> None:
+    """Remove what `keep_before` and `keep_after` wrote."""
+    for suffix in ("before", "after"):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"{base}-{suffix}")
+
+
+def _write(path: str, content: bytes) -> None:
+    with open(path, "wb") as file:
+        file.write(content)

@@ -1,0 +1,142 @@
+"""Point a linked worktree at our shims, and take that back without a trace."""
+
+import os
+
+from gitworker.errors import Refused
+from gitworker.paths import Repository, require_repository, state_paths
+from gitworker.repo.git import Git, GitFailed
+from gitworker.repo.hooks.config_files import (
+    before,
+    forget,
+    is_untouched,
+    keep_after,
+    keep_before,
+    list_entries,
+    read_bytes,
+    write_config,
+)
+from gitworker.repo.hooks.layout import CONFIG_HOOKS, config_escaped
+from gitworker.repo.hooks.shims import (
+    refresh_shims,
+    remove_shims,
+    shims_are_stale,
+    shims_lock,
+    uses_config_hooks,
+)
+from gitworker.repo.hooks.user_hooks import linked_worktrees
+from gitworker.repo.hooks.worktree_config import is_surely_off, switch_off, switch_on
+
+HOOKS_PATH = "core.hooksPath"
+INCLUDE = "include.path"
+
+
+def install(
+    git: Git, repository: Repository, worktree_git: Git, *, interpreter: str | None = None
+) -> None:
+    """Make our hooks fire in the linked worktree that `worktree_git` stands in, and only there.
+
+    Writes the shims where they are stale, switches extensions.worktreeConfig on where it is off,
+    and sets one worktree-scoped setting: core.hooksPath, or from git 2.54 on an include of our
+    config hooks. Idempotent; where all is set up but the worktree, one git process. Raises Refused
+    for a main checkout, Conflict where another process holds the configuration's lock.
+    """
+    worktree = require_repository(worktree_git.directory, {})
+    if not worktree.is_linked or worktree.common_dir != repository.common_dir:
+        raise Refused(
+            f"{worktree_git.directory} is not a linked worktree of {repository.common_dir};"
+            " our hooks are never installed in a main checkout",
+            "git worktree list",
+        )
+    paths = state_paths(repository)
+    if is_surely_off(repository):  # before the shims: it makes the configuration newer than them
+        _switch_on(git, repository)
+    if shims_are_stale(paths.hooks, worktree.top):
+        refresh_shims(git, repository, interpreter=interpreter, force=True)
+    file = f"{worktree.git_dir}/config.worktree"
+    base = _base(worktree.git_dir)
+    content = read_bytes(file)
+    if is_untouched(base, content):
+        return
+    if not _has_ours(paths.hooks, content):
+        keep_before(base, content)
+    try:
+        _point(worktree_git, paths.hooks)
+    except GitFailed:  # the extension is mentioned in the configuration, but not on
+        _switch_on(git, repository)
+        refresh_shims(git, repository)
+        _point(worktree_git, paths.hooks)
+    keep_after(base, read_bytes(file))
+
+
+def uninstall(git: Git, repository: Repository) -> None:
+    """Take our hooks out of every worktree, switch off what we switched on, remove the shims.
+
+    Configuration files that nobody else changed are afterwards what they were, byte by byte.
+    """
+    paths = state_paths(repository)
+    with shims_lock(paths):
+        for admin, _ in linked_worktrees(repository.common_dir):
+            _take_back(git, admin, paths.hooks)
+        switch_off(git, repository)
+        remove_shims(paths)
+
+
+def is_installed(git: Git, admin: str, state_hooks: str) -> bool:
+    """Tell whether the worktree with that admin directory is pointed at our shims."""
+    file = f"{admin}/config.worktree"
+    if not _has_ours(state_hooks, read_bytes(file)):
+        return False
+    return bool(_ours(git, file, state_hooks))
+
+
+def _switch_on(git: Git, repository: Repository) -> None:
+    with shims_lock(state_paths(repository)):
+        switch_on(git, repository)
+
+
+def _point(worktree_git: Git, state_hooks: str) -> None:
+    if uses_config_hooks(state_hooks):
+        value = f"{state_hooks}/{CONFIG_HOOKS}"
+        worktree_git.run(
+            "config", "--worktree", "--fixed-value", "--replace-all", INCLUDE, value, value
+        )
+    else:
+        worktree_git.run("config", "--worktree", "--replace-all", HOOKS_PATH, state_hooks)
+
+
+def _take_back(git: Git, admin: str, state_hooks: str) -> None:
+    file = f"{admin}/config.worktree"
+    base = _base(admin)
+    content = read_bytes(file)
+    if is_untouched(base, content):
+        write_config(file, before(base))
+    elif _has_ours(state_hooks, content):
+        for key, value in _ours(git, file, state_hooks):
+            git.run("config", "--file", file, "--fixed-value", "--unset-all", key, value)
+        _restore_hooks_path(git, file, base)
+        if before(base) is None and not (read_bytes(file) or b"").strip():
+            os.unlink(file)
+    forget(base)
+
+
+def _restore_hooks_path(git: Git, file: str, base: str) -> None:
+    """Set the worktree's own core.hooksPath again that ours had replaced."""
+    if before(base) is not None:
+        earlier = [v for k, v in list_entries(git, f"{base}-before") if k == HOOKS_PATH.lower()]
+        if earlier and earlier[-1] is not None:
+            git.run("config", "--file", file, HOOKS_PATH, earlier[-1])
+
+
+def _ours(git: Git, file: str, state_hooks: str) -> list[tuple[str, str]]:
+    values = {HOOKS_PATH.lower(): state_hooks, INCLUDE: f"{state_hooks}/{CONFIG_HOOKS}"}
+    entries = list_entries(git, file)
+    return [(key, value) for key, value in entries if value and values.get(key) == value]
+
+
+def _has_ours(state_hooks: str, content: bytes | None) -> bool:
+    return content is not None and os.fsencode(config_escaped(state_hooks)) in content
+
+
+def _base(admin: str) -> str:
+    """Return where a worktree's configuration is remembered; it goes when the worktree goes."""
+    return f"{admin}/gitworker-config"

@@ -1,0 +1,49 @@
+"""Names and places of our hooks: the scripts we ship, the files of the shim directory."""
+
+import os
+
+from gitworker.errors import Internal
+
+DOORBELLS = ("post-applypatch", "post-checkout", "post-commit", "post-merge", "post-rewrite")
+ALWAYS = (*DOORBELLS, "pre-commit")
+ANY_HOOK = "any-hook"  # the script for every other hook that the user has
+SHARED = "gitworker.sh"  # what the scripts read; it carries the settings
+STAMP = "stamp"  # what the shims were made from; newer sources make them stale
+CONFIG_HOOKS = "gitconfig"  # config hooks for git >= 2.54, included by our worktrees
+ID_LINE = b"# gitworker-shim 1"  # how we know a script of ours
+
+
+def hook_sources() -> str:
+    """Return the directory of the scripts we ship, in a wheel or in a checkout.
+
+    Raises Internal where the installation lacks them.
+    """
+    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    for directory in (f"{package}/_githooks", f"{os.path.dirname(package)}/githooks"):
+        if os.path.exists(f"{directory}/{SHARED}"):
+            return directory
+    raise Internal(
+        "this installation lacks its git hooks", "pip install --force-reinstall gitworker"
+    )
+
+
+def is_hook_name(name: str) -> bool:
+    """Tell whether git could call a file of this name as a hook.
+
+    Every hook of githooks(5) has a dash in its name except `update`, and none has a dot; going by
+    the shape keeps hooks that a later git adds.
+    """
+    letters = name.replace("-", "")
+    return name == "update" or ("-" in name and letters.isascii() and letters.isalnum())
+
+
+def shell_quoted(text: str) -> str:
+    """Return `text` as one word of a POSIX shell."""
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def config_escaped(text: str) -> str:
+    """Return `text` as git writes it inside a configuration value (git-config(1), Syntax)."""
+    for plain, escaped in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\t", "\\t")):
+        text = text.replace(plain, escaped)
+    return text

@@ -1,0 +1,236 @@
+"""The shim directory `<state>/hooks`: written from the shipped scripts, checked, removed.
+
+One directory serves all our worktrees. Each file is replaced by rename, so a hook that git starts
+meanwhile is whole; the directory is read-only, since a hook installer that an agent runs in its
+worktree would write here. The stamp's and the directory's own time are the newest time among the
+sources: whatever is newer than the stamp makes the shims stale, in Python and in sh (`-nt`).
+"""
+
+import contextlib
+import fcntl
+import os
+import sys
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from gitworker import __version__
+from gitworker.paths import Repository, StatePaths, state_paths
+from gitworker.repo.disk import remove_tree
+from gitworker.repo.git import Git
+from gitworker.repo.hooks.config_files import read_bytes
+from gitworker.repo.hooks.layout import (
+    ALWAYS,
+    ANY_HOOK,
+    CONFIG_HOOKS,
+    SHARED,
+    STAMP,
+    config_escaped,
+    hook_sources,
+    shell_quoted,
+)
+from gitworker.repo.hooks.user_hooks import UserHooks, find_user_hooks, sources_seen
+
+CONFIG_HOOKS_SINCE = (2, 54)
+SCRIPT_MODE = 0o555
+FILE_MODE = 0o444
+OPEN_MODE = 0o755
+CLOSED_MODE = 0o555
+
+
+class Stamp(NamedTuple):
+    """What shims were made from: program version, interpreter, the user's hooks path, sources."""
+
+    version: str
+    interpreter: str
+    hooks_path: str
+    seen: tuple[tuple[str, int], ...]
+
+    def encode(self) -> bytes:
+        """Return the stamp file's content: fields ended by NUL."""
+        fields = [self.version, self.interpreter, self.hooks_path]
+        for path, mtime_ns in self.seen:
+            fields += [path, str(mtime_ns)]
+        return b"".join(os.fsencode(field) + b"\0" for field in fields)
+
+
+def read_stamp(state_hooks: str) -> Stamp | None:
+    """Return what the shims in a directory were made from, None where there are none."""
+    content = read_bytes(f"{state_hooks}/{STAMP}")
+    if content is None:
+        return None
+    fields = os.fsdecode(content).split("\0")[:-1]
+    if len(fields) < 3 or not all(field.lstrip("-").isdigit() for field in fields[4::2]):
+        return None
+    seen = zip(fields[3::2], map(int, fields[4::2]), strict=False)
+    return Stamp(fields[0], fields[1], fields[2], tuple(seen))
+
+
+def shims_are_stale(state_hooks: str, worktree_top: str | None = None) -> bool:
+    """Tell whether the shims are missing, changed by others, or older than what they come from.
+
+    Starts no process: one read and a dozen stat calls. `worktree_top` is a worktree whose own
+    directory of a relative core.hooksPath counts too.
+    """
+    stamp = read_stamp(state_hooks)
+    if stamp is None or not _is_usable(stamp):
+        return True
+    try:
+        stamped_ns = os.stat(f"{state_hooks}/{STAMP}").st_mtime_ns
+        if os.stat(state_hooks).st_mtime_ns != stamped_ns:
+            return True
+    except OSError:
+        return True
+    if worktree_top is not None and stamp.hooks_path and not os.path.isabs(stamp.hooks_path):
+        ((_, mtime_ns),) = sources_seen([f"{worktree_top}/{stamp.hooks_path}"])
+        if mtime_ns > stamped_ns:
+            return True
+    return sources_seen([path for path, _ in stamp.seen]) != stamp.seen
+
+
+def refresh_shims(
+    git: Git, repository: Repository, *, interpreter: str | None = None, force: bool = False
+) -> bool:
+    """Write the shims again where they are stale (or `force`); return whether that was needed.
+
+    What `refresh-hooks` runs.
+    """
+    paths = state_paths(repository)
+    with shims_lock(paths):
+        if not force and not shims_are_stale(paths.hooks):
+            return False
+        user_hooks = find_user_hooks(git, repository)
+        config_hooks = _wants_config_hooks(git, repository)
+        write_shims(repository, user_hooks, interpreter=interpreter, config_hooks=config_hooks)
+        return True
+
+
+def write_shims(
+    repository: Repository,
+    user_hooks: UserHooks,
+    *,
+    interpreter: str | None = None,
+    config_hooks: bool = False,
+) -> None:
+    """Make `<state>/hooks` hold the shims for these user hooks, and the spool directory exist.
+
+    `interpreter` is what the shims start the drain with (default: the one written last, else this
+    one). With `config_hooks` git runs the user's hooks itself, and the shims run them only where
+    a relative hooks path is absent in a worktree.
+    """
+    paths = state_paths(repository)
+    stamp = read_stamp(paths.hooks)
+    if interpreter is None and stamp is not None and _is_usable(stamp):
+        interpreter = stamp.interpreter
+    # abspath, not realpath: a venv's python is a symlink that must stay one to find its packages
+    interpreter = os.path.abspath(interpreter or sys.executable)
+    files = shim_files(repository, user_hooks, interpreter, config_hooks=config_hooks)
+    os.makedirs(paths.spool, mode=0o700, exist_ok=True)
+    os.makedirs(paths.hooks, mode=OPEN_MODE, exist_ok=True)
+    os.chmod(paths.hooks, OPEN_MODE)
+    try:
+        for name in sorted(set(os.listdir(paths.hooks)) - set(files) - {STAMP}):
+            remove_tree(f"{paths.hooks}/{name}")
+        for name, (content, mode) in files.items():
+            _replace(f"{paths.hooks}/{name}", content, mode)
+        new_stamp = Stamp(__version__, interpreter, user_hooks.hooks_path, user_hooks.seen)
+        _replace(f"{paths.hooks}/{STAMP}", new_stamp.encode(), FILE_MODE)
+        newest_ns = max((mtime_ns for _, mtime_ns in user_hooks.seen), default=0)
+        newest_ns = max(newest_ns, 0)
+        for path in (f"{paths.hooks}/{STAMP}", paths.hooks):
+            os.utime(path, ns=(newest_ns, newest_ns))
+    finally:
+        os.chmod(paths.hooks, CLOSED_MODE)
+
+
+def shim_files(
+    repository: Repository, user_hooks: UserHooks, interpreter: str, *, config_hooks: bool
+) -> dict[str, tuple[bytes, int]]:
+    """Return what the shim directory holds: name → (content, mode). Reads the shipped scripts."""
+    sources = hook_sources()
+    settings = {
+        "gitworker_python": interpreter,
+        "gitworker_common_dir": repository.common_dir,
+        "gitworker_user_hooks": user_hooks.hooks_path,
+        "gitworker_fallback": user_hooks.fallback,
+        "gitworker_chain": "" if config_hooks else "yes",
+    }
+    files = {SHARED: (_with_settings(_source(sources, SHARED), settings), FILE_MODE)}
+    for name in ALWAYS:
+        files[name] = (_source(sources, name), SCRIPT_MODE)
+    if not config_hooks or user_hooks.is_relative:
+        for name in (*user_hooks.names, *user_hooks.dormant):
+            # a dormant hook too: chmod +x changes no directory's time, so nothing would tell us
+            files.setdefault(name, (_source(sources, ANY_HOOK), SCRIPT_MODE))
+    if config_hooks:
+        directory = state_paths(repository).hooks
+        hooks = sorted(name for name, (_, mode) in files.items() if mode == SCRIPT_MODE)
+        files[CONFIG_HOOKS] = (_config_hooks(directory, hooks), FILE_MODE)
+    return files
+
+
+def uses_config_hooks(state_hooks: str) -> bool:
+    """Tell whether the shims written there are called by config hooks, not by core.hooksPath."""
+    return os.path.exists(f"{state_hooks}/{CONFIG_HOOKS}")
+
+
+def remove_shims(paths: StatePaths) -> None:
+    """Remove the shim directory."""
+    remove_tree(paths.hooks)
+
+
+@contextlib.contextmanager
+def shims_lock(paths: StatePaths) -> Iterator[None]:
+    """Hold the lock under which shims and shared settings change; it dies with its holder."""
+    os.makedirs(paths.locks, mode=0o700, exist_ok=True)
+    fd = os.open(f"{paths.locks}/hooks", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
+
+
+def _wants_config_hooks(git: Git, repository: Repository) -> bool:
+    """Decide once: worktrees that were installed one way must keep working, whatever git comes."""
+    state_hooks = state_paths(repository).hooks
+    if os.path.exists(f"{state_hooks}/{SHARED}"):
+        return uses_config_hooks(state_hooks)
+    return git.version() >= CONFIG_HOOKS_SINCE
+
+
+def _is_usable(stamp: Stamp) -> bool:
+    return stamp.version == __version__ and os.access(stamp.interpreter, os.X_OK)
+
+
+def _source(sources: str, name: str) -> bytes:
+    with open(f"{sources}/{name}", "rb") as file:
+        return file.read()
+
+
+def _with_settings(script: bytes, settings: dict[str, str]) -> bytes:
+    """Return the shared script with the value of each `name=''` line filled in."""
+    lines = script.split(b"\n")
+    for name, value in settings.items():
+        prefix = f"{name}=''".encode()
+        (index,) = [i for i, line in enumerate(lines) if line.startswith(prefix)]
+        lines[index] = f"{name}=".encode() + os.fsencode(shell_quoted(value))
+    return b"\n".join(lines)
+
+
+def _config_hooks(directory: str, names: list[str]) -> bytes:
+    lines = []
+    for name in names:
+        command = config_escaped(shell_quoted(f"{directory}/{name}"))
+        lines += [f'[hook "gitworker-{name}"]', f"\tevent = {name}", f'\tcommand = "{command}"']
+    return os.fsencode("\n".join(lines) + "\n")
+
+
+def _replace(path: str, content: bytes, mode: int) -> None:
+    temporary = f"{path}.new"
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(temporary)  # left by one that was killed; read-only, so not to be opened again
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with open(fd, "wb") as file:
+        file.write(content)
+    os.chmod(temporary, mode)  # whatever the umask
+    os.rename(temporary, path)

@@ -1,0 +1,148 @@
+"""The user's own hooks, as git would find them in the main checkout. Nothing here writes."""
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from gitworker.paths import Repository, state_paths
+from gitworker.repo.git import Git
+from gitworker.repo.hooks.layout import is_hook_name
+
+SETTINGS = r"^core\.(hookspath|worktree)$"
+COMMAND_SCOPE = "command"  # `git -c`: one command's setting, not the repository's
+
+
+class UserHooks(NamedTuple):
+    """Where the user's hooks are and which there are.
+
+    `hooks_path` is core.hooksPath with `~` expanded, or `<common dir>/hooks`; a relative one is
+    relative to the top of whatever worktree git runs in. `names` maps each hook that git would
+    run to its path; `dormant` are files with a hook's name that are not executable. `seen` pairs
+    what this was read from with its time in nanoseconds (-1: absent), taken before the reading.
+    """
+
+    hooks_path: str
+    is_relative: bool
+    main_top: str | None
+    names: Mapping[str, str]
+    dormant: tuple[str, ...]
+    seen: tuple[tuple[str, int], ...]
+
+    @property
+    def fallback(self) -> str:
+        """Return the main checkout's directory of a relative `hooks_path`, else an empty string."""
+        if not self.is_relative or self.main_top is None:
+            return ""
+        return f"{self.main_top}/{self.hooks_path}"
+
+
+def find_user_hooks(git: Git, repository: Repository) -> UserHooks:
+    """Return the user's hooks as the main checkout sees them; one git process.
+
+    Scopes count as in git: worktree, local, global, system; a path of ours does not count.
+    """
+    common = repository.common_dir
+    ours = state_paths(repository).hooks
+    seen = sources_seen(_config_files(common))
+    configured, top = _read_settings(git, common, ours)
+    main_top = top or _guess_main_top(repository)
+    path = f"{common}/hooks" if configured is None else configured
+    is_relative = bool(path) and not os.path.isabs(path)
+    if is_relative and path.startswith("-"):
+        path = f"./{path}"  # never an option of the shell's exec
+    directories = list(_directories(repository, path, main_top))
+    seen += sources_seen(directories)
+    names: dict[str, str] = {}
+    dormant: set[str] = set()
+    for directory in directories:
+        for name, file, executable in _hook_files(directory):
+            if executable:
+                names.setdefault(name, file)
+            else:
+                dormant.add(name)
+    return UserHooks(path, is_relative, main_top, names, tuple(sorted(dormant - set(names))), seen)
+
+
+def sources_seen(files: Iterator[str] | list[str]) -> tuple[tuple[str, int], ...]:
+    """Return each path with its modification time in nanoseconds, -1 where it is absent."""
+    seen = []
+    for file in files:
+        try:
+            seen.append((file, os.stat(file).st_mtime_ns))
+        except OSError:
+            seen.append((file, -1))
+    return tuple(seen)
+
+
+def linked_worktrees(common_dir: str) -> Iterator[tuple[str, str]]:
+    """Yield (admin directory, top) of every linked worktree, by name; no git process."""
+    try:
+        admins = sorted(os.listdir(f"{common_dir}/worktrees"))
+    except OSError:
+        return
+    for name in admins:
+        admin = f"{common_dir}/worktrees/{name}"
+        try:
+            with open(f"{admin}/gitdir", encoding="utf-8", errors="surrogateescape") as file:
+                pointer = file.read().rstrip("\n")
+        except OSError:
+            continue
+        yield admin, os.path.dirname(os.path.normpath(os.path.join(admin, pointer)))
+
+
+def _config_files(common: str) -> list[str]:
+    env = os.environ
+    home = env.get("HOME", "")
+    return [
+        f"{common}/config",
+        f"{common}/config.worktree",
+        env.get("GIT_CONFIG_GLOBAL") or f"{home}/.gitconfig",
+        f"{env.get('XDG_CONFIG_HOME') or home + '/.config'}/git/config",
+        "/etc/gitconfig",
+    ]
+
+
+def _read_settings(git: Git, common: str, ours: str) -> tuple[str | None, str | None]:
+    """Return core.hooksPath and the top that core.worktree names, None where not set."""
+    scoped = ("config", "-z", "--show-scope", "--type=path", "--get-regexp", SETTINGS)
+    done = git.run(f"--git-dir={common}", *scoped, ok=(0, 1))
+    hooks_path = top = None
+    fields = done.text.split("\0")
+    for scope, entry in zip(fields[::2], fields[1::2], strict=False):
+        key, _, value = entry.partition("\n")
+        if scope == COMMAND_SCOPE:
+            continue
+        if key == "core.worktree":
+            top = os.path.normpath(os.path.join(common, value))
+        elif value != ours:
+            hooks_path = value
+    return hooks_path, top
+
+
+def _guess_main_top(repository: Repository) -> str | None:
+    if not repository.is_linked and repository.top is not None:
+        return repository.top
+    parent, name = os.path.split(repository.common_dir)
+    return parent if name == ".git" else None
+
+
+def _directories(repository: Repository, path: str, main_top: str | None) -> Iterator[str]:
+    """Yield where hooks of that path are; a relative path names one directory per worktree."""
+    if os.path.isabs(path):
+        yield path
+    elif path:
+        if main_top is not None:
+            yield f"{main_top}/{path}"
+        for _, top in linked_worktrees(repository.common_dir):
+            yield f"{top}/{path}"
+
+
+def _hook_files(directory: str) -> Iterator[tuple[str, str, bool]]:
+    try:
+        names = sorted(os.listdir(directory))
+    except OSError:
+        return
+    for name in names:
+        file = f"{directory}/{name}"
+        if is_hook_name(name) and os.path.isfile(file):
+            yield name, file, os.access(file, os.X_OK)

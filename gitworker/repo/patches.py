@@ -1,0 +1,41 @@
+"""Patch ids: what an approval holds for, whatever commit carries the patch (DESIGN section 7)."""
+
+from gitworker.model.ids import Oid
+from gitworker.paths import require_repository
+from gitworker.repo.git import Git
+
+EMPTY = "empty"  # stands for a commit that changes nothing and so has no patch
+# Whatever a user may have configured about diffs, the same patch has the same text here.
+SETTINGS = (
+    "diff.suppressBlankEmpty=false",
+    "diff.noprefix=false",
+    "diff.mnemonicPrefix=false",
+    "log.showRoot=true",
+    "log.follow=false",
+    "core.quotePath=true",
+    "core.attributesFile=/dev/null",
+)
+OPTIONS = (
+    "--reverse", "--topo-order", "--no-merges", "--format=commit %H", "-p", "--full-index",
+    "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--no-relative",
+    "--no-indent-heuristic", "--diff-algorithm=myers", "--unified=3", "--inter-hunk-context=0",
+    "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short", "--ignore-submodules=none",
+    "--no-notes", "--no-show-signature", "--no-decorate", "-O/dev/null",
+)  # fmt: skip
+
+
+def patch_ids(git: Git, base: Oid, tip: Oid) -> tuple[str, ...]:
+    """Return the patch id of every commit in `base..tip`, oldest first, merges left out.
+
+    White space counts; author, message and place do not. Two processes for the whole range. It
+    runs as in a bare repository, so that no worktree's attributes change the text; a binary file
+    counts by its blobs before and after.
+    """
+    bare = Git(require_repository(git.directory).common_dir)
+    log = bare.run("--bare", "log", *OPTIONS, f"{base}..{tip}", "--", settings=SETTINGS).out
+    if not log:
+        return ()
+    out = bare.run("--bare", "patch-id", "--verbatim", stdin=log).text
+    by_commit = {commit: patch for patch, commit in (line.split() for line in out.splitlines())}
+    commits = (line[7:] for line in log.split(b"\n") if line.startswith(b"commit "))
+    return tuple(by_commit.get(commit.decode(), EMPTY) for commit in commits)

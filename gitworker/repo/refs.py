@@ -1,0 +1,73 @@
+"""Refs: reading many at once, and moving, making and deleting one by compare-and-set."""
+
+from collections.abc import Sequence
+
+from gitworker.errors import Conflict
+from gitworker.model.ids import Oid, Ref
+from gitworker.repo.git import Git, GitFailed
+
+
+def read_refs(git: Git, patterns: Sequence[str]) -> dict[Ref, Oid]:
+    """Return the refs that match `patterns` (a prefix ending in '/' or a whole name) with ids."""
+    done = git.run("for-each-ref", "--format=%(objectname) %(refname)", "--", *patterns)
+    lines = (line.partition(" ") for line in done.text.splitlines())
+    return {Ref(name): Oid(oid) for oid, _, name in lines}
+
+
+def find_ref(git: Git, ref: Ref) -> Oid | None:
+    """Return what a ref points at, None where it does not exist."""
+    done = git.run("rev-parse", "--verify", "--quiet", "--end-of-options", ref, ok=(0, 1, 128))
+    return Oid(done.text.strip()) if done.status == 0 else None
+
+
+def find_head_ref(git: Git) -> Ref | None:
+    """Return the branch that HEAD is on in this worktree, None where it is detached."""
+    done = git.run("symbolic-ref", "--quiet", "HEAD", ok=(0, 1))
+    return Ref(done.text.strip()) if done.status == 0 else None
+
+
+def move_ref(git: Git, ref: Ref, *, old: Oid, new: Oid, reason: str) -> None:
+    """Move a ref from `old` to `new`; raise Conflict where it is no longer at `old`.
+
+    `HEAD` moves a detached HEAD itself, never a branch.
+    """
+    try:
+        git.run("update-ref", "--no-deref", "-m", reason, "--", ref, new, old)
+    except GitFailed as failure:
+        raise _lost_race(git, ref, expected=old, failure=failure) from failure
+
+
+def create_ref(git: Git, ref: Ref, new: Oid, *, reason: str) -> None:
+    """Make a ref at `new`; raise Conflict where it exists already."""
+    absent = Oid("0" * len(new))
+    try:
+        git.run("update-ref", "--no-deref", "-m", reason, "--", ref, new, absent)
+    except GitFailed as failure:
+        raise _lost_race(git, ref, expected=None, failure=failure) from failure
+
+
+def delete_branch(git: Git, ref: Ref, old: Oid) -> None:
+    """Delete a ref that is at `old`; raise Conflict where it is elsewhere. Absent is fine."""
+    try:
+        git.run("update-ref", "--no-deref", "-d", ref, old)
+    except GitFailed as failure:
+        if find_ref(git, ref) is None:
+            return
+        raise _lost_race(git, ref, expected=old, failure=failure) from failure
+
+
+def is_ancestor(git: Git, ancestor: Oid, descendant: Oid) -> bool:
+    """Tell whether `ancestor` is contained in `descendant` (a commit contains itself)."""
+    done = git.run("merge-base", "--is-ancestor", ancestor, descendant, ok=(0, 1))
+    return done.status == 0
+
+
+def _lost_race(git: Git, ref: Ref, *, expected: Oid | None, failure: GitFailed) -> Conflict:
+    actual = find_ref(git, ref)
+    wanted = "not to exist" if expected is None else f"at {expected[:12]}"
+    found = "absent" if actual is None else f"at {actual[:12]}"
+    if actual == expected:
+        message = f"git could not update {ref}"
+    else:
+        message = f"{ref} was moved by somebody else: expected {wanted}, it is {found}"
+    return Conflict(message, f"git reflog show {ref}", code="ref_moved", detail=failure.detail)

@@ -1,0 +1,115 @@
+"""Rescue refs: what a destructive verb is about to drop stays reachable, and can be named.
+
+`refs/worker/rescue/<worker>/<task>/<n>` points at the old tip or, where work was uncommitted, at
+a snapshot with the shape of a stash (`git stash apply REF` works): its parents are the tip and a
+commit of the index. Ignored files never become objects: a push of all refs would publish them.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gitworker.errors import Conflict
+from gitworker.model.ids import Oid, Ref, TaskId, WorkerId
+from gitworker.paths import require_repository
+from gitworker.repo.checks import read_status
+from gitworker.repo.disk import copy_index, private_directory
+from gitworker.repo.git import Git, GitFailed
+from gitworker.repo.refs import create_ref, read_refs
+
+PREFIX = "refs/worker/rescue/"
+ATTEMPTS = 20
+# A user's settings must not make `add` refuse: a file with mixed line ends is work as well.
+SETTINGS = (
+    "core.safecrlf=false",
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "advice.addEmbeddedRepo=false",
+    "i18n.commitEncoding=UTF-8",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RescueRef:
+    """One rescue: `oid` is what the ref points at; number counts per worker and task from 1."""
+
+    ref: Ref
+    oid: Oid
+    worker: WorkerId
+    task: TaskId
+    number: int
+
+
+def rescue(
+    git: Git, *, worker: WorkerId, task: TaskId, tip: Oid, worktree: str | None
+) -> RescueRef:
+    """Keep a branch's tip, and what is uncommitted or untracked in its worktree, under a new ref.
+
+    Neither the user's index nor a file is touched. Where the last rescue of this task points at
+    the same commit already, that one is returned. Raises GitFailed where git cannot write.
+    """
+    oid = tip
+    if worktree is not None and os.path.isdir(worktree):
+        here = git.at(worktree)
+        head = here.find_oid("HEAD") or tip
+        if not read_status(here).is_clean:
+            oid = _snapshot(here, tip=tip, head=head, title=f"{worker}/{task}")
+        elif head != tip:  # an open rebase has commits that no branch has yet
+            oid = _join(here, tip=tip, head=head, title=f"{worker}/{task}")
+    for _ in range(ATTEMPTS):
+        known = list_rescues(git, worker=worker, task=task)
+        if known and known[-1].oid == oid:
+            return known[-1]
+        number = known[-1].number + 1 if known else 1
+        ref = Ref(f"{PREFIX}{worker}/{task}/{number}")
+        try:
+            create_ref(git, ref, oid, reason="gitworker: rescue")
+        except Conflict:
+            continue
+        return RescueRef(ref, oid, worker, task, number)
+    raise Conflict(f"other commands keep taking the rescue refs of {worker}/{task}")
+
+
+def list_rescues(
+    git: Git, *, worker: WorkerId | None = None, task: TaskId | None = None
+) -> tuple[RescueRef, ...]:
+    """Return rescue refs by worker, task and number, of all or of one worker or task."""
+    pattern = f"{PREFIX}{worker or '*'}/{task or '*'}/*"
+    found = []
+    for ref, oid in read_refs(git, [pattern]).items():
+        name, task_id, number = ref.removeprefix(PREFIX).split("/")
+        if number.isdigit():
+            found.append(RescueRef(ref, oid, WorkerId(name), TaskId(task_id), int(number)))
+    return tuple(sorted(found, key=lambda one: (one.worker, one.task, one.number)))
+
+
+def _snapshot(here: Git, *, tip: Oid, head: Oid, title: str) -> Oid:
+    """Write the snapshot commit with a private copy of the index; return its id."""
+    admin_dir = require_repository(here.directory).git_dir
+    with private_directory(admin_dir, "gitworker-rescue-") as private:
+        env = {"GIT_INDEX_FILE": f"{private}/index"}
+        copy_index(f"{admin_dir}/index", env["GIT_INDEX_FILE"])
+        staged = _write_tree(here, env)  # None while paths are unmerged
+        here.run("add", "--all", "--sparse", "--ignore-errors", "--", ":/",
+                 env=env, settings=SETTINGS, ok=(0, 1, 128))  # fmt: skip
+        everything = _write_tree(here, env)
+    if everything is None:
+        raise GitFailed(f"git cannot write the work in {here.directory} into a tree")
+    index = _commit(here, staged or everything, f"index of {title}", *dict.fromkeys((tip, head)))
+    return _commit(here, everything, f"uncommitted work of {title}", tip, index)
+
+
+def _join(here: Git, *, tip: Oid, head: Oid, title: str) -> Oid:
+    tree = here.require_oid("HEAD")
+    return _commit(here, Oid(f"{tree}^{{tree}}"), f"open rebase of {title}", tip, head)
+
+
+def _write_tree(here: Git, env: Mapping[str, str]) -> Oid | None:
+    done = here.run("write-tree", env=env, ok=(0, 128))
+    return Oid(done.text.strip()) if done.status == 0 else None
+
+
+def _commit(here: Git, tree: Oid, message: str, *parents: Oid) -> Oid:
+    options = [part for parent in parents for part in ("-p", parent)]
+    done = here.run("commit-tree", *options, "-m", f"gitworker: {message}", tree, settings=SETTINGS)
+    return Oid(done.text.strip())

@@ -1,0 +1,219 @@
+"""The trash: removed worktrees, whole, until somebody wants them back or they are deleted.
+
+An entry `<trash root>/<stamp>-<name>/` holds the worktree as `tree`, its admin directory (index,
+staged state, open rebase) as `admin`, and a `record` that says where both belong and what was
+under way, so that a kill between the renames can be repaired. Everything is a rename on one file
+system: bytes, modes and times stay as they are.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+
+from gitworker.crashpoint import crash_point
+from gitworker.errors import NotFound, Refused
+from gitworker.proc import spawn_detached
+from gitworker.repo.disk import remove_tree, write_atomically
+
+REMOVING, REMOVED, RESTORING = "removing", "removed", "restoring"
+DOOMED = ".doomed-"  # entries being deleted; never offered for restoring
+# A directory without write permission (Go's module cache) would survive a plain rm; files keep
+# their modes, since they may be hard links into somebody's store.
+DELETE = 'find "$1" -type d ! -perm -700 -exec chmod u+rwx {} + 2>/dev/null; exec rm -rf -- "$1"'
+
+
+@dataclass(frozen=True, slots=True)
+class TrashEntry:
+    """One removed worktree: `path` in the trash, where tree and admin directory belong, state."""
+
+    path: str
+    name: str
+    worktree: str
+    admin_dir: str
+    branch: str
+    state: str
+
+    @property
+    def tree(self) -> str:
+        """Return where the worktree is kept."""
+        return f"{self.path}/tree"
+
+    @property
+    def admin(self) -> str:
+        """Return where the admin directory is kept."""
+        return f"{self.path}/admin"
+
+
+def move_to_trash(
+    *, worktree: str, admin_dir: str, trash_root: str, name: str, stamp: str, branch: str = ""
+) -> TrashEntry:
+    """Move a worktree and its admin directory into the trash; return the entry.
+
+    `stamp` and `name` name it (a number is added where they are taken). Raises Refused, with
+    nothing changed, where the worktree is locked (git-worktree(1)) or lies on another file system.
+    """
+    if os.path.lexists(f"{admin_dir}/locked"):
+        raise Refused(
+            f"{worktree} is locked", f"git worktree unlock {worktree}", code="worktree_locked"
+        )
+    os.makedirs(trash_root, exist_ok=True)
+    _require_one_device(trash_root, worktree, admin_dir)
+    path = _make_entry(f"{trash_root}/{stamp}-{name.replace('/', '-')}")
+    entry = TrashEntry(path, name, worktree, admin_dir, branch, REMOVING)
+    _write(entry)
+    crash_point("trash-recorded")
+    return _remove(entry)
+
+
+def restore_from_trash(entry: TrashEntry, *, worktree: str | None = None) -> str:
+    """Put a removed worktree back, at its old place or at `worktree`; return its path.
+
+    Index, staged, untracked and ignored files and an open rebase come back byte for byte. Raises
+    Refused, with nothing changed, where something stands at its place. Whether its branch is
+    checked out elsewhere by now is for the caller to see.
+    """
+    place = worktree or entry.worktree
+    if os.path.lexists(place):
+        raise Refused(f"{place} exists already", f"ls -la {place}", code="path_taken")
+    os.makedirs(os.path.dirname(place), exist_ok=True)
+    admin = _free_name(entry.admin_dir)
+    os.makedirs(os.path.dirname(admin), exist_ok=True)
+    _require_one_device(os.path.dirname(place), entry.tree)
+    _require_one_device(os.path.dirname(admin), entry.admin)
+    moving = replace(entry, worktree=place, admin_dir=admin, state=RESTORING)
+    if (place, admin) != (entry.worktree, entry.admin_dir):
+        _repoint(moving)
+    _write(moving)
+    crash_point("restore-recorded")
+    return _restore(moving)
+
+
+def list_trash(trash_root: str) -> tuple[TrashEntry, ...]:
+    """Return the entries of a trash directory, oldest stamp first."""
+    return tuple(entry for entry in _entries(trash_root) if entry.state == REMOVED)
+
+
+def require_trash_entry(trash_root: str, name: str) -> TrashEntry:
+    """Return the latest entry called `name`; raise NotFound where there is none."""
+    found = [entry for entry in list_trash(trash_root) if entry.name == name]
+    if not found:
+        raise NotFound(f"there is no {name} in {trash_root}", f"ls {trash_root}")
+    return found[-1]
+
+
+def repair_trash(trash_root: str) -> tuple[TrashEntry, ...]:
+    """Finish removals and restorations that were killed; return the entries that were repaired."""
+    repaired = []
+    for entry in _entries(trash_root):
+        if entry.state == REMOVING:
+            repaired.append(_remove(entry))
+        elif entry.state == RESTORING:
+            _restore(entry)
+            repaired.append(entry)
+    for path in _doomed(trash_root):
+        _delete(path)
+    return tuple(repaired)
+
+
+def delete_in_background(entry: TrashEntry) -> None:
+    """Delete an entry for good without waiting; a deletion that is killed is resumed by repair."""
+    parent, base = os.path.split(entry.path)
+    doomed = _free_name(f"{parent}/{DOOMED}{base}")
+    os.rename(entry.path, doomed)
+    _delete(doomed)
+
+
+def _remove(entry: TrashEntry) -> TrashEntry:
+    """Do the renames of a removal that are not done yet."""
+    if not os.path.lexists(entry.admin) and os.path.lexists(entry.admin_dir):
+        os.rename(entry.admin_dir, entry.admin)
+    crash_point("trash-admin")
+    if not os.path.lexists(entry.tree) and os.path.lexists(entry.worktree):
+        os.rename(entry.worktree, entry.tree)
+    crash_point("trash-tree")
+    removed = replace(entry, state=REMOVED)
+    _write(removed)
+    return removed
+
+
+def _restore(entry: TrashEntry) -> str:
+    """Do the renames of a restoration that are not done yet, then drop the entry."""
+    if os.path.lexists(entry.tree):
+        os.rename(entry.tree, entry.worktree)
+    crash_point("restore-tree")
+    if os.path.lexists(entry.admin):
+        os.rename(entry.admin, entry.admin_dir)
+    crash_point("restore-admin")
+    remove_tree(entry.path)
+    return entry.worktree
+
+
+def _repoint(entry: TrashEntry) -> None:
+    """Make tree and admin directory name each other's new places."""
+    with open(f"{entry.tree}/.git", "w", encoding="utf-8", errors="surrogateescape") as file:
+        file.write(f"gitdir: {entry.admin_dir}\n")
+    with open(f"{entry.admin}/gitdir", "w", encoding="utf-8", errors="surrogateescape") as file:
+        file.write(f"{entry.worktree}/.git\n")
+
+
+def _require_one_device(directory: str, *paths: str) -> None:
+    device = os.stat(directory).st_dev
+    for path in paths:
+        if os.lstat(path).st_dev != device:
+            raise Refused(
+                f"{path} and {directory} lie on different file systems; moving it there would"
+                " copy it, not keep it",
+                f"df {path} {directory}",
+                code="cross_device",
+            )
+
+
+def _make_entry(path: str) -> str:
+    number = 1
+    while True:
+        candidate = path if number == 1 else f"{path}-{number}"
+        try:
+            os.mkdir(candidate)
+            return candidate
+        except FileExistsError:
+            number += 1
+
+
+def _free_name(path: str) -> str:
+    number = 1
+    candidate = path
+    while os.path.lexists(candidate):
+        number += 1
+        candidate = f"{path}-{number}"
+    return candidate
+
+
+def _write(entry: TrashEntry) -> None:
+    facts = asdict(entry)
+    del facts["path"]
+    write_atomically(f"{entry.path}/record", json.dumps(facts).encode())
+
+
+def _entries(trash_root: str) -> Iterator[TrashEntry]:
+    for path in _list(trash_root):
+        try:
+            with open(f"{path}/record", "rb") as file:
+                yield TrashEntry(path=path, **json.loads(file.read()))
+        except (OSError, ValueError, TypeError):
+            continue  # no entry of ours, or one that was never begun
+
+
+def _doomed(trash_root: str) -> list[str]:
+    return [path for path in _list(trash_root) if os.path.basename(path).startswith(DOOMED)]
+
+
+def _list(trash_root: str) -> list[str]:
+    try:
+        return [f"{trash_root}/{name}" for name in sorted(os.listdir(trash_root))]
+    except FileNotFoundError:
+        return []
+
+
+def _delete(path: str) -> None:
+    spawn_detached(["/bin/sh", "-c", DELETE, "sh", path])

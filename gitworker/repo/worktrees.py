@@ -1,0 +1,186 @@
+"""Worktrees: listing them, finding where a branch is checked out, adding one safely.
+
+Nothing here runs `git worktree prune`, which would drop a user's unmounted worktrees.
+"""
+
+import os
+from dataclasses import dataclass
+
+from gitworker.clock import sleep
+from gitworker.errors import Conflict, Refused
+from gitworker.model.ids import Branch, Oid, Ref, ref_of
+from gitworker.paths import require_repository
+from gitworker.repo.disk import remove_tree
+from gitworker.repo.git import Git, GitFailed
+from gitworker.repo.refs import delete_branch, find_ref
+
+# What git says when another process holds one of its lock files for a moment.
+CONTENTION = ("could not lock config file", "File exists", "Another git process seems")
+PAUSES_S = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
+
+
+@dataclass(frozen=True, slots=True)
+class Worktree:
+    """One worktree as `git worktree list` tells, with its own git directory.
+
+    `head` is None in a bare repository and before the first commit. `branch` is None where HEAD is
+    detached, as during a rebase. `admin_dir` is the common directory for the main worktree.
+    """
+
+    path: str
+    head: Oid | None
+    branch: Ref | None
+    bare: bool
+    detached: bool
+    locked: bool
+    prunable: bool
+    admin_dir: str
+
+
+def list_worktrees(git: Git) -> tuple[Worktree, ...]:
+    """Return all worktrees, the main one (or the bare repository) first."""
+    common_dir = require_repository(git.directory).common_dir
+    admins = _admin_dirs(common_dir)
+    out = git.run("worktree", "list", "--porcelain", "-z").text
+    records = [record.split("\0") for record in out.split("\0\0") if record.strip("\0")]
+    return tuple(_parse(record, common_dir, admins) for record in records)
+
+
+def find_checkout(git: Git, ref: Ref) -> str | None:
+    """Return the worktree in which a branch is checked out, None where it is in none.
+
+    A rebase or bisect of the branch in progress counts: git refuses to check it out elsewhere.
+    """
+    for worktree in list_worktrees(git):
+        if worktree.branch == ref or (
+            worktree.branch is None and ref in _busy_branches(worktree.admin_dir)
+        ):
+            return worktree.path
+    return None
+
+
+def find_admin_dir(common_dir: str, path: str) -> str | None:
+    """Return the admin directory of the linked worktree at `path`, which may be gone."""
+    return _admin_dirs(common_dir).get(os.path.realpath(path))
+
+
+def add_worktree(
+    git: Git, *, path: str, branch: Branch, base: Oid, workers_setting: int | None = None
+) -> Worktree:
+    """Make a new branch at `base` and a worktree for it at `path`; the user's post-checkout runs.
+
+    Parallel calls are retried for about two seconds. What a failure leaves behind (directory,
+    admin directory, branch) is taken away again. `workers_setting` is git's checkout.workers.
+    Raises Refused where branch or path exist, Conflict where git stays locked.
+    """
+    ref = ref_of(branch)
+    if find_ref(git, ref) is not None:
+        raise Refused(f"branch {branch} exists already", f"git branch --delete {branch}")
+    if os.path.lexists(path) and not _is_empty_directory(path):
+        raise Refused(f"{path} exists already and is not empty", f"ls -la {path}")
+    settings = [] if workers_setting is None else [f"checkout.workers={workers_setting}"]
+    for pause_s in (*PAUSES_S, None):
+        try:
+            git.run(
+                "worktree", "add", "--quiet", "--no-track", "-b", branch, "--", path, base,
+                settings=settings,
+            )  # fmt: skip
+            break
+        except GitFailed as failure:
+            if os.path.isfile(f"{path}/.git"):
+                break  # only the user's post-checkout hook failed; git keeps the worktree too
+            _clean_up(git, path=path, ref=ref, base=base)
+            if not any(mark in failure.detail for mark in CONTENTION):
+                raise _explained(failure, branch) from failure
+            if pause_s is None:
+                raise Conflict(
+                    f"git stays locked by another process; no worktree was made for {branch}",
+                    "git worktree list",
+                    code="locked",
+                    detail=failure.detail,
+                ) from failure
+            sleep(pause_s)
+    admin_dir = require_repository(path).git_dir
+    return Worktree(
+        path=os.path.realpath(path), head=base, branch=ref, bare=False, detached=False,
+        locked=False, prunable=False, admin_dir=admin_dir,
+    )  # fmt: skip
+
+
+def _parse(record: list[str], common_dir: str, admins: dict[str, str]) -> Worktree:
+    facts = dict.fromkeys(("worktree", "HEAD", "branch"), "")
+    for line in record:
+        name, _, value = line.partition(" ")
+        facts[name] = value
+    path = facts["worktree"]
+    branch, head = facts["branch"], facts["HEAD"]
+    return Worktree(
+        path=path,
+        head=Oid(head) if head.strip("0") else None,
+        branch=Ref(branch) if branch else None,
+        bare="bare" in facts,
+        detached="detached" in facts,
+        locked="locked" in facts,
+        prunable="prunable" in facts,
+        admin_dir=admins.get(os.path.realpath(path), common_dir),
+    )
+
+
+def _admin_dirs(common_dir: str) -> dict[str, str]:
+    """Return the admin directory of every linked worktree, by the worktree's real path."""
+    found = {}
+    try:
+        names = sorted(os.listdir(f"{common_dir}/worktrees"))
+    except FileNotFoundError:
+        return {}
+    for name in names:
+        admin = f"{common_dir}/worktrees/{name}"
+        pointer = _read_line(f"{admin}/gitdir")
+        if pointer:  # relative in worktrees of git 2.48 with relative paths
+            dot_git = os.path.join(admin, pointer)
+            found[os.path.realpath(os.path.dirname(dot_git))] = admin
+    return found
+
+
+def _busy_branches(admin_dir: str) -> set[str]:
+    """Return the branches that a rebase or bisect in this worktree will come back to."""
+    heads = {
+        _read_line(f"{admin_dir}/rebase-merge/head-name"),
+        _read_line(f"{admin_dir}/rebase-apply/head-name"),
+    }
+    start = _read_line(f"{admin_dir}/BISECT_START")
+    return (heads | ({f"refs/heads/{start}"} if start else set())) - {""}
+
+
+def _read_line(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return file.readline().rstrip("\n")
+    except OSError:
+        return ""
+
+
+def _is_empty_directory(path: str) -> bool:
+    return os.path.isdir(path) and not os.path.islink(path) and not os.listdir(path)
+
+
+def _clean_up(git: Git, *, path: str, ref: Ref, base: Oid) -> None:
+    """Take away what a failed `worktree add` left: we checked before that none of it was there."""
+    remove_tree(path)
+    admin = find_admin_dir(require_repository(git.directory).common_dir, path)
+    if admin is not None:
+        remove_tree(admin)
+    if find_ref(git, ref) == base:
+        delete_branch(git, ref, base)
+
+
+def _explained(failure: GitFailed, branch: Branch) -> GitFailed | Refused:
+    """Say in our words that a branch stands where this one would need a directory."""
+    if "cannot create" not in failure.detail and "cannot lock ref" not in failure.detail:
+        return failure
+    return Refused(
+        f"git cannot make branch {branch}: another branch is in its way",
+        "git branch --list",
+        code="branch_blocked",
+        detail=failure.detail,
+    )
