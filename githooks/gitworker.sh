@@ -1,0 +1,126 @@
+# shellcheck shell=sh
+# gitworker-shim 1
+# What all hooks of gitworker share; each reads this file with `.`. It runs inside the user's git
+# command, so: shell built-ins only (the one process started is the detached drain), no output, and
+# no failure of ours ever reaches git. Every variable has our prefix: a plain name could be one
+# that the user exports, and then the user's own hook would see our value.
+
+# Settings; gitworker/repo/hooks/shims.py fills them in.
+gitworker_python=''     # absolute path of the interpreter that runs the drain
+gitworker_common_dir='' # the repository's common git directory
+gitworker_user_hooks='' # where the user's hooks are; relative means: to the worktree's top
+gitworker_fallback=''   # where they are when that relative directory is not in this worktree
+gitworker_chain=''      # `yes`: git calls only us, so we call the user's hook in its place
+
+# Say what happened (one line in the spool) and wake the drain, unless one is on its way.
+# Arguments: the hook's name and the arguments that git gave it.
+gitworker_doorbell() {
+	[ "${GITWORKER_HOOKS-}" != off ] || return 0
+	{ gitworker_append "$@" && gitworker_ring "$1"; } 2>/dev/null
+	return 0
+}
+
+# Become the user's own hook of that name; end quietly where there is none that git would run.
+gitworker_user_hook() {
+	gitworker_path=
+	if [ -n "$gitworker_fallback" ] && ! [ -d "$gitworker_user_hooks" ]; then
+		gitworker_path=$gitworker_fallback/$1
+	elif [ -n "$gitworker_chain" ] && [ -n "$gitworker_user_hooks" ]; then
+		gitworker_path=$gitworker_user_hooks/$1
+	fi
+	[ -f "$gitworker_path" ] && [ -x "$gitworker_path" ] || exit 0
+	shift
+	exec "$gitworker_path" "$@"
+}
+
+# Have the shims written again, in the background, where what they were made from is newer.
+# Argument: our own directory; a foreign installer that writes there makes it newer than the stamp.
+gitworker_check() {
+	[ "${GITWORKER_HOOKS-}" != off ] || return 0
+	for gitworker_file in "$gitworker_common_dir/config" "$gitworker_common_dir/config.worktree" \
+		"${GIT_CONFIG_GLOBAL:-${HOME-}/.gitconfig}" \
+		"${XDG_CONFIG_HOME:-${HOME-}/.config}/git/config" /etc/gitconfig \
+		"$gitworker_user_hooks" "$gitworker_fallback" "$1"; do
+		if [ "$gitworker_file" -nt "$1/stamp" ]; then
+			gitworker_start refresh-hooks >/dev/null 2>&1
+			break
+		fi
+	done
+	return 0
+}
+
+# The line: an empty field (sh has no clock without a fork; the file's own date will do), the hook's
+# name, this worktree's git directory, the arguments. It is cut well below 4096 bytes and holds no
+# control character but its own, so that lines appended at the same time never mix. A git directory
+# that cannot be told so is left out: the drain compares every branch anyway.
+gitworker_append() {
+	gitworker_dir=${GIT_DIR-}
+	case $gitworker_dir in
+	/* | '') ;;
+	*) gitworker_dir=$PWD/$gitworker_dir ;;
+	esac
+	case $gitworker_dir in *[[:cntrl:]]*) gitworker_dir= ;; esac
+	[ ${#gitworker_dir} -le 500 ] || gitworker_dir=
+	gitworker_hook=$1
+	shift
+	gitworker_text="$*"
+	while :; do
+		case $gitworker_text in
+		*[[:cntrl:]]*) gitworker_text="${gitworker_text%%[[:cntrl:]]*} ${gitworker_text#*[[:cntrl:]]}" ;;
+		*) break ;;
+		esac
+	done
+	printf '\t%s\t%s\t%.400s\n' "$gitworker_hook" "$gitworker_dir" "$gitworker_text" \
+		>>"$gitworker_common_dir/worker-state/spool/hooks"
+}
+
+# `ring` is there from the moment a drain is started until it begins to work (it removes `ring`
+# first and reads the spool afterwards, so a line appended before a bell that finds `ring` is seen).
+# It holds the drain's pid, so that one that was killed on its way silences nobody, and one dot for
+# each bell that waited: after 40 we start one all the same, since a pid can have a new owner.
+gitworker_ring() {
+	gitworker_rebasing "$1" && return 0
+	gitworker_bell=$gitworker_common_dir/worker-state/spool/ring
+	set -C
+	{ gitworker_start drain; } >"$gitworker_bell" && gitworker_pid=ours || gitworker_pid=
+	set +C
+	[ -z "$gitworker_pid" ] || return 0
+	gitworker_dots=
+	{
+		read -r gitworker_pid
+		read -r gitworker_dots
+	} <"$gitworker_bell"
+	case $gitworker_pid in
+	'' | 0* | *[!0-9]*) ;;
+	*)
+		if [ ${#gitworker_dots} -lt 40 ] && kill -0 "$gitworker_pid"; then
+			printf . >>"$gitworker_bell"
+			return 0
+		fi
+		;;
+	esac
+	{ gitworker_start drain; } >"$gitworker_bell"
+}
+
+# A rebase moves its branch once, at its end, and rings then (post-rewrite): its single commits
+# are on no branch yet, so there is nothing to publish.
+gitworker_rebasing() {
+	[ "$1" = post-commit ] || [ "$1" = post-applypatch ] || return 1
+	[ -d "${GIT_DIR-}/rebase-merge" ] || [ -e "${GIT_DIR-}/rebase-apply/rebasing" ]
+}
+
+# Start our program detached and print its pid: one fork, no stream of git's kept open (nor a lock
+# that the caller holds on a low descriptor), the terminal's signals ignored, standing in no
+# worktree, and without the variables that would send its git to this worktree's index.
+gitworker_start() {
+	{
+		trap '' HUP INT QUIT TSTP
+		unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_PREFIX GIT_COMMON_DIR GIT_OBJECT_DIRECTORY \
+			GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_CONFIG GIT_CONFIG_PARAMETERS GIT_CONFIG_COUNT \
+			GIT_IMPLICIT_WORK_TREE GIT_GRAFT_FILE GIT_NO_REPLACE_OBJECTS GIT_REPLACE_REF_BASE \
+			GIT_SHALLOW_FILE GIT_INTERNAL_SUPER_PREFIX GIT_QUARANTINE_PATH
+		cd /
+		exec "$gitworker_python" -I -m gitworker.hookentry "$1" "$gitworker_common_dir"
+	} </dev/null >/dev/null 2>&1 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- &
+	printf '%s\n' "$!"
+}
