@@ -1,0 +1,1 @@
+"""The bus: messages, transitions as messages, exports to log files."""

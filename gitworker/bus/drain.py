@@ -1,0 +1,162 @@
+"""The drain: compares branch tips with the last published ones and publishes the difference.
+
+Refs are the truth, a hook is a doorbell (DESIGN section 7): whatever moved a branch, hook or no
+hook, its new commits are told once. Tip and messages change in one transaction by compare-and-set
+and message ids derive from (branch, commit), so that two drains double nothing.
+"""
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+
+from gitworker import clock
+from gitworker.bus.ids import derived_id
+from gitworker.bus.publish import Outgoing, publish
+from gitworker.model.ids import HQ, Branch, Oid, Ref, ref_of
+from gitworker.paths import read_seat
+from gitworker.repo.history import NewCommit, new_commits
+from gitworker.repo.refs import read_refs
+from gitworker.session import Session
+from gitworker.store.api import Writer
+from gitworker.store.heartbeats import touch
+from gitworker.store.workers import Worker, all_workers
+
+PATHS_SHOWN = 50
+SPOOL_FILE = "hooks"
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A ref whose tip is not the one that was last published."""
+
+    ref: Ref
+    old: Oid | None
+    new: Oid
+
+
+def drain(session: Session) -> None:
+    """Publish every commit that nobody was told of, and a beat for whoever rang."""
+    rang = _empty_spool(session.paths.spool)
+    with session.store.read() as reader:
+        workers = {ref_of(Branch(w.branch)): w for w in all_workers(reader) if w.branch}
+        tips = {Ref(row["ref"]): Oid(row["oid"]) for row in reader.rows("tips.all")}
+    refs = read_refs(session.git, [session.target, *workers])
+    target_tip = refs.get(session.target)
+    if target_tip is not None and tips.get(session.target) != target_tip:
+        _publish_target(session, Move(session.target, tips.get(session.target), target_tip))
+    for ref, worker in workers.items():
+        tip = refs.get(ref)
+        if tip is not None and tip != tips.get(ref):
+            _publish_branch(session, worker, Move(ref, tips.get(ref), tip), target_tip)
+    seats = {worker.worker_id: worker for worker in workers.values()}
+    beating = sorted(rang & seats.keys())
+    if beating:
+        with session.store.write(durable=False) as writer:
+            for name in beating:
+                touch(writer, name, task=seats[name].task_id)
+
+
+def record_rewrite(writer: Writer, ref: Ref, *, old: Oid, new: Oid) -> None:
+    """Record a tip that we are about to give a branch ourselves: its commits are no news."""
+    writer.run("tips.add_rewrite", ref=ref, new_oid=new, old_oid=old, now=clock.now_ms())
+
+
+def record_tip(writer: Writer, ref: Ref, oid: Oid) -> None:
+    """Record a tip as published, because whoever calls has told it."""
+    writer.run("tips.set", ref=ref, oid=oid, now=clock.now_ms())
+
+
+def _publish_branch(session: Session, worker: Worker, move: Move, target: Oid | None) -> None:
+    with session.store.read() as reader:
+        rewrites = reader.rows("tips.rewrites_of", ref=move.ref)
+    ours = [Oid(row["new_oid"]) for row in rewrites]
+    commits: list[NewCommit] = []
+    if move.new not in ours:
+        known = [*ours, target] if target else ours
+        commits = new_commits(session.git, tip=move.new, last=move.old, known=known)
+    now = clock.now_ms()
+    with session.store.write() as writer:
+        if not _claim_move(writer, move, now):
+            return
+        for commit in commits:
+            publish(writer, _progress(worker, commit), now=now)
+        if commits:
+            touch(writer, worker.worker_id, task=worker.task_id)
+
+
+def _publish_target(session: Session, move: Move) -> None:
+    """Tell that somebody else moved the target; our own landings record its tip themselves."""
+    now = clock.now_ms()
+    with session.store.write() as writer:
+        if not _claim_move(writer, move, now) or move.old is None:
+            return
+        publish(
+            writer,
+            Outgoing(
+                "x-target-moved",
+                sender=HQ,
+                payload={"ref": move.ref, "from": move.old, "to": move.new},
+                id=derived_id("target", move.ref, move.old, move.new),
+            ),
+            now=now,
+        )
+
+
+def _claim_move(writer: Writer, move: Move, now: int) -> bool:
+    """Record the new tip if the last one is still what we compared with."""
+    if move.old is None:
+        if writer.row("tips.of_ref", ref=move.ref) is not None:
+            return False
+        writer.run("tips.set", ref=move.ref, oid=move.new, now=now)
+        return True
+    return writer.run("tips.move", ref=move.ref, old=move.old, new=move.new, now=now) == 1
+
+
+def _progress(worker: Worker, commit: NewCommit) -> Outgoing:
+    assert worker.branch is not None
+    return Outgoing(
+        "task_progress",
+        sender=worker.worker_id,
+        correlation_id=worker.task_id,
+        payload={
+            "branch": worker.branch,
+            "commit": commit.oid,
+            "subject": commit.subject[:200],
+            "author": commit.author[:200],
+            "files_changed": list(commit.paths[:PATHS_SHOWN]),
+            "files_changed_count": len(commit.paths),
+        },
+        id=derived_id("commit", worker.branch, commit.oid),
+    )
+
+
+def _empty_spool(spool: str) -> set[str]:
+    """Take the spool away, the doorbell first, and return the workers whose hooks wrote in it.
+
+    A batch that a killed drain had taken is found by its name and read again.
+    """
+    with suppress(FileNotFoundError):
+        os.unlink(f"{spool}/ring")
+    with suppress(FileNotFoundError):
+        os.rename(f"{spool}/{SPOOL_FILE}", f"{spool}/{SPOOL_FILE}.{os.getpid()}")
+    rang: set[str] = set()
+    names = os.listdir(spool) if os.path.isdir(spool) else []
+    for name in names:
+        if name.startswith(f"{SPOOL_FILE}."):
+            with suppress(FileNotFoundError):  # another drain was faster
+                rang |= _read_batch(f"{spool}/{name}")
+    return rang
+
+
+def _read_batch(path: str) -> set[str]:
+    with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        rang = {worker for line in file if (worker := _worker_of(line)) is not None}
+    os.unlink(path)
+    return rang
+
+
+def _worker_of(line: str) -> str | None:
+    """Return the worker in whose worktree a hook wrote this line, by the git directory it names."""
+    fields = line.rstrip("\n").split("\t")
+    seat = read_seat(fields[2]) if len(fields) > 2 else None
+    return seat[0] if seat else None

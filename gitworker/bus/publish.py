@@ -1,0 +1,44 @@
+"""Publishing: one message into an open transaction."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gitworker.bus.ids import new_id
+from gitworker.model.ids import HQ
+from gitworker.store.api import Writer
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A message to publish; `to` None is a broadcast, `id` None makes a new one."""
+
+    type: str
+    sender: str = HQ
+    payload: Mapping[str, Any] | None = None
+    to: str | None = None
+    correlation_id: str | None = None
+    in_reply_to: str | None = None
+    id: str | None = None
+
+
+def publish(writer: Writer, message: Outgoing, *, now: int) -> str:
+    """Insert the message unless its id is known already; return the id."""
+    message_id = message.id or new_id()
+    payload = None
+    if message.payload is not None:
+        payload = json.dumps(message.payload, ensure_ascii=False, separators=(",", ":"))
+    writer.run(
+        "messages.publish",
+        id=message_id,
+        ts_ms=now,
+        from_agent=message.sender,
+        to_agent=message.to,
+        type=message.type,
+        correlation_id=message.correlation_id,
+        in_reply_to=message.in_reply_to,
+        payload=payload,
+        payload_ref=None,
+    )
+    return message_id

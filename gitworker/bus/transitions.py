@@ -1,0 +1,193 @@
+"""Changing a state: one row in `transitions`, its log lines, its message, in one transaction.
+
+The database's triggers carry the row to the entity and refuse what no machine allows; nothing
+else in the program changes a state.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from gitworker import clock
+from gitworker.bus.publish import Outgoing, publish
+from gitworker.model.task import TaskEvent
+from gitworker.model.worker import WorkerEvent
+from gitworker.states.lifecycle import lifecycle_lines
+from gitworker.states.log_event import EventType, build_log_event, build_task_event
+from gitworker.states.task import task_transition
+from gitworker.states.worker import worker_transition
+from gitworker.store.api import Writer
+from gitworker.store.tasks import StoredTask, dependencies, require_stored_task
+from gitworker.store.workers import Worker, find_worker
+
+
+def move_worker(
+    writer: Writer,
+    worker: Worker,
+    event: WorkerEvent,
+    *,
+    actor: str,
+    metadata: Mapping[str, Any] | None = None,
+) -> Worker:
+    """Fire an event on a worker and return it as it stands then.
+
+    Raises InvalidTransition where the machine refuses, Conflict where the row changed meanwhile.
+    """
+    target = worker_transition(worker.state, event, stale_from=worker.stale_from)
+    now = transition_time(writer)
+    facts = {"task_id": worker.task_id, "actor": actor, **(metadata or {})}
+    line = build_log_event(
+        EventType.SEAT,
+        worker.worker_id,
+        timestamp=clock.iso_utc(now),
+        from_state=worker.state,
+        to_state=target,
+        trigger=event,
+        metadata=facts,
+    )
+    _record(
+        writer,
+        machine="worker",
+        entity=worker.worker_id,
+        version=worker.version + 1,
+        states=(worker.state, event, target),
+        now=now,
+        actor=actor,
+        metadata=facts,
+        lines=[line],
+    )
+    publish(
+        writer,
+        Outgoing(
+            "state_change",
+            sender=actor,
+            correlation_id=worker.task_id,
+            payload={
+                "worker": worker.worker_id, "from": worker.state, "to": target, "event": event,
+                **(metadata or {}),
+            },
+        ),
+        now=now,
+    )  # fmt: skip
+    found = find_worker(writer, worker.worker_id)
+    assert found is not None
+    return found
+
+
+def move_task(
+    writer: Writer, task: StoredTask, events: tuple[TaskEvent, ...], *, actor: str
+) -> StoredTask:
+    """Fire events on a task, in order, and return it as it stands then."""
+    for event in events:
+        task = _step(writer, task, event, actor)
+    return task
+
+
+def transition_time(writer: Writer) -> int:
+    """Return now, but never before the newest transition: the log's time does not run back."""
+    row = writer.row("transitions.last_ts")
+    return max(clock.now_ms(), int(row["ts_ms"]) if row else 0)
+
+
+def _step(writer: Writer, task: StoredTask, event: TaskEvent, actor: str) -> StoredTask:
+    target = task_transition(task.status, event)
+    now = transition_time(writer)
+    task = _bookkeeping(writer, task, event, now)
+    lines, view = lifecycle_lines(
+        task.view,
+        from_status=task.status,
+        event=event,
+        to_status=target,
+        retries_left=task.retries_left,
+    )
+    facts = _facts(writer, task, event, target)
+    stamp = clock.iso_utc(now)
+    events = [build_task_event(line, task.id, timestamp=stamp, facts=facts) for line in lines]
+    _record(
+        writer,
+        machine="task",
+        entity=task.id,
+        version=task.version + 1,
+        states=(task.status, event, target),
+        now=now,
+        actor=actor,
+        metadata={},
+        lines=events,
+    )
+    if view != task.view:
+        writer.run(
+            "tasks.set_view", task=task.id, incarnation=view.incarnation, view=view.state.value
+        )
+    return require_stored_task(writer, task.id)
+
+
+def _bookkeeping(writer: Writer, task: StoredTask, event: TaskEvent, now: int) -> StoredTask:
+    """Do what seed 4 leaves to whoever fires the event: counters, times, who has the task."""
+    if event is TaskEvent.AGENT_STARTED:
+        writer.run("tasks.set_started", task=task.id, now=now)
+    elif event in (TaskEvent.VERIFY_PASSED, TaskEvent.PR_MERGED, TaskEvent.ADMIN_SKIP):
+        writer.run("tasks.set_completed", task=task.id, now=now)
+    elif event is TaskEvent.RETRY:
+        writer.run(
+            "tasks.set_retry", task=task.id, retry_count=task.retry_count + 1, resume_after_ms=None
+        )
+    elif event is TaskEvent.AGENT_COMPLETED:
+        writer.run("tasks.set_recoveries", task=task.id, count=0)
+    elif event is TaskEvent.RECOVERY:
+        writer.run("tasks.set_recoveries", task=task.id, count=task.recovery_count + 1)
+    else:
+        return task
+    stored = require_stored_task(writer, task.id)
+    return replace(stored, status=task.status, version=task.version)
+
+
+def _facts(writer: Writer, task: StoredTask, event: TaskEvent, target: str) -> dict[str, object]:
+    def stamp(ts_ms: int | None) -> str | None:
+        return None if ts_ms is None else clock.iso_utc(ts_ms)
+
+    duration = None
+    if task.completed_at_ms is not None and task.started_at_ms is not None:
+        duration = (task.completed_at_ms - task.started_at_ms) / 1000
+    return {
+        "status": str(target),
+        "event": str(event),
+        "retry_count": task.retry_count,
+        "max_retries": task.max_retries,
+        "worker_id": task.assigned_agent_id,
+        "dependencies": dependencies(writer, task.id),
+        "workstream_id": task.workstream_id,
+        "critical": task.critical,
+        "created_at": stamp(task.created_at_ms),
+        "started_at": stamp(task.started_at_ms),
+        "completed_at": stamp(task.completed_at_ms),
+        "duration_seconds": duration,
+    }
+
+
+def _record(
+    writer: Writer,
+    *,
+    machine: str,
+    entity: str,
+    version: int,
+    states: tuple[str, str, str],
+    now: int,
+    actor: str,
+    metadata: Mapping[str, object],
+    lines: list[dict[str, object]],
+) -> None:
+    from_state, event, to_state = (str(part) for part in states)
+    writer.run(
+        "transitions.insert",
+        ts_ms=now,
+        machine=machine,
+        entity=entity,
+        version=version,
+        from_state=from_state,
+        event=event,
+        to_state=to_state,
+        actor=actor,
+        metadata=json.dumps(metadata),
+        lines=json.dumps(lines),
+    )

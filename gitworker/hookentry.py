@@ -1,0 +1,96 @@
+"""What the hooks' doorbell and `start` run in the background: light, silent, and never in the way.
+
+    python -I -m gitworker.hookentry drain COMMON_DIR
+    python -I -m gitworker.hookentry refresh-hooks COMMON_DIR
+    python -I -m gitworker.hookentry beat STATE_DIR SECONDS
+
+What goes wrong is appended to `logs/background.log`; nobody waits for the exit status.
+"""
+
+import os
+import sys
+import traceback
+
+from gitworker import clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gitworker.session import Session
+
+LOG_NAME = "background.log"
+LOG_MAX_BYTES = 1024 * 1024
+
+
+def main(arguments: list[str]) -> int:
+    """Run one background job and return its exit status."""
+    job, place, *rest = arguments
+    state = place if job == "beat" else f"{place}/worker-state"
+    try:
+        return JOBS[job](place, *rest)
+    except Exception:  # noqa: BLE001 - the outermost frame of a process that nobody watches
+        _log(state, f"{job}: {traceback.format_exc()}")
+        return 70
+
+
+def _drain(common_dir: str) -> int:
+    from gitworker.bus.drain import drain
+    from gitworker.bus.export import export_logs
+
+    session = _open(common_dir)
+    drain(session)
+    export_logs(session.store, session.paths)
+    _ring(session.paths.bell)
+    return 0
+
+
+def _refresh_hooks(common_dir: str) -> int:
+    from gitworker.repo.hooks.shims import refresh_shims
+
+    session = _open(common_dir)
+    refresh_shims(session.git, session.repository, force=True)
+    return 0
+
+
+def _beat(root: str, every_s: str) -> int:
+    from gitworker.liveness.beater import run_beater
+
+    return run_beater(root, float(every_s))
+
+
+def _open(common_dir: str) -> "Session":
+    from gitworker.app import open_session
+    from gitworker.repo.git import LOCAL_ENV, SETTINGS_ENV
+
+    for name in (*LOCAL_ENV, *SETTINGS_ENV):  # what git told the hook, not what the user set
+        os.environ.pop(name, None)
+    os.chdir(common_dir)
+    return open_session(identity="hq", create=False)
+
+
+def _ring(bell: str) -> None:
+    from gitworker.workers.views import ring_bell
+
+    ring_bell(bell)
+
+
+def _log(state: str, text: str) -> None:
+    path = f"{state}/logs/{LOG_NAME}"
+    try:
+        if os.path.exists(path) and os.path.getsize(path) > LOG_MAX_BYTES:
+            os.replace(path, f"{path}.1")
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(f"{clock.iso_utc(clock.now_ms())} {text}\n")
+    except OSError:
+        return
+
+
+JOBS: "dict[str, Callable[..., int]]" = {
+    "drain": _drain,
+    "refresh-hooks": _refresh_hooks,
+    "beat": _beat,
+}
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
