@@ -1,0 +1,1 @@
+"""Who is alive: processes, beats, and what follows from their age."""

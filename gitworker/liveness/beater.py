@@ -1,0 +1,84 @@
+"""The repository's one background process that beats for the processes working in it.
+
+`start` rings it up; an flock makes it one. It beats for every WORKING seat of this host and boot
+whose process still runs, and ends when there is none left: no daemon is needed for anything else.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sys
+
+from gitworker import clock, proc
+from gitworker.liveness.heartbeat import Forget, HeartbeatThread, Tell
+from gitworker.liveness.process import is_running
+from gitworker.model.worker import WorkerState
+from gitworker.paths import StatePaths
+from gitworker.store.sqlite.migrate import open_database
+from gitworker.store.workers import Worker, all_workers
+
+LOOK_EVERY_S = 2.0
+LOCK_NAME = "beater"
+
+
+def ensure_beater(paths: StatePaths, *, every_s: int) -> None:
+    """Start the beater unless one runs; two at once settle it by the lock."""
+    if is_beating(paths):
+        return
+    proc.spawn_detached(
+        [sys.executable, "-I", "-m", "gitworker.hookentry", "beat", paths.root, str(every_s)]
+    )
+
+
+def is_beating(paths: StatePaths) -> bool:
+    """Tell whether a beater runs for this repository."""
+    fd = os.open(f"{paths.locks}/{LOCK_NAME}", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False
+
+
+def run_beater(root: str, every_s: float) -> int:
+    """Beat until no process is left to beat for; return the exit status."""
+    paths = StatePaths(root)
+    fd = os.open(f"{paths.locks}/{LOCK_NAME}", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return 0
+    thread = HeartbeatThread(lambda: open_database(paths.database), every_s=every_s)
+    thread.start()
+    store = open_database(paths.database)
+    beating: set[str] = set()
+    try:
+        while os.path.exists(paths.database):
+            with store.read() as reader:
+                seats = {w.worker_id: w for w in all_workers(reader) if _works_here(w)}
+            for name in seats.keys() - beating:
+                thread.tell(Tell(name, task=seats[name].task_id))
+            for name in beating - seats.keys():
+                thread.tell(Forget(name))
+            beating = set(seats)
+            if not beating:
+                return 0
+            clock.sleep(LOOK_EVERY_S)
+    finally:
+        thread.stop()
+        os.close(fd)
+    return 0
+
+
+def _works_here(worker: Worker) -> bool:
+    """Tell whether a seat's process is one of this boot of this machine and still runs."""
+    return (
+        worker.state in (WorkerState.WORKING, WorkerState.IN_REVIEW)
+        and worker.pid is not None
+        and worker.host == clock.host_name()
+        and worker.boot_id == clock.boot_id()
+        and is_running(worker.pid, worker.pid_start) is True
+    )

@@ -1,0 +1,101 @@
+"""Processes of this machine: when one started, whether it still runs, what runs in a directory.
+
+A pid is kept with its start time, since the system gives pids to new processes. Where the system
+cannot tell (no /proc), the answer is None, which is never taken for dead.
+"""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "fish", "ash", "busybox"})
+PASSED_BY = frozenset({"git", "env", "timeout", "git-worker", "nice", "setsid", "stdbuf", "xargs"})
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One process: its id, when it started (the system's own clock, as text), its arguments."""
+
+    pid: int
+    start: str
+    parent: int
+    arguments: tuple[str, ...]
+
+
+def find_process(pid: int) -> Process | None:
+    """Return a running process, or None where there is none (or it is only a zombie)."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            text = file.read()
+        with open(f"/proc/{pid}/cmdline", "rb") as raw:
+            arguments = raw.read().split(b"\0")[:-1]
+    except OSError:
+        return None
+    fields = text.rpartition(")")[2].split()  # the name before it may hold spaces
+    if fields[0] in ("Z", "X"):
+        return None
+    return Process(pid, fields[19], int(fields[1]), tuple(os.fsdecode(a) for a in arguments))
+
+
+def is_running(pid: int, start: str | None) -> bool | None:
+    """Tell whether the process with that pid and start still runs; None where nobody can tell."""
+    if not os.path.isdir("/proc/self"):
+        return None
+    process = find_process(pid)
+    if process is None:
+        return False
+    return start is None or process.start == start
+
+
+def nearest_agent() -> Process | None:
+    """Return the nearest ancestor that works here: no git, env, timeout or passing shell.
+
+    A shell that runs a command or a script passes; an interactive one is somebody working.
+    """
+    own = find_process(os.getppid())
+    while own is not None and own.pid > 1:
+        if not _passes_by(own.arguments):
+            return own
+        own = find_process(own.parent)
+    return None
+
+
+def processes_in(directory: str) -> list[int]:
+    """Return the pids of the user's processes whose working directory lies in `directory`."""
+    inside = []
+    root = os.path.realpath(directory)
+    for pid in _pids():
+        try:
+            place = os.readlink(f"/proc/{pid}/cwd")
+        except OSError:
+            continue
+        if place == root or place.startswith(root + "/"):
+            inside.append(pid)
+    return inside
+
+
+def _passes_by(arguments: tuple[str, ...]) -> bool:
+    if not arguments:
+        return True
+    name = os.path.basename(arguments[0]).lstrip("-")
+    if name in PASSED_BY or name.startswith("git-"):
+        return True
+    if name.startswith("python") and any(a.endswith("/git-worker") for a in arguments[1:3]):
+        return True
+    if name not in SHELLS:
+        return False
+    options = [a for a in arguments[1:] if a.startswith("-")]
+    interactive = any("i" in o[1:] for o in options if not o.startswith("--"))
+    return (
+        not interactive and len(arguments) > 1 and any(not a.startswith("-") for a in arguments[1:])
+    )
+
+
+def _pids() -> Iterator[int]:
+    try:
+        names = os.listdir("/proc")
+    except OSError:
+        return
+    for name in names:
+        if name.isdigit():
+            yield int(name)

@@ -1,0 +1,124 @@
+"""What a beat's age means (DESIGN section 3). Pure: rows, probes and `now` in, verdicts out."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gitworker.config import Settings
+from gitworker.model.task import TaskStatus
+from gitworker.model.worker import WorkerEvent, WorkerState
+
+
+class Liveness(StrEnum):
+    """How long an agent has been silent, in words."""
+
+    OK = "OK"
+    WARN = "WARN"
+    STALE = "STALE"
+    DEAD = "DEAD"
+    UNKNOWN = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One reading of the clocks: wall and monotonic milliseconds, the boot's id, the host."""
+
+    now_ms: int
+    mono_ms: int
+    boot_id: str
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """A beat as stored; the monotonic stamp is None where a foreign program beat."""
+
+    ts_ms: int
+    mono_ms: int | None = None
+    boot_id: str | None = None
+    host: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a seat: its state, since when, its last beat, its process.
+
+    `process_runs` is None where nobody can tell: another host, no pid, no /proc.
+    """
+
+    state: WorkerState
+    stale_from: WorkerState | None
+    changed_at_ms: int
+    beat: Beat | None
+    process_runs: bool | None
+    task_status: TaskStatus | None
+
+
+WAITING = frozenset({TaskStatus.PAUSED, TaskStatus.WAITING_INPUT})
+
+
+def beat_age_ms(beat: Beat, moment: Moment) -> int:
+    """Return a beat's age: by CLOCK_MONOTONIC within one boot of one host, else by wall clock."""
+    same_clock = (
+        beat.mono_ms is not None
+        and beat.host == moment.host
+        and bool(beat.boot_id)
+        and beat.boot_id == moment.boot_id
+    )
+    if same_clock and beat.mono_ms is not None:
+        return max(0, moment.mono_ms - beat.mono_ms)
+    return max(0, moment.now_ms - beat.ts_ms)
+
+
+def liveness_of(age_ms: int | None, settings: Settings) -> Liveness:
+    """Return the word for a beat's age; None is no beat at all."""
+    if age_ms is None:
+        return Liveness.UNKNOWN
+    if age_ms >= settings.liveness_dead_s * 1000:
+        return Liveness.DEAD
+    if age_ms >= settings.liveness_stale_s * 1000:
+        return Liveness.STALE
+    if age_ms >= settings.liveness_warn_s * 1000:
+        return Liveness.WARN
+    return Liveness.OK
+
+
+def due_event(facts: Facts, moment: Moment, settings: Settings) -> WorkerEvent | None:
+    """Return what has become due for a seat, or None.
+
+    A seat that never beat is judged from its last change of state.
+    """
+    if facts.beat is not None:
+        age_ms = min(beat_age_ms(facts.beat, moment), _wall_age(facts, moment))
+    else:
+        age_ms = _wall_age(facts, moment)
+    if facts.state is WorkerState.WORKING:
+        return _due_at_work(facts, age_ms, settings)
+    if facts.state is WorkerState.IN_REVIEW:
+        late = _wall_age(facts, moment) >= settings.liveness_review_s * 1000
+        return WorkerEvent.REVIEW_TIMEOUT if late else None
+    if facts.state is WorkerState.STALE and facts.stale_from is WorkerState.WORKING:
+        return _due_when_stale(facts, moment, settings)
+    return None
+
+
+def _due_at_work(facts: Facts, age_ms: int, settings: Settings) -> WorkerEvent | None:
+    if facts.task_status in WAITING:
+        return None
+    gone = facts.process_runs is False and age_ms >= settings.liveness_stale_s * 1000
+    silent = age_ms >= settings.liveness_dead_s * 1000
+    return WorkerEvent.HEARTBEAT_TIMEOUT if gone or silent else None
+
+
+def _due_when_stale(facts: Facts, moment: Moment, settings: Settings) -> WorkerEvent | None:
+    if facts.beat is None:
+        silent_since_ms = facts.changed_at_ms - settings.liveness_dead_s * 1000
+        late = moment.now_ms - silent_since_ms >= settings.liveness_expire_s * 1000
+        return WorkerEvent.EXPIRE if late else None
+    age_ms = beat_age_ms(facts.beat, moment)
+    if age_ms < settings.liveness_stale_s * 1000 and facts.beat.ts_ms >= facts.changed_at_ms:
+        return WorkerEvent.RECOVER
+    return WorkerEvent.EXPIRE if age_ms >= settings.liveness_expire_s * 1000 else None
+
+
+def _wall_age(facts: Facts, moment: Moment) -> int:
+    return max(0, moment.now_ms - facts.changed_at_ms)
