@@ -35,7 +35,7 @@ def boot_id() -> str:
 
 
 def host_name() -> str:
-    """Return this machine's name, the scope within which pids and monotonic stamps mean something."""
+    """Return this machine's name, within which pids and monotonic stamps mean something."""
     return os.uname().nodename
 
 

@@ -1,0 +1,1 @@
+"""Landing: what is approved reaches the target by replay and fast-forward, or not at all."""

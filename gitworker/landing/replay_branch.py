@@ -1,0 +1,106 @@
+"""Replaying a worker's branch onto the target: the part that approve and merge share."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gitworker import clock
+from gitworker.bus.drain import record_rewrite
+from gitworker.crashpoint import crash_point
+from gitworker.errors import NotFound
+from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, ref_of
+from gitworker.repo.follow import move_branch
+from gitworker.repo.refs import read_refs
+from gitworker.repo.replay import ReplayConflict, replay
+from gitworker.repo.rescue import rescue
+from gitworker.session import Session
+from gitworker.store.operations import begin_operation
+from gitworker.store.workers import Worker
+
+
+@dataclass(frozen=True, slots=True)
+class Tips:
+    """The two commits that a landing starts from."""
+
+    ref: Ref
+    branch: Oid
+    target: Oid
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """A branch about to move from `old` to `new`, journaled under `operation`."""
+
+    operation: int
+    ref: Ref
+    old: Oid
+    new: Oid
+    rescue_ref: str | None
+
+
+def read_tips(session: Session, worker: Worker) -> Tips:
+    """Return the tips of the worker's branch and of the target; raise NotFound without either."""
+    assert worker.branch is not None
+    ref = ref_of(Branch(worker.branch))
+    refs = read_refs(session.git, [session.target, ref])
+    for wanted in (ref, session.target):
+        if wanted not in refs:
+            raise NotFound(
+                f"the branch {wanted.removeprefix('refs/heads/')} is gone",
+                "git worker undo   (or: git reflog)",
+            )
+    return Tips(ref, refs[ref], refs[session.target])
+
+
+def replay_onto_target(session: Session, tips: Tips) -> Oid | ReplayConflict:
+    """Return the commit that the branch becomes on the target, or the conflict. Moves nothing."""
+    result = replay(
+        session.git, target=tips.target, topic=tips.branch, scratch_dir=session.scratch_dir
+    )
+    return result if isinstance(result, ReplayConflict) else result.new
+
+
+def journal_rewrite(
+    session: Session, worker: Worker, tips: Tips, *, new: Oid, kind: str, data: Mapping[str, object]
+) -> Rewrite:
+    """Write the journal of an act that moves the branch, its old tip rescued before."""
+    saved = None
+    if new != tips.branch:
+        saved = rescue(
+            session.git,
+            worker=WorkerId(worker.worker_id),
+            task=TaskId(worker.task_id or ""),
+            tip=tips.branch,
+            worktree=None,
+        )
+    rescue_ref = None if saved is None else str(saved.ref)
+    now = clock.now_ms()
+    with session.store.write() as writer:
+        if new != tips.branch:
+            record_rewrite(writer, tips.ref, old=tips.branch, new=new)
+        operation = begin_operation(
+            writer,
+            kind,
+            worker=worker.worker_id,
+            task=worker.task_id or "",
+            actor=session.actor,
+            now=now,
+            data={
+                "ref": tips.ref, "old": tips.branch, "new": new, "rescue": rescue_ref,
+                "worktree": worker.worktree, "admin_dir": worker.admin_dir, **data,
+            },
+        )  # fmt: skip
+    crash_point(f"{kind}.journal")
+    return Rewrite(operation, tips.ref, tips.branch, new, rescue_ref)
+
+
+def move_to(session: Session, worker: Worker, rewrite: Rewrite) -> None:
+    """Move the branch, and its worktree with it, by compare-and-set."""
+    if rewrite.new != rewrite.old:
+        move_branch(
+            session.git,
+            ref=rewrite.ref,
+            old=rewrite.old,
+            new=rewrite.new,
+            worktree=worker.worktree,
+            admin_dir=worker.admin_dir,
+        )

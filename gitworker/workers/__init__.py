@@ -1,0 +1,1 @@
+"""What can be done with a worker: one use case per file."""

@@ -1,0 +1,58 @@
+"""cancel and reset: the seat becomes free; branch and worktree go, rescued and undoable."""
+
+from dataclasses import dataclass
+
+from gitworker.bus.drain import drain
+from gitworker.model.worker import WorkerEvent
+from gitworker.repo.lock import hold
+from gitworker.session import Session
+from gitworker.states.worker import worker_transition
+from gitworker.store.workers import Worker
+from gitworker.workers.find import require_worker
+from gitworker.workers.moves import advance
+from gitworker.workers.recover import finish_interrupted
+from gitworker.workers.removal import EVENTS, finish_removal, plan_removal, refuse_occupied
+from gitworker.workers.views import publish_views
+
+
+@dataclass(frozen=True, slots=True)
+class Freed:
+    """A seat that is IDLE again: what it held, and the ref that keeps it."""
+
+    worker: Worker
+    task_id: str | None
+    rescue_ref: str | None
+
+
+def cancel(session: Session, name: str) -> Freed:
+    """Withdraw the worker's task: CANCELLED, the seat IDLE, its work rescued."""
+    return _free(session, name, "cancel")
+
+
+def reset(session: Session, name: str) -> Freed:
+    """Clear a FAILED seat for a new task; its work is rescued, its task stays as it is."""
+    return _free(session, name, "reset")
+
+
+def recycle(session: Session, name: str) -> Worker:
+    """Make a COMPLETED seat IDLE; a worktree that was kept stays where it is."""
+    with session.store.read() as reader:
+        worker = require_worker(reader, name, session)
+    with session.store.write() as writer:
+        worker = advance(writer, worker, WorkerEvent.RECYCLE, actor=session.actor)
+        writer.run("workers.clear_assignment", worker=worker.worker_id)
+    publish_views(session, worker.worker_id)
+    return worker
+
+
+def _free(session: Session, name: str, kind: str) -> Freed:
+    with hold(session.landing_lock, what="landing"):
+        finish_interrupted(session)
+        drain(session)
+        with session.store.read() as reader:
+            worker = require_worker(reader, name, session)
+        worker_transition(worker.state, EVENTS[kind], stale_from=worker.stale_from)
+        refuse_occupied(worker)
+        operation = plan_removal(session, worker, kind)
+        freed = finish_removal(session, operation)
+    return Freed(freed, worker.task_id, operation.data["rescue"])

@@ -1,0 +1,51 @@
+"""Which worker somebody means: by id, by task, by branch, or the worktree one stands in."""
+
+from gitworker.errors import NotFound
+from gitworker.model.ids import HQ, WorkerId, parse_worker_id
+from gitworker.session import Session
+from gitworker.store.api import Reader
+from gitworker.store.workers import (
+    Worker,
+    all_workers,
+    find_worker,
+    find_worker_of_branch,
+    find_worker_of_task,
+)
+
+
+def require_worker(reader: Reader, name: str | None, session: Session) -> Worker:
+    """Return the worker that `name` means: a worker id, else a task id, else a branch.
+
+    Without a name it is the worker who asks. Raises NotFound with what there is instead.
+    """
+    if name is None:
+        if session.actor == HQ:
+            raise NotFound(
+                "which worker? none was named, and this is no worker's worktree",
+                "git worker list",
+            )
+        name = session.actor
+    found = (
+        find_worker(reader, name)
+        or find_worker_of_task(reader, name)
+        or find_worker_of_branch(reader, name.removeprefix("refs/heads/"))
+    )
+    if found is None:
+        names = [worker.worker_id for worker in all_workers(reader)]
+        shown = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
+        raise NotFound(
+            f"no worker, task or branch is called {ascii(name)[:80]}",
+            f"git worker list   (there {'is ' + shown if names else 'are no workers yet'})",
+        )
+    return found
+
+
+def worker_branch(worker: Worker) -> str:
+    """Return the branch of a worker that holds a task."""
+    assert worker.branch is not None
+    return worker.branch
+
+
+def parse_worker_name(text: str) -> WorkerId:
+    """Return a worker id given as `auth` or, as people paste it, as the branch `auth/task`."""
+    return parse_worker_id(text.partition("/")[0])

@@ -1,0 +1,120 @@
+"""Finishing or rolling back what a killed command left: the journal's open acts.
+
+Acts run under the landing or the worktree lock. Whoever holds the lock knows that an open act of
+its kind has no living owner, so nothing is ever guessed from a pid. The result is as before or
+done, never between.
+"""
+
+from collections.abc import Callable
+
+from gitworker import clock
+from gitworker.model.ids import Oid, Ref
+from gitworker.repo.lock import hold
+from gitworker.repo.recovery import recover_move
+from gitworker.repo.refs import is_ancestor, read_refs
+from gitworker.session import Session
+from gitworker.store.operations import (
+    Operation,
+    close_operation,
+    find_operation,
+    unfinished_operations,
+)
+from gitworker.workers.landed import clean_up, finish_merge
+from gitworker.workers.removal import finish_removal
+from gitworker.workers.restore import finish_undo
+from gitworker.workers.rollback import roll_back_spawn
+from gitworker.workers.verdict import finish_approval
+
+
+def recover_all(session: Session) -> list[Operation]:
+    """Finish or roll back every interrupted act; return those there were."""
+    with session.store.read() as reader:
+        pending = unfinished_operations(reader)
+    if not pending:
+        return []
+    with hold(session.landing_lock, what="landing"):
+        finished = finish_interrupted(session)
+        with hold(session.worktree_lock, what="worktree"):
+            finished += finish_spawns(session)
+    return finished
+
+
+def finish_interrupted(session: Session) -> list[Operation]:
+    """Deal with interrupted acts of the landing kind; the caller holds the landing lock."""
+    with session.store.read() as reader:
+        pending = [o for o in unfinished_operations(reader) if o.kind in FINISHERS]
+    for operation in pending:
+        _finish_one(session, operation)
+    return pending
+
+
+def finish_spawns(session: Session) -> list[Operation]:
+    """Roll interrupted spawns back; the caller holds the worktree lock."""
+    with session.store.read() as reader:
+        pending = [o for o in unfinished_operations(reader) if o.kind == "spawn"]
+    for operation in pending:
+        roll_back_spawn(session, operation.id)
+    return pending
+
+
+def roll_back(session: Session, operation_id: int) -> None:
+    """Close an act whose git part did not happen (the mover has put everything back)."""
+    with session.store.write() as writer:
+        operation = find_operation(writer, operation_id)
+        assert operation is not None
+        close_operation(
+            writer, operation.id, status="rolled_back", step=operation.step, data=operation.data,
+            now=clock.now_ms(),
+        )  # fmt: skip
+
+
+def _finish_one(session: Session, operation: Operation) -> None:
+    FINISHERS[operation.kind](session, operation)
+
+
+def settle_branch(session: Session, operation: Operation) -> Oid | None:
+    """Bring an interrupted move of a branch to its end and return where the branch is now."""
+    data = operation.data
+    ref = Ref(data["ref"])
+    if data["old"] != data["new"]:
+        recover_move(
+            session.git,
+            ref=ref,
+            old=Oid(data["old"]),
+            new=Oid(data["new"]),
+            worktree=data["worktree"],
+            admin_dir=data["admin_dir"],
+        )
+    return read_refs(session.git, [ref]).get(ref)
+
+
+def _finish_approve(session: Session, operation: Operation) -> None:
+    tip = settle_branch(session, operation)
+    if tip is not None and is_ancestor(session.git, Oid(operation.data["new"]), tip):
+        with session.store.write() as writer:
+            finish_approval(writer, operation)
+    else:
+        roll_back(session, operation.id)
+
+
+def _finish_merge(session: Session, operation: Operation) -> None:
+    settle_branch(session, operation)
+    refs = read_refs(session.git, [session.target])
+    target = refs.get(session.target)
+    new = Oid(operation.data["new"])
+    if target is not None and is_ancestor(session.git, new, target):
+        with session.store.write() as writer:
+            worker = finish_merge(writer, operation)
+        clean_up(session, worker, keep=operation.data["keep"])
+    else:
+        roll_back(session, operation.id)
+
+
+FINISHERS: dict[str, Callable[[Session, Operation], object]] = {
+    "approve": _finish_approve,
+    "merge": _finish_merge,
+    "undo": finish_undo,
+    "cancel": finish_removal,
+    "reset": finish_removal,
+    "remove": finish_removal,
+}

@@ -1,0 +1,152 @@
+"""Removing a worktree and its branch so that nothing of it is lost.
+
+The old tip and what was uncommitted or untracked stay reachable under a rescue ref; the worktree
+itself, ignored files and index included, moves into the trash. A worktree in which a process has
+its working directory is never removed.
+"""
+
+import os
+
+from gitworker import clock
+from gitworker.crashpoint import crash_point
+from gitworker.errors import Refused
+from gitworker.liveness.process import processes_in
+from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, ref_of
+from gitworker.model.worker import WorkerEvent
+from gitworker.repo.checks import read_status
+from gitworker.repo.lock import hold
+from gitworker.repo.refs import delete_branch, read_refs
+from gitworker.repo.rescue import rescue
+from gitworker.repo.trash import TrashEntry, delete_in_background
+from gitworker.session import Session
+from gitworker.store.api import Writer
+from gitworker.store.operations import (
+    Operation,
+    begin_operation,
+    close_operation,
+    find_operation,
+)
+from gitworker.store.workers import Worker, find_worker
+from gitworker.workers.moves import advance, release_task
+from gitworker.workers.trashing import entry_name, put_into_trash
+from gitworker.workers.views import publish_views
+
+EVENTS = {"cancel": WorkerEvent.CANCEL, "reset": WorkerEvent.RESET}
+
+
+def occupants(worker: Worker) -> list[int]:
+    """Return the pids of processes whose working directory is the worker's worktree."""
+    return processes_in(worker.worktree) if worker.worktree else []
+
+
+def refuse_occupied(worker: Worker) -> None:
+    """Raise Refused where a process lives in the worktree."""
+    pids = occupants(worker)
+    if pids:
+        listed = ", ".join(str(pid) for pid in pids[:5])
+        raise Refused(
+            f"a process has its working directory in {worker.worktree} (pid {listed})",
+            "leave that directory, or stop the process, and run the command again",
+            code="occupied",
+        )
+
+
+def plan_removal(session: Session, worker: Worker, kind: str) -> Operation:
+    """Rescue what the removal would drop and write the journal; nothing is removed yet."""
+    ref = ref_of(Branch(worker.branch or ""))
+    tip = read_refs(session.git, [ref]).get(ref)
+    has_tree = worker.worktree is not None and os.path.isdir(worker.worktree)
+    dirty = has_tree and not read_status(session.git.at(worker.worktree or "")).is_clean
+    data = {
+        "ref": ref,
+        "tip": tip,
+        "base": worker.base_oid,
+        "rescue": _rescue(session, worker, tip, kind=kind, dirty=dirty),
+        "worktree": worker.worktree if has_tree else None,
+        "admin_dir": worker.admin_dir if has_tree else None,
+        "dirty": dirty,
+        "state": worker.state.value,
+    }
+    with session.store.write() as writer:
+        number = begin_operation(
+            writer,
+            kind,
+            worker=worker.worker_id,
+            task=worker.task_id or "",
+            actor=session.actor,
+            now=clock.now_ms(),
+            data=data,
+        )
+        operation = find_operation(writer, number)
+    assert operation is not None
+    crash_point(f"{kind}.journal")
+    return operation
+
+
+def finish_removal(session: Session, operation: Operation) -> Worker:
+    """Carry a journaled removal out to its end: trash, branch, rows. Safe to repeat."""
+    entry = carry_out(session, operation)
+    now = clock.now_ms()
+    with session.store.write() as writer:
+        worker = find_worker(writer, operation.worker_id)
+        assert worker is not None
+        if operation.kind in EVENTS:
+            worker = advance(writer, worker, EVENTS[operation.kind], actor=operation.actor)
+            release_task(writer, worker)
+            writer.run("workers.clear_assignment", worker=worker.worker_id)
+        else:
+            writer.run(
+                "workers.set_worktree", worker=worker.worker_id, worktree=None, admin_dir=None
+            )
+        forget_branch(writer, operation)
+        close_operation(
+            writer, operation.id, status="done", step="recorded", data=operation.data, now=now
+        )
+        stored = find_worker(writer, operation.worker_id)
+        assert stored is not None
+    if operation.kind == "remove" and entry is not None and not operation.data["dirty"]:
+        delete_in_background(entry)
+    publish_views(session, operation.worker_id)
+    return stored
+
+
+def carry_out(session: Session, operation: Operation) -> TrashEntry | None:
+    """Move the worktree to the trash and delete the branch; repeating it does no harm."""
+    data = operation.data
+    entry = None
+    with hold(session.worktree_lock, what="worktree"):
+        if data["worktree"]:
+            entry = put_into_trash(
+                session,
+                worktree=data["worktree"],
+                admin_dir=data["admin_dir"],
+                name=entry_name(operation.worker_id, operation.task_id, operation.id),
+                ref=data["ref"],
+            )
+        crash_point(f"{operation.kind}.trashed")
+        if data["tip"]:
+            delete_branch(session.git, Ref(data["ref"]), Oid(data["tip"]))
+        crash_point(f"{operation.kind}.branch")
+    return entry
+
+
+def forget_branch(writer: Writer, operation: Operation) -> None:
+    """Drop what was remembered of a branch that is gone."""
+    writer.run("tips.forget", ref=operation.data["ref"])
+    writer.run("tips.forget_rewrites", ref=operation.data["ref"])
+
+
+def _rescue(
+    session: Session, worker: Worker, tip: Oid | None, *, kind: str, dirty: bool
+) -> str | None:
+    """Keep what would be dropped; a landed branch's commits are in the target already."""
+    if tip is None or (kind == "remove" and not dirty):
+        return None
+    saved = rescue(
+        session.git,
+        worker=WorkerId(worker.worker_id),
+        task=TaskId(worker.task_id or ""),
+        tip=tip,
+        worktree=worker.worktree if worker.worktree and os.path.isdir(worker.worktree) else None,
+    )
+    return str(saved.ref)

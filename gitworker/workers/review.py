@@ -1,0 +1,65 @@
+"""reject, and who the reviewer of record is."""
+
+from gitworker import clock
+from gitworker.bus.publish import Outgoing, publish
+from gitworker.errors import Refused
+from gitworker.model.ids import Branch, ref_of
+from gitworker.model.worker import WorkerEvent
+from gitworker.repo.refs import read_refs
+from gitworker.session import Session
+from gitworker.store.workers import Worker
+from gitworker.workers.find import require_worker
+from gitworker.workers.moves import advance
+from gitworker.workers.rules import may_judge
+from gitworker.workers.views import publish_views
+
+
+def reviewer_of_record(session: Session) -> str:
+    """Return git's user as `Name <mail>`; raise Refused where git knows none."""
+    ident = session.git.run("var", "GIT_COMMITTER_IDENT", ok=(0, 128))
+    if ident.status != 0:
+        raise Refused(
+            "git does not know who you are, and a review needs a name",
+            "git config user.name NAME && git config user.email MAIL",
+            detail=ident.complaint,
+        )
+    return ident.text.rpartition(">")[0] + ">"
+
+
+def reject(session: Session, name: str, *, note: str) -> Worker:
+    """Send a worker's submission back with a request: IN_REVIEW→WORKING, told on the bus."""
+    with session.store.read() as reader:
+        worker = require_worker(reader, name, session)
+    refusal = may_judge(session.actor, worker.worker_id, self_review=session.settings.review_self)
+    if refusal is not None:
+        raise refusal
+    reviewer = reviewer_of_record(session)
+    ref = ref_of(Branch(worker.branch or ""))
+    tip = read_refs(session.git, [ref]).get(ref, "")
+    now = clock.now_ms()
+    with session.store.write() as writer:
+        worker = advance(
+            writer, worker, WorkerEvent.REQUEST_CHANGES, actor=session.actor,
+            metadata={"note": note},
+        )  # fmt: skip
+        writer.run(
+            "reviews.insert",
+            worker=worker.worker_id, task=worker.task_id, verdict="changes_requested",
+            reviewer=reviewer, identity=session.actor, commit_oid=tip, base_oid="",
+            patches="[]", note=note, now=now,
+        )  # fmt: skip
+        writer.run("workers.set_review", worker=worker.worker_id, review_state="changes_requested")
+        writer.run("workers.set_stale_from", worker=worker.worker_id, stale_from=None)
+        publish(
+            writer,
+            Outgoing(
+                "review_result",
+                sender=session.actor,
+                to=worker.worker_id,
+                correlation_id=worker.task_id,
+                payload={"verdict": "changes_requested", "note": note, "reviewer": reviewer},
+            ),
+            now=now,
+        )
+    publish_views(session, worker.worker_id)
+    return worker

@@ -1,0 +1,57 @@
+"""Rolling back a spawn: its worktree to the trash, its branch away, the journal closed."""
+
+import os
+
+from gitworker import clock
+from gitworker.model.ids import Branch, Oid, TaskId, WorkerId, ref_of
+from gitworker.repo.refs import delete_branch, read_refs
+from gitworker.repo.rescue import rescue
+from gitworker.repo.worktrees import find_admin_dir
+from gitworker.session import Session
+from gitworker.store.operations import Operation, close_operation, find_operation
+from gitworker.workers.trashing import entry_name, put_into_trash, set_aside
+
+
+def roll_back_spawn(session: Session, operation_id: int) -> None:
+    """Undo whatever a spawn got done; a commit made there meanwhile stays under a rescue ref."""
+    with session.store.read() as reader:
+        operation = find_operation(reader, operation_id)
+    if operation is None or operation.status != "open":
+        return
+    _drop_worktree(session, operation)
+    _drop_branch(session, operation)
+    with session.store.write() as writer:
+        close_operation(
+            writer, operation.id, status="rolled_back", step=operation.step, data=operation.data,
+            now=clock.now_ms(),
+        )  # fmt: skip
+
+
+def _drop_worktree(session: Session, operation: Operation) -> None:
+    path = operation.data["path"]
+    name = entry_name(operation.worker_id, operation.task_id, operation.id)
+    admin_dir = find_admin_dir(session.repository.common_dir, path)
+    unfinished = admin_dir is None or os.path.lexists(f"{admin_dir}/locked")  # git's own mark
+    if admin_dir is not None and not unfinished and os.path.isfile(f"{path}/.git"):
+        ref = ref_of(Branch(operation.data["branch"]))
+        put_into_trash(session, worktree=path, admin_dir=admin_dir, name=name, ref=ref)
+        return
+    for left in filter(None, (admin_dir, path)):
+        if os.path.isdir(left):
+            set_aside(session, left, name)
+
+
+def _drop_branch(session: Session, operation: Operation) -> None:
+    ref = ref_of(Branch(operation.data["branch"]))
+    tip = read_refs(session.git, [ref]).get(ref)
+    if tip is None:
+        return
+    if tip != Oid(operation.data["base"]):
+        rescue(
+            session.git,
+            worker=WorkerId(operation.worker_id),
+            task=TaskId(operation.task_id),
+            tip=tip,
+            worktree=None,
+        )
+    delete_branch(session.git, ref, tip)

@@ -1,0 +1,103 @@
+"""What decides about a worker. Pure: facts in, a verdict or an error out."""
+
+from gitworker.errors import GitWorkerError, Refused
+from gitworker.model.ids import RESERVED
+from gitworker.model.task import TaskStatus
+from gitworker.model.worker import WorkerState
+
+FREE = frozenset({WorkerState.IDLE, WorkerState.COMPLETED})
+HELD = frozenset(
+    {
+        TaskStatus.ASSIGNED,
+        TaskStatus.IN_PROGRESS,
+        TaskStatus.WAITING_INPUT,
+        TaskStatus.PAUSED,
+        TaskStatus.VERIFYING,
+        TaskStatus.AWAITING_APPROVAL,
+    }
+)
+ENDED_HINTS = {
+    TaskStatus.COMPLETED: "choose another task id: the work of this one has landed",
+    TaskStatus.CANCELLED: "choose another task id, or: git worker undo",
+    TaskStatus.BLOCKED: "choose another task id: this one has no retries left",
+}
+
+
+def seat_refusal(worker: str, state: WorkerState, held_task: str | None) -> GitWorkerError | None:
+    """Return why a seat cannot take a task, or None where it can."""
+    if state in FREE:
+        return None
+    if state is WorkerState.FAILED:
+        return Refused(f"worker {worker} has FAILED at {held_task}", f"git worker reset {worker}")
+    return Refused(f"worker {worker} is {state} with task {held_task}", f"git worker show {worker}")
+
+
+def task_refusal(
+    task: str, status: TaskStatus, *, waits_for: list[str], holder: str | None, retries_left: bool
+) -> GitWorkerError | None:
+    """Return why a task cannot be assigned, or None where it can."""
+    if status in HELD:
+        return Refused(
+            f"task {task} is {status}, held by {holder or 'somebody else'}",
+            f"git worker show {holder or task}",
+        )
+    if status in ENDED_HINTS:
+        return Refused(f"task {task} is {status}", ENDED_HINTS[status])
+    if status is TaskStatus.FAILED and not retries_left:
+        return Refused(
+            f"task {task} has FAILED and has no retries left", ENDED_HINTS[TaskStatus.BLOCKED]
+        )
+    if status is TaskStatus.DEFINED and waits_for:
+        return Refused(f"task {task} waits for {', '.join(waits_for)}", "git worker list")
+    return None
+
+
+def may_judge(actor: str, worker: str, *, self_review: bool) -> GitWorkerError | None:
+    """Return why `actor` must not judge `worker`'s work (DESIGN section 8), or None.
+
+    A worker approves, rejects and merges nobody's work but, with `review.self`, its own.
+    """
+    if actor in RESERVED or (self_review and actor == worker):
+        return None
+    if actor == worker:
+        return Refused(
+            f"worker {worker} cannot review its own work",
+            "leave the review to somebody else (setting: review.self)",
+            code="not_allowed",
+        )
+    return None
+
+
+def may_undo(actor: str, operation_actor: str) -> GitWorkerError | None:
+    """Return why `actor` must not undo what `operation_actor` did, or None."""
+    if actor in RESERVED or actor == operation_actor:
+        return None
+    return Refused(
+        f"worker {actor} cannot undo what {operation_actor} did",
+        "leave it to whoever runs the repository",
+        code="not_allowed",
+    )
+
+
+UNDONE_FROM = {
+    "approve": frozenset({WorkerState.APPROVED}),
+    "cancel": frozenset({WorkerState.IDLE}),
+    "reset": frozenset({WorkerState.IDLE}),
+    "remove": frozenset({WorkerState.COMPLETED}),
+}
+
+
+def undo_refusal(
+    kind: str, *, worker: str, state: WorkerState, same_task: bool
+) -> GitWorkerError | None:
+    """Return why an act on a worker can no longer be undone, or None.
+
+    The seat must stand where the act left it, and hold the same task where it held one.
+    """
+    if state in UNDONE_FROM[kind] and (same_task or state is WorkerState.IDLE):
+        return None
+    return Refused(
+        f"the last {kind} cannot be undone: worker {worker} is {state} by now",
+        f"git worker show {worker}",
+        code="moved_on",
+    )

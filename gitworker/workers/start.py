@@ -1,0 +1,62 @@
+"""start: ASSIGNED→WORKING, bound to the process that works there, with a beater for it."""
+
+from gitworker import clock
+from gitworker.bus.publish import Outgoing, publish
+from gitworker.errors import NotFound
+from gitworker.liveness.beater import ensure_beater
+from gitworker.liveness.process import Process, find_process, nearest_agent
+from gitworker.model.worker import WorkerEvent
+from gitworker.session import Session
+from gitworker.store.heartbeats import beat
+from gitworker.store.workers import Worker, find_worker
+from gitworker.workers.find import require_worker
+from gitworker.workers.moves import advance
+from gitworker.workers.views import publish_views
+
+
+def start(session: Session, name: str | None, *, pid: int | None = None) -> Worker:
+    """Record that work has begun, and by which process; from then on it is beaten for.
+
+    Without `pid` it is the nearest ancestor that works (DESIGN section 8); without any, liveness
+    goes by commands and commits. Raises NotFound for a pid that does not run.
+    """
+    with session.store.read() as reader:
+        worker = require_worker(reader, name, session)
+    process = _process(pid)
+    with session.store.write() as writer:
+        advance(
+            writer, worker, WorkerEvent.START, actor=session.actor,
+            metadata={"pid": process.pid if process else None},
+        )  # fmt: skip
+        if process is not None:
+            writer.run(
+                "workers.set_process",
+                worker=worker.worker_id, pid=process.pid, pid_start=process.start,
+                host=clock.host_name(), boot_id=clock.boot_id(),
+            )  # fmt: skip
+        beat(writer, worker.worker_id, status="working", task=worker.task_id, progress=None)
+        publish(
+            writer,
+            Outgoing(
+                "agent_started",
+                sender=worker.worker_id,
+                correlation_id=worker.task_id,
+                payload={"pid": process.pid if process else None},
+            ),
+            now=clock.now_ms(),
+        )
+        started = find_worker(writer, worker.worker_id)
+    assert started is not None
+    if process is not None:
+        ensure_beater(session.paths, every_s=session.settings.liveness_beat_s)
+    publish_views(session, worker.worker_id)
+    return started
+
+
+def _process(pid: int | None) -> Process | None:
+    if pid is None:
+        return nearest_agent()
+    process = find_process(pid)
+    if process is None:
+        raise NotFound(f"no process {pid} runs on this machine", "git worker start --pid $$")
+    return process

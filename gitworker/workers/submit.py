@@ -1,0 +1,133 @@
+"""done: WORKING→IN_REVIEW. Refuses what would not be reviewed: uncommitted work, no work."""
+
+import os
+from dataclasses import dataclass
+
+from gitworker import clock
+from gitworker.bus.drain import drain
+from gitworker.bus.publish import Outgoing, publish
+from gitworker.errors import Refused
+from gitworker.model.ids import Branch, Oid, ref_of
+from gitworker.model.worker import WorkerEvent
+from gitworker.repo.checks import Status, open_operation, read_status
+from gitworker.repo.refs import read_refs
+from gitworker.repo.replay import verdict
+from gitworker.session import Session
+from gitworker.states.worker import worker_transition
+from gitworker.store.heartbeats import touch
+from gitworker.store.workers import Worker, find_worker
+from gitworker.workers.find import require_worker
+from gitworker.workers.moves import advance
+from gitworker.workers.views import publish_views
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """A submission: the commit, how many commits, and what would conflict with the target now."""
+
+    worker: Worker
+    commit: Oid
+    commits: int
+    conflicts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """What comes with `done`: a note, a pull request's address, whether to commit what is left."""
+
+    note: str = ""
+    commit_message: str | None = None
+    pr_url: str | None = None
+
+
+def submit(session: Session, name: str | None, submission: Submission) -> Submitted:
+    """Hand the worker's branch in for review and say at once whether it would conflict.
+
+    Raises Refused for uncommitted work (unless it is to be committed), for an open rebase or
+    merge, and for a branch without a commit of its own.
+    """
+    with session.store.read() as reader:
+        worker = require_worker(reader, name, session)
+    worker_transition(worker.state, WorkerEvent.SUBMIT, stale_from=worker.stale_from)
+    _settle_worktree(session, worker, submission.commit_message)
+    drain(session)
+    ref = ref_of(Branch(worker.branch or ""))
+    refs = read_refs(session.git, [session.target, ref])
+    tip = refs.get(ref)
+    if tip is None:
+        raise Refused(f"the branch {worker.branch} is gone", "git reflog")
+    target = refs.get(session.target)
+    own = session.git.text("rev-list", "--count", tip, *([f"^{target}"] if target else []), "--")
+    if int(own) == 0:
+        raise Refused(
+            f"the branch {worker.branch} has no commit of its own",
+            "git commit -am 'What I did'",
+            code="empty_branch",
+        )
+    conflicts = verdict(session.git, target=target, topic=tip) if target else ()
+    submitted = _record(session, worker, tip, submission)
+    return Submitted(submitted, tip, int(own), conflicts)
+
+
+def _settle_worktree(session: Session, worker: Worker, commit_message: str | None) -> None:
+    if worker.worktree is None or not os.path.isdir(worker.worktree):
+        return
+    git = session.git.at(worker.worktree)
+    busy = open_operation(worker.admin_dir or "")
+    if busy is not None:
+        raise Refused(
+            f"a {busy} is open in {worker.worktree}",
+            "git worker sync --continue   (or: --abort)" if busy == "rebase" else "git status",
+            code="operation_open",
+        )
+    status = read_status(git)
+    if status.is_clean:
+        return
+    if commit_message is None:
+        raise Refused(
+            f"{worker.worktree} has uncommitted work: {_in_words(status)}",
+            "git worker done --commit -m 'What I did'   (or commit it yourself)",
+            code="uncommitted",
+        )
+    git.run("add", "--all")
+    git.run("commit", "--quiet", "-m", commit_message)
+
+
+def _in_words(status: Status) -> str:
+    counts = {
+        "staged": status.staged, "unstaged": status.unstaged, "untracked": status.untracked,
+        "unmerged": status.unmerged,
+    }  # fmt: skip
+    return ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+
+
+def _record(session: Session, worker: Worker, tip: Oid, submission: Submission) -> Worker:
+    now = clock.now_ms()
+    with session.store.write() as writer:
+        writer.run("workers.set_review", worker=worker.worker_id, review_state="pending")
+        if submission.pr_url:
+            writer.run("workers.set_pr", worker=worker.worker_id, pr_url=submission.pr_url)
+        advance(
+            writer, worker, WorkerEvent.SUBMIT, actor=session.actor,
+            metadata={"commit": tip, "note": submission.note or None},
+        )  # fmt: skip
+        writer.run(
+            "reviews.insert",
+            worker=worker.worker_id, task=worker.task_id, verdict="requested", reviewer="",
+            identity=session.actor, commit_oid=tip, base_oid=worker.base_oid or "", patches="[]",
+            note=submission.note, now=now,
+        )  # fmt: skip
+        payload = {"branch": worker.branch, "commit": tip, "note": submission.note}
+        for kind in ("task_done", "review_request"):
+            publish(
+                writer,
+                Outgoing(
+                    kind, sender=worker.worker_id, correlation_id=worker.task_id, payload=payload
+                ),
+                now=now,
+            )
+        touch(writer, worker.worker_id, task=worker.task_id)
+        found = find_worker(writer, worker.worker_id)
+    assert found is not None
+    publish_views(session, worker.worker_id)
+    return found

@@ -1,0 +1,56 @@
+"""Where removed worktrees go, and by which name they are found again: one entry per act."""
+
+import os
+
+from gitworker import clock
+from gitworker.repo.trash import TrashEntry, list_trash, move_to_trash, repair_trash
+from gitworker.session import Session
+
+
+def trash_root(session: Session) -> str:
+    """Return the trash of this repository's worktrees."""
+    return f"{session.worktree_root}/.trash"
+
+
+def entry_name(worker: str, task: str, operation: int) -> str:
+    """Return the name of the one trash entry that an act makes."""
+    return f"{worker}-{task}-{operation}"
+
+
+def put_into_trash(
+    session: Session, *, worktree: str, admin_dir: str, name: str, ref: str
+) -> TrashEntry | None:
+    """Move a worktree into the trash under `name`; a killed earlier try is finished instead.
+
+    Returns None where there is nothing to move and never was.
+    """
+    root = trash_root(session)
+    repair_trash(root)
+    found = find_entry(session, name)
+    if found is not None or not os.path.isdir(worktree):
+        return found
+    return move_to_trash(
+        worktree=worktree,
+        admin_dir=admin_dir,
+        trash_root=root,
+        name=name,
+        stamp=_stamp(),
+        branch=ref,
+    )
+
+
+def find_entry(session: Session, name: str) -> TrashEntry | None:
+    """Return the entry of that name, or None."""
+    found = [entry for entry in list_trash(trash_root(session)) if entry.name == name]
+    return found[-1] if found else None
+
+
+def set_aside(session: Session, path: str, name: str) -> None:
+    """Move a half-made worktree or admin directory into the trash, where nobody restores it."""
+    root = trash_root(session)
+    os.makedirs(root, exist_ok=True)
+    os.rename(path, f"{root}/{_stamp()}-{name}-partial")
+
+
+def _stamp() -> str:
+    return clock.iso_utc(clock.now_ms()).replace(":", "").replace("-", "").replace(".", "")

@@ -1,0 +1,101 @@
+"""Recording the two outcomes of an approve: APPROVED, or a conflict that sends the worker back."""
+
+import json
+
+from gitworker import clock
+from gitworker.bus.drain import record_tip
+from gitworker.bus.publish import Outgoing, publish
+from gitworker.errors import Conflict
+from gitworker.model.worker import WorkerEvent, WorkerState
+from gitworker.repo.replay import ReplayConflict
+from gitworker.session import Session
+from gitworker.store.api import Writer
+from gitworker.store.operations import Operation, close_operation
+from gitworker.store.workers import Worker, find_worker
+from gitworker.workers.moves import advance
+from gitworker.workers.views import publish_views
+
+
+def finish_approval(writer: Writer, operation: Operation) -> Worker:
+    """Record an approval whose branch has moved: the worker's state, the verdict, the message."""
+    data = operation.data
+    worker = find_worker(writer, operation.worker_id)
+    assert worker is not None
+    worker = advance(
+        writer,
+        worker,
+        WorkerEvent.APPROVE,
+        actor=operation.actor,
+        metadata={"commit": data["new"], "reviewer": data["reviewer"]},
+    )
+    now = clock.now_ms()
+    writer.run(
+        "reviews.insert",
+        worker=operation.worker_id, task=operation.task_id, verdict="approved",
+        reviewer=data["reviewer"], identity=data["identity"], commit_oid=data["new"],
+        base_oid=data["base"], patches=json.dumps(data["patches"]), note=data["note"], now=now,
+    )  # fmt: skip
+    writer.run("workers.set_review", worker=operation.worker_id, review_state="approved")
+    writer.run("workers.set_stale_from", worker=operation.worker_id, stale_from=None)
+    record_tip(writer, data["ref"], data["new"])
+    publish(
+        writer,
+        Outgoing(
+            "review_result",
+            sender=operation.actor,
+            to=operation.worker_id,
+            correlation_id=operation.task_id,
+            payload={
+                "verdict": "approved", "commit": data["new"], "reviewer": data["reviewer"],
+                "note": data["note"],
+            },
+        ),
+        now=now,
+    )  # fmt: skip
+    close_operation(
+        writer, operation.id, status="done", step="recorded", data=operation.data, now=now
+    )
+    return worker
+
+
+def send_back(session: Session, worker: Worker, conflict: ReplayConflict) -> Conflict:
+    """Record that the branch conflicts with the target and return the error that says so."""
+    files = list(conflict.paths)
+    now = clock.now_ms()
+    with session.store.write() as writer:
+        current = find_worker(writer, worker.worker_id)
+        assert current is not None
+        if current.state is WorkerState.STALE:
+            current = advance(writer, current, WorkerEvent.RESUME_REVIEW, actor=session.actor)
+        advance(
+            writer,
+            current,
+            WorkerEvent.MERGE_CONFLICT,
+            actor=session.actor,
+            metadata={"files": files, "commit": conflict.commit},
+        )
+        writer.run("workers.set_review", worker=worker.worker_id, review_state="changes_requested")
+        writer.run("workers.set_stale_from", worker=worker.worker_id, stale_from=None)
+        publish(
+            writer,
+            Outgoing(
+                "review_result",
+                sender=session.actor,
+                to=worker.worker_id,
+                correlation_id=worker.task_id,
+                payload={
+                    "verdict": "conflict", "files": files, "commit": conflict.commit,
+                    "subject": conflict.subject,
+                },
+            ),
+            now=now,
+        )  # fmt: skip
+    publish_views(session, worker.worker_id)
+    listed = "\n".join(f"  {name}" for name in files)
+    return Conflict(
+        f"{worker.branch} conflicts with the target in {len(files)} file(s); worker"
+        f" {worker.worker_id} is WORKING again",
+        f"cd {worker.worktree} && git worker sync",
+        code="rebase_conflict",
+        detail=f"{conflict.commit[:10]} {conflict.subject}\n{listed}",
+    )
