@@ -1,0 +1,112 @@
+# Every target says what it does: `make help` prints the lines below the `##` marks.
+# A target that needs Python builds the environment first, where there is none or pyproject.toml
+# is newer than it. Nothing here needs more than make, git and a Python of 3.11 or later.
+
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+
+VENV := .venv
+BIN := $(VENV)/bin
+PY := $(BIN)/python
+READY := $(VENV)/.ready
+PEERS := .peers
+HUSKY := husky@9
+PEERS_OF_PYPROJECT := import tomllib; \
+	project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+	print(*project["optional-dependencies"]["peers"], sep="\n")
+JOBS ?= 2
+PYTEST := $(PY) -m pytest -n $(JOBS)
+FAST := not slow and not peers
+SHELL_FILES := .ci/run $(wildcard githooks/*)
+# What GITWORKER_TEST_SCALE multiplies in the crash, scale and differential suites.
+SCALE ?= 10
+
+# The tests' children write byte code as an installed program would.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: help demo test check cover bench docs crash peers-env test-all clean
+
+help: ## print every target and what it does
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(READY) ## show the whole way of a change on a throw-away repository: spawn, work, review, land
+	$(PY) -m fixtures.demo
+
+test: $(READY) ## run the fast tests, then the slow ones at their bounded size
+	$(PYTEST) -m "$(FAST)"
+	$(PYTEST) -m slow
+
+check: $(READY) ## run every static check, the house rules, and the tests' coverage
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/mypy -p benchmarks -p tests.architecture -p tests.benchmarks
+	$(BIN)/lint-imports
+	$(BIN)/deptry .
+	$(BIN)/codespell
+	$(BIN)/shellcheck $(SHELL_FILES)
+	$(if $(wildcard docs/generate.py),$(PY) -m docs.generate --check)
+	$(PYTEST) -q tests/architecture
+	@$(MAKE) --no-print-directory cover
+
+cover: $(READY) ## measure what the fast tests run, children included, against the thresholds
+	rm -rf .coverage .coverage.* build/coverage.json
+	@mkdir -p build
+	$(BIN)/coverage run -m pytest -n $(JOBS) -q -m "$(FAST)" --ignore=tests/architecture
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage json --quiet -o build/coverage.json
+	$(PY) -m tests.architecture.coverage_gate build/coverage.json
+
+bench: $(READY) ## measure the promised ratios in one run and write benchmarks/RESULTS.md
+	$(PY) -m benchmarks
+
+docs: $(READY) ## write the pages that are generated: command reference, manual page, state diagrams
+	$(PY) -m docs.generate
+
+crash: $(READY) ## run the crash and concurrency suites at SCALE times their bounded size
+	GITWORKER_TEST_SCALE=$(SCALE) $(PYTEST) tests/crash tests/concurrency
+
+peers-env: $(READY) ## install the programs that gitworker must live beside into .peers (network)
+	test -x $(PEERS)/venv/bin/python || $(PY) -m venv $(PEERS)/venv
+	$(PY) -c '$(PEERS_OF_PYPROJECT)' > $(PEERS)/requirements.txt
+	$(PEERS)/venv/bin/python -m pip install --quiet --disable-pip-version-check \
+		-r $(PEERS)/requirements.txt
+	@mkdir -p $(PEERS)/bin
+	ln -sf ../venv/bin/pre-commit ../venv/bin/lefthook $(PEERS)/bin/
+	@if command -v npm >/dev/null; then \
+		npm install --silent --no-audit --no-fund --prefix $(PEERS) $(HUSKY) && \
+		ln -sf ../node_modules/.bin/husky $(PEERS)/bin/husky; \
+	else \
+		echo "make: no npm here, so husky's tests will be skipped" >&2; \
+	fi
+	@ls $(PEERS)/bin
+
+test-all: $(READY) ## run every test there is, peers included, at SCALE times the bounded size
+	GITWORKER_TEST_SCALE=$(SCALE) $(PYTEST)
+
+clean: ## delete the environment, caches and everything built
+	rm -rf $(VENV) $(PEERS) build dist .coverage .coverage.* *.egg-info
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A .venv that was made by a Python which is gone, or by an old one, is made anew.
+$(READY): pyproject.toml
+	@if ! $(PY) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+		found=; \
+		for name in python3 python3.14 python3.13 python3.12 python3.11; do \
+			if $$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+				found=$$name; break; \
+			fi; \
+		done; \
+		if [ -z "$$found" ]; then \
+			echo "make: no Python 3.11 or later on PATH; install one and run make again" >&2; \
+			exit 1; \
+		fi; \
+		$$found -m venv --clear $(VENV) || { \
+			echo "make: $$found cannot make an environment;" \
+				"install its venv module (Debian: apt install python3-venv)" >&2; \
+			exit 1; \
+		}; \
+	fi
+	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@

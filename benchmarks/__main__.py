@@ -1,0 +1,55 @@
+"""`python -m benchmarks [--only NAME] [--rounds FACTOR]`: measure, print, write RESULTS.md.
+
+Exit status 1 where a promise is not kept or could not be measured.
+"""
+
+import argparse
+import compileall
+import os
+import sys
+from pathlib import Path
+
+from benchmarks.cases import CASES
+from benchmarks.measure import Failed
+from benchmarks.results import Result, not_measured, render
+from benchmarks.scene import open_scene
+
+HOW = (
+    "Every pair was measured in one run, its two commands in turn, the order reversed every other"
+    " round, after two rounds to warm up; background work of the last command had ended before the"
+    " next began. Byte code was compiled, `PYTHONDONTWRITEBYTECODE` unset."
+)
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def main() -> int:
+    """Run the chosen cases and return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--only", action="append", choices=list(CASES), help="may be repeated")
+    parser.add_argument("--rounds", type=float, default=1.0, metavar="FACTOR")
+    parser.add_argument("--output", type=Path, default=ROOT / "benchmarks" / "RESULTS.md")
+    options = parser.parse_args()
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    compileall.compile_dir(ROOT / "gitworker", quiet=1)
+    results: list[Result] = []
+    for name in options.only or CASES:
+        print(f"{name} …", file=sys.stderr, flush=True)
+        results += _measure(name, options.rounds)
+    page = render(results, HOW)
+    print(page)
+    if options.only is None:
+        options.output.write_text(page, encoding="utf-8")
+    return 0 if all(result.kept for result in results) else 1
+
+
+def _measure(name: str, rounds: float) -> list[Result]:
+    case = CASES[name]
+    with open_scene(rounds) as scene:
+        try:
+            return list(case(scene))
+        except (Failed, OSError) as failure:
+            return [not_measured(name, "see the case", str(failure))]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

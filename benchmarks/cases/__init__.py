@@ -1,0 +1,23 @@
+"""The cases by name; each is a function from a scene to its results."""
+
+from collections.abc import Callable, Iterable
+
+from benchmarks.cases.big import measure_landing, measure_spawn
+from benchmarks.cases.hooks import measure_hooks
+from benchmarks.cases.hot import measure_hot_verbs
+from benchmarks.cases.library import measure_removal, measure_replay
+from benchmarks.cases.memory import measure_memory
+from benchmarks.cases.status import measure_status
+from benchmarks.results import Result
+from benchmarks.scene import Scene
+
+CASES: dict[str, Callable[[Scene], Iterable[Result]]] = {
+    "hooks": measure_hooks,
+    "hot": measure_hot_verbs,
+    "status": measure_status,
+    "replay": measure_replay,
+    "removal": measure_removal,
+    "spawn": measure_spawn,
+    "landing": measure_landing,
+    "memory": measure_memory,
+}

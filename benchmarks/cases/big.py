@@ -1,0 +1,129 @@
+"""What grows with the repository: spawn and landing on 13,000 files, against plain git."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.measure import interleave
+from benchmarks.results import Result, compare, shown
+from benchmarks.scene import PYTHON, Scene, commit
+from fixtures.big_repo import build_big_repo, path_of
+
+SPAWN_ROUNDS = 9
+IMPORTS = "import click, apsw, filelock"
+IMPORT_FACTOR = 1.6
+BRANCHES = 50
+CHUNKS = 5
+COMMITS = 4
+
+
+def measure_spawn(scene: Scene) -> Iterator[Result]:
+    """Measure spawn against `git worktree add` and the imports that no spawn can do without."""
+    root = build_big_repo(scene.folder / "repo")
+    numbers = iter(range(10_000))
+    samples = interleave(
+        {
+            "imports": lambda: scene.time(root, PYTHON, "-c", IMPORTS),
+            "add": lambda: _add(scene, root, next(numbers)),
+            "ours": lambda: _spawn(scene, root, next(numbers)),
+        },
+        rounds=scene.count(SPAWN_ROUNDS),
+        settle=scene.settle,
+    )
+    ours, add, imports = (samples[name].median for name in ("ours", "add", "imports"))
+    allowed = add + IMPORT_FACTOR * imports
+    yield Result(
+        "`spawn` in 13,000 files",
+        f"≤ `git worktree add` + {IMPORT_FACTOR:g} × imports = {allowed:.0f} ms",
+        ours <= allowed,
+        f"{ours:.0f} ms = add + {(ours - add) / imports:.2f} × imports",
+        shown(samples["ours"]),
+        f"{shown(samples['add'])}; imports {shown(samples['imports'])}",
+        "git-worker spawn WORKER TASK",
+        f'git worktree add -b BRANCH PATH; python -c "{IMPORTS}"',
+    )
+
+
+def measure_landing(scene: Scene) -> Iterator[Result]:
+    """Measure approve and merge of 50 clean branches against a script of plain git.
+
+    Both sides have a repository of their own with the same commits; they work in turn, ten
+    branches at a time.
+    """
+    ours = build_big_repo(scene.folder / "ours")
+    plain = build_big_repo(scene.folder / "plain")
+    seats = [_seat(scene, ours, number) for number in range(BRANCHES)]
+    trees = [_plain_seat(scene, plain, number) for number in range(BRANCHES)]
+    per_chunk = BRANCHES // CHUNKS
+    ours_left, plain_left = iter(range(CHUNKS)), iter(range(CHUNKS))
+
+    def our_chunk() -> float:
+        first = next(ours_left) * per_chunk
+        return _land(scene, ours, [worker for worker, _ in seats[first : first + per_chunk]])
+
+    def plain_chunk() -> float:
+        first = next(plain_left) * per_chunk
+        return _script(scene, plain, trees[first : first + per_chunk])
+
+    samples = interleave(
+        {"plain": plain_chunk, "ours": our_chunk}, rounds=CHUNKS, warm_up=0, settle=scene.settle
+    )
+    landed = scene.git(ours, "rev-list", "--count", "main")
+    expected = scene.git(plain, "rev-list", "--count", "main")
+    result = compare(
+        f"approve and merge {BRANCHES} clean branches of {COMMITS} commits (per {per_chunk})",
+        ours=("git-worker approve WORKER (each); git-worker merge WORKER…", samples["ours"]),
+        theirs=("git rebase -q main; git merge -q --ff-only BRANCH (each)", samples["plain"]),
+        at_most=0.5,
+    )
+    assert landed == expected, f"{landed} commits landed, plain git landed {expected}"
+    yield result
+
+
+def work(scene: Scene, tree: Path, number: int) -> None:
+    """Commit `COMMITS` changes that no other branch touches."""
+    for index in range(COMMITS):
+        commit(scene, tree, path_of(5_000 + number * 10 + index), message=f"Change {index}")
+
+
+def _add(scene: Scene, root: Path, number: int) -> float:
+    path = scene.folder / f"plain-{number}"
+    took = scene.time(root, "git", "worktree", "add", "-q", "-b", f"plain-{number}", str(path))
+    scene.git(root, "worktree", "remove", "--force", str(path))
+    return took
+
+
+def _spawn(scene: Scene, root: Path, number: int) -> float:
+    took = scene.time(root, "git-worker", "spawn", f"worker-{number}", f"task-{number}")
+    scene.worker(root, "cancel", f"worker-{number}")
+    return took
+
+
+def _seat(scene: Scene, root: Path, number: int) -> tuple[str, Path]:
+    worker = f"worker-{number}"
+    tree = scene.spawn(root, worker, f"task-{number}")
+    scene.worker(tree, "start")
+    work(scene, tree, number)
+    scene.worker(tree, "done")
+    return worker, tree
+
+
+def _plain_seat(scene: Scene, root: Path, number: int) -> Path:
+    tree = scene.folder / f"tree-{number}"
+    scene.git(root, "worktree", "add", "-q", "-b", f"topic-{number}", str(tree))
+    work(scene, tree, number)
+    return tree
+
+
+def _land(scene: Scene, root: Path, workers: list[str]) -> float:
+    approved = sum(scene.time(root, "git-worker", "approve", worker) for worker in workers)
+    return approved + scene.time(root, "git-worker", "merge", *workers)
+
+
+def _script(scene: Scene, root: Path, trees: list[Path]) -> float:
+    took = 0.0
+    for tree in trees:
+        took += scene.time(tree, "git", "rebase", "-q", "main")
+        took += scene.time(
+            root, "git", "merge", "-q", "--ff-only", tree.name.replace("tree", "topic")
+        )
+    return took

@@ -1,0 +1,82 @@
+"""What our hooks cost the user's own git: a commit, a rebase of five commits."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.measure import interleave
+from benchmarks.results import Result, compare
+from benchmarks.scene import Scene, commit
+
+ROUNDS = 31
+REBASE_ROUNDS = 15
+REBASED = 5
+
+
+def measure_hooks(scene: Scene) -> Iterator[Result]:
+    """Measure commit and rebase in a worker's worktree against a plain linked worktree."""
+    root = scene.small_repository("repo")
+    ours = scene.spawn(root, "auth", "t1")
+    scene.worker(ours, "start")
+    plain = scene.folder / "plain"
+    scene.git(root, "worktree", "add", "-q", "-b", "plain", str(plain), "main")
+    yield _commits(scene, ours, plain)
+    yield _rebases(scene, ours, plain)
+
+
+def _commits(scene: Scene, ours: Path, plain: Path) -> Result:
+    argv = ("git", "commit", "-q", "-m", "Change a file")
+
+    def one(where: Path) -> float:
+        with (where / "dir0" / "file0.txt").open("a") as stream:
+            stream.write("another line\n")
+        scene.git(where, "add", "dir0/file0.txt")
+        return scene.time(where, *argv)
+
+    samples = interleave(
+        {"plain": lambda: one(plain), "ours": lambda: one(ours)},
+        rounds=scene.count(ROUNDS),
+        settle=scene.settle,
+    )
+    command = " ".join(argv)
+    return compare(
+        "`git commit` in a small repository",
+        ours=(f"{command} (in a worker's worktree)", samples["ours"]),
+        theirs=(f"{command} (in a plain worktree)", samples["plain"]),
+        at_most=1.6,
+        or_plus_ms=3.0,
+    )
+
+
+def _rebases(scene: Scene, ours: Path, plain: Path) -> Result:
+    for where in (ours, plain):
+        scene.git(where, "reset", "-q", "--hard", "main")
+        for number in range(REBASED):
+            commit(scene, where, f"new/{number}.txt", message=f"Change {number}")
+    tips = {where: scene.git(where, "rev-parse", "HEAD") for where in (ours, plain)}
+    onto = _newer_base(scene, plain)
+    argv = ("git", "rebase", "-q", onto)
+
+    def one(where: Path) -> float:
+        scene.git(where, "reset", "-q", "--hard", tips[where])
+        scene.settle()
+        return scene.time(where, *argv)
+
+    samples = interleave(
+        {"plain": lambda: one(plain), "ours": lambda: one(ours)}, rounds=scene.count(REBASE_ROUNDS)
+    )
+    return compare(
+        f"`git rebase` of {REBASED} commits",
+        ours=("git rebase -q NEWER (in a worker's worktree)", samples["ours"]),
+        theirs=("git rebase -q NEWER (in a plain worktree)", samples["plain"]),
+        at_most=1.5,
+    )
+
+
+def _newer_base(scene: Scene, plain: Path) -> str:
+    """Return a commit on top of main that touches another file."""
+    tip = scene.git(plain, "rev-parse", "HEAD")
+    scene.git(plain, "reset", "-q", "--hard", "main")
+    commit(scene, plain, "dir1/file1.txt", message="Go on")
+    newer = scene.git(plain, "rev-parse", "HEAD")
+    scene.git(plain, "reset", "-q", "--hard", tip)
+    return newer

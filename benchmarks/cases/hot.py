@@ -1,0 +1,49 @@
+"""The verbs that agents call all day, against a bare interpreter of the same environment."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.measure import Sample, Way, interleave
+from benchmarks.results import Result, compare
+from benchmarks.scene import PYTHON, Scene
+
+ROUNDS = 25
+AT_MOST = 2.8
+AIM = 2.2
+BARE = ("python", "-c", "pass")
+VERBS = {
+    "heartbeat": ("git-worker", "heartbeat"),
+    "msg send": ("git-worker", "msg", "send", "status", '{"progress": 0.5}'),
+    "msg poll": ("git-worker", "msg", "poll"),
+}
+
+
+def measure_hot_verbs(scene: Scene) -> Iterator[Result]:
+    """Measure heartbeat, send and poll as whole processes in a worker's worktree."""
+    root = scene.small_repository("repo")
+    seat = scene.spawn(root, "auth", "t1")
+    scene.worker(seat, "start")
+    samples = interleave(
+        {
+            "bare": lambda: scene.time(seat, PYTHON, *BARE[1:]),
+            **{name: _way(scene, seat, argv) for name, argv in VERBS.items()},
+        },
+        rounds=scene.count(ROUNDS),
+        settle=scene.settle,
+    )
+    for name, argv in VERBS.items():
+        yield _against_bare(f"`{name}`, whole process", argv, samples[name], samples["bare"])
+
+
+def _way(scene: Scene, seat: Path, argv: tuple[str, ...]) -> Way:
+    return lambda: scene.time(seat, *argv)
+
+
+def _against_bare(what: str, argv: tuple[str, ...], ours: Sample, bare: Sample) -> Result:
+    return compare(
+        what,
+        ours=(" ".join(argv), ours),
+        theirs=(" ".join(BARE), bare),
+        at_most=AT_MOST,
+        aim=AIM,
+    )

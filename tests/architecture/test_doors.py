@@ -1,0 +1,197 @@
+"""House rules on dangers: processes, SQL, printing, time and drivers have one door each."""
+
+import ast
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatch
+
+from tests.architecture.house import (
+    ROOT,
+    Module,
+    docstring_nodes,
+    dotted,
+    imports,
+    matches,
+    modules,
+    require_clean,
+    snippet,
+    start_up_imports,
+)
+
+PROCESS_MODULES = ("subprocess", "multiprocessing", "pty", "asyncio", "concurrent.futures.process")
+PROCESS_CALLS = re.compile(
+    r"os\.(system|popen|fork|forkpty|posix_spawnp?|(spawn|exec)[lv]p?e?|startfile)$"
+)
+SQL = re.compile(
+    r"\b(SELECT\s.+\sFROM\s|SELECT\s+(count|max|min|sum|1)\b|INSERT\s+(OR\s+\w+\s+)?INTO\s"
+    r"|UPDATE\s+\S+\s+SET\s|DELETE\s+FROM\s|(CREATE|DROP|ALTER)\s+(UNIQUE\s+|TEMP\s+)?"
+    r"(TABLE|INDEX|TRIGGER|VIEW)\b|PRAGMA\s+\w|BEGIN\s+IMMEDIATE\b)",
+    re.DOTALL,
+)
+# Hot verbs answer before click loads, so they have a writer of their own.
+PRINTERS = ("gitworker/cli/output*.py", "gitworker/cli/hot*.py", "gitworker/__main__.py")
+CLOCK = "gitworker/clock.py"
+PROC = "gitworker/proc.py"
+# Path → why it may use datetime. Parsing a text is no clock; `now` and `today` stay forbidden.
+MAY_PARSE_TIMES = {
+    "gitworker/states/log_schema.py": "reads the timestamps of a transition log",
+    "gitworker/states/validate.py": "checks that they only grow",
+}
+CLOCK_CALLS = ("now", "utcnow", "today", "fromtimestamp")
+# Import name → the folder that may import it, and whether it may at module level.
+DRIVERS = {
+    "apsw": ("gitworker/store/", True),
+    "click": ("gitworker/cli/", True),
+    "git": ("gitworker/repo/", False),
+    "pygit2": ("gitworker/repo/", False),
+}
+# Each costs a short command more than a bare interpreter's start.
+NEVER_AT_START = ("importlib.metadata", "logging", "argparse", "sqlite3", "rich", "inspect")
+
+
+def find_processes(module: Module) -> Iterator[str]:
+    """Complain about a module other than proc that can start a process."""
+    if module.path == PROC:
+        return
+    for name, statement in imports(module.tree):
+        if matches(name, PROCESS_MODULES) or PROCESS_CALLS.match(name):
+            yield f"{module.at(statement)}: imports {name}"
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Attribute) and PROCESS_CALLS.match(dotted(node)):
+            yield f"{module.at(node)}: {dotted(node)}"
+
+
+def find_sql(module: Module) -> Iterator[str]:
+    """Complain about text that looks like SQL outside the store."""
+    if module.path.startswith("gitworker/store/"):
+        return
+    documentation = docstring_nodes(module)
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found = SQL.search(node.value)
+            if found and id(node) not in documentation:
+                yield f"{module.at(node)}: {found.group(0)!r}"
+
+
+def find_printing(module: Module) -> Iterator[str]:
+    """Complain about writing to the standard streams outside the output modules."""
+    if any(fnmatch(module.path, pattern) for pattern in PRINTERS):
+        return
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Call):
+            name = dotted(node.func)
+            if name in ("print", "click.echo", "click.secho") or _writes_stream(node, name):
+                yield f"{module.at(node)}: {name}"
+        elif isinstance(node, ast.Attribute) and dotted(node) in ("sys.stdout", "sys.stderr"):
+            yield f"{module.at(node)}: {dotted(node)}"
+
+
+def find_clocks(module: Module) -> Iterator[str]:
+    """Complain about a module other than clock that reads time."""
+    if module.path == CLOCK:
+        return
+    for name, statement in imports(module.tree):
+        parses = name.startswith("datetime.") and module.path in MAY_PARSE_TIMES
+        if matches(name, ("time", "datetime", "calendar", "sched")) and not parses:
+            yield f"{module.at(statement)}: imports {name}"
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Attribute):
+            owner = dotted(node.value).rpartition(".")[2]
+            if owner in ("datetime", "date") and node.attr in CLOCK_CALLS:
+                yield f"{module.at(node)}: {dotted(node)}"
+
+
+def find_drivers(module: Module) -> Iterator[str]:
+    """Complain about a heavy package imported outside its room, or at module level where banned."""
+    at_start = {id(statement) for _, statement in start_up_imports(module)}
+    for name, statement in imports(module.tree):
+        for package, (folder, at_module_level) in DRIVERS.items():
+            if not matches(name, (package,)):
+                continue
+            if not module.path.startswith(folder):
+                yield f"{module.at(statement)}: {package} belongs in {folder}"
+            elif not at_module_level and id(statement) in at_start:
+                yield f"{module.at(statement)}: {package} at module level"
+        if matches(name, NEVER_AT_START) and id(statement) in at_start:
+            yield f"{module.at(statement)}: {name} at module level"
+
+
+def find_lock_imports(module: Module) -> Iterator[str]:
+    """Yield where filelock is imported."""
+    for name, statement in imports(module.tree):
+        if matches(name, ("filelock",)):
+            yield module.at(statement)
+
+
+def test_processes() -> None:
+    """Only proc starts processes."""
+    fix = f"call gitworker.proc ({PROC}); what it cannot do yet is added there"
+    require_clean(find_processes, modules("gitworker"), fix)
+
+
+def test_sql() -> None:
+    """SQL lives under the store."""
+    fix = "move the statement to gitworker/store/sqlite/queries/<room>.sql and call it by name"
+    require_clean(find_sql, modules("gitworker"), fix)
+
+
+def test_printing() -> None:
+    """Only the output modules write to the standard streams."""
+    fix = f"return the data and let the command hand it to the output module ({PRINTERS[0]})"
+    require_clean(find_printing, modules("gitworker"), fix)
+
+
+def test_time() -> None:
+    """Only clock reads time, and datetime serves to parse a log at most."""
+    gone = {path for path in MAY_PARSE_TIMES if not (ROOT / path).exists()}
+    assert not gone, f"MAY_PARSE_TIMES names {sorted(gone)}. How to fix: take them off"
+    fix = "call gitworker.clock, or take `now` as an argument; stored times are integer ms"
+    require_clean(find_clocks, modules("gitworker"), fix)
+
+
+def test_drivers() -> None:
+    """Heavy packages are imported in their own room only, git libraries inside functions only."""
+    fix = (
+        "move the call into the room that owns the package; import it in the function that uses it"
+    )
+    require_clean(find_drivers, modules("gitworker"), fix)
+
+
+def test_file_locks() -> None:
+    """At most one module imports filelock."""
+    doors = {
+        where.rsplit(":", 1)[0] for m in modules("gitworker") for where in find_lock_imports(m)
+    }
+    assert len(doors) <= 1, f"filelock is imported by {sorted(doors)}. How to fix: keep one door"
+
+
+def test_door_rules_bite() -> None:
+    """Each door rule finds the ways around it."""
+    bad = {
+        find_processes: "import subprocess\nimport os\nos.system('x')\nfrom os import fork\n",
+        find_sql: "Q = 'SELECT a FROM b '\nR = f'DELETE FROM {x}'\nS = 'PRAGMA wal'\n",
+        find_printing: "import sys, os\nprint(1)\nsys.stdout.write('')\nos.write(1, b'')\n",
+        find_clocks: "import time\nfrom datetime import datetime\ndatetime.now()\n",
+        find_drivers: "import apsw\ndef f():\n    import git\nimport argparse\n",
+    }
+    for rule, text in bad.items():
+        expected = 3
+        assert len(list(rule(snippet(text)))) == expected, rule.__name__
+
+
+def test_git_libraries_at_module_level() -> None:
+    """Even in the room that owns it, pygit2 is not imported at start-up."""
+    top = snippet("import pygit2\n", "gitworker/repo/walk.py")
+    inside = snippet("def f():\n    import pygit2\n", "gitworker/repo/walk.py")
+    assert list(find_drivers(top)) == ["gitworker/repo/walk.py:1: pygit2 at module level"]
+    assert list(find_drivers(inside)) == []
+
+
+def _writes_stream(call: ast.Call, name: str) -> bool:
+    """Tell whether the call is os.write to descriptor 1 or 2."""
+    return (
+        name == "os.write"
+        and bool(call.args)
+        and isinstance(call.args[0], ast.Constant)
+        and call.args[0].value in (1, 2)
+    )

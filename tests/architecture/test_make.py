@@ -1,0 +1,51 @@
+"""House rules on the Makefile and CI: every target explains itself and works from a bare clone."""
+
+import os
+import re
+import subprocess
+
+import pytest
+
+from tests.architecture.house import ROOT
+
+MAKEFILE = ROOT / "Makefile"
+TARGETS = {
+    "bench", "check", "clean", "cover", "crash", "demo", "docs", "help", "peers-env", "test",
+    "test-all",
+}  # fmt: skip
+TARGET = re.compile(r"^([a-z][a-z-]*):", re.MULTILINE)
+
+
+def test_targets() -> None:
+    """The Makefile has the documented targets and no other."""
+    found = set(TARGET.findall(MAKEFILE.read_text("utf-8")))
+    assert found == TARGETS, "How to fix: keep CONTRIBUTING.md, this list and the Makefile the same"
+
+
+def test_help_explains_every_target() -> None:
+    """`make help` prints one line for each target."""
+    done = subprocess.run(["make", "help"], cwd=ROOT, check=True, capture_output=True, text=True)
+    explained = {line.split()[0] for line in done.stdout.splitlines() if len(line.split()) > 1}
+    assert explained == TARGETS, "How to fix: end the target's line with `## what it does`"
+
+
+@pytest.mark.parametrize("target", sorted(TARGETS - {"help", "clean", "crash"}))
+def test_targets_build_the_environment(target: str) -> None:
+    """Every target that needs Python depends on the environment's stamp."""
+    line = re.search(rf"^{target}:.*$", MAKEFILE.read_text("utf-8"), re.MULTILINE)
+    assert line is not None
+    assert "$(READY)" in line.group(0), f"How to fix: `{target}: $(READY) ## …`"
+
+
+def test_command_can_be_executed() -> None:
+    """The command's script is executable, since installers keep its mode."""
+    script = ROOT / "scripts" / "git-worker"
+    assert os.access(script, os.X_OK), "How to fix: chmod +x scripts/git-worker, and make again"
+
+
+def test_ci_is_a_sound_script() -> None:
+    """CI's script can be executed and parsed."""
+    script = ROOT / ".ci" / "run"
+    assert os.access(script, os.X_OK), "How to fix: chmod +x .ci/run"
+    subprocess.run(["bash", "-n", str(script)], check=True)
+    assert "set -euo pipefail" in script.read_text("utf-8")

@@ -1,0 +1,142 @@
+"""What the tests of our hooks share: a seat with recorded hooks, and waiting for the detached."""
+
+import os
+import select
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from gitworker.paths import Repository, require_repository, state_paths
+from gitworker.repo.git import Git
+from gitworker.repo.hooks.install import install
+from tests.conftest import git
+
+DEADLINE_S = 20
+# A stand-in for the interpreter: tells its pid, directory and arguments, then takes the ring off.
+RECORDER = """\
+#!/bin/sh
+printf '%s|%s|%s\\n' "$$" "$PWD" "$*" >>{log}
+rm -f "$5/worker-state/spool/ring"
+"""
+SILENT = """\
+#!/bin/sh
+printf '%s|%s|%s\\n' "$$" "$PWD" "$*" >>{log}
+"""
+# A user's hook that tells how it was called: name, own path, arguments, input, git's variables.
+USER_HOOK = """\
+#!/bin/sh
+{{
+    printf '%s|%s|%s' "{name}" "$0" "$PWD"
+    for argument; do printf '|%s' "$argument"; done
+    printf '\\n'
+    cat
+    env | grep ^GIT_ | sort
+}} >>{log}
+exit {status}
+"""
+
+
+class Seat(NamedTuple):
+    """A repository with a linked worktree, and where the stand-in interpreter tells its calls."""
+
+    root: Path
+    worktree: Path
+    interpreter: Path
+    calls: Path
+
+    @property
+    def repository(self) -> Repository:
+        """Return the repository as seen from its main checkout or bare directory."""
+        return require_repository(str(self.root), {})
+
+    @property
+    def git(self) -> Git:
+        """Return git's door at the repository."""
+        return Git(str(self.root))
+
+    @property
+    def hooks(self) -> Path:
+        """Return the shim directory."""
+        return Path(state_paths(self.repository).hooks)
+
+    @property
+    def spool(self) -> Path:
+        """Return the spool directory."""
+        return Path(state_paths(self.repository).spool)
+
+    def install(self) -> None:
+        """Install our hooks in the worktree."""
+        install(
+            self.git, self.repository, Git(str(self.worktree)), interpreter=str(self.interpreter)
+        )
+
+    def told(self) -> list[str]:
+        """Return what the stand-in interpreter was started with, one line per start."""
+        return self.calls.read_text().splitlines() if self.calls.exists() else []
+
+    def spooled(self) -> list[list[str]]:
+        """Return the fields of each line in the spool."""
+        lines = (self.spool / "hooks").read_text().splitlines()
+        return [line.split("\t") for line in lines]
+
+
+def make_seat(base: Path, root: Path, *, answers: bool = True) -> Seat:
+    """Give a repository a linked worktree `w` on branch auth/x, and a stand-in interpreter."""
+    worktree = base / "w"
+    git(root, "worktree", "add", "-q", "-b", "auth/x", str(worktree))
+    calls = base / "calls"
+    interpreter = base / "python"
+    script = (RECORDER if answers else SILENT).format(log=quoted(calls))
+    interpreter.write_text(script)
+    interpreter.chmod(0o755)
+    return Seat(root, worktree, interpreter, calls)
+
+
+def quoted(path: Path) -> str:
+    """Return a path as one word of a shell."""
+    return "'" + str(path).replace("'", "'\\''") + "'"
+
+
+def add_user_hook(directory: Path, name: str, log: Path, *, status: int = 0) -> Path:
+    """Write an executable hook that records its calls, and return its path."""
+    directory.mkdir(parents=True, exist_ok=True)
+    hook = directory / name
+    hook.write_text(USER_HOOK.format(name=name, log=quoted(log), status=status))
+    hook.chmod(0o755)
+    return hook
+
+
+def commit(worktree: Path, name: str = "f", text: str = "1\n") -> None:
+    """Commit one file."""
+    (worktree / name).write_text(text)
+    git(worktree, "add", "--", name)
+    git(worktree, "commit", "-qm", f"Change {name}")
+
+
+def wait_until(condition: Callable[[], bool], what: str) -> None:
+    """Wait until a condition holds; fail after a generous deadline."""
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < deadline, f"waited {DEADLINE_S} s for {what}"
+        select.select([], [], [], 0.005)
+
+
+def make_newer(path: Path, than: Path) -> None:
+    """Give a file a time just after another's, as a later change would."""
+    later = than.stat().st_mtime_ns + 1_000_000
+    os.utime(path, ns=(later, later))
+
+
+def snapshot(root: Path) -> dict[str, bytes | str]:
+    """Return every file and link below a directory with its content."""
+    found: dict[str, bytes | str] = {}
+    for path in sorted(root.rglob("*")):
+        name = str(path.relative_to(root))
+        if path.is_symlink():
+            found[name] = os.readlink(path)
+        elif path.is_file():
+            found[name] = path.read_bytes()
+        else:
+            found[name] = "directory"
+    return found

@@ -1,0 +1,258 @@
+"""Install and uninstall: one setting in one worktree, and afterwards no trace."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from gitworker.errors import Conflict, Refused
+from gitworker.repo.git import Git
+from gitworker.repo.hooks.install import install, uninstall
+from gitworker.repo.hooks.status import status
+from tests.conftest import git
+from tests.repo.hooks.support import Seat, add_user_hook, commit, make_seat, snapshot, wait_until
+
+OURS = ("worker-state",)
+
+
+def kept(seat: Seat) -> dict[str, bytes | str]:
+    """Return everything in the common git directory that is not our state."""
+    everything = snapshot(Path(seat.repository.common_dir))
+    return {name: value for name, value in everything.items() if not name.startswith(OURS)}
+
+
+def plain(base: Path) -> Path:
+    """Build an ordinary repository."""
+    root = base / "repo"
+    root.mkdir(parents=True)
+    git(root, "init", "-q")
+    commit(root, "README")
+    return root
+
+
+def with_extension(base: Path) -> Path:
+    """Build one that has the extension on, and settings of the main worktree."""
+    root = plain(base)
+    git(root, "config", "extensions.worktreeConfig", "true")
+    git(root, "config", "--worktree", "core.hooksPath", ".githooks")
+    git(root, "config", "--worktree", "user.nickname", "ada")
+    return root
+
+
+def with_odd_configuration(base: Path) -> Path:
+    """Build one whose configuration has comments, an empty section and the extension off."""
+    root = plain(base)
+    with (root / ".git" / "config").open("a") as file:
+        file.write(
+            "; mine\n[extensions]\n[Core]\n  bare = no # said\n[extensions]\n\tworktreeConfig=off\n"
+        )
+    return root
+
+
+def bare(base: Path) -> Path:
+    """Build a bare repository."""
+    root = base / "bare.git"
+    git(base, "clone", "-q", "--bare", str(plain(base)), str(root))
+    return root
+
+
+def bare_in_dot_git(base: Path) -> Path:
+    """Build a bare repository in a directory `.git`, for worktrees beside it."""
+    root = base / "trees"
+    root.mkdir(parents=True)
+    git(base, "clone", "-q", "--bare", str(plain(base)), str(root / ".git"))
+    return root
+
+
+def with_work_tree_elsewhere(base: Path) -> Path:
+    """Build a repository whose git directory lies elsewhere, as a submodule's does."""
+    root = plain(base)
+    (root / ".git").rename(base / "elsewhere")
+    (root / ".git").write_text(f"gitdir: {base}/elsewhere\n")
+    git(root, "config", "core.worktree", "../repo")
+    return root
+
+
+BUILDERS = [plain, with_extension, with_odd_configuration, bare, bare_in_dot_git,
+            with_work_tree_elsewhere]  # fmt: skip
+
+
+@pytest.fixture(params=BUILDERS, ids=lambda builder: builder.__name__)
+def any_seat(request: pytest.FixtureRequest, tmp_path: Path) -> Seat:
+    """A seat without hooks in each kind of repository."""
+    base = tmp_path / 'a "b" it\'s'
+    base.mkdir()
+    return make_seat(base, request.param(base))
+
+
+def test_uninstall_leaves_no_trace(any_seat: Seat) -> None:
+    """After install and uninstall every file of the git directory is what it was."""
+    before = kept(any_seat)
+    is_bare = git(any_seat.root, "rev-parse", "--is-bare-repository")
+    any_seat.install()
+    assert git(any_seat.worktree, "status", "--short") == ""
+    assert git(any_seat.root, "rev-parse", "--is-bare-repository") == is_bare
+    assert kept(any_seat) != before
+    uninstall(any_seat.git, any_seat.repository)
+    assert kept(any_seat) == before
+    assert not any_seat.hooks.exists()
+    uninstall(any_seat.git, any_seat.repository)
+    assert kept(any_seat) == before
+
+
+def test_install_works_and_again_changes_nothing(any_seat: Seat) -> None:
+    """A commit rings in any kind of repository, and a second install writes nothing."""
+    any_seat.install()
+    commit(any_seat.worktree)
+    assert [line[1] for line in any_seat.spooled()] == ["post-commit"]
+    wait_until(lambda: not (any_seat.spool / "ring").exists(), "the drain")
+    before = snapshot(Path(any_seat.repository.common_dir))
+    any_seat.install()
+    assert snapshot(Path(any_seat.repository.common_dir)) == before
+
+
+def test_other_changes_survive_uninstall(any_seat: Seat) -> None:
+    """Settings made between install and uninstall stay, and so do the ones from before."""
+    listed = git(any_seat.root, "config", "--local", "--list")
+    any_seat.install()
+    git(any_seat.root, "config", "--local", "color.ui", "never")
+    git(any_seat.worktree, "config", "--worktree", "user.nickname", "bob")
+    uninstall(any_seat.git, any_seat.repository)
+    assert git(any_seat.worktree, "config", "user.nickname") == "bob"
+    now = git(any_seat.root, "config", "--local", "--list").splitlines()
+    assert "color.ui=never" in now
+    assert git(any_seat.worktree, "status", "--short") == ""
+    moved = ("core.bare", "core.worktree", "extensions.")
+    assert {line for line in listed.splitlines() if not line.startswith(moved)} <= set(now)
+    assert "worker-state" not in git(any_seat.worktree, "config", "--worktree", "--list")
+
+
+def test_the_extension_goes_when_only_the_shared_file_changed(any_seat: Seat) -> None:
+    """A setting added to the shared file does not keep the extension on."""
+    listed = git(any_seat.root, "config", "--local", "--list").splitlines()
+    any_seat.install()
+    git(any_seat.root, "config", "--local", "color.ui", "never")
+    uninstall(any_seat.git, any_seat.repository)
+    now = git(any_seat.root, "config", "--local", "--list").splitlines()
+    last = {line.partition("=")[0]: line for line in listed}
+    assert {line.partition("=")[0]: line for line in now} == {**last, "color.ui": "color.ui=never"}
+
+
+def test_a_worktrees_own_hooks_path_comes_back(tmp_path: Path) -> None:
+    """A core.hooksPath that the worktree had itself is there again, other changes or not."""
+    seat = make_seat(tmp_path, with_extension(tmp_path))
+    git(seat.worktree, "config", "--worktree", "core.hooksPath", "mine")
+    before = kept(seat)
+    seat.install()
+    uninstall(seat.git, seat.repository)
+    assert kept(seat) == before
+    seat.install()
+    git(seat.worktree, "config", "--worktree", "color.ui", "never")
+    uninstall(seat.git, seat.repository)
+    assert git(seat.worktree, "config", "--worktree", "core.hooksPath") == "mine"
+
+
+def test_a_worktree_made_from_ours_is_cleaned_too(tmp_path: Path) -> None:
+    """`git worktree add` run in our worktree copies our setting; uninstall takes it out there."""
+    seat = make_seat(tmp_path, plain(tmp_path))
+    seat.install()
+    git(seat.worktree, "worktree", "add", "-q", "--detach", str(tmp_path / "copy"))
+    commit(tmp_path / "copy")
+    assert len(seat.spooled()) == 2  # its post-checkout and its commit
+    uninstall(seat.git, seat.repository)
+    assert not list(Path(seat.repository.common_dir).rglob("config.worktree"))
+    assert (
+        git(seat.root, "config", "--local", "--get", "extensions.worktreeConfig", check=False) == ""
+    )
+
+
+def test_one_git_process_where_all_is_ready(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second worktree costs one `git config --worktree` and nothing else."""
+    seat = make_seat(tmp_path, plain(tmp_path))
+    seat.install()
+    second = tmp_path / "second"
+    git(seat.root, "worktree", "add", "-q", "--detach", str(second))
+    trace = tmp_path / "trace"
+    monkeypatch.setenv("GITWORKER_TRACE", str(trace))
+    install(seat.git, seat.repository, Git(str(second)))
+    (call,) = trace.read_text().splitlines()
+    assert " config --worktree " in call
+    install(seat.git, seat.repository, Git(str(second)))
+    assert len(trace.read_text().splitlines()) == 1
+
+
+def test_a_main_checkout_is_refused(tmp_path: Path) -> None:
+    """Our hooks are never installed in the main checkout, nor through another repository."""
+    seat = make_seat(tmp_path, plain(tmp_path))
+    before = kept(seat)
+    with pytest.raises(Refused, match="never installed in a main checkout"):
+        install(seat.git, seat.repository, Git(str(seat.root)))
+    other = make_seat(tmp_path / "o", plain(tmp_path / "o"))
+    with pytest.raises(Refused):
+        install(seat.git, seat.repository, Git(str(other.worktree)))
+    assert kept(seat) == before
+
+
+def test_a_locked_configuration_is_a_conflict(tmp_path: Path) -> None:
+    """While another git holds config.lock, install fails and changes nothing."""
+    seat = make_seat(tmp_path, bare(tmp_path))
+    before = (seat.root / "config").read_bytes()
+    (seat.root / "config.lock").write_text("theirs")
+    with pytest.raises(Conflict, match="locked"):
+        seat.install()
+    assert (seat.root / "config").read_bytes() == before
+    assert (seat.root / "config.lock").read_text() == "theirs"
+    (seat.root / "config.lock").unlink()
+    assert git(seat.worktree, "status", "--short") == ""
+    seat.install()
+    commit(seat.worktree)
+    uninstall(seat.git, seat.repository)
+    assert (seat.root / "config").read_bytes() == before
+
+
+def test_a_linked_configuration_stays_a_link(tmp_path: Path) -> None:
+    """A config file that is a symbolic link is changed where it points to."""
+    seat = make_seat(tmp_path, plain(tmp_path))
+    config = seat.root / ".git" / "config"
+    config.rename(tmp_path / "real")
+    config.symlink_to(tmp_path / "real")
+    os.chmod(tmp_path / "real", 0o640)
+    before = config.read_bytes()
+    seat.install()
+    assert config.is_symlink()
+    assert (tmp_path / "real").stat().st_mode & 0o777 == 0o640
+    uninstall(seat.git, seat.repository)
+    assert config.is_symlink()
+    assert config.read_bytes() == before
+
+
+def test_status_tells_worktrees_chained_hooks_and_tampering(tmp_path: Path) -> None:
+    """Status names the worktrees with our hooks, the user's hooks and what was tampered with."""
+    seat = make_seat(tmp_path, plain(tmp_path))
+    add_user_hook(seat.root / ".git" / "hooks", "pre-push", tmp_path / "log")
+    dormant = add_user_hook(seat.root / ".git" / "hooks", "commit-msg", tmp_path / "log")
+    dormant.chmod(0o644)
+    nothing = status(seat.git, seat.repository)
+    assert (nothing.is_present, nothing.is_stale, nothing.tampered) == (False, True, ())
+    assert [worktree.is_installed for worktree in nothing.worktrees] == [False]
+    seat.install()
+    git(seat.root, "worktree", "add", "-q", "--detach", str(tmp_path / "other"))
+    now = status(seat.git, seat.repository)
+    assert {w.path: w.is_installed for w in now.worktrees} == {
+        str(seat.worktree): True,
+        str(tmp_path / "other"): False,
+    }
+    assert now.user_hooks.names == {"pre-push": f"{seat.root}/.git/hooks/pre-push"}
+    assert now.user_hooks.dormant == ("commit-msg",)
+    assert (now.is_present, now.is_stale, now.tampered) == (True, False, ())
+    assert now.interpreter == str(seat.interpreter)
+    seat.hooks.chmod(0o755)
+    (seat.hooks / "post-commit").unlink()
+    (seat.hooks / "pre-push").unlink()
+    (seat.hooks / "pre-push").write_text("#!/bin/sh\nlefthook run pre-push\n")
+    (seat.hooks / "nest").mkdir()
+    later = status(seat.git, seat.repository)
+    assert later.is_stale
+    assert later.tampered == ("nest", "post-commit", "pre-push")

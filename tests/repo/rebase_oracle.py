@@ -1,0 +1,85 @@
+"""The oracle of the replay tests: a real `git rebase` in a worktree, told in comparable facts."""
+
+from dataclasses import dataclass
+
+from fixtures.repos import Repo
+from gitworker.model.ids import Oid
+from gitworker.repo.git import Git
+from gitworker.repo.replay import Replayed, ReplayResult, replay
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A rebase's end: the commits that were made, or where it stopped and on which paths.
+
+    A commit is told as (tree, parents' count, headers kept, message bytes).
+    """
+
+    commits: tuple[bytes, ...] = ()
+    stopped: str = ""
+    paths: tuple[str, ...] = ()
+
+
+def rebase_outcome(worktree: Repo, target: str, topic: str, *settings: str) -> Outcome:
+    """Rebase for real, detached, and tell the outcome; the worktree is clean again afterwards."""
+    options = [part for setting in settings for part in ("-c", setting)]
+    worktree.git("checkout", "-q", "--detach", topic)
+    done = worktree.run(*options, "rebase", target)
+    if done.returncode == 0:
+        return Outcome(commits=commits_between(worktree, target, worktree.head()))
+    names = worktree.git("diff", "--name-only", "--diff-filter=U", "-z")
+    outcome = Outcome(
+        stopped=worktree.head("REBASE_HEAD"),
+        paths=tuple(sorted({name for name in names.split("\0") if name})),
+    )
+    worktree.git("rebase", "--abort")
+    return outcome
+
+
+def replay_outcome(repo: Repo, target: str, topic: str) -> tuple[Outcome, ReplayResult]:
+    """Replay and tell the outcome in the same words."""
+    result = replay(
+        Git(str(repo.root)),
+        target=Oid(target),
+        topic=Oid(topic),
+        scratch_dir=str(repo.root.parent / "scratch"),
+    )
+    if isinstance(result, Replayed):
+        return Outcome(commits=commits_between(repo, target, result.new)), result
+    return Outcome(stopped=result.commit, paths=result.paths), result
+
+
+def assert_same(repo: Repo, target: str, topic: str, *settings: str) -> ReplayResult:
+    """Require that replay gives what rebase gives, that no ref moved; return replay's result.
+
+    `settings` go to both: to the rebase by `-c`, to the replay through the repository's config.
+    """
+    worktree = repo.root.parent / "oracle"
+    oracle = Repo(worktree)
+    if not worktree.exists():
+        repo.git("worktree", "add", "-q", "--detach", str(worktree), target)
+    expected = rebase_outcome(oracle, target, topic, *settings)
+    oracle.git("checkout", "-q", "--detach", target)
+    refs = repo.git("for-each-ref")
+    status = repo.git("status", "--porcelain")
+    actual, result = replay_outcome(repo, target, topic)
+    assert actual == expected, f"replay gave {actual}\nrebase gave {expected}"
+    assert repo.git("for-each-ref") == refs
+    assert repo.git("status", "--porcelain") == status
+    return result
+
+
+def commits_between(repo: Repo, base: str, tip: str) -> tuple[bytes, ...]:
+    """Return each commit's tree, author, encoding and message, but nothing that time changes."""
+    oids = repo.git("rev-list", "--reverse", "--topo-order", f"{base}..{tip}").split()
+    told = []
+    for oid in oids:
+        head, _, message = repo.run("cat-file", "commit", oid).stdout.partition(b"\n\n")
+        kept = (
+            line
+            for line in head.split(b"\n")
+            if line.startswith((b"tree ", b"author ", b"encoding "))
+        )
+        signed = b"signed" if b"\ngpgsig" in head else b"unsigned"
+        told.append(b"\n".join((*kept, signed, message)))
+    return tuple(told)
