@@ -4,7 +4,6 @@ The journal is written first. A spawn that was killed is rolled back by the next
 worktree that was never handed out holds nothing of a user's, and it goes to the trash all the same.
 """
 
-import os
 from dataclasses import dataclass
 
 from gitworker import clock
@@ -24,12 +23,13 @@ from gitworker.session import Session
 from gitworker.store.api import Reader, Writer
 from gitworker.store.operations import begin_operation, close_operation
 from gitworker.store.tasks import find_task, open_dependencies, require_stored_task
-from gitworker.store.workers import Worker, add_worker, find_worker, find_worker_of_task
+from gitworker.store.workers import Worker, add_worker, find_worker
 from gitworker.workers.include import copy_included
 from gitworker.workers.moves import advance
 from gitworker.workers.rollback import roll_back_spawn
 from gitworker.workers.rules import seat_refusal, task_refusal
 from gitworker.workers.views import publish_views
+from gitworker.workers.whereabouts import make_room
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def spawn(session: Session, request: Request) -> Spawned:
             _check(reader, request)
         base = _base(session, request)
         branch = branch_of(request.worker, request.task)
-        path = _make_room(session, request)
+        path = make_room(session, worker=request.worker, task=request.task)
         now = clock.now_ms()
         data = {"branch": branch, "base": base, "path": path}
         with session.store.write() as writer:
@@ -171,20 +171,6 @@ def _resolve_start(session: Session, start: str) -> Oid:
 
         return fetch_branch(session.git, remote=remote, branch=branch)
     return session.git.require_oid(start, "the start")
-
-
-def _make_room(session: Session, request: Request) -> str:
-    """Return a free path for the worktree; refuse one that holds something that is not ours."""
-    path = f"{session.worktree_root}/{request.task}"
-    if os.path.lexists(path):
-        with session.store.read() as reader:
-            older = find_worker_of_task(reader, request.task)
-        if older is None or older.worktree != path:
-            raise Refused(f"{path} is in the way", f"mv {path} {path}.old", code="path_exists")
-        path = f"{path}@{request.worker}"
-        if os.path.lexists(path):
-            raise Refused(f"{path} is in the way", f"mv {path} {path}.old", code="path_exists")
-    return path
 
 
 def _build(session: Session, request: Request, *, branch: Branch, base: Oid, path: str) -> str:

@@ -1,39 +1,20 @@
 """What became due by the passing of time, applied by whoever looks: no daemon is needed."""
 
-from gitworker import clock
 from gitworker.bus.transitions import move_task
 from gitworker.errors import Conflict
 from gitworker.liveness.beater import ensure_beater, is_beating
-from gitworker.liveness.process import is_running
+from gitworker.liveness.readings import process_runs, read_beats, this_moment
 from gitworker.liveness.rules import Beat, Facts, Moment, beat_age_ms, due_event
 from gitworker.model.task import TaskEvent, TaskStatus
 from gitworker.model.worker import WorkerEvent, WorkerState
 from gitworker.session import Session
-from gitworker.store.api import Reader, Row, Writer
+from gitworker.store.api import Reader, Writer
 from gitworker.store.heartbeats import touch
 from gitworker.store.tasks import find_task, require_stored_task
 from gitworker.store.workers import Worker, all_workers, find_worker
 from gitworker.workers.moves import advance, release_task
 from gitworker.workers.views import publish_views
-
-
-def this_moment() -> Moment:
-    """Read the clocks once."""
-    return Moment(clock.now_ms(), clock.monotonic_ms(), clock.boot_id(), clock.host_name())
-
-
-def read_beats(reader: Reader) -> dict[str, Beat]:
-    """Return the last beat of every agent."""
-    return {row["agent_id"]: _beat(row) for row in reader.rows("liveness.all")}
-
-
-def process_runs(worker: Worker, moment: Moment) -> bool | None:
-    """Tell whether a seat's process runs; None for another host and where there is no pid."""
-    if worker.pid is None or worker.host != moment.host:
-        return None
-    if worker.boot_id != moment.boot_id:
-        return False
-    return is_running(worker.pid, worker.pid_start)
+from gitworker.workers.whereabouts import follow_moves
 
 
 def sweep(session: Session) -> list[str]:
@@ -47,6 +28,7 @@ def sweep(session: Session) -> list[str]:
         workers = all_workers(reader)
         beats = read_beats(reader)
         retries = [row["id"] for row in reader.rows("tasks.due_retries", now=moment.now_ms)]
+    follow_moves(session, workers)
     _revive(session, workers, beats, moment)
     with session.store.read() as reader:
         beats = read_beats(reader)
@@ -133,7 +115,3 @@ def _retry(session: Session, task_id: str) -> None:
         task = require_stored_task(writer, task_id)
         if task.status is TaskStatus.FAILED and task.retries_left:
             move_task(writer, task, (TaskEvent.RETRY,), actor="hq")
-
-
-def _beat(row: Row) -> Beat:
-    return Beat(row["ts_ms"], row["mono_ms"], row["boot_id"], row["host"])
