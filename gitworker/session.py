@@ -14,8 +14,7 @@ class Session:
     """Opened once per command by `gitworker.app`, handed to every use case.
 
     `main_top` is the root of the main worktree (the directory of a bare repository), `target` the
-    full name of the target branch, `git_config` git's own settings by lower-case key, `narrate`
-    what prints a line to people while something goes on.
+    full name of the target branch, `git_config` git's own settings by lower-case key.
     """
 
     repository: Repository

@@ -11,6 +11,7 @@ import os
 import sys
 
 from gitworker import clock, proc
+from gitworker.bus.beatfile import renew_beat
 from gitworker.liveness.heartbeat import Forget, HeartbeatThread, Tell
 from gitworker.liveness.process import is_running
 from gitworker.model.worker import WorkerState
@@ -51,7 +52,11 @@ def run_beater(root: str, every_s: float) -> int:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return 0
-    thread = HeartbeatThread(lambda: open_database(paths.database), every_s=every_s)
+    thread = HeartbeatThread(
+        lambda: open_database(paths.database),
+        every_s=every_s,
+        on_beat=lambda times: _renew_files(paths, times),
+    )
     thread.start()
     store = open_database(paths.database)
     beating: set[str] = set()
@@ -71,6 +76,11 @@ def run_beater(root: str, every_s: float) -> int:
         thread.stop()
         os.close(fd)
     return 0
+
+
+def _renew_files(paths: StatePaths, times: dict[str, int]) -> None:
+    for agent, ts_ms in times.items():
+        renew_beat(paths, agent, ts_ms)
 
 
 def _works_here(worker: Worker) -> bool:

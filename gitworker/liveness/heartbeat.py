@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from gitworker import clock
 from gitworker.errors import GitWorkerError
 from gitworker.store.api import Store
 from gitworker.store.heartbeats import beat, touch
@@ -43,8 +44,8 @@ Command = Tell | Forget | Stop
 class HeartbeatThread:
     """Beats in the background until stopped.
 
-    `open_store` is called in the thread (a connection belongs to one thread). `on_error` hears
-    what went wrong with a beat.
+    `open_store` is called in the thread (a connection belongs to one thread). `on_beat` gets the
+    times of the beats by agent, `on_error` hears what went wrong with one.
     """
 
     def __init__(
@@ -52,11 +53,14 @@ class HeartbeatThread:
         open_store: Callable[[], Store],
         *,
         every_s: float = 10,
+        on_beat: Callable[[dict[str, int]], None] | None = None,
         on_error: Callable[[Exception], None] | None = None,
     ) -> None:
         self._open_store = open_store
         self._every_s = every_s
+        self._on_beat = on_beat
         self._on_error = on_error
+        self._store: Store | None = None
         self._commands: queue.Queue[Command] = queue.Queue()
         self._agents: dict[str, Tell] = {}
         self._thread = threading.Thread(target=self._loop, name="heartbeat", daemon=True)
@@ -80,30 +84,48 @@ class HeartbeatThread:
         return self._thread.is_alive()
 
     def _loop(self) -> None:
-        store: Store | None = None
+        due_ms = clock.monotonic_ms()
         while True:
-            try:
-                command = self._commands.get(timeout=self._every_s)
-            except queue.Empty:
-                command = None
+            command = self._next(due_ms)
             if isinstance(command, Stop):
                 return
             if isinstance(command, Forget):
                 self._agents.pop(command.agent, None)
-                continue
-            if isinstance(command, Tell):
+            elif isinstance(command, Tell):
                 self._agents[command.agent] = command
-            try:
-                store = store or self._open_store()
-                self._beat(store, self._agents if command is None else {command.agent: command})
-            except GitWorkerError as error:  # the next beat tries again
-                if self._on_error is not None:
-                    self._on_error(error)
+                self._try({command.agent: command})
+            else:
+                due_ms = clock.monotonic_ms() + int(self._every_s * 1000)
+                self._try(self._agents)
 
-    def _beat(self, store: Store, agents: dict[str, Tell]) -> None:
+    def _next(self, due_ms: int) -> Command | None:
+        """Wait for a command; None when the next beat of everybody is due."""
+        wait_s = (due_ms - clock.monotonic_ms()) / 1000
+        try:
+            return self._commands.get(timeout=max(0.0, wait_s))
+        except queue.Empty:
+            return None
+
+    def _try(self, agents: dict[str, Tell]) -> None:
+        if not agents:
+            return
+        try:
+            self._store = self._store or self._open_store()
+            times = self._beat(self._store, agents)
+            if self._on_beat is not None:
+                self._on_beat(times)
+        except (GitWorkerError, OSError) as error:  # the next beat tries again
+            if self._on_error is not None:
+                self._on_error(error)
+
+    def _beat(self, store: Store, agents: dict[str, Tell]) -> dict[str, int]:
+        times = {}
         with store.write(durable=False) as writer:
             for agent, told in agents.items():
                 if told.status is None:
-                    touch(writer, agent, task=told.task)
+                    times[agent] = touch(writer, agent, task=told.task)
                 else:
-                    beat(writer, agent, status=told.status, task=told.task, progress=told.progress)
+                    times[agent] = beat(
+                        writer, agent, status=told.status, task=told.task, progress=told.progress
+                    )
+        return times

@@ -24,10 +24,12 @@ from gitworker.workers.removal import finish_removal
 from gitworker.workers.restore import finish_undo
 from gitworker.workers.rollback import roll_back_spawn
 from gitworker.workers.verdict import finish_approval
+from gitworker.workers.views import catch_up
 
 
 def recover_all(session: Session) -> list[Operation]:
-    """Finish or roll back every interrupted act; return those there were."""
+    """Finish or roll back every interrupted act, and tell what was not told; return the acts."""
+    catch_up(session)
     with session.store.read() as reader:
         pending = unfinished_operations(reader)
     if not pending:

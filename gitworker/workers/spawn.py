@@ -4,6 +4,7 @@ The journal is written first. A spawn that was killed is rolled back by the next
 worktree that was never handed out holds nothing of a user's, and it goes to the trash all the same.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from gitworker import clock
@@ -34,13 +35,17 @@ from gitworker.workers.whereabouts import make_room
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked for; `must_exist` is assign's condition on the seat."""
+    """What is asked for; `must_exist` is assign's condition on the seat.
+
+    `narrate` is told how a fetch goes on, a line at a time.
+    """
 
     worker: WorkerId
     task: TaskId
     title: str = ""
     start: str | None = None
     must_exist: bool = False
+    narrate: Callable[[str], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +153,7 @@ def _base(session: Session, request: Request) -> Oid:
         )
     if request.start is None:
         return target_tip(session, refs)
-    return _resolve_start(session, request.start)
+    return _resolve_start(session, request, request.start)
 
 
 def target_tip(session: Session, refs: dict[Ref, Oid]) -> Oid:
@@ -164,12 +169,12 @@ def target_tip(session: Session, refs: dict[Ref, Oid]) -> Oid:
     return tip
 
 
-def _resolve_start(session: Session, start: str) -> Oid:
+def _resolve_start(session: Session, request: Request, start: str) -> Oid:
     remote, slash, branch = start.partition("/")
     if slash and f"remote.{remote}.url" in session.git_config:
         from gitworker.repo.fetch import fetch_branch  # GitPython: 100 ms, only where it fetches
 
-        return fetch_branch(session.git, remote=remote, branch=branch)
+        return fetch_branch(session.git, remote=remote, branch=branch, narrate=request.narrate)
     return session.git.require_oid(start, "the start")
 
 

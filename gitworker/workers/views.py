@@ -6,11 +6,12 @@ which the next command renews.
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from gitworker import clock
-from gitworker.bus.export import export_logs
+from gitworker.bus.beatfile import ViewsLock, replace_text
+from gitworker.bus.export import TRANSITIONS, export_logs
 from gitworker.session import Session
 from gitworker.store.api import Reader
 from gitworker.store.tasks import find_task
@@ -19,26 +20,26 @@ from gitworker.store.workers import Worker, find_worker
 
 def publish_views(session: Session, *names: str) -> None:
     """Renew the views of these workers and both logs, and ring the bell for followers."""
-    with session.store.read() as reader:
-        states = {name: _state(reader, name) for name in dict.fromkeys(names)}
-        reviews = {name: _review(reader, name) for name in dict.fromkeys(names)}
-    for name, state in states.items():
-        if state is not None:
-            replace_json(f"{session.paths.workers}/{name}.json", state)
-    for name, review in reviews.items():
-        if review is not None:
-            replace_json(f"{session.paths.reviews}/{name}.json", review)
+    with ViewsLock(session.paths):
+        with session.store.read() as reader:
+            states = {name: _state(reader, name) for name in dict.fromkeys(names)}
+            reviews = {name: _review(reader, name) for name in dict.fromkeys(names)}
+        for name, state in states.items():
+            if state is not None:
+                replace_json(f"{session.paths.workers}/{name}.json", state)
+        for name, review in reviews.items():
+            if review is not None:
+                replace_json(f"{session.paths.reviews}/{name}.json", review)
     export_logs(session.store, session.paths)
     ring_bell(session.paths.bell)
 
 
-def renew_beats(session: Session, names: Iterable[str]) -> None:
-    """Renew the state files of workers that have beaten since."""
+def catch_up(session: Session) -> None:
+    """Renew the views of workers whose last change nobody told: its command was killed."""
     with session.store.read() as reader:
-        states = {name: _state(reader, name) for name in names}
-    for name, state in states.items():
-        if state is not None:
-            replace_json(f"{session.paths.workers}/{name}.json", state)
+        rows = reader.rows("exports.untold_workers", log=TRANSITIONS)
+    if rows:
+        publish_views(session, *(row["entity_id"] for row in rows))
 
 
 def state_document(
@@ -74,11 +75,7 @@ def ring_bell(path: str) -> None:
 
 def replace_json(path: str, document: Mapping[str, Any]) -> None:
     """Replace a JSON file atomically."""
-    partial = f"{path}.{os.getpid()}.tmp"
-    with open(partial, "w", encoding="utf-8") as file:
-        json.dump(document, file, indent=2, ensure_ascii=False)
-        file.write("\n")
-    os.replace(partial, path)
+    replace_text(path, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
 
 
 def _state(reader: Reader, name: str) -> dict[str, Any] | None:

@@ -19,6 +19,12 @@ SELECT seq, json_object(
 ) AS line
 FROM messages WHERE seq > :after ORDER BY seq LIMIT :limit;
 
+-- name: untold_workers — workers whose transitions are not in the log file yet
+SELECT DISTINCT entity_id FROM transitions
+WHERE machine = 'worker' AND seq > COALESCE(
+    (SELECT last_seq FROM export_positions WHERE log = :log), 0
+);
+
 -- name: transition_lines — log lines of transitions after a position, in order
 SELECT transitions.seq AS seq, json(each.value) AS line
 FROM (SELECT seq, lines FROM transitions WHERE seq > :after ORDER BY seq LIMIT :limit) AS transitions

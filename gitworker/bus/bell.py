@@ -1,0 +1,34 @@
+"""Bells: the file that followers watch, and the detached drain. On the hot path."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from gitworker import clock, proc
+from gitworker.paths import StatePaths
+
+DRAIN_EVERY_MS = 2000
+STAMP = "drain-stamp"  # touched when a drain is rung from here, so that polls ring few
+
+
+def ring_bell(path: str) -> None:
+    """Touch the file that followers watch."""
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    os.close(fd)
+
+
+def ring_drain(paths: StatePaths, common_dir: str) -> bool:
+    """Start a detached drain, unless one was started here less than two seconds ago."""
+    stamp = f"{paths.root}/{STAMP}"
+    try:
+        age_ms = clock.now_ms() - os.stat(stamp).st_mtime_ns // 1_000_000
+        if abs(age_ms) < DRAIN_EVERY_MS:
+            return False
+    except FileNotFoundError:
+        pass
+    ring_bell(stamp)
+    proc.spawn_detached(
+        [sys.executable, "-I", "-m", "gitworker.hookentry", "drain", common_dir]
+    )
+    return True

@@ -1,0 +1,79 @@
+-- name: seats — every seat with its task's status and its last beat, by name
+SELECT w.worker_id, w.state, w.state_changed_at_ms, w.task_id, w.branch, w.base_oid,
+    w.stale_from, w.last_error, t.status AS task_status, h.ts_ms AS beat_ms, c.mono_ms, c.boot_id,
+    c.host,
+    CASE WHEN h.current_task IS w.task_id OR h.current_task IS NULL THEN h.progress END AS progress
+FROM workers AS w
+LEFT JOIN tasks AS t ON t.id = w.task_id
+LEFT JOIN heartbeats AS h ON h.agent_id = w.worker_id
+LEFT JOIN heartbeat_clocks AS c ON c.agent_id = h.agent_id AND c.ts_ms = h.ts_ms
+ORDER BY w.worker_id;
+
+-- name: list — every seat in short, by name
+SELECT worker_id, state, task_id, branch FROM workers ORDER BY worker_id;
+
+-- name: task_counts — how many tasks stand where
+SELECT status, COUNT(*) AS number FROM tasks GROUP BY status ORDER BY status;
+
+-- name: seat_transitions — the newest transitions of everything but tasks, newest first
+SELECT seq, ts_ms, machine, entity_id, from_state, event, to_state, actor, metadata
+FROM transitions WHERE machine <> 'task' ORDER BY seq DESC LIMIT :limit;
+
+-- name: transitions_of_worker — the newest transitions of a seat and of its task, newest first
+SELECT seq, ts_ms, machine, entity_id, from_state, event, to_state, actor, metadata
+FROM transitions
+WHERE (machine = 'worker' AND entity_id = :worker) OR (machine = 'task' AND entity_id = :task)
+ORDER BY seq DESC LIMIT :limit;
+
+-- name: messages — the newest messages, less those that only repeat a transition, newest first
+SELECT m.seq, m.ts_ms, m.from_agent, m.to_agent, m.type, m.correlation_id, m.payload, m.payload_ref
+FROM messages AS m
+WHERE NOT (m.type = 'state_change' AND EXISTS (
+    SELECT 1 FROM transitions AS t
+    WHERE t.machine = 'worker' AND t.ts_ms = m.ts_ms AND t.entity_id =
+        CASE WHEN json_valid(m.payload) THEN json_extract(m.payload, '$.worker') END
+))
+ORDER BY m.seq DESC LIMIT :limit;
+
+-- name: messages_of_worker — the same, only from and to a seat and about its task
+-- No index begins with from_agent, so the types are stepped through (a loose index scan) and each
+-- is looked up with the sender: a seat's few messages among millions cost milliseconds.
+WITH RECURSIVE types (type) AS (
+    SELECT MIN(type) FROM messages
+    UNION ALL
+    SELECT (SELECT MIN(m.type) FROM messages AS m WHERE m.type > types.type)
+    FROM types WHERE types.type IS NOT NULL
+), found (seq) AS (
+    SELECT m.seq FROM types JOIN messages AS m
+        ON m.type = types.type AND m.from_agent = :worker
+    UNION SELECT seq FROM messages WHERE to_agent = :worker
+    UNION SELECT seq FROM messages WHERE correlation_id = :task
+)
+SELECT m.seq, m.ts_ms, m.from_agent, m.to_agent, m.type, m.correlation_id, m.payload, m.payload_ref
+FROM found JOIN messages AS m ON m.seq = found.seq
+WHERE NOT (m.type = 'state_change' AND EXISTS (
+    SELECT 1 FROM transitions AS t
+    WHERE t.machine = 'worker' AND t.ts_ms = m.ts_ms AND t.entity_id =
+        CASE WHEN json_valid(m.payload) THEN json_extract(m.payload, '$.worker') END
+))
+ORDER BY m.seq DESC LIMIT :limit;
+
+-- name: landings — every landing, oldest first
+SELECT id, worker_id, task_id, target_ref, target_old, target_new, landed_at_ms
+FROM landings ORDER BY id;
+
+-- name: landing_of — the newest landing of a seat's task
+SELECT id, worker_id, task_id, target_ref, target_old, target_new, landed_at_ms
+FROM landings WHERE worker_id = :worker AND task_id = :task ORDER BY id DESC LIMIT 1;
+
+-- name: sqlite_version — the version of the SQLite that we run on
+SELECT sqlite_version() AS version;
+
+-- name: schema_version — our schema's version in this file
+SELECT value AS version FROM meta WHERE key = 'gitworker_schema';
+
+-- name: journal_mode — how the database writes
+PRAGMA journal_mode;
+
+-- name: quick_check — what SQLite finds wrong in the file, else one row `ok`
+PRAGMA quick_check;
