@@ -1,5 +1,6 @@
 """Replaying a worker's branch onto the target: the part that approve and merge share."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -101,6 +102,11 @@ def move_to(session: Session, worker: Worker, rewrite: Rewrite) -> None:
             ref=rewrite.ref,
             old=rewrite.old,
             new=rewrite.new,
-            worktree=worker.worktree,
+            worktree=_present(worker.worktree),
             admin_dir=worker.admin_dir,
         )
+
+
+def _present(worktree: str | None) -> str | None:
+    """Return the worktree if it is there: a user may have removed it by hand."""
+    return worktree if worktree and os.path.isdir(worktree) else None

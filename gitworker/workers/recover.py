@@ -6,8 +6,10 @@ done, never between.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from gitworker import clock
+from gitworker.errors import Conflict
 from gitworker.model.ids import Oid, Ref
 from gitworker.repo.lock import hold
 from gitworker.repo.recovery import recover_move
@@ -28,15 +30,19 @@ from gitworker.workers.views import catch_up
 
 
 def recover_all(session: Session) -> list[Operation]:
-    """Finish or roll back every interrupted act, and tell what was not told; return the acts."""
+    """Finish or roll back every interrupted act, and tell what was not told; return the acts.
+
+    Never waits: where a lock is taken somebody is at work, and what is open is theirs.
+    """
     catch_up(session)
     with session.store.read() as reader:
-        pending = unfinished_operations(reader)
-    if not pending:
-        return []
-    with hold(session.landing_lock, what="landing"):
-        finished = finish_interrupted(session)
-        with hold(session.worktree_lock, what="worktree"):
+        kinds = {operation.kind for operation in unfinished_operations(reader)}
+    finished: list[Operation] = []
+    if kinds & FINISHERS.keys():
+        with suppress(Conflict), hold(session.landing_lock, what="landing", timeout_s=0):
+            finished += finish_interrupted(session)
+    if "spawn" in kinds:
+        with suppress(Conflict), hold(session.worktree_lock, what="worktree", timeout_s=0):
             finished += finish_spawns(session)
     return finished
 

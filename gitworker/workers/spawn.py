@@ -26,7 +26,9 @@ from gitworker.store.operations import begin_operation, close_operation
 from gitworker.store.tasks import find_task, open_dependencies, require_stored_task
 from gitworker.store.workers import Worker, add_worker, find_worker
 from gitworker.workers.include import copy_included
+from gitworker.workers.landed import clean_up
 from gitworker.workers.moves import advance
+from gitworker.workers.recover import finish_interrupted, finish_spawns
 from gitworker.workers.rollback import roll_back_spawn
 from gitworker.workers.rules import seat_refusal, task_refusal
 from gitworker.workers.views import publish_views
@@ -64,7 +66,9 @@ def spawn(session: Session, request: Request) -> Spawned:
     Raises Refused, NotFound or Conflict before anything is touched; what fails later is rolled
     back.
     """
+    _tidy_seat(session, request)
     with hold(session.worktree_lock, what="worktree"):
+        finish_spawns(session)
         with session.store.read() as reader:
             _check(reader, request)
         base = _base(session, request)
@@ -101,6 +105,17 @@ class Place:
     base: Oid
     path: str
     admin_dir: str
+
+
+def _tidy_seat(session: Session, request: Request) -> None:
+    """Remove the worktree that a landed task left behind because somebody was in it."""
+    with session.store.read() as reader:
+        worker = find_worker(reader, request.worker)
+    if worker is None or worker.state is not WorkerState.COMPLETED or worker.worktree is None:
+        return
+    with hold(session.landing_lock, what="landing"):
+        finish_interrupted(session)
+        clean_up(session, worker, keep=False)
 
 
 def _check(reader: Reader, request: Request) -> None:

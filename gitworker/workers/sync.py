@@ -7,7 +7,7 @@ from gitworker.bus.drain import drain, record_rewrite
 from gitworker.errors import Conflict, Refused
 from gitworker.model.ids import Branch, Oid, ref_of
 from gitworker.repo.checks import open_operation
-from gitworker.repo.refs import read_refs
+from gitworker.repo.refs import find_head_ref, read_refs
 from gitworker.session import Session
 from gitworker.store.heartbeats import touch
 from gitworker.store.workers import Worker
@@ -40,6 +40,12 @@ def sync(session: Session, mode: str = "start", *, attached: bool = True) -> Syn
     ref = ref_of(Branch(worker.branch or ""))
     refs = read_refs(session.git, [session.target, ref])
     old, target = refs[ref], refs[session.target]
+    if mode == "start" and find_head_ref(session.git.at(worker.worktree)) != ref:
+        raise Refused(
+            f"{worker.worktree} is not on {worker.branch}",
+            f"git -C {worker.worktree} switch {worker.branch}   (or: git worker sync --abort)",
+            code="wrong_branch",
+        )
     _rebase(session, worker, mode, target, attached=attached)
     new = read_refs(session.git, [ref])[ref]
     with session.store.write() as writer:
