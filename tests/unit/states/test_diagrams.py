@@ -1,12 +1,10 @@
 """The generated pages: what is committed is what the tables say."""
 
-import runpy
-import sys
 from pathlib import Path
 
 import pytest
 
-from gitworker.states.diagrams import main, render_diagram, render_lifecycle_md, render_states_md
+from gitworker.states.diagrams import render_diagram, render_lifecycle_md, render_states_md
 from gitworker.states.log_rules import RULES
 from gitworker.states.log_schema import METADATA
 from gitworker.states.worker_task import Happening
@@ -17,11 +15,10 @@ DOCS = Path(__file__).parents[3] / "docs"
 
 @pytest.mark.parametrize("name", ["states", "lifecycle"])
 def test_docs_do_not_drift(name: str) -> None:
-    """The page in docs/ is the generated one; `python -m gitworker.states.diagrams` renews it."""
+    """The page in docs/ is the generated one; `make docs` renews it."""
     rendered = {"states": render_states_md, "lifecycle": render_lifecycle_md}[name]()
     page = DOCS / f"{name}.md"
-    renew = f"python -m gitworker.states.diagrams {name} > docs/{name}.md"
-    assert page.read_text(encoding="utf-8") == rendered, renew
+    assert page.read_text(encoding="utf-8") == rendered, "make docs"
 
 
 def test_a_diagram_is_mermaid() -> None:
@@ -51,26 +48,3 @@ def test_every_word_is_explained() -> None:
         assert f"| `{happening}` |" in states
     for name in (*RULES, *METADATA):
         assert f"| `{name}` |" in lifecycle
-
-
-def test_the_command_prints_a_page(capsys: pytest.CaptureFixture[str]) -> None:
-    """The page that is asked for goes to standard output; anything else is a usage error."""
-    assert main(["lifecycle"]) == 0
-    assert capsys.readouterr().out == render_lifecycle_md()
-    assert main([]) == 2
-    assert main(["poem"]) == 2
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert printed.err.startswith("usage: python -m gitworker.states.diagrams states|lifecycle")
-
-
-def test_the_module_can_be_run(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """`python -m gitworker.states.diagrams states` prints the page and ends with status 0."""
-    monkeypatch.setattr(sys, "argv", ["diagrams", "states"])
-    monkeypatch.delitem(sys.modules, "gitworker.states.diagrams")
-    with pytest.raises(SystemExit) as caught:
-        runpy.run_module("gitworker.states.diagrams", run_name="__main__")
-    assert caught.value.code == 0
-    assert capsys.readouterr().out == render_states_md()
