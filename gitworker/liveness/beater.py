@@ -14,7 +14,7 @@ from gitworker import clock, proc
 from gitworker.bus.beatfile import renew_beat
 from gitworker.liveness.heartbeat import Forget, HeartbeatThread, Tell
 from gitworker.liveness.process import is_running
-from gitworker.model.worker import WorkerState
+from gitworker.liveness.rules import is_beaten_for
 from gitworker.paths import StatePaths
 from gitworker.store.sqlite.migrate import open_database
 from gitworker.store.workers import Worker, all_workers
@@ -86,7 +86,7 @@ def _renew_files(paths: StatePaths, times: dict[str, int]) -> None:
 def _works_here(worker: Worker) -> bool:
     """Tell whether a seat's process is one of this boot of this machine and still runs."""
     return (
-        worker.state in (WorkerState.WORKING, WorkerState.IN_REVIEW)
+        is_beaten_for(worker.state)
         and worker.pid is not None
         and worker.host == clock.host_name()
         and worker.boot_id == clock.boot_id()

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "fish", "ash", "busybox"})
+VALUED_SHELL_OPTIONS = frozenset({"-o", "+o", "-O", "+O", "--rcfile", "--init-file"})
 PASSED_BY = frozenset({"git", "env", "timeout", "git-worker", "nice", "setsid", "stdbuf", "xargs"})
 
 
@@ -82,13 +83,18 @@ def _passes_by(arguments: tuple[str, ...]) -> bool:
         return True
     if name.startswith("python") and any(a.endswith("/git-worker") for a in arguments[1:3]):
         return True
-    if name not in SHELLS:
-        return False
-    options = [a for a in arguments[1:] if a.startswith("-")]
-    interactive = any("i" in o[1:] for o in options if not o.startswith("--"))
-    return (
-        not interactive and len(arguments) > 1 and any(not a.startswith("-") for a in arguments[1:])
-    )
+    return name in SHELLS and _runs_a_command(list(arguments[1:]))
+
+
+def _runs_a_command(arguments: list[str]) -> bool:
+    """Tell whether a shell with these arguments runs a command or a script, and then ends."""
+    while arguments and arguments[0][:1] in ("-", "+"):
+        option = arguments.pop(0)
+        if option in VALUED_SHELL_OPTIONS:
+            arguments[:1] = []
+        elif "i" in option and not option.startswith("--"):
+            return False
+    return bool(arguments)  # after the options: the text of -c, or a script and its arguments
 
 
 def _pids() -> Iterator[int]:

@@ -55,6 +55,24 @@ class Facts:
 
 WAITING = frozenset({TaskStatus.PAUSED, TaskStatus.WAITING_INPUT})
 
+BEATEN_FOR = frozenset({WorkerState.WORKING, WorkerState.IN_REVIEW})
+TIMED = frozenset({WorkerState.WORKING, WorkerState.IN_REVIEW, WorkerState.STALE})
+
+
+def is_beaten_for(state: WorkerState) -> bool:
+    """Tell whether the beater beats for the process in a seat."""
+    return state in BEATEN_FOR
+
+
+def is_at_work(state: WorkerState) -> bool:
+    """Tell whether silence of the process in a seat means something."""
+    return state is WorkerState.WORKING
+
+
+def may_time_out(state: WorkerState) -> bool:
+    """Tell whether the passing of time alone can change a seat."""
+    return state in TIMED
+
 
 def beat_age_ms(beat: Beat, moment: Moment) -> int:
     """Return a beat's age: by CLOCK_MONOTONIC within one boot of one host, else by wall clock."""

@@ -17,7 +17,7 @@ from gitworker.landing.replay_branch import (
 )
 from gitworker.landing.rules import approval_holds
 from gitworker.model.ids import Oid
-from gitworker.model.worker import WorkerEvent, WorkerState
+from gitworker.model.worker import WorkerEvent
 from gitworker.repo.fastforward import fast_forward
 from gitworker.repo.lock import hold
 from gitworker.repo.patches import patch_ids
@@ -31,7 +31,7 @@ from gitworker.workers.find import require_worker
 from gitworker.workers.landed import clean_up, finish_merge
 from gitworker.workers.moves import advance
 from gitworker.workers.recover import finish_interrupted, roll_back
-from gitworker.workers.rules import may_judge
+from gitworker.workers.rules import is_approved, may_judge
 from gitworker.workers.verdict import send_back
 from gitworker.workers.views import publish_views
 
@@ -78,7 +78,7 @@ def merge(
 def _chosen(session: Session, names: list[str], *, everything: bool) -> list[Worker]:
     with session.store.read() as reader:
         if everything:
-            waiting = [w for w in all_workers(reader) if w.state is WorkerState.APPROVED]
+            waiting = [w for w in all_workers(reader) if is_approved(w.state)]
             chosen = sorted(waiting, key=lambda w: (w.state_changed_at_ms, w.worker_id))
         else:
             chosen = [require_worker(reader, name, session) for name in names]

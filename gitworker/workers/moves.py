@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from gitworker.bus.transitions import move_task, move_worker
-from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerEvent
 from gitworker.states.worker_task import task_events
 from gitworker.store.api import Writer
 from gitworker.store.tasks import StoredTask, find_task, require_stored_task
 from gitworker.store.workers import Worker
+from gitworker.workers.rules import waits_for_retry
 
 
 def advance(
@@ -64,7 +64,7 @@ def release_task(writer: Writer, worker: Worker) -> None:
 def schedule_retry(writer: Writer, worker: Worker, *, now: int, delay_s: int) -> None:
     """Set when a failed task may be tried again: exponential back-off from `delay_s`."""
     task = None if worker.task_id is None else find_task(writer, worker.task_id)
-    if task is None or task.status is not TaskStatus.FAILED:
+    if task is None or not waits_for_retry(task.status):
         return
     wait_ms = delay_s * 1000 * 2 ** min(task.retry_count, 10)
     writer.run(

@@ -6,7 +6,7 @@ from gitworker import clock
 from gitworker.bus.drain import record_tip
 from gitworker.crashpoint import crash_point
 from gitworker.model.ids import Branch, Oid, Ref
-from gitworker.model.worker import WorkerEvent, WorkerState
+from gitworker.model.worker import WorkerEvent
 from gitworker.repo.follow import move_branch
 from gitworker.repo.lock import hold
 from gitworker.repo.recovery import recover_move
@@ -18,6 +18,7 @@ from gitworker.store.api import Writer
 from gitworker.store.operations import Operation, close_operation, find_operation
 from gitworker.store.workers import find_worker
 from gitworker.workers.moves import advance
+from gitworker.workers.rules import is_approved
 from gitworker.workers.trashing import entry_name, find_entry, trash_root
 from gitworker.workers.views import publish_views
 
@@ -81,7 +82,7 @@ def _restore(session: Session, done: Operation) -> None:
 def _withdraw(writer: Writer, done: Operation, *, actor: str) -> None:
     worker = find_worker(writer, done.worker_id)
     assert worker is not None
-    if worker.state is WorkerState.APPROVED:
+    if is_approved(worker.state):
         advance(
             writer, worker, WorkerEvent.APPROVAL_WITHDRAWN, actor=actor,
             metadata={"reason": "undo"},

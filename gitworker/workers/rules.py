@@ -23,6 +23,31 @@ ENDED_HINTS = {
 }
 
 
+def is_landed(state: WorkerState) -> bool:
+    """Tell whether a seat's task has landed, so that it is recycled before its next one."""
+    return state is WorkerState.COMPLETED
+
+
+def is_approved(state: WorkerState) -> bool:
+    """Tell whether a seat waits to be merged."""
+    return state is WorkerState.APPROVED
+
+
+def is_stale(state: WorkerState) -> bool:
+    """Tell whether a seat has to be resumed before anything else happens to it."""
+    return state is WorkerState.STALE
+
+
+def waits_for_retry(status: TaskStatus) -> bool:
+    """Tell whether a task has failed and may be tried again later."""
+    return status is TaskStatus.FAILED
+
+
+def waits_for_dependencies(status: TaskStatus) -> bool:
+    """Tell whether a task's dependencies still decide about it."""
+    return status is TaskStatus.DEFINED
+
+
 def seat_refusal(worker: str, state: WorkerState, held_task: str | None) -> GitWorkerError | None:
     """Return why a seat cannot take a task, or None where it can."""
     if state in FREE:

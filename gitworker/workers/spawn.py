@@ -13,8 +13,7 @@ from gitworker.bus.publish import Outgoing, publish
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Conflict, NotFound, Refused
 from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, branch_of, ref_of
-from gitworker.model.task import TaskStatus
-from gitworker.model.worker import WorkerEvent, WorkerState
+from gitworker.model.worker import WorkerEvent
 from gitworker.paths import write_seat
 from gitworker.repo.hooks.install import install
 from gitworker.repo.lock import hold
@@ -30,7 +29,7 @@ from gitworker.workers.landed import clean_up
 from gitworker.workers.moves import advance
 from gitworker.workers.recover import finish_interrupted, finish_spawns
 from gitworker.workers.rollback import roll_back_spawn
-from gitworker.workers.rules import seat_refusal, task_refusal
+from gitworker.workers.rules import is_landed, seat_refusal, task_refusal, waits_for_dependencies
 from gitworker.workers.views import publish_views
 from gitworker.workers.whereabouts import make_room
 
@@ -111,7 +110,7 @@ def _tidy_seat(session: Session, request: Request) -> None:
     """Remove the worktree that a landed task left behind because somebody was in it."""
     with session.store.read() as reader:
         worker = find_worker(reader, request.worker)
-    if worker is None or worker.state is not WorkerState.COMPLETED or worker.worktree is None:
+    if worker is None or not is_landed(worker.state) or worker.worktree is None:
         return
     with hold(session.landing_lock, what="landing"):
         finish_interrupted(session)
@@ -216,7 +215,7 @@ def _record(writer: Writer, session: Session, request: Request, place: Place) ->
     now = clock.now_ms()
     actor = session.actor
     worker = find_worker(writer, request.worker) or add_worker(writer, request.worker, now)
-    if worker.state is WorkerState.COMPLETED:
+    if is_landed(worker.state):
         worker = advance(writer, worker, WorkerEvent.RECYCLE, actor=actor)
     _add_task(writer, session, request, now)
     writer.run(
@@ -264,7 +263,7 @@ def _add_task(writer: Writer, session: Session, request: Request, now: int) -> N
     elif request.title:
         writer.run("tasks.set_title", task=request.task, title=request.title)
     task = require_stored_task(writer, request.task)
-    if task.status is TaskStatus.DEFINED and open_dependencies(writer, request.task):
+    if waits_for_dependencies(task.status) and open_dependencies(writer, request.task):
         raise Conflict(f"task {request.task} got a dependency meanwhile", "git worker list")
 
 

@@ -4,15 +4,24 @@ from gitworker.bus.transitions import move_task
 from gitworker.errors import Conflict
 from gitworker.liveness.beater import ensure_beater, is_beating
 from gitworker.liveness.readings import process_runs, read_beats, this_moment
-from gitworker.liveness.rules import Beat, Facts, Moment, beat_age_ms, due_event
-from gitworker.model.task import TaskEvent, TaskStatus
-from gitworker.model.worker import WorkerEvent, WorkerState
+from gitworker.liveness.rules import (
+    Beat,
+    Facts,
+    Moment,
+    beat_age_ms,
+    due_event,
+    is_at_work,
+    may_time_out,
+)
+from gitworker.model.task import TaskEvent
+from gitworker.model.worker import WorkerEvent
 from gitworker.session import Session
 from gitworker.store.api import Reader, Writer
 from gitworker.store.heartbeats import touch
 from gitworker.store.tasks import find_task, require_stored_task
 from gitworker.store.workers import Worker, all_workers, find_worker
 from gitworker.workers.moves import advance, release_task
+from gitworker.workers.rules import waits_for_retry
 from gitworker.workers.views import publish_views
 from gitworker.workers.whereabouts import follow_moves
 
@@ -48,7 +57,7 @@ def _due(
     session: Session, reader: Reader, worker: Worker, known: tuple[dict[str, Beat], Moment]
 ) -> WorkerEvent | None:
     beats, moment = known
-    if worker.state not in (WorkerState.WORKING, WorkerState.IN_REVIEW, WorkerState.STALE):
+    if not may_time_out(worker.state):
         return None
     task = find_task(reader, worker.task_id) if worker.task_id else None
     facts = Facts(
@@ -69,7 +78,7 @@ def _revive(
     silent = [
         worker
         for worker in workers
-        if worker.state is WorkerState.WORKING
+        if is_at_work(worker.state)
         and worker.pid is not None
         and (worker.worker_id not in beats
              or beat_age_ms(beats[worker.worker_id], moment) >= silent_ms)
@@ -113,5 +122,5 @@ def _move(writer: Writer, worker: Worker, event: WorkerEvent) -> None:
 def _retry(session: Session, task_id: str) -> None:
     with session.store.write() as writer:
         task = require_stored_task(writer, task_id)
-        if task.status is TaskStatus.FAILED and task.retries_left:
+        if waits_for_retry(task.status) and task.retries_left:
             move_task(writer, task, (TaskEvent.RETRY,), actor="hq")

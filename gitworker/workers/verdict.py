@@ -6,13 +6,14 @@ from gitworker import clock
 from gitworker.bus.drain import record_tip
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.errors import Conflict
-from gitworker.model.worker import WorkerEvent, WorkerState
+from gitworker.model.worker import WorkerEvent
 from gitworker.repo.replay import ReplayConflict
 from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.operations import Operation, close_operation
 from gitworker.store.workers import Worker, find_worker
 from gitworker.workers.moves import advance
+from gitworker.workers.rules import is_stale
 from gitworker.workers.views import publish_views
 
 
@@ -65,7 +66,7 @@ def send_back(session: Session, worker: Worker, conflict: ReplayConflict) -> Con
     with session.store.write() as writer:
         current = find_worker(writer, worker.worker_id)
         assert current is not None
-        if current.state is WorkerState.STALE:
+        if is_stale(current.state):
             current = advance(writer, current, WorkerEvent.RESUME_REVIEW, actor=session.actor)
         advance(
             writer,

@@ -69,7 +69,7 @@ def test_an_installed_wheel_does_the_main_job_with_the_sources_gone(
     """From the wheel alone a worker is spawned, its hook fires, and its work lands."""
     monkeypatch.setenv("PATH", f"{installed}/bin", prepend=":")
     origin = _run(
-        [f"{installed}/bin/python", "-c", "import gitworker; print(gitworker.__file__)"]
+        [f"{installed}/bin/python", "-I", "-c", "import gitworker; print(gitworker.__file__)"]
     ).strip()
     assert origin.startswith(str(installed))
     path = _run(["git", "worker", "spawn", "auth", "login"], cwd=repository).strip()
