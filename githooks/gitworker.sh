@@ -35,6 +35,7 @@ gitworker_user_hook() {
 
 # Have the shims written again, in the background, where what they were made from is newer.
 # Argument: our own directory; a foreign installer that writes there makes it newer than the stamp.
+# Where a shell's -nt compares whole seconds only, the next command that is ours notices the rest.
 gitworker_check() {
 	[ "${GITWORKER_HOOKS-}" != off ] || return 0
 	for gitworker_file in "$gitworker_common_dir/config" "$gitworker_common_dir/config.worktree" \

@@ -87,9 +87,7 @@ def require_beating(reader: Reader, name: str | None, actor: str) -> str:
     return str(row["worker_id"])
 
 
-def _record(
-    writer: Writer, worker: str, sign: Sign, known: tuple[Row | None, str | None]
-) -> int:
+def _record(writer: Writer, worker: str, sign: Sign, known: tuple[Row | None, str | None]) -> int:
     before, task = known
     if sign.is_silent:
         return touch(writer, worker, task=task)

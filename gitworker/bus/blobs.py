@@ -31,7 +31,9 @@ def save_blob(directory: str, content: bytes) -> str:
         os.replace(partial, path)
         _sync_directory(directory)
     except OSError as error:
-        raise Unavailable(f"cannot keep the payload in {directory}: {error.strerror}", "df -h") from error
+        raise Unavailable(
+            f"cannot keep the payload in {directory}: {error.strerror}", "df -h"
+        ) from error
     return ref
 
 

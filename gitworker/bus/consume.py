@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from gitworker import clock
 from gitworker.bus.blobs import find_blob
+from gitworker.errors import Invalid
 
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
 if TYPE_CHECKING:
@@ -30,6 +31,15 @@ def acknowledge(store: Store, agent: str, seq: int) -> None:
     """Move an agent's cursor forward to `seq`, never back; a power cut may deliver again."""
     with store.write(durable=False) as writer:
         writer.run("messages.ack", agent=agent, seq=seq, now=clock.now_ms())
+
+
+def require_position(store: Store, seq: int) -> None:
+    """Raise Invalid for a position after the newest message: what comes there would be skipped."""
+    with store.read() as reader:
+        row = reader.row("messages.last_seq")
+    newest = row["seq"] if row else 0
+    if seq > newest:
+        raise Invalid(f"there is no message {seq} yet: the newest is {newest}", code="usage")
 
 
 def full_line(store: Store, row: Row, *, blobs: str) -> str:

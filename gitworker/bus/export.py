@@ -34,9 +34,13 @@ def export_logs(store: Store, paths: StatePaths) -> None:
 def _export(store: Store, log: str, path: str, query: str) -> None:
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
+        actual_size = os.fstat(file).st_size
         with store.read() as reader:
-            after, size = _position(reader, log, os.fstat(file).st_size)
-        if os.fstat(file).st_size != size:
+            known = _recorded(reader, log)
+            after, size = _position(reader, log, known, actual_size)
+        if (after, size) > known:  # else a later crash of the foreign exporter leaves its tail
+            _record(store, log, after, size)
+        if actual_size != size:
             os.ftruncate(file, size)
         os.lseek(file, size, os.SEEK_SET)
         while True:
@@ -44,29 +48,39 @@ def _export(store: Store, log: str, path: str, query: str) -> None:
                 rows = reader.rows(query, after=after, limit=BATCH)
             if not rows:
                 return
-            lines = [row["line"] + "\n" for row in rows if row["line"] is not None]
-            text = "".join(lines).encode("utf-8", "surrogateescape")
+            lines = [row["line"] + b"\n" for row in rows if row["line"] is not None]
+            text = b"".join(lines).decode("utf-8", "replace").encode()
             _write_all(file, text)
             after, size = rows[-1]["seq"], size + len(text)
-            with store.write(durable=False) as writer:
-                writer.run("exports.set_position", log=log, last_seq=after, size_bytes=size)
-                if log == BUS:
-                    writer.run("exports.set_bus_seq", last_seq=after)
+            _record(store, log, after, size)
     finally:
         os.close(file)
 
 
-def _position(reader: Reader, log: str, actual_size: int) -> tuple[int, int]:
-    """Return the sequence and the size to go on from, given how large the file is."""
+def _recorded(reader: Reader, log: str) -> tuple[int, int]:
     row = reader.row("exports.position", log=log)
-    after, size = (row["last_seq"], row["size_bytes"]) if row else (0, 0)
+    return (row["last_seq"], row["size_bytes"]) if row else (0, 0)
+
+
+def _position(
+    reader: Reader, log: str, known: tuple[int, int], actual_size: int
+) -> tuple[int, int]:
+    """Return the sequence and the size to go on from, given how large the file is."""
+    after, size = known
+    if actual_size < size or actual_size == 0:
+        return 0, 0
     if log == BUS:
         seed2 = reader.row("exports.bus_seq")
         if seed2 and seed2["last_seq"] > after:  # a program after seed 2 exported by itself
             return seed2["last_seq"], actual_size
-    if actual_size < size:
-        return 0, 0
     return after, size
+
+
+def _record(store: Store, log: str, after: int, size: int) -> None:
+    with store.write(durable=False) as writer:
+        writer.run("exports.set_position", log=log, last_seq=after, size_bytes=size)
+        if log == BUS:
+            writer.run("exports.set_bus_seq", last_seq=after)
 
 
 def _write_all(file: int, text: bytes) -> None:

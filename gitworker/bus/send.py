@@ -6,7 +6,7 @@ from gitworker import clock
 from gitworker.bus.blobs import save_blob
 from gitworker.bus.ids import new_id
 from gitworker.errors import Invalid, NotFound
-from gitworker.model.ids import HQ, RESERVED
+from gitworker.model.ids import RESERVED
 from gitworker.model.message import MessageType
 
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
@@ -27,11 +27,11 @@ class Draft:
 
     def __init__(
         self,
-        type: str,  # noqa: A002 - seed 2's own word
+        type: str,
         payload: str | None = None,
         *,
         to: str | None = None,
-        id: str | None = None,  # noqa: A002
+        id: str | None = None,
         correlation_id: str | None = None,
         in_reply_to: str | None = None,
     ) -> None:
@@ -43,8 +43,12 @@ class Draft:
         self.in_reply_to = in_reply_to
 
 
-def send(store: Store, draft: Draft, *, sender: str, blobs: str, max_bytes: int) -> str:
+def send(
+    store: Store, draft: Draft, *, sender: str, task: str | None, blobs: str, max_bytes: int
+) -> str:
     """Publish a message and return its id; it is on disk on return.
+
+    `task` is what it is about where nothing else says so: the one of the worktree.
 
     A known id publishes nothing more. Raises Invalid for a type, an id or a payload that is none,
     NotFound for an addressee that nobody knows; nothing is written then.
@@ -57,7 +61,8 @@ def send(store: Store, draft: Draft, *, sender: str, blobs: str, max_bytes: int)
         if draft.payload is not None:
             _check_json(reader, draft.payload)
         to = None if draft.to is None else require_addressee(reader, draft.to)
-        correlation_id = draft.correlation_id or _task_named(reader, draft.to, sender)
+        named = None if draft.to is None else _task_named(reader, draft.to)
+        correlation_id = draft.correlation_id or named or task or _own_task(reader, sender)
     is_large = raw is not None and len(raw) > INLINE_MAX_BYTES
     message_id = draft.id or new_id()
     ref = save_blob(blobs, raw) if is_large and raw is not None else None
@@ -112,14 +117,15 @@ def require_addressee(reader: Reader, name: str) -> str:
     raise NotFound(f"no worker and no task is called {ascii(name)[:80]}", "git worker list")
 
 
-def _task_named(reader: Reader, to: str | None, sender: str) -> str | None:
-    """Return the task that a message is about where nobody said: the one it is addressed to.
+def _task_named(reader: Reader, to: str) -> str | None:
+    """Return the task that a message is addressed by; None where a worker is named."""
+    if to in RESERVED or reader.row("workers.by_id", worker=to) is not None:
+        return None
+    return to if reader.row("tasks.by_id", task=to) is not None else None
 
-    Else it is the sender's own.
-    """
-    if to is not None and reader.row("workers.by_id", worker=to) is None:
-        return to if reader.row("tasks.by_id", task=to) is not None else None
-    seat = None if sender == HQ else reader.row("workers.by_id", worker=sender)
+
+def _own_task(reader: Reader, sender: str) -> str | None:
+    seat = None if sender in RESERVED else reader.row("workers.by_id", worker=sender)
     return None if seat is None else seat["task_id"]
 
 
@@ -141,7 +147,7 @@ def _check_json(reader: Reader, payload: str) -> None:
     if not answer or not answer["valid"]:
         raise Invalid(
             f"the payload is not valid JSON: {ascii(payload[:60])}",
-            "git worker msg send status '{\"progress\": 0.5}'   (or @FILE, or - for standard input)",
+            "git worker msg send status '{\"progress\": 0.5}'   (or @FILE, or - for stdin)",
         )
 
 

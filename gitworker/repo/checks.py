@@ -24,7 +24,11 @@ ABORT = {"bisect": "bisect reset"}
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """How much in a worktree is not committed; `paths` are the tracked ones, sorted."""
+    """How much in a worktree is not committed, work inside submodules included.
+
+    `paths` are the tracked ones, sorted, less submodules changed only in the work tree: git moves
+    a branch without touching those.
+    """
 
     staged: int
     unstaged: int
@@ -70,10 +74,10 @@ def abort_command(operation: str) -> str:
 def read_status(git: Git, *, untracked: bool = True) -> Status:
     """Return a worktree's status by one `git status` that takes no lock.
 
-    Untracked directories count once. A submodule counts as changed where its commit does.
+    Untracked directories count once, and not at all without `untracked`.
     """
     done = git.run(
-        "status", "--porcelain=v2", "-z", "--no-renames", "--ignore-submodules=dirty",
+        "status", "--porcelain=v2", "-z", "--no-renames", "--ignore-submodules=none",
         f"--untracked-files={'normal' if untracked else 'no'}",
         env={"GIT_OPTIONAL_LOCKS": "0"},
     )  # fmt: skip
@@ -90,7 +94,8 @@ def read_status(git: Git, *, untracked: bool = True) -> Status:
             fields = entry.split(" ", 8)
             counts["staged"] += fields[1][0] != "."
             counts["unstaged"] += fields[1][1] != "."
-            paths.append(fields[8])
+            if fields[1][0] != "." or fields[2][0] != "S":
+                paths.append(fields[8])
     return Status(**counts, paths=tuple(sorted(paths)))
 
 

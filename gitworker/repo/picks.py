@@ -95,14 +95,28 @@ def pick_all(
     Raises NeedsRebase where the user's own merge programs have a say or git refuses a step.
     """
     with private_directory(scratch_dir, "replay-") as private:
-        return _Picking(git, plan, settings, repository, private).run()
+        picking = _Picking(git, plan, settings=settings, repository=repository, private=private)
+        return picking.run()
 
 
 class _Picking:
     """The state of one replay: the tip and its tree, and the work tree that merges run in."""
 
+    tree: Oid  # of the tip
+    committer: bytes
+    attributes: AttributeTree
+    refresh: bool  # some pick changes attributes
+    foreign: list[bytes]
+    merging: Git
+
     def __init__(
-        self, git: Git, plan: Plan, settings: RebaseSettings, repository: Repository, private: str
+        self,
+        git: Git,
+        plan: Plan,
+        *,
+        settings: RebaseSettings,
+        repository: Repository,
+        private: str,
     ) -> None:
         self.git = git
         self.plan = plan

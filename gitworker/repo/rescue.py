@@ -45,7 +45,8 @@ def rescue(
 ) -> RescueRef:
     """Keep a branch's tip, and what is uncommitted or untracked in its worktree, under a new ref.
 
-    Neither the user's index nor a file is touched. Where the last rescue of this task points at
+    Neither the user's index nor a file is touched. A repository inside the worktree counts by its
+    commit only. Where the last rescue of this task points at
     the same commit already, that one is returned. Raises GitFailed where git cannot write.
     """
     oid = tip

@@ -158,15 +158,20 @@ def _repoint(entry: TrashEntry) -> None:
 
 
 def _require_one_device(directory: str, *paths: str) -> None:
-    device = os.stat(directory).st_dev
+    device = device_of(directory)
     for path in paths:
-        if os.lstat(path).st_dev != device:
+        if device_of(path) != device:
             raise Refused(
                 f"{path} and {directory} lie on different file systems; moving it there would"
                 " copy it, not keep it",
                 f"df {path} {directory}",
                 code="cross_device",
             )
+
+
+def device_of(path: str) -> int:
+    """Return the number of the file system that a path (not what it links to) lies on."""
+    return os.lstat(path).st_dev
 
 
 def _make_entry(path: str) -> str:
@@ -197,6 +202,8 @@ def _write(entry: TrashEntry) -> None:
 
 def _entries(trash_root: str) -> Iterator[TrashEntry]:
     for path in _list(trash_root):
+        if os.path.basename(path).startswith(DOOMED):
+            continue
         try:
             with open(f"{path}/record", "rb") as file:
                 yield TrashEntry(path=path, **json.loads(file.read()))

@@ -4,6 +4,7 @@ Nothing here runs `git worktree prune`, which would drop a user's unmounted work
 """
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gitworker.clock import sleep
@@ -15,7 +16,9 @@ from gitworker.repo.git import Git, GitFailed
 from gitworker.repo.refs import delete_branch, find_ref
 
 # What git says when another process holds one of its lock files for a moment.
-CONTENTION = ("could not lock config file", "File exists", "Another git process seems")
+# The last is git reading the admin directory that another `worktree add` has half made.
+CONTENTION = ("could not lock config file", "File exists", "Another git process", "/commondir")
+TAKEN = ("already exists", "already checked out", "already used by worktree")
 PAUSES_S = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
 
 
@@ -41,7 +44,7 @@ def list_worktrees(git: Git) -> tuple[Worktree, ...]:
     """Return all worktrees, the main one (or the bare repository) first."""
     common_dir = require_repository(git.directory).common_dir
     admins = _admin_dirs(common_dir)
-    out = git.run("worktree", "list", "--porcelain", "-z").text
+    out = _list_patiently(git)
     records = [record.split("\0") for record in out.split("\0\0") if record.strip("\0")]
     return tuple(_parse(record, common_dir, admins) for record in records)
 
@@ -73,38 +76,69 @@ def add_worktree(
     admin directory, branch) is taken away again. `workers_setting` is git's checkout.workers.
     Raises Refused where branch or path exist, Conflict where git stays locked.
     """
-    ref = ref_of(branch)
-    if find_ref(git, ref) is not None:
-        raise Refused(f"branch {branch} exists already", f"git branch --delete {branch}")
+    if find_ref(git, ref_of(branch)) is not None:
+        raise _taken(branch, path)
     if os.path.lexists(path) and not _is_empty_directory(path):
         raise Refused(f"{path} exists already and is not empty", f"ls -la {path}")
     settings = [] if workers_setting is None else [f"checkout.workers={workers_setting}"]
     for pause_s in (*PAUSES_S, None):
-        try:
-            git.run(
-                "worktree", "add", "--quiet", "--no-track", "-b", branch, "--", path, base,
-                settings=settings,
-            )  # fmt: skip
+        failure = _attempt(git, path=path, branch=branch, base=base, settings=settings)
+        if failure is None:
             break
-        except GitFailed as failure:
-            if os.path.isfile(f"{path}/.git"):
-                break  # only the user's post-checkout hook failed; git keeps the worktree too
-            _clean_up(git, path=path, ref=ref, base=base)
-            if not any(mark in failure.detail for mark in CONTENTION):
-                raise _explained(failure, branch) from failure
-            if pause_s is None:
-                raise Conflict(
-                    f"git stays locked by another process; no worktree was made for {branch}",
-                    "git worktree list",
-                    code="locked",
-                    detail=failure.detail,
-                ) from failure
-            sleep(pause_s)
+        if pause_s is None:
+            raise Conflict(
+                f"git stays locked by another process; no worktree was made for {branch}",
+                "git worktree list",
+                code="locked",
+                detail=failure.detail,
+            ) from failure
+        sleep(pause_s)
     admin_dir = require_repository(path).git_dir
     return Worktree(
-        path=os.path.realpath(path), head=base, branch=ref, bare=False, detached=False,
+        path=os.path.realpath(path), head=base, branch=ref_of(branch), bare=False, detached=False,
         locked=False, prunable=False, admin_dir=admin_dir,
     )  # fmt: skip
+
+
+def _attempt(
+    git: Git, *, path: str, branch: Branch, base: Oid, settings: Sequence[str]
+) -> GitFailed | None:
+    """Add once; return None, or what failed where trying again may help. Else it raises."""
+    try:
+        git.run(
+            "worktree", "add", "--quiet", "--no-track", "-b", branch, "--", path, base,
+            settings=settings,
+        )  # fmt: skip
+    except GitFailed as failure:
+        if any(mark in failure.detail for mark in TAKEN):
+            raise _taken(branch, path, failure) from failure  # by another call: not ours to remove
+        if os.path.isfile(f"{path}/.git"):
+            return None  # only the user's post-checkout hook failed; git keeps the worktree too
+        _clean_up(git, path=path, ref=ref_of(branch), base=base)
+        if any(mark in failure.detail for mark in CONTENTION):
+            return failure
+        raise _explained(failure, branch) from failure
+    return None
+
+
+def _list_patiently(git: Git) -> str:
+    for pause_s in PAUSES_S:
+        try:
+            return git.run("worktree", "list", "--porcelain", "-z").text
+        except GitFailed as failure:
+            if not any(mark in failure.detail for mark in CONTENTION):
+                raise
+            sleep(pause_s)
+    return git.run("worktree", "list", "--porcelain", "-z").text
+
+
+def _taken(branch: Branch, path: str, failure: GitFailed | None = None) -> Refused:
+    return Refused(
+        f"branch {branch} or its worktree {path} exists already",
+        f"git branch --list {branch}",
+        code="branch_exists",
+        detail=failure.detail if failure else "",
+    )
 
 
 def _parse(record: list[str], common_dir: str, admins: dict[str, str]) -> Worktree:
@@ -143,13 +177,20 @@ def _admin_dirs(common_dir: str) -> dict[str, str]:
 
 
 def _busy_branches(admin_dir: str) -> set[str]:
-    """Return the branches that a rebase or bisect in this worktree will come back to."""
+    """Return the branches that a rebase or bisect in this worktree will come back to or move."""
     heads = {
         _read_line(f"{admin_dir}/rebase-merge/head-name"),
         _read_line(f"{admin_dir}/rebase-apply/head-name"),
     }
     start = _read_line(f"{admin_dir}/BISECT_START")
-    return (heads | ({f"refs/heads/{start}"} if start else set())) - {""}
+    if start:
+        heads.add(f"refs/heads/{start}")
+    try:
+        with open(f"{admin_dir}/rebase-merge/update-refs", encoding="utf-8") as file:
+            heads.update(file.read().splitlines()[::3])  # ref, old, new
+    except OSError:
+        pass
+    return heads - {""}
 
 
 def _read_line(path: str) -> str:

@@ -15,7 +15,7 @@ from gitworker.repo.hooks.config_files import (
     read_bytes,
     write_config,
 )
-from gitworker.repo.hooks.layout import CONFIG_HOOKS, config_escaped
+from gitworker.repo.hooks.layout import CONFIG_HOOKS, PLACE, config_escaped
 from gitworker.repo.hooks.shims import (
     refresh_shims,
     remove_shims,
@@ -55,9 +55,9 @@ def install(
     file = f"{worktree.git_dir}/config.worktree"
     base = _base(worktree.git_dir)
     content = read_bytes(file)
-    if is_untouched(base, content):
+    if is_untouched(base, content) and _names(content, paths.hooks):
         return
-    if not _has_ours(paths.hooks, content):
+    if not _names(content, PLACE):
         keep_before(base, content)
     try:
         _point(worktree_git, paths.hooks)
@@ -76,7 +76,7 @@ def uninstall(git: Git, repository: Repository) -> None:
     paths = state_paths(repository)
     with shims_lock(paths):
         for admin, _ in linked_worktrees(repository.common_dir):
-            _take_back(git, admin, paths.hooks)
+            _take_back(git, admin)
         switch_off(git, repository)
         remove_shims(paths)
 
@@ -84,9 +84,9 @@ def uninstall(git: Git, repository: Repository) -> None:
 def is_installed(git: Git, admin: str, state_hooks: str) -> bool:
     """Tell whether the worktree with that admin directory is pointed at our shims."""
     file = f"{admin}/config.worktree"
-    if not _has_ours(state_hooks, read_bytes(file)):
+    if not _names(read_bytes(file), PLACE):
         return False
-    return bool(_ours(git, file, state_hooks))
+    return any(value.startswith(state_hooks) for _, value in _ours(git, file))
 
 
 def _switch_on(git: Git, repository: Repository) -> None:
@@ -104,14 +104,14 @@ def _point(worktree_git: Git, state_hooks: str) -> None:
         worktree_git.run("config", "--worktree", "--replace-all", HOOKS_PATH, state_hooks)
 
 
-def _take_back(git: Git, admin: str, state_hooks: str) -> None:
+def _take_back(git: Git, admin: str) -> None:
     file = f"{admin}/config.worktree"
     base = _base(admin)
     content = read_bytes(file)
     if is_untouched(base, content):
         write_config(file, before(base))
-    elif _has_ours(state_hooks, content):
-        for key, value in _ours(git, file, state_hooks):
+    elif _names(content, PLACE):
+        for key, value in _ours(git, file):
             git.run("config", "--file", file, "--fixed-value", "--unset-all", key, value)
         _restore_hooks_path(git, file, base)
         if before(base) is None and not (read_bytes(file) or b"").strip():
@@ -127,14 +127,18 @@ def _restore_hooks_path(git: Git, file: str, base: str) -> None:
             git.run("config", "--file", file, HOOKS_PATH, earlier[-1])
 
 
-def _ours(git: Git, file: str, state_hooks: str) -> list[tuple[str, str]]:
-    values = {HOOKS_PATH.lower(): state_hooks, INCLUDE: f"{state_hooks}/{CONFIG_HOOKS}"}
-    entries = list_entries(git, file)
-    return [(key, value) for key, value in entries if value and values.get(key) == value]
+def _ours(git: Git, file: str) -> list[tuple[str, str]]:
+    places = {HOOKS_PATH.lower(): PLACE, INCLUDE: f"{PLACE}/{CONFIG_HOOKS}"}
+    return [
+        (key, value)
+        for key, value in list_entries(git, file)
+        if value and key in places and value.endswith(places[key])
+    ]
 
 
-def _has_ours(state_hooks: str, content: bytes | None) -> bool:
-    return content is not None and os.fsencode(config_escaped(state_hooks)) in content
+def _names(content: bytes | None, path: str) -> bool:
+    """Tell, without a process, whether a configuration file mentions a path."""
+    return content is not None and os.fsencode(config_escaped(path)) in content
 
 
 def _base(admin: str) -> str:

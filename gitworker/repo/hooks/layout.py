@@ -3,6 +3,7 @@
 import os
 
 from gitworker.errors import Internal
+from gitworker.paths import STATE_DIR_NAME
 
 DOORBELLS = ("post-applypatch", "post-checkout", "post-commit", "post-merge", "post-rewrite")
 ALWAYS = (*DOORBELLS, "pre-commit")
@@ -10,6 +11,7 @@ ANY_HOOK = "any-hook"  # the script for every other hook that the user has
 SHARED = "gitworker.sh"  # what the scripts read; it carries the settings
 STAMP = "stamp"  # what the shims were made from; newer sources make them stale
 CONFIG_HOOKS = "gitconfig"  # config hooks for git >= 2.54, included by our worktrees
+PLACE = f"/{STATE_DIR_NAME}/hooks"  # how we know our directory, wherever the repository was moved
 ID_LINE = b"# gitworker-shim 1"  # how we know a script of ours
 
 

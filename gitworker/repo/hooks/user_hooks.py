@@ -4,9 +4,9 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from gitworker.paths import Repository, state_paths
+from gitworker.paths import Repository
 from gitworker.repo.git import Git
-from gitworker.repo.hooks.layout import is_hook_name
+from gitworker.repo.hooks.layout import PLACE, is_hook_name
 
 SETTINGS = r"^core\.(hookspath|worktree)$"
 COMMAND_SCOPE = "command"  # `git -c`: one command's setting, not the repository's
@@ -42,9 +42,8 @@ def find_user_hooks(git: Git, repository: Repository) -> UserHooks:
     Scopes count as in git: worktree, local, global, system; a path of ours does not count.
     """
     common = repository.common_dir
-    ours = state_paths(repository).hooks
     seen = sources_seen(_config_files(common))
-    configured, top = _read_settings(git, common, ours)
+    configured, top = _read_settings(git, common)
     main_top = top or _guess_main_top(repository)
     path = f"{common}/hooks" if configured is None else configured
     is_relative = bool(path) and not os.path.isabs(path)
@@ -102,7 +101,7 @@ def _config_files(common: str) -> list[str]:
     ]
 
 
-def _read_settings(git: Git, common: str, ours: str) -> tuple[str | None, str | None]:
+def _read_settings(git: Git, common: str) -> tuple[str | None, str | None]:
     """Return core.hooksPath and the top that core.worktree names, None where not set."""
     scoped = ("config", "-z", "--show-scope", "--type=path", "--get-regexp", SETTINGS)
     done = git.run(f"--git-dir={common}", *scoped, ok=(0, 1))
@@ -114,7 +113,7 @@ def _read_settings(git: Git, common: str, ours: str) -> tuple[str | None, str | 
             continue
         if key == "core.worktree":
             top = os.path.normpath(os.path.join(common, value))
-        elif value != ours:
+        elif not value.endswith(PLACE):
             hooks_path = value
     return hooks_path, top
 

@@ -39,11 +39,13 @@ class Database:
         flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
         try:
             self.connection = apsw.Connection(path, flags=flags)
-            if create:  # counts only before the first page is written
+            # Counts only before the first page is written; without `create` the file is empty
+            # where another process has just made it and not come further.
+            if os.path.getsize(path) == 0:
                 self.connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             self._configure()
         except apsw.Error as error:
-            raise _translated(error, path) from error
+            raise translated(error, path) from error
         self._columns: dict[str, tuple[str, ...]] = {}
 
     def _configure(self) -> None:
@@ -93,7 +95,7 @@ class Database:
                     self._columns[sql] = columns
                 found.append(dict(zip(columns, row, strict=True)))
         except apsw.Error as error:
-            raise _translated(error, self.path) from error
+            raise translated(error, self.path) from error
         return found
 
     def read(self) -> ReadTransaction:
@@ -232,7 +234,7 @@ def _lock(fd: int) -> None:
             pause_s = min(pause_s * 2, 0.005)
 
 
-def _translated(error: apsw.Error, path: str) -> GitWorkerError:
+def translated(error: apsw.Error, path: str) -> GitWorkerError:
     """Return our error for SQLite's, with what helps."""
     text = str(error)
     if CONFLICT_MARK in text:

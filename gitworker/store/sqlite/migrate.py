@@ -11,10 +11,15 @@ import os
 import apsw
 
 from gitworker.errors import Unavailable
-from gitworker.store.sqlite.database import Database, Gate
+from gitworker.store.sqlite.database import Database, Gate, translated
 
 SCHEMA_VERSION = 1
 _HERE = os.path.dirname(__file__)
+# Not in schema.sql, since it is made after the rows: no row of `meta` can open the machines again.
+_FREEZE = """
+CREATE TRIGGER legal_no_insert BEFORE INSERT ON legal_transitions BEGIN
+    SELECT RAISE(ABORT, 'gitworker: the state machines are fixed');
+END"""
 _FIND_VERSION = "SELECT value FROM meta WHERE key = 'gitworker_schema'"
 
 
@@ -52,6 +57,8 @@ def schema_version(database: Database) -> int:
         found = database.connection.execute(_FIND_VERSION).fetchone()
     except apsw.SQLError:  # no table meta yet
         return 0
+    except apsw.Error as error:
+        raise translated(error, database.path) from error
     return int(found[0]) if found else 0
 
 
@@ -67,7 +74,9 @@ def _bring_forward(database: Database) -> None:
             code="newer_schema",
         )
     if database.execute("SELECT 1 FROM sqlite_schema LIMIT 1"):
-        _keep_copy(database, version)
+        with database.gate():  # else a slower process would copy what a faster one has changed
+            if schema_version(database) == version:
+                _keep_copy(database, version)
     with database.write():
         version = schema_version(database)  # another process may have been faster
         if version == 0:
@@ -98,7 +107,7 @@ def load_machines(database: Database) -> None:
                 " VALUES (:machine, :origin, :event, :target)",
                 {"machine": name, "origin": origin, "event": event, "target": target},
             )
-    database.execute("INSERT INTO meta (key, value) VALUES ('machines_loaded', '1')")
+    database.execute(_FREEZE)
 
 
 def _keep_copy(database: Database, version: int) -> None:
@@ -108,7 +117,11 @@ def _keep_copy(database: Database, version: int) -> None:
         return
     partial = f"{copy_path}.{os.getpid()}.tmp"
     copy = apsw.Connection(partial)
-    with copy.backup("main", database.connection, "main") as backup:
-        backup.step()
-    copy.close()
+    try:
+        with copy.backup("main", database.connection, "main") as backup:
+            backup.step()
+    except apsw.Error as error:
+        raise translated(error, database.path) from error
+    finally:
+        copy.close()
     os.replace(partial, copy_path)

@@ -66,17 +66,20 @@ CREATE TABLE heartbeat_clocks (
 ) WITHOUT ROWID;
 
 -- The fencing epoch of a claimed resource. Seed 2 deletes and re-inserts claims, so it lives here.
+-- (No OR IGNORE in the triggers: the conflict clause of an upsert that fires them would replace it.)
 CREATE TABLE claim_epochs (
     task_id TEXT PRIMARY KEY,
     epoch INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE TRIGGER claims_raise_epoch_on_insert AFTER INSERT ON task_claims BEGIN
-    INSERT OR IGNORE INTO claim_epochs (task_id, epoch) VALUES (NEW.task_id, 0);
+    INSERT INTO claim_epochs (task_id, epoch) SELECT NEW.task_id, 0
+    WHERE NOT EXISTS (SELECT 1 FROM claim_epochs WHERE task_id = NEW.task_id);
     UPDATE claim_epochs SET epoch = epoch + 1 WHERE task_id = NEW.task_id;
 END;
 CREATE TRIGGER claims_raise_epoch_on_takeover AFTER UPDATE OF claimed_by ON task_claims
 WHEN NEW.claimed_by IS NOT OLD.claimed_by BEGIN
-    INSERT OR IGNORE INTO claim_epochs (task_id, epoch) VALUES (NEW.task_id, 0);
+    INSERT INTO claim_epochs (task_id, epoch) SELECT NEW.task_id, 0
+    WHERE NOT EXISTS (SELECT 1 FROM claim_epochs WHERE task_id = NEW.task_id);
     UPDATE claim_epochs SET epoch = epoch + 1 WHERE task_id = NEW.task_id;
 END;
 
@@ -110,7 +113,9 @@ CREATE TABLE transitions (
     to_state TEXT NOT NULL,
     actor TEXT NOT NULL,
     metadata TEXT NOT NULL DEFAULT '{}',
-    lines TEXT NOT NULL DEFAULT '[]'
+    lines TEXT NOT NULL DEFAULT '[]',
+    CHECK (seq > 0),
+    CHECK (typeof(ts_ms) = 'integer')
 );
 -- for: transitions.of_entity, and the state triggers
 CREATE UNIQUE INDEX idx_transitions_entity ON transitions(machine, entity_id, version);
@@ -291,10 +296,7 @@ CREATE TABLE own_rewrites (
 ) WITHOUT ROWID;
 
 -- ---------------------------------------------------------------- guards: the log
-CREATE TRIGGER legal_no_insert BEFORE INSERT ON legal_transitions
-WHEN (SELECT value FROM meta WHERE key = 'machines_loaded') = '1' BEGIN
-    SELECT RAISE(ABORT, 'gitworker: the state machines are fixed');
-END;
+-- legal_no_insert is made when the rows are loaded (migrate.load_machines).
 CREATE TRIGGER legal_no_update BEFORE UPDATE ON legal_transitions BEGIN
     SELECT RAISE(ABORT, 'gitworker: the state machines are fixed');
 END;
@@ -332,6 +334,11 @@ CREATE TRIGGER transitions_check BEFORE INSERT ON transitions BEGIN
             SELECT version FROM agents WHERE id = NEW.entity_id AND state = NEW.from_state
         )
     END;
+END;
+-- BEFORE INSERT knows only a seq that the statement names: what lies before the end is refused here.
+CREATE TRIGGER transitions_append AFTER INSERT ON transitions
+WHEN NEW.seq < (SELECT MAX(seq) FROM transitions) BEGIN
+    SELECT RAISE(ABORT, 'gitworker: the transition log is append-only');
 END;
 CREATE TRIGGER transitions_apply_worker AFTER INSERT ON transitions WHEN NEW.machine = 'worker' BEGIN
     UPDATE workers SET state = NEW.to_state, version = NEW.version, state_changed_at_ms = NEW.ts_ms

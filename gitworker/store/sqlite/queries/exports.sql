@@ -12,11 +12,14 @@ SELECT last_seq FROM export_state WHERE id = 1;
 UPDATE export_state SET last_seq = :last_seq WHERE id = 1;
 
 -- name: bus_lines — messages after a position as lines in the shape of seed 2's export
-SELECT seq, json_object(
-    'seq', seq, 'id', id, 'ts_ms', ts_ms, 'from_agent', from_agent, 'to_agent', to_agent,
-    'type', type, 'correlation_id', correlation_id, 'in_reply_to', in_reply_to,
-    'payload', payload, 'payload_ref', payload_ref
-) AS line
+-- As bytes, and its texts cast to texts: a foreign program may have put bytes or bad UTF-8 there.
+SELECT seq, CAST(json_object(
+    'seq', seq, 'id', CAST(id AS TEXT), 'ts_ms', CAST(ts_ms AS INTEGER),
+    'from_agent', CAST(from_agent AS TEXT), 'to_agent', CAST(to_agent AS TEXT),
+    'type', CAST(type AS TEXT), 'correlation_id', CAST(correlation_id AS TEXT),
+    'in_reply_to', CAST(in_reply_to AS TEXT), 'payload', CAST(payload AS TEXT),
+    'payload_ref', CAST(payload_ref AS TEXT)
+) AS BLOB) AS line
 FROM messages WHERE seq > :after ORDER BY seq LIMIT :limit;
 
 -- name: untold_workers — workers whose transitions are not in the log file yet
@@ -26,7 +29,11 @@ WHERE machine = 'worker' AND seq > COALESCE(
 );
 
 -- name: transition_lines — log lines of transitions after a position, in order
-SELECT transitions.seq AS seq, json(each.value) AS line
+-- What a foreign program put there and is no object is passed over.
+SELECT transitions.seq AS seq,
+    CASE each.type WHEN 'object' THEN CAST(json(each.value) AS BLOB) END AS line
 FROM (SELECT seq, lines FROM transitions WHERE seq > :after ORDER BY seq LIMIT :limit) AS transitions
-LEFT JOIN json_each(transitions.lines) AS each
+LEFT JOIN json_each(
+    CASE WHEN json_valid(transitions.lines) THEN transitions.lines ELSE '[]' END
+) AS each
 ORDER BY transitions.seq, each.key;

@@ -1,6 +1,6 @@
 -- name: seats — every seat with its task's status and its last beat, by name
 SELECT w.worker_id, w.state, w.state_changed_at_ms, w.task_id, w.branch, w.base_oid,
-    w.stale_from, w.last_error, t.status AS task_status, h.ts_ms AS beat_ms, c.mono_ms, c.boot_id,
+    w.stale_from, w.last_error, t.status AS task_status, CAST(h.ts_ms AS INTEGER) AS beat_ms, c.mono_ms, c.boot_id,
     c.host,
     CASE WHEN h.current_task IS w.task_id OR h.current_task IS NULL THEN h.progress END AS progress
 FROM workers AS w

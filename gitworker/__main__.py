@@ -1,0 +1,51 @@
+"""The entry of `git-worker`: hot verbs first, click for the rest, one frame for what goes wrong."""
+
+from __future__ import annotations
+
+import sys
+
+from gitworker.cli.hot import run_hot
+from gitworker.cli.output import complain, silence
+from gitworker.errors import GitWorkerError
+
+TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+INTERRUPTED = 130
+READER_GONE = 141  # what a shell shows for a program that SIGPIPE ended
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status (DESIGN section 8)."""
+    words = sys.argv[1:] if argv is None else list(argv)
+    try:
+        status = run_hot(words)
+        if status is None:
+            from gitworker.cli.run import run_command  # click: 45 ms, which a hot verb must not pay
+
+            status = run_command(words)
+        return status
+    except GitWorkerError as error:
+        return _complain(error)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        silence()
+        return READER_GONE
+    except Exception as error:  # noqa: BLE001 - the outermost frame
+        from gitworker.cli.report import report_bug  # traceback: 10 ms, only where there is a bug
+
+        return report_bug(error, words)
+
+
+def _complain(error: GitWorkerError) -> int:
+    try:
+        return complain(error)
+    except BrokenPipeError:
+        silence()
+        return error.status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

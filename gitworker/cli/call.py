@@ -1,0 +1,83 @@
+"""One call of the program: what its global options say, and the session that it works in.
+
+Whatever a killed command left, and whatever became due by the passing of time, is settled here,
+before any command looks or acts.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from gitworker.app import open_session
+from gitworker.bus.drain import drain
+from gitworker.cli import output
+from gitworker.cli.hot.limits import keep_limits
+from gitworker.session import Session
+from gitworker.store.operations import Operation
+from gitworker.store.workers import Worker
+from gitworker.workers.find import require_worker
+from gitworker.workers.recover import recover_all
+from gitworker.workers.sweep import sweep
+
+T = TypeVar("T")
+T_contra = TypeVar("T_contra", contravariant=True)
+
+
+class Renderer(Protocol[T_contra]):
+    """Lays data out as text; a width of None cuts nothing."""
+
+    def __call__(self, data: T_contra, /, *, width: int | None, color: bool) -> str:
+        """Return the text without a final newline."""
+        ...
+
+
+@dataclass(slots=True)
+class Call:
+    """What the options say that every command takes: who asks, and in which form to answer."""
+
+    identity: str | None = None
+    as_json: bool = False
+
+    def open(self) -> Session:
+        """Open the repository to act in it: set up if it is not, interrupted acts settled."""
+        return self.settle(create=True)[0]
+
+    def open_to_read(self) -> Session:
+        """Open the repository to look at it, with every commit told that nobody was told of."""
+        session = self.settle(create=False)[0]
+        drain(session)
+        return session
+
+    def open_quickly(self) -> Session:
+        """Open the repository for one look or one row: nothing is settled first."""
+        return open_session(identity=self.identity, create=False)
+
+    def settle(self, *, create: bool) -> tuple[Session, list[Operation]]:
+        """Open the repository, settle what is open or due; return also the interrupted acts."""
+        session = open_session(identity=self.identity, create=create)
+        session.git.version()
+        keep_limits(session.paths, session.settings)
+        settled = recover_all(session)
+        for operation in settled:
+            output.narrate(f"settled an interrupted {operation.kind} of {operation.worker_id}")
+        sweep(session)
+        return session, settled
+
+    def worker(self, session: Session, name: str | None) -> Worker:
+        """Return the worker that a name means; without one, whoever asks."""
+        with session.store.read() as reader:
+            return require_worker(reader, name, session)
+
+    def render(
+        self, data: T, render: Renderer[T], fields: Callable[[T], Mapping[str, Any]]
+    ) -> None:
+        """Answer with what was read: laid out for the reader's screen, or as one JSON document."""
+        if self.as_json:
+            output.document(fields(data))
+        else:
+            width, color = output.screen_width(), output.wants_color()
+            output.answer_rendered(render(data, width=width, color=color))
+
+    def show(self, text: str, **fields: object) -> None:
+        """Answer with text, or with the fields as one JSON document."""
+        output.show(text, fields, as_json=self.as_json)

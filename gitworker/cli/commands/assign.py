@@ -1,0 +1,35 @@
+"""git worker assign."""
+
+import click
+
+from gitworker.cli import output
+from gitworker.cli.call import Call
+from gitworker.cli.fields import worker_fields
+from gitworker.cli.options import TaskId, Text, Verb, WorkerId
+from gitworker.model import ids
+from gitworker.workers.spawn import Request, spawn
+
+
+@click.command("assign", cls=Verb)
+@click.argument("worker", type=WorkerId())
+@click.argument("task", type=TaskId())
+@click.option("--from", "start", metavar="REV", type=Text(), help="Begin at this commit.")
+@click.option("--title", metavar="TEXT", type=Text(), default=None, help="What the task is called.")
+@click.pass_obj
+def command(
+    call: Call, worker: ids.WorkerId, task: ids.TaskId, start: str | None, title: str | None
+) -> None:
+    """Give the next task to a worker that is free.
+
+    The same as spawn for a worker that exists and is IDLE or COMPLETED. Standard output gets the
+    new worktree's path and nothing else.
+
+    \b
+      cd "$(git worker assign auth password-reset)"
+    """
+    request = Request(worker, task, title=title or "", start=start, must_exist=True)
+    spawned = spawn(call.open(), request)
+    if call.as_json:
+        output.document({**worker_fields(spawned.worker), "path": spawned.path})
+    else:
+        output.answer_exact(spawned.path)

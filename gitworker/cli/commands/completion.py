@@ -1,0 +1,26 @@
+"""git worker completion."""
+
+import click
+
+from gitworker.cli import output
+from gitworker.cli.call import Call
+from gitworker.cli.completion import SCRIPTS, completion_script
+from gitworker.cli.options import Verb
+
+
+@click.command("completion", cls=Verb)
+@click.argument("shell", type=click.Choice(sorted(SCRIPTS)))
+@click.pass_obj
+def command(call: Call, shell: str) -> None:
+    """Print the completion script for a shell.
+
+    For bash, zsh or fish. It completes git-worker, and git worker where git's own completion is
+    loaded.
+
+    \b
+      eval "$(git worker completion bash)"       in ~/.bashrc
+      eval "$(git worker completion zsh)"        in ~/.zshrc
+      git worker completion fish | source        in config.fish
+    """
+    script = completion_script(shell)
+    output.show(script, {"shell": shell, "script": script}, as_json=call.as_json)

@@ -1,0 +1,27 @@
+"""git worker init."""
+
+import click
+
+from gitworker.cli.call import Call
+from gitworker.cli.options import Verb
+
+
+@click.command("init", cls=Verb)
+@click.pass_obj
+def command(call: Call) -> None:
+    """Set gitworker up in this repository.
+
+    Makes the state directory inside the git directory, the link .worker-state to it, and marked
+    lines in .git/info/exclude. Nothing that is committed changes. Doing it again does no harm, and
+    every command that needs it does it by itself.
+
+    \b
+      git worker init
+    """
+    session = call.open()
+    target = session.target.removeprefix("refs/heads/")
+    call.show(
+        f"ready: work lands on {target}; the state is in {session.paths.root}",
+        state=session.paths.root,
+        target=target,
+    )

@@ -1,0 +1,25 @@
+"""git worker msg ack."""
+
+import click
+
+from gitworker.bus.consume import acknowledge, require_position
+from gitworker.cli.call import Call
+from gitworker.cli.options import Verb
+
+
+@click.command("ack", cls=Verb)
+@click.argument("seq", type=click.IntRange(min=0), metavar="SEQ")
+@click.pass_obj
+def command(call: Call, seq: int) -> None:
+    """Acknowledge messages up to a position.
+
+    SEQ is the `seq` of the last message that was dealt with. The cursor never moves back.
+
+    \b
+      git worker msg poll --no-ack
+      git worker msg ack 42
+    """
+    session = call.open_quickly()
+    require_position(session.store, seq)
+    acknowledge(session.store, session.actor, seq)
+    call.show("", agent=session.actor, seq=seq)

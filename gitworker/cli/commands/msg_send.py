@@ -1,0 +1,40 @@
+"""git worker msg send: the full definition of what `cli.hot.send` answers quickly."""
+
+import click
+
+from gitworker.bus.send import Draft
+from gitworker.cli.call import Call
+from gitworker.cli.hot.place import place_of
+from gitworker.cli.hot.send import send_from
+from gitworker.cli.options import Verb
+
+
+@click.command("send", cls=Verb)
+@click.argument("type", metavar="TYPE")
+@click.argument("payload", metavar="[PAYLOAD|@FILE|-]", required=False)
+@click.option("--to", metavar="A", help="A worker or a task; default: everybody.")
+@click.option("--id", metavar="U", help="The message's id, so that a retry sends nothing twice.")
+@click.option("--correlation", metavar="C", help="What it is about; default: the worktree's task.")
+@click.option("--reply-to", metavar="U", help="The id of the message that this one answers.")
+@click.pass_obj
+def command(
+    call: Call,
+    type: str,
+    payload: str | None,
+    to: str | None,
+    id: str | None,
+    correlation: str | None,
+    reply_to: str | None,
+) -> None:
+    """Send a message and print its id.
+
+    The payload is JSON: given here, read from @FILE, or from standard input for `-`. The message is
+    on disk when the command returns. TYPE is a word such as status, log, signal or cmd.
+
+    \b
+      git worker msg send status '{"progress": 0.5, "step": "tests"}'
+      git worker msg send cmd '{"action": "stop"}' --to skills-123
+    """
+    draft = Draft(type, payload, to=to, id=id, correlation_id=correlation, in_reply_to=reply_to)
+    message_id = send_from(place_of(call.open()), draft)
+    call.show(message_id, id=message_id)

@@ -1,0 +1,23 @@
+"""git worker recycle."""
+
+import click
+
+from gitworker.cli.call import Call
+from gitworker.cli.fields import worker_fields
+from gitworker.cli.options import Verb, worker_argument
+from gitworker.workers.cancel import recycle
+
+
+@click.command("recycle", cls=Verb)
+@worker_argument()
+@click.pass_obj
+def command(call: Call, worker: str) -> None:
+    """Make a completed worker idle.
+
+    COMPLETED becomes IDLE. spawn and assign do this by themselves; a worktree that was kept stays.
+
+    \b
+      git worker recycle auth
+    """
+    recycled = recycle(call.open(), worker)
+    call.show(f"{recycled.worker_id} is {recycled.state}", **worker_fields(recycled))

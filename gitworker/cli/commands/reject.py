@@ -1,0 +1,26 @@
+"""git worker reject."""
+
+import click
+
+from gitworker.cli.call import Call
+from gitworker.cli.fields import worker_fields
+from gitworker.cli.options import Text, Verb, worker_argument
+from gitworker.workers.review import reject
+
+
+@click.command("reject", cls=Verb)
+@worker_argument()
+@click.option(
+    "-m", "--message", type=Text(), metavar="TEXT", required=True, help="What is to be changed."
+)
+@click.pass_obj
+def command(call: Call, worker: str, message: str) -> None:
+    """Send a worker's branch back with a request.
+
+    IN_REVIEW becomes WORKING; the request reaches the worker as a message (review_result).
+
+    \b
+      git worker reject auth -m 'The form needs a test'
+    """
+    rejected = reject(call.open(), worker, note=message)
+    call.show(f"{rejected.worker_id} is {rejected.state} again", **worker_fields(rejected))

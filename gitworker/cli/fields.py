@@ -1,0 +1,38 @@
+"""What several commands answer with: a worker as JSON fields, short commit ids, counted nouns."""
+
+from typing import Any
+
+from gitworker.store.workers import Worker
+from gitworker.workers.cancel import Freed
+
+SHORT = 10
+
+
+def worker_fields(worker: Worker) -> dict[str, Any]:
+    """Return a worker as the fields of a JSON document."""
+    return {
+        "worker": worker.worker_id,
+        "state": worker.state.value,
+        "task": worker.task_id,
+        "branch": worker.branch,
+        "worktree": worker.worktree,
+    }
+
+
+def freed_text(freed: Freed) -> str:
+    """Return what became of a freed worker, where its work is kept, and how to have it back."""
+    lines = [f"{freed.worker.worker_id} is {freed.worker.state}"]
+    if freed.rescue_ref:
+        lines.append(f"its work is kept under {freed.rescue_ref}")
+    lines.append("undo: git worker undo")
+    return "\n".join(lines)
+
+
+def short(oid: str) -> str:
+    """Return a commit id as people read it."""
+    return oid[:SHORT]
+
+
+def count(number: int, noun: str) -> str:
+    """Return `1 commit`, `2 commits`."""
+    return f"{number} {noun}" + ("" if number == 1 else "s")

@@ -1,0 +1,118 @@
+"""The group `git worker`: a command's module is imported when the command is run, not before."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from importlib import import_module
+
+import click
+
+from gitworker import __version__
+from gitworker.cli.options import HELP, global_options
+from gitworker.cli.output import narrate
+from gitworker.cli.table import ALIASES, COMMANDS, SUBCOMMANDS, Sections
+
+PROGRAM = "git worker"
+USAGE = 2
+DESCRIPTION = """\
+Let many coding agents work on one repository at the same time.
+
+Each worker gets a branch and a worktree of its own. Work reaches the target branch only by review,
+rebase and fast-forward, and nothing that a worker did is ever lost.
+
+\b
+  cd "$(git worker spawn auth login-form)"   a worktree for worker auth
+  git worker start                           work begins
+  git commit -am 'Add the form'              as often as needed
+  git worker done                            hand it in
+  git worker approve auth                    from anywhere else
+  git worker merge auth                      it lands
+"""
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are found by the table of `cli.table`."""
+
+    def __init__(
+        self, name: str, sections: Sections, *, prefix: str = "", description: str = ""
+    ) -> None:
+        super().__init__(
+            name,
+            help=description,
+            context_settings=HELP,
+            params=global_options(),
+            no_args_is_help=False,
+            invoke_without_command=False,
+        )
+        self.sections = sections
+        self.prefix = prefix
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order of the help."""
+        return [name for section in self.sections.values() for name in section]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command, or None for a name that is none."""
+        name = cmd_name if self.prefix else ALIASES.get(cmd_name, cmd_name)
+        if name not in self.list_commands(ctx):
+            return None
+        if not self.prefix and name in SUBCOMMANDS:
+            return _subgroup(name)
+        module = import_module(f"gitworker.cli.commands.{self.prefix}{name}")
+        command: click.Command = module.command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that the words name; say which ones come near where there is none."""
+        command = self.get_command(ctx, args[0])
+        if command is None and not ctx.resilient_parsing:
+            known = [*self.list_commands(ctx), *([] if self.prefix else ALIASES)]
+            raise click.UsageError(_unknown(args[0], known), ctx)
+        return (command.name if command else None), command, args[1:]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the options; without any word, print the help and end as a misuse."""
+        if not args and not ctx.resilient_parsing:
+            narrate(ctx.get_help())
+            raise click.exceptions.Exit(USAGE)
+        return super().parse_args(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the sections from the table, importing nothing."""
+        width = max(len(name) for name in self.list_commands(ctx))
+        for title, section in self.sections.items():
+            rows = [(name.ljust(width), summary) for name, summary in section.items()]
+            with formatter.section(title):
+                formatter.write_dl(rows)
+
+
+def _subgroup(name: str) -> LazyGroup:
+    (summary,) = (section[name] for section in COMMANDS.values() if name in section)
+    return LazyGroup(name, SUBCOMMANDS[name], prefix=f"{name}_", description=summary)
+
+
+def _unknown(word: str, known: Iterable[str]) -> str:
+    near = get_close_matches(word, list(known), n=3)
+    return f"there is no command {word!r}" + (f"; did you mean {', '.join(near)}?" if near else "")
+
+
+GROUP = LazyGroup("git-worker", COMMANDS, description=DESCRIPTION)
+GROUP.params.append(
+    click.Option(
+        ["--version"],
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        help="Print the version.",
+        callback=lambda ctx, _, wanted: _print_version(ctx, wanted=wanted),
+    )
+)
+
+
+def _print_version(ctx: click.Context, *, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        from gitworker.cli.output import answer
+
+        answer(f"git-worker {__version__}")
+        ctx.exit()

@@ -1,0 +1,26 @@
+"""The verbs that agents call all day, dispatched before click loads.
+
+What a verb's parser does not plainly understand falls through to the click command of the same
+name, which defines the verb fully. Nothing heavy is imported from here (a test pins the list).
+"""
+
+from __future__ import annotations
+
+
+def run_hot(words: list[str]) -> int | None:
+    """Run a hot verb and return its exit status; None for whatever click is to judge."""
+    if not words:
+        return None
+    if words[0] == "heartbeat":
+        from gitworker.cli.hot.heartbeat import run_heartbeat  # each verb pays for itself only
+
+        return run_heartbeat(words[1:])
+    if words[:2] == ["msg", "send"]:
+        from gitworker.cli.hot.send import run_send
+
+        return run_send(words[2:])
+    if words[:2] == ["msg", "poll"]:
+        from gitworker.cli.hot.poll import run_poll
+
+        return run_poll(words[2:])
+    return None

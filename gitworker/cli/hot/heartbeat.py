@@ -1,0 +1,48 @@
+"""`heartbeat` without click: one beat."""
+
+from __future__ import annotations
+
+from gitworker.bus.beat import Sign, give_sign, require_beating
+from gitworker.cli.hot.place import Place, find_place
+from gitworker.cli.hot.words import split_words
+from gitworker.errors import Invalid
+from gitworker.model.ids import parse_task_id
+from gitworker.store.heartbeats import STATUSES
+
+OPTIONS = {"--status": "STATUS", "--progress": "F", "--task": "T", "--as": "ID"}
+
+
+def run_heartbeat(words: list[str]) -> int | None:
+    """Beat once; None for whatever click is to judge."""
+    split = split_words(words, OPTIONS)
+    if split is None or len(split[1]) > 1:
+        return None
+    values, rest = split
+    if values.get("--status", STATUSES[0]) not in STATUSES:
+        return None
+    try:
+        progress = float(values["--progress"]) if "--progress" in values else None
+    except ValueError:
+        return None
+    place = find_place(values.get("--as"))
+    if place is None:
+        return None
+    sign = Sign(values.get("--status"), values.get("--task"), progress)
+    beat_once(place, rest[0] if rest else None, sign)
+    return 0
+
+
+def beat_once(place: Place, name: str | None, sign: Sign) -> str:
+    """Record one beat of a worker and return its id; raise NotFound where there is no such."""
+    if sign.task is not None:
+        parse_task_id(sign.task)
+    if sign.progress is not None and not 0 <= sign.progress <= 1:
+        raise Invalid(
+            f"the progress is {sign.progress:g}; it runs from 0 to 1",
+            "git worker heartbeat --progress 0.5",
+        )
+    with place.store.read() as reader:
+        worker = require_beating(reader, name, place.actor)
+    if give_sign(place.store, worker, sign, lease_ms=place.limits.claims_lease_s * 1000):
+        place.tell()
+    return worker

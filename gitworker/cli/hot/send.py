@@ -1,0 +1,106 @@
+"""`msg send` without click: one message."""
+
+from __future__ import annotations
+
+import os
+
+from gitworker.bus.send import Draft, send
+from gitworker.cli.hot.place import Place, find_place
+from gitworker.cli.hot.words import split_words
+from gitworker.cli.output import answer
+from gitworker.errors import Invalid, NotFound
+
+OPTIONS = {
+    "--to": "A",
+    "--id": "U",
+    "--correlation": "C",
+    "--reply-to": "U",
+    "--as": "ID",
+}
+STDIN = 0
+CHUNK = 1 << 16
+
+
+def run_send(words: list[str]) -> int | None:
+    """Send a message and print its id; None for whatever click is to judge."""
+    split = split_words(words, OPTIONS)
+    if split is None or not 1 <= len(split[1]) <= 2:
+        return None
+    values, rest = split
+    place = find_place(values.get("--as"))
+    if place is None:
+        return None
+    draft = Draft(
+        rest[0],
+        rest[1] if len(rest) > 1 else None,
+        to=values.get("--to"),
+        id=values.get("--id"),
+        correlation_id=values.get("--correlation"),
+        in_reply_to=values.get("--reply-to"),
+    )
+    answer(send_from(place, draft))
+    return 0
+
+
+def send_from(place: Place, draft: Draft) -> str:
+    """Send as whoever asks, about the worktree's task where nothing else is said; return the id."""
+    if draft.payload is not None:
+        draft.payload = read_payload(draft.payload, max_bytes=place.limits.message_max_bytes)
+    message_id = send(
+        place.store,
+        draft,
+        sender=place.actor,
+        task=place.task,
+        blobs=place.paths.blobs,
+        max_bytes=place.limits.message_max_bytes,
+    )
+    place.tell()
+    return message_id
+
+
+def read_payload(word: str, *, max_bytes: int) -> str:
+    """Return the payload that a word means: itself, `@FILE`'s content, or standard input for `-`.
+
+    Reads one byte more than is allowed at most, so that no pipe fills the memory. Raises NotFound
+    for a file that cannot be read, Invalid for what is not UTF-8.
+    """
+    if word == "-":
+        raw = _read_all(STDIN, max_bytes)
+    elif word.startswith("@"):
+        raw = _read_file(word[1:], max_bytes)
+    else:
+        raw = os.fsencode(word)
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        raise Invalid("the payload is not valid UTF-8") from None
+
+
+def _read_file(path: str, max_bytes: int) -> bytes:
+    try:
+        fd = os.open(path, os.O_RDONLY)
+    except OSError as error:
+        raise NotFound(f"cannot read the payload from {path}: {error.strerror}") from error
+    try:
+        return _read_all(fd, max_bytes)
+    except OSError as error:
+        raise NotFound(f"cannot read the payload from {path}: {error.strerror}") from error
+    finally:
+        os.close(fd)
+
+
+def _read_all(fd: int, max_bytes: int) -> bytes:
+    chunks = []
+    size = 0
+    while size <= max_bytes:
+        chunk = os.read(fd, CHUNK)
+        if not chunk:
+            break
+        chunks.append(chunk)
+        size += len(chunk)
+    if size > max_bytes:
+        raise Invalid(
+            f"the payload has more than {max_bytes} bytes (message.max_bytes)",
+            "put it into a file in the worktree and send its path",
+        )
+    return b"".join(chunks)

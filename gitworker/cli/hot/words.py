@@ -1,0 +1,34 @@
+"""Options of hot verbs by hand: what is not plainly right is left to click, which says it well."""
+
+from __future__ import annotations
+
+FLAG = ""
+
+
+def split_words(
+    words: list[str], options: dict[str, str]
+) -> tuple[dict[str, str], list[str]] | None:
+    """Return the options' values by option and the other words; None for anything unusual.
+
+    `options` maps each option to the name of its value, a flag to FLAG.
+    """
+    values: dict[str, str] = {}
+    rest: list[str] = []
+    left = iter(words)
+    for word in left:
+        if word == "-" or not word.startswith("-"):
+            rest.append(word)
+            continue
+        name, equals, value = word.partition("=")
+        if name not in options or (equals and options[name] == FLAG):
+            return None
+        if options[name] == FLAG:
+            values[name] = name
+            continue
+        if not equals:
+            following = next(left, None)
+            if following is None:
+                return None
+            value = following
+        values[name] = value
+    return values, rest

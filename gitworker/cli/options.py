@@ -1,0 +1,155 @@
+"""What commands have in common: the global options, and the words that name things."""
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gitworker.cli.call import Call
+from gitworker.cli.completion import complete_workers
+from gitworker.errors import GitWorkerError, Invalid, Unavailable
+from gitworker.model.ids import parse_task_id, parse_worker_id
+
+if TYPE_CHECKING:
+    TextType = click.ParamType[str]
+else:
+    TextType = click.ParamType  # generic from click 8.4 on only
+
+HELP = {"help_option_names": ["-h", "--help"]}
+
+
+class WorkerId(TextType):
+    """A worker id, as spawn gives it."""
+
+    name = "worker"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the id; raise Invalid for anything else."""
+        return parse_worker_id(value)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[Any]:
+        """Offer the workers there are."""
+        return complete_workers(incomplete)
+
+
+class TaskId(TextType):
+    """A task id."""
+
+    name = "task"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the id; raise Invalid for anything else."""
+        return parse_task_id(value)
+
+
+class WorkerName(WorkerId):
+    """What names a worker: its id, its task's id, or its branch."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name; raise Invalid for what could name nothing."""
+        return parse_worker_name(value)
+
+
+class Text(TextType):
+    """Text of a person's: UTF-8, and not only white space."""
+
+    name = "text"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the text; raise Invalid where it is not UTF-8 or says nothing."""
+        what = param.opts[-1] if param and param.opts else "the text"
+        if not value.strip():
+            raise Invalid(f"{what} is empty", code="usage")
+        return require_utf8(value, what)
+
+
+class Verb(click.Command):
+    """A command, which takes the global options after its name as well."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs.setdefault("context_settings", HELP)
+        super().__init__(*args, **kwargs)
+        self.params += [option for option in global_options() if option.name != "directory"]
+
+
+def parse_worker_name(text: str) -> str:
+    """Return what names a worker; raise Invalid for what is neither id nor branch."""
+    short = text.removeprefix("refs/heads/")
+    worker, slash, task = short.partition("/")
+    try:
+        if slash:
+            parse_worker_id(worker)
+            parse_task_id(task)
+        else:
+            parse_task_id(short)  # every worker id is spelled like a task id
+    except GitWorkerError:
+        shown = ascii(text)
+        shown = shown if len(shown) <= 80 else shown[:60] + "…'"
+        raise Invalid(
+            f"{shown} names no worker: a worker id, a task id or a branch is wanted",
+            "git worker list",
+        ) from None
+    return short
+
+
+def require_utf8(text: str, what: str) -> str:
+    """Return the text; raise Invalid where its bytes are not UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise Invalid(f"{what} is not valid UTF-8", code="usage") from None
+    return text
+
+
+def worker_argument(*, required: bool = True) -> Callable[[Any], Any]:
+    """Return the argument WORKER: one that exists, by id, task or branch."""
+    return click.argument("worker", type=WorkerName(), required=required, default=None)
+
+
+def global_options() -> list[click.Parameter]:
+    """Return fresh copies of the options that every command takes."""
+    return [
+        click.Option(
+            ["--json"],
+            is_flag=True,
+            expose_value=False,
+            help="Answer with one JSON document.",
+            callback=_set_json,
+        ),
+        click.Option(
+            ["--as", "identity"],
+            metavar="ID",
+            expose_value=False,
+            help="Act as this worker (or hq); default: GITWORKER_ID, the worktree's worker, hq.",
+            callback=_set_identity,
+        ),
+        click.Option(
+            ["-C", "directory"],
+            metavar="DIR",
+            expose_value=False,
+            help="Run as if started in DIR.",
+            callback=_change_directory,
+            is_eager=True,
+        ),
+    ]
+
+
+def _set_json(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        ctx.ensure_object(Call).as_json = True
+
+
+def _set_identity(ctx: click.Context, _: click.Parameter, identity: str | None) -> None:
+    if identity is not None:
+        ctx.ensure_object(Call).identity = identity
+
+
+def _change_directory(ctx: click.Context, _: click.Parameter, directory: str | None) -> None:
+    if directory and not ctx.resilient_parsing:
+        try:
+            os.chdir(directory)
+        except OSError as error:
+            raise Unavailable(f"cannot go to {directory}: {error.strerror}") from error

@@ -1,0 +1,180 @@
+"""The one printing door: stdout is the answer, stderr the narration.
+
+What comes from outside (names, commit messages, payloads) never reaches a terminal with control
+characters in it. Imported by the hot verbs: nothing heavy at module level, `json` least of all.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gitworker.errors import GitWorkerError, Unavailable
+
+TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+OUT = 1
+ERR = 2
+SCHEMA = 1
+RED = "31"
+CYAN = "36"
+
+
+def answer(text: str) -> None:
+    """Write lines of text to standard output, control characters escaped; nothing for no text."""
+    if text:
+        _write(OUT, printable(text).rstrip("\n") + "\n")
+
+
+def answer_exact(text: str) -> None:
+    """Write one line for programs, byte by byte; escaped only where a terminal would read it."""
+    _write(OUT, (printable(text) if is_terminal(OUT) else text) + "\n")
+
+
+def answer_line(line: str) -> None:
+    """Write one line of JSON; on a terminal its control characters are escaped as JSON allows."""
+    _write(OUT, (printable(line) if is_terminal(OUT) else line) + "\n")
+
+
+def answer_rendered(text: str) -> None:
+    """Write text that a renderer laid out, colours and all; nothing for no text.
+
+    Elsewhere than on a terminal it goes out byte by byte.
+    """
+    if text:
+        _write(OUT, (_without_commands(text) if is_terminal(OUT) else text) + "\n")
+
+
+def document(fields: Mapping[str, object]) -> None:
+    """Write one JSON document that carries our schema's number."""
+    _write(OUT, json_line({"schema": SCHEMA, **fields}) + "\n")
+
+
+def show(text: str, fields: Mapping[str, object], *, as_json: bool) -> None:
+    """Write a result: as one JSON document, or as text for people."""
+    if as_json:
+        document(fields)
+    else:
+        answer(text)
+
+
+def narrate(text: str) -> None:
+    """Write lines for people to standard error; a closed or full one is nobody's failure."""
+    try:
+        _write(ERR, printable(text).rstrip("\n") + "\n")
+    except (OSError, GitWorkerError):
+        return
+
+
+def complain(error: GitWorkerError, *, as_json: bool = False) -> int:
+    """Report an error and return the exit status that it stands for."""
+    if as_json:
+        document({"error": error_fields(error)})
+        return error.status
+    lines = [f"{_painted('error:', RED)} {printable(error.message)}"]
+    lines += [f"  {line}" for line in printable(error.detail).splitlines()]
+    if error.hint:
+        lines.append(f"{_painted('hint:', CYAN)} {printable(error.hint)}")
+    _narrate_raw("\n".join(lines) + "\n")
+    return error.status
+
+
+def error_fields(error: GitWorkerError) -> dict[str, object]:
+    """Return an error as the fields of a JSON document."""
+    fields: dict[str, object] = {
+        "code": error.code,
+        "message": error.message,
+        "hint": error.hint,
+    }
+    if error.detail:
+        fields["detail"] = error.detail
+    return fields
+
+
+def json_line(fields: Mapping[str, object]) -> str:
+    """Return one line of JSON in ASCII, so that nothing in it can steer a terminal."""
+    import json  # 8 ms, which a hot verb does not pay
+
+    return json.dumps(fields, separators=(",", ":"))
+
+
+def printable(text: str) -> str:
+    r"""Return text with every character escaped as \uXXXX that does not print; \n and \t stay.
+
+    The escapes are those of JSON, so that a line of JSON stays what it is.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in "\n\t" else _escaped(c) for c in text)
+
+
+def is_terminal(fd: int) -> bool:
+    """Tell whether a descriptor is a terminal; a closed one is none."""
+    return os.isatty(fd)
+
+
+def screen_width() -> int | None:
+    """Return how many columns the reader's screen has; None where nobody's screen is meant."""
+    if not is_terminal(OUT):
+        return None
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdigit() and int(columns) > 0:
+        return int(columns)
+    try:
+        return os.get_terminal_size(OUT).columns or None
+    except OSError:
+        return None
+
+
+def wants_color(fd: int = OUT) -> bool:
+    """Tell whether a stream is a terminal whose reader has not asked for plain text."""
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return is_terminal(fd) and not plain
+
+
+def silence() -> None:
+    """Send what may still be written to standard output nowhere, after its reader has gone."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, OUT)
+    os.close(null)
+
+
+def _painted(text: str, color: str) -> str:
+    return f"\x1b[1;{color}m{text}\x1b[0m" if wants_color(ERR) else text
+
+
+def _without_commands(text: str) -> str:
+    """Escape what could command a terminal, all but the sequences that only colour."""
+    import re  # 5 ms, which a hot verb does not pay
+
+    parts = re.split("(\x1b\\[[0-9;]*[mK])", text)
+    return "".join(part if at % 2 else printable(part) for at, part in enumerate(parts))
+
+
+def _narrate_raw(text: str) -> None:
+    try:
+        _write(ERR, text)
+    except (OSError, GitWorkerError):
+        return
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
+    if code > 0xFFFF:  # JSON writes these as two
+        high, low = divmod(code - 0x10000, 0x400)
+        return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
+    return f"\\u{code:04x}"
+
+
+def _write(fd: int, text: str) -> None:
+    """Write everything or raise: BrokenPipeError for a gone reader, Unavailable for the rest."""
+    data = memoryview(text.encode("utf-8", "surrogateescape"))
+    try:
+        while data:
+            data = data[os.write(fd, data) :]
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        name = "standard output" if fd == OUT else "standard error"
+        raise Unavailable(f"cannot write to {name}: {error.strerror}", code="output") from error

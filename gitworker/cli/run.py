@@ -1,0 +1,55 @@
+"""Running one command through click, with errors, statuses and completion as everywhere."""
+
+import os
+
+import click
+from click.shell_completion import shell_complete
+
+from gitworker.cli.call import Call
+from gitworker.cli.completion import VARIABLE
+from gitworker.cli.group import GROUP, PROGRAM
+from gitworker.cli.output import complain, silence
+from gitworker.cli.report import report_bug
+from gitworker.errors import GitWorkerError, Invalid
+
+INTERRUPTED = 130
+READER_GONE = 141
+
+
+def run_command(words: list[str]) -> int:
+    """Run `git worker WORDS` and return the exit status; nothing but a bug of click's escapes."""
+    instruction = os.environ.get(VARIABLE)
+    if instruction:
+        return shell_complete(GROUP, {"obj": Call()}, PROGRAM, VARIABLE, instruction)
+    call = Call(as_json="--json" in words[: words.index("--") if "--" in words else None])
+    try:
+        return _run(call, words)
+    except (KeyboardInterrupt, click.Abort):
+        return INTERRUPTED
+    except BrokenPipeError:
+        silence()
+        return READER_GONE
+    except Exception as error:  # noqa: BLE001 - the outermost frame
+        return report_bug(error, words, as_json=call.as_json)
+
+
+def _run(call: Call, words: list[str]) -> int:
+    try:
+        with GROUP.make_context(PROGRAM, list(words), obj=call) as context:
+            status = GROUP.invoke(context)
+            return status if isinstance(status, int) else 0
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return error.exit_code
+    except click.ClickException as error:
+        return complain(_usage_error(error), as_json=call.as_json)
+    except GitWorkerError as error:
+        return complain(error, as_json=call.as_json)
+
+
+def _usage_error(error: click.ClickException) -> Invalid:
+    context = getattr(error, "ctx", None)
+    hint = f"{context.command_path if context else PROGRAM} -h"
+    return Invalid(error.format_message(), hint, code="usage")

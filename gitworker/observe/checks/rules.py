@@ -1,0 +1,81 @@
+"""What decides in doctor's checks. Pure: text and tables in, verdicts out."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from gitworker.model.ids import Oid
+
+# File systems on which SQLite's write-ahead log does not work: its index is shared memory.
+NETWORK_FILE_SYSTEMS = frozenset(
+    {
+        "nfs", "nfs4", "cifs", "smb", "smb2", "smb3", "smbfs", "afs", "9p", "ceph", "glusterfs",
+        "lustre", "ncpfs", "fuse.sshfs", "fuse.glusterfs", "fuse.rclone", "fuse.s3fs",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """One recorded fast-forward of a target."""
+
+    worker: str
+    task: str
+    target_ref: str
+    old: Oid
+    new: Oid
+
+
+def file_system_of(path: str, mounts: str) -> str | None:
+    """Return the type of the file system that holds `path`, by the text of /proc/mounts.
+
+    The longest mount point wins, of equal ones the last, as the kernel has it. None: no such line.
+    """
+    best, kind = -1, None
+    for line in mounts.splitlines():
+        fields = line.split(" ")
+        if len(fields) < 3:
+            continue
+        point = _unescaped(fields[1])
+        inside = path == point or path.startswith(point.rstrip("/") + "/")
+        if inside and len(point) >= best:
+            best, kind = len(point), fields[2]
+    return kind
+
+
+def is_network(kind: str | None) -> bool:
+    """Tell whether a file system's type is one of a network."""
+    return kind in NETWORK_FILE_SYSTEMS
+
+
+def history_faults(
+    landings: Sequence[Landing], parents: Mapping[Oid, Sequence[Oid]], *, since: Oid
+) -> Iterator[tuple[Landing, str]]:
+    """Yield each landing that the target's history does not hold as it was made, and why.
+
+    `parents` is the target's history since `since`, where the first landing began.
+    """
+    for landing in landings:
+        if landing.new != since and landing.new not in parents:
+            yield landing, "is no longer in the target: somebody moved it by force"
+            continue
+        merge = _first_merge(landing, parents)
+        if merge is not None:
+            yield landing, f"brought a merge commit, {merge[:10]}"
+
+
+def _first_merge(landing: Landing, parents: Mapping[Oid, Sequence[Oid]]) -> str | None:
+    at = landing.new
+    while at != landing.old and at in parents:
+        if len(parents[at]) > 1:
+            return at
+        if not parents[at]:
+            return None
+        at = parents[at][0]
+    return None
+
+
+def _unescaped(text: str) -> str:
+    """Return a field of /proc/mounts with its octal escapes (of blanks) resolved."""
+    for escape, char in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
+        text = text.replace(escape, char)
+    return text

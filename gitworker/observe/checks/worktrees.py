@@ -1,0 +1,105 @@
+"""Checks of workers against git: worktrees, branches, and who beats for them."""
+
+import os
+from collections.abc import Iterator
+
+from gitworker.liveness.beater import is_beating
+from gitworker.model.ids import Branch, ref_of
+from gitworker.observe.finding import Finding, fail, ok, warn
+from gitworker.observe.rules import SHOULD_BEAT, SHOULD_HAVE_WORKTREE
+from gitworker.observe.signs import process_runs, read_moment
+from gitworker.paths import read_seat
+from gitworker.repo.refs import read_refs
+from gitworker.repo.worktrees import Worktree, list_worktrees
+from gitworker.session import Session
+from gitworker.store.workers import Worker, all_workers
+
+
+def check_worktrees(session: Session) -> Iterator[Finding]:
+    """Compare the workers' worktrees with git's list and with what lies on disk."""
+    workers = _workers(session)
+    listed = {os.path.realpath(tree.path): tree for tree in list_worktrees(session.git)}
+    owned = {os.path.realpath(w.worktree) for w in workers if w.worktree}
+    findings = [
+        *(found for worker in workers for found in _of_worker(worker, set(listed))),
+        *_lost(listed, owned),
+        *_orphans(session, listed, owned),
+    ]
+    yield from findings or [ok("worktrees", f"{len(owned)} of workers, all in place")]
+
+
+def check_branches(session: Session) -> Iterator[Finding]:
+    """Check that the branch of every worker that holds a task exists."""
+    holding = [w for w in _workers(session) if w.branch and w.state in SHOULD_HAVE_WORKTREE]
+    refs = {ref_of(Branch(worker.branch or "")): worker for worker in holding}
+    present = read_refs(session.git, list(refs)) if refs else {}
+    with session.store.read() as reader:
+        last = {row["ref"]: row["oid"] for row in reader.rows("tips.all")}
+    missing = [(ref, worker) for ref, worker in refs.items() if ref not in present]
+    for ref, worker in missing:
+        known = last.get(ref)
+        hint = f"git branch {worker.branch} {known}" if known else None
+        message = f"branch {worker.branch} of {worker.worker_id} is gone"
+        yield fail("branches", message, hint or f"git worker cancel {worker.worker_id}")
+    if not missing:
+        yield ok("branches", f"{len(refs)} of workers, all in place")
+
+
+def check_beater(session: Session) -> Iterator[Finding]:
+    """Check that somebody beats for the processes that work here."""
+    moment = read_moment()
+    alive = [w for w in _workers(session) if w.state in SHOULD_BEAT and process_runs(w, moment)]
+    if alive and not is_beating(session.paths):
+        names = ", ".join(worker.worker_id for worker in alive[:5])
+        yield warn(
+            "beater", f"nobody beats for {names}, whose process runs",
+            "git worker recover   (every reading command starts a new beater too)",
+        )  # fmt: skip
+    else:
+        yield ok("beater", "runs" if alive else "not needed now")
+
+
+def _workers(session: Session) -> list[Worker]:
+    with session.store.read() as reader:
+        return all_workers(reader)
+
+
+def _of_worker(worker: Worker, listed: set[str]) -> Iterator[Finding]:
+    """Yield what is wrong with one worker's worktree."""
+    path = worker.worktree
+    holds = worker.state in SHOULD_HAVE_WORKTREE
+    if path is None:
+        if holds:
+            hint = f"git worker cancel {worker.worker_id}"
+            yield fail("worktrees", f"{worker.worker_id} is {worker.state} without one", hint)
+    elif not os.path.isdir(path):
+        found = fail if holds else warn
+        hint = f"git worker cancel {worker.worker_id}"
+        yield found("worktrees", f"{path} of {worker.worker_id} is gone", hint)
+    elif os.path.realpath(path) not in listed:
+        hint = f"git worktree repair {path}"
+        yield fail("worktrees", f"git does not know {path} of {worker.worker_id}", hint)
+
+
+def _lost(listed: dict[str, Worktree], owned: set[str]) -> Iterator[Finding]:
+    """Yield worktrees that we made, that git still lists and that are gone from disk."""
+    for path, tree in listed.items():
+        if not os.path.isdir(path) and path not in owned and read_seat(tree.admin_dir):
+            hint = f"git worktree remove {path}"
+            yield warn("worktrees", f"git lists {path}, which is gone and no worker's", hint)
+
+
+def _orphans(session: Session, listed: dict[str, Worktree], owned: set[str]) -> Iterator[Finding]:
+    """Yield directories where worktrees are made that belong to no worker."""
+    root = os.path.realpath(session.worktree_root)
+    try:
+        names = sorted(name for name in os.listdir(root) if not name.startswith("."))
+    except OSError:
+        return
+    for name in names:
+        path = f"{root}/{name}"
+        if os.path.isdir(path) and not os.path.islink(path) and path not in owned:
+            known = path in listed
+            hint = f"git worktree remove {path}" if known else f"ls -la {path}"
+            what = "a worktree" if known else "a directory"
+            yield warn("worktrees", f"{path} is {what} of no worker", hint)

@@ -1,0 +1,100 @@
+"""What a seat's state means to whoever looks: what it waits for, whether it should be alive, what
+to type next. Pure: tables keyed by state.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from gitworker.config import Settings
+from gitworker.liveness.rules import Beat, Liveness, Moment, beat_age_ms, liveness_of
+from gitworker.model.task import TaskStatus
+from gitworker.model.worker import WorkerState
+
+# Elsewhere silence is in order: nobody works there yet, or the work is in somebody else's hands.
+SHOULD_BEAT = frozenset({WorkerState.WORKING, WorkerState.STALE})
+SHOULD_HAVE_WORKTREE = frozenset(
+    {
+        WorkerState.ASSIGNED,
+        WorkerState.WORKING,
+        WorkerState.IN_REVIEW,
+        WorkerState.APPROVED,
+        WorkerState.STALE,
+    }
+)
+WAITS_FOR: Mapping[WorkerState, str] = MappingProxyType(
+    {
+        WorkerState.IDLE: "a task",
+        WorkerState.ASSIGNED: "its agent to start",
+        WorkerState.IN_REVIEW: "a review",
+        WorkerState.APPROVED: "the merge",
+        WorkerState.COMPLETED: "its next task",
+        WorkerState.STALE: "a sign of life",
+        WorkerState.FAILED: "a reset",
+    }
+)
+TASK_WAITS_FOR: Mapping[TaskStatus, str] = MappingProxyType(
+    {TaskStatus.WAITING_INPUT: "an answer", TaskStatus.PAUSED: "tokens"}
+)
+NEXT: Mapping[WorkerState, str] = MappingProxyType(
+    {
+        WorkerState.IDLE: "git worker assign {worker} TASK",
+        WorkerState.ASSIGNED: "git worker start {worker}",
+        WorkerState.WORKING: "git worker done {worker}",
+        WorkerState.IN_REVIEW: "git worker approve {worker}",
+        WorkerState.APPROVED: "git worker merge {worker}",
+        WorkerState.COMPLETED: "git worker assign {worker} TASK",
+        WorkerState.STALE: "git worker recover {worker}",
+        WorkerState.FAILED: "git worker reset {worker}",
+    }
+)
+TASK_NEXT: Mapping[TaskStatus, str] = MappingProxyType(
+    {TaskStatus.WAITING_INPUT: "git worker reply {worker} TEXT"}
+)
+
+
+def waits_for(
+    state: WorkerState, *, task_status: TaskStatus | None, stale_from: WorkerState | None
+) -> str | None:
+    """Return what a seat waits for, as words after `waits for`; None where it is at work."""
+    asked = TASK_WAITS_FOR.get(task_status) if task_status else None
+    if state is WorkerState.WORKING:
+        return asked
+    if state is WorkerState.STALE and stale_from is WorkerState.IN_REVIEW:
+        return "an overdue review"
+    return WAITS_FOR[state]
+
+
+def next_command(
+    worker: str,
+    state: WorkerState,
+    *,
+    task_status: TaskStatus | None,
+    stale_from: WorkerState | None,
+) -> str:
+    """Return the command that sensibly comes next for a seat."""
+    text = NEXT[state]
+    if state is WorkerState.STALE and stale_from is WorkerState.IN_REVIEW:
+        text = NEXT[WorkerState.IN_REVIEW]
+    elif state is WorkerState.WORKING and task_status is not None:
+        text = TASK_NEXT.get(task_status, text)
+    return text.format(worker=worker)
+
+
+def seat_liveness(
+    state: WorkerState, beat: Beat | None, moment: Moment, settings: Settings
+) -> Liveness:
+    """Return how long a seat that should beat has been silent; `-` for the others."""
+    if state not in SHOULD_BEAT or beat is None:
+        return Liveness.UNKNOWN
+    return liveness_of(beat_age_ms(beat, moment), settings)
+
+
+def note_of(
+    state: WorkerState, *, last_error: str | None, waits: str | None, subject: str | None
+) -> str:
+    """Return the one thing to know of a seat: its error, what it waits for, its last commit."""
+    if state is WorkerState.FAILED and last_error:
+        return last_error
+    if waits is not None:
+        return f"waits for {waits}"
+    return subject or "no commit yet"

@@ -1,0 +1,107 @@
+"""How things are laid out as text: ages, columns that fit the width, colour, safe characters.
+
+Pure. Widths count characters. What comes from outside (titles, subjects, notes, payloads) goes
+through `one_line`, so that nobody writes to a terminal in somebody else's name.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+SECOND_MS = 1000
+MINUTE_MS = 60 * SECOND_MS
+HOUR_MS = 60 * MINUTE_MS
+DAY_MS = 24 * HOUR_MS
+UNITS = ((DAY_MS, "d"), (HOUR_MS, "h"), (MINUTE_MS, "m"), (SECOND_MS, "s"))
+GAP = "  "
+ELLIPSIS = "…"
+NOTHING = "-"
+MIN_COLUMN = 6
+BOLD, DIM, RED, GREEN, YELLOW, BLUE, CYAN = "1", "2", "31", "32", "33", "34", "36"
+
+
+def age_text(age_ms: int | None) -> str:
+    """Return an age in its largest whole unit: `12s`, `5m`, `2h`, `3d`; `-` for none."""
+    if age_ms is None:
+        return NOTHING
+    for size, unit in UNITS:
+        if age_ms >= size:
+            return f"{age_ms // size}{unit}"
+    return "0s"
+
+
+def one_line(text: str) -> str:
+    """Return text with everything that could move a cursor or hide a character escaped."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+
+
+def cut(text: str, width: int | None) -> str:
+    """Return text in at most `width` characters; what is cut off leaves an ellipsis."""
+    if width is None or len(text) <= width:
+        return text
+    return text[: max(0, width - 1)] + ELLIPSIS if width > 0 else ""
+
+
+def paint(text: str, code: str | None, *, color: bool) -> str:
+    """Return text in a colour where colour is wanted."""
+    return f"\x1b[{code}m{text}\x1b[0m" if color and code and text else text
+
+
+def count_text(number: int, noun: str) -> str:
+    """Return a count with its noun: `1 commit`, `2 commits`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def table(
+    head: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    width: int | None,
+    colors: Mapping[int, Mapping[str, str]] | None = None,
+    color: bool = False,
+) -> list[str]:
+    """Return the lines of a table: columns as wide as needed, the widest cut until all fit.
+
+    `colors` gives, by column, the colour of each cell's text.
+    """
+    cells = [[one_line(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
+    if width is not None:
+        widths = _fitted(widths, width)
+    lines = [_row(head, widths, [BOLD if color else None] * len(head))]
+    shades: list[Mapping[str, str]] = [(colors or {}).get(i, {}) for i in range(len(head))]
+    for row in cells:
+        codes = [
+            shade.get(cell) if color else None for shade, cell in zip(shades, row, strict=True)
+        ]
+        lines.append(_row(row, widths, codes))
+    return lines
+
+
+def _row(cells: Sequence[str], widths: Sequence[int], codes: Sequence[str | None]) -> str:
+    parts = []
+    last = len(cells) - 1
+    for index, (cell, room, code) in enumerate(zip(cells, widths, codes, strict=True)):
+        text = cut(cell, room)
+        padding = "" if index == last else " " * (room - len(text))
+        parts.append(paint(text, code, color=code is not None) + padding)
+    return GAP.join(parts).rstrip()
+
+
+def _fitted(widths: list[int], room: int) -> list[int]:
+    """Take from the last column down to a readable rest, then from whichever is widest."""
+    excess = sum(widths) + len(GAP) * (len(widths) - 1) - room
+    fitted = list(widths)
+    while excess > 0:
+        widest = max(range(len(fitted)), key=lambda index: (fitted[index], index))
+        if fitted[widest] <= MIN_COLUMN:
+            break
+        second = max((w for i, w in enumerate(fitted) if i != widest), default=0)
+        taken = min(excess, max(1, fitted[widest] - max(second, MIN_COLUMN)))
+        fitted[widest] -= taken
+        excess -= taken
+    return fitted
