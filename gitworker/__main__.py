@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from gitworker.cli.hot import run_hot
@@ -21,11 +22,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else list(argv)
     try:
         status = run_hot(words)
-        if status is None:
-            from gitworker.cli.run import run_command  # click: 45 ms, which a hot verb must not pay
+        if status is not None:
+            return status if argv is not None else _end_at_once(status)
+        from gitworker.cli.run import run_command  # click: 45 ms, which a hot verb must not pay
 
-            status = run_command(words)
-        return status
+        return run_command(words)
     except GitWorkerError as error:
         return _complain(error)
     except KeyboardInterrupt:
@@ -37,6 +38,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         from gitworker.cli.report import report_bug  # traceback: 10 ms, only where there is a bug
 
         return report_bug(error, words)
+
+
+def _end_at_once(status: int) -> int:
+    """End the process without tidying up, which costs a tenth of a bare interpreter's start.
+
+    Everything is written by then: our output is unbuffered, and transactions are closed.
+    """
+    os._exit(status)
 
 
 def _complain(error: GitWorkerError) -> int:

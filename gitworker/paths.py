@@ -234,6 +234,6 @@ def _top_of(repository: Repository, start: str) -> str:
 def _read_line(path: str) -> str:
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            return file.readline().rstrip("\n")
+            return file.read().rstrip("\n")  # git allows line feeds inside a path
     except OSError:
         return ""

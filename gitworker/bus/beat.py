@@ -5,6 +5,7 @@ On the hot path: nothing heavy is imported here.
 
 from __future__ import annotations
 
+from gitworker.bus.beatfile import renew_beat
 from gitworker.bus.ids import new_id
 from gitworker.errors import NotFound
 from gitworker.model.ids import HQ
@@ -13,6 +14,7 @@ from gitworker.store.heartbeats import beat, touch
 
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
 if TYPE_CHECKING:
+    from gitworker.paths import StatePaths
     from gitworker.store.api import Reader, Row, Store, Writer
 
 BLOCKED = "blocked"
@@ -36,10 +38,11 @@ class Sign:
         return self.status is None and self.task is None and self.progress is None
 
 
-def give_sign(store: Store, worker: str, sign: Sign, *, lease_ms: int) -> bool:
-    """Record a beat and renew the worker's claims; return whether a message was published.
+def give_sign(store: Store, paths: StatePaths, *, worker: str, sign: Sign, lease_ms: int) -> bool:
+    """Record a beat, in seed 1's state file too, and renew the worker's claims.
 
-    A beat is not synced to disk; the message of an agent that has just become blocked is.
+    A beat is not synced to disk; the message of an agent that has just become blocked is. Returns
+    whether there was one.
     """
     with store.read() as reader:
         before = reader.row("liveness.of_agent", agent=worker)
@@ -62,6 +65,7 @@ def give_sign(store: Store, worker: str, sign: Sign, *, lease_ms: int) -> bool:
                 payload=None,
                 payload_ref=None,
             )
+    renew_beat(paths, worker, now)
     return blocks
 
 

@@ -16,8 +16,7 @@ from gitworker.session import Session
 from gitworker.store.operations import Operation
 from gitworker.store.workers import Worker
 from gitworker.workers.find import require_worker
-from gitworker.workers.recover import recover_all
-from gitworker.workers.sweep import sweep
+from gitworker.workers.settle import settle
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -55,12 +54,11 @@ class Call:
     def settle(self, *, create: bool) -> tuple[Session, list[Operation]]:
         """Open the repository, settle what is open or due; return also the interrupted acts."""
         session = open_session(identity=self.identity, create=create)
-        session.git.version()
+        session.git.version(cache=f"{session.paths.root}/git-version")
         keep_limits(session.paths, session.settings)
-        settled = recover_all(session)
+        settled = settle(session)
         for operation in settled:
             output.narrate(f"settled an interrupted {operation.kind} of {operation.worker_id}")
-        sweep(session)
         return session, settled
 
     def worker(self, session: Session, name: str | None) -> Worker:

@@ -67,12 +67,13 @@ def narrate(text: str) -> None:
         return
 
 
-def complain(error: GitWorkerError, *, as_json: bool = False) -> int:
-    """Report an error and return the exit status that it stands for."""
+def complain(error: GitWorkerError, *, about: str = "", as_json: bool = False) -> int:
+    """Report an error, of one thing among several, and return the exit status it stands for."""
     if as_json:
         document({"error": error_fields(error)})
         return error.status
-    lines = [f"{_painted('error:', RED)} {printable(error.message)}"]
+    message = f"{about}: {error.message}" if about else error.message
+    lines = [f"{_painted('error:', RED)} {printable(message)}"]
     lines += [f"  {line}" for line in printable(error.detail).splitlines()]
     if error.hint:
         lines.append(f"{_painted('hint:', CYAN)} {printable(error.hint)}")

@@ -23,11 +23,12 @@ def beat_while_running(place: Place, worker: str, *, pid: int, every_s: float) -
             f"no process {pid} runs on this machine", "git worker heartbeat --every 10 --pid $$"
         )
     start = process.start if process else None
+    lease_ms = place.limits.claims_lease_s * 1000
     due_ms = clock.monotonic_ms() + int(every_s * 1000)
     while is_running(pid, start) is not False and os.path.exists(place.paths.database):
         left_ms = due_ms - clock.monotonic_ms()
         if left_ms > 0:
             clock.sleep(min(LOOK_EVERY_S, left_ms / 1000))
             continue
-        give_sign(place.store, worker, Sign(), lease_ms=place.limits.claims_lease_s * 1000)
+        give_sign(place.store, place.paths, worker=worker, sign=Sign(), lease_ms=lease_ms)
         due_ms += int(every_s * 1000)

@@ -4,7 +4,7 @@ import os
 from contextlib import suppress
 from typing import Any
 
-from gitworker.app import LINK_NAME, remove_excludes
+from gitworker.app import LINK_NAME, add_excludes, remove_excludes
 from gitworker.paths import read_seat
 from gitworker.repo.hooks.install import install, uninstall
 from gitworker.repo.hooks.status import HookStatus
@@ -13,7 +13,11 @@ from gitworker.session import Session
 
 
 def install_hooks(session: Session) -> list[str]:
-    """Install our hooks in every worktree of a worker; return those worktrees."""
+    """Install our hooks in every worktree of a worker; return those worktrees.
+
+    What `uninstall_everything` took out of info/exclude is put back.
+    """
+    add_excludes(session.repository.common_dir)
     tops = [
         top
         for admin, top in linked_worktrees(session.repository.common_dir)

@@ -30,7 +30,7 @@ COMMANDS: Sections = {
         "show": "Show everything about one worker.",
         "diff": "Show what would land.",
         "path": "Print where a worker's worktree is.",
-        "log": "Show what happened, newest first.",
+        "log": "Show what happened, newest last.",
     },
     "Talk": {
         "msg": "Send, read and follow messages on the bus.",

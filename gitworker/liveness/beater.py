@@ -8,40 +8,18 @@ from __future__ import annotations
 
 import fcntl
 import os
-import sys
 
-from gitworker import clock, proc
+from gitworker import clock
 from gitworker.bus.beatfile import renew_beat
 from gitworker.liveness.heartbeat import Forget, HeartbeatThread, Tell
 from gitworker.liveness.process import is_running
+from gitworker.liveness.ring import LOCK_NAME
 from gitworker.liveness.rules import is_beaten_for
 from gitworker.paths import StatePaths
 from gitworker.store.sqlite.migrate import open_database
 from gitworker.store.workers import Worker, all_workers
 
 LOOK_EVERY_S = 2.0
-LOCK_NAME = "beater"
-
-
-def ensure_beater(paths: StatePaths, *, every_s: int) -> None:
-    """Start the beater unless one runs; two at once settle it by the lock."""
-    if is_beating(paths):
-        return
-    proc.spawn_detached(
-        [sys.executable, "-I", "-m", "gitworker.hookentry", "beat", paths.root, str(every_s)]
-    )
-
-
-def is_beating(paths: StatePaths) -> bool:
-    """Tell whether a beater runs for this repository."""
-    fd = os.open(f"{paths.locks}/{LOCK_NAME}", os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(fd)
-    return False
 
 
 def run_beater(root: str, every_s: float) -> int:

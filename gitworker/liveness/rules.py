@@ -50,7 +50,6 @@ class Facts:
     changed_at_ms: int
     beat: Beat | None
     process_runs: bool | None
-    task_status: TaskStatus | None
 
 
 WAITING = frozenset({TaskStatus.PAUSED, TaskStatus.WAITING_INPUT})
@@ -100,6 +99,13 @@ def liveness_of(age_ms: int | None, settings: Settings) -> Liveness:
     return Liveness.OK
 
 
+def is_quiet(state: WorkerState, beat: Beat | None, moment: Moment, settings: Settings) -> bool:
+    """Tell whether a seat needs a closer look: all but one at work that has beaten lately."""
+    if beat is None or not is_at_work(state):
+        return True
+    return beat_age_ms(beat, moment) >= settings.liveness_warn_s * 1000
+
+
 def due_event(facts: Facts, moment: Moment, settings: Settings) -> WorkerEvent | None:
     """Return what has become due for a seat, or None.
 
@@ -120,8 +126,6 @@ def due_event(facts: Facts, moment: Moment, settings: Settings) -> WorkerEvent |
 
 
 def _due_at_work(facts: Facts, age_ms: int, settings: Settings) -> WorkerEvent | None:
-    if facts.task_status in WAITING:
-        return None
     gone = facts.process_runs is False and age_ms >= settings.liveness_stale_s * 1000
     silent = age_ms >= settings.liveness_dead_s * 1000
     return WorkerEvent.HEARTBEAT_TIMEOUT if gone or silent else None

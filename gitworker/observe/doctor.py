@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from gitworker.errors import GitWorkerError
 from gitworker.observe.checks.database import check_database, check_log, check_operations
@@ -27,10 +28,7 @@ from gitworker.observe.text import BOLD, GREEN, RED, YELLOW, count_text, cut, on
 from gitworker.paths import Repository, state_paths
 from gitworker.repo.git import Git
 
-TYPE_CHECKING = False  # `typing` costs 8 ms; type checkers know this name
 if TYPE_CHECKING:
-    from typing import Any
-
     from gitworker.session import Session
 
 Check = Callable[[], Iterable[Finding]]

@@ -5,15 +5,13 @@ A message that only repeats a worker's transition is left out by the queries.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker import clock
 from gitworker.observe.text import one_line
 
-TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from gitworker.store.api import Reader, Row
 

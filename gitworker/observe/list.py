@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker.model.worker import WorkerState
 from gitworker.observe.status import STATE_COLORS
 from gitworker.observe.text import NOTHING, one_line, table
 
-TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
 if TYPE_CHECKING:
-    from typing import Any
-
     from gitworker.session import Session
 
 HEAD = ("WORKER", "STATE", "TASK", "BRANCH")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from gitworker.liveness.rules import Liveness, Moment, beat_age_ms
 from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, ref_of
@@ -18,7 +19,6 @@ from gitworker.repo.walk import CommitLine, count_divergence, list_changed_files
 from gitworker.store.tasks import StoredTask, find_task, open_dependencies
 from gitworker.store.workers import find_worker
 
-TYPE_CHECKING = False  # `typing` costs 8 ms; type checkers know this name
 if TYPE_CHECKING:
     from gitworker.session import Session
     from gitworker.store.api import Reader, Row

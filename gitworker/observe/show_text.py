@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from gitworker import clock
 from gitworker.observe.events import event_text, json_event
 from gitworker.observe.status import (
@@ -12,10 +14,8 @@ from gitworker.observe.status import (
 )
 from gitworker.observe.text import BOLD, age_text, count_text, cut, one_line, paint
 
-TYPE_CHECKING = False  # `typing` costs 8 ms; type checkers know this name
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
 
     from gitworker.observe.show import Branching, Checkout, Life, Show
     from gitworker.repo.checks import Status

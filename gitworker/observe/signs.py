@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from gitworker import clock
 from gitworker.liveness.process import is_running
 from gitworker.liveness.rules import Beat, Moment
 
-TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
 if TYPE_CHECKING:
     from gitworker.store.api import Row
     from gitworker.store.workers import Worker

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker import clock
 from gitworker.liveness.rules import Liveness, Moment
@@ -29,10 +29,7 @@ from gitworker.observe.text import (
 )
 from gitworker.repo.walk import Tip, read_tips
 
-TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
 if TYPE_CHECKING:
-    from typing import Any
-
     from gitworker.session import Session
     from gitworker.store.api import Row
 

@@ -6,7 +6,8 @@ through `one_line`, so that nobody writes to a terminal in somebody else's name.
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 

@@ -101,7 +101,7 @@ class Git:
         return self.run(*args, ok=ok).text.rstrip("\n")
 
     def find_oid(self, revision: str, kind: str = "commit") -> Oid | None:
-        """Return the object id that `revision` names, peeled to `kind`; None where there is none."""
+        """Return the object that `revision` names, peeled to `kind`; None where there is none."""
         done = self.run(
             "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{{kind}}}",
             ok=(0, 1, 128),
@@ -115,11 +115,51 @@ class Git:
             raise NotFound(f"{what} {revision!r} names no commit in this repository", "git branch")
         return oid
 
-    def version(self) -> tuple[int, ...]:
-        """Return git's version as numbers; raise Unavailable below the minimum."""
+    def version(self, *, cache: str | None = None) -> tuple[int, ...]:
+        """Return git's version as numbers; raise Unavailable below the minimum.
+
+        `cache` is a file that keeps the answer for as long as the program on PATH is the same
+        file, so that a command that only checks the version starts no process for it.
+        """
         if Git._version is None:
-            Git._version = require_version(self.run("version").text)
+            identity = _program_identity()
+            text = _read_answer(cache, identity) if cache else None
+            if text is None:
+                text = self.run("version").text
+                Git._version = require_version(text)
+                if cache:
+                    _keep_answer(cache, identity, text)
+            Git._version = require_version(text)
         return Git._version
+
+
+def _program_identity() -> str:
+    """Return what changes when another git is installed or comes first on PATH."""
+    for directory in os.environ.get("PATH", os.defpath).split(":"):
+        path = f"{directory or '.'}/git"
+        if os.access(path, os.X_OK):
+            stat = os.stat(path)
+            return f"{path} {stat.st_size} {stat.st_mtime_ns}"
+    return ""
+
+
+def _read_answer(cache: str, identity: str) -> str | None:
+    try:
+        with open(cache, encoding="utf-8", errors="surrogateescape") as file:
+            known, _, text = file.read().partition("\n")
+    except OSError:
+        return None
+    return text if identity and known == identity and text else None
+
+
+def _keep_answer(cache: str, identity: str, text: str) -> None:
+    partial = f"{cache}.{os.getpid()}.tmp"
+    try:
+        with open(partial, "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(f"{identity}\n{text}")
+        os.replace(partial, cache)
+    except OSError:  # only a cache: the next command asks git again
+        return
 
 
 def require_version(text: str) -> tuple[int, ...]:

@@ -127,7 +127,5 @@ def _is_same(old: Commit, new: Commit) -> bool:
 
 
 def _replayed(plan: Plan, made: dict[Oid, Oid | None], *, new: Oid) -> Replayed:
-    picks = tuple(
-        Pick(commit.oid, made.get(commit.oid), commit.subject) for commit in plan.commits
-    )
+    picks = tuple(Pick(commit.oid, made.get(commit.oid), commit.subject) for commit in plan.commits)
     return Replayed(new, picks, unchanged=new == plan.topic)

@@ -8,6 +8,7 @@ from gitworker.crashpoint import crash_point
 from gitworker.model.ids import Branch, Oid, Ref
 from gitworker.model.worker import WorkerEvent
 from gitworker.repo.follow import move_branch
+from gitworker.repo.hooks.install import install
 from gitworker.repo.lock import hold
 from gitworker.repo.recovery import recover_move
 from gitworker.repo.refs import create_ref, find_ref
@@ -73,7 +74,8 @@ def _restore(session: Session, done: Operation) -> None:
         repair_trash(trash_root(session))
         entry = find_entry(session, entry_name(done.worker_id, done.task_id, done.id))
         if entry is not None:
-            restore_from_trash(entry)
+            place = restore_from_trash(entry)
+            install(session.git, session.repository, session.git.at(place))
         elif not os.path.isdir(data["worktree"]):
             branch = Branch(data["ref"].removeprefix("refs/heads/"))
             session.git.run("worktree", "add", "--quiet", "--", data["worktree"], branch)

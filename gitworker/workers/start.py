@@ -3,8 +3,8 @@
 from gitworker import clock
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.errors import NotFound
-from gitworker.liveness.beater import ensure_beater
 from gitworker.liveness.process import Process, find_process, nearest_agent
+from gitworker.liveness.ring import ensure_beater
 from gitworker.model.worker import WorkerEvent
 from gitworker.session import Session
 from gitworker.store.heartbeats import beat

@@ -1,29 +1,26 @@
-"""What became due by the passing of time, applied by whoever looks: no daemon is needed."""
+"""What became due by the passing of time, applied by whoever looks: no daemon is needed.
 
-from gitworker.bus.transitions import move_task
-from gitworker.errors import Conflict
-from gitworker.liveness.beater import ensure_beater, is_beating
+Looking is on every command's way, so it is light: a seat that beat lately costs no query and no
+look at its process, and what applies a change is imported when there is one.
+"""
+
 from gitworker.liveness.readings import process_runs, read_beats, this_moment
+from gitworker.liveness.ring import ensure_beater, is_beating
 from gitworker.liveness.rules import (
     Beat,
     Facts,
     Moment,
-    beat_age_ms,
     due_event,
     is_at_work,
+    is_quiet,
     may_time_out,
 )
-from gitworker.model.task import TaskEvent
-from gitworker.model.worker import WorkerEvent
 from gitworker.session import Session
-from gitworker.store.api import Reader, Writer
 from gitworker.store.heartbeats import touch
-from gitworker.store.tasks import find_task, require_stored_task
-from gitworker.store.workers import Worker, all_workers, find_worker
-from gitworker.workers.moves import advance, release_task
-from gitworker.workers.rules import waits_for_retry
-from gitworker.workers.views import publish_views
+from gitworker.store.workers import Worker, all_workers
 from gitworker.workers.whereabouts import follow_moves
+
+Quiet = list[tuple[Worker, Facts]]
 
 
 def sweep(session: Session) -> list[str]:
@@ -38,89 +35,51 @@ def sweep(session: Session) -> list[str]:
         beats = read_beats(reader)
         retries = [row["id"] for row in reader.rows("tasks.due_retries", now=moment.now_ms)]
     follow_moves(session, workers)
-    _revive(session, workers, beats, moment)
-    with session.store.read() as reader:
-        beats = read_beats(reader)
-        due = [(w, e) for w in workers if (e := _due(session, reader, w, (beats, moment)))]
-    changed = []
-    for worker, event in due:
-        if _apply(session, worker, event):
-            changed.append(worker.worker_id)
-    for task in retries:
-        _retry(session, task)
-    if changed or retries:
-        publish_views(session, *changed)
-    return changed
+    quiet = _quiet(session, workers, beats, moment)
+    if quiet and _revive(session, quiet):
+        with session.store.read() as reader:
+            quiet = _quiet(session, workers, read_beats(reader), moment)
+    due = [
+        (worker, event)
+        for worker, facts in quiet
+        if (event := due_event(facts, moment, session.settings))
+    ]
+    if not due and not retries:
+        return []
+    from gitworker.workers.timeouts import apply_due  # 10 ms, only when something is due
+
+    return apply_due(session, due, retries)
 
 
-def _due(
-    session: Session, reader: Reader, worker: Worker, known: tuple[dict[str, Beat], Moment]
-) -> WorkerEvent | None:
-    beats, moment = known
-    if not may_time_out(worker.state):
-        return None
-    task = find_task(reader, worker.task_id) if worker.task_id else None
-    facts = Facts(
-        state=worker.state,
-        stale_from=worker.stale_from,
-        changed_at_ms=worker.state_changed_at_ms,
-        beat=beats.get(worker.worker_id),
-        process_runs=process_runs(worker, moment),
-        task_status=task.status if task else None,
-    )
-    return due_event(facts, moment, session.settings)
-
-
-def _revive(
+def _quiet(
     session: Session, workers: list[Worker], beats: dict[str, Beat], moment: Moment
-) -> None:
-    silent_ms = session.settings.liveness_warn_s * 1000
-    silent = [
-        worker
-        for worker in workers
-        if is_at_work(worker.state)
-        and worker.pid is not None
-        and (worker.worker_id not in beats
-             or beat_age_ms(beats[worker.worker_id], moment) >= silent_ms)
-        and process_runs(worker, moment)
-    ]  # fmt: skip
+) -> Quiet:
+    """Return the seats that time can change and that have not beaten lately, with the facts."""
+    found = []
+    for worker in workers:
+        beat = beats.get(worker.worker_id)
+        if not may_time_out(worker.state) or not is_quiet(
+            worker.state, beat, moment, session.settings
+        ):
+            continue
+        facts = Facts(
+            state=worker.state,
+            stale_from=worker.stale_from,
+            changed_at_ms=worker.state_changed_at_ms,
+            beat=beat,
+            process_runs=process_runs(worker, moment),
+        )
+        found.append((worker, facts))
+    return found
+
+
+def _revive(session: Session, quiet: Quiet) -> bool:
+    """Beat for seats whose process runs though nobody beats for it; tell whether there were any."""
+    silent = [w for w, facts in quiet if is_at_work(w.state) and facts.process_runs]
     if not silent or is_beating(session.paths):
-        return
+        return False
     with session.store.write(durable=False) as writer:
         for worker in silent:
             touch(writer, worker.worker_id, task=worker.task_id)
     ensure_beater(session.paths, every_s=session.settings.liveness_beat_s)
-
-
-def _apply(session: Session, seen: Worker, event: WorkerEvent) -> bool:
-    try:
-        with session.store.write() as writer:
-            worker = find_worker(writer, seen.worker_id)
-            if worker is None or worker.version != seen.version:
-                return False
-            if event in (WorkerEvent.HEARTBEAT_TIMEOUT, WorkerEvent.REVIEW_TIMEOUT):
-                writer.run(
-                    "workers.set_stale_from", worker=worker.worker_id, stale_from=worker.state
-                )
-            _move(writer, worker, event)
-    except Conflict:  # somebody acted meanwhile: what is due is looked at again next time
-        return False
     return True
-
-
-def _move(writer: Writer, worker: Worker, event: WorkerEvent) -> None:
-    advance(writer, worker, event, actor="hq", metadata={"reason": "timeout"})
-    if event is WorkerEvent.RECOVER:
-        writer.run("workers.set_stale_from", worker=worker.worker_id, stale_from=None)
-    if event is WorkerEvent.EXPIRE:
-        writer.run(
-            "workers.set_error", worker=worker.worker_id, error="no sign of life for too long"
-        )
-        release_task(writer, worker)
-
-
-def _retry(session: Session, task_id: str) -> None:
-    with session.store.write() as writer:
-        task = require_stored_task(writer, task_id)
-        if waits_for_retry(task.status) and task.retries_left:
-            move_task(writer, task, (TaskEvent.RETRY,), actor="hq")

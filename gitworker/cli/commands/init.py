@@ -2,6 +2,7 @@
 
 import click
 
+from gitworker.app import prepare_state
 from gitworker.cli.call import Call
 from gitworker.cli.options import Verb
 
@@ -19,6 +20,7 @@ def command(call: Call) -> None:
       git worker init
     """
     session = call.open()
+    prepare_state(session.paths, session.repository, session.main_top)
     target = session.target.removeprefix("refs/heads/")
     call.show(
         f"ready: work lands on {target}; the state is in {session.paths.root}",

@@ -15,7 +15,7 @@ from gitworker.observe.log import DEFAULT_LIMIT, json_log, read_log, render_log
 )  # fmt: skip
 @click.pass_obj
 def command(call: Call, worker: str | None, limit: int) -> None:
-    """Show what happened, newest first.
+    """Show what happened, newest last.
 
     Transitions and messages of every worker, or of one.
 

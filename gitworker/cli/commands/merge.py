@@ -44,7 +44,7 @@ def command(call: Call, workers: tuple[str, ...], everything: bool, keep: bool) 
 def _tell(results: list[Landed | NotLanded]) -> None:
     for result in results:
         if isinstance(result, NotLanded):
-            output.complain(result.error)
+            output.complain(result.error, about=result.worker_id)
             continue
         target = result.target.removeprefix("refs/heads/")
         output.answer(f"{result.worker.worker_id} landed: {target} is at {short(result.commit)}")

@@ -43,6 +43,7 @@ def beat_once(place: Place, name: str | None, sign: Sign) -> str:
         )
     with place.store.read() as reader:
         worker = require_beating(reader, name, place.actor)
-    if give_sign(place.store, worker, sign, lease_ms=place.limits.claims_lease_s * 1000):
+    lease_ms = place.limits.claims_lease_s * 1000
+    if give_sign(place.store, place.paths, worker=worker, sign=sign, lease_ms=lease_ms):
         place.tell()
     return worker

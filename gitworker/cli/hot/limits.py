@@ -38,7 +38,7 @@ class Limits:
 def load_limits(paths: StatePaths, env: Mapping[str, str]) -> Limits:
     """Return the limits last kept, else the defaults; the environment's come first."""
     try:
-        with open(f"{paths.root}/{FILE_NAME}", encoding="ascii") as file:
+        with open(f"{paths.root}/{FILE_NAME}", encoding="utf-8") as file:
             words = file.read().split()
         kept = Limits(int(words[0]), int(words[1]))
     except (OSError, ValueError, IndexError):
@@ -59,6 +59,6 @@ def keep_limits(paths: StatePaths, settings: Settings) -> None:
         return
     path = f"{paths.root}/{FILE_NAME}"
     partial = f"{path}.{os.getpid()}.tmp"
-    with open(partial, "w", encoding="ascii") as file:
+    with open(partial, "w", encoding="utf-8") as file:
         file.write(f"{wanted[0]} {wanted[1]}\n")
     os.replace(partial, path)

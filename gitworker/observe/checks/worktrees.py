@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator
 
-from gitworker.liveness.beater import is_beating
+from gitworker.liveness.ring import is_beating
 from gitworker.model.ids import Branch, ref_of
 from gitworker.observe.finding import Finding, fail, ok, warn
 from gitworker.observe.rules import SHOULD_BEAT, SHOULD_HAVE_WORKTREE

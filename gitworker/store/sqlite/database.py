@@ -39,9 +39,8 @@ class Database:
         flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
         try:
             self.connection = apsw.Connection(path, flags=flags)
-            # Counts only before the first page is written; without `create` the file is empty
-            # where another process has just made it and not come further.
-            if os.path.getsize(path) == 0:
+            self.connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+            if create:  # counts only before the first page is written
                 self.connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             self._configure()
         except apsw.Error as error:
@@ -50,7 +49,6 @@ class Database:
 
     def _configure(self) -> None:
         connection = self.connection
-        connection.set_busy_timeout(BUSY_TIMEOUT_MS)
         # The last connection to close must not checkpoint outside the gate; it is also 1.2 ms.
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         connection.execute(

@@ -28,8 +28,14 @@ def open_database(path: str) -> Database:
 
     Raises Unavailable where there is no such file.
     """
-    if not os.path.exists(path):
-        raise Unavailable(f"{path} does not exist", "git worker init", code="not_initialised")
+    try:
+        size = os.stat(path).st_size
+    except FileNotFoundError:
+        raise Unavailable(
+            f"{path} does not exist", "git worker init", code="not_initialised"
+        ) from None
+    if size == 0:  # its creator has come no further yet, or was killed: wait for it, then help
+        return create_database(path)
     database = Database(path)
     try:
         _bring_forward(database)
@@ -116,12 +122,13 @@ def _keep_copy(database: Database, version: int) -> None:
     if os.path.exists(copy_path):
         return
     partial = f"{copy_path}.{os.getpid()}.tmp"
-    copy = apsw.Connection(partial)
     try:
-        with copy.backup("main", database.connection, "main") as backup:
-            backup.step()
+        copy = apsw.Connection(partial)
+        try:
+            with copy.backup("main", database.connection, "main") as backup:
+                backup.step()
+        finally:
+            copy.close()
     except apsw.Error as error:
-        raise translated(error, database.path) from error
-    finally:
-        copy.close()
+        raise translated(error, partial) from error
     os.replace(partial, copy_path)

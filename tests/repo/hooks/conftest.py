@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.repo.hooks.support import Seat, make_seat
+from tests.conftest import git
+from tests.repo.hooks.support import NAMES, Build, Seat, add_user_hook, commit, make_seat
+
+FIXED = "2026-01-02T03:04:05Z"
 
 DIALECTS = {
     "sh": ("sh",),
@@ -31,3 +34,26 @@ def dialect(request: pytest.FixtureRequest) -> tuple[str, ...]:
     if shutil.which(command[0]) is None:
         pytest.skip(f"{command[0]} is not installed")
     return command
+
+
+@pytest.fixture
+def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Build:
+    """Return a builder of equal repositories with a seat each, and the log of its user's hooks."""
+    monkeypatch.setenv("GIT_AUTHOR_DATE", FIXED)
+    monkeypatch.setenv("GIT_COMMITTER_DATE", FIXED)
+
+    def make(name: str, hooks: Path | str = ".git/hooks", **failing: int) -> tuple[Seat, Path]:
+        base = tmp_path / name
+        root = base / "re po's"
+        root.mkdir(parents=True)
+        git(root, "init", "-q")
+        commit(root, "README")
+        git(base, "init", "-q", "--bare", "remote.git")
+        seat = make_seat(base, root)
+        log = base / "log"
+        for hook in NAMES:
+            status = failing.get(hook.replace("-", "_"), 0)
+            add_user_hook(root / hooks, hook, log, status=status)
+        return seat, log
+
+    return make

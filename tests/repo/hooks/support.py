@@ -10,9 +10,13 @@ from typing import NamedTuple
 from gitworker.paths import Repository, require_repository, state_paths
 from gitworker.repo.git import Git
 from gitworker.repo.hooks.install import install
+from gitworker.repo.hooks.layout import ALWAYS
 from tests.conftest import git
 
 DEADLINE_S = 20
+# Hooks that a user has in these tests; all of them are called by `use_git_in_every_way`.
+NAMES = (*ALWAYS, "prepare-commit-msg", "commit-msg", "pre-push", "pre-merge-commit",
+         "pre-rebase", "applypatch-msg", "pre-applypatch", "reference-transaction")  # fmt: skip
 # A stand-in for the interpreter: tells its pid, directory and arguments, then takes the ring off.
 RECORDER = """\
 #!/bin/sh
@@ -81,6 +85,9 @@ class Seat(NamedTuple):
         return [line.split("\t") for line in lines]
 
 
+Build = Callable[..., tuple[Seat, Path]]  # (name, hooks=directory, **failing) → seat, log
+
+
 def make_seat(base: Path, root: Path, *, answers: bool = True) -> Seat:
     """Give a repository a linked worktree `w` on branch auth/x, and a stand-in interpreter."""
     worktree = base / "w"
@@ -114,6 +121,26 @@ def commit(worktree: Path, name: str = "f", text: str = "1\n") -> None:
     git(worktree, "commit", "-qm", f"Change {name}")
 
 
+def use_git_in_every_way(worktree: Path) -> None:
+    """Commit, amend, merge, rebase both ways, pick, apply mail, switch, check out, push."""
+    commit(worktree, "a")
+    git(worktree, "commit", "-q", "--amend", "-m", "Amended")
+    git(worktree, "checkout", "-q", "-b", "side", "HEAD~1")
+    commit(worktree, "b")
+    git(worktree, "merge", "-q", "--no-edit", "auth/x")
+    git(worktree, "checkout", "-q", "auth/x")
+    git(worktree, "cherry-pick", "side^1")
+    git(worktree, "rebase", "-q", "--force-rebase", "HEAD~2")
+    git(worktree, "rebase", "-q", "--apply", "--force-rebase", "HEAD~1")
+    git(worktree, "format-patch", "-q", "-1", "-o", "../mail")
+    git(worktree, "reset", "-q", "--hard", "HEAD~1")
+    (patch,) = (worktree.parent / "mail").iterdir()
+    git(worktree, "am", "-q", str(patch))
+    git(worktree, "checkout", "-q", "HEAD", "--", "a")
+    (worktree / "sub").mkdir()
+    git(worktree / "sub", "push", "-q", "../remote.git", "auth/x")
+
+
 def wait_until(condition: Callable[[], bool], what: str) -> None:
     """Wait until a condition holds; fail after a generous deadline."""
     deadline = time.monotonic() + DEADLINE_S
@@ -123,8 +150,8 @@ def wait_until(condition: Callable[[], bool], what: str) -> None:
 
 
 def make_newer(path: Path, than: Path) -> None:
-    """Give a file a time just after another's, as a later change would."""
-    later = than.stat().st_mtime_ns + 1_000_000
+    """Give a file a time after another's; some shells compare whole seconds."""
+    later = than.stat().st_mtime_ns + 1_000_000_000
     os.utime(path, ns=(later, later))
 
 

@@ -1,63 +1,11 @@
 """The user's own hooks run in our worktrees as they would without us."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from gitworker.repo.hooks.layout import ALWAYS
 from tests.conftest import git
-from tests.repo.hooks.support import Seat, add_user_hook, commit, make_seat
-
-NAMES = (*ALWAYS, "prepare-commit-msg", "commit-msg", "pre-push", "pre-merge-commit",
-         "pre-rebase", "applypatch-msg", "pre-applypatch", "reference-transaction")  # fmt: skip
-FIXED = "2026-01-02T03:04:05Z"
-
-
-def use_git_in_every_way(worktree: Path) -> None:
-    """Commit, amend, merge, rebase both ways, pick, apply mail, switch, check out, push."""
-    commit(worktree, "a")
-    git(worktree, "commit", "-q", "--amend", "-m", "Amended")
-    git(worktree, "checkout", "-q", "-b", "side", "HEAD~1")
-    commit(worktree, "b")
-    git(worktree, "merge", "-q", "--no-edit", "auth/x")
-    git(worktree, "checkout", "-q", "auth/x")
-    git(worktree, "cherry-pick", "side^1")
-    git(worktree, "rebase", "-q", "--force-rebase", "HEAD~2")
-    git(worktree, "rebase", "-q", "--apply", "--force-rebase", "HEAD~1")
-    git(worktree, "format-patch", "-q", "-1", "-o", "../mail")
-    git(worktree, "reset", "-q", "--hard", "HEAD~1")
-    (patch,) = (worktree.parent / "mail").iterdir()
-    git(worktree, "am", "-q", str(patch))
-    git(worktree, "checkout", "-q", "HEAD", "--", "a")
-    (worktree / "sub").mkdir()
-    git(worktree / "sub", "push", "-q", "../remote.git", "auth/x")
-
-
-Build = Callable[..., tuple[Seat, Path]]
-
-
-@pytest.fixture
-def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Build:
-    """Return a builder of equal repositories with a seat each, and the log of its user's hooks."""
-    monkeypatch.setenv("GIT_AUTHOR_DATE", FIXED)
-    monkeypatch.setenv("GIT_COMMITTER_DATE", FIXED)
-
-    def make(name: str, hooks: Path | str = ".git/hooks", **failing: int) -> tuple[Seat, Path]:
-        base = tmp_path / name
-        root = base / "re po's"
-        root.mkdir(parents=True)
-        git(root, "init", "-q")
-        commit(root, "README")
-        git(base, "init", "-q", "--bare", "remote.git")
-        seat = make_seat(base, root)
-        log = base / "log"
-        for hook in NAMES:
-            status = failing.get(hook.replace("-", "_"), 0)
-            add_user_hook(root / hooks, hook, log, status=status)
-        return seat, log
-
-    return make
+from tests.repo.hooks.support import NAMES, Build, add_user_hook, commit, use_git_in_every_way
 
 
 def test_users_hooks_see_what_they_would_without_us(build: Build) -> None:
@@ -113,6 +61,15 @@ def test_a_hook_that_is_not_executable_is_ignored(build: Build) -> None:
     hook.chmod(0o755)
     commit(seat.worktree, "b")
     assert "commit-msg|" in log.read_text().replace("prepare-commit-msg|", "")
+
+
+def test_a_hook_without_a_first_line_is_a_shell_script(build: Build, tmp_path: Path) -> None:
+    """A hook file that names no interpreter runs, as git itself would have it run."""
+    seat, _ = build("x")
+    (seat.root / ".git" / "hooks" / "commit-msg").write_text(f"cp \"$1\" '{tmp_path}/copy'\n")
+    seat.install()
+    commit(seat.worktree)
+    assert (tmp_path / "copy").read_text() == "Change f\n"
 
 
 def test_a_hook_that_was_removed_is_not_missed(build: Build) -> None:

@@ -1,6 +1,7 @@
 """Install and uninstall: one setting in one worktree, and afterwards no trace."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from gitworker.repo.git import Git
 from gitworker.repo.hooks.install import install, uninstall
 from gitworker.repo.hooks.status import status
 from tests.conftest import git
-from tests.repo.hooks.support import Seat, add_user_hook, commit, make_seat, snapshot, wait_until
+from tests.repo.hooks.support import Seat, commit, make_seat, snapshot, wait_until
 
 OURS = ("worker-state",)
 
@@ -73,6 +74,7 @@ def with_work_tree_elsewhere(base: Path) -> Path:
     return root
 
 
+Builder = Callable[[Path], Path]
 BUILDERS = [plain, with_extension, with_odd_configuration, bare, bare_in_dot_git,
             with_work_tree_elsewhere]  # fmt: skip
 
@@ -138,6 +140,33 @@ def test_the_extension_goes_when_only_the_shared_file_changed(any_seat: Seat) ->
     assert {line.partition("=")[0]: line for line in now} == {**last, "color.ui": "color.ui=never"}
 
 
+@pytest.mark.parametrize("build", [bare, with_work_tree_elsewhere])
+def test_the_main_worktrees_own_settings_keep_the_extension(tmp_path: Path, build: Builder) -> None:
+    """A setting made for the main worktree meanwhile stays, with the extension that it needs."""
+    seat = make_seat(tmp_path, build(tmp_path))
+    is_bare = git(seat.root, "rev-parse", "--is-bare-repository")
+    seat.install()
+    git(seat.root, "config", "--worktree", "user.nickname", "ada")
+    uninstall(seat.git, seat.repository)
+    assert git(seat.root, "config", "--worktree", "user.nickname") == "ada"
+    assert git(seat.root, "rev-parse", "--is-bare-repository") == is_bare
+    assert git(seat.worktree, "status", "--short") == ""
+
+
+@pytest.mark.parametrize("build", [bare, with_work_tree_elsewhere])
+def test_a_leftover_of_the_main_worktree_comes_back(tmp_path: Path, build: Builder) -> None:
+    """A config.worktree from before the extension is as it was, whatever happened meanwhile."""
+    seat = make_seat(tmp_path, build(tmp_path))
+    private = Path(seat.repository.common_dir, "config.worktree")
+    private.write_text("# from before\n")
+    seat.install()
+    git(seat.root, "config", "--worktree", "user.nickname", "ada")
+    git(seat.root, "config", "--worktree", "--unset", "user.nickname")
+    uninstall(seat.git, seat.repository)
+    assert private.read_text() == "# from before\n"
+    assert git(seat.worktree, "status", "--short") == ""
+
+
 def test_a_worktrees_own_hooks_path_comes_back(tmp_path: Path) -> None:
     """A core.hooksPath that the worktree had itself is there again, other changes or not."""
     seat = make_seat(tmp_path, with_extension(tmp_path))
@@ -164,6 +193,26 @@ def test_a_worktree_made_from_ours_is_cleaned_too(tmp_path: Path) -> None:
     assert (
         git(seat.root, "config", "--local", "--get", "extensions.worktreeConfig", check=False) == ""
     )
+
+
+def test_a_repository_that_was_moved_is_installed_anew(tmp_path: Path) -> None:
+    """After a move install points to the new place, and uninstall still leaves no trace."""
+    base = tmp_path / "old"
+    base.mkdir()
+    seat = make_seat(base, plain(base))
+    config = (seat.root / ".git" / "config").read_bytes()
+    seat.install()
+    base.rename(tmp_path / "new")
+    moved = Seat(*(Path(str(path).replace("/old/", "/new/")) for path in seat))
+    git(moved.root, "worktree", "repair", str(moved.worktree))
+    assert [w.is_installed for w in status(moved.git, moved.repository).worktrees] == [False]
+    moved.install()
+    assert [w.is_installed for w in status(moved.git, moved.repository).worktrees] == [True]
+    commit(moved.worktree)
+    assert [line[1] for line in moved.spooled()] == ["post-commit"]
+    uninstall(moved.git, moved.repository)
+    assert not list((moved.root / ".git").rglob("config.worktree"))
+    assert (moved.root / ".git" / "config").read_bytes() == config
 
 
 def test_one_git_process_where_all_is_ready(
@@ -226,33 +275,3 @@ def test_a_linked_configuration_stays_a_link(tmp_path: Path) -> None:
     uninstall(seat.git, seat.repository)
     assert config.is_symlink()
     assert config.read_bytes() == before
-
-
-def test_status_tells_worktrees_chained_hooks_and_tampering(tmp_path: Path) -> None:
-    """Status names the worktrees with our hooks, the user's hooks and what was tampered with."""
-    seat = make_seat(tmp_path, plain(tmp_path))
-    add_user_hook(seat.root / ".git" / "hooks", "pre-push", tmp_path / "log")
-    dormant = add_user_hook(seat.root / ".git" / "hooks", "commit-msg", tmp_path / "log")
-    dormant.chmod(0o644)
-    nothing = status(seat.git, seat.repository)
-    assert (nothing.is_present, nothing.is_stale, nothing.tampered) == (False, True, ())
-    assert [worktree.is_installed for worktree in nothing.worktrees] == [False]
-    seat.install()
-    git(seat.root, "worktree", "add", "-q", "--detach", str(tmp_path / "other"))
-    now = status(seat.git, seat.repository)
-    assert {w.path: w.is_installed for w in now.worktrees} == {
-        str(seat.worktree): True,
-        str(tmp_path / "other"): False,
-    }
-    assert now.user_hooks.names == {"pre-push": f"{seat.root}/.git/hooks/pre-push"}
-    assert now.user_hooks.dormant == ("commit-msg",)
-    assert (now.is_present, now.is_stale, now.tampered) == (True, False, ())
-    assert now.interpreter == str(seat.interpreter)
-    seat.hooks.chmod(0o755)
-    (seat.hooks / "post-commit").unlink()
-    (seat.hooks / "pre-push").unlink()
-    (seat.hooks / "pre-push").write_text("#!/bin/sh\nlefthook run pre-push\n")
-    (seat.hooks / "nest").mkdir()
-    later = status(seat.git, seat.repository)
-    assert later.is_stale
-    assert later.tampered == ("nest", "post-commit", "pre-push")

@@ -1,0 +1,156 @@
+"""Config hooks, for git 2.54 and later: an include in the worktree's settings, no hooksPath."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gitworker.repo.hooks.install import install, uninstall
+from gitworker.repo.hooks.shims import refresh_shims, shims_are_stale, write_shims
+from gitworker.repo.hooks.status import status
+from gitworker.repo.hooks.user_hooks import find_user_hooks
+from tests.conftest import git
+from tests.repo.hooks.support import (
+    NAMES,
+    Build,
+    Seat,
+    add_user_hook,
+    commit,
+    make_newer,
+    make_seat,
+    snapshot,
+    use_git_in_every_way,
+    wait_until,
+)
+
+NEWER = Path(__file__).resolve().parents[3] / ".peers" / "git-newer" / "bin"
+
+
+def install_config_hooks(seat: Seat) -> None:
+    """Install as git 2.54 or later would have us, whatever git runs here."""
+    user_hooks = find_user_hooks(seat.git, seat.repository)
+    write_shims(seat.repository, user_hooks, interpreter=str(seat.interpreter), config_hooks=True)
+    seat.install()
+
+
+@pytest.fixture
+def newer_git(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put a git with config hooks first on PATH; skips where it was not unpacked."""
+    if not (NEWER / "git").exists():
+        pytest.skip("no git of 2.54 or later is unpacked: fixtures/newer_git")
+    monkeypatch.setenv("PATH", f"{NEWER}:{os.environ['PATH']}")
+
+
+def test_uninstall_leaves_no_trace(repository: Path, tmp_path: Path) -> None:
+    """The include comes and goes byte by byte, and no core.hooksPath is ever set."""
+    seat = make_seat(tmp_path, repository)
+
+    def kept() -> dict[str, bytes | str]:
+        everything = snapshot(repository / ".git")
+        return {k: v for k, v in everything.items() if not k.startswith("worker-state")}
+
+    before = kept()
+    install_config_hooks(seat)
+    listed = git(seat.worktree, "config", "--worktree", "--list")
+    assert listed == f"include.path={seat.hooks}/gitconfig"
+    assert [w.is_installed for w in status(seat.git, seat.repository).worktrees] == [True]
+    assert status(seat.git, seat.repository).by_config
+    uninstall(seat.git, seat.repository)
+    assert kept() == before
+
+
+def test_the_way_once_taken_is_kept(repository: Path, tmp_path: Path) -> None:
+    """A refresh under another git keeps how the worktrees were installed."""
+    seat = make_seat(tmp_path, repository)
+    install_config_hooks(seat)
+    make_newer(repository / ".git" / "config", seat.hooks / "stamp")
+    refresh_shims(seat.git, seat.repository)
+    assert status(seat.git, seat.repository).by_config
+    assert not shims_are_stale(str(seat.hooks))
+
+
+@pytest.mark.parametrize("name", ["plain", 'a "b"', "it's", "a\\b;c#d e", "é\t"])
+def test_git_reads_back_what_was_written(tmp_path: Path, name: str) -> None:
+    """The commands in the included file name our shims, whatever the repository's path."""
+    root = tmp_path / name / "repo"
+    root.mkdir(parents=True)
+    git(root, "init", "-q")
+    commit(root, "README")
+    seat = make_seat(root.parent, root)
+    install_config_hooks(seat)
+    command = git(seat.worktree, "config", "hook.gitworker-post-commit.command")
+    told = subprocess.run(
+        ["sh", "-c", f"printf '%s\\n' {command}"], check=True, capture_output=True, text=True
+    )
+    assert told.stdout == f"{seat.hooks}/post-commit\n"
+    assert git(seat.worktree, "config", "hook.gitworker-post-commit.event") == "post-commit"
+    assert git(root, "config", "hook.gitworker-post-commit.event", check=False) == ""
+
+
+@pytest.mark.usefixtures("newer_git")
+def test_users_hooks_see_what_they_would_without_us(build: Build) -> None:
+    """With config hooks too, every hook gets the same path, arguments, input and variables."""
+    plain, plain_log = build("plain")
+    use_git_in_every_way(plain.worktree)
+    ours, our_log = build("ours")
+    install_config_hooks(ours)
+    our_log.unlink(missing_ok=True)
+    use_git_in_every_way(ours.worktree)
+    expected = plain_log.read_text()
+    assert {line.split("|")[0] for line in expected.splitlines() if "|" in line} >= set(NAMES)
+    assert our_log.read_text().replace("/ours/", "/plain/") == expected
+
+
+@pytest.mark.usefixtures("newer_git")
+def test_ours_fire_in_our_worktree_only(build: Build) -> None:
+    """A commit in our worktree rings once, one in the main checkout does not."""
+    seat, log = build("x")
+    install_config_hooks(seat)
+    commit(seat.root, "main")
+    assert not (seat.spool / "hooks").exists()
+    log.unlink()
+    commit(seat.worktree)
+    assert [line[1] for line in seat.spooled()] == ["post-commit"]
+    wait_until(lambda: bool(seat.told()), "the drain")
+    assert log.read_text().count("\npost-commit|") == 1
+
+
+@pytest.mark.usefixtures("newer_git")
+@pytest.mark.parametrize("hook", ["pre-commit", "commit-msg"])
+def test_a_failing_hook_still_stops_the_commit(build: Build, hook: str) -> None:
+    """Where the user's hook refuses, git refuses."""
+    seat, _ = build("x", **{hook.replace("-", "_"): 3})
+    install_config_hooks(seat)
+    with pytest.raises(AssertionError):
+        commit(seat.worktree)
+
+
+@pytest.mark.usefixtures("newer_git")
+def test_an_ignored_relative_directory_is_the_main_checkouts(build: Build) -> None:
+    """Hooks in a directory that the worktree lacks run from the main checkout, others once."""
+    seat, log = build("x", ".husky/_")
+    git(seat.root, "config", "core.hooksPath", ".husky/_")
+    install_config_hooks(seat)
+    commit(seat.worktree)
+    assert f"commit-msg|{seat.root}/.husky/_/commit-msg|{seat.worktree}|" in log.read_text()
+    add_user_hook(seat.worktree / ".husky" / "_", "commit-msg", log)
+    log.unlink()
+    commit(seat.worktree, "g")
+    lines = [line for line in log.read_text().splitlines() if line.startswith("commit-msg|")]
+    assert [line.split("|")[1] for line in lines] == [".husky/_/commit-msg"]
+
+
+@pytest.mark.usefixtures("newer_git")
+def test_this_git_is_asked_for_config_hooks(repository: Path, tmp_path: Path) -> None:
+    """On git 2.54 and later a first install chooses config hooks by itself."""
+    seat = make_seat(tmp_path, repository)
+    program = (
+        "import sys; from gitworker.paths import require_repository as find\n"
+        f"from gitworker.repo.git import Git; from {install.__module__} import install\n"
+        "install(Git(sys.argv[1]), find(sys.argv[1]), Git(sys.argv[2]))\n"
+    )
+    argv = [sys.executable, "-c", program, str(seat.root), str(seat.worktree)]
+    subprocess.run(argv, check=True)
+    assert status(seat.git, seat.repository).by_config
