@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gitworker.config import Settings
-from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerEvent, WorkerState
 
 
@@ -51,8 +50,6 @@ class Facts:
     beat: Beat | None
     process_runs: bool | None
 
-
-WAITING = frozenset({TaskStatus.PAUSED, TaskStatus.WAITING_INPUT})
 
 BEATEN_FOR = frozenset({WorkerState.WORKING, WorkerState.IN_REVIEW})
 TIMED = frozenset({WorkerState.WORKING, WorkerState.IN_REVIEW, WorkerState.STALE})

@@ -138,8 +138,8 @@ def _program_identity() -> str:
     for directory in os.environ.get("PATH", os.defpath).split(":"):
         path = f"{directory or '.'}/git"
         if os.access(path, os.X_OK):
-            stat = os.stat(path)
-            return f"{path} {stat.st_size} {stat.st_mtime_ns}"
+            stat = os.stat(path)  # not the path: below git, its own copy in libexec comes first
+            return f"{stat.st_size} {stat.st_mtime_ns}"
     return ""
 
 

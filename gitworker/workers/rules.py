@@ -16,6 +16,7 @@ HELD = frozenset(
         TaskStatus.AWAITING_APPROVAL,
     }
 )
+RIGHTLY_SILENT = frozenset({TaskStatus.PAUSED, TaskStatus.WAITING_INPUT})
 ENDED_HINTS = {
     TaskStatus.COMPLETED: "choose another task id: the work of this one has landed",
     TaskStatus.CANCELLED: "choose another task id, or: git worker undo",
@@ -36,6 +37,11 @@ def is_approved(state: WorkerState) -> bool:
 def is_stale(state: WorkerState) -> bool:
     """Tell whether a seat has to be resumed before anything else happens to it."""
     return state is WorkerState.STALE
+
+
+def is_rightly_silent(status: TaskStatus) -> bool:
+    """Tell whether nobody is expected to beat for a task: it is paused or waits for an answer."""
+    return status in RIGHTLY_SILENT
 
 
 def waits_for_retry(status: TaskStatus) -> bool:

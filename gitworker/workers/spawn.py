@@ -29,9 +29,9 @@ from gitworker.workers.landed import clean_up
 from gitworker.workers.moves import advance
 from gitworker.workers.recover import finish_interrupted, finish_spawns
 from gitworker.workers.rollback import roll_back_spawn
+from gitworker.workers.room import make_room
 from gitworker.workers.rules import is_landed, seat_refusal, task_refusal, waits_for_dependencies
 from gitworker.workers.views import publish_views
-from gitworker.workers.whereabouts import make_room
 
 
 @dataclass(frozen=True, slots=True)

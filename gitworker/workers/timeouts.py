@@ -2,7 +2,6 @@
 
 from gitworker.bus.transitions import move_task
 from gitworker.errors import Conflict
-from gitworker.liveness.rules import WAITING
 from gitworker.model.task import TaskEvent
 from gitworker.model.worker import WorkerEvent
 from gitworker.session import Session
@@ -10,7 +9,7 @@ from gitworker.store.api import Writer
 from gitworker.store.tasks import find_task, require_stored_task
 from gitworker.store.workers import Worker, find_worker
 from gitworker.workers.moves import advance, release_task
-from gitworker.workers.rules import waits_for_retry
+from gitworker.workers.rules import is_rightly_silent, waits_for_retry
 from gitworker.workers.views import publish_views
 
 
@@ -49,7 +48,7 @@ def _waits(writer: Writer, worker: Worker, event: WorkerEvent) -> bool:
     if event is not WorkerEvent.HEARTBEAT_TIMEOUT or worker.task_id is None:
         return False
     task = find_task(writer, worker.task_id)
-    return task is not None and task.status in WAITING
+    return task is not None and is_rightly_silent(task.status)
 
 
 def _move(writer: Writer, worker: Worker, event: WorkerEvent) -> None:

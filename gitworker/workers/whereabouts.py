@@ -2,10 +2,8 @@
 
 import os
 
-from gitworker.errors import Refused
 from gitworker.session import Session
-from gitworker.store.workers import Worker, find_worker_of_task
-from gitworker.workers.removal import occupants
+from gitworker.store.workers import Worker
 
 
 def follow_moves(session: Session, workers: list[Worker]) -> None:
@@ -15,41 +13,11 @@ def follow_moves(session: Session, workers: list[Worker]) -> None:
             continue
         place = _recorded_place(worker.admin_dir)
         if place is not None and place != worker.worktree and os.path.isdir(place):
-            _record(session, worker, place)
+            record_place(session, worker, place)
 
 
-def make_room(session: Session, *, worker: str, task: str) -> str:
-    """Return a free path for a task's new worktree.
-
-    An older worktree of the same task is moved to `<task>@<its worker>`; where an agent lives in
-    it, it stays and the new one becomes `<task>@<worker>`. Raises Refused where the path is
-    taken by something else.
-    """
-    path = f"{session.worktree_root}/{task}"
-    if not os.path.lexists(path):
-        return path
-    with session.store.read() as reader:
-        older = find_worker_of_task(reader, task)
-    if older is None or older.worktree != path:
-        raise _taken(path)
-    if occupants(older):
-        path = f"{path}@{worker}"
-        if os.path.lexists(path):
-            raise _taken(path)
-        return path
-    aside = f"{path}@{older.worker_id}"
-    if os.path.lexists(aside):
-        raise _taken(aside)
-    session.git.run("worktree", "move", "--", path, aside)
-    _record(session, older, aside)
-    return path
-
-
-def _taken(path: str) -> Refused:
-    return Refused(f"{path} is in the way", f"mv {path} {path}.old", code="path_exists")
-
-
-def _record(session: Session, worker: Worker, place: str) -> None:
+def record_place(session: Session, worker: Worker, place: str) -> None:
+    """Record where a worker's worktree is."""
     with session.store.write() as writer:
         writer.run(
             "workers.set_worktree",

@@ -1,0 +1,40 @@
+"""Room for a new worktree: an older one of the same task is moved aside."""
+
+import os
+
+from gitworker.errors import Refused
+from gitworker.session import Session
+from gitworker.store.workers import find_worker_of_task
+from gitworker.workers.removal import occupants
+from gitworker.workers.whereabouts import record_place
+
+
+def make_room(session: Session, *, worker: str, task: str) -> str:
+    """Return a free path for a task's new worktree.
+
+    An older worktree of the same task is moved to `<task>@<its worker>`; where an agent lives in
+    it, it stays and the new one becomes `<task>@<worker>`. Raises Refused where the path is
+    taken by something else.
+    """
+    path = f"{session.worktree_root}/{task}"
+    if not os.path.lexists(path):
+        return path
+    with session.store.read() as reader:
+        older = find_worker_of_task(reader, task)
+    if older is None or older.worktree != path:
+        raise _taken(path)
+    if occupants(older):
+        path = f"{path}@{worker}"
+        if os.path.lexists(path):
+            raise _taken(path)
+        return path
+    aside = f"{path}@{older.worker_id}"
+    if os.path.lexists(aside):
+        raise _taken(aside)
+    session.git.run("worktree", "move", "--", path, aside)
+    record_place(session, older, aside)
+    return path
+
+
+def _taken(path: str) -> Refused:
+    return Refused(f"{path} is in the way", f"mv {path} {path}.old", code="path_exists")
