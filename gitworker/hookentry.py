@@ -10,6 +10,7 @@ What goes wrong is appended to `logs/background.log`; nobody waits for the exit 
 import os
 import sys
 import traceback
+from contextlib import suppress
 
 from gitworker import clock
 
@@ -27,6 +28,8 @@ def main(arguments: list[str]) -> int:
     """Run one background job and return its exit status."""
     job, place, *rest = arguments
     state = place if job == "beat" else f"{place}/worker-state"
+    with suppress(OSError):  # out of the hook's process group: a kill of it is not meant for us
+        os.setsid()
     try:
         return JOBS[job](place, *rest)
     except Exception:  # noqa: BLE001 - the outermost frame of a process that nobody watches

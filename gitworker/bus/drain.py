@@ -5,16 +5,18 @@ hook, its new commits are told once. Tip and messages change in one transaction 
 and message ids derive from (branch, commit), so that two drains double nothing.
 """
 
+from __future__ import annotations
+
 import os
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from gitworker import clock
 from gitworker.bus.ids import derived_id
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.model.ids import HQ, Branch, Oid, Ref, ref_of
 from gitworker.paths import read_seat
-from gitworker.repo.history import NewCommit, new_commits
 from gitworker.repo.refs import read_refs
 from gitworker.session import Session
 from gitworker.store.api import Writer
@@ -23,6 +25,9 @@ from gitworker.store.workers import Worker, all_workers
 
 PATHS_SHOWN = 50
 SPOOL_FILE = "hooks"
+
+if TYPE_CHECKING:
+    from gitworker.repo.history import NewCommit
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +77,8 @@ def _publish_branch(session: Session, worker: Worker, move: Move, target: Oid | 
     ours = [Oid(row["new_oid"]) for row in rewrites]
     commits: list[NewCommit] = []
     if move.new not in ours:
+        from gitworker.repo.history import new_commits  # not needed where nothing moved
+
         known = [*ours, target] if target else ours
         commits = new_commits(session.git, tip=move.new, last=move.old, known=known)
     now = clock.now_ms()

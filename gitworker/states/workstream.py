@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from gitworker.model.task import Task, TaskStatus
+from gitworker.model.task import TaskStatus
+from gitworker.model.task_record import Task
 from gitworker.model.workstream import WorkstreamEvent as E
 from gitworker.model.workstream import WorkstreamState as S
 from gitworker.states.engine import Machine, next_state

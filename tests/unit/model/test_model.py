@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gitworker.model import agent, project, task, worker, workstream
+from gitworker.model import agent, project, task, task_record, worker, workstream
 from gitworker.model.message import MessageType
 
 WORDS: dict[type[StrEnum], str] = {
@@ -88,7 +88,7 @@ RECORDS: list[tuple[type[Any], list[str], dict[str, Any]]] = [
         },
     ),
     (
-        task.Task,
+        task_record.Task,
         ["id", "project_id", "title", "description"],
         {
             "priority": 100,
@@ -110,7 +110,7 @@ RECORDS: list[tuple[type[Any], list[str], dict[str, Any]]] = [
         },
     ),
     (
-        task.TaskContext,
+        task_record.TaskContext,
         ["description"],
         {
             "acceptance_criteria": [],

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitworker.model.agent import AgentState
-from gitworker.model.task import Task, TaskEvent, TaskStatus
+from gitworker.model.task import TaskEvent, TaskStatus
+from gitworker.model.task_record import Task
 from gitworker.model.worker import WorkerState
 from gitworker.model.workstream import WorkstreamEvent, WorkstreamState
 from gitworker.states.agent import AGENT_MACHINE

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitworker.model.task import Task, TaskStatus
+from gitworker.model.task import TaskStatus
+from gitworker.model.task_record import Task
 from gitworker.model.workstream import WorkstreamEvent, WorkstreamState
 from gitworker.states.engine import InvalidTransition
 from gitworker.states.workstream import (
