@@ -17,7 +17,7 @@ PEERS_OF_PYPROJECT := import tomllib; \
 JOBS ?= 2
 PYTEST := $(PY) -m pytest -n $(JOBS)
 FAST := not slow and not peers
-SHELL_FILES := .ci/run $(wildcard githooks/*)
+SHELL_FILES := .ci/run fixtures/newer_git $(wildcard githooks/*)
 # What GITWORKER_TEST_SCALE multiplies in the crash, scale and differential suites.
 SCALE ?= 10
 
@@ -45,7 +45,7 @@ check: $(READY) ## run every static check, the house rules, and the tests' cover
 	$(BIN)/deptry .
 	$(BIN)/codespell
 	$(BIN)/shellcheck $(SHELL_FILES)
-	$(if $(wildcard docs/generate.py),$(PY) -m docs.generate --check)
+	$(PY) -m docs.generate --check
 	$(PYTEST) -q tests/architecture
 	@$(MAKE) --no-print-directory cover
 
@@ -78,6 +78,10 @@ peers-env: $(READY) ## install the programs that gitworker must live beside into
 		ln -sf ../node_modules/.bin/husky $(PEERS)/bin/husky; \
 	else \
 		echo "make: no npm here, so husky's tests will be skipped" >&2; \
+	fi
+	@if ! test -x $(PEERS)/git-newer/bin/git; then \
+		fixtures/newer_git >/dev/null || \
+			echo "make: no newer git to be had, so the tests of its config hooks will be skipped" >&2; \
 	fi
 	@ls $(PEERS)/bin
 

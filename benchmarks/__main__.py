@@ -9,7 +9,7 @@ import os
 import sys
 from pathlib import Path
 
-from benchmarks.cases import CASES
+from benchmarks.cases import CASES, LARGE
 from benchmarks.measure import Failed
 from benchmarks.results import Result, not_measured, render
 from benchmarks.scene import open_scene
@@ -44,7 +44,7 @@ def main() -> int:
 
 def _measure(name: str, rounds: float) -> list[Result]:
     case = CASES[name]
-    with open_scene(rounds) as scene:
+    with open_scene(rounds, large=name in LARGE) as scene:
         try:
             return list(case(scene))
         except (Failed, OSError) as failure:

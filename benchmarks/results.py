@@ -3,12 +3,12 @@
 import os
 import platform
 import subprocess
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.measure import Sample
+from benchmarks.scene import scratch_place
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,8 @@ def machine_facts() -> list[str]:
     return [
         f"{os.cpu_count()} cores, {_processor()}",
         f"{platform.system()} {platform.release()}, Python {platform.python_version()}",
-        f"{_first_line('git version')}, temporary files on {_file_system()}",
+        f"{_first_line('git version')}",
+        f"repositories on {_file_system(large=False)}, large ones on {_file_system(large=True)}",
     ]
 
 
@@ -129,8 +130,8 @@ def _processor() -> str:
     return platform.machine()
 
 
-def _file_system() -> str:
-    place = os.path.realpath(tempfile.gettempdir())
+def _file_system(*, large: bool) -> str:
+    place = os.path.realpath(scratch_place(large=large))
     best = ("", "an unknown file system")
     try:
         for line in Path("/proc/mounts").read_text(encoding="utf-8").splitlines():

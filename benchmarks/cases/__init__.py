@@ -21,3 +21,6 @@ CASES: dict[str, Callable[[Scene], Iterable[Result]]] = {
     "landing": measure_landing,
     "memory": measure_memory,
 }
+
+# Those that check out many thousands of files.
+LARGE = {"landing", "memory", "removal", "replay", "spawn"}

@@ -27,7 +27,7 @@ def measure_spawn(scene: Scene) -> Iterator[Result]:
             "ours": lambda: _spawn(scene, root, next(numbers)),
         },
         rounds=scene.count(SPAWN_ROUNDS),
-        settle=scene.settle,
+        settle=scene.settle_disk,
     )
     ours, add, imports = (samples[name].median for name in ("ours", "add", "imports"))
     allowed = add + IMPORT_FACTOR * imports
@@ -65,7 +65,10 @@ def measure_landing(scene: Scene) -> Iterator[Result]:
         return _script(scene, plain, trees[first : first + per_chunk])
 
     samples = interleave(
-        {"plain": plain_chunk, "ours": our_chunk}, rounds=CHUNKS, warm_up=0, settle=scene.settle
+        {"plain": plain_chunk, "ours": our_chunk},
+        rounds=CHUNKS,
+        warm_up=0,
+        settle=scene.settle_disk,
     )
     landed = scene.git(ours, "rev-list", "--count", "main")
     expected = scene.git(plain, "rev-list", "--count", "main")

@@ -59,7 +59,7 @@ def measure_removal(scene: Scene) -> Iterator[Result]:
 
     def add() -> str:
         scene.git(root, "worktree", "add", "-q", "--detach", str(tree))
-        scene.settle()
+        scene.settle_disk()
         return require_repository(str(tree)).git_dir
 
     def ours() -> float:

@@ -17,7 +17,7 @@ from gitworker.bus.ids import derived_id
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.model.ids import HQ, Branch, Oid, Ref, ref_of
 from gitworker.paths import read_seat
-from gitworker.repo.refs import read_refs
+from gitworker.repo.refs import read_loose_refs, read_refs
 from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.heartbeats import touch
@@ -25,6 +25,7 @@ from gitworker.store.workers import Worker, all_workers
 
 PATHS_SHOWN = 50
 SPOOL_FILE = "hooks"
+LOOSE_AT_MOST = 200  # opening that many files costs what one git process does
 
 if TYPE_CHECKING:
     from gitworker.repo.history import NewCommit
@@ -45,7 +46,7 @@ def drain(session: Session) -> None:
     with session.store.read() as reader:
         workers = {ref_of(Branch(w.branch)): w for w in all_workers(reader) if w.branch}
         tips = {Ref(row["ref"]): Oid(row["oid"]) for row in reader.rows("tips.all")}
-    refs = read_refs(session.git, [session.target, *workers])
+    refs = _read_tips(session, [session.target, *workers])
     target_tip = refs.get(session.target)
     if target_tip is not None and tips.get(session.target) != target_tip:
         _publish_target(session, Move(session.target, tips.get(session.target), target_tip))
@@ -59,6 +60,14 @@ def drain(session: Session) -> None:
         with session.store.write(durable=False) as writer:
             for name in beating:
                 touch(writer, name, task=seats[name].task_id)
+
+
+def _read_tips(session: Session, names: list[Ref]) -> dict[Ref, Oid]:
+    """Return the tips: a few from their files, many or those of another ref backend from git."""
+    refs = None
+    if len(names) <= LOOSE_AT_MOST and "extensions.refstorage" not in session.git_config:
+        refs = read_loose_refs(session.repository.common_dir, names)
+    return read_refs(session.git, names) if refs is None else refs
 
 
 def record_rewrite(writer: Writer, ref: Ref, *, old: Oid, new: Oid) -> None:
@@ -103,7 +112,6 @@ def _publish_target(session: Session, move: Move) -> None:
                 "x-target-moved",
                 sender=HQ,
                 payload={"ref": move.ref, "from": move.old, "to": move.new},
-                id=derived_id("target", move.ref, move.old, move.new),
             ),
             now=now,
         )

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 LABEL = 10
 SHORT = 10
 FILES_SHOWN = 10
+WHOLE = frozenset({"worktree", "pull req."})  # what is cut leads nowhere
 RUNS = {True: "runs", False: "is gone", None: "cannot be seen from here"}
 
 
@@ -34,7 +35,9 @@ def render_show(show: Show, *, width: int | None, color: bool) -> str:
     waits = f", waits for {show.waits_for}" if show.waits_for else ""
     lines = [f"{paint(worker.worker_id, BOLD, color=color)}  {state} for {age}{waits}"]
     facts = [*_task(show), *_branch(show), *_worktree(show), *_process(show), *_ending(show)]
-    lines += [cut(f"{label:<{LABEL}}{one_line(text)}", width) for label, text in facts]
+    for label, text in facts:
+        room = None if label in WHOLE else width
+        lines.append(cut(f"{label:<{LABEL}}{one_line(text)}", room))
     liveness = show.life.liveness.value
     if liveness in LIVENESS_COLORS:
         lines[0] += "  " + paint(liveness, LIVENESS_COLORS[liveness], color=color)
@@ -103,7 +106,9 @@ def _worktree(show: Show) -> Iterator[tuple[str, str]]:
     checkout = show.checkout
     if checkout is None:
         return
-    yield "worktree", checkout.path + ("" if checkout.exists else "  (it is gone)")
+    yield "worktree", checkout.path
+    if not checkout.exists:
+        yield "", "it is gone from there"
     if checkout.uncommitted is not None:
         yield "", uncommitted_text(checkout.uncommitted)
     if checkout.operation is not None:

@@ -1,6 +1,6 @@
 """Reading commits that are news: what a branch has that nobody was told of."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gitworker.model.ids import Oid
@@ -21,11 +21,11 @@ class NewCommit:
     paths: tuple[str, ...]
 
 
-def new_commits(git: Git, *, tip: Oid, last: Oid | None, known: Iterable[Oid]) -> list[NewCommit]:
+def new_commits(git: Git, *, tip: Oid, last: Oid | None, known: Sequence[Oid]) -> list[NewCommit]:
     """Return the commits of `tip` that are in neither `last` nor `known`, oldest first.
 
-    Commits that only carry a patch of `last`'s side again (a rebase) are left out too. A `last`
-    that is gone from the repository counts as unknown.
+    Commits that only carry a patch of `last`'s side again (a rebase) are left out too. What is
+    gone from the repository, of `last` and `known`, excludes nothing.
     """
     excluded = [f"^{oid}" for oid in known]
     span = tip if last is None else f"{last}...{tip}"
@@ -36,10 +36,19 @@ def new_commits(git: Git, *, tip: Oid, last: Oid | None, known: Iterable[Oid]) -
         ok=(0, 128),
     )  # fmt: skip
     if done.status != 0:
-        if last is None:
+        present = _present(git, [*known, *([last] if last else [])])
+        left = [oid for oid in known if oid in present]
+        if len(left) == len(known) and (last is None or last in present):
             return []
-        return new_commits(git, tip=tip, last=None, known=known)
+        return new_commits(git, tip=tip, last=last if last in present else None, known=left)
     return [_parse(record) for record in done.text.split(RECORD)[1:]]
+
+
+def _present(git: Git, oids: Sequence[Oid]) -> set[str]:
+    """Return those objects that the repository still has."""
+    asked = "".join(f"{oid}\n" for oid in oids).encode()
+    answer = git.run("cat-file", "--batch-check=%(objectname)", stdin=asked).text
+    return {line for line in answer.splitlines() if " " not in line}
 
 
 def _parse(record: str) -> NewCommit:

@@ -1,10 +1,13 @@
 """Refs: reading many at once, and moving, making and deleting one by compare-and-set."""
 
+import os
 from collections.abc import Sequence
 
 from gitworker.errors import Conflict
-from gitworker.model.ids import Oid, Ref
+from gitworker.model.ids import Oid, Ref, is_oid
 from gitworker.repo.git import Git, GitFailed
+
+PACKED_AT_MOST_BYTES = 1024 * 1024  # a larger one git searches faster
 
 
 def read_refs(git: Git, patterns: Sequence[str]) -> dict[Ref, Oid]:
@@ -12,6 +15,46 @@ def read_refs(git: Git, patterns: Sequence[str]) -> dict[Ref, Oid]:
     done = git.run("for-each-ref", "--format=%(objectname) %(refname)", "--", *patterns)
     lines = (line.partition(" ") for line in done.text.splitlines())
     return {Ref(name): Oid(oid) for oid, _, name in lines}
+
+
+def read_loose_refs(common_dir: str, refs: Sequence[Ref]) -> dict[Ref, Oid] | None:
+    """Return refs read from their files, without a process; None where only git can tell.
+
+    For the files backend (gitrepository-layout(5)): a ref is a file, else a line of packed-refs.
+    Loose files are read first: a ref packed meanwhile is then found in the newer packed-refs.
+    """
+    found: dict[Ref, Oid] = {}
+    for ref in refs:
+        try:
+            with open(f"{common_dir}/{ref}", encoding="ascii") as file:
+                text = file.read().strip()
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            continue
+        except (OSError, UnicodeDecodeError):
+            return None
+        if not is_oid(text):
+            return None
+        found[ref] = Oid(text)
+    missing = {ref for ref in refs if ref not in found}
+    if missing:
+        packed = _read_packed(f"{common_dir}/packed-refs", missing)
+        if packed is None:
+            return None
+        found |= packed
+    return found
+
+
+def _read_packed(path: str, wanted: set[Ref]) -> dict[Ref, Oid] | None:
+    try:
+        if os.path.getsize(path) > PACKED_AT_MOST_BYTES:
+            return None
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            lines = [line.rstrip("\n").partition(" ") for line in file if line[0] not in "#^"]
+    except FileNotFoundError:
+        return {}
+    except OSError:
+        return None
+    return {Ref(name): Oid(oid) for oid, _, name in lines if Ref(name) in wanted}
 
 
 def find_ref(git: Git, ref: Ref) -> Oid | None:

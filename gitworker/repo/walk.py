@@ -49,12 +49,10 @@ def read_tips(git: Git, refs: Sequence[Ref], *, against: Ref) -> dict[Ref, Tip]:
     """Return the branches among `refs` that exist, with their last subject.
 
     Ahead and behind are counted for few branches only, and by git ≥ 2.41. One process; two where
-    git is older and there is something to count.
+    there is nothing to count against.
     """
     counted = None
-    if len(refs) <= COUNTED_AT_MOST:
-        counted = None
-    if git.version() >= COUNTS_SINCE:
+    if len(refs) <= COUNTED_AT_MOST and git.version() >= COUNTS_SINCE:
         counted = _for_each_ref(git, refs, f"%(ahead-behind:{against})")
     return _for_each_ref(git, refs, "") or {} if counted is None else counted
 

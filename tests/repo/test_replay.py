@@ -8,10 +8,10 @@ import pytest
 from fixtures.repos import Content, Repo, lines
 from gitworker.model.ids import Oid
 from gitworker.repo.git import Git, GitFailed
-from gitworker.repo.replay import Replayed, ReplayConflict, replay, verdict
+from gitworker.repo.replay import ReplayConflict, Replayed, replay, verdict
 from tests.repo.rebase_oracle import assert_same
 
-BASE = {
+BASE: dict[str, Content] = {
     "f": lines(20),
     "g": lines(9),
     "lib/one.c": lines(30, {1: "one"}),
@@ -70,9 +70,7 @@ def test_picks_tell_what_became_of_each_commit(repo: Repo) -> None:
 
 def test_a_conflict_names_commit_and_paths(repo: Repo) -> None:
     """The first commit that does not fit is named with all its conflicting paths."""
-    topic = on(
-        repo, "topic", {"new": "n\n"}, {"f": lines(20, {3: "x"}), "g": lines(9, {3: "x"})}
-    )
+    topic = on(repo, "topic", {"new": "n\n"}, {"f": lines(20, {3: "x"}), "g": lines(9, {3: "x"})})
     target = on(repo, "main", {"f": lines(20, {3: "y"}), "g": lines(9, {3: "y"})})
     result = assert_same(repo, target, topic)
     assert result == ReplayConflict(Oid(topic), "topic 1", ("f", "g"))
@@ -271,7 +269,7 @@ def empty_root(repo: Repo) -> tuple[str, str]:
 
 def odd_names(repo: Repo) -> tuple[str, str]:
     """Paths with a space, a newline, a quote and bytes that are no UTF-8."""
-    name = b"o\xe9 dd\n\"x".decode("utf-8", "surrogateescape")
+    name = b'o\xe9 dd\n"x'.decode("utf-8", "surrogateescape")
     topic = on(repo, "topic", {f"d {name}/{name}": "1\n", "\ttab": "t\n"})
     return on(repo, "main", {f"d {name}/{name}": "2\n"}), topic
 
@@ -377,3 +375,23 @@ def test_a_missing_commit_is_an_error(repo: Repo, tmp_path: Path) -> None:
             Git(str(repo.root)), target=Oid("1" * 40), topic=Oid(repo.head()),
             scratch_dir=str(tmp_path / "s"),
         )  # fmt: skip
+
+
+def test_two_processes_per_commit(
+    repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Processes are dear: a fixed number, and two for each commit that is replayed."""
+    steps = [{"f": lines(20, {number: "x"})} for number in range(5)]
+    topic = on(repo, "topic", *steps)
+    target = on(repo, "main", {"new": "n\n"})
+    trace = tmp_path / "trace"
+    monkeypatch.setenv("GITWORKER_TRACE", str(trace))
+    counts = []
+    for tip in (f"{topic}~4", topic):
+        tip = repo.head(tip)
+        trace.write_text("")
+        replay(
+            Git(str(repo.root)), target=Oid(target), topic=Oid(tip), scratch_dir=str(tmp_path / "s")
+        )
+        counts.append(len(trace.read_text().splitlines()))
+    assert counts == [12, 20]

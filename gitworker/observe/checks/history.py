@@ -35,6 +35,9 @@ def _of_target(session: Session, target: Ref, landings: list[Landing]) -> Iterat
         return
     since = Oid(landings[0].old)
     parents = read_parents(session.git, tip=tip, since=since)
+    begins = {landing.old for landing in landings if landing.new in parents}
+    if not begins <= parents.keys() | {since}:  # somebody had moved the target back in between
+        parents = read_parents(session.git, tip=tip, since=None)
     faults = list(history_faults(landings, parents, since=since))
     for landing, why in faults:
         what = f"{landing.new[:10]} of {landing.worker} ({landing.task})"

@@ -21,20 +21,18 @@ def check_hooks(session: Session) -> Iterator[Finding]:
         for tree in found.worktrees
         if not tree.is_installed and os.path.realpath(tree.path) in owned
     ]
-    findings = list(_shims(found, is_needed=bool(owned)))
+    findings = list(_shims(found)) if owned else []
     if deaf:
         names = ", ".join(sorted(deaf))
         findings.append(warn("hooks", f"our hooks do not fire in the worktree of {names}", REPAIR))
     yield from findings or [ok("hooks", "in place" if owned else "not needed yet")]
 
 
-def _shims(found: HookStatus, *, is_needed: bool) -> Iterator[Finding]:
+def _shims(found: HookStatus) -> Iterator[Finding]:
     if not found.is_present:
-        if is_needed:
-            yield warn("hooks", "our hook scripts are missing", REPAIR)
-        return
-    if found.tampered:
+        yield warn("hooks", "our hook scripts are missing", REPAIR)
+    elif found.tampered:
         names = ", ".join(found.tampered)
         yield warn("hooks", f"hook scripts are missing or not ours: {names}", REPAIR)
-    elif found.is_stale and is_needed:
+    elif found.is_stale:
         yield warn("hooks", "the hook scripts are older than what they are made from", REPAIR)

@@ -1,0 +1,161 @@
+"""The log files: every line once, in order and whole, whatever happened to the file before."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gitworker.bus.export import BATCH, export_logs
+from gitworker.bus.publish import Outgoing, publish
+from gitworker.paths import StatePaths
+from gitworker.store.sqlite.database import Database
+
+EXPORT = """
+import sys
+from gitworker.bus.export import export_logs
+from gitworker.paths import StatePaths
+from gitworker.store.sqlite.migrate import open_database
+paths = StatePaths(sys.argv[1])
+store = open_database(paths.database)
+print("ready", flush=True)
+sys.stdin.readline()
+for _ in range(20):
+    export_logs(store, paths)
+"""
+
+
+def say(store: Database, *names: str) -> None:
+    """Publish messages with these ids."""
+    with store.write() as writer:
+        for name in names:
+            publish(writer, Outgoing("x-note", id=name, payload={"n": name}), now=1)
+
+
+def exported(state: StatePaths) -> list[str]:
+    """Return the ids in bus.jsonl; fail where a line is torn."""
+    return [json.loads(line)["id"] for line in Path(state.bus_log).read_text().splitlines()]
+
+
+def test_lines_have_the_shape_of_seed_2(state: StatePaths, store: Database) -> None:
+    """A line is the message's row as one JSON object, and export_state follows."""
+    say(store, "a")
+    export_logs(store, state)
+    (line,) = Path(state.bus_log).read_text().splitlines()
+    assert json.loads(line) == {
+        "seq": 1, "id": "a", "ts_ms": 1, "from_agent": "hq", "to_agent": None, "type": "x-note",
+        "correlation_id": None, "in_reply_to": None, "payload": '{"n":"a"}', "payload_ref": None,
+    }  # fmt: skip
+    assert store.row("exports.bus_seq") == {"last_seq": 1}
+
+
+def test_export_goes_on_from_its_position(state: StatePaths, store: Database) -> None:
+    """Repeating an export adds only what is new, in any number of batches."""
+    names = [f"m{number}" for number in range(BATCH * 2 + 3)]
+    for chunk in (names[:1], names[1:], []):
+        say(store, *chunk)
+        export_logs(store, state)
+    assert exported(state) == names
+    assert Path(state.transition_log).read_bytes() == b""
+
+
+def test_a_torn_last_line_is_repaired(state: StatePaths, store: Database) -> None:
+    """What a killed exporter left behind the recorded size is cut off and written again."""
+    say(store, "a")
+    export_logs(store, state)
+    with open(state.bus_log, "a", encoding="utf-8") as file:
+        file.write('{"seq":2,"id":"b"')
+    say(store, "b")
+    export_logs(store, state)
+    assert exported(state) == ["a", "b"]
+
+
+def test_killed_between_file_and_position(state: StatePaths, store: Database) -> None:
+    """Lines that were written before a kill took the position with it stand there once."""
+    say(store, "a")
+    export_logs(store, state)
+    before = store.row("exports.position", log="bus")
+    assert before is not None
+    say(store, "b", "c")
+    export_logs(store, state)
+    with store.write() as writer:
+        writer.run("exports.set_position", log="bus", **before)
+        writer.run("exports.set_bus_seq", last_seq=before["last_seq"])
+    say(store, "d")
+    export_logs(store, state)
+    assert exported(state) == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize("keep", [None, 0, 10, 60])
+def test_a_damaged_file_is_written_anew(
+    state: StatePaths, store: Database, keep: int | None
+) -> None:
+    """A file that somebody removed, emptied or shortened is whole again after the next export."""
+    say(store, "a", "b")
+    export_logs(store, state)
+    log = Path(state.bus_log)
+    if keep is None:
+        log.unlink()
+    else:
+        log.write_bytes(log.read_bytes()[:keep])
+    export_logs(store, state)
+    assert exported(state) == ["a", "b"]
+
+
+def test_a_removed_file_after_a_foreign_export(state: StatePaths, store: Database) -> None:
+    """A file removed after another program exported is written from the start all the same."""
+    say(store, "a", "b")
+    with store.write() as writer:
+        writer.run("exports.set_bus_seq", last_seq=2)
+    export_logs(store, state)
+    assert exported(state) == ["a", "b"]
+
+
+def test_exporters_may_race(state: StatePaths, store: Database) -> None:
+    """Four exporters at once, while messages come in, write every line once and in order."""
+    racers = [
+        subprocess.Popen(
+            [sys.executable, "-c", EXPORT, state.root], text=True, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        for _ in range(4)
+    ]  # fmt: skip
+    for racer in racers:
+        assert racer.stdin is not None
+        assert racer.stdout is not None
+        racer.stdout.readline()
+        racer.stdin.write("\n")
+        racer.stdin.flush()
+    names = [f"m{number}" for number in range(100)]
+    for name in names:
+        say(store, name)
+    for racer in racers:
+        racer.communicate()
+        assert racer.returncode == 0
+    export_logs(store, state)
+    assert exported(state) == names
+
+
+def test_the_transition_log_holds_the_lines_of_transitions(
+    state: StatePaths, store: Database
+) -> None:
+    """Each transition's lines follow each other in order; one without lines leaves no trace."""
+    with store.write() as writer:
+        writer.run("workers.insert", worker="w", now=1)
+        steps = [("IDLE", "assign", "ASSIGNED"), ("ASSIGNED", "cancel", "IDLE")] * 2
+        for number, (origin, event, target) in enumerate(steps):
+            told = [{"n": number, "part": part} for part in range(number)]
+            writer.run(
+                "transitions.insert",
+                ts_ms=1, machine="worker", entity="w", version=number + 1, from_state=origin,
+                event=event, to_state=target, actor="hq", metadata="{}", lines=json.dumps(told),
+            )  # fmt: skip
+    export_logs(store, state)
+    text = Path(state.transition_log).read_text()
+    found = [json.loads(line) for line in text.splitlines()]
+    assert [(line["n"], line["part"]) for line in found] == [
+        (1, 0), (2, 0), (2, 1), (3, 0), (3, 1), (3, 2),
+    ]  # fmt: skip
+    export_logs(store, state)
+    assert Path(state.transition_log).read_text() == text

@@ -1,0 +1,192 @@
+"""A program written after seed 2 shares the bus with us, and nothing of ours is in it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gitworker import clock
+from gitworker.bus.export import export_logs
+from gitworker.bus.publish import Outgoing, publish
+from gitworker.liveness.readings import read_beats, this_moment
+from gitworker.liveness.rules import beat_age_ms
+from gitworker.paths import StatePaths
+from gitworker.store.heartbeats import beat
+from gitworker.store.sqlite.database import Database
+from tests.store.support import foreign, participant
+
+
+def lines(path: str) -> list[dict[str, object]]:
+    """Return the documents of a JSON Lines file; fail where a line is torn."""
+    return [json.loads(line) for line in Path(path).read_text().splitlines()]
+
+
+def test_messages_go_both_ways(state: StatePaths, store: Database) -> None:
+    """What a foreign agent publishes we poll, what we publish it polls and acknowledges."""
+    told = participant(
+        state.root,
+        "publish",
+        "nim",
+        json.dumps({"type": "task_done", "to": "auth", "payload": [1]}),
+    )
+    rows = store.rows("messages.poll", agent="auth", after=0, limit=9)
+    assert [(row["id"], row["from_agent"], row["payload"]) for row in rows] == [
+        (told, "nim", "[1]")
+    ]
+    with store.write() as writer:
+        publish(writer, Outgoing("x-ask", to="nim", payload={"q": 1}, id="ours"), now=1)
+        publish(writer, Outgoing("x-news", id="to-all"), now=1)
+    unread = participant(state.root, "poll", "nim")
+    assert isinstance(unread, list)
+    assert [(m["id"], m["payload"]) for m in unread] == [("ours", {"q": 1}), ("to-all", None)]
+    participant(state.root, "ack", "nim", str(unread[-1]["seq"]))
+    assert participant(state.root, "poll", "nim") == []
+    assert store.row("messages.cursor", agent="nim") == {"seq": unread[-1]["seq"]}
+    with store.write() as writer:
+        writer.run("messages.ack", agent="nim", seq=1, now=1)
+    assert participant(state.root, "poll", "nim") == [], "an ack moved the cursor back"
+
+
+def test_a_foreign_retry_is_idempotent(state: StatePaths, store: Database) -> None:
+    """The same id published by both sides is one message."""
+    with store.write() as writer:
+        publish(writer, Outgoing("x-note", id="same"), now=1)
+    message = json.dumps({"type": "x-note", "id": "same"})
+    assert participant(state.root, "publish", "nim", message) == "same"
+    assert len(store.rows("messages.follow", after=0, limit=9)) == 1
+
+
+def test_a_foreign_beat_is_judged_by_the_wall_clock(
+    state: StatePaths, store: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a foreign beat an older monotonic stamp of ours counts no more."""
+    monkeypatch.setattr("gitworker.clock.now_ms", lambda: 1000)
+    with store.write(durable=False) as writer:
+        beat(writer, "nim", status="idle", task=None, progress=None)
+    monkeypatch.undo()
+    stamped = participant(state.root, "beat", "nim", "working", "t1")
+    assert isinstance(stamped, int)
+    with store.read() as reader:
+        (row,) = reader.rows("liveness.all")
+        found = read_beats(reader)["nim"]
+    assert (row["status"], row["current_task"], row["progress"]) == ("working", "t1", 0.5)
+    assert (found.ts_ms, found.mono_ms, found.boot_id, found.host) == (stamped, None, None, None)
+    moment = this_moment()
+    assert beat_age_ms(found, moment) == max(0, moment.now_ms - stamped)
+
+
+def test_beats_without_column_names(state: StatePaths, store: Database) -> None:
+    """The heartbeats table has seed 2's five columns and no more, so that VALUES alone works."""
+    insert = "INSERT OR REPLACE INTO heartbeats VALUES (?, ?, ?, ?, ?)"
+    assert foreign(state.database, (insert, ["nim", 7, "idle", None, None])) == [[]]
+    assert store.row("liveness.of_agent", agent="nim") is not None
+
+
+def test_a_beat_with_a_senseless_time_is_an_old_one(state: StatePaths, store: Database) -> None:
+    """A time that is no number makes a beat look old; it stops nobody from looking."""
+    insert = "INSERT INTO heartbeats VALUES ('nim', '2026-01-01T00:00:00Z', 'idle', NULL, NULL)"
+    assert foreign(state.database, insert) == [[]]
+    with store.read() as reader:
+        assert read_beats(reader)["nim"].ts_ms == 2026
+
+
+def test_claims_are_shared_and_fenced(state: StatePaths, store: Database) -> None:
+    """A foreign claim holds against us, expires, and every new holder gets a higher epoch."""
+    epochs = []
+
+    def epoch() -> int:
+        (rows,) = foreign(state.database, "SELECT epoch FROM claim_epochs WHERE task_id = 't'")
+        assert isinstance(rows, list)
+        return int(rows[0][0])
+
+    assert participant(state.root, "claim", "t", "nim") is True
+    assert participant(state.root, "claim", "t", "crystal") is False
+    epochs.append(epoch())
+    now = clock.now_ms()
+    assert _take(store, "auth", now) == 0
+    assert participant(state.root, "renew", "t", "nim") is True
+    epochs.append(epoch())
+    foreign(state.database, "UPDATE task_claims SET lease_until_ms = 1")
+    assert participant(state.root, "claim", "t", "crystal") is True, "delete and insert again"
+    epochs.append(epoch())
+    assert participant(state.root, "renew", "t", "nim") is False
+    foreign(state.database, "UPDATE task_claims SET lease_until_ms = 1")
+    assert _take(store, "auth", now) > 0
+    epochs.append(epoch())
+    assert _take(store, "auth", now) > 0, "the holder may take it again"
+    epochs.append(epoch())
+    participant(state.root, "release", "t", "auth")
+    assert participant(state.root, "claim", "t", "nim") is True
+    epochs.append(epoch())
+    assert epochs == [1, 1, 2, 3, 3, 4]
+
+
+def test_both_exports_go_on_from_each_other(state: StatePaths, store: Database) -> None:
+    """Whoever exports, every message stands in bus.jsonl once and in order."""
+    for turn in range(3):
+        for name, exports in (("nim", _foreign_export), ("hq", export_logs)):
+            with store.write() as writer:
+                publish(writer, Outgoing("x-note", sender=name, id=f"{name}{turn}"), now=1)
+            exports(store, state)
+    wanted = [f"{name}{turn}" for turn in range(3) for name in ("nim", "hq")]
+    assert [line["id"] for line in lines(state.bus_log)] == wanted
+    first, second = lines(state.bus_log)[:2]
+    assert first.keys() == second.keys(), "our lines have the shape of seed 2's"
+
+
+def test_a_foreign_exporter_that_died_leaves_nothing_twice(
+    state: StatePaths, store: Database
+) -> None:
+    """What a foreign exporter wrote before it recorded its position is cut and written again."""
+    with store.write() as writer:
+        publish(writer, Outgoing("x-note", id="a"), now=1)
+    _foreign_export(store, state)
+    export_logs(store, state)
+    with store.write() as writer:
+        publish(writer, Outgoing("x-note", id="b"), now=1)
+    with open(state.bus_log, "a", encoding="utf-8") as file:
+        file.write('{"seq": 2, "id": "b"}\n{"seq": 3, "id"')
+    export_logs(store, state)
+    assert [line["id"] for line in lines(state.bus_log)] == ["a", "b"]
+
+
+@pytest.mark.parametrize("payload", ["x'7b7d'", "CAST(x'22ff22' AS TEXT)", "12", "'no json'"])
+def test_odd_payloads_stop_nobody(state: StatePaths, store: Database, payload: str) -> None:
+    """Bytes, bad UTF-8 or no JSON in a foreign payload reach neither the export nor its readers."""
+    insert = (
+        "INSERT INTO messages (id, ts_ms, from_agent, type, payload) VALUES ('odd', 1, 'n', 't', "
+    )
+    assert foreign(state.database, f"{insert}{payload})") == [[]]
+    with store.write() as writer:
+        publish(writer, Outgoing("x-note", id="after"), now=1)
+    export_logs(store, state)
+    assert [line["id"] for line in lines(state.bus_log)] == ["odd", "after"]
+    polled = store.rows("messages.poll_lines", agent="x", after=0, limit=9)
+    assert [json.loads(row["line"])["id"] for row in polled] == ["odd", "after"]
+
+
+def test_odd_log_lines_stop_nobody(state: StatePaths, store: Database) -> None:
+    """A foreign transition with lines that are no objects is passed over by the export."""
+    insert = (
+        "INSERT INTO transitions (ts_ms, machine, entity_id, version, from_state, event, to_state,"
+        " actor, lines) VALUES (1, 'worker', 'w', ?, ?, ?, ?, 'nim', ?)"
+    )
+    answers = foreign(
+        state.database,
+        "INSERT INTO workers (worker_id, state_changed_at_ms) VALUES ('w', 1)",
+        (insert, [1, "IDLE", "assign", "ASSIGNED", "no json"]),
+        (insert, [2, "ASSIGNED", "cancel", "IDLE", '["text", 7]']),
+        (insert, [3, "IDLE", "assign", "ASSIGNED", '[{"a": 1}]']),
+    )
+    assert answers == [[]] * 4
+    export_logs(store, state)
+    assert lines(state.transition_log) == [{"a": 1}]
+
+
+def _foreign_export(store: Database, state: StatePaths) -> None:
+    participant(state.root, "export")
+
+
+def _take(store: Database, agent: str, now: int) -> int:
+    with store.write() as writer:
+        return writer.run("claims.take", task="t", agent=agent, now=now, lease_until_ms=now + 9)

@@ -1,0 +1,117 @@
+"""A patch id holds for the patch: it survives a rebase and nothing else."""
+
+from pathlib import Path
+
+import pytest
+
+from fixtures.repos import Repo, lines
+from gitworker.model.ids import Oid
+from gitworker.repo.git import Git
+from gitworker.repo.patches import EMPTY, patch_ids
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    """A repository whose topic has a text, a binary, a mode, a rename and an empty commit."""
+    repo = Repo.make(tmp_path / "repo")
+    repo.commit("base", {"f": lines(30), "b": b"\0\1", "r": lines(9), "é": "1\n"})
+    repo.git("checkout", "-q", "-b", "topic")
+    repo.commit("commit 1\n\ncommit " + "1" * 40, {"f": lines(30, {3: "x"})})
+    repo.commit("binary", {"b": b"\0\2"})
+    (repo.root / "r").chmod(0o755)
+    repo.commit("mode")
+    repo.git("mv", "r", "renamed")
+    repo.commit("rename", {"é": "2\n"})
+    repo.commit("empty")
+    repo.git("checkout", "-q", "main")
+    return repo
+
+
+def ids(repo: Repo, base: str = "main", tip: str = "topic") -> tuple[str, ...]:
+    """Return the patch ids of a range."""
+    return patch_ids(Git(str(repo.root)), Oid(repo.head(base)), Oid(repo.head(tip)))
+
+
+def test_every_commit_has_its_own_id_in_order(repo: Repo) -> None:
+    """One id per commit, oldest first, a stand-in for an empty one; merges have none."""
+    found = ids(repo)
+    assert len(set(found)) == 5
+    assert found[4] == EMPTY
+    assert ids(repo, "main", "topic~3") == found[:2]
+    assert ids(repo, "topic") == ()
+
+
+def test_ids_survive_a_rebase(repo: Repo) -> None:
+    """Replayed onto a target that moved, the patches are the same."""
+    before = ids(repo)
+    repo.commit("main", {"f": lines(30, {25: "main"}), "other": "1\n"})
+    repo.git("checkout", "-q", "topic")
+    repo.git("rebase", "-q", "main")
+    assert ids(repo) == before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"f": lines(30, {3: " x"})},
+        {"f": lines(30, {3: "x "})},
+        {"f": lines(30, {3: "y"})},
+        {"f": lines(30, {3: "x"}), "g": ""},
+    ],
+)
+def test_any_other_patch_has_another_id(repo: Repo, change: dict[str, str]) -> None:
+    """White space counts too."""
+    repo.git("checkout", "-q", "-b", "variant", "main")
+    repo.commit("commit 1", change)
+    assert ids(repo, "main", "variant") != ids(repo, "main", "topic~4")
+
+
+def test_binary_content_counts(repo: Repo) -> None:
+    """Two binary files that differ have different ids."""
+    found: list[str] = []
+    for content in (b"\0\2", b"\0\3"):
+        repo.git("checkout", "-q", "-B", "variant", "main")
+        repo.commit("binary", {"b": content})
+        found += ids(repo, "main", "variant")
+    assert found[0] == ids(repo)[1] != found[1]
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "diff.noprefix=true", "diff.mnemonicPrefix=true", "diff.context=0", "diff.renames=copies",
+        "diff.algorithm=patience", "diff.interHunkContext=9", "diff.external=false",
+        "color.ui=always", "log.showSignature=true", "log.showRoot=false", "format.pretty=fuller",
+        "diff.indentHeuristic=true", "diff.suppressBlankEmpty=true", "core.quotePath=false",
+        "log.decorate=full", "notes.displayRef=refs/notes/*", "diff.relative=true",
+        "log.diffMerges=first-parent", "diff.orderFile=order", "diff.submodule=log",
+        "log.follow=true", "core.abbrev=4", "log.date=iso", "core.whitespace=cr-at-eol",
+    ],
+)  # fmt: skip
+def test_no_setting_changes_an_id(repo: Repo, setting: str) -> None:
+    """An approval given on one machine holds on another."""
+    before = ids(repo)
+    (repo.root / "order").write_text("r*\n")
+    name, _, value = setting.partition("=")
+    repo.git("config", name, value)
+    assert ids(repo) == before
+
+
+def test_attributes_of_a_worktree_change_nothing(repo: Repo, tmp_path: Path) -> None:
+    """The same commits have the same ids in every worktree."""
+    before = ids(repo)
+    linked = repo.worktree(tmp_path / "linked", "--detach")
+    (linked.root / ".gitattributes").write_text("* -diff\nf binary\n")
+    (linked.root / "sub").mkdir()
+    assert ids(linked) == before
+    assert ids(Repo(linked.root / "sub")) == before
+
+
+def test_two_processes_for_the_whole_range(
+    repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many commits, git starts twice."""
+    git, base, tip = Git(str(repo.root)), Oid(repo.head()), Oid(repo.head("topic"))
+    monkeypatch.setenv("GITWORKER_TRACE", str(tmp_path / "trace"))
+    patch_ids(git, base, tip)
+    assert len((tmp_path / "trace").read_text().splitlines()) == 2

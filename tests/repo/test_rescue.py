@@ -1,0 +1,145 @@
+"""A rescue ref keeps the tip and all uncommitted work, and touches nothing."""
+
+from pathlib import Path
+
+import pytest
+
+from fixtures.repos import Repo, lines, tree_bytes
+from gitworker.model.ids import Oid, TaskId, WorkerId
+from gitworker.repo.git import Git
+from gitworker.repo.rescue import RescueRef, list_rescues, rescue
+
+WORKER, TASK = WorkerId("auth"), TaskId("task")
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Repo:
+    """A worker's worktree with one commit of its own."""
+    repo = Repo.make(tmp_path / "repo")
+    repo.commit("base", {"f": lines(9), "g": lines(9), ".gitignore": "*.log\n"})
+    work = repo.worktree(tmp_path / "work", "-b", "auth/task")
+    work.commit("own", {"own": "1\n"})
+    return work
+
+
+def save(work: Repo, tip: str = "auth/task", task: TaskId = TASK) -> RescueRef:
+    """Rescue; require that index, files and branches are as before."""
+    admin = Path(work.git("rev-parse", "--absolute-git-dir"))
+    work.git("status")  # refreshes the index once, so that ours can be seen not to
+    before = (tree_bytes(work.root), tree_bytes(admin), work.git("for-each-ref", "refs/heads"))
+    saved = rescue(
+        Git(str(work.root)), worker=WORKER, task=task, tip=Oid(work.head(tip)),
+        worktree=str(work.root),
+    )  # fmt: skip
+    assert (tree_bytes(work.root), tree_bytes(admin)) == before[:2]
+    assert work.git("for-each-ref", "refs/heads") == before[2]
+    return saved
+
+
+def test_a_clean_worktree_keeps_its_tip(work: Repo) -> None:
+    """With nothing uncommitted the ref points at the tip itself; once more gives the same ref."""
+    saved = save(work)
+    assert saved == RescueRef(saved.ref, Oid(work.head()), WORKER, TASK, 1)
+    assert saved.ref == "refs/worker/rescue/auth/task/1"
+    assert save(work) == saved
+
+
+def test_numbers_count_up(work: Repo) -> None:
+    """Each different state gets the next number, past nine too, each task its own."""
+    for number in range(1, 12):
+        work.write({"f": f"{number}\n"})
+        assert save(work).number == number
+    assert save(work, task=TaskId("other")).number == 1
+    git = Git(str(work.root))
+    assert [one.number for one in list_rescues(git, task=TASK)] == list(range(1, 12))
+    assert len(list_rescues(git, worker=WORKER)) == 12
+    assert list_rescues(git, worker=WorkerId("nobody")) == ()
+
+
+def test_uncommitted_work_is_a_stash(work: Repo) -> None:
+    """Staged, unstaged and untracked work comes back by `git stash apply`; ignored is left out."""
+    work.write({"f": "staged\n", "staged": "s\n"})
+    work.git("add", "f", "staged")
+    work.write({"f": "dirty\n", "g": "dirty\n", "deep/untracked": "u\n", "my.log": "secret\n"})
+    (work.root / "own").unlink()
+    saved = save(work)
+    tip = work.head()
+    assert work.git("rev-parse", f"{saved.oid}^1") == tip
+    assert work.git("show", f"{saved.oid}^2:f") == "staged"
+    names = work.git("ls-tree", "-r", "--name-only", saved.oid).split()
+    assert names == [".gitignore", "deep/untracked", "f", "g", "staged"]
+    work.git("reset", "-q", "--hard")
+    work.git("clean", "-fdq")
+    work.git("stash", "apply", "-q", "--index", saved.oid)
+    assert (work.root / "f").read_text() == "dirty\n"
+    assert (work.root / "deep/untracked").read_text() == "u\n"
+    assert not (work.root / "own").exists()
+    assert work.git("show", ":f") == "staged"
+
+
+def test_an_unmerged_index_is_rescued(work: Repo) -> None:
+    """A conflict in progress is no obstacle: the files with their markers are kept."""
+    work.git("checkout", "-q", "-b", "other", "main")
+    work.commit("other", {"own": "other\n"})
+    work.git("checkout", "-q", "auth/task")
+    work.run("merge", "other")
+    saved = save(work)
+    assert "<<<<<<<" in work.git("show", f"{saved.oid}:own")
+
+
+def test_the_commits_of_an_open_rebase_are_kept(work: Repo) -> None:
+    """What a rebase has picked so far is reachable, though no branch has it yet."""
+    work.commit("two", {"f": "mine\n"})
+    work.git("checkout", "-q", "-b", "target", "main")
+    work.commit("target", {"f": "other\n"})
+    work.git("checkout", "-q", "auth/task")
+    work.run("rebase", "target")
+    picked = work.head()
+    saved = save(work)
+    assert work.run("merge-base", "--is-ancestor", picked, saved.oid).returncode == 0
+    assert work.run("merge-base", "--is-ancestor", "auth/task", saved.oid).returncode == 0
+    work.git("reset", "-q", "--hard")
+    clean = save(work)
+    assert work.run("merge-base", "--is-ancestor", picked, clean.oid).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "setting", ["core.safecrlf=true", "commit.gpgSign=true", "core.autocrlf=input"]
+)
+def test_no_setting_keeps_work_from_being_rescued(work: Repo, setting: str) -> None:
+    """Settings that make `git add` or `git commit` refuse do not matter here."""
+    name, _, value = setting.partition("=")
+    work.git("config", name, value)
+    work.git("config", "gpg.program", "false")
+    (work.root / ".gitattributes").write_text("* text=auto\n")
+    work.write({"mixed": "a\r\nb\n"})
+    assert "mixed" in work.git("ls-tree", "--name-only", save(work).oid)
+
+
+def test_a_repository_inside_does_not_stop_the_rescue(work: Repo, tmp_path: Path) -> None:
+    """An untracked repository, even an empty one, leaves the rest of the work rescued."""
+    Repo.make(work.root / "empty")
+    Repo.make(work.root / "inner").commit("inner", {"i": "1\n"})
+    work.write({"zz": "mine\n"})
+    assert "zz" in work.git("ls-tree", "--name-only", save(work).oid).split()
+
+
+def test_a_change_in_the_tick_of_the_index_is_rescued(work: Repo) -> None:
+    """Same size, same time stamp as the index: the changed content is still seen."""
+    for number in range(10):
+        work.write({"f": f"{number}\n"})
+        work.git("add", "f")
+        work.write({"f": f"{9 - number}\n"})
+        saved = rescue(
+            Git(str(work.root)), worker=WORKER, task=TASK, tip=Oid(work.head()),
+            worktree=str(work.root),
+        )  # fmt: skip
+        assert work.git("show", f"{saved.oid}:f") == f"{9 - number}"
+
+
+def test_without_a_worktree_the_tip_is_kept(work: Repo) -> None:
+    """A branch whose worktree is gone is rescued as well."""
+    saved = rescue(
+        Git(str(work.root)), worker=WORKER, task=TASK, tip=Oid(work.head("main")), worktree=None
+    )
+    assert work.head(saved.ref) == work.head("main")

@@ -1,0 +1,205 @@
+"""What goes into the trash comes back byte for byte, whenever the move was killed."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from fixtures.repos import Repo, lines, tree_bytes
+from gitworker.errors import NotFound, Refused
+from gitworker.proc import spawn_detached
+from gitworker.repo import trash
+from gitworker.repo.trash import (
+    TrashEntry,
+    delete_in_background,
+    list_trash,
+    move_to_trash,
+    repair_trash,
+    require_trash_entry,
+    restore_from_trash,
+)
+from tests.repo.killing import run_killed
+
+State = tuple[dict[str, bytes], dict[str, bytes], str]
+
+
+class Seat:
+    """A worktree in the middle of a rebase, with work of every kind."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.repo = Repo.make(tmp_path / "repo")
+        self.repo.commit("base", {"f": lines(9), "g": lines(9), ".gitignore": "*.log\n"})
+        self.root = tmp_path / "worktrees"
+        self.work = self.repo.worktree(self.root / "task", "-b", "auth/task")
+        self.work.commit("one", {"f": lines(9, {1: "one"})})
+        self.work.commit("two", {"h": "two\n"})
+        self.repo.commit("main", {"f": lines(9, {1: "main"})})
+        self.work.run("rebase", "main")
+        staged = {"g": "staged\n", "new": "staged\n"}
+        self.work.write(staged)
+        self.work.git("add", "g", "new")
+        self.work.write({"g": "dirty\n", "untracked/u": "u\n", "my.log": "ignored\n"})
+        (self.work.root / "link").symlink_to("nowhere")
+        self.admin = self.work.git("rev-parse", "--absolute-git-dir")
+        self.trash_root = str(self.root / ".trash")
+
+    def state(self) -> State:
+        """Return every byte of tree and admin directory, and what git says."""
+        status = self.work.git("status", "--porcelain", "--ignored")
+        return tree_bytes(self.work.root), tree_bytes(Path(self.admin)), status
+
+    def remove(self) -> TrashEntry:
+        """Move the worktree into the trash."""
+        return move_to_trash(
+            worktree=str(self.work.root), admin_dir=self.admin, trash_root=self.trash_root,
+            name="auth/task", stamp="20260101T000000", branch="refs/heads/auth/task",
+        )  # fmt: skip
+
+
+@pytest.fixture
+def seat(tmp_path: Path) -> Seat:
+    """A seat to remove."""
+    return Seat(tmp_path)
+
+
+REMOVE = """
+import sys
+from gitworker.repo.trash import move_to_trash
+worktree, admin_dir, trash_root = sys.argv[1:]
+move_to_trash(worktree=worktree, admin_dir=admin_dir, trash_root=trash_root, name="auth/task",
+              stamp="20260101T000000", branch="refs/heads/auth/task")
+"""
+RESTORE = """
+import sys
+from gitworker.repo.trash import list_trash, restore_from_trash
+restore_from_trash(list_trash(sys.argv[1])[0])
+"""
+
+
+def test_a_removed_worktree_comes_back_byte_for_byte(seat: Seat) -> None:
+    """Index, staged, untracked and ignored files and the open rebase are as they were."""
+    before = seat.state()
+    entry = seat.remove()
+    assert not seat.work.root.exists()
+    assert not Path(seat.admin).exists()
+    assert list_trash(seat.trash_root) == (entry,)
+    assert len(seat.repo.git("worktree", "list").splitlines()) == 1
+    assert restore_from_trash(entry) == str(seat.work.root)
+    assert seat.state() == before
+    assert list_trash(seat.trash_root) == ()
+    seat.work.git("checkout", "-q", "--theirs", "f")
+    seat.work.git("add", "--all")
+    seat.work.git("-c", "core.editor=true", "rebase", "--continue")
+
+
+def test_it_comes_back_elsewhere_too(seat: Seat, tmp_path: Path) -> None:
+    """At another place, and where its admin name is taken, git finds its way."""
+    before = seat.work.git("status", "--porcelain", "--ignored")
+    entry = seat.remove()
+    seat.repo.worktree(tmp_path / "other" / "task", "--detach")
+    place = restore_from_trash(entry, worktree=str(tmp_path / "back"))
+    assert Repo(Path(place)).git("status", "--porcelain", "--ignored") == before
+    listed = seat.repo.git("worktree", "list", "--porcelain")
+    assert f"worktree {tmp_path / 'back'}" in listed
+    assert f"worktree {tmp_path / 'other' / 'task'}" in listed
+
+
+@pytest.mark.parametrize("point", ["trash-recorded", "trash-admin", "trash-tree"])
+def test_a_killed_removal_is_finished(seat: Seat, point: str) -> None:
+    """Killed between any two steps, repair finishes, and what comes back is whole."""
+    before = seat.state()
+    run_killed(point, REMOVE, str(seat.work.root), seat.admin, seat.trash_root)
+    [entry] = repair_trash(seat.trash_root)
+    assert repair_trash(seat.trash_root) == ()
+    assert not seat.work.root.exists()
+    restore_from_trash(entry)
+    assert seat.state() == before
+
+
+@pytest.mark.parametrize("point", ["restore-recorded", "restore-tree", "restore-admin"])
+def test_a_killed_restoration_is_finished(seat: Seat, point: str) -> None:
+    """Killed between any two steps, repair brings the worktree back whole."""
+    before = seat.state()
+    seat.remove()
+    run_killed(point, RESTORE, seat.trash_root)
+    assert len(repair_trash(seat.trash_root)) == 1
+    assert seat.state() == before
+    assert repair_trash(seat.trash_root) == ()
+    assert os.listdir(seat.trash_root) == []
+
+
+def test_an_occupied_place_is_refused(seat: Seat) -> None:
+    """Nothing that stands at its old place is overwritten."""
+    entry = seat.remove()
+    seat.work.root.mkdir()
+    with pytest.raises(Refused):
+        restore_from_trash(entry)
+    assert list_trash(seat.trash_root) == (entry,)
+
+
+def test_a_locked_worktree_is_refused(seat: Seat) -> None:
+    """A lock that the user put on a worktree is respected."""
+    seat.repo.git("worktree", "lock", str(seat.work.root))
+    before = seat.state()
+    with pytest.raises(Refused):
+        seat.remove()
+    assert seat.state() == before
+
+
+def test_another_file_system_is_refused(seat: Seat, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rename that would have to copy is refused before anything moves."""
+    before = seat.state()
+    monkeypatch.setattr(trash, "device_of", lambda path: len(path))
+    with pytest.raises(Refused) as caught:
+        seat.remove()
+    monkeypatch.undo()
+    assert caught.value.code == "cross_device"
+    assert seat.state() == before
+
+
+def test_one_name_can_be_removed_twice(seat: Seat) -> None:
+    """Two entries of one stamp and name have two places; the later one is found by name."""
+    seat.remove()
+    again = seat.repo.worktree(seat.root / "task", "-b", "auth/again")
+    second = move_to_trash(
+        worktree=str(again.root), admin_dir=again.git("rev-parse", "--absolute-git-dir"),
+        trash_root=seat.trash_root, name="auth/task", stamp="20260101T000000",
+    )  # fmt: skip
+    assert require_trash_entry(seat.trash_root, "auth/task") == second
+    with pytest.raises(NotFound):
+        require_trash_entry(seat.trash_root, "nobody/nothing")
+
+
+def test_deletion_goes_on_in_the_background(seat: Seat, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The entry is gone from the list at once; read-only directories do not stop the deletion."""
+    entry = seat.remove()
+    locked = Path(entry.tree) / "untracked"
+    locked.chmod(0o555)
+    pids: list[int] = []
+    monkeypatch.setattr(trash, "spawn_detached", lambda argv: pids.append(spawn_detached(argv)))
+    delete_in_background(entry)
+    assert list_trash(seat.trash_root) == ()
+    os.waitpid(pids[0], 0)
+    assert os.listdir(seat.trash_root) == []
+
+
+def test_a_killed_deletion_is_resumed(seat: Seat, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a killed deletion left is deleted by repair."""
+    entry = seat.remove()
+    pids: list[int] = []
+    monkeypatch.setattr(trash, "spawn_detached", lambda argv: None)
+    delete_in_background(entry)
+    monkeypatch.setattr(trash, "spawn_detached", lambda argv: pids.append(spawn_detached(argv)))
+    assert repair_trash(seat.trash_root) == ()
+    os.waitpid(pids[0], 0)
+    assert os.listdir(seat.trash_root) == []
+
+
+def test_a_foreign_directory_in_the_trash_is_left_alone(seat: Seat) -> None:
+    """What has no record of ours is neither listed nor repaired."""
+    foreign = Path(seat.trash_root) / "mine"
+    foreign.mkdir(parents=True)
+    (foreign / "record").write_text("not ours")
+    assert list_trash(seat.trash_root) == ()
+    assert repair_trash(seat.trash_root) == ()
+    assert foreign.exists()
