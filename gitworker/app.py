@@ -3,10 +3,11 @@
 import os
 from collections.abc import Mapping
 
+from gitworker.bus.identity import who_asks
 from gitworker.config import FILE_NAME, Settings, load_settings
 from gitworker.errors import Refused, Unavailable
-from gitworker.model.ids import HQ, Branch, Oid, Ref, parse_agent_id, ref_of
-from gitworker.paths import Repository, StatePaths, read_seat, require_repository, state_paths
+from gitworker.model.ids import Branch, Oid, Ref, ref_of
+from gitworker.paths import Repository, StatePaths, require_repository, state_paths
 from gitworker.repo.git import Git
 from gitworker.session import Session
 from gitworker.store.sqlite.database import Database
@@ -69,15 +70,6 @@ def open_store(
             code="read_only",
         )  # fmt: skip
     return open_database(paths.database)
-
-
-def who_asks(repository: Repository, identity: str | None, env: Mapping[str, str]) -> str:
-    """Return the identity of whoever runs the command (DESIGN section 8)."""
-    chosen = identity or env.get("GITWORKER_ID")
-    if chosen:
-        return parse_agent_id(chosen)
-    seat = read_seat(repository.git_dir) if repository.is_linked else None
-    return seat[0] if seat else HQ
 
 
 def prepare_state(paths: StatePaths, repository: Repository, main_top: str) -> None:

@@ -73,7 +73,7 @@ def _open(common_dir: str) -> "Session":
 
 
 def _ring(bell: str) -> None:
-    from gitworker.workers.views import ring_bell
+    from gitworker.bus.bell import ring_bell
 
     ring_bell(bell)
 

@@ -34,8 +34,14 @@ class Session:
 
     @property
     def worktree_root(self) -> str:
-        """Return the directory that workers' worktrees are made in."""
-        return self.settings.worktree_root.format(repository=self.main_top)
+        """Return the directory that workers' worktrees are made in.
+
+        In a bare repository `worktrees` is git's own directory of admin directories.
+        """
+        template = self.settings.worktree_root
+        if self.main_top == self.repository.common_dir and template == Settings().worktree_root:
+            template = "{repository}/worker-worktrees"
+        return template.format(repository=self.main_top)
 
     @property
     def landing_lock(self) -> str:

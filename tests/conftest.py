@@ -8,7 +8,15 @@ from pathlib import Path
 
 import pytest
 
-KEPT = ("PATH", "TMPDIR", "COVERAGE_PROCESS_START", "COVERAGE_FILE", "GITWORKER_TEST_SCALE")
+KEPT = (
+    "PATH",
+    "TMPDIR",
+    "COVERAGE_PROCESS_START",
+    "COVERAGE_PROCESS_CONFIG",
+    "COVERAGE_FILE",
+    "GITWORKER_TEST_SCALE",
+    "GITWORKER_DATA",
+)
 GIT_CONFIG = """\
 [user]
 \tname = Ada Tester

@@ -106,7 +106,7 @@ def require_utf8(text: str, what: str) -> str:
 
 def worker_argument(*, required: bool = True) -> Callable[[Any], Any]:
     """Return the argument WORKER: one that exists, by id, task or branch."""
-    return click.argument("worker", type=WorkerName(), required=required, default=None)
+    return click.argument("worker", type=WorkerName(), required=required)
 
 
 def global_options() -> list[click.Parameter]:

@@ -40,9 +40,6 @@ def _run(call: Call, words: list[str]) -> int:
             return status if isinstance(status, int) else 0
     except click.exceptions.Exit as done:
         return done.exit_code
-    except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message(), err=True)
-        return error.exit_code
     except click.ClickException as error:
         return complain(_usage_error(error), as_json=call.as_json)
     except GitWorkerError as error:

@@ -9,10 +9,12 @@ from gitworker.bus.drain import record_rewrite
 from gitworker.crashpoint import crash_point
 from gitworker.errors import NotFound
 from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, ref_of
+from gitworker.paths import require_repository
 from gitworker.repo.follow import move_branch
 from gitworker.repo.refs import read_refs
 from gitworker.repo.replay import ReplayConflict, replay
 from gitworker.repo.rescue import rescue
+from gitworker.repo.worktrees import find_checkout
 from gitworker.session import Session
 from gitworker.store.operations import begin_operation
 from gitworker.store.workers import Worker
@@ -29,13 +31,18 @@ class Tips:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """A branch about to move from `old` to `new`, journaled under `operation`."""
+    """A branch about to move from `old` to `new`, journaled under `operation`.
+
+    `worktree` is where it is checked out, with that worktree's own git directory, or None.
+    """
 
     operation: int
     ref: Ref
     old: Oid
     new: Oid
     rescue_ref: str | None
+    worktree: str | None
+    admin_dir: str | None
 
 
 def read_tips(session: Session, worker: Worker) -> Tips:
@@ -74,6 +81,7 @@ def journal_rewrite(
             worktree=None,
         )
     rescue_ref = None if saved is None else str(saved.ref)
+    worktree, admin_dir = _find_place(session, worker, tips.ref)
     now = clock.now_ms()
     with session.store.write() as writer:
         if new != tips.branch:
@@ -87,14 +95,14 @@ def journal_rewrite(
             now=now,
             data={
                 "ref": tips.ref, "old": tips.branch, "new": new, "rescue": rescue_ref,
-                "worktree": worker.worktree, "admin_dir": worker.admin_dir, **data,
+                "worktree": worktree, "admin_dir": admin_dir, **data,
             },
         )  # fmt: skip
     crash_point(f"{kind}.journal")
-    return Rewrite(operation, tips.ref, tips.branch, new, rescue_ref)
+    return Rewrite(operation, tips.ref, tips.branch, new, rescue_ref, worktree, admin_dir)
 
 
-def move_to(session: Session, worker: Worker, rewrite: Rewrite) -> None:
+def move_to(session: Session, rewrite: Rewrite) -> None:
     """Move the branch, and its worktree with it, by compare-and-set."""
     if rewrite.new != rewrite.old:
         move_branch(
@@ -102,11 +110,16 @@ def move_to(session: Session, worker: Worker, rewrite: Rewrite) -> None:
             ref=rewrite.ref,
             old=rewrite.old,
             new=rewrite.new,
-            worktree=_present(worker.worktree),
-            admin_dir=worker.admin_dir,
+            worktree=rewrite.worktree,
+            admin_dir=rewrite.admin_dir,
         )
 
 
-def _present(worktree: str | None) -> str | None:
-    """Return the worktree if it is there: a user may have removed it by hand."""
-    return worktree if worktree and os.path.isdir(worktree) else None
+def _find_place(session: Session, worker: Worker, ref: Ref) -> tuple[str | None, str | None]:
+    """Return where the branch is checked out: a user may have removed the worktree by hand."""
+    if worker.worktree and os.path.isdir(worker.worktree):
+        return worker.worktree, worker.admin_dir
+    elsewhere = find_checkout(session.git, ref)
+    if elsewhere is None or not os.path.isdir(elsewhere):
+        return None, None
+    return elsewhere, require_repository(elsewhere).git_dir

@@ -10,7 +10,7 @@ from gitworker.repo.checks import Change, changes_between
 from gitworker.repo.disk import copy_index
 from gitworker.repo.follow import Move, hold_journal, is_ours, read_tree, remove_file
 from gitworker.repo.git import Git, GitFailed
-from gitworker.repo.refs import find_ref, move_ref
+from gitworker.repo.refs import find_ref, is_ancestor, move_ref
 
 GITLINK = "160000"
 
@@ -25,7 +25,7 @@ def recover_move(
     mover, or the git it started, still runs.
     """
     if worktree is None or not os.path.isdir(worktree):
-        return find_ref(git, ref) != old
+        return _has_moved(git, ref=ref, old=old, new=new)
     admin_dir = admin_dir or require_repository(worktree).git_dir
     move = Move(ref, old, new, worktree, admin_dir)
     here = git.at(worktree)
@@ -33,7 +33,7 @@ def recover_move(
     try:
         _require_own_lock(move)
         remove_file(f"{move.private_index}.lock")  # of a read-tree that died with its machine
-        moved = find_ref(here, ref) != old and _settle(here, move)
+        moved = _has_moved(here, ref=ref, old=old, new=new) and _settle(here, move)
         crash_point("recover-settled")
         remove_file(move.private_index)
         if is_ours(move.lock):
@@ -51,6 +51,12 @@ def find_unfinished(admin_dir: str) -> tuple[Ref, Oid, Oid] | None:
     with open(lock, encoding="utf-8") as file:
         old, new, ref = file.read().splitlines()[1].split(" ", 2)
     return Ref(ref), Oid(old), Oid(new)
+
+
+def _has_moved(git: Git, *, ref: Ref, old: Oid, new: Oid) -> bool:
+    """Tell whether the branch was moved to `new`; an agent's own commit is no move of ours."""
+    tip = find_ref(git, ref)
+    return tip is not None and tip != old and is_ancestor(git, new, tip)
 
 
 def _require_own_lock(move: Move) -> None:

@@ -17,11 +17,12 @@ from gitworker.repo.lock import hold
 from gitworker.repo.patches import patch_ids
 from gitworker.repo.replay import ReplayConflict
 from gitworker.session import Session
+from gitworker.states.engine import InvalidTransition
 from gitworker.states.worker import worker_transition
 from gitworker.store.operations import find_operation
 from gitworker.store.workers import Worker
 from gitworker.workers.find import require_worker
-from gitworker.workers.recover import finish_interrupted, roll_back
+from gitworker.workers.recover import finish_interrupted, give_up, roll_back
 from gitworker.workers.review import reviewer_of_record
 from gitworker.workers.rules import may_judge
 from gitworker.workers.verdict import finish_approval, send_back
@@ -61,9 +62,9 @@ def approve(session: Session, name: str, *, note: str = "") -> Approved:
         }
         rewrite = journal_rewrite(session, worker, tips, new=outcome, kind="approve", data=verdict)
         try:
-            move_to(session, worker, rewrite)
+            move_to(session, rewrite)
         except BaseException:
-            roll_back(session, rewrite.operation)
+            give_up(session, rewrite.operation)
             raise
         crash_point("approve.moved")
         worker = _finish(session, rewrite)
@@ -84,7 +85,11 @@ def _check(session: Session, name: str) -> Worker:
 
 
 def _finish(session: Session, rewrite: Rewrite) -> Worker:
-    with session.store.write() as writer:
-        operation = find_operation(writer, rewrite.operation)
-        assert operation is not None
-        return finish_approval(writer, operation)
+    try:
+        with session.store.write() as writer:
+            operation = find_operation(writer, rewrite.operation)
+            assert operation is not None
+            return finish_approval(writer, operation)
+    except InvalidTransition:  # rejected, or failed, while the branch moved: that stands
+        roll_back(session, rewrite.operation)
+        raise

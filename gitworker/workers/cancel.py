@@ -7,11 +7,11 @@ from gitworker.model.worker import WorkerEvent
 from gitworker.repo.lock import hold
 from gitworker.session import Session
 from gitworker.states.worker import worker_transition
-from gitworker.store.workers import Worker
+from gitworker.store.workers import Worker, find_worker
 from gitworker.workers.find import require_worker
 from gitworker.workers.moves import advance
 from gitworker.workers.recover import finish_interrupted
-from gitworker.workers.removal import EVENTS, finish_removal, plan_removal, refuse_occupied
+from gitworker.workers.removal import EVENTS, finish_removal, plan_removal, refuse_stuck
 from gitworker.workers.views import publish_views
 
 
@@ -41,8 +41,10 @@ def recycle(session: Session, name: str) -> Worker:
     with session.store.write() as writer:
         worker = advance(writer, worker, WorkerEvent.RECYCLE, actor=session.actor)
         writer.run("workers.clear_assignment", worker=worker.worker_id)
+        stored = find_worker(writer, worker.worker_id)
+        assert stored is not None
     publish_views(session, worker.worker_id)
-    return worker
+    return stored
 
 
 def _free(session: Session, name: str, kind: str) -> Freed:
@@ -52,7 +54,7 @@ def _free(session: Session, name: str, kind: str) -> Freed:
         with session.store.read() as reader:
             worker = require_worker(reader, name, session)
         worker_transition(worker.state, EVENTS[kind], stale_from=worker.stale_from)
-        refuse_occupied(worker)
+        refuse_stuck(worker)
         operation = plan_removal(session, worker, kind)
         freed = finish_removal(session, operation)
     return Freed(freed, worker.task_id, operation.data["rescue"])

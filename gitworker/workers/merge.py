@@ -15,7 +15,7 @@ from gitworker.landing.replay_branch import (
     read_tips,
     replay_onto_target,
 )
-from gitworker.landing.rules import approval_holds
+from gitworker.landing.rules import approval_holds, is_still_approved
 from gitworker.model.ids import Oid
 from gitworker.model.worker import WorkerEvent
 from gitworker.repo.fastforward import fast_forward
@@ -28,9 +28,9 @@ from gitworker.states.worker import worker_transition
 from gitworker.store.operations import find_operation
 from gitworker.store.workers import Worker, all_workers, find_worker
 from gitworker.workers.find import require_worker
-from gitworker.workers.landed import clean_up, finish_merge
+from gitworker.workers.landed import clean_up, close_merge, finish_merge
 from gitworker.workers.moves import advance
-from gitworker.workers.recover import finish_interrupted, roll_back
+from gitworker.workers.recover import finish_interrupted, give_up
 from gitworker.workers.rules import is_approved, may_judge
 from gitworker.workers.verdict import send_back
 from gitworker.workers.views import publish_views
@@ -104,7 +104,7 @@ def _land(session: Session, worker: Worker, *, keep: bool) -> Landed:
     data = {"target_ref": session.target, "target_old": tips.target, "keep": keep}
     rewrite = journal_rewrite(session, worker, tips, new=outcome, kind="merge", data=data)
     try:
-        move_to(session, worker, rewrite)
+        move_to(session, rewrite)
         crash_point("merge.moved")
         fast_forward(
             session.git,
@@ -115,7 +115,7 @@ def _land(session: Session, worker: Worker, *, keep: bool) -> Landed:
             reason=f"git worker merge {worker.worker_id}: {worker.task_id}",
         )
     except BaseException:
-        roll_back(session, rewrite.operation)
+        give_up(session, rewrite.operation)
         raise
     crash_point("merge.forwarded")
     with session.store.write() as writer:
@@ -124,6 +124,7 @@ def _land(session: Session, worker: Worker, *, keep: bool) -> Landed:
         landed = finish_merge(writer, operation)
     crash_point("merge.recorded")
     kept, why = clean_up(session, landed, keep=keep)
+    close_merge(session, operation)
     return Landed(landed, outcome, session.target, kept, why)
 
 
@@ -141,8 +142,10 @@ def _approved_patches(session: Session, worker: Worker, tips: Tips) -> list[str]
         )
     approved = json.loads(row["patches"])
     if tips.branch != row["commit_oid"]:
-        present = patch_ids(session.git, row["base_oid"], tips.branch)
-        if not approval_holds(approved, present):
+        present = patch_ids(session.git, tips.target, tips.branch)
+        gone = set(approved) - set(present)
+        upstream = patch_ids(session.git, row["base_oid"], tips.target) if gone else ()
+        if not is_still_approved(approved, present, upstream=upstream):
             raise _withdraw(session, worker, "the branch has changed since it was approved")
     return list(approved)
 

@@ -9,19 +9,21 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from gitworker import clock
-from gitworker.errors import Conflict
+from gitworker.errors import Conflict, GitWorkerError
 from gitworker.model.ids import Oid, Ref
 from gitworker.repo.lock import hold
 from gitworker.repo.recovery import recover_move
-from gitworker.repo.refs import is_ancestor, read_refs
+from gitworker.repo.refs import find_ref, is_ancestor, read_refs
 from gitworker.session import Session
+from gitworker.states.engine import InvalidTransition
 from gitworker.store.operations import (
     Operation,
     close_operation,
     find_operation,
     unfinished_operations,
 )
-from gitworker.workers.landed import clean_up, finish_merge
+from gitworker.store.workers import find_worker
+from gitworker.workers.landed import RECORDED, clean_up, close_merge, finish_merge
 from gitworker.workers.removal import finish_removal
 from gitworker.workers.restore import finish_undo
 from gitworker.workers.rollback import roll_back_spawn
@@ -51,7 +53,7 @@ def finish_interrupted(session: Session) -> list[Operation]:
     """Deal with interrupted acts of the landing kind; the caller holds the landing lock."""
     with session.store.read() as reader:
         pending = [o for o in unfinished_operations(reader) if o.kind in FINISHERS]
-    for operation in pending:
+    for operation in reversed(pending):  # a landing's removal is inside the landing
         _finish_one(session, operation)
     return pending
 
@@ -76,8 +78,28 @@ def roll_back(session: Session, operation_id: int) -> None:
         )  # fmt: skip
 
 
+def give_up(session: Session, operation_id: int) -> None:
+    """End an act that failed; a move that was cut off in the middle (Ctrl-C) is settled first.
+
+    Where that is not possible now the act stays open, for whoever comes next.
+    """
+    with session.store.read() as reader:
+        operation = find_operation(reader, operation_id)
+    assert operation is not None
+    with suppress(GitWorkerError):
+        settle_branch(session, operation)
+        roll_back(session, operation_id)
+
+
 def _finish_one(session: Session, operation: Operation) -> None:
-    FINISHERS[operation.kind](session, operation)
+    """Finish one act; an act that refuses for good is closed and stands in nobody's way."""
+    try:
+        FINISHERS[operation.kind](session, operation)
+    except GitWorkerError:
+        with session.store.read() as reader:
+            left = find_operation(reader, operation.id)
+        if left is None or left.status == "open":
+            raise
 
 
 def settle_branch(session: Session, operation: Operation) -> Oid | None:
@@ -99,23 +121,30 @@ def settle_branch(session: Session, operation: Operation) -> Oid | None:
 def _finish_approve(session: Session, operation: Operation) -> None:
     tip = settle_branch(session, operation)
     if tip is not None and is_ancestor(session.git, Oid(operation.data["new"]), tip):
-        with session.store.write() as writer:
-            finish_approval(writer, operation)
+        try:
+            with session.store.write() as writer:
+                finish_approval(writer, operation)
+        except InvalidTransition:  # somebody rejected the work since: that stands
+            roll_back(session, operation.id)
     else:
         roll_back(session, operation.id)
 
 
 def _finish_merge(session: Session, operation: Operation) -> None:
-    settle_branch(session, operation)
-    refs = read_refs(session.git, [session.target])
-    target = refs.get(session.target)
-    new = Oid(operation.data["new"])
-    if target is not None and is_ancestor(session.git, new, target):
+    data = operation.data
+    if operation.step != RECORDED:
+        settle_branch(session, operation)
+        target = find_ref(session.git, Ref(data["target_ref"]))
+        if target is None or not is_ancestor(session.git, Oid(data["new"]), target):
+            roll_back(session, operation.id)
+            return
         with session.store.write() as writer:
-            worker = finish_merge(writer, operation)
-        clean_up(session, worker, keep=operation.data["keep"])
-    else:
-        roll_back(session, operation.id)
+            finish_merge(writer, operation)
+    with session.store.read() as reader:
+        worker = find_worker(reader, operation.worker_id)
+    if worker is not None and worker.task_id == operation.task_id:
+        clean_up(session, worker, keep=data["keep"])
+    close_merge(session, operation)
 
 
 FINISHERS: dict[str, Callable[[Session, Operation], object]] = {

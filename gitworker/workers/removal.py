@@ -14,8 +14,9 @@ from gitworker.liveness.process import processes_in
 from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, ref_of
 from gitworker.model.worker import WorkerEvent
 from gitworker.repo.checks import read_status
+from gitworker.repo.git import Git
 from gitworker.repo.lock import hold
-from gitworker.repo.refs import delete_branch, read_refs
+from gitworker.repo.refs import delete_branch, find_ref, read_refs
 from gitworker.repo.rescue import rescue
 from gitworker.repo.trash import TrashEntry, delete_in_background
 from gitworker.session import Session
@@ -39,8 +40,19 @@ def occupants(worker: Worker) -> list[int]:
     return processes_in(worker.worktree) if worker.worktree else []
 
 
-def refuse_occupied(worker: Worker) -> None:
-    """Raise Refused where a process lives in the worktree."""
+def is_locked(worker: Worker) -> bool:
+    """Tell whether the worktree was locked by its user (git-worktree(1))."""
+    return worker.admin_dir is not None and os.path.lexists(f"{worker.admin_dir}/locked")
+
+
+def refuse_stuck(worker: Worker) -> None:
+    """Raise Refused where a process lives in the worktree, or its user locked it."""
+    if is_locked(worker):
+        raise Refused(
+            f"{worker.worktree} is locked",
+            f"git worktree unlock {worker.worktree}",
+            code="worktree_locked",
+        )
     pids = occupants(worker)
     if pids:
         listed = ", ".join(str(pid) for pid in pids[:5])
@@ -84,8 +96,15 @@ def plan_removal(session: Session, worker: Worker, kind: str) -> Operation:
 
 
 def finish_removal(session: Session, operation: Operation) -> Worker:
-    """Carry a journaled removal out to its end: trash, branch, rows. Safe to repeat."""
-    entry = carry_out(session, operation)
+    """Carry a journaled removal out to its end: trash, branch, rows. Safe to repeat.
+
+    Raises Refused, the journal closed and nothing changed, where the worktree cannot be moved.
+    """
+    try:
+        entry = carry_out(session, operation)
+    except Refused:
+        _close(session, operation, status="rolled_back")
+        raise
     now = clock.now_ms()
     with session.store.write() as writer:
         worker = find_worker(writer, operation.worker_id)
@@ -94,7 +113,7 @@ def finish_removal(session: Session, operation: Operation) -> Worker:
             worker = advance(writer, worker, EVENTS[operation.kind], actor=operation.actor)
             release_task(writer, worker)
             writer.run("workers.clear_assignment", worker=worker.worker_id)
-        else:
+        elif worker.task_id == operation.task_id:  # a seat may have its next task by now
             writer.run(
                 "workers.set_worktree", worker=worker.worker_id, worktree=None, admin_dir=None
             )
@@ -112,21 +131,27 @@ def finish_removal(session: Session, operation: Operation) -> Worker:
 
 def carry_out(session: Session, operation: Operation) -> TrashEntry | None:
     """Move the worktree to the trash and delete the branch; repeating it does no harm."""
+    with hold(session.worktree_lock, what="worktree"):
+        return carry_out_locked(session, operation)
+
+
+def carry_out_locked(session: Session, operation: Operation) -> TrashEntry | None:
+    """Do the same for a caller that holds the worktree lock."""
     data = operation.data
     entry = None
-    with hold(session.worktree_lock, what="worktree"):
-        if data["worktree"]:
-            entry = put_into_trash(
-                session,
-                worktree=data["worktree"],
-                admin_dir=data["admin_dir"],
-                name=entry_name(operation.worker_id, operation.task_id, operation.id),
-                ref=data["ref"],
-            )
-        crash_point(f"{operation.kind}.trashed")
-        if data["tip"]:
-            delete_branch(session.git, Ref(data["ref"]), Oid(data["tip"]))
-        crash_point(f"{operation.kind}.branch")
+    if data["worktree"]:
+        entry = put_into_trash(
+            session,
+            worktree=data["worktree"],
+            admin_dir=data["admin_dir"],
+            name=entry_name(operation.worker_id, operation.task_id, operation.id),
+            ref=data["ref"],
+        )
+    crash_point(f"{operation.kind}.trashed")
+    if operation.kind == "remove" and entry is not None and not data["dirty"] and data["tip"]:
+        data["dirty"] = _is_dirty(session, entry, data["tip"])  # written to after the look
+    _delete_branch(session, operation)
+    crash_point(f"{operation.kind}.branch")
     return entry
 
 
@@ -150,3 +175,40 @@ def _rescue(
         worktree=worker.worktree if worker.worktree and os.path.isdir(worker.worktree) else None,
     )
     return str(saved.ref)
+
+
+def _delete_branch(session: Session, operation: Operation) -> None:
+    """Delete the branch; what was committed since the plan is rescued first."""
+    data = operation.data
+    ref = Ref(data["ref"])
+    tip = find_ref(session.git, ref)
+    if tip is None:
+        return
+    if tip != data["tip"]:
+        saved = rescue(
+            session.git,
+            worker=WorkerId(operation.worker_id),
+            task=TaskId(operation.task_id),
+            tip=tip,
+            worktree=None,
+        )
+        data.update(tip=tip, rescue=str(saved.ref))
+    delete_branch(session.git, ref, tip)
+
+
+def _is_dirty(session: Session, entry: TrashEntry, tip: str) -> bool:
+    """Tell whether a worktree in the trash holds what is uncommitted or untracked."""
+    git = Git(entry.tree, git_dir=session.repository.common_dir)
+    env = {"GIT_INDEX_FILE": f"{entry.admin}/index", "GIT_WORK_TREE": entry.tree}
+    git.run("update-index", "-q", "--refresh", "--ignore-submodules", env=env, ok=(0, 1))
+    changed = git.run("diff-index", "--quiet", "--ignore-submodules=dirty", tip, env=env, ok=(0, 1))
+    others = git.run("ls-files", "--others", "--exclude-standard", "-z", env=env)
+    return changed.status != 0 or bool(others.out)
+
+
+def _close(session: Session, operation: Operation, *, status: str) -> None:
+    with session.store.write() as writer:
+        close_operation(
+            writer, operation.id, status=status, step=operation.step, data=operation.data,
+            now=clock.now_ms(),
+        )  # fmt: skip

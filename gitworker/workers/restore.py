@@ -5,21 +5,25 @@ import os
 from gitworker import clock
 from gitworker.bus.drain import record_tip
 from gitworker.crashpoint import crash_point
+from gitworker.errors import Refused
 from gitworker.model.ids import Branch, Oid, Ref
 from gitworker.model.worker import WorkerEvent
+from gitworker.paths import read_seat, write_seat
 from gitworker.repo.follow import move_branch
 from gitworker.repo.hooks.install import install
 from gitworker.repo.lock import hold
 from gitworker.repo.recovery import recover_move
-from gitworker.repo.refs import create_ref, find_ref
+from gitworker.repo.refs import create_ref, find_head_ref, find_ref
 from gitworker.repo.trash import repair_trash, restore_from_trash
 from gitworker.repo.worktrees import find_admin_dir
 from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.operations import Operation, close_operation, find_operation
+from gitworker.store.tasks import find_task
 from gitworker.store.workers import find_worker
 from gitworker.workers.moves import advance
-from gitworker.workers.rules import is_approved
+from gitworker.workers.removal import carry_out_locked
+from gitworker.workers.rules import is_approved, return_refusal, undo_refusal
 from gitworker.workers.trashing import entry_name, find_entry, trash_root
 from gitworker.workers.views import publish_views
 
@@ -27,27 +31,96 @@ FREEING = frozenset({"cancel", "reset"})
 
 
 def finish_undo(session: Session, operation: Operation) -> None:
-    """Carry a journaled undo out to its end; repeating it does no harm."""
+    """Carry a journaled undo out to its end; repeating it does no harm.
+
+    Where it cannot be done the journal is closed, what was done of it is taken back, and the
+    error goes on.
+    """
     with session.store.read() as reader:
         done = find_operation(reader, operation.data["undoes"])
     assert done is not None
-    if done.kind == "approve":
-        _move_back(session, done)
-        crash_point("undo.moved")
-    else:
-        _restore(session, done)
-        crash_point("undo.restored")
-    with session.store.write() as writer:
+    try:
         if done.kind == "approve":
-            _withdraw(writer, done, actor=operation.actor)
+            _undo_approve(session, operation, done)
         else:
-            _give_back(session, writer, done, actor=operation.actor)
-        now = clock.now_ms()
-        close_operation(writer, done.id, status="undone", step=done.step, data=done.data, now=now)
-        close_operation(
-            writer, operation.id, status="done", step="recorded", data=operation.data, now=now
-        )
+            with hold(session.worktree_lock, what="worktree"):  # no spawn takes the seat meanwhile
+                _undo_removal(session, operation, done)
+    except BaseException:
+        if not has_begun(session, done):
+            with session.store.write() as writer:
+                _close(writer, operation, "rolled_back")
+        raise
     publish_views(session, done.worker_id)
+
+
+def has_begun(session: Session, done: Operation) -> bool:
+    """Tell whether anything of the undo of `done` has taken effect in git."""
+    tip = find_ref(session.git, Ref(done.data["ref"]))
+    return tip != (done.data["new"] if done.kind == "approve" else None)
+
+
+def require_returnable(session: Session, done: Operation) -> None:
+    """Raise Refused where an act can no longer be undone: seat, task or place have gone on."""
+    with session.store.read() as reader:
+        worker = find_worker(reader, done.worker_id)
+        task = find_task(reader, done.task_id)
+        claim = reader.row("claims.of_task", task=done.task_id)
+    assert worker is not None
+    refusal = undo_refusal(
+        done.kind,
+        worker=worker.worker_id,
+        state=worker.state,
+        same_task=worker.task_id == done.task_id,
+    )
+    if refusal is None and done.kind in FREEING and task is not None:
+        leased = claim is not None and claim["lease_until_ms"] > clock.now_ms()
+        holder = task.assigned_agent_id or (claim["claimed_by"] if claim and leased else None)
+        refusal = return_refusal(
+            task.id, task.status, holder=None if holder == worker.worker_id else holder
+        )
+    if refusal is not None:
+        raise refusal
+
+
+def _undo_approve(session: Session, operation: Operation, done: Operation) -> None:
+    _move_back(session, done)
+    crash_point("undo.moved")
+    with session.store.write() as writer:
+        _withdraw(writer, done, actor=operation.actor)
+        _close(writer, done, "undone")
+        _close(writer, operation, "done")
+
+
+def _undo_removal(session: Session, operation: Operation, done: Operation) -> None:
+    repair_trash(trash_root(session))
+    try:
+        require_returnable(session, done)
+        _restore(session, done)
+    except Refused:
+        _take_again(session, done)
+        raise
+    crash_point("undo.restored")
+    with session.store.write() as writer:
+        _give_back(session, writer, done, actor=operation.actor)
+        _close(writer, done, "undone")
+        _close(writer, operation, "done")
+
+
+def _take_again(session: Session, done: Operation) -> None:
+    """Take back what an undo restored before it turned out to be refused."""
+    place = done.data["worktree"]
+    admin_dir = place and find_admin_dir(session.repository.common_dir, place)
+    seat = read_seat(admin_dir) if admin_dir else None
+    if place and seat != (done.worker_id, done.task_id):  # it is somebody else's by now
+        done.data.update(worktree=None)
+    carry_out_locked(session, done)
+
+
+def _close(writer: Writer, operation: Operation, status: str) -> None:
+    close_operation(
+        writer, operation.id, status=status, step=operation.step, data=operation.data,
+        now=clock.now_ms(),
+    )  # fmt: skip
 
 
 def _move_back(session: Session, done: Operation) -> None:
@@ -66,19 +139,33 @@ def _restore(session: Session, done: Operation) -> None:
     """Bring branch and worktree back: from the trash, or anew where it was clean and is gone."""
     data = done.data
     ref = Ref(data["ref"])
+    place = data["worktree"]
+    entry = find_entry(session, entry_name(done.worker_id, done.task_id, done.id))
+    if entry is not None and os.path.lexists(place):
+        raise Refused(f"{place} is in the way", f"mv {place} {place}.old", code="path_exists")
     if data["tip"] and find_ref(session.git, ref) is None:
         create_ref(session.git, ref, Oid(data["tip"]), reason="gitworker: undo")
-    if not data["worktree"]:
-        return
-    with hold(session.worktree_lock, what="worktree"):
-        repair_trash(trash_root(session))
-        entry = find_entry(session, entry_name(done.worker_id, done.task_id, done.id))
-        if entry is not None:
-            place = restore_from_trash(entry)
-            install(session.git, session.repository, session.git.at(place))
-        elif not os.path.isdir(data["worktree"]):
-            branch = Branch(data["ref"].removeprefix("refs/heads/"))
-            session.git.run("worktree", "add", "--quiet", "--", data["worktree"], branch)
+    if entry is not None:
+        restore_from_trash(entry)
+    elif place and not os.path.isdir(place):
+        branch = Branch(data["ref"].removeprefix("refs/heads/"))
+        session.git.run("worktree", "add", "--quiet", "--", place, branch)
+    if place and not _is_ours(session, done):
+        raise Refused(f"{place} is in the way", f"mv {place} {place}.old", code="path_exists")
+
+
+def _is_ours(session: Session, done: Operation) -> bool:
+    """Tell whether the worktree's place holds the seat's own worktree, and set it up where so."""
+    place = done.data["worktree"]
+    admin_dir = find_admin_dir(session.repository.common_dir, place)
+    if admin_dir is None or read_seat(admin_dir) not in (None, (done.worker_id, done.task_id)):
+        return False
+    git = session.git.at(place)
+    if find_head_ref(git) not in (None, done.data["ref"]):  # detached: an open rebase
+        return False
+    write_seat(admin_dir, done.worker_id, done.task_id)
+    install(session.git, session.repository, git)
+    return True
 
 
 def _withdraw(writer: Writer, done: Operation, *, actor: str) -> None:

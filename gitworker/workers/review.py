@@ -7,7 +7,7 @@ from gitworker.model.ids import Branch, ref_of
 from gitworker.model.worker import WorkerEvent
 from gitworker.repo.refs import read_refs
 from gitworker.session import Session
-from gitworker.store.workers import Worker
+from gitworker.store.workers import Worker, find_worker
 from gitworker.workers.find import require_worker
 from gitworker.workers.moves import advance
 from gitworker.workers.rules import may_judge
@@ -38,7 +38,7 @@ def reject(session: Session, name: str, *, note: str) -> Worker:
     tip = read_refs(session.git, [ref]).get(ref, "")
     now = clock.now_ms()
     with session.store.write() as writer:
-        worker = advance(
+        advance(
             writer, worker, WorkerEvent.REQUEST_CHANGES, actor=session.actor,
             metadata={"note": note},
         )  # fmt: skip
@@ -61,5 +61,7 @@ def reject(session: Session, name: str, *, note: str) -> Worker:
             ),
             now=now,
         )
+        stored = find_worker(writer, worker.worker_id)
+        assert stored is not None
     publish_views(session, worker.worker_id)
-    return worker
+    return stored

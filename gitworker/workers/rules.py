@@ -86,7 +86,7 @@ def task_refusal(
 def may_judge(actor: str, worker: str, *, self_review: bool) -> GitWorkerError | None:
     """Return why `actor` must not judge `worker`'s work (DESIGN section 8), or None.
 
-    A worker approves, rejects and merges nobody's work but, with `review.self`, its own.
+    Whoever it is may judge others' work; its own a worker judges only with `review.self`.
     """
     if actor in RESERVED or (self_review and actor == worker):
         return None
@@ -99,9 +99,9 @@ def may_judge(actor: str, worker: str, *, self_review: bool) -> GitWorkerError |
     return None
 
 
-def may_undo(actor: str, operation_actor: str) -> GitWorkerError | None:
+def may_undo(actor: str, operation_actor: str, *, self_review: bool) -> GitWorkerError | None:
     """Return why `actor` must not undo what `operation_actor` did, or None."""
-    if actor in RESERVED or actor == operation_actor:
+    if actor in RESERVED or actor == operation_actor or self_review:
         return None
     return Refused(
         f"worker {actor} cannot undo what {operation_actor} did",
@@ -130,5 +130,19 @@ def undo_refusal(
     return Refused(
         f"the last {kind} cannot be undone: worker {worker} is {state} by now",
         f"git worker show {worker}",
+        code="moved_on",
+    )
+
+
+def return_refusal(task: str, status: TaskStatus, *, holder: str | None) -> GitWorkerError | None:
+    """Return why a task cannot go back to the seat that it was taken from, or None.
+
+    `holder` is whoever else has it now.
+    """
+    if holder is None and status not in HELD:
+        return None
+    return Refused(
+        f"task {task} is {status} by now, held by {holder or 'somebody else'}",
+        f"git worker show {holder or task}",
         code="moved_on",
     )

@@ -25,6 +25,7 @@ def put_into_trash(
     Returns None where there is nothing to move and never was.
     """
     root = trash_root(session)
+    _guard(root)
     repair_trash(root)
     found = find_entry(session, name)
     if found is not None or not os.path.isdir(worktree):
@@ -48,8 +49,23 @@ def find_entry(session: Session, name: str) -> TrashEntry | None:
 def set_aside(session: Session, path: str, name: str) -> None:
     """Move a half-made worktree or admin directory into the trash, where nobody restores it."""
     root = trash_root(session)
-    os.makedirs(root, exist_ok=True)
-    os.rename(path, f"{root}/{_stamp()}-{name}-partial")
+    _guard(root)
+    place = aside = f"{root}/{_stamp()}-{name}-partial"
+    number = 1
+    while os.path.lexists(aside):
+        number += 1
+        aside = f"{place}-{number}"
+    os.rename(path, aside)
+
+
+def _guard(root: str) -> None:
+    """Make the trash look like a repository of its own, since `git clean -fdx` passes those by."""
+    if os.path.exists(f"{root}/.git/HEAD"):
+        return
+    for name in ("objects", "refs"):
+        os.makedirs(f"{root}/.git/{name}", exist_ok=True)
+    with open(f"{root}/.git/HEAD", "w", encoding="ascii") as file:
+        file.write("ref: refs/heads/trash\n")
 
 
 def _stamp() -> str:

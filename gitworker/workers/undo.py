@@ -9,9 +9,9 @@ from gitworker import clock
 from gitworker.bus.drain import drain, record_rewrite
 from gitworker.crashpoint import crash_point
 from gitworker.errors import NotFound, Refused
-from gitworker.model.ids import Ref
+from gitworker.model.ids import Oid, TaskId, WorkerId
 from gitworker.repo.lock import hold
-from gitworker.repo.refs import find_ref
+from gitworker.repo.rescue import rescue
 from gitworker.session import Session
 from gitworker.store.operations import (
     Operation,
@@ -20,9 +20,9 @@ from gitworker.store.operations import (
     undoable_operations,
 )
 from gitworker.store.workers import Worker, find_worker
-from gitworker.workers.recover import finish_interrupted, roll_back
-from gitworker.workers.restore import finish_undo
-from gitworker.workers.rules import may_undo, undo_refusal
+from gitworker.workers.recover import finish_interrupted
+from gitworker.workers.restore import finish_undo, has_begun, require_returnable
+from gitworker.workers.rules import may_undo
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,23 +48,14 @@ def undo(session: Session) -> Undone:
         if not found or worker is None:
             raise NotFound("there is nothing to undo", "git worker log")
         done = found[0]
-        refusal = may_undo(session.actor, done.actor) or undo_refusal(
-            done.kind,
-            worker=worker.worker_id,
-            state=worker.state,
-            same_task=worker.task_id == done.task_id,
-        )
+        refusal = may_undo(session.actor, done.actor, self_review=session.settings.review_self)
         if refusal is not None:
             raise refusal
+        require_returnable(session, done)
         _check_branch(session, done)
         operation = _journal(session, done)
         crash_point("undo.journal")
-        try:
-            finish_undo(session, operation)
-        except BaseException:
-            if not _began(session, done):
-                roll_back(session, operation.id)
-            raise
+        finish_undo(session, operation)
         with session.store.read() as reader:
             now_stands = find_worker(reader, done.worker_id)
     assert now_stands is not None
@@ -80,6 +71,14 @@ MESSAGES = {
 
 
 def _journal(session: Session, done: Operation) -> Operation:
+    if done.kind == "approve" and done.data["old"] != done.data["new"]:
+        rescue(  # taking a rewrite back is a rewrite: what it replaces is kept
+            session.git,
+            worker=WorkerId(done.worker_id),
+            task=TaskId(done.task_id),
+            tip=Oid(done.data["new"]),
+            worktree=None,
+        )
     with session.store.write() as writer:
         if done.kind == "approve":
             record_rewrite(writer, done.data["ref"], old=done.data["new"], new=done.data["old"])
@@ -94,18 +93,10 @@ def _journal(session: Session, done: Operation) -> Operation:
 
 def _check_branch(session: Session, done: Operation) -> None:
     """Refuse where the branch is not where the act left it: somebody built on it since."""
-    tip = find_ref(session.git, Ref(done.data["ref"]))
-    left_at = done.data["new"] if done.kind == "approve" else None
-    if tip != left_at:
+    if has_begun(session, done):
         name = done.data["ref"].removeprefix("refs/heads/")
         raise Refused(
             f"the branch {name} has changed since; undoing would drop that",
             f"git log {name}",
             code="branch_moved",
         )
-
-
-def _began(session: Session, done: Operation) -> bool:
-    """Tell whether anything of the undo took effect in git."""
-    tip = find_ref(session.git, Ref(done.data["ref"]))
-    return tip != (done.data["new"] if done.kind == "approve" else None)

@@ -22,7 +22,7 @@ def finish_approval(writer: Writer, operation: Operation) -> Worker:
     data = operation.data
     worker = find_worker(writer, operation.worker_id)
     assert worker is not None
-    worker = advance(
+    advance(
         writer,
         worker,
         WorkerEvent.APPROVE,
@@ -56,7 +56,9 @@ def finish_approval(writer: Writer, operation: Operation) -> Worker:
     close_operation(
         writer, operation.id, status="done", step="recorded", data=operation.data, now=now
     )
-    return worker
+    stored = find_worker(writer, operation.worker_id)
+    assert stored is not None
+    return stored
 
 
 def send_back(session: Session, worker: Worker, conflict: ReplayConflict) -> Conflict:

@@ -5,12 +5,12 @@ which the next command renews.
 """
 
 import json
-import os
 from collections.abc import Mapping
 from typing import Any
 
 from gitworker import clock
 from gitworker.bus.beatfile import ViewsLock, replace_text
+from gitworker.bus.bell import ring_bell
 from gitworker.bus.export import TRANSITIONS, export_logs
 from gitworker.session import Session
 from gitworker.store.api import Reader
@@ -65,12 +65,6 @@ def state_document(
         "pr_url": worker.pr_url,
         "review_state": worker.review_state,
     }
-
-
-def ring_bell(path: str) -> None:
-    """Touch the file that followers watch."""
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    os.close(fd)
 
 
 def replace_json(path: str, document: Mapping[str, Any]) -> None:

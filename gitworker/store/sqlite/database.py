@@ -87,14 +87,42 @@ class Database:
             cursor = self.connection.execute(sql, values or {})
             columns = self._columns.get(sql)
             found: list[Row] = []
-            for row in cursor:
-                if columns is None:
-                    columns = tuple(item[0] for item in cursor.get_description())
-                    self._columns[sql] = columns
-                found.append(dict(zip(columns, row, strict=True)))
+            try:
+                for row in cursor:
+                    if columns is None:
+                        columns = tuple(item[0] for item in cursor.get_description())
+                        self._columns[sql] = columns
+                    found.append(dict(zip(columns, row, strict=True)))
+            except UnicodeDecodeError:
+                names = tuple(item[0] for item in cursor.get_description())
+                return self._rows_of_bad_text(sql, values or {}, names)
         except apsw.Error as error:
             raise translated(error, self.path) from error
         return found
+
+    def _rows_of_bad_text(
+        self, sql: str, values: dict[str, Value], columns: tuple[str, ...]
+    ) -> list[Row]:
+        """Read rows with text that is no UTF-8, which a foreign program can store, as far as it is.
+
+        One such message must not stop everybody who polls.
+        """
+        shown = ", ".join(
+            f"CASE typeof({name}) WHEN 'text' THEN CAST({name} AS BLOB) ELSE {name} END,"
+            f" typeof({name}) = 'text'"
+            for name in columns
+        )
+        text = f"SELECT {shown} FROM ({sql.rstrip().rstrip(';')})"
+        rows = self.connection.execute(text, values).fetchall()
+        return [
+            {
+                name: value.decode("utf-8", "replace")
+                if is_text and isinstance(value, bytes)
+                else value
+                for name, value, is_text in zip(columns, row[::2], row[1::2], strict=True)
+            }
+            for row in rows
+        ]
 
     def read(self) -> ReadTransaction:
         """Give one consistent snapshot: short, all rows fetched."""

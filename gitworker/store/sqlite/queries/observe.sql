@@ -26,8 +26,12 @@ WHERE (machine = 'worker' AND entity_id = :worker) OR (machine = 'task' AND enti
 ORDER BY seq DESC LIMIT :limit;
 
 -- name: messages — the newest messages, less those that only repeat a transition, newest first
+-- Twice the limit is enough: whatever is left out has a transition of its own in its place.
 SELECT m.seq, m.ts_ms, m.from_agent, m.to_agent, m.type, m.correlation_id, m.payload, m.payload_ref
-FROM messages AS m
+FROM (
+    SELECT seq, ts_ms, from_agent, to_agent, type, correlation_id, payload, payload_ref
+    FROM messages ORDER BY seq DESC LIMIT 2 * :limit
+) AS m
 WHERE NOT (m.type = 'state_change' AND EXISTS (
     SELECT 1 FROM transitions AS t
     WHERE t.machine = 'worker' AND t.ts_ms = m.ts_ms AND t.entity_id =
@@ -37,24 +41,26 @@ ORDER BY m.seq DESC LIMIT :limit;
 
 -- name: messages_of_worker — the same, only from and to a seat and about its task
 -- No index begins with from_agent, so the types are stepped through (a loose index scan) and each
--- is looked up with the sender: a seat's few messages among millions cost milliseconds.
+-- is looked up with the sender; CROSS JOIN keeps this order. A seat's few messages among millions
+-- cost a millisecond.
 WITH RECURSIVE types (type) AS (
     SELECT MIN(type) FROM messages
     UNION ALL
     SELECT (SELECT MIN(m.type) FROM messages AS m WHERE m.type > types.type)
     FROM types WHERE types.type IS NOT NULL
 ), found (seq) AS (
-    SELECT m.seq FROM types JOIN messages AS m
+    SELECT m.seq FROM types CROSS JOIN messages AS m
         ON m.type = types.type AND m.from_agent = :worker
     UNION SELECT seq FROM messages WHERE to_agent = :worker
     UNION SELECT seq FROM messages WHERE correlation_id = :task
+    ORDER BY seq DESC LIMIT 2 * :limit
 )
 SELECT m.seq, m.ts_ms, m.from_agent, m.to_agent, m.type, m.correlation_id, m.payload, m.payload_ref
-FROM found JOIN messages AS m ON m.seq = found.seq
+FROM found CROSS JOIN messages AS m ON m.seq = found.seq
 WHERE NOT (m.type = 'state_change' AND EXISTS (
     SELECT 1 FROM transitions AS t
-    WHERE t.machine = 'worker' AND t.ts_ms = m.ts_ms AND t.entity_id =
-        CASE WHEN json_valid(m.payload) THEN json_extract(m.payload, '$.worker') END
+    WHERE t.machine = 'worker' AND t.entity_id = :worker AND t.ts_ms = m.ts_ms
+        AND CASE WHEN json_valid(m.payload) THEN json_extract(m.payload, '$.worker') END = :worker
 ))
 ORDER BY m.seq DESC LIMIT :limit;
 

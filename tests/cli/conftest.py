@@ -1,0 +1,68 @@
+"""A repository with workers in it, as the command line makes them."""
+
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.cli.kit import Answer, ok, run
+from tests.conftest import git
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A repository, and a process that plays the agent."""
+
+    root: Path
+    agent_pid: int
+
+    def run(self, *words: str | bytes, cwd: Path | None = None, **options: object) -> Answer:
+        """Run a command in the main checkout, or in `cwd`; what is volatile is made plain."""
+        return run(cwd or self.root, *words, root=self.root, **options)  # type: ignore[arg-type]
+
+    def spawn(self, worker: str, task: str) -> Path:
+        """Give a worker a task and return its worktree."""
+        return Path(ok(self.root, "spawn", worker, task))
+
+    def working(self, worker: str = "auth", task: str = "t1") -> Path:
+        """Return the worktree of a worker that has begun."""
+        seat = self.spawn(worker, task)
+        ok(self.root, "start", worker, "--pid", str(self.agent_pid))
+        return seat
+
+    def submitted(self, worker: str = "auth", task: str = "t1", file: str = "new.txt") -> Path:
+        """Return the worktree of a worker that has handed one commit in."""
+        seat = self.working(worker, task)
+        self.commit(seat, file)
+        ok(self.root, "done", worker)
+        return seat
+
+    def approved(self, worker: str = "auth", task: str = "t1", file: str = "new.txt") -> Path:
+        """Return the worktree of a worker whose commit is approved."""
+        seat = self.submitted(worker, task, file)
+        ok(self.root, "approve", worker)
+        return seat
+
+    def commit(self, cwd: Path, file: str, text: str = "new\n") -> None:
+        """Commit one file."""
+        (cwd / file).write_text(text)
+        git(cwd, "add", "--", file)
+        git(cwd, "commit", "-qm", f"Write {file}")
+
+    @property
+    def state(self) -> Path:
+        """Return the state directory."""
+        return self.root / ".git" / "worker-state"
+
+
+@pytest.fixture
+def scene(repository: Path) -> Iterator[Scene]:
+    """A repository on main with one commit; the agent ends with the test, and its beater too."""
+    agent = subprocess.Popen(["sleep", "600"])
+    try:
+        yield Scene(repository, agent.pid)
+    finally:
+        agent.kill()
+        agent.wait()

@@ -1,0 +1,129 @@
+"""Running the real `git-worker` in a process of its own, and comparing all that it says."""
+
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+DEADLINE_S = 30
+PROGRAM = "git-worker"
+VOLATILE = (
+    (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), "<id>"),
+    (re.compile(r"\b[0-9a-f]{40}\b"), "<oid>"),
+    (re.compile(r"\b(?=[0-9a-f]*[0-9])[0-9a-f]{10}\b"), "<short>"),
+    (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"), "<time>"),
+    (re.compile(r"\b\d+(ms|s|m)( ago)?\b"), r"<age>\2"),
+)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How a command ended and what it said, paths, ids and times made the same every time."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> Any:
+        """Return standard output as the one JSON document that it must be."""
+        assert self.out.endswith("\n"), self
+        assert self.out.count("\n") == 1, self
+        return json.loads(self.out)
+
+    @property
+    def lines(self) -> list[Any]:
+        """Return standard output as JSON Lines."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+def run(
+    cwd: Path | str,
+    *words: str | bytes,
+    env: Mapping[str, str] | None = None,
+    stdin: bytes = b"",
+    root: Path | None = None,
+) -> Answer:
+    """Run `git-worker WORDS` in `cwd`; where `root` is given, what is volatile is made plain."""
+    done = subprocess.run(
+        [PROGRAM, *words],
+        cwd=cwd,
+        env={**os.environ, **(env or {})},
+        input=stdin,
+        check=False,
+        capture_output=True,
+        timeout=DEADLINE_S * 4,
+    )
+    out = done.stdout.decode("utf-8", "surrogateescape")
+    err = done.stderr.decode("utf-8", "surrogateescape")
+    if root is not None:
+        out, err = plain(out, root), plain(err, root)
+    return Answer(done.returncode, out, err)
+
+
+def ok(cwd: Path | str, *words: str | bytes, **options: Any) -> str:
+    """Run a command that must succeed and return its standard output, stripped."""
+    answer = run(cwd, *words, **options)
+    assert answer.status == 0, answer
+    return answer.out.strip()
+
+
+def plain(text: str, root: Path) -> str:
+    """Return text with what differs from run to run replaced by words."""
+    text = text.replace(str(root), "<root>")
+    for pattern, word in VOLATILE:
+        text = pattern.sub(word, text)
+    return text
+
+
+@contextmanager
+def running(cwd: Path | str, *words: str, **options: Any) -> Iterator["subprocess.Popen[bytes]"]:
+    """Give a command that runs on; it is killed afterwards where it still does."""
+    process = subprocess.Popen(
+        [PROGRAM, *words],
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options},
+    )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=DEADLINE_S)
+
+
+def has_line(process: "subprocess.Popen[bytes]", wait_s: float = 0.2) -> bool:
+    """Tell whether a running command prints something within a short while."""
+    return bool(select.select([process.stdout], [], [], wait_s)[0])
+
+
+def read_lines(process: "subprocess.Popen[bytes]", number: int) -> list[Any]:
+    """Return the next lines of JSON that a running command prints, unbuffered, with a deadline."""
+    assert process.stdout is not None
+    found = []
+    while len(found) < number:
+        line = b""
+        while not line.endswith(b"\n"):
+            assert has_line(process, DEADLINE_S), line
+            byte = os.read(process.stdout.fileno(), 1)
+            assert byte, (process.poll(), process.stderr and process.stderr.read())
+            line += byte
+        found.append(json.loads(line))
+    return found
+
+
+def wait_until(condition: Any) -> None:
+    """Wait for a condition, with a deadline."""
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < deadline, "the condition never came true"
+        os.sched_yield()

@@ -1,0 +1,121 @@
+"""`heartbeat`: one sign of life, or one every so often."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gitworker.store.sqlite.migrate import open_database
+from tests.cli.conftest import Scene
+from tests.cli.kit import Answer, ok, run, running, wait_until
+
+
+def beat_of(scene: Scene, worker: str = "auth") -> Any:
+    """Return status, task and progress of a worker's last beat."""
+    row = open_database(str(scene.state / "bus.db")).row("liveness.of_agent", agent=worker)
+    return row and (row["status"], row["current_task"], row["progress"])
+
+
+def test_one_beat(scene: Scene) -> None:
+    """A beat is silent, keeps what was told last, and changes what is told."""
+    seat = scene.spawn("auth", "t1")
+    assert run(seat, "heartbeat") == Answer(0, "", "")
+    assert beat_of(scene) == ("working", "t1", None)
+    assert run(seat, "heartbeat", "--status=idle", "--progress", "0.5") == Answer(0, "", "")
+    assert beat_of(scene) == ("idle", "t1", 0.5)
+    assert run(scene.root, "heartbeat", "t1", "--task", "other") == Answer(0, "", "")
+    assert beat_of(scene) == ("idle", "other", 0.5)
+    ok(scene.root, "heartbeat", "auth/t1")
+    assert beat_of(scene) == ("idle", "other", 0.5)
+
+
+def test_the_state_file(scene: Scene) -> None:
+    """A beat stands in seed 1's state file when the command returns."""
+    seat = scene.spawn("auth", "t1")
+    view = scene.state / "workers" / "auth.json"
+    before = json.loads(view.read_text())
+    ok(seat, "heartbeat")
+    after = json.loads(view.read_text())
+    assert before["last_heartbeat"] is None
+    assert after.pop("last_heartbeat") is not None
+    assert after == {key: value for key, value in before.items() if key != "last_heartbeat"}
+
+
+def test_claims_are_renewed(scene: Scene) -> None:
+    """A beat pushes the worker's lease on."""
+    seat = scene.spawn("auth", "t1")
+    database = open_database(str(scene.state / "bus.db"))
+    before = database.row("claims.of_task", task="t1")
+    ok(seat, "heartbeat", env={"GITWORKER_CLAIMS_LEASE_S": "600"})
+    after = database.row("claims.of_task", task="t1")
+    assert before is not None
+    assert after is not None
+    assert after["lease_until_ms"] - before["lease_until_ms"] > 500_000
+
+
+def test_blocked_is_published_once(scene: Scene) -> None:
+    """An agent that becomes blocked says so on the bus, once."""
+    seat = scene.spawn("auth", "t1")
+    for _ in range(2):
+        ok(seat, "heartbeat", "--status", "blocked")
+    lines = run(scene.root, "msg", "poll").lines
+    blocked = [m for m in lines if m["type"] == "task_blocked"]
+    assert [(m["from"], m["correlation_id"]) for m in blocked] == [("auth", "t1")]
+    assert '"task_blocked"' in (scene.state / "bus.jsonl").read_text()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--status", "sleeping"),
+        ("--progress", "1.5"),
+        ("--progress", "nan"),
+        ("--progress", "half"),
+        ("--task", "a..b"),
+        ("--every", "1"),
+        ("--pid", "1"),
+        ("--every", "0", "--pid", "1"),
+        ("--nonsense",),
+        ("a", "b"),
+        ("--status",),
+    ],
+)
+def test_misuse(scene: Scene, words: tuple[str, ...]) -> None:
+    """What makes no sense is a misuse and no beat."""
+    seat = scene.spawn("auth", "t1")
+    answer = run(seat, "heartbeat", *words)
+    assert (answer.status, answer.out) == (2, ""), answer
+    assert beat_of(scene) is None
+
+
+def test_unknown_worker(scene: Scene) -> None:
+    """A worker that is not there does not live."""
+    scene.spawn("auth", "t1")
+    answer = run(scene.root, "heartbeat", "nobody")
+    assert answer == Answer(
+        4, "", "error: no worker, task or branch is called 'nobody'\nhint: git worker list\n"
+    )
+    assert run(scene.root, "heartbeat", env={"GITWORKER_ID": "ghost"}).status == 4
+
+
+def test_every(scene: Scene, tmp_path: Path) -> None:
+    """With --every it beats until the process ends, then ends well."""
+    scene.spawn("auth", "t1")
+    database = open_database(str(scene.state / "bus.db"))
+
+    def beaten() -> int:
+        row = database.row("liveness.of_agent", agent="auth")
+        return int(row["ts_ms"]) if row else 0
+
+    agent = subprocess.Popen(["sleep", "600"])
+    words = ("heartbeat", "auth", "--every", "0.05", "--pid", str(agent.pid))
+    with running(scene.root, *words) as beater:
+        wait_until(beaten)
+        first = beaten()
+        wait_until(lambda: beaten() > first)
+        agent.kill()
+        agent.wait()
+        assert beater.wait(30) == 0
+    assert scene.run(*words).status == 4

@@ -1,0 +1,130 @@
+"""What a command costs: the modules that hot verbs import, the processes that each one starts."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Scene
+from tests.cli.kit import ok
+
+# What a hot verb may import beyond what a bare interpreter has loaded.
+SHARED = {
+    "__future__", "apsw", "collections", "collections.abc", "fcntl", "itertools", "keyword",
+    "operator", "_operator", "reprlib", "_collections", "select", "encodings.ascii",
+    "gitworker", "gitworker.__main__", "gitworker.bus", "gitworker.bus.bell",
+    "gitworker.bus.export", "gitworker.bus.identity", "gitworker.cli", "gitworker.cli.hot",
+    "gitworker.cli.hot.limits", "gitworker.cli.hot.place", "gitworker.cli.hot.words",
+    "gitworker.cli.output", "gitworker.clock", "gitworker.errors", "gitworker.model",
+    "gitworker.model.ids", "gitworker.paths", "gitworker.proc", "gitworker.store",
+    "gitworker.store.sqlite", "gitworker.store.sqlite.database", "gitworker.store.sqlite.migrate",
+    "gitworker.store.sqlite.queries",
+}  # fmt: skip
+BEAT = {
+    "gitworker.bus.beat", "gitworker.bus.beatfile", "gitworker.bus.ids",
+    "gitworker.cli.hot.heartbeat", "gitworker.model.message", "gitworker.store.heartbeats",
+}  # fmt: skip
+SEND = {
+    "gitworker.bus.blobs", "gitworker.bus.ids", "gitworker.bus.send", "gitworker.cli.hot.send",
+    "gitworker.model.message",
+}  # fmt: skip
+POLL = {"gitworker.bus.blobs", "gitworker.bus.consume", "gitworker.cli.hot.poll"}
+HOT: dict[tuple[str, ...], set[str]] = {
+    ("heartbeat", "--status", "working", "--progress", "0.5"): BEAT,
+    ("heartbeat", "auth"): BEAT,
+    ("msg", "send", "status", '{"progress": 0.5}', "--to", "hq"): SEND,
+    ("msg", "poll"): POLL,
+    ("msg", "poll", "--no-ack", "--limit", "3", "--as", "auth"): POLL,
+}
+# How many processes each command starts, in a repository with two workers.
+PROCESSES: dict[tuple[str, ...], int] = {
+    ("heartbeat", "auth"): 0,
+    ("msg", "send", "x"): 0,
+    ("msg", "ack", "1"): 2,
+    ("list",): 2,
+    ("path", "auth"): 2,
+    ("status",): 3,
+}
+
+
+def imported(cwd: Path, *words: str) -> set[str]:
+    """Return what the program imports for a command beyond a bare interpreter."""
+    program = shutil.which("git-worker")
+    assert program is not None
+
+    def names(*argv: str) -> set[str]:
+        done = subprocess.run(
+            [sys.executable, "-X", "importtime", *argv], cwd=cwd, check=True, capture_output=True,
+            text=True,
+        )  # fmt: skip
+        rows = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
+        return {row.rpartition("|")[2].strip() for row in rows[1:]}
+
+    return names(program, *words) - names("-c", "pass")
+
+
+@pytest.mark.parametrize("words", HOT, ids=" ".join)
+def test_hot_verbs_import_little(scene: Scene, words: tuple[str, ...]) -> None:
+    """A hot verb imports nothing that is not on its list."""
+    seat = scene.spawn("auth", "t1")
+    assert imported(seat, *words) - SHARED - HOT[words] == set()
+
+
+@pytest.mark.parametrize("words", PROCESSES, ids=" ".join)
+def test_processes_are_few(scene: Scene, tmp_path: Path, words: tuple[str, ...]) -> None:
+    """A command starts no more processes than are pinned here."""
+    scene.spawn("auth", "t1")
+    scene.spawn("docs", "t2")
+    started = traced(scene, tmp_path, *words)
+    assert len(started) == PROCESSES[words], started
+
+
+def test_the_way_starts_few_processes(scene: Scene, tmp_path: Path) -> None:
+    """Acting commands start at most as many processes as are pinned here."""
+    ok(scene.root, "init")
+    way: list[tuple[int, tuple[str, ...]]] = [
+        (9, ("spawn", "auth", "t1")),  # the first writes our shims and switches a setting on
+        (6, ("spawn", "docs", "t2")),
+        (2, ("start", "auth", "--pid", str(scene.agent_pid))),
+        (10, ("done", "auth", "--commit", "-m", "Write it")),
+        (4, ("reject", "auth", "-m", "Again")),
+        (6, ("done", "auth")),
+        (8, ("approve", "auth")),
+        (25, ("merge", "auth")),
+        (10, ("cancel", "docs")),
+        (6, ("undo",)),
+        (2, ("fail", "docs", "-m", "No")),
+        (9, ("reset", "docs")),
+    ]
+    for at_most, words in way:
+        if words[0] == "start":
+            (scene.root / "worktrees/t1/new").write_text("new\n")
+        started = traced(scene, tmp_path, *words)
+        background = ("hookentry", f"git -C {scene.root}/.git ")
+        ours = [line for line in started if not any(mark in line for mark in background)]
+        assert len(ours) <= at_most, (words, ours)
+
+
+def test_poll_rings_few_drains(scene: Scene, tmp_path: Path) -> None:
+    """Of many polls in a row, one starts a drain, and after two seconds another may."""
+    scene.spawn("auth", "t1")
+    clock = {"GITWORKER_CLOCK_MS": "4000000000000"}
+    (first,) = rung(scene, tmp_path)
+    assert first.endswith(f"-m gitworker.hookentry drain {scene.root}/.git")
+    assert rung(scene, tmp_path) == []
+    assert len(rung(scene, tmp_path, env=clock)) == 1
+
+
+def rung(scene: Scene, folder: Path, env: dict[str, str] | None = None) -> list[str]:
+    """Return the drains that a poll starts; what those start in turn does not count."""
+    return [line for line in traced(scene, folder, "msg", "poll", env=env) if "hookentry" in line]
+
+
+def traced(scene: Scene, folder: Path, *words: str, env: dict[str, str] | None = None) -> list[str]:
+    """Return the command lines of the processes that a command starts."""
+    file = folder / "trace"
+    file.write_text("")
+    ok(scene.root, *words, env={"GITWORKER_TRACE": str(file), **(env or {})})
+    return file.read_text().splitlines()

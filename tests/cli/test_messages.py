@@ -1,0 +1,271 @@
+"""The bus on the command line: send, poll, ack and follow."""
+
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Scene
+from tests.cli.kit import Answer, has_line, ok, plain, read_lines, run, running
+
+
+@pytest.fixture
+def seat(scene: Scene) -> Path:
+    """The worktree of worker auth with task t1, whose messages so far are read."""
+    path = scene.spawn("auth", "t1")
+    ok(path, "msg", "poll")
+    return path
+
+
+def test_send_and_poll(scene: Scene, seat: Path) -> None:
+    """A message from a worktree is from its worker about its task, and everybody reads it once."""
+    ok(scene.root, "msg", "poll")
+    sent = ok(seat, "msg", "send", "status", '{"progress": 0.5}')
+    answer = run(scene.root, "msg", "poll")
+    (message,) = answer.lines
+    assert message.pop("seq") > 0
+    assert plain(message.pop("ts"), seat) == "<time>"
+    assert message == {
+        "id": sent, "from": "auth", "to": None, "type": "status", "correlation_id": "t1",
+        "in_reply_to": None, "payload": {"progress": 0.5}, "payload_ref": None,
+        "payload_error": None,
+    }  # fmt: skip
+    assert run(scene.root, "msg", "poll") == Answer(0, "", "")
+    assert [m["id"] for m in run(seat, "msg", "poll").lines] == [sent]
+
+
+def test_addressing(scene: Scene, seat: Path) -> None:
+    """A task id means its worker, a worker id wins, and others do not read it."""
+    scene.spawn("t1", "t2")  # a worker called like the task
+    for name in ("auth", "t1", "t2", "hq"):
+        ok(scene.root, "msg", "send", "cmd", "{}", "--to", name, "--id", f"to-{name}")
+    ok(seat, "msg", "send", "cmd", "{}", "--to=t2", "--id=about-t2")
+
+    def unread(worker: str) -> list[tuple[str, str]]:
+        lines = run(scene.root, "msg", "poll", "--as", worker).lines
+        return [(m["id"], m["correlation_id"]) for m in lines if m["type"] == "cmd"]
+
+    assert unread("auth") == [("to-auth", None)]
+    assert unread("t1") == [("to-t1", None), ("to-t2", "t2"), ("about-t2", "t2")]
+    assert unread("hq") == [("to-hq", None)]
+    answer = run(scene.root, "msg", "send", "cmd", "{}", "--to", "nobody")
+    assert answer == Answer(
+        4, "", "error: no worker and no task is called 'nobody'\nhint: git worker list\n"
+    )
+
+
+def test_retry_sends_once(seat: Path) -> None:
+    """A message sent twice under one id is there once."""
+    for _ in range(2):
+        assert ok(seat, "msg", "send", "x", "1", "--id", "mine") == "mine"
+    assert [m["id"] for m in run(seat, "msg", "poll").lines] == ["mine"]
+
+
+def test_reply_and_correlation(seat: Path) -> None:
+    """What a message answers and what it is about can be said."""
+    ok(seat, "msg", "send", "x", "--correlation", "else", "--reply-to", "mine")
+    (message,) = run(seat, "msg", "poll").lines
+    assert (message["correlation_id"], message["in_reply_to"]) == ("else", "mine")
+    assert message["payload"] is None
+
+
+def test_payload_sources(seat: Path) -> None:
+    """A payload is given, read from a file, or from standard input."""
+    (seat / "p.json").write_text('{"from":\n "file"}\n')
+    ok(seat, "msg", "send", "x", "@p.json")
+    ok(seat, "msg", "send", "x", "-", stdin=b'["stdin"]')
+    ok(seat, "msg", "send", "x", '"\u00fc\x7f"')
+    payloads = [m["payload"] for m in run(seat, "msg", "poll").lines]
+    assert payloads == [{"from": "file"}, ["stdin"], "\u00fc\x7f"]
+    answer = run(seat, "msg", "send", "x", "@nothing")
+    assert answer == Answer(
+        4, "", "error: cannot read the payload from nothing: No such file or directory\n"
+    )
+
+
+@pytest.mark.parametrize("payload", ["", "{", "{'a': 1}", "nope", "1 2", b"\xff", "[" * 1200])
+def test_payload_must_be_json(seat: Path, payload: str | bytes) -> None:
+    """What is no JSON is refused, and nothing is sent."""
+    answer = run(seat, "msg", "send", "x", payload)
+    assert answer.status == 2, answer
+    assert answer.err.startswith("error: the payload is not valid"), answer
+    assert run(seat, "msg", "poll") == Answer(0, "", "")
+
+
+@pytest.mark.parametrize(
+    "kind", ["", "heartbeat", "Status", "9a", "a b", "a.b", "a" * 65, "\x1b[m"]
+)
+def test_type_must_be_one(seat: Path, kind: str) -> None:
+    """A type that is none, or is reserved, is refused."""
+    answer = run(seat, "msg", "send", kind, "{}")
+    assert answer.status == 2, answer
+    assert "message type" in answer.err or "type heartbeat is reserved" in answer.err
+    assert answer.err.replace("\n", "").isprintable()
+
+
+def test_large_payload(scene: Scene, seat: Path) -> None:
+    """A payload over 4,096 bytes lies in a file named by its content, and is read all the same."""
+    ok(seat, "msg", "send", "x", json.dumps("a" * 4094))
+    large = json.dumps({"text": "b" * 5000}, indent=1)
+    ok(seat, "msg", "send", "x", "-", stdin=large.encode())
+    name = "sha256-" + sha256(large.encode()).hexdigest()
+    assert [path.name for path in (scene.state / "blobs").iterdir()] == [name]
+    small, big = run(seat, "msg", "poll", "--no-ack").lines
+    assert (small["payload_ref"], big["payload_ref"]) == (None, name)
+    assert big["payload"] == {"text": "b" * 5000}
+    (scene.state / "blobs" / name).write_text("{")
+    assert run(seat, "msg", "poll", "--no-ack").lines[1]["payload_error"] == "decode_failed"
+    (scene.state / "blobs" / name).unlink()
+    with running(seat, "msg", "follow", "--since", "0", "--type", "x") as follower:
+        followed = read_lines(follower, 2)
+    for message in (run(seat, "msg", "poll").lines[1], followed[1]):
+        assert message["payload_error"] == "blob_missing"
+        assert message["payload"] is None
+
+
+def test_payload_limit(scene: Scene, seat: Path) -> None:
+    """The limit is a setting, which hot verbs heed once any command has seen it."""
+    env = {"GITWORKER_MESSAGE_MAX_BYTES": "10"}
+    refused = run(seat, "msg", "send", "x", '"0123456789"', env=env)
+    assert refused.status == 2
+    assert "(message.max_bytes)" in refused.err
+    scene.root.joinpath(".git/config").open("a").write('[worker "message"]\n\tmax-bytes = 9\n')
+    ok(seat, "list")
+    assert run(seat, "msg", "send", "x", '"0123456789"').status == 2
+    assert run(seat, "msg", "send", "x", "-", stdin=b" " * 100).status == 2
+
+
+def test_poll_in_parts(seat: Path) -> None:
+    """Poll gives the oldest first, as many as are wanted, and acknowledges just those."""
+    for number in range(5):
+        ok(seat, "msg", "send", "x", str(number))
+
+    def payloads(*words: str) -> list[int]:
+        return [m["payload"] for m in run(seat, "msg", "poll", *words).lines]
+
+    assert payloads("--limit", "2", "--no-ack") == [0, 1]
+    assert payloads("--limit=2") == [0, 1]
+    assert payloads() == [2, 3, 4]
+    assert run(seat, "msg", "poll", "--limit", "0").status == 2
+
+
+def test_ack(seat: Path) -> None:
+    """Ack moves the cursor forward, never back, and not beyond what there is."""
+    ok(seat, "msg", "send", "x", "1")
+    ok(seat, "msg", "send", "x", "2")
+    first, second = run(seat, "msg", "poll", "--no-ack").lines
+    assert run(seat, "msg", "ack", str(first["seq"])) == Answer(0, "", "")
+    assert [m["payload"] for m in run(seat, "msg", "poll", "--no-ack").lines] == [2]
+    ok(seat, "msg", "ack", "0")
+    assert [m["payload"] for m in run(seat, "msg", "poll", "--no-ack").lines] == [2]
+    beyond = run(seat, "msg", "ack", str(second["seq"] + 1))
+    assert beyond.status == 2
+    assert f"the newest is {second['seq']}" in beyond.err
+
+
+def test_poll_acknowledges_what_was_written_only(seat: Path) -> None:
+    """Where the reader has gone, or the disk is full, everything comes again."""
+    ok(seat, "msg", "send", "x", "1")
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    done = subprocess.run(
+        ["git-worker", "msg", "poll"], cwd=seat, stdout=write_end, stderr=subprocess.PIPE,
+        check=False,
+    )  # fmt: skip
+    os.close(write_end)
+    assert (done.returncode, done.stderr) == (141, b"")
+    if os.path.exists("/dev/full"):
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run(
+                ["git-worker", "msg", "poll"], cwd=seat, stdout=full, stderr=subprocess.PIPE,
+                check=False,
+            )  # fmt: skip
+        assert done.returncode == 1
+        assert b"cannot write to standard output" in done.stderr
+    assert [m["payload"] for m in run(seat, "msg", "poll").lines] == [1]
+
+
+def test_sending_is_exported(scene: Scene, seat: Path) -> None:
+    """A message stands in bus.jsonl when send returns."""
+    sent = ok(seat, "msg", "send", "status", "{}")
+    last = (scene.state / "bus.jsonl").read_text().splitlines()[-1]
+    assert json.loads(last)["id"] == sent
+
+
+def test_send_sets_up(repository: Path) -> None:
+    """The first message sets gitworker up."""
+    sent = ok(repository, "msg", "send", "hello")
+    assert [m["id"] for m in run(repository, "msg", "poll").lines] == [sent]
+
+
+def test_follow(scene: Scene, seat: Path) -> None:
+    """Follow prints from now on what passes its filters, and ends with 130 on an interrupt."""
+    ok(seat, "msg", "send", "status", '"before"')
+    words = ("msg", "follow", "--type", "status", "--from", "auth", "--task", "t1")
+    with running(scene.root, *words) as follower:
+        sent = []
+        while not has_line(follower):  # it has begun when one shows
+            ok(scene.root, "msg", "send", "status", '"hq"', "--correlation", "t1")
+            ok(seat, "msg", "send", "other")
+            ok(seat, "msg", "send", "status", "--correlation", "t9")
+            sent.append(ok(seat, "msg", "send", "status", '"now"'))
+        (first,) = read_lines(follower, 1)
+        assert first["id"] in sent
+        assert first["payload"] == "now"
+        follower.send_signal(signal.SIGINT)
+        assert follower.wait(30) == 130
+    assert sent[-1] in [m["id"] for m in run(seat, "msg", "poll").lines]  # no cursor has moved
+
+
+def test_follow_since(seat: Path) -> None:
+    """Follow --since begins with what has been, in poll's own shape."""
+    sent = ok(seat, "msg", "send", "status", '{"a": [1, null]}')
+    (polled,) = run(seat, "msg", "poll", "--no-ack").lines
+    with running(seat, "msg", "follow", "--since", str(polled["seq"] - 1)) as follower:
+        (followed,) = read_lines(follower, 1)
+    assert followed == polled
+    assert followed["id"] == sent
+
+
+def test_follow_ends_with_the_state_directory(scene: Scene, seat: Path) -> None:
+    """Follow ends well when the state directory goes."""
+    with running(seat, "msg", "follow", "--since", "0") as follower:
+        read_lines(follower, 1)
+        scene.state.rename(scene.root / "away")
+        _, err = follower.communicate(timeout=30)
+    assert follower.returncode == 0
+    assert err == b"the state directory is gone\n"
+
+
+def test_follow_ends_with_its_reader(seat: Path) -> None:
+    """Follow ends quietly when nobody reads it any more, even where nothing comes."""
+    read_end, write_end = os.pipe()
+    with running(seat, "msg", "follow", stdout=write_end) as follower:
+        os.close(write_end)
+        os.close(read_end)
+        assert follower.wait(30) == 141
+        assert follower.stderr is not None
+        assert follower.stderr.read() == b""
+
+
+@pytest.mark.parametrize("words", [("msg", "poll", "--no-ack"), ("msg", "follow", "--since", "0")])
+def test_terminals_are_safe(seat: Path, words: tuple[str, ...]) -> None:
+    """No control character of a message reaches a terminal."""
+    ok(seat, "msg", "send", "x", json.dumps("\x1b]0;evil\x07\x9b31m\u202e", ensure_ascii=False))
+    ours, theirs = pty.openpty()
+    with running(seat, *words, stdout=theirs) as process:
+        os.close(theirs)
+        text = ""
+        while "evil" not in text or not text.endswith("\n"):
+            assert select.select([ours], [], [], 30)[0], text
+            text += os.read(ours, 65536).decode()
+        process.send_signal(signal.SIGINT)
+    os.close(ours)
+    assert text.replace("\r\n", "").isprintable(), text
+    assert "\\u001b]0;evil\\u0007\\u009b31m\\u202e" in text

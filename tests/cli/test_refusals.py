@@ -1,0 +1,249 @@
+"""Typical errors, word by word: nothing is touched, the hint helps, the status tells the kind."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Scene
+from tests.cli.kit import Answer, ok, run
+from tests.conftest import git
+
+BAD_WORKERS: tuple[str | bytes, ...] = (
+    "", "..", "a/b", "a b", "Auth", "auth_1", "auth\x1b[31m", "a\nb", "a" * 300, "hq",
+    "orchestrator", "--", "é", b"a\xff",
+)  # fmt: skip
+BAD_TASKS: tuple[str | bytes, ...] = (
+    "", "..", "a..b", "a/b", "a b", ".a", "a.", "a.lock", "a\x07", "t" * 300, "a~b", "a:b",
+    b"t\xff",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD_WORKERS)
+def test_bad_worker_ids(repository: Path, name: str | bytes) -> None:
+    """A worker id that is none is refused as a misuse before anything is touched."""
+    answer = run(repository, "spawn", name, "t1")
+    assert (answer.status, answer.out) == (2, ""), answer
+    assert answer.err.startswith("error: "), answer
+    assert answer.err.replace("\n", "").isprintable(), answer
+    assert not (repository / ".git/worker-state").exists()
+
+
+@pytest.mark.parametrize("name", BAD_TASKS)
+def test_bad_task_ids(repository: Path, name: str | bytes) -> None:
+    """A task id that is none is refused as a misuse before anything is touched."""
+    answer = run(repository, "spawn", "auth", name)
+    assert (answer.status, answer.out) == (2, ""), answer
+    assert answer.err.startswith("error: "), answer
+    assert answer.err.replace("\n", "").isprintable(), answer
+    assert not (repository / ".git/worker-state").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["..", "a b", "x/../y", "a\x1b]0;evil\x07", "n" * 300, b"a\xff", ""]
+)
+def test_bad_names(repository: Path, name: str | bytes) -> None:
+    """What could name no worker is refused by every command that takes one, escaped."""
+    for verb in ("approve", "show", "cancel", "merge", "path"):
+        answer = run(repository, verb, name)
+        assert (answer.status, answer.out) == (2, ""), (verb, answer)
+        assert "names no worker" in answer.err, (verb, answer)
+        assert answer.err.replace("\n", "").isprintable(), (verb, answer)
+
+
+def test_leading_dash(repository: Path) -> None:
+    """A word that begins with a dash is an option, and an unknown one a misuse."""
+    answer = run(repository, "approve", "-x")
+    assert answer.status == 2
+    assert answer.err.endswith("hint: git worker approve -h\n")
+    assert run(repository, "spawn", "--", "-x", "t1").status == 2
+
+
+def test_unknown_worker(scene: Scene) -> None:
+    """A worker that nobody knows is not found, and the hint says who there is."""
+    scene.spawn("auth", "t1")
+    told = (
+        "error: no worker, task or branch is called 'nobody'\n"
+        "hint: git worker list   (there is auth)\n"
+    )
+    for verb in ("approve", "show", "cancel", "recycle", "start", "done"):
+        assert scene.run(verb, "nobody") == Answer(4, "", told), verb
+
+
+def test_no_name_outside_a_worktree(scene: Scene) -> None:
+    """Without a name and outside a worktree nobody is meant."""
+    scene.spawn("auth", "t1")
+    told = (
+        "error: which worker? none was named, and this is no worker's worktree\n"
+        "hint: git worker list\n"
+    )
+    for verb in ("start", "done", "show", "heartbeat"):
+        assert scene.run(verb) == Answer(4, "", told), verb
+
+
+def test_blocked_by_a_branch(scene: Scene) -> None:
+    """A worker id that an existing branch blocks is refused with a hint."""
+    git(scene.root, "branch", "auth")
+    assert scene.run("spawn", "auth", "t1") == Answer(
+        1,
+        "",
+        "error: the branch auth exists, so git allows no branch auth/t1\n"
+        "hint: choose another worker id, or: git branch -m auth NEW-NAME\n",
+    )
+    assert not (scene.root / "worktrees").exists()
+
+
+def test_spawn_of_a_busy_worker(scene: Scene) -> None:
+    """A worker that holds a task gets no second one."""
+    scene.spawn("auth", "t1")
+    assert scene.run("spawn", "auth", "t2") == Answer(
+        1, "", "error: worker auth is ASSIGNED with task t1\nhint: git worker show auth\n"
+    )
+
+
+def test_spawn_with_a_command(repository: Path) -> None:
+    """Spawn says that it runs no command, and makes nothing."""
+    answer = run(repository, "spawn", "auth", "t1", "--", "make", "test")
+    assert answer == Answer(
+        1,
+        "",
+        "error: spawn cannot run a command in the new worktree\n"
+        'hint: cd "$(git worker spawn auth t1)" && COMMAND\n',
+    )
+    assert not (repository / ".git/worker-state").exists()
+
+
+def test_assign_of_nobody(scene: Scene) -> None:
+    """Assign makes no worker."""
+    answer = scene.run("assign", "auth", "t1")
+    assert answer == Answer(
+        4, "", "error: there is no worker auth\nhint: git worker spawn auth t1\n"
+    )
+
+
+def test_wrong_state(scene: Scene) -> None:
+    """What the machine does not allow is refused with what it does allow."""
+    scene.spawn("auth", "t1")
+    answer = scene.run("approve", "auth")
+    assert (answer.status, answer.out) == (1, "")
+    assert answer.err.startswith(
+        "error: Invalid transition: (ASSIGNED, approve)\nhint: from ASSIGNED"
+    )
+
+
+def test_self_approval(scene: Scene) -> None:
+    """A worker cannot approve its own work, by place, by option or by environment."""
+    seat = scene.submitted()
+    told = Answer(
+        1,
+        "",
+        "error: worker auth cannot review its own work\n"
+        "hint: leave the review to somebody else (setting: review.self)\n",
+    )
+    assert scene.run("approve", "auth", cwd=seat) == told
+    assert scene.run("--as", "auth", "approve", "auth") == told
+    assert scene.run("approve", "auth", "--as", "auth") == told
+    assert scene.run("approve", "auth", env={"GITWORKER_ID": "auth"}) == told
+    assert scene.run("list").out == "auth\tIN_REVIEW\tt1\tauth/t1\n"
+
+
+def test_uncommitted_work(scene: Scene) -> None:
+    """Done refuses uncommitted work and an empty branch."""
+    seat = scene.working()
+    answer = scene.run("done", "auth")
+    assert answer == Answer(
+        1,
+        "",
+        "error: the branch auth/t1 has no commit of its own\nhint: git commit -am 'What I did'\n",
+    )
+    (seat / "left").write_text("over\n")
+    answer = scene.run("done", "auth")
+    assert answer.status == 1
+    assert "uncommitted work" in answer.err
+    assert scene.run("done", "auth", "--commit").err == (
+        "error: --commit needs -m TEXT\nhint: git worker done --commit -m TEXT\n"
+    )
+
+
+def test_conflict_at_approval(scene: Scene) -> None:
+    """An approval that conflicts names the files, sends the worker back, and ends with 3."""
+    seat = scene.working()
+    scene.commit(seat, "README", "theirs\n")
+    ok(scene.root, "done", "auth")
+    scene.commit(scene.root, "README", "ours\n")
+    assert scene.run("approve", "auth") == Answer(
+        3,
+        "",
+        "error: auth/t1 conflicts with the target in 1 file(s); worker auth is WORKING again\n"
+        "  <short> Write README\n    README\n"
+        "hint: cd <root>/worktrees/t1 && git worker sync\n",
+    )
+
+
+def test_merge_reports_each(scene: Scene) -> None:
+    """Merge lands whom it can, reports the others by name, and ends with the worst status."""
+    scene.approved("auth", "t1", "a.txt")
+    scene.spawn("docs", "t2")
+    answer = scene.run("merge", "auth", "docs")
+    assert (answer.status, answer.out) == (1, "auth landed: main is at <short>\n")
+    assert answer.err.startswith("error: docs: Invalid transition: (ASSIGNED, merge)\n")
+    for words in ((), ("auth", "--all")):
+        assert run(scene.root, "merge", *words).status == 2
+
+
+def test_cancel_of_an_inhabited_worktree(scene: Scene) -> None:
+    """Cancel refuses while a process has its working directory in the worktree."""
+    seat = scene.working()
+    answer = scene.run("-C", str(seat), "--as", "hq", "cancel", "auth")
+    assert answer.status == 1
+    assert "has its working directory in" in answer.err
+    assert seat.exists()
+
+
+def test_required_reason(scene: Scene) -> None:
+    """Reject and fail want a reason that says something."""
+    scene.submitted()
+    for verb in ("reject", "fail"):
+        assert scene.run(verb, "auth").status == 2
+        answer = scene.run(verb, "auth", "-m", "  ")
+        assert answer == Answer(2, "", "error: --message is empty\n")
+        answer = scene.run(verb, "auth", "-m", b"a\xff")
+        assert answer == Answer(2, "", "error: --message is not valid UTF-8\n")
+
+
+def test_nothing_to_undo(scene: Scene) -> None:
+    """Undo says when there is nothing to undo."""
+    scene.spawn("auth", "t1")
+    told = "error: there is nothing to undo\nhint: git worker log\n"
+    assert scene.run("undo") == Answer(4, "", told)
+
+
+def test_unknown_command(repository: Path) -> None:
+    """An unknown command is a misuse, and the near ones are named."""
+    assert run(repository, "stats") == Answer(
+        2,
+        "",
+        "error: there is no command 'stats'; did you mean status, start?\nhint: git worker -h\n",
+    )
+
+
+def test_not_initialised(repository: Path) -> None:
+    """Looking sets nothing up."""
+    told = "error: gitworker is not set up in this repository\nhint: git worker init\n"
+    for words in (("list",), ("status",), ("msg", "poll"), ("heartbeat",), ("recover",)):
+        assert run(repository, *words) == Answer(1, "", told), words
+    assert not (repository / ".git/worker-state").exists()
+
+
+def test_validate_of_no_file(tmp_path: Path) -> None:
+    """A log that is not there is not found, outside any repository too."""
+    told = "error: cannot read nothing.jsonl: No such file or directory\n"
+    assert run(tmp_path, "validate", "nothing.jsonl") == Answer(4, "", told)
+
+
+def test_a_worktree_that_is_gone(scene: Scene) -> None:
+    """Path of a worktree that somebody deleted says so."""
+    shutil.rmtree(scene.spawn("auth", "t1"))
+    answer = scene.run("path", "auth")
+    assert answer.status == 4
+    assert "is gone" in answer.err

@@ -1,0 +1,261 @@
+"""What every command says when all is well, word by word."""
+
+from pathlib import Path
+
+from tests.cli.conftest import Scene
+from tests.cli.kit import Answer, ok
+from tests.conftest import git
+
+
+def test_init(scene: Scene) -> None:
+    """Init says where the state is and what the target is, and can be repeated."""
+    told = "ready: work lands on main; the state is in <root>/.git/worker-state\n"
+    assert scene.run("init") == Answer(0, told, "")
+    assert scene.run("init") == Answer(0, told, "")
+    assert git(scene.root, "status", "--porcelain") == ""
+
+
+def test_spawn_prints_the_path_only(scene: Scene) -> None:
+    """Spawn prints the worktree's path and nothing else."""
+    assert scene.run("spawn", "auth", "t1") == Answer(0, "<root>/worktrees/t1\n", "")
+    assert git(scene.root / "worktrees/t1", "branch", "--show-current") == "auth/t1"
+
+
+def test_assign_after_landing(scene: Scene) -> None:
+    """Assign gives a completed worker its next task."""
+    scene.approved()
+    ok(scene.root, "merge", "auth")
+    assert scene.run("assign", "auth", "t2") == Answer(0, "<root>/worktrees/t2\n", "")
+
+
+def test_start(scene: Scene) -> None:
+    """Start says the state and the process."""
+    scene.spawn("auth", "t1")
+    told = f"auth is WORKING (process {scene.agent_pid})\n"
+    assert scene.run("start", "auth", "--pid", str(scene.agent_pid)) == Answer(0, told, "")
+
+
+def test_done(scene: Scene) -> None:
+    """Done says how many commits were handed in; submit is the same command."""
+    scene.commit(scene.working(), "new.txt")
+    told = "auth is IN_REVIEW: 1 commit up to <short>\n"
+    assert scene.run("submit", "auth", "-m", "Please look") == Answer(0, told, "")
+
+
+def test_done_in_the_worktree_commits(scene: Scene) -> None:
+    """Done --commit commits what is left, for the worker whose worktree it is."""
+    seat = scene.working()
+    (seat / "left").write_text("over\n")
+    answer = scene.run("done", "--commit", "-m", "Write it", cwd=seat)
+    assert answer == Answer(0, "auth is IN_REVIEW: 1 commit up to <short>\n", "")
+    assert git(seat, "log", "-1", "--format=%s") == "Write it"
+
+
+def test_done_warns_of_a_conflict(scene: Scene) -> None:
+    """Done names the files in which the branch conflicts with the target."""
+    scene.commit(scene.working(), "README", "theirs\n")
+    scene.commit(scene.root, "README", "ours\n")
+    warning = (
+        "warning: it conflicts with the target as it is now, in:\n  README\nhint: git worker sync\n"
+    )
+    told = "auth is IN_REVIEW: 1 commit up to <short>\n"
+    assert scene.run("done", "auth") == Answer(0, told, warning)
+
+
+def test_approve(scene: Scene) -> None:
+    """Approve of a branch that is on the target already says the commit."""
+    scene.submitted()
+    assert scene.run("approve", "auth") == Answer(0, "auth is APPROVED at <short>\n", "")
+
+
+def test_approve_after_a_rebase(scene: Scene) -> None:
+    """Approve of a branch that was rebased names the rescue ref and the way back."""
+    scene.submitted()
+    scene.commit(scene.root, "other.txt")
+    told = (
+        "auth is APPROVED at <short>\n"
+        "before the rebase: refs/worker/rescue/auth/t1/1\nundo: git worker undo\n"
+    )
+    assert scene.run("approve", "auth", "-m", "Good") == Answer(0, told, "")
+
+
+def test_reject(scene: Scene) -> None:
+    """Reject sends the worker back to work."""
+    scene.submitted()
+    answer = scene.run("reject", "auth", "-m", "A test is missing")
+    assert answer == Answer(0, "auth is WORKING again\n", "")
+
+
+def test_merge(scene: Scene) -> None:
+    """Merge says where the target is and takes the worktree away."""
+    seat = scene.approved()
+    assert scene.run("merge", "auth") == Answer(0, "auth landed: main is at <short>\n", "")
+    assert not seat.exists()
+    assert (scene.root / "new.txt").exists()
+
+
+def test_merge_all_and_keep(scene: Scene) -> None:
+    """Merge --all lands whatever is approved, and --keep keeps and says so."""
+    scene.approved("auth", "t1", "a.txt")
+    scene.approved("docs", "t2", "b.txt")
+    assert scene.run("merge", "--all", "--keep") == Answer(
+        0,
+        "auth landed: main is at <short>\ndocs landed: main is at <short>\n",
+        "kept <root>/worktrees/t1: --keep\nkept <root>/worktrees/t2: --keep\n",
+    )
+    assert scene.run("merge", "--all") == Answer(0, "nothing is approved\n", "")
+
+
+def test_cancel_and_undo(scene: Scene) -> None:
+    """Cancel names the rescue ref and the way back, which undo goes."""
+    seat = scene.submitted()
+    (seat / "untracked").write_text("kept\n")
+    told = (
+        "auth is IDLE\nits work is kept under refs/worker/rescue/auth/t1/1\nundo: git worker undo\n"
+    )
+    assert scene.run("cancel", "auth") == Answer(0, told, "")
+    assert not seat.exists()
+    assert scene.run("undo") == Answer(
+        0, "undid cancel: t1 is back with auth, which is WORKING\n", ""
+    )
+    assert (seat / "untracked").read_text() == "kept\n"
+
+
+def test_fail_and_reset(scene: Scene) -> None:
+    """Fail keeps the worktree, reset frees the worker and keeps its work."""
+    seat = scene.working()
+    scene.commit(seat, "half.txt")
+    assert scene.run("fail", "-m", "No idea", cwd=seat) == Answer(0, "auth is FAILED\n", "")
+    assert seat.exists()
+    told = (
+        "auth is IDLE\nits work is kept under refs/worker/rescue/auth/t1/1\nundo: git worker undo\n"
+    )
+    assert scene.run("reset", "auth") == Answer(0, told, "")
+
+
+def test_recycle(scene: Scene) -> None:
+    """Recycle makes a completed worker idle."""
+    scene.approved()
+    ok(scene.root, "merge", "auth")
+    assert scene.run("recycle", "auth") == Answer(0, "auth is IDLE\n", "")
+
+
+def test_recover_with_nothing_to_do(scene: Scene) -> None:
+    """Recover without a name says that nothing was interrupted."""
+    scene.spawn("auth", "t1")
+    assert scene.run("recover") == Answer(0, "nothing was interrupted\n", "")
+
+
+def test_recover_an_interrupted_act(scene: Scene) -> None:
+    """Whatever a killed command left is settled and told, by recover or by any other command."""
+    scene.submitted()
+    killed = scene.run("approve", "auth", env={"GITWORKER_CRASH_AT": "approve.moved"})
+    assert killed.status == -9
+    assert scene.run("recover") == Answer(
+        0, "1 interrupted act settled\n", "settled an interrupted approve of auth\n"
+    )
+    assert scene.run("list") == Answer(0, "auth\tAPPROVED\tt1\tauth/t1\n", "")
+
+
+def test_sync(scene: Scene) -> None:
+    """Sync says where the branch is and was."""
+    seat = scene.working()
+    assert scene.run("sync", cwd=seat) == Answer(
+        0, "auth/t1 is at <short>, as before (main is at <short>)\n", ""
+    )
+    scene.commit(scene.root, "other.txt")
+    assert scene.run("sync", cwd=seat) == Answer(
+        0, "auth/t1 is at <short>, before at <short> (main is at <short>)\n", ""
+    )
+
+
+def test_sync_through_a_conflict(scene: Scene) -> None:
+    """Sync names the conflicting files with status 3, and --continue ends it."""
+    seat = scene.working()
+    scene.commit(seat, "README", "theirs\n")
+    scene.commit(scene.root, "README", "ours\n")
+    assert scene.run("sync", cwd=seat) == Answer(
+        3,
+        "",
+        "error: the rebase of auth/t1 stopped with 1 file(s) in conflict\n    README\n"
+        "hint: edit them, git add them, then: git worker sync --continue   (or: --abort)\n",
+    )
+    (seat / "README").write_text("both\n")
+    git(seat, "add", "README")
+    answer = scene.run("sync", "--continue", cwd=seat)
+    assert answer == Answer(
+        0, "auth/t1 is at <short>, before at <short> (main is at <short>)\n", ""
+    )
+    assert (seat / "README").read_text() == "both\n"
+
+
+def test_list_and_path(scene: Scene) -> None:
+    """List prints tab-separated rows on a pipe, path one exact line."""
+    scene.working()
+    assert scene.run("list") == Answer(0, "auth\tWORKING\tt1\tauth/t1\n", "")
+    for name in ("auth", "t1", "auth/t1", "refs/heads/auth/t1"):
+        assert scene.run("path", name) == Answer(0, "<root>/worktrees/t1\n", ""), name
+
+
+def test_diff(scene: Scene) -> None:
+    """Diff prints what would land as git does."""
+    scene.submitted()
+    expected = git(scene.root, "diff", "main...auth/t1") + "\n"
+    assert scene.run("diff", "auth") == Answer(0, expected, "")
+    assert "new.txt | 1 +" in scene.run("diff", "auth", "--stat").out
+
+
+def test_status_show_and_log(scene: Scene) -> None:
+    """The looking commands name the worker, its task and its state."""
+    seat = scene.submitted()
+    for words in (("status",), ("show", "auth"), ("log",), ("log", "auth", "-n", "5")):
+        answer = scene.run(*words)
+        assert (answer.status, answer.err) == (0, ""), words
+        assert "auth" in answer.out, words
+        assert "IN_REVIEW" in answer.out, words
+    assert "t1" in scene.run("show", cwd=seat).out
+
+
+def test_doctor(scene: Scene) -> None:
+    """Doctor of a sound repository ends with 0."""
+    scene.submitted()
+    answer = scene.run("doctor")
+    assert (answer.status, answer.err) == (0, ""), answer
+
+
+def test_hooks(scene: Scene, tmp_path: Path) -> None:
+    """Hooks can be told, taken out with everything of ours in the checkout, and put back."""
+    scene.working()
+    on = Answer(0, "on  <root>/worktrees/t1\n", "")
+    assert scene.run("hooks", "status") == on
+    assert scene.run("hooks", "uninstall") == Answer(
+        0, "our hooks are gone; the state stays in <root>/.git/worker-state\n", ""
+    )
+    assert not (scene.root / ".worker-state").is_symlink()
+    assert "gitworker" not in (scene.root / ".git/info/exclude").read_text()
+    assert "gitworker" not in (scene.root / ".git/config").read_text()
+    assert scene.run("hooks", "status") == Answer(0, "off <root>/worktrees/t1\n", "")
+    assert scene.run("hooks", "install") == Answer(0, "our hooks fire in 1 worktree\n", "")
+    assert scene.run("hooks", "status") == on
+    assert git(scene.root, "status", "--porcelain") == ""
+
+
+def test_validate(scene: Scene) -> None:
+    """Validate is silent on our own log and names line and rule of a broken one."""
+    scene.approved()
+    log = scene.state / "transitions.jsonl"
+    assert scene.run("validate", str(log)) == Answer(0, "", "")
+    lines = log.read_text().splitlines(keepends=True)
+    broken = scene.root / "broken.jsonl"
+    broken.write_text("".join([lines[0], "{}\n", *lines[1:]]))
+    answer = scene.run("validate", "broken.jsonl")
+    assert (answer.status, answer.err) == (1, "")
+    assert all(line.startswith("broken.jsonl:2: ") for line in answer.out.splitlines()), answer
+
+
+def test_commands_work_through_git(scene: Scene) -> None:
+    """`git worker` is `git-worker`, and `git -C` and our -C both change the directory."""
+    seat = scene.spawn("auth", "t1")
+    assert git(scene.root, "worker", "path", "auth") == str(seat)
+    assert git(scene.root.parent, "-C", "repo", "worker", "path", "auth") == str(seat)
+    assert ok(scene.root.parent, "-C", "repo", "path", "auth") == str(seat)

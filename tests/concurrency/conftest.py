@@ -1,0 +1,19 @@
+"""A world that many processes use at once; afterwards log, database and history must be sound."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.workers.world import World, no_beater
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    """A repository in which no act may stand open when the test is over."""
+    monkeypatch.setenv("GITWORKER_HOOKS", "off")
+    made = World.make(tmp_path / "repo")
+    with no_beater(made):
+        yield made
+        assert made.query("SELECT kind FROM operations WHERE status = 'open'") == []
+        made.require_sound()

@@ -1,0 +1,51 @@
+"""An agent that goes on committing while its branch is rebased and landed loses nothing."""
+
+import os
+
+import pytest
+
+from fixtures.agents import commits
+from tests.concurrency.processes import at_work
+from tests.workers.world import World
+
+ROUNDS = max(3, int(3 * float(os.environ.get("GITWORKER_TEST_SCALE", "1"))))
+
+
+@pytest.mark.parametrize("doorbell", ["off", "on"])
+def test_commits_during_approvals(
+    world: World, monkeypatch: pytest.MonkeyPatch, doorbell: str
+) -> None:
+    """Every commit of the agent is on its branch in the end, and none reverts the target."""
+    place = world.in_review("auth", "login", {"agent-0": "0\n"})
+    monkeypatch.setenv("GITWORKER_HOOKS", doorbell)
+    with at_work(world, commits.__file__, "auth", str(place)) as committed:
+        for number in range(ROUNDS):
+            world.advance({f"theirs-{number}": f"{number}\n", "README": f"theirs {number}\n"})
+            approve_in_the_end(world)
+            done = world.drive("merge", "auth")
+            if done.returncode == 0:  # no commit came in between
+                break
+            assert done.stderr.startswith(("approval_withdrawn", "ref_moved")), done.stderr
+    tip = world.tip("auth/login") if world.worker("auth").state != "COMPLETED" else "main"
+    names = set(world.git("ls-tree", "--name-only", tip).splitlines())
+    assert set(committed) - {""} <= names | landed(world)
+    base = world.git("merge-base", "main", tip)
+    touched = world.git("log", "--format=", "--name-only", f"{base}..{tip}").split()
+    assert all(name.startswith("agent-") for name in touched), touched
+    assert world.show("README", tip).startswith("theirs")
+
+
+def approve_in_the_end(world: World) -> None:
+    """Approve; a lost race against the agent's next commit is tried again."""
+    for _ in range(60):
+        done = world.drive("approve", "auth")
+        if done.returncode == 0:
+            return
+        assert done.returncode == 3, done.stderr
+        assert done.stderr.startswith(("ref_moved", "index_locked")), done.stderr
+    raise AssertionError(done.stderr)
+
+
+def landed(world: World) -> set[str]:
+    """Return the files that the target has."""
+    return set(world.git("ls-tree", "--name-only", "main").splitlines())

@@ -1,0 +1,45 @@
+"""Prepared repositories that are put back as they were before each crash."""
+
+import contextlib
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.crash.acts import Act
+from tests.workers.world import World, no_beater
+
+# A copy has other inodes and change times; its index must count as fresh all the same.
+FRESH = {"core.checkStat": "minimal", "core.trustctime": "false"}
+
+
+@pytest.fixture(scope="session")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the directory that this process keeps its prepared repositories in."""
+    return tmp_path_factory.mktemp("acts")
+
+
+@pytest.fixture
+def prepared(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Act], World]]:
+    """Give the repository of an act as its preparation left it, always at the same place."""
+    monkeypatch.setenv("GITWORKER_HOOKS", "off")
+    with contextlib.ExitStack() as stack:
+
+        def prepare(act: Act) -> World:
+            root, copy = shelf / act.name / "repo", shelf / act.name / "copy"
+            if not copy.exists():
+                world = World.make(root)
+                for key, value in FRESH.items():
+                    world.git("config", key, value)
+                with no_beater(world):
+                    act.prepare(world)
+                shutil.copytree(shelf / act.name / "repo", copy, symlinks=True)
+            else:
+                shutil.rmtree(root)
+                shutil.copytree(copy, root, symlinks=True)
+            world = World(root)
+            stack.enter_context(no_beater(world))
+            return world
+
+        yield prepare

@@ -1,0 +1,128 @@
+"""Every act killed at every point: nothing is lost, nothing is left, and it can be done again."""
+
+import ast
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import gitworker
+from fixtures.repos import Repo
+from tests.crash.acts import ACTS, Act, expected_points, refused_review
+from tests.crash.inventory import require_nothing_lost, require_tidy, stands, take
+from tests.workers.world import World
+
+PACKAGE = Path(gitworker.__file__).parent
+KILLED = -9
+# Points whose name has the act's kind in it, and the kinds that pass there.
+KINDS = {"replay_branch.py": ("approve", "merge"), "removal.py": ("cancel", "reset", "remove")}
+CASES = [(act, point) for act in ACTS for point in act.points]
+# One of each kind; `make test` and `make crash` die at all of them.
+QUICK = {
+    ("spawn", "spawn.journal"), ("spawn", "spawn.worktree"), ("approve", "move-ref"),
+    ("approve", "approve.moved"), ("merge", "merge.moved"), ("merge", "merge.forwarded"),
+    ("merge", "trash-admin"), ("merge-clean", "merge.recorded"), ("cancel", "cancel.journal"),
+    ("reset", "reset.trashed"), ("undo-cancel", "restore-tree"), ("undo-approve", "move-read"),
+    ("recover", "recover-settled"),
+}  # fmt: skip
+ALL = [pytest.param(act, point, id=f"{act.name}-{point}") for act, point in CASES]
+RING = [
+    pytest.param(
+        act, point, id=f"{act.name}-{point}",
+        marks=() if (act.name, point) in QUICK else pytest.mark.slow,
+    )
+    for act, point in CASES
+]  # fmt: skip
+
+Prepare = Callable[[Act], World]
+
+
+def points_in(path: Path) -> Iterator[str]:
+    """Yield the names of the crash points in a source file."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "crash_point":
+            (name,) = node.args
+            if isinstance(name, ast.Constant):
+                yield str(name.value)
+            else:
+                suffix = ast.unparse(name).rstrip("'\"").rpartition("}")[2]
+                yield from (f"{kind}{suffix}" for kind in KINDS[path.name])
+
+
+def crash(world: World, act: Act, point: str) -> None:
+    """Run the act until it is killed at the point."""
+    if act.first is not None:
+        words, earlier = act.first
+        assert world.drive(*words, GITWORKER_CRASH_AT=earlier).returncode == KILLED
+    done = world.drive(*act.words, GITWORKER_CRASH_AT=point)
+    assert done.returncode == KILLED, (done.stdout, done.stderr)
+
+
+def test_no_point_is_forgotten() -> None:
+    """Every crash point of the code is one that some test dies at, and the reverse."""
+    found = {point for path in PACKAGE.rglob("*.py") for point in points_in(path)}
+    assert found == expected_points()
+
+
+@pytest.mark.parametrize(("act", "point"), RING)
+def test_any_command_repairs(prepared: Prepare, act: Act, point: str) -> None:
+    """After a kill the next command brings everything to where it was or to where it was to go."""
+    world = prepared(act)
+    before = take(world)
+    crash(world, act, point)
+    repaired = world.drive("recover_all")
+    assert repaired.returncode == 0, repaired.stderr
+    require_nothing_lost(world, before)
+    require_tidy(world, before)
+    assert stands(world) in (before.stands, act.done)
+    rows = world.rows()
+    again = world.drive("recover_all")
+    assert (again.returncode, again.stdout.strip()) == (0, "")
+    assert world.rows() == rows
+    world.require_sound()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("act", "point"), ALL)
+def test_the_same_command_repairs(prepared: Prepare, act: Act, point: str) -> None:
+    """After a kill the same command, run again, gets done or says that it is done already."""
+    world = prepared(act)
+    before = take(world)
+    crash(world, act, point)
+    again = world.drive(*act.words)
+    if act.name == "approve-refused":
+        assert again.stderr.startswith("would_overwrite"), again.stderr
+    elif act.name != "recover":
+        assert again.returncode in (0, 1, 4), again.stderr
+        assert stands(world) == act.done
+    require_nothing_lost(world, before)
+    require_tidy(world, before)
+    assert world.drive("recover_all").stdout.strip() == ""
+    world.require_sound()
+
+
+def test_refusal(prepared: Prepare) -> None:
+    """A move that git refuses and that is killed before the ref is back is taken back."""
+    act = Act("refusal", refused_by_git, ("approve", "auth"), ("move-refused",), ("", ""))
+    world = prepared(act)
+    before, tip = take(world), world.tip("auth/login")
+    crash(world, act, "move-refused")
+    world.git("config", "filter.broken.smudge", "cat")
+    assert world.drive("recover_all").returncode == 0
+    require_nothing_lost(world, before)
+    require_tidy(world, before)
+    assert stands(world) in (before.stands, ("APPROVED", "AWAITING_APPROVAL"))
+    assert tip in world.git("rev-list", "--all")
+    world.require_sound()
+
+
+def refused_by_git(world: World) -> None:
+    """A worker in review whose worktree git cannot write: the target brings a broken filter."""
+    refused_review(world)
+    world.git("checkout", "-q", ".gitignore", cwd=world.path("auth"))
+    Repo(world.root).write({"filtered": "x\n", ".gitattributes": "filtered filter=broken\n"})
+    world.git("add", "filtered", ".gitattributes")
+    world.git("commit", "-qm", "A filter")
+    world.git("config", "filter.broken.smudge", "false")
+    world.git("config", "filter.broken.clean", "cat")
+    world.git("config", "filter.broken.required", "true")

@@ -1,0 +1,22 @@
+"""Fixtures for the tests of liveness."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.bus.scene import Scene, no_beater
+
+
+@pytest.fixture
+def scene(repository: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
+    """A repository without workers; our hooks there ring no doorbell."""
+    monkeypatch.setenv("GITWORKER_HOOKS", "off")
+    return Scene(repository)
+
+
+@pytest.fixture
+def quiet(scene: Scene) -> Iterator[Scene]:
+    """The same, where no beater can start."""
+    with no_beater(scene):
+        yield scene

@@ -1,0 +1,13 @@
+"""Print the pid of the nearest agent above this process; with a pid, once that is not its parent."""
+
+import os
+import select
+import sys
+
+from gitworker.liveness.process import nearest_agent
+
+if __name__ == "__main__":
+    while sys.argv[1:] == [str(os.getppid())]:
+        select.select([], [], [], 0.005)
+    found = nearest_agent()
+    print(found.pid if found else f"none {os.getppid()}", flush=True)

@@ -1,0 +1,195 @@
+"""The heartbeat thread: it beats whatever the others do, and ends when it is told to."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gitworker.errors import Conflict, GitWorkerError, Unavailable
+from gitworker.liveness.heartbeat import Forget, HeartbeatThread, Tell
+from gitworker.store.sqlite.database import Database
+from gitworker.store.sqlite.migrate import create_database, open_database
+from tests.store.support import wait_until, writer_process
+
+OFTEN_S = 0.01
+
+
+class Recorder:
+    """Hears what a thread beats and complains about."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = str(path)
+        self.threads: set[int] = set()
+        self.times: list[dict[str, int]] = []
+        self.errors: list[Exception] = []
+
+    def open(self) -> Database:
+        """Open the store in the calling thread."""
+        self.threads.add(threading.get_ident())
+        return open_database(self.path)
+
+    def beats_of(self, agent: str) -> int:
+        """Return how often an agent was beaten for."""
+        return sum(agent in times for times in self.times)
+
+    def thread(self, every_s: float = OFTEN_S) -> HeartbeatThread:
+        """Return a thread that tells this recorder."""
+        return HeartbeatThread(
+            self.open, every_s=every_s, on_beat=self.times.append, on_error=self.errors.append
+        )
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """The path of a fresh bus."""
+    create_database(str(tmp_path / "bus.db")).close()
+    return tmp_path / "bus.db"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[Database]:
+    """The same bus, open in this thread."""
+    database = open_database(str(path))
+    yield database
+    database.close()
+
+
+def row(store: Database, agent: str) -> Any:
+    """Return an agent's beat."""
+    return store.row("liveness.of_agent", agent=agent)
+
+
+def test_it_beats_and_is_told_at_once(path: Path, store: Database) -> None:
+    """A command takes effect at once and not at the next beat; beats go on by themselves."""
+    heard = Recorder(path)
+    thread = heard.thread(every_s=3600)
+    thread.start()
+    thread.tell(Tell("auth", status="working", task="t", progress=0.5))
+    wait_until(lambda: row(store, "auth") is not None, "the first beat")
+    thread.tell(Tell("auth", status="blocked", task="t"))
+    wait_until(lambda: row(store, "auth")["status"] == "blocked", "the change")
+    assert row(store, "auth")["progress"] is None
+    thread.stop()
+    assert not thread.is_alive
+    assert heard.errors == []
+
+
+def test_it_has_its_own_connection(path: Path, store: Database) -> None:
+    """The store is opened once, in the thread itself."""
+    heard = Recorder(path)
+    thread = heard.thread()
+    thread.start()
+    thread.tell(Tell("auth"))
+    wait_until(lambda: heard.beats_of("auth") > 3, "several beats")
+    thread.stop()
+    assert len(heard.threads) == 1
+    assert threading.get_ident() not in heard.threads
+
+
+def test_it_beats_for_many_and_forgets(path: Path, store: Database) -> None:
+    """One thread beats for several agents, for each until it is told to forget it."""
+    heard = Recorder(path)
+    thread = heard.thread()
+    thread.start()
+    thread.tell(Tell("auth"))
+    thread.tell(Tell("docs", task="t2"))
+    wait_until(lambda: {"auth", "docs"} in [set(times) for times in heard.times], "both")
+    thread.tell(Forget("auth"))
+    thread.tell(Forget("nobody"))
+    wait_until(lambda: [set(times) for times in heard.times][-3:] == [{"docs"}] * 3, "docs alone")
+    thread.stop()
+    assert row(store, "docs")["current_task"] == "t2"
+
+
+def test_commands_for_one_starve_no_other(path: Path, store: Database) -> None:
+    """An agent that reports all the time does not keep the thread from beating for the others."""
+    heard = Recorder(path)
+    thread = heard.thread()
+    thread.start()
+    thread.tell(Tell("quiet"))
+    wait_until(lambda: heard.beats_of("quiet") == 1, "the first beat")
+
+    def report() -> bool:
+        thread.tell(Tell("busy", status="working", progress=0.1))
+        return heard.beats_of("quiet") > 3
+
+    wait_until(report, "beats of the quiet one")
+    thread.stop()
+
+
+def test_a_touch_keeps_what_was_told(path: Path, store: Database) -> None:
+    """Beating without a status keeps the status and progress that the agent told itself."""
+    with store.write(durable=False) as writer:
+        writer.run("liveness.beat", agent="auth", now=1, status="blocked", task="t", progress=0.2)
+    heard = Recorder(path)
+    thread = heard.thread()
+    thread.start()
+    thread.tell(Tell("auth", task="t"))
+    wait_until(lambda: row(store, "auth")["ts_ms"] > 1, "a beat")
+    thread.stop()
+    assert (row(store, "auth")["status"], row(store, "auth")["progress"]) == ("blocked", 0.2)
+
+
+def test_a_busy_database_costs_a_beat_only(
+    path: Path, store: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While somebody sits on the database the beat fails and is reported; later ones succeed."""
+    monkeypatch.setattr("gitworker.store.sqlite.database.GATE_TIMEOUT_MS", 0)
+    holder = writer_process(path, "hold")
+    assert holder.stdout is not None
+    holder.stdout.readline()
+    heard = Recorder(path)
+    thread = heard.thread()
+    thread.start()
+    thread.tell(Tell("auth"))
+    wait_until(lambda: len(heard.errors) > 1, "failing beats")
+    assert all(isinstance(error, Conflict) for error in heard.errors)
+    holder.communicate("\n")
+    wait_until(lambda: heard.beats_of("auth") > 0, "a beat after all")
+    thread.stop()
+
+
+def test_a_missing_database_costs_a_beat_only(tmp_path: Path) -> None:
+    """A database that is not there yet is tried again with every beat; nobody need listen."""
+    heard = Recorder(tmp_path / "bus.db")
+    thread = heard.thread()
+    deaf = HeartbeatThread(heard.open, every_s=OFTEN_S)
+    for one in (thread, deaf):
+        one.start()
+        one.tell(Tell("auth"))
+    wait_until(lambda: len(heard.errors) > 1, "errors")
+    assert isinstance(heard.errors[0], Unavailable)
+    create_database(str(tmp_path / "bus.db")).close()
+    wait_until(lambda: heard.beats_of("auth") > 1, "a beat")
+    assert deaf.is_alive
+    for one in (thread, deaf):
+        one.stop()
+
+
+def test_it_stops_before_it_has_beaten(path: Path) -> None:
+    """A thread that has nobody to beat for opens no store and stops at once."""
+    heard = Recorder(path)
+    thread = heard.thread(every_s=3600)
+    thread.start()
+    thread.stop()
+    assert not thread.is_alive
+    assert (heard.threads, heard.times) == (set(), [])
+
+
+def test_what_hears_the_beats_may_fail(path: Path, store: Database) -> None:
+    """A full disk under the views costs no beat."""
+    heard = Recorder(path)
+    failed: list[GitWorkerError | OSError] = []
+
+    def fail(times: dict[str, int]) -> None:
+        heard.times.append(times)
+        raise OSError(28, "No space left on device")
+
+    thread = HeartbeatThread(heard.open, every_s=OFTEN_S, on_beat=fail, on_error=failed.append)
+    thread.start()
+    thread.tell(Tell("auth"))
+    wait_until(lambda: heard.beats_of("auth") > 2, "beats")
+    assert len(failed) > 1
+    thread.stop()

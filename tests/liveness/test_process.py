@@ -1,0 +1,152 @@
+"""Processes: which run, which is the agent, which live in a directory."""
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gitworker.liveness.process import find_process, is_running, nearest_agent, processes_in
+from tests.store.support import wait_until
+
+NEAREST = Path(__file__).with_name("nearest.py")
+PROBE = f"{shlex.quote(sys.executable)} {shlex.quote(str(NEAREST))}"
+WORDS = [sys.executable, str(NEAREST)]
+SLEEPER = [sys.executable, "-c", "import sys; print('up', flush=True); sys.stdin.read()"]
+
+
+def sleeper(**options: object) -> "subprocess.Popen[str]":
+    """Start a process that runs until its input ends."""
+    process = subprocess.Popen(  # type: ignore[call-overload]
+        SLEEPER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **options
+    )
+    assert process.stdout.readline() == "up\n"
+    return process  # type: ignore[no-any-return]
+
+
+CHAINS = {
+    "bash -c": ["bash", "-c", f"{PROBE}; true"],
+    "sh -c": ["sh", "-c", f"{PROBE}; true"],
+    "login": ["bash", "-l", "-c", f"{PROBE}; true"],
+    "login in one": ["bash", "-lc", f"{PROBE}; true"],
+    "pipefail": ["bash", "-e", "-o", "pipefail", "-c", f"{PROBE}; true"],
+    "no profile": ["bash", "--noprofile", "--norc", "-c", f"{PROBE}; true"],
+    "nested": ["bash", "-c", f"sh -c {shlex.quote(PROBE + '; true')}; true"],
+    "subshell": ["bash", "-c", f"({PROBE}; true); true"],
+    "timeout": ["timeout", "60", *WORDS],
+    "env": ["env", "A=b", "bash", "-c", f"{PROBE}; true"],
+    "setsid": ["setsid", "-w", *WORDS],
+    "xargs": ["xargs", *WORDS],
+    "git alias": ["git", "-c", f"alias.probe=!{PROBE}; true", "probe"],
+}
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_shells_that_pass_are_no_agents(chain: str) -> None:
+    """`bash -c 'git worker start'`, however wrapped, binds to who ran it and not to the shell."""
+    done = subprocess.run(CHAINS[chain], input="", capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str(os.getpid())
+
+
+@pytest.mark.parametrize("arguments", [[], ["-i"], ["--verbose", "-input"], ["+i", "x"]])
+def test_scripts_are_no_agents(tmp_path: Path, arguments: list[str]) -> None:
+    """A script passes, whatever its own options look like, run by its shebang or by a shell."""
+    script = tmp_path / "run me.sh"
+    script.write_text(f"#!/bin/bash\n{PROBE}\ntrue\n")
+    script.chmod(0o755)
+    for command in ([str(script)], ["bash", str(script)], ["bash", "-u", str(script)]):
+        done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=True)
+        assert done.stdout.strip() == str(os.getpid()), command
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["bash", "--norc", "-i"], ["bash", "--rcfile", os.devnull, "-i"], ["bash"], ["sh"]],
+)
+def test_a_shell_that_somebody_types_into_is_an_agent(command: list[str]) -> None:
+    """A shell without a command or script of its own is somebody working."""
+    done = subprocess.run(
+        command, input=f"echo $$\n{PROBE}\n", capture_output=True, text=True, check=True,
+        start_new_session=True,
+    )  # fmt: skip
+    shell, nearest = done.stdout.split()
+    assert nearest == shell
+
+
+def test_an_editors_shell_is_an_agent(tmp_path: Path) -> None:
+    """A shell that only got a file to begin with, as editors start theirs, is somebody working."""
+    begin = tmp_path / "begin"
+    begin.write_text("")
+    done = subprocess.run(
+        ["bash", "--init-file", str(begin)], input=f"echo $$\n{PROBE}\n", capture_output=True,
+        text=True, check=True,
+    )  # fmt: skip
+    shell, nearest = done.stdout.split()
+    assert nearest == shell
+
+
+def test_an_orphan_has_no_agent() -> None:
+    """Where no ancestor is left but init, there is no agent."""
+    done = subprocess.run(
+        ["sh", "-c", f"{PROBE} $$ &"], capture_output=True, text=True, check=True
+    )
+    if done.stdout.split()[-1] != "1":
+        pytest.skip("orphans do not go to init here")
+    assert done.stdout.split() == ["none", "1"]
+
+
+def test_our_own_agent() -> None:
+    """From within a program that is no shell, its parent's nearest agent is above it."""
+    found = nearest_agent()
+    assert found is None or found.pid not in (os.getpid(), 1)
+
+
+def test_a_process_is_known_by_its_start() -> None:
+    """A pid counts as running only with the start time that was stored with it."""
+    process = sleeper()
+    found = find_process(process.pid)
+    assert found is not None
+    assert (found.parent, list(found.arguments)) == (os.getpid(), SLEEPER)
+    assert is_running(process.pid, found.start) is True
+    assert is_running(process.pid, None) is True
+    assert is_running(process.pid, "1") is False
+    process.communicate()
+    assert find_process(process.pid) is None
+    assert is_running(process.pid, found.start) is False
+
+
+def test_a_zombie_does_not_run() -> None:
+    """A process that has ended and was not waited for is gone."""
+    process = sleeper()
+    assert process.stdin is not None
+    process.stdin.close()
+    wait_until(lambda: is_running(process.pid, None) is False, "the process to end")
+    assert process.wait() == 0
+
+
+def test_a_name_with_blanks_and_brackets(tmp_path: Path) -> None:
+    """A program whose name looks like the fields of /proc is read rightly."""
+    program = tmp_path / "a) Z 1 (b"
+    program.symlink_to("/bin/cat")
+    with subprocess.Popen([program], stdin=subprocess.PIPE) as process:
+        wait_until(lambda: b") Z" in Path(f"/proc/{process.pid}/stat").read_bytes(), "exec")
+        found = find_process(process.pid)
+        assert found is not None
+        assert found.parent == os.getpid()
+
+
+def test_processes_in_a_directory(tmp_path: Path) -> None:
+    """Who works in a directory or below it is found, through links too; a neighbour is not."""
+    inside, beside = tmp_path / "w", tmp_path / "w2"
+    (inside / "deep").mkdir(parents=True)
+    beside.mkdir()
+    (tmp_path / "link").symlink_to(inside)
+    placed = [sleeper(cwd=place) for place in (inside, inside / "deep", beside)]
+    wanted = sorted(process.pid for process in placed[:2])
+    assert sorted(processes_in(str(inside))) == wanted
+    assert sorted(processes_in(str(tmp_path / "link"))) == wanted
+    assert processes_in(str(tmp_path / "nowhere")) == []
+    for process in placed:
+        process.communicate()

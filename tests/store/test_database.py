@@ -1,0 +1,237 @@
+"""One connection, one gate: transactions all or nothing, errors that say what helps."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import apsw
+import pytest
+
+from gitworker import clock
+from gitworker.errors import Conflict, GitWorkerError, Internal, Unavailable
+from gitworker.store.sqlite.database import GATE_TIMEOUT_MS, Database, Gate, translated
+from tests.store.support import foreign, opened, send, wait_until, writer_process
+
+ADD = "INSERT INTO cursors (agent_id, last_acked_seq, updated_at_ms) VALUES (:a, 1, 1)"
+
+
+def cursors(store: Database) -> list[str]:
+    """Return the agents that have a cursor."""
+    return [row["agent_id"] for row in store.execute("SELECT agent_id FROM cursors")]
+
+
+def test_a_write_is_committed(store: Database, bus: Path) -> None:
+    """What a write transaction did is there for every other program afterwards."""
+    with store.write() as writer:
+        writer.execute(ADD, {"a": "x"})
+        assert store.connection.in_transaction
+    assert foreign(bus, "SELECT agent_id FROM cursors") == [[["x"]]]
+
+
+def test_an_error_rolls_back(store: Database) -> None:
+    """An error inside a write transaction takes all of it back, and the store goes on working."""
+
+    def fail_inside() -> None:
+        with store.write() as writer:
+            writer.execute(ADD, {"a": "x"})
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail_inside()
+    assert cursors(store) == []
+    with store.write() as writer:
+        writer.execute(ADD, {"a": "y"})
+    assert cursors(store) == ["y"]
+
+
+def test_a_write_takes_its_lock_at_once(store: Database, bus: Path) -> None:
+    """A write transaction holds SQLite's write lock from its start, so that it never upgrades."""
+    with store.write():
+        (answer,) = foreign(bus, "PRAGMA busy_timeout = 0")
+        assert answer == [[0]]
+        refused = foreign(bus, "PRAGMA busy_timeout = 0", "BEGIN IMMEDIATE")
+    assert refused[1] == "database is locked"
+
+
+def test_a_read_is_one_snapshot_and_writes_nothing(store: Database, bus: Path) -> None:
+    """What others commit during a read is not seen in it, and what it wrote is rolled back."""
+    send(store, "before")
+    with store.read() as reader:
+        assert reader.row("messages.last_seq") == {"seq": 1}
+        foreign(bus, "INSERT INTO messages (id, ts_ms, from_agent, type) VALUES ('x', 1, 'f', 't')")
+        assert reader.row("messages.last_seq") == {"seq": 1}
+    assert store.row("messages.last_seq") == {"seq": 2}
+    with opened(bus) as other, other.read() as reader:
+        reader.execute(ADD, {"a": "stray"})
+    assert cursors(store) == []
+
+
+def test_rows_and_counts(store: Database) -> None:
+    """A query gives mappings, the first row or None, and a statement tells what it changed."""
+    assert store.row("messages.by_id", id="a") is None
+    send(store, "a", payload="{}")
+    row = store.row("messages.by_id", id="a")
+    assert row is not None
+    assert (row["id"], row["payload"], row["to_agent"]) == ("a", "{}", None)
+    with store.write() as writer:
+        assert writer.run("tips.set", ref="r", oid="1", now=1) == 1
+        assert writer.run("tips.move", ref="r", old="2", new="3", now=1) == 0
+        assert writer.run("tips.move", ref="r", old="1", new="3", now=1) == 1
+
+
+def test_a_stale_version_is_a_conflict(store: Database) -> None:
+    """A transition from a version that is not the present one is a Conflict and changes nothing."""
+    with store.write() as writer:
+        writer.run("workers.insert", worker="w", now=1)
+        writer.run("transitions.insert", **_assign(version=1))
+    for version in (1, 3):
+        with pytest.raises(Conflict) as caught, store.write() as writer:
+            writer.run("transitions.insert", **_assign(version=version))
+        assert caught.value.status == 3
+    row = store.row("workers.by_id", worker="w")
+    assert row is not None
+    assert (row["state"], row["version"]) == ("ASSIGNED", 1)
+
+
+def test_the_guards_refusals_are_conflicts(store: Database) -> None:
+    """What a trigger refuses becomes a Conflict with the trigger's own words."""
+    with store.write() as writer:
+        writer.run("workers.insert", worker="w", now=1)
+    with pytest.raises(Conflict, match="the worker exists already"), store.write() as writer:
+        writer.run("workers.insert", worker="w", now=1)
+
+
+def test_a_gate_that_stays_shut_is_a_conflict(bus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a process never lets the gate go the others give up with a Conflict, in bounded time."""
+    holder = writer_process(bus, "hold")
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "ready\n"
+    now = [0]
+    pauses: list[float] = []
+    monkeypatch.setattr("gitworker.clock.monotonic_ms", lambda: now[0])
+
+    def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        now[0] += 1000
+
+    monkeypatch.setattr("gitworker.clock.sleep", sleep)
+    with pytest.raises(Conflict, match="20 s"), Gate(f"{bus}-gate"):
+        pytest.fail("two processes hold one gate")
+    assert now[0] > GATE_TIMEOUT_MS
+    assert pauses[0] < pauses[1] <= max(pauses) <= 0.005
+    holder.communicate("\n")
+    with Gate(f"{bus}-gate"):
+        pass
+
+
+def test_a_killed_holder_blocks_nobody(bus: Path, store: Database) -> None:
+    """A process that is killed inside a write transaction takes gate, lock and rows with it."""
+    holder = writer_process(bus, "begin")
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "ready\n"
+    holder.kill()
+    holder.communicate()
+    send(store, "next")
+    assert [row["id"] for row in store.rows("messages.follow", after=0, limit=9)] == ["next"]
+
+
+def test_a_waiting_writer_gets_the_gate(bus: Path, store: Database) -> None:
+    """A writer that finds the gate taken waits, and writes as soon as it is free."""
+    holder = writer_process(bus, "begin")
+    assert holder.stdout is not None
+    holder.stdout.readline()
+    waiter = writer_process(bus, "publish", "waiter", "1")
+    wait_until(lambda: _waits_for(bus, waiter.pid), "the waiter to find the gate taken")
+    holder.communicate("\n")
+    assert waiter.communicate()[0] == "waiter-0\n"
+    assert [r["id"] for r in store.rows("messages.follow", after=0, limit=9)] == [
+        "unfinished",
+        "waiter-0",
+    ]
+
+
+def test_the_gate_of_an_unwritable_place(tmp_path: Path) -> None:
+    """A gate that cannot be made says which file, as an error of ours."""
+    with pytest.raises(Unavailable) as caught, Gate(str(tmp_path / "gone" / "gate")):
+        pytest.fail("no gate can be there")
+    assert caught.value.code == "read_only"
+
+
+def test_a_transaction_does_not_nest(store: Database) -> None:
+    """A read inside a read is a defect of ours and reported as one, and harms nothing."""
+    with store.read(), pytest.raises(Internal), store.read():
+        pytest.fail("SQLite has no nested BEGIN")
+
+
+def test_a_failed_begin_opens_the_gate(store: Database, bus: Path) -> None:
+    """Where BEGIN IMMEDIATE fails the gate is let go again."""
+    with store.read(), pytest.raises(Internal):
+        store.write().__enter__()
+    with Gate(f"{bus}-gate"):
+        pass
+
+
+def test_syncing_a_checkpointed_database(store: Database, bus: Path) -> None:
+    """Where there is no write-ahead log any more, everything is in the database already."""
+    Path(f"{bus}-wal").unlink()
+    store.sync()
+
+
+def test_writes_are_synced_unless_told_otherwise(store: Database, bus: Path) -> None:
+    """A write is on disk when it returns; a beat is not synced."""
+    program = (
+        "import os, sys\nfrom gitworker.store.sqlite.migrate import open_database\n"
+        "told = []\nsys.addaudithook(lambda n, a: told.append(a[0]) if n == 'open' else None)\n"
+        "store = open_database(sys.argv[1])\n"
+        "for durable in (True, False):\n"
+        "    told.clear()\n"
+        "    with store.write(durable=durable) as writer: pass\n"
+        "    print(any(str(name).endswith('-wal') for name in told))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(bus)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["True", "False"]
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "kind"),
+    [
+        (apsw.BusyError("database is locked"), "busy", Conflict),
+        (apsw.NotADBError("file is not a database"), "database_damaged", Unavailable),
+        (apsw.CorruptError("malformed"), "database_damaged", Unavailable),
+        (apsw.ReadOnlyError("attempt to write"), "read_only", Unavailable),
+        (apsw.CantOpenError("unable to open"), "read_only", Unavailable),
+        (apsw.PermissionsError("no"), "read_only", Unavailable),
+        (apsw.FullError("disk is full"), "disk", Unavailable),
+        (apsw.IOError("disk I/O error"), "disk", Unavailable),
+        (apsw.ConstraintError("gitworker: conflict"), "conflict", Conflict),
+        (apsw.ConstraintError("UNIQUE constraint failed: tasks.id"), "internal", Internal),
+        (apsw.SQLError("no such column"), "internal", Internal),
+    ],
+)
+def test_errors_of_sqlite_are_translated(
+    error: apsw.Error, code: str, kind: type[GitWorkerError]
+) -> None:
+    """Each error of SQLite becomes one of ours, with the class that decides the exit status."""
+    ours = translated(error, "bus.db")
+    assert type(ours) is kind
+    assert ours.code == code
+    assert ours.hint or kind is Internal
+
+
+def _assign(*, version: int) -> dict[str, str | int]:
+    return {
+        "ts_ms": clock.now_ms(), "machine": "worker", "entity": "w", "version": version,
+        "from_state": "IDLE", "event": "assign", "to_state": "ASSIGNED", "actor": "hq",
+        "metadata": "{}", "lines": "[]",
+    }  # fmt: skip
+
+
+def _waits_for(bus: Path, pid: int) -> bool:
+    """Tell whether a process has opened the gate of a bus."""
+    try:
+        links = [path.readlink() for path in Path(f"/proc/{pid}/fd").iterdir()]
+    except OSError:
+        return False
+    return Path(f"{bus}-gate") in links

@@ -1,0 +1,183 @@
+"""Opening a bus that somebody else made, or that cannot be used."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gitworker.errors import Unavailable
+from gitworker.store.sqlite.migrate import create_database, open_database
+from tests.store.support import SEED2, foreign, foreign_script, opened, send, writer_process
+
+ROWS = (
+    "SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload,"
+    " payload_ref FROM messages ORDER BY seq",
+    "SELECT agent_id, last_acked_seq, updated_at_ms FROM cursors",
+    "SELECT agent_id, ts_ms, status, current_task, progress FROM heartbeats",
+    "SELECT task_id, claimed_by, claimed_at_ms, lease_until_ms FROM task_claims",
+    "SELECT last_seq FROM export_state",
+    "SELECT value FROM meta WHERE key = 'schema_version'",
+)
+OPEN = """
+import sys
+from gitworker.errors import GitWorkerError
+from gitworker.store.sqlite.migrate import create_database, open_database
+try:
+    store = {opener}(sys.argv[1])
+    {act}
+except GitWorkerError as error:
+    print(error.code)
+"""
+
+
+@pytest.fixture
+def seed2(tmp_path: Path) -> Path:
+    """A bus.db as seed 2's own SQL makes it, with rows."""
+    path = tmp_path / "bus.db"
+    foreign_script(path, SEED2)
+    return path
+
+
+def test_a_bus_of_seed_2_is_adopted(seed2: Path) -> None:
+    """Every row of a bus that seed 2's own SQL made stays, and ours come beside them."""
+    before = foreign(seed2, *ROWS)
+    with opened(seed2) as store:
+        send(store, "new")
+        assert len(store.rows("messages.follow", after=0, limit=10)) == 3
+    after = foreign(seed2, *ROWS)
+    assert after[1:] == before[1:]
+    assert isinstance(after[0], list)
+    assert after[0][:2] == before[0]
+    assert after[5] == [["1"]]
+
+
+def test_adoption_keeps_a_copy(seed2: Path) -> None:
+    """What the file held before it was adopted is kept beside it, readable by seed 2's programs."""
+    before = foreign(seed2, *ROWS)
+    opened_twice = [open_database(str(seed2)) for _ in range(2)]
+    for store in opened_twice:
+        store.close()
+    copy = Path(f"{seed2}.before-schema-1-from-0")
+    assert foreign(copy, *ROWS) == before
+    assert foreign(copy, "SELECT COUNT(*) FROM sqlite_master WHERE name = 'workers'") == [[[0]]]
+    assert not list(seed2.parent.glob("*.tmp"))
+
+
+def test_a_kept_copy_is_never_replaced(seed2: Path) -> None:
+    """A copy that exists already, from an adoption that was killed, stays as it is."""
+    copy = Path(f"{seed2}.before-schema-1-from-0")
+    copy.write_bytes(b"the first copy")
+    open_database(str(seed2)).close()
+    assert copy.read_bytes() == b"the first copy"
+
+
+def test_adoption_may_race(seed2: Path) -> None:
+    """Eight processes that adopt one bus at once adopt it once and keep the copy unadopted."""
+    racers = [writer_process(seed2, "create") for _ in range(8)]
+    answers = [racer.communicate("\n")[0].strip() for racer in racers]
+    assert answers == ["1"] * 8
+    copy = f"{seed2}.before-schema-1-from-0"
+    assert foreign(copy, "SELECT COUNT(*) FROM sqlite_master WHERE name = 'workers'") == [[[0]]]
+    assert foreign(seed2, "SELECT COUNT(*) FROM messages") == [[[2]]]
+
+
+def test_a_newer_schema_is_refused(bus: Path) -> None:
+    """A bus of a newer gitworker is refused with what helps, and not a byte of it changes."""
+    foreign(bus, "UPDATE meta SET value = '2' WHERE key = 'gitworker_schema'")
+    foreign(bus, "PRAGMA wal_checkpoint(TRUNCATE)")
+    before = bus.read_bytes()
+    with pytest.raises(Unavailable) as caught:
+        open_database(str(bus))
+    assert caught.value.code == "newer_schema"
+    assert "upgrade" in str(caught.value.hint)
+    with pytest.raises(Unavailable):
+        create_database(str(bus))
+    assert bus.read_bytes() == before
+
+
+def test_a_missing_bus_is_named(tmp_path: Path) -> None:
+    """Opening what does not exist names the command that makes it, and makes nothing."""
+    with pytest.raises(Unavailable) as caught:
+        open_database(str(tmp_path / "bus.db"))
+    assert (caught.value.code, caught.value.hint) == ("not_initialised", "git worker init")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_no_database_is_left_alone(tmp_path: Path) -> None:
+    """A file that is no database gives a clear error and keeps every byte."""
+    path = tmp_path / "bus.db"
+    path.write_bytes(b"this is a text, and no database at all\n" * 100)
+    before = path.read_bytes()
+    with pytest.raises(Unavailable) as caught:
+        open_database(str(path))
+    assert caught.value.code == "database_damaged"
+    assert path.read_bytes() == before
+
+
+def test_a_damaged_database_is_left_alone(bus: Path) -> None:
+    """A database with a page of noise gives a clear error and keeps every byte."""
+    foreign(bus, "PRAGMA wal_checkpoint(TRUNCATE)")
+    data = bytearray(bus.read_bytes())
+    data[100:4096] = bytes(range(256))[:4] * 999
+    bus.write_bytes(data)
+    with pytest.raises(Unavailable) as caught:
+        open_database(str(bus))
+    assert caught.value.code == "database_damaged"
+    assert caught.value.hint == "git worker doctor"
+    assert bus.read_bytes() == bytes(data)
+
+
+def test_a_damaged_table_is_reported_by_the_query(bus: Path) -> None:
+    """Damage that only a query meets is the same clear error."""
+    with opened(bus) as store:
+        for number in range(300):
+            send(store, f"m{number:04}", payload='{"x": "' + "y" * 400 + '"}')
+        store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    (((root,),),) = foreign(bus, "SELECT rootpage FROM sqlite_master WHERE name = 'messages'")
+    data = bytearray(bus.read_bytes())
+    data[(root - 1) * 4096 : root * 4096] = b"\xff" * 4096
+    bus.write_bytes(data)
+    with opened(bus) as store, pytest.raises(Unavailable) as caught:
+        store.rows("messages.follow", after=0, limit=1000)
+    assert caught.value.code == "database_damaged"
+
+
+def test_a_read_only_state_directory_is_named(bus: Path) -> None:
+    """Where nothing can be written the error says so, instead of a stack of SQLite's."""
+    foreign(bus, "PRAGMA wal_checkpoint(TRUNCATE)")
+    for name in ("bus.db-wal", "bus.db-shm"):
+        (bus.parent / name).unlink(missing_ok=True)
+    for path in bus.parent.iterdir():
+        path.chmod(0o400)
+    bus.parent.chmod(0o500)
+    write = OPEN.format(opener="open_database", act="store.write().__enter__()")
+    create = OPEN.format(opener="create_database", act="")
+    try:
+        assert _without_privileges(write, str(bus)) == "read_only"
+        assert _without_privileges(create, str(bus.parent / "new.db")) == "read_only"
+    finally:
+        bus.parent.chmod(0o700)
+
+
+def test_a_seed_2_bus_that_cannot_be_copied_stays(seed2: Path) -> None:
+    """Where the copy cannot be written nothing is adopted, and the error says which disk."""
+    before = foreign(seed2, "SELECT name FROM sqlite_master ORDER BY name")
+    in_the_way = f"import os; os.mkdir(f'{seed2}.before-schema-1-from-0.{{os.getpid()}}.tmp')\n"
+    program = in_the_way + OPEN.format(opener="open_database", act="")
+    assert _without_privileges(program, str(seed2)) == "read_only"
+    assert foreign(seed2, "SELECT name FROM sqlite_master ORDER BY name") == before
+
+
+def _without_privileges(program: str, path: str) -> str:
+    """Run a program as one that file modes bind, even where the tests run as root."""
+    command = [sys.executable, "-c", program, path]
+    if os.geteuid() == 0:
+        if shutil.which("setpriv") is None:
+            pytest.skip("root, and no setpriv to give its privileges up")
+        command = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", *command]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()

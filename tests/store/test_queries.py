@@ -1,0 +1,92 @@
+"""The named queries: each one that the code names exists, compiles, and takes named parameters."""
+
+import re
+from pathlib import Path
+
+import apsw
+import pytest
+
+from gitworker.store.sqlite import queries
+from gitworker.store.sqlite.database import Database
+from gitworker.store.sqlite.queries import load_room, query_text
+from tests.store.support import ROOT, send
+
+FOLDER = Path(queries.__file__).parent
+ROOMS = sorted(path.stem for path in FOLDER.glob("*.sql"))
+NAMES = sorted(f"{room}.{name}" for room in ROOMS for name in load_room(room))
+USED = re.compile(r'"((?:' + "|".join(ROOMS) + r')\.[a-z_0-9]+)"')
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_query_compiles(store: Database, name: str) -> None:
+    """A query is one statement, valid on our schema, with named parameters only."""
+    text = query_text(name)
+    parameters = set(re.findall(r":([a-z_0-9]+)", _without_texts(text)))
+    assert "?" not in _without_texts(text)
+    plan = text if text.startswith("PRAGMA") else f"EXPLAIN {text}"
+    store.connection.execute(plan, dict.fromkeys(parameters, 1)).fetchall()
+    assert apsw.complete(text)
+    statements = [part for part in _without_texts(text).split(";") if part.strip()]
+    assert len(statements) == 1
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_query_says_its_purpose(room: str) -> None:
+    """A block begins with its name and one line of purpose, and no name stands twice."""
+    heads = re.findall(r"^-- name: (.*)$", (FOLDER / f"{room}.sql").read_text(), re.MULTILINE)
+    assert heads
+    assert all(re.fullmatch(r"[a-z_0-9]+ — \S.*", head) for head in heads)
+    assert len({head.split()[0] for head in heads}) == len(heads)
+
+
+def test_every_query_that_is_named_exists() -> None:
+    """No module names a query that is not there."""
+    named = {
+        (path.name, name)
+        for path in (ROOT / "gitworker").rglob("*.py")
+        for name in USED.findall(path.read_text(encoding="utf-8"))
+    }
+    assert len(named) > 50, "the test saw hardly any query: is its pattern right?"
+    unknown = {(file, name) for file, name in named if name not in NAMES}
+    assert {name for _, name in unknown} <= {"transitions.jsonl"}  # a file, no query
+
+
+def test_queries_name_their_columns() -> None:
+    """No query selects `*`: what a foreign program adds to a table must not reach our rows."""
+    stars = [name for name in NAMES if re.search(r"SELECT\s+\*|\.\*", query_text(name))]
+    assert stars == []
+
+
+@pytest.mark.parametrize("name", ["messages.poll", "messages.poll_lines"])
+def test_polling_merges_two_index_ranges(store: Database, name: str) -> None:
+    """Polling stays flat: two ranges of the index on (to_agent, seq), merged, nothing sorted."""
+    values: dict[str, str | int | None] = {"agent": "a", "after": 0, "limit": 5}
+    plan = [
+        row["detail"] for row in store.execute("EXPLAIN QUERY PLAN " + query_text(name), values)
+    ]
+    assert "MERGE (UNION ALL)" in plan
+    searches = [detail for detail in plan if detail.startswith("SEARCH messages")]
+    assert len(searches) == 2
+    assert all("idx_messages_to_seq (to_agent=? AND seq>?)" in search for search in searches)
+    assert not [detail for detail in plan if "TEMP B-TREE" in detail]
+
+
+def test_polling_gives_ones_own_and_everybodys(store: Database) -> None:
+    """A poll returns what is to the agent or to all, after the cursor, oldest first, up to N."""
+    for number, to in enumerate(["a", None, "b", "a", None, "b", "a"]):
+        send(store, str(number), to_agent=to)
+    ids = [row["id"] for row in store.rows("messages.poll", agent="a", after=1, limit=3)]
+    assert ids == ["1", "3", "4"]
+
+
+def test_unknown_names_are_errors(store: Database) -> None:
+    """A query that does not exist, or a parameter that is missing, is a KeyError at once."""
+    with pytest.raises(KeyError):
+        store.rows("messages.no_such_query")
+    with pytest.raises(KeyError):
+        store.rows("messages.by_id")
+
+
+def _without_texts(sql: str) -> str:
+    """Return SQL without its comments and literal texts."""
+    return re.sub(r"--[^\n]*|'[^']*'", "", sql)

@@ -1,0 +1,229 @@
+"""What a beat's age means, by tables and over random facts."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gitworker.config import Settings
+from gitworker.liveness.rules import (
+    Beat,
+    Facts,
+    Liveness,
+    Moment,
+    beat_age_ms,
+    due_event,
+    is_at_work,
+    is_beaten_for,
+    is_quiet,
+    liveness_of,
+    may_time_out,
+)
+from gitworker.model.worker import WorkerEvent, WorkerState
+
+S = Settings()
+NOW = 1_000_000_000
+MOMENT = Moment(NOW, mono_ms=5_000_000, boot_id="boot", host="here")
+SECOND = 1000
+
+
+def silent(seconds: float) -> Beat:
+    """Return a beat of this host and boot, so long ago by either clock."""
+    ago = int(seconds * SECOND)
+    return Beat(NOW - ago, MOMENT.mono_ms - ago, "boot", "here")
+
+
+def at_work(beat: Beat | None, **changes: object) -> Facts:
+    """Return the facts of a seat that has been WORKING for a day, its process unknown."""
+    facts = Facts(WorkerState.WORKING, None, NOW - 86_400_000, beat, None)
+    return replace(facts, **changes)
+
+
+def test_age_by_the_monotonic_clock() -> None:
+    """Within one boot of one host a jump of the wall clock changes no age."""
+    beat = Beat(NOW - 3_600_000, MOMENT.mono_ms - 7, "boot", "here")
+    assert beat_age_ms(beat, MOMENT) == 7
+    assert beat_age_ms(replace(beat, ts_ms=NOW + 3_600_000), MOMENT) == 7
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"mono_ms": None}, {"host": "there"}, {"boot_id": "earlier"}, {"boot_id": ""}, {"host": None}],
+)
+def test_age_by_the_wall_clock(changes: dict[str, object]) -> None:
+    """Another host, another boot or a foreign beat is measured by the wall clock."""
+    beat = replace(Beat(NOW - 9, MOMENT.mono_ms - 7, "boot", "here"), **changes)
+    assert beat_age_ms(beat, MOMENT) == 9
+
+
+def test_an_unknown_boot_is_never_the_same_boot() -> None:
+    """Where the system tells no boot id, monotonic stamps are not compared."""
+    moment = replace(MOMENT, boot_id="")
+    assert beat_age_ms(Beat(NOW - 9, 1, "", "here"), moment) == 9
+
+
+@given(st.integers(), st.integers(), st.booleans())
+def test_an_age_is_never_negative(ts_ms: int, mono_ms: int, foreign: bool) -> None:
+    """A beat from the future, by whichever clock, has the age 0."""
+    beat = Beat(ts_ms) if foreign else Beat(ts_ms, mono_ms, "boot", "here")
+    assert beat_age_ms(beat, MOMENT) >= 0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "word"),
+    [(0, "OK"), (29.999, "OK"), (30, "WARN"), (99.999, "WARN"), (100, "STALE"),
+     (299.999, "STALE"), (300, "DEAD"), (1e9, "DEAD")],
+)  # fmt: skip
+def test_the_words_for_an_age(seconds: float, word: str) -> None:
+    """Seed 2's thresholds: 30 s WARN, 100 s STALE, 5 min DEAD."""
+    assert liveness_of(int(seconds * SECOND), S) == word
+
+
+def test_no_beat_is_unknown() -> None:
+    """An agent that never beat is neither alive nor dead."""
+    assert liveness_of(None, S) is Liveness.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("seconds", "runs", "due"),
+    [
+        (99.9, False, False),
+        (100, False, True),
+        (100, None, False),
+        (100, True, False),
+        (299.9, None, False),
+        (299.9, True, False),
+        (300, None, True),
+        (300, True, True),
+        (300, False, True),
+    ],
+)
+def test_working_goes_stale(seconds: float, runs: bool | None, due: bool) -> None:
+    """WORKING→STALE when the process is gone for 100 s, or after 5 min whatever the process."""
+    event = due_event(at_work(silent(seconds), process_runs=runs), MOMENT, S)
+    assert event is (WorkerEvent.HEARTBEAT_TIMEOUT if due else None)
+
+
+def test_a_seat_that_never_beat_is_judged_from_its_start() -> None:
+    """Without any beat the age counts from the last change of state."""
+    facts = at_work(None, changed_at_ms=NOW - 299_999)
+    assert due_event(facts, MOMENT, S) is None
+    facts = replace(facts, changed_at_ms=NOW - 300_000)
+    assert due_event(facts, MOMENT, S) is WorkerEvent.HEARTBEAT_TIMEOUT
+
+
+def test_an_old_beat_does_not_count_against_a_new_start() -> None:
+    """A seat that has just begun to work is not stale by a beat of its previous life."""
+    assert due_event(at_work(silent(1e6), changed_at_ms=NOW - 1), MOMENT, S) is None
+
+
+@pytest.mark.parametrize(("seconds", "due"), [(3599, None), (3600, WorkerEvent.REVIEW_TIMEOUT)])
+def test_a_review_times_out_by_its_own_age(seconds: int, due: WorkerEvent | None) -> None:
+    """IN_REVIEW→STALE an hour after the hand-in, whatever beats or the process."""
+    changed = NOW - seconds * SECOND
+    for beat, runs in ((silent(0), True), (silent(1e6), False), (None, None)):
+        facts = at_work(beat, state=WorkerState.IN_REVIEW, changed_at_ms=changed, process_runs=runs)
+        assert due_event(facts, MOMENT, S) is due
+
+
+def stale(beat: Beat | None, seconds: float) -> Facts:
+    """Return the facts of a seat that went stale at work so long ago."""
+    changed = NOW - int(seconds * SECOND)
+    return at_work(
+        beat, state=WorkerState.STALE, stale_from=WorkerState.WORKING, changed_at_ms=changed
+    )
+
+
+@pytest.mark.parametrize(
+    ("facts", "due"),
+    [
+        (stale(silent(0), 60), WorkerEvent.RECOVER),
+        (stale(silent(59), 60), WorkerEvent.RECOVER),
+        (stale(silent(61), 60), None),
+        (stale(silent(100), 200), None),
+        (stale(silent(899), 500), None),
+        (stale(silent(900), 500), WorkerEvent.EXPIRE),
+        (stale(None, 599), None),
+        (stale(None, 600), WorkerEvent.EXPIRE),
+    ],
+)
+def test_stale_recovers_or_expires(facts: Facts, due: WorkerEvent | None) -> None:
+    """STALE→WORKING by a beat after it, STALE→FAILED 15 min after the last one, else it waits."""
+    assert due_event(facts, MOMENT, S) is due
+
+
+def test_stale_in_review_waits_for_people() -> None:
+    """A seat that went stale in review never expires by itself, nor recovers by a beat."""
+    facts = replace(stale(silent(1e6), 1e5), stale_from=WorkerState.IN_REVIEW)
+    assert due_event(facts, MOMENT, S) is None
+    assert due_event(replace(facts, beat=silent(0)), MOMENT, S) is None
+
+
+def test_words_for_states() -> None:
+    """Which states are beaten for, in which silence means something, which time can change."""
+    at_work, review, gone = WorkerState.WORKING, WorkerState.IN_REVIEW, WorkerState.STALE
+    assert {s for s in WorkerState if is_beaten_for(s)} == {at_work, review}
+    assert {s for s in WorkerState if is_at_work(s)} == {at_work}
+    assert {s for s in WorkerState if may_time_out(s)} == {at_work, review, gone}
+
+
+STATES = st.sampled_from(WorkerState)
+BEATS = st.none() | st.builds(
+    Beat,
+    st.integers(0, 2 * NOW),
+    st.none() | st.integers(0, 10_000_000),
+    st.none() | st.sampled_from(["boot", "other", ""]),
+    st.none() | st.sampled_from(["here", "there"]),
+)
+FACTS = st.builds(
+    Facts, STATES, st.none() | STATES, st.integers(0, 2 * NOW), BEATS,
+    st.none() | st.booleans(),
+)  # fmt: skip
+
+
+@given(FACTS)
+def test_only_three_states_time_out(facts: Facts) -> None:
+    """Whatever the clocks say, an event is due only where the machine takes it."""
+    event = due_event(facts, MOMENT, S)
+    if event is None:
+        return
+    allowed = {
+        WorkerState.WORKING: {WorkerEvent.HEARTBEAT_TIMEOUT},
+        WorkerState.IN_REVIEW: {WorkerEvent.REVIEW_TIMEOUT},
+        WorkerState.STALE: {WorkerEvent.RECOVER, WorkerEvent.EXPIRE},
+    }
+    assert event in allowed.get(facts.state, set())
+
+
+@given(FACTS)
+def test_what_is_unknown_is_never_dead_before_dead(facts: Facts) -> None:
+    """Where nobody can tell whether the process runs, nothing is stale before 5 min of silence."""
+    facts = replace(facts, state=WorkerState.WORKING, process_runs=None)
+    if due_event(facts, MOMENT, S) is not None:
+        assert MOMENT.now_ms - facts.changed_at_ms >= 300_000
+        assert facts.beat is None or beat_age_ms(facts.beat, MOMENT) >= 300_000
+
+
+@given(FACTS, st.integers(0, 10_000_000))
+def test_silence_only_makes_it_worse(facts: Facts, later_ms: int) -> None:
+    """What was due without a new beat stays due as time goes on, but for a recovery."""
+    event = due_event(facts, MOMENT, S)
+    later = replace(MOMENT, now_ms=NOW + later_ms, mono_ms=MOMENT.mono_ms + later_ms)
+    if event not in (None, WorkerEvent.RECOVER):
+        assert due_event(facts, later, S) is event
+
+
+@given(FACTS)
+def test_a_seat_that_is_not_quiet_needs_no_look(facts: Facts) -> None:
+    """Nothing is ever due for a seat that is passed over because it has beaten lately."""
+    if not is_quiet(facts.state, facts.beat, MOMENT, S):
+        assert due_event(facts, MOMENT, S) is None
+        assert facts.beat is not None
+
+
+@given(FACTS)
+def test_nothing_is_due_where_time_changes_nothing(facts: Facts) -> None:
+    """A state that cannot time out has nothing due."""
+    if not may_time_out(facts.state):
+        assert due_event(facts, MOMENT, S) is None

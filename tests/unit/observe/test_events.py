@@ -1,0 +1,64 @@
+"""Events on frozen data: what they say in words and as JSON; log on top of them."""
+
+import pytest
+
+from gitworker.observe.events import Event, event_text, json_event
+from gitworker.observe.log import Log, json_log, render_log
+
+MOVE = Event(1_000, 1, "transition", "auth", "start", actor="auth", machine="worker",
+             from_state="ASSIGNED", to_state="WORKING", body='{"pid": 7}')  # fmt: skip
+TASK = Event(2_000, 2, "transition", "t", "AGENT_STARTED", actor="hq", machine="task",
+             from_state="ASSIGNED", to_state="IN_PROGRESS")  # fmt: skip
+
+
+def message(**facts: str | None) -> Event:
+    """Return a message with nothing but what is said."""
+    return Event(3_000, 3, "message", "auth", "note", **facts)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("event", "text"),
+    [
+        (MOVE, "auth  ASSIGNED → WORKING  start"),
+        (TASK, "task t  ASSIGNED → IN_PROGRESS  AGENT_STARTED by hq"),
+        (MOVE._replace(body='{"reason": "timeout"}'), "auth  ASSIGNED → WORKING  start: timeout"),
+        (message(), "auth  note"),
+        (message(body="{}"), "auth  note"),
+        (message(to="hq", task="t", body='{"note": "a\\u001bb"}'), "auth → hq  note  t: a\\x1bb"),
+        (message(body='{"x": 1}'), 'auth  note: {"x": 1}'),
+        (message(body='{"note": 1}'), 'auth  note: {"note": 1}'),
+        (message(body="no JSON\n"), "auth  note: no JSON\\n"),
+        (message(body="[" + "1," * 500), "auth  note: [" + "1," * 99 + "1"),
+        (message(body_ref="sha256-abc"), "auth  note: sha256-abc"),
+    ],
+)
+def test_words(event: Event, text: str) -> None:
+    """An event is one safe line: who, what, and the most telling thing it carries."""
+    assert event_text(event) == text
+
+
+def test_json_events() -> None:
+    """Metadata and payloads are decoded where they are JSON, and kept as text where not."""
+    assert json_event(MOVE) == {
+        "at": "1970-01-01T00:00:01.000Z", "kind": "transition", "seq": 1, "machine": "worker",
+        "entity": "auth", "from": "ASSIGNED", "to": "WORKING", "event": "start", "actor": "auth",
+        "metadata": {"pid": 7},
+    }  # fmt: skip
+    assert json_event(message(to="hq", task="t", body="no JSON")) == {
+        "at": "1970-01-01T00:00:03.000Z", "kind": "message", "seq": 3, "from": "auth", "to": "hq",
+        "type": "note", "correlation_id": "t", "payload": "no JSON", "payload_ref": None,
+    }  # fmt: skip
+
+
+def test_log_lines() -> None:
+    """The log has one line per event with its time, cut to the width."""
+    log = Log("auth", (MOVE, TASK))
+    assert render_log(log, width=None, color=False) == (
+        "1970-01-01T00:00:01Z  auth  ASSIGNED → WORKING  start\n"
+        "1970-01-01T00:00:02Z  task t  ASSIGNED → IN_PROGRESS  AGENT_STARTED by hq"
+    )
+    assert render_log(log, width=40, color=True).splitlines()[1] == (
+        "\x1b[2m1970-01-01T00:00:02Z\x1b[0m  task t  ASSIGNED …"
+    )
+    assert render_log(Log(None, ()), width=40, color=False) == "nothing has happened yet"
+    assert [event["seq"] for event in json_log(log)["events"]] == [1, 2]

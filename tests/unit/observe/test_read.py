@@ -1,0 +1,193 @@
+"""Reading status, list, path, diff and log from a real repository."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from gitworker.bus.publish import Outgoing, publish
+from gitworker.errors import NotFound
+from gitworker.liveness.rules import Liveness
+from gitworker.model.task import TaskStatus
+from gitworker.model.worker import WorkerState
+from gitworker.observe.diff import json_diff, read_diff, render_diff
+from gitworker.observe.list import ListedWorker, read_list
+from gitworker.observe.log import read_log
+from gitworker.observe.path import json_path, read_path, render_path
+from gitworker.observe.status import OpenOperation, read_status
+from gitworker.session import Session
+from gitworker.store.operations import begin_operation
+from gitworker.workers.fail import fail
+from tests.conftest import git
+from tests.unit.observe.conftest import NOW_MS, Clock
+from tests.unit.observe.scene import commit, landed, spawned, worker, working
+
+
+def test_status(session: Session, clock: Clock, repository: Path) -> None:
+    """Status tells state, liveness, progress, last subject, open acts and events of everybody."""
+    seat = working(session, "auth", "skills")
+    commit(seat, "a.txt")
+    working(session, "docs", "guide")
+    fail(session, "docs", reason="no idea")
+    spawned(session, "tests", "more")
+    with session.store.write() as writer:
+        begin_operation(writer, "approve", worker="auth", task="skills", actor="hq", now=NOW_MS,
+                        data={})  # fmt: skip
+    clock.ms += 45_000
+    status = read_status(session)
+    assert status.now_ms == NOW_MS + 45_000
+    assert (status.target, status.target_tip) == ("main", git(repository, "rev-parse", "main"))
+    facts = [(s.worker, s.state, s.liveness, s.progress, s.note) for s in status.seats]
+    assert facts == [
+        ("auth", WorkerState.WORKING, Liveness.WARN, 0.25, "Add a.txt"),
+        ("docs", WorkerState.FAILED, Liveness.UNKNOWN, 0.25, "no idea"),
+        ("tests", WorkerState.ASSIGNED, Liveness.UNKNOWN, None, "waits for its agent to start"),
+    ]
+    assert status.seats[0].task_status is TaskStatus.IN_PROGRESS
+    assert dict(status.tasks)["IN_PROGRESS"] == 1
+    assert OpenOperation("approve", "auth", "begun", NOW_MS) in status.operations
+    assert len(status.events) == 5
+
+
+def test_status_before_the_first_commit_of_a_worker(session: Session) -> None:
+    """A branch that has nothing of its own yet is said to have no commit."""
+    working(session, "auth", "skills")
+    assert [seat.note for seat in read_status(session).seats] == ["no commit yet"]
+
+
+def test_status_of_a_stale_worker(session: Session) -> None:
+    """A seat without a task, and one that went stale, are read as they are."""
+    working(session, "auth", "skills")
+    with session.store.write() as writer:
+        writer.run("workers.insert", worker="spare", now=NOW_MS)
+        writer.run("workers.set_stale_from", worker="auth", stale_from="WORKING")
+    seats = {seat.worker: seat for seat in read_status(session).seats}
+    assert (seats["spare"].tip, seats["spare"].task_status) == (None, None)
+    assert seats["spare"].waits_for == "a task"
+
+
+def test_status_costs_two_processes_at_most(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Status starts at most two git processes, however many workers there are."""
+    for number in range(4):
+        spawned(session, f"w{number}", f"t{number}")
+    trace = tmp_path / "trace"
+    monkeypatch.setenv("GITWORKER_TRACE", str(trace))
+    read_status(session)
+    calls = trace.read_text().splitlines()
+    assert len(calls) <= 2
+    assert all(" for-each-ref " in call for call in calls)
+
+
+def test_progress_of_an_earlier_task_is_not_told(session: Session) -> None:
+    """Progress that was told of another task does not count for the present one."""
+    working(session, "auth", "skills")
+    with session.store.write() as writer:
+        writer.run("liveness.beat", agent="auth", now=NOW_MS, status="working", task="other",
+                   progress=0.9)  # fmt: skip
+    assert read_status(session).seats[0].progress is None
+
+
+def test_list(session: Session) -> None:
+    """List reads every worker by name."""
+    spawned(session, "docs", "guide")
+    spawned(session, "auth", "skills")
+    assert read_list(session).workers == (
+        ListedWorker("auth", WorkerState.ASSIGNED, "skills", "auth/skills"),
+        ListedWorker("docs", WorkerState.ASSIGNED, "guide", "docs/guide"),
+    )
+
+
+def test_path(session: Session, repository: Path) -> None:
+    """Path is the worktree as it is on disk."""
+    found = read_path(spawned(session, "auth", "skills"))
+    where = str(repository.resolve() / "worktrees" / "skills")
+    assert render_path(found, width=5, color=True) == where
+    assert json_path(found) == {"worker": "auth", "path": where}
+
+
+def test_no_path(session: Session) -> None:
+    """A worker without a worktree, or whose worktree somebody deleted, has no path."""
+    seat = spawned(session, "auth", "skills")
+    assert seat.worktree is not None
+    shutil.rmtree(seat.worktree)
+    with pytest.raises(NotFound, match="is gone from"):
+        read_path(seat)
+    with session.store.write() as writer:
+        writer.run("workers.set_worktree", worker="auth", worktree=None, admin_dir=None)
+    with pytest.raises(NotFound, match="worker auth has no worktree: it is ASSIGNED"):
+        read_path(worker(session, "auth"))
+
+
+def test_diff(session: Session, repository: Path) -> None:
+    """Diff is what git shows between merge base and branch, whatever the target did since."""
+    seat = working(session, "auth", "skills")
+    commit(seat, "a.txt")
+    git(repository, "commit", "-qm", "Elsewhere", "--allow-empty")
+    found = read_diff(session, seat, stat=False, color=False, width=None)
+    assert render_diff(found, width=10, color=True) == git(repository, "diff", "main...auth/skills")
+    assert json_diff(found) == {
+        "worker": "auth", "branch": "auth/skills", "target": "main", "diff": found.text,
+    }  # fmt: skip
+    painted = read_diff(session, seat, stat=False, color=True, width=80)
+    assert "\x1b[32m+" in painted.text
+    for width in (None, 60):
+        stat = read_diff(session, seat, stat=True, color=False, width=width)
+        assert stat.text == " a.txt | 1 +\n 1 file changed, 1 insertion(+)\n"
+
+
+def test_no_diff(session: Session) -> None:
+    """A worker whose branch is gone has no diff."""
+    seat = landed(session, "auth", "skills")
+    with pytest.raises(NotFound, match="worker auth has no branch: it is COMPLETED"):
+        read_diff(session, seat, stat=False, color=False, width=None)
+
+
+def test_log_of_one_worker(session: Session, clock: Clock) -> None:
+    """A worker's log has its own and its task's transitions, and messages from, to and about it."""
+    seat = working(session, "auth", "skills")
+    working(session, "docs", "guide")
+    clock.ms += 1_000
+    notes = [
+        Outgoing("note", sender="auth", payload={"note": "from"}),
+        Outgoing("note", sender="hq", to="auth", payload={"note": "to"}),
+        Outgoing("x-about", sender="docs", correlation_id="skills", payload={"note": "about"}),
+        Outgoing("note", sender="docs", payload={"note": "other"}),
+    ]
+    with session.store.write() as writer:
+        for note in notes:
+            publish(writer, note, now=clock.ms)
+    events = read_log(session, seat, limit=50).events
+    assert [event.what for event in events if event.kind == "transition"] == [
+        "assign", "DEPS_MET", "ASSIGNED", "start", "AGENT_STARTED",
+    ]  # fmt: skip
+    said = [event.body or "" for event in events if event.kind == "message"]
+    assert [text for text in said if "note" in text] == [
+        '{"note":"from"}', '{"note":"to"}', '{"note":"about"}',
+    ]  # fmt: skip
+    assert [event.ts_ms for event in events] == sorted(event.ts_ms for event in events)
+    assert read_log(session, seat, limit=2).events == events[-2:]
+
+
+def test_log_of_everything(session: Session) -> None:
+    """Without a worker the log has everybody's, and no limit of 0 events."""
+    working(session, "auth", "skills")
+    working(session, "docs", "guide")
+    log = read_log(session, None, limit=100)
+    assert log.worker is None
+    assert {"auth", "docs", "skills", "guide"} <= {event.who for event in log.events}
+    assert read_log(session, None, limit=0).events == ()
+
+
+def test_messages_that_repeat_a_transition_are_left_out(session: Session, clock: Clock) -> None:
+    """Only a state_change that a transition tells already is left out; foreign ones are told."""
+    seat = spawned(session, "auth", "skills")
+    clock.ms += 5
+    with session.store.write() as writer:
+        publish(writer, Outgoing("state_change", sender="auth", payload={"worker": "auth"}),
+                now=clock.ms)  # fmt: skip
+        publish(writer, Outgoing("state_change", sender="auth"), now=clock.ms)
+    for log in (read_log(session, seat, limit=50), read_log(session, None, limit=50)):
+        changes = [event for event in log.events if event.what == "state_change"]
+        assert [event.ts_ms for event in changes] == [clock.ms, clock.ms]

@@ -1,0 +1,231 @@
+"""show: reading one worker from a real repository, and presenting it."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gitworker import clock as machine
+from gitworker.liveness.process import find_process
+from gitworker.liveness.rules import Liveness
+from gitworker.model.worker import WorkerState
+from gitworker.observe.show import Landing, Show, read_show
+from gitworker.observe.show_text import json_show, render_show
+from gitworker.session import Session
+from gitworker.store.workers import add_worker
+from gitworker.workers.cancel import reset
+from gitworker.workers.fail import fail
+from gitworker.workers.review import reject
+from tests.conftest import git
+from tests.unit.observe.conftest import NOW_MS, Clock
+from tests.unit.observe.scene import commit, in_review, landed, spawned, worker, working
+
+
+def screen(show: Show, *, color: bool = False) -> list[str]:
+    """Return the worker's screen without the events, whose ids nobody knows."""
+    lines = render_show(show, width=100, color=color).splitlines()
+    start = next(i for i, line in enumerate(lines) if "last events" in line)
+    return lines[: start - 1] + lines[-1:]
+
+
+def test_worker_in_review(session: Session, clock: Clock, repository: Path) -> None:
+    """The whole screen of a worker whose work waits for a review."""
+    seat = in_review(session, "auth", "skills")
+    git(repository, "commit", "-qm", "Elsewhere", "--allow-empty")
+    clock.ms += 65_000
+    tip, base = (git(repository, "rev-parse", name)[:10] for name in ("auth/skills", "main~1"))
+    assert screen(read_show(session, seat)) == [
+        "auth  IN_REVIEW for 1m, waits for a review",
+        "task      skills  AWAITING_APPROVAL",
+        "attempt   1 of 4",
+        f"branch    auth/skills  {tip}  +1/-1 against main",
+        f"base      {base}",
+        f"worktree  {seat.worktree}",
+        "          clean",
+        "beat      1m ago: working, 25% done",
+        f"review    requested 1m ago by hq, of {tip}",
+        "          please look",
+        "",
+        "1 commit that would land",
+        f"  {tip}  Add skills.txt",
+        "",
+        "1 file changed",
+        "  skills.txt",
+        "next: git worker approve auth",
+    ]
+
+
+def test_worker_at_work(session: Session, clock: Clock) -> None:
+    """Uncommitted work, an open git operation, a process and silence are told."""
+    seat = working(session, "auth", "skills")
+    own = find_process(1)
+    assert seat.worktree is not None
+    assert seat.admin_dir is not None
+    assert own is not None
+    with session.store.write() as writer:
+        writer.run("workers.set_process", worker="auth", pid=1, pid_start=own.start,
+                   host=machine.host_name(), boot_id=machine.boot_id())  # fmt: skip
+    (Path(seat.worktree) / "README").write_text("changed\n")
+    (Path(seat.worktree) / "new").write_text("new\n")
+    Path(seat.admin_dir, "MERGE_HEAD").write_text("")
+    clock.ms += 200_000
+    show = read_show(session, seat)
+    assert show.life.liveness is Liveness.STALE
+    assert show.life.process_runs is True
+    lines = screen(show)
+    assert lines[0] == "auth  WORKING for 3m  STALE"
+    assert lines[6:10] == [
+        "          1 changed, 1 untracked",
+        "          a merge is in progress there",
+        f"process   1 on {machine.host_name()} runs",
+        "beat      3m ago: working, 25% done",
+    ]
+    assert lines[-1] == "next: git worker done auth"
+    assert "\x1b[36mWORKING\x1b[0m for 3m  \x1b[31mSTALE\x1b[0m" in screen(show, color=True)[0]
+
+
+def test_process_of_an_earlier_boot(session: Session) -> None:
+    """A process from before a reboot is gone; one on another host cannot be seen."""
+    working(session, "auth", "skills")
+    lines = []
+    for host, boot_id in ((machine.host_name(), "earlier"), ("elsewhere", "any")):
+        with session.store.write() as writer:
+            writer.run("workers.set_process", worker="auth", pid=1, pid_start="1", host=host,
+                       boot_id=boot_id)  # fmt: skip
+        lines += [line for line in screen(read_show(session, worker(session, "auth")))
+                  if line.startswith("process")]  # fmt: skip
+    assert lines == [
+        f"process   1 on {machine.host_name()} is gone",
+        "process   1 on elsewhere cannot be seen from here",
+    ]
+
+
+def test_rejected_worker(session: Session) -> None:
+    """A request for changes is told with all its lines, made safe."""
+    in_review(session, "auth", "skills")
+    reject(session, "auth", note="two\nlines \x1b[2J")
+    show = read_show(session, worker(session, "auth"))
+    assert show.review is not None
+    assert (show.review.verdict, show.review.reviewer) == (
+        "changes_requested", "Ada Tester <ada@example.org>",
+    )  # fmt: skip
+    lines = screen(show)
+    at = lines.index("          two")
+    assert lines[at - 1].startswith("review    changes_requested 0s ago by Ada Tester <ada@")
+    assert lines[at + 1] == "          lines \\x1b[2J"
+
+
+def test_landed_worker(session: Session, repository: Path) -> None:
+    """A worker whose work has landed says where it went."""
+    show = read_show(session, landed(session, "auth", "skills"))
+    assert show.landing == Landing("main", git(repository, "rev-parse", "main"), NOW_MS)
+    assert show.branching is None
+    lines = screen(show)
+    assert f"landed    {git(repository, 'rev-parse', 'main')[:10]} on main 0s ago" in lines
+    assert lines[-1] == "next: git worker assign auth TASK"
+
+
+def test_failed_worker_with_rescued_work(session: Session) -> None:
+    """A failure's reason is told, and after a reset where the work is."""
+    seat = working(session, "auth", "skills")
+    commit(seat, "a.txt")
+    fail(session, "auth", reason="no idea")
+    lines = screen(read_show(session, worker(session, "auth")))
+    assert "error     no idea" in lines
+    assert lines[-1] == "next: git worker reset auth"
+    reset(session, "auth")
+    show = read_show(session, worker(session, "auth"))
+    assert show.worker.state is WorkerState.IDLE
+    assert [one.ref for one in show.rescues] == ["refs/worker/rescue/auth/skills/1"]
+    assert f"  {show.rescues[0].oid[:10]}  refs/worker/rescue/auth/skills/1" in screen(show)
+
+
+def test_worker_without_anything(session: Session) -> None:
+    """A seat that never held a task shows its state and what comes next."""
+    with session.store.write() as writer:
+        seat = add_worker(writer, "spare", NOW_MS)
+    show = read_show(session, seat)
+    assert render_show(show, width=80, color=False) == (
+        "spare  IDLE for 0s, waits for a task\n\nnext: git worker assign spare TASK"
+    )
+    document = json_show(show)
+    for name in ("task", "commits", "worktree", "review", "landing"):
+        assert document[name] is None
+
+
+def test_worker_whose_things_are_gone(session: Session, repository: Path) -> None:
+    """A worktree and a branch that somebody deleted are said to be gone."""
+    seat = spawned(session, "auth", "skills")
+    assert seat.worktree is not None
+    shutil.rmtree(seat.worktree)
+    git(repository, "update-ref", "-d", "refs/heads/auth/skills")
+    lines = screen(read_show(session, seat))
+    assert "branch    auth/skills  (it does not exist)" in lines
+    assert lines[lines.index(f"worktree  {seat.worktree}") + 1] == "          it is gone from there"
+
+
+def test_many_commits_and_files(session: Session) -> None:
+    """Long lists are shortened, with what is left out counted."""
+    seat = working(session, "auth", "skills")
+    for number in range(12):
+        commit(seat, f"file{number:02}")
+    lines = screen(read_show(session, seat))
+    commits = lines.index("12 commits that would land")
+    files = lines.index("12 files changed")
+    assert lines[commits + 11] == lines[files + 11] == "  and 2 more"
+
+
+@pytest.mark.parametrize("state", ["IN_REVIEW", "gone"])
+def test_json(session: Session, state: str) -> None:
+    """The document has every fact as data."""
+    seat = in_review(session, "auth", "skills")
+    if state == "gone":
+        assert seat.worktree is not None
+        shutil.rmtree(seat.worktree)
+    document = json_show(read_show(session, seat))
+    gone = state == "gone"
+    assert document["task"] == {
+        "id": "skills", "title": "", "status": "AWAITING_APPROVAL", "attempt": 1,
+        "max_attempts": 4, "waits_for": [],
+    }  # fmt: skip
+    assert document["commits"]["ahead"] == 1
+    assert document["commits"]["newest"][0]["subject"] == "Add skills.txt"
+    assert document["worktree"] == {
+        "path": seat.worktree, "exists": not gone, "operation": None,
+        **dict.fromkeys(("staged", "changed", "untracked", "unmerged"), None if gone else 0),
+    }  # fmt: skip
+    assert document["review"]["verdict"] == "requested"
+    assert document["life"] == {
+        "liveness": "-", "beat_age_s": 0, "status": "working", "progress": 0.25,
+    }  # fmt: skip
+    assert document["next"] == "git worker approve auth"
+
+
+def test_json_of_landed_work(session: Session, repository: Path) -> None:
+    """The document says what landed where."""
+    document = json_show(read_show(session, landed(session, "auth", "skills")))
+    assert document["landing"] == {
+        "target": "main", "commit": git(repository, "rev-parse", "main"),
+        "at": machine.iso_utc(NOW_MS),
+    }  # fmt: skip
+    assert document["review"]["state"] == document["review"]["verdict"] == "approved"
+
+
+def test_dependencies_and_pull_request(session: Session) -> None:
+    """What a task waits for, its title and its pull request are told; a task may be unknown."""
+    seat = spawned(session, "auth", "skills", title="All \x1b skills")
+    show = replace(read_show(session, seat), dependencies=("models", "views"))
+    assert screen(show)[1:4] == [
+        "task      skills  ASSIGNED  All \\x1b skills",
+        "attempt   1 of 4",
+        "waits for models, views",
+    ]
+    with session.store.write() as writer:
+        writer.run("workers.set_assignment", worker="auth", task="unknown", branch=None,
+                   base_oid=None, worktree=None, admin_dir=None, now=NOW_MS)  # fmt: skip
+    with session.store.write() as writer:
+        writer.run("workers.set_pr", worker="auth", pr_url="https://example.org/1")
+    lines = screen(read_show(session, worker(session, "auth")))
+    assert lines[1] == "task      unknown"
+    assert lines[2] == "pull req. https://example.org/1"

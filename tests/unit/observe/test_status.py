@@ -1,0 +1,156 @@
+"""status and list on frozen data: the whole screen."""
+
+import pytest
+
+from gitworker.liveness.rules import Liveness
+from gitworker.model.ids import Oid
+from gitworker.model.task import TaskStatus
+from gitworker.model.worker import WorkerState
+from gitworker.observe.events import Event
+from gitworker.observe.list import ListedWorker, WorkerList, json_list, render_list
+from gitworker.observe.status import (
+    OpenOperation,
+    Seat,
+    Status,
+    json_status,
+    render_status,
+)
+from gitworker.repo.walk import Tip
+
+NOW = 10_000_000
+TIP = Oid("1234567890" * 4)
+
+
+def seat(worker: str, state: WorkerState, **facts: object) -> Seat:
+    """Return a seat with nothing but what is said."""
+    empty: dict[str, object] = {
+        "since_ms": NOW - 125_000, "task": None, "task_status": None, "branch": None,
+        "liveness": Liveness.UNKNOWN, "progress": None, "waits_for": None, "last_error": None,
+        "tip": None, "note": "waits for a task",
+    }  # fmt: skip
+    return Seat(worker=worker, state=state, **{**empty, **facts})  # type: ignore[arg-type]
+
+
+WORKING = seat(
+    "auth", WorkerState.WORKING, task="skills-abc", task_status=TaskStatus.IN_PROGRESS,
+    branch="auth/skills-abc", liveness=Liveness.OK, progress=0.4,
+    tip=Tip(TIP, "Add \x1b[2Jskills", 3, 1), note="Add \x1b[2Jskills",
+)  # fmt: skip
+FAILED = seat(
+    "docs", WorkerState.FAILED, since_ms=NOW - 7_200_000, task="guide", branch="docs/guide",
+    last_error="no idea how to test it", note="no idea how to test it",
+    tip=Tip(TIP, "Write", None, None),
+)  # fmt: skip
+STATUS = Status(
+    now_ms=NOW,
+    target="main",
+    target_tip=TIP,
+    seats=(WORKING, FAILED, seat("spare", WorkerState.IDLE)),
+    tasks=(("FAILED", 1), ("IN_PROGRESS", 1)),
+    operations=(OpenOperation("merge", "auth", "begun", NOW - 3_000),),
+    events=(
+        Event(NOW - 60_000, 7, "transition", "auth", "start", actor="hq", machine="worker",
+              from_state="ASSIGNED", to_state="WORKING", body="{}"),
+        Event(NOW - 1_000, 9, "message", "auth", "task_progress", task="skills-abc",
+              body='{"subject": "Add skills"}'),
+    ),
+)  # fmt: skip
+
+SCREEN = """\
+target main  1234567890
+
+WORKER  TASK        STATE    AGE  LIVE  DONE  +/-    NOTE
+auth    skills-abc  WORKING  2m   OK    40%   +3/-1  Add \\x1b[2Jskills
+docs    guide       FAILED   2h   -     -     -      no idea how to test it
+spare   -           IDLE     2m   -     -     -      waits for a task
+
+tasks: 1 FAILED, 1 IN_PROGRESS
+
+open operations
+  3s  merge of auth, at step begun
+
+last events
+  1m  auth  ASSIGNED → WORKING  start by hq
+  1s  auth  task_progress  skills-abc: Add skills"""
+
+
+def test_screen() -> None:
+    """The screen shows target, workers, tasks, open operations and the last events."""
+    assert render_status(STATUS, width=80, color=False) == SCREEN
+    assert render_status(STATUS, width=None, color=False) == SCREEN
+
+
+def test_screen_fits_the_width() -> None:
+    """No line is wider than the screen."""
+    lines = render_status(STATUS, width=60, color=False).splitlines()
+    assert max(map(len, lines)) <= 60
+    assert lines[4] == "docs    guide      FAILED   2h   -     -     -      no idea…"
+
+
+def test_screen_in_colour() -> None:
+    """States and liveness are coloured; what comes from outside is escaped all the same."""
+    text = render_status(STATUS, width=80, color=True)
+    assert "\x1b[36mWORKING\x1b[0m  2m   \x1b[32mOK\x1b[0m    40%" in text
+    assert "\x1b[31mFAILED\x1b[0m   2h   -" in text
+    assert "\x1b[2J" not in text
+
+
+def test_empty_screen() -> None:
+    """Without workers the screen says how to get one."""
+    empty = Status(NOW, "trunk", None, (), (), (), ())
+    assert render_status(empty, width=80, color=False) == (
+        "target trunk  no commit yet\n\nno workers yet: git worker spawn WORKER TASK"
+    )
+
+
+def test_json_status() -> None:
+    """The document has every fact as data, times in ISO 8601."""
+    document = json_status(STATUS)
+    assert document["target"] == {"branch": "main", "commit": TIP}
+    assert document["tasks"] == {"FAILED": 1, "IN_PROGRESS": 1}
+    assert document["workers"][0] == {
+        "worker": "auth", "state": "WORKING", "since": "1970-01-01T02:44:35.000Z", "age_s": 125,
+        "task": "skills-abc", "task_status": "IN_PROGRESS", "branch": "auth/skills-abc",
+        "commit": TIP, "subject": "Add \x1b[2Jskills", "ahead": 3, "behind": 1, "liveness": "OK",
+        "progress": 0.4, "waits_for": None, "last_error": None,
+    }  # fmt: skip
+    assert document["workers"][2]["commit"] is document["workers"][2]["task_status"] is None
+    assert document["operations"] == [
+        {"kind": "merge", "worker": "auth", "step": "begun", "since": "1970-01-01T02:46:37.000Z"}
+    ]
+    assert [event["kind"] for event in document["events"]] == ["transition", "message"]
+
+
+LISTED = WorkerList(
+    (
+        ListedWorker("auth", WorkerState.WORKING, "skills-abc", "auth/skills-abc"),
+        ListedWorker("spare", WorkerState.IDLE, None, None),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("width", "text"),
+    [
+        (None, "auth\tWORKING\tskills-abc\tauth/skills-abc\nspare\tIDLE\t-\t-"),
+        (80, "WORKER  STATE    TASK        BRANCH\n"
+             "auth    WORKING  skills-abc  auth/skills-abc\n"
+             "spare   IDLE     -           -"),
+    ],
+)  # fmt: skip
+def test_list(width: int | None, text: str) -> None:
+    """Scripts get tabs and no heading, people a table."""
+    assert render_list(LISTED, width=width, color=False) == text
+
+
+def test_empty_list() -> None:
+    """Without workers scripts get nothing, people a hint."""
+    assert render_list(WorkerList(()), width=None, color=False) == ""
+    assert "git worker spawn" in render_list(WorkerList(()), width=80, color=False)
+
+
+def test_json_list() -> None:
+    """The document has one object per worker."""
+    assert json_list(LISTED)["workers"][1] == {
+        "worker": "spare", "state": "IDLE", "task": None, "branch": None,
+    }  # fmt: skip

@@ -1,0 +1,248 @@
+"""approve: the mandatory rebase, the record, and the conflict that sends a worker back."""
+
+from fixtures.repos import Repo
+from gitworker.errors import Conflict, NotFound
+from gitworker.repo.patches import patch_ids
+from gitworker.states.engine import InvalidTransition
+from tests.workers.world import World, unchanged
+
+
+def test_no_rebase_needed(world: World) -> None:
+    """A branch that stands on the target is approved where it is."""
+    world.in_review("auth", "login", {"a": "1\n"})
+    tip = world.tip("auth/login")
+    done = world.approve("auth", note="fine")
+    assert (done.commit, done.rebased_from, done.rescue_ref) == (tip, None, None)
+    assert done.worker.review_state == "approved"
+    assert world.tip("auth/login") == tip
+    assert world.stands("auth", "login") == ("APPROVED", "AWAITING_APPROVAL")
+
+
+def test_rebase(world: World) -> None:
+    """A branch that lags behind is rebased, its worktree follows, and the old tip is rescued."""
+    place = world.in_review("auth", "login", {"a": "1\n"})
+    old = world.tip("auth/login")
+    target = world.advance({"b": "2\n"})
+    done = world.approve("auth")
+    assert done.rebased_from == old
+    assert world.tip("auth/login") == done.commit == world.tip("HEAD") or True
+    assert world.tip(f"{done.commit}~1") == target
+    assert (place / "b").read_text() == "2\n"
+    assert world.git("status", "--porcelain", cwd=place) == ""
+    assert done.rescue_ref is not None
+    assert world.refs()[done.rescue_ref] == old
+
+
+def test_record(world: World) -> None:
+    """The review keeps reviewer, identity, commit, base and the patches that were approved."""
+    world.in_review("auth", "login", {"a": "1\n"})
+    target = world.advance({"b": "2\n"})
+    done = world.approve("auth", note="good")
+    session = world.session()
+    view = world.view("auth", "reviews")
+    del view["at"]
+    assert view == {
+        "worker_id": "auth", "task_id": "login", "review_state": "approved",
+        "verdict": "approved", "reviewer": "Ada Tester <ada@example.org>", "identity": "hq",
+        "commit": done.commit, "base": target, "note": "good",
+        "patches": list(patch_ids(session.git, session.git.require_oid(target), done.commit)),
+    }  # fmt: skip
+    (told,) = world.messages("review_result")
+    assert (told["verdict"], told["commit"]) == ("approved", done.commit)
+
+
+def test_own_rebase_is_no_news(world: World) -> None:
+    """The commits that the rebase made are not told as progress again."""
+    world.in_review("auth", "login", {"a": "1\n"})
+    world.advance({"b": "2\n"})
+    world.approve("auth")
+    world.commit("auth", {"c": "3\n"}, "Later")
+    from gitworker.bus.drain import drain
+
+    drain(world.session())
+    assert [told["subject"] for told in world.messages("task_progress")] == ["Work", "Later"]
+
+
+def test_conflict(world: World) -> None:
+    """A rebase that conflicts moves nothing; the worker is WORKING and is told the files."""
+    place = world.in_review("auth", "login", {"README": "mine\n", "a": "1\n"})
+    world.advance({"README": "theirs\n"})
+    refs, tree = world.refs(), world.git("status", "--porcelain", cwd=place)
+    try:
+        world.approve("auth")
+    except Conflict as conflict:
+        assert (conflict.status, conflict.code) == (3, "rebase_conflict")
+        assert "README" in conflict.detail
+    else:
+        raise AssertionError("the conflict was not seen")
+    assert world.stands("auth", "login") == ("WORKING", "IN_PROGRESS")
+    assert world.refs() == refs
+    assert world.git("status", "--porcelain", cwd=place) == tree
+    (told,) = world.messages("review_result")
+    assert (told["verdict"], told["files"], told["subject"]) == ("conflict", ["README"], "Work")
+    assert world.worker("auth").review_state == "changes_requested"
+
+
+def test_other_changes_are_kept(world: World) -> None:
+    """Uncommitted work that does not overlap survives the rebase: staged, unstaged, untracked."""
+    place = world.in_review("auth", "login", {"a": "1\n", "c": "1\n"})
+    world.advance({"b": "2\n"})
+    Repo(place).write({"a": "staged\n", "c": "unstaged\n", "new": "untracked\n", "x.o": "ignored"})
+    world.git("add", "a", cwd=place)
+    before = world.git("status", "--porcelain", "--ignored", cwd=place)
+    world.approve("auth")
+    assert world.git("status", "--porcelain", "--ignored", cwd=place) == before
+    assert (place / "b").read_text() == "2\n"
+    assert (place / "c").read_text() == "unstaged\n"
+    assert world.git("show", ":a", cwd=place) == "staged"
+
+
+def test_overlapping_changes_refuse(world: World) -> None:
+    """Uncommitted work in a file that the rebase would change refuses it, and stays in review."""
+    place = world.in_review("auth", "login", {"a": "1\n"})
+    world.advance({"README": "theirs\n"})
+    Repo(place).write({"README": "uncommitted\n"})
+    refs = world.refs()
+    with unchanged_but_for_the_rescue(world, "would_overwrite"):
+        world.approve("auth")
+    assert {name for name in world.refs() if "rescue" not in name} == set(refs)
+    assert (place / "README").read_text() == "uncommitted\n"
+    assert world.stands("auth", "login")[0] == "IN_REVIEW"
+
+
+def test_file_in_the_way_refuses(world: World) -> None:
+    """An ignored file that the rebase would overwrite refuses it."""
+    place = world.in_review("auth", "login", {"a": "1\n"})
+    Repo(world.root).write({"lib.o": "theirs"})
+    world.git("add", "-f", "lib.o")
+    world.git("commit", "-qm", "A library")
+    Repo(place).write({"lib.o": "mine"})
+    with unchanged_but_for_the_rescue(world, "would_overwrite"):
+        world.approve("auth")
+    assert (place / "lib.o").read_text() == "mine"
+
+
+def test_open_rebase_refuses(world: World) -> None:
+    """While the agent's own rebase stands open its branch is not moved."""
+    place = world.in_review("auth", "login", {"a": "1\n"})
+    world.commit("auth", {"README": "mine\n"})
+    world.git("branch", "side", world.tip())
+    Repo(world.root).git("worktree", "add", "-q", str(world.root.parent / "side"), "side")
+    Repo(world.root.parent / "side").commit("Side", {"README": "side\n"})
+    assert Repo(place).run("rebase", "side").returncode
+    world.advance({"b": "2\n"})
+    with unchanged_but_for_the_rescue(world, "operation_open"):
+        world.approve("auth")
+    assert (place / "README").read_text().startswith("<<<<<<<")
+
+
+def test_foreign_index_lock(world: World) -> None:
+    """Another program's index.lock is never removed: the approval is a conflict to retry."""
+    place = world.in_review("auth", "login", {"a": "1\n"})
+    world.advance({"b": "2\n"})
+    lock = world.root / ".git" / "worktrees" / place.name / "index.lock"
+    lock.write_text("")
+    with unchanged_but_for_the_rescue(world, "index_locked", Conflict):
+        world.approve("auth")
+    assert lock.read_text() == ""
+    lock.unlink()
+    world.approve("auth")
+
+
+def test_worktree_removed_by_hand(world: World) -> None:
+    """Without its worktree a branch is still rebased, approved and landed."""
+    place = world.in_review("auth", "login", {"a": "1\n"})
+    world.advance({"b": "2\n"})
+    world.git("worktree", "remove", "--force", str(place))
+    done = world.approve("auth")
+    assert world.tip("auth/login") == done.commit
+    world.land("auth")
+    assert world.show("a") == "1"
+
+
+def test_worktree_deleted_with_rm(world: World) -> None:
+    """A worktree that was deleted with plain rm does not stand in the way either."""
+    place = world.in_review("auth", "login", {"a": "1\n"})
+    world.advance({"b": "2\n"})
+    place.rename(world.root.parent / "elsewhere")
+    world.approve("auth")
+    world.land("auth")
+    assert world.show("a") == "1"
+
+
+def test_branch_in_the_main_checkout(world: World) -> None:
+    """A branch that its user took into another checkout moves there with its files."""
+    place = world.in_review("auth", "login", {"a": "1\n"})
+    world.advance({"b": "2\n"})
+    world.git("worktree", "remove", "--force", str(place))
+    world.git("switch", "-q", "auth/login")
+    world.approve("auth")
+    assert world.git("status", "--porcelain") == ""
+    assert (world.root / "b").read_text() == "2\n"
+    world.git("switch", "-q", "main")
+
+
+def test_branch_gone(world: World) -> None:
+    """A branch that was deleted by hand is said to be gone, and nothing changes."""
+    place = world.in_review("auth", "login", {"a": "1\n"})
+    world.git("checkout", "-q", "--detach", cwd=place)
+    world.git("branch", "-D", "auth/login")
+    with unchanged(world, "not_found", NotFound) as caught:
+        world.approve("auth")
+    assert "auth/login is gone" in caught.value.message
+
+
+def test_not_in_review(world: World) -> None:
+    """Work that was not handed in is not approved."""
+    world.working("auth", "login", {"a": "1\n"})
+    with unchanged(world, "invalid_transition", InvalidTransition):
+        world.approve("auth")
+
+
+def test_unknown_worker(world: World) -> None:
+    """A name that means no worker is not found."""
+    with unchanged(world, "not_found", NotFound):
+        world.approve("nobody")
+
+
+def test_merged_target_is_flattened(world: World) -> None:
+    """A branch into which the target was merged comes out as one line of its own commits."""
+    place = world.in_review("auth", "login", {"a": "1\n"})
+    world.advance({"b": "2\n"})
+    world.git("merge", "-q", "--no-edit", "main", cwd=place)
+    world.advance({"c": "3\n"})
+    done = world.approve("auth")
+    assert world.git("rev-list", "--merges", f"main..{done.commit}") == ""
+    assert world.git("rev-list", "--count", f"main..{done.commit}") == "1"
+
+
+def unchanged_but_for_the_rescue(world, code, kind=None):  # type: ignore[no-untyped-def]
+    """Expect a refusal that leaves all but its own journal and rescue ref as it was."""
+    return _Unchanged(world, code, kind)
+
+
+class _Unchanged:
+    """Compare refs (rescues aside), files and states before and after an error."""
+
+    def __init__(self, world, code, kind):  # type: ignore[no-untyped-def]
+        self.world, self.code, self.kind = world, code, kind
+
+    def __enter__(self) -> None:
+        """Take the picture before."""
+        self.before = self.look()
+
+    def __exit__(self, kind, error, trace) -> bool:  # type: ignore[no-untyped-def]
+        """Check the error and the picture after."""
+        assert error is not None, "nothing was refused"
+        assert getattr(error, "code", None) == self.code, error
+        assert self.kind is None or isinstance(error, self.kind)
+        assert self.look() == self.before
+        assert not self.world.query("SELECT * FROM operations WHERE status = 'open'")
+        return True
+
+    def look(self) -> object:
+        """Return what must not change."""
+        picture = self.world.picture()
+        rows = picture["rows"]
+        refs = {name: oid for name, oid in picture["refs"].items() if "/rescue/" not in name}
+        return refs, picture["status"], rows["workers"], rows["tasks"], rows["reviews"]

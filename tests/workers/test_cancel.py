@@ -1,0 +1,190 @@
+"""cancel and reset: the seat is free, its work is rescued, and nobody else is touched."""
+
+import subprocess
+import sys
+
+import pytest
+
+from gitworker.errors import NotFound
+from gitworker.states.engine import InvalidTransition
+from gitworker.workers.cancel import cancel, recycle, reset
+from gitworker.workers.fail import fail
+from tests.workers.seat import make_dirty, open_rebase
+from tests.workers.test_merge_cleanup import HOLD, every_object, trashed
+from tests.workers.world import World, unchanged
+
+
+def test_cancel(world: World) -> None:
+    """A cancelled seat is IDLE and its task CANCELLED; branch and worktree are gone."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    tip = world.tip("auth/login")
+    freed = cancel(world.session(), "auth")
+    assert (freed.task_id, freed.rescue_ref) == ("login", "refs/worker/rescue/auth/login/1")
+    assert world.refs()["refs/worker/rescue/auth/login/1"] == tip
+    assert world.stands("auth", "login") == ("IDLE", "CANCELLED")
+    row = world.worker("auth")
+    assert (row.task_id, row.branch, row.worktree, row.pid) == (None, None, None, None)
+    assert not place.exists()
+    assert world.worktrees() == []
+    assert "refs/heads/auth/login" not in world.refs()
+    assert world.query("SELECT * FROM task_claims") == []
+
+
+@pytest.mark.parametrize("stage", ["spawn", "in_review", "approved"])
+def test_cancel_from_every_stage(world: World, stage: str) -> None:
+    """A task can be withdrawn at any stage before it lands."""
+    files = () if stage == "spawn" else ({"a": "1\n"},)
+    getattr(world, stage)("auth", "login", *files)
+    cancel(world.session(), "auth")
+    assert world.stands("auth", "login") == ("IDLE", "CANCELLED")
+
+
+def test_rescue_holds_uncommitted_work(world: World) -> None:
+    """Uncommitted and untracked work is in the rescue ref; ignored files are in no object."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    make_dirty(world, place)
+    (place / "secret.o").write_text("the-secret-key")
+    freed = cancel(world.session(), "auth")
+    assert freed.rescue_ref is not None
+    assert world.show("new/deep", freed.rescue_ref) == "untracked"
+    assert world.show("README", freed.rescue_ref) == "staged, then changed"
+    assert world.show("README", f"{freed.rescue_ref}^2") == "staged"
+    assert b"the-secret-key" not in every_object(world)
+    (tree,) = trashed(world)
+    assert (tree / "secret.o").read_text() == "the-secret-key"
+
+
+def test_open_rebase_is_rescued(world: World) -> None:
+    """What an open rebase has made so far is kept with the branch's tip."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    open_rebase(world, place)
+    tip, head = world.tip("auth/login"), world.git("rev-parse", "HEAD", cwd=place)
+    freed = cancel(world.session(), "auth")
+    assert freed.rescue_ref is not None
+    kept = world.git("rev-list", freed.rescue_ref).splitlines()
+    assert {tip, head} <= set(kept)
+
+
+def test_occupied(world: World) -> None:
+    """A worktree in which a process stands is not taken away."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD], cwd=place, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as agent:
+        assert agent.stdout is not None
+        agent.stdout.readline()
+        with unchanged(world, "occupied") as caught:
+            cancel(world.session(), "auth")
+        agent.communicate(b"")
+    assert str(agent.pid) in caught.value.message
+
+
+def test_locked(world: World) -> None:
+    """A worktree that its user locked is not taken away, and nothing is left half done."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    world.git("worktree", "lock", str(place))
+    with unchanged(world, "worktree_locked"):
+        cancel(world.session(), "auth")
+    world.git("worktree", "unlock", str(place))
+    cancel(world.session(), "auth")
+
+
+def test_worktree_removed_by_hand(world: World) -> None:
+    """Without its worktree a task is withdrawn all the same, its commits rescued."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    tip = world.tip("auth/login")
+    world.git("worktree", "remove", "--force", str(place))
+    freed = cancel(world.session(), "auth")
+    assert freed.rescue_ref is not None
+    assert world.refs()[freed.rescue_ref] == tip
+
+
+def test_branch_deleted_by_hand(world: World) -> None:
+    """Without its branch a task is withdrawn all the same, the worktree kept in the trash."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    world.git("checkout", "-q", "--detach", cwd=place)
+    world.git("branch", "-D", "auth/login")
+    freed = cancel(world.session(), "auth")
+    assert freed.worker.state == "IDLE"
+    (tree,) = trashed(world)
+    assert (tree / "a").read_text() == "1\n"
+
+
+def test_cancel_of_a_free_seat(world: World) -> None:
+    """A seat without a task has nothing to withdraw."""
+    world.working("auth", "login", {"a": "1\n"})
+    cancel(world.session(), "auth")
+    with unchanged(world, "invalid_transition", InvalidTransition):
+        cancel(world.session(), "auth")
+
+
+def test_cancel_of_nobody(world: World) -> None:
+    """An unknown name is not found."""
+    with unchanged(world, "not_found", NotFound):
+        cancel(world.session(), "nobody")
+
+
+def test_reset(world: World) -> None:
+    """Resetting a FAILED seat rescues its work and leaves its task as it is."""
+    world.working("auth", "login", {"a": "1\n"})
+    fail(world.session(), "auth", reason="stuck")
+    tip = world.tip("auth/login")
+    freed = reset(world.session(), "auth")
+    assert world.stands("auth", "login") == ("IDLE", "FAILED")
+    assert freed.rescue_ref is not None
+    assert world.refs()[freed.rescue_ref] == tip
+    assert world.worktrees() == []
+
+
+def test_reset_of_a_working_seat(world: World) -> None:
+    """Only a FAILED seat is reset."""
+    world.working("auth", "login", {"a": "1\n"})
+    with unchanged(world, "invalid_transition", InvalidTransition):
+        reset(world.session(), "auth")
+
+
+def test_recycle_of_a_working_seat(world: World) -> None:
+    """Only a COMPLETED seat is recycled."""
+    world.working("auth", "login", {"a": "1\n"})
+    with unchanged(world, "invalid_transition", InvalidTransition):
+        recycle(world.session(), "auth")
+
+
+def test_cancel_of_a_failed_seat_spares_the_new_holder(world: World) -> None:
+    """Cancelling a FAILED seat touches neither the task nor the claim of who holds it now."""
+    world.working("auth", "login", {"a": "1\n"})
+    fail(world.session(), "auth", reason="stuck")
+    world.spawn("docs", "login")
+    claims = world.query("SELECT * FROM task_claims")
+    task = world.task("login")
+    cancel(world.session(), "auth")
+    assert world.stands("docs", "login") == ("ASSIGNED", "ASSIGNED")
+    assert world.task("login") == task
+    assert world.query("SELECT * FROM task_claims") == claims
+    assert world.path("docs").is_dir()
+
+
+def test_older_worktree_of_the_task_moves_aside(world: World) -> None:
+    """A task that is given to another seat gets its place; the older worktree is kept beside."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    (place / "left").write_text("uncommitted\n")
+    fail(world.session(), "auth", reason="stuck")
+    assert world.spawn("docs", "login").path == str(place)
+    aside = world.path("auth")
+    assert aside.name == "login@auth"
+    assert (aside / "left").read_text() == "uncommitted\n"
+    assert world.git("status", "--porcelain", cwd=aside) == "?? left"
+
+
+def test_older_worktree_with_an_agent_stays(world: World) -> None:
+    """While an agent lives in the older worktree, the new one goes beside it."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    fail(world.session(), "auth", reason="stuck")
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD], cwd=place, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as agent:
+        assert agent.stdout is not None
+        agent.stdout.readline()
+        assert world.spawn("docs", "login").path == f"{place}@docs"
+        agent.communicate(b"")
+    assert world.path("auth") == place

@@ -1,0 +1,132 @@
+"""What becomes of a landed worker's worktree: deleted, trashed with a rescue, or kept."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from fixtures.repos import Repo
+from gitworker.workers.trashing import trash_root
+from tests.workers.world import World, unchanged
+
+HOLD = "import sys; print('here', flush=True); sys.stdin.read()"
+
+
+def trashed(world: World) -> list[Path]:
+    """Return the worktrees that lie whole in the trash."""
+    root = Path(trash_root(world.session()))
+    return sorted(root.glob("[!.]*/tree")) if root.is_dir() else []
+
+
+def every_object(world: World) -> bytes:
+    """Return all blobs of the repository, reachable or not."""
+    batch = ("cat-file", "--batch-all-objects", "--unordered", "--batch")
+    return Repo(world.root).run(*batch).stdout
+
+
+def test_clean_worktree_is_deleted(world: World) -> None:
+    """A landed worktree with nothing uncommitted is not kept, ignored files or not."""
+    place = world.approved("auth", "login", {"a": "1\n"})
+    Repo(place).write({"build.o": "ignored"})
+    world.land("auth")
+    assert trashed(world) == []
+    assert not [name for name in world.refs() if "rescue" in name]
+
+
+def test_dirty_worktree_goes_to_the_trash(world: World) -> None:
+    """What was uncommitted or untracked at the landing stays, on disk and under a rescue ref."""
+    place = world.approved("auth", "login", {"a": "1\n"})
+    Repo(place).write({"a": "changed\n", "new": "untracked\n", "secret.o": "the-secret-key"})
+    world.land("auth")
+    (tree,) = trashed(world)
+    assert (tree / "a").read_text() == "changed\n"
+    assert (tree / "secret.o").read_text() == "the-secret-key"
+    (rescue,) = [name for name in world.refs() if "rescue" in name]
+    assert rescue == "refs/worker/rescue/auth/login/1"
+    assert world.show("new", rescue) == "untracked"
+    assert world.show("a", rescue) == "changed"
+    assert b"the-secret-key" not in every_object(world)
+
+
+def test_keep(world: World) -> None:
+    """With keep the worktree and the branch stay, and the answer says why."""
+    place = world.approved("auth", "login", {"a": "1\n"})
+    done = world.land("auth", keep=True)
+    assert (done.kept, done.kept_why) == (str(place), "--keep")
+    assert place.is_dir()
+    assert world.tip("auth/login") == done.commit
+
+
+def test_occupied_worktree_is_kept(world: World) -> None:
+    """A worktree in which a process stands is landed and kept, and the pid is said."""
+    place = world.approved("auth", "login", {"a": "1\n"})
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD], cwd=place, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as agent:
+        assert agent.stdout is not None
+        agent.stdout.readline()
+        done = world.land("auth")
+        agent.communicate(b"")
+    assert done.kept == str(place)
+    assert str(agent.pid) in (done.kept_why or "")
+    assert world.worker("auth").state == "COMPLETED"
+    assert place.is_dir()
+
+
+def test_locked_worktree_is_kept(world: World) -> None:
+    """A worktree that its user locked is landed and kept, and nothing stays half done."""
+    place = world.approved("auth", "login", {"a": "1\n"})
+    world.git("worktree", "lock", str(place))
+    done = world.land("auth")
+    assert done.kept == str(place)
+    assert "locked" in (done.kept_why or "")
+    assert world.query("SELECT * FROM operations WHERE status = 'open'") == []
+    assert world.tip("auth/login") == done.commit
+
+
+def test_commit_after_the_landing_is_kept(world: World) -> None:
+    """A landed branch that has moved on is no longer ours to delete."""
+    from gitworker.repo.refs import find_ref
+    from gitworker.workers.landed import clean_up
+
+    place = world.approved("auth", "login", {"a": "1\n"})
+    landed = world.land("auth", keep=True).worker
+    late = world.commit("auth", {"late": "x\n"})
+    session = world.session()
+    kept, why = clean_up(session, landed, keep=False)
+    assert kept == str(place)
+    assert "not landed" in (why or "")
+    assert find_ref(session.git, "refs/heads/auth/login") == late  # type: ignore[arg-type]
+
+
+def test_worktree_removed_by_hand(world: World) -> None:
+    """A worktree that is gone needs no cleaning; its branch still goes."""
+    place = world.approved("auth", "login", {"a": "1\n"})
+    world.git("worktree", "remove", "--force", str(place))
+    done = world.land("auth")
+    assert (done.kept, done.kept_why) == (None, None)
+    assert "refs/heads/auth/login" not in world.refs()
+
+
+def test_clean_in_the_main_checkout_spares_the_trash(world: World) -> None:
+    """`git clean -fdx`, which agents run, deletes neither worktrees nor what is in the trash."""
+    place = world.approved("auth", "login", {"a": "1\n"})
+    Repo(place).write({"a": "changed\n", "secret.o": "the-secret-key"})
+    world.land("auth")
+    world.working("docs", "words", {"b": "1\n"})
+    world.git("clean", "-fdxq")
+    (tree,) = trashed(world)
+    assert (tree / "secret.o").read_text() == "the-secret-key"
+    assert (world.path("docs") / "b").read_text() == "1\n"
+    assert world.worker("auth").state == "COMPLETED"
+    assert os.path.islink(world.root / ".worker-state")
+
+
+def test_trash_is_no_place_to_spawn(world: World) -> None:
+    """The trash does not show in the main checkout's status."""
+    place = world.approved("auth", "login", {"a": "1\n"})
+    Repo(place).write({"a": "changed\n"})
+    world.land("auth")
+    assert world.git("status", "--porcelain") == ""
+    with unchanged(world):
+        world.spawn("docs", "login")

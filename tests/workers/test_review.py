@@ -1,0 +1,85 @@
+"""reject, and who may judge."""
+
+import pytest
+
+from gitworker.errors import Refused
+from gitworker.states.engine import InvalidTransition
+from gitworker.workers.approve import approve
+from gitworker.workers.merge import merge
+from gitworker.workers.review import reject
+from tests.workers.world import World, unchanged
+
+
+def test_reject(world: World) -> None:
+    """A rejected worker is WORKING again and is told what to change."""
+    world.in_review("auth", "login", {"a": "1\n"})
+    rejected = reject(world.session(), "auth", note="more tests")
+    assert rejected.review_state == "changes_requested"
+    assert world.stands("auth", "login") == ("WORKING", "IN_PROGRESS")
+    (told,) = world.messages("review_result")
+    assert told == {
+        "verdict": "changes_requested", "note": "more tests",
+        "reviewer": "Ada Tester <ada@example.org>",
+    }  # fmt: skip
+    view = world.view("auth", "reviews")
+    assert (view["verdict"], view["note"]) == ("changes_requested", "more tests")
+    assert view["commit"] == world.tip("auth/login")
+
+
+def test_second_round(world: World) -> None:
+    """After a rejection the worker hands in again, and the round is no retry."""
+    world.in_review("auth", "login", {"a": "1\n"})
+    reject(world.session(), "auth", note="more")
+    world.commit("auth", {"b": "2\n"})
+    world.submit("auth")
+    world.approve("auth")
+    assert world.stands("auth", "login") == ("APPROVED", "AWAITING_APPROVAL")
+    assert world.task("login").retry_count == 0
+
+
+def test_reject_of_work_in_progress(world: World) -> None:
+    """What was not handed in cannot be rejected."""
+    world.working("auth", "login", {"a": "1\n"})
+    with unchanged(world, "invalid_transition", InvalidTransition):
+        reject(world.session(), "auth", note="no")
+
+
+def test_nobody_judges_himself(world: World) -> None:
+    """A worker can neither approve nor reject nor merge its own work."""
+    place = world.in_review("auth", "login", {"a": "1\n"})
+    mine = world.session(place)
+    with unchanged(world, "not_allowed"):
+        approve(mine, "auth")
+    with unchanged(world, "not_allowed"):
+        reject(mine, "auth", note="no")
+    world.approve("auth")
+    with unchanged(world, "not_allowed"):
+        merge(mine, ["auth"])
+    with unchanged(world, "not_allowed"):
+        merge(mine, [], everything=True)
+
+
+def test_review_self(world: World) -> None:
+    """With review.self a worker may judge and land its own work."""
+    world.git("config", "worker.review.self", "true")
+    place = world.in_review("auth", "login", {"a": "1\n"})
+    approve(world.session(place), "auth")
+    merge(world.session(place), ["auth"])
+    assert world.worker("auth").state == "COMPLETED"
+
+
+def test_team_decides_not_the_worker(world: World) -> None:
+    """The settings file counts from the target's commit, never from a worker's branch."""
+    place = world.in_review("auth", "login", {".gitworker.toml": "[review]\nself = true\n"})
+    with unchanged(world, "not_allowed"):
+        approve(world.session(place), "auth")
+
+
+def test_reviewer_without_a_name(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A review by somebody whom git does not know is refused."""
+    world.in_review("auth", "login", {"a": "1\n"})
+    world.git("config", "--global", "--unset", "user.name")
+    world.git("config", "--global", "--unset", "user.email")
+    world.git("config", "user.useConfigOnly", "true")
+    with unchanged(world, "refused", Refused):
+        world.approve("auth")

@@ -1,0 +1,83 @@
+"""start: work begins, and by which process."""
+
+import os
+import subprocess
+
+import pytest
+
+from gitworker.errors import NotFound
+from gitworker.liveness.process import find_process
+from gitworker.states.engine import InvalidTransition
+from gitworker.workers.start import start
+from tests.workers.world import World, unchanged
+
+
+def test_start_binds_the_process(world: World) -> None:
+    """A started seat is WORKING and knows its process by id and start time."""
+    world.spawn("auth", "login")
+    started = start(world.session(), "auth", pid=os.getpid())
+    process = find_process(os.getpid())
+    assert process is not None
+    assert (started.pid, started.pid_start) == (os.getpid(), process.start)
+    assert world.stands("auth", "login") == ("WORKING", "IN_PROGRESS")
+    assert world.messages("agent_started") == [{"pid": os.getpid()}]
+    assert world.view("auth")["pid"] == os.getpid()
+    assert world.view("auth")["last_heartbeat"] is not None
+
+
+def test_start_by_task_from_the_worktree(world: World) -> None:
+    """Without a name it is the worker in whose worktree the command runs."""
+    place = world.spawn("auth", "login").path
+    assert start(world.session(place), None, pid=os.getpid()).worker_id == "auth"
+
+
+def test_start_finds_the_agent(world: World) -> None:
+    """Without a pid the nearest ancestor that works is the agent, here whoever runs this test."""
+    world.spawn("auth", "login")
+    started = start(world.session(), "auth")
+    assert started.pid != os.getpid()
+    assert started.pid is None or find_process(started.pid) is not None
+
+
+def test_start_of_a_process_that_is_gone(world: World) -> None:
+    """A pid that runs nowhere is not found."""
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    world.spawn("auth", "login")
+    with unchanged(world, "not_found", NotFound):
+        start(world.session(), "auth", pid=gone.pid)
+
+
+def test_start_twice(world: World) -> None:
+    """A seat that is at work is not started again."""
+    world.working("auth", "login", {"a": "1\n"})
+    with unchanged(world, "invalid_transition", InvalidTransition):
+        start(world.session(), "auth", pid=os.getpid())
+
+
+@pytest.mark.parametrize("name", ["login", "auth/login", "refs/heads/auth/login"])
+def test_names_that_mean_a_worker(world: World, name: str) -> None:
+    """The task or the branch names the worker too."""
+    world.spawn("auth", "login")
+    assert start(world.session(), name, pid=os.getpid()).worker_id == "auth"
+
+
+def test_worker_id_wins_over_task_id(world: World) -> None:
+    """Where a worker and a task have the same name, the worker is meant."""
+    world.spawn("auth", "docs")
+    world.spawn("docs", "auth")
+    assert start(world.session(), "auth", pid=os.getpid()).worker_id == "auth"
+
+
+def test_name_that_means_nothing(world: World) -> None:
+    """An unknown name says which workers there are."""
+    world.spawn("auth", "login")
+    with unchanged(world, "not_found", NotFound) as caught:
+        start(world.session(), "nobody")
+    assert "there is auth" in str(caught.value.hint)
+
+
+def test_no_name_outside_a_worktree(world: World) -> None:
+    """Outside every worktree a name is needed."""
+    with unchanged(world, "not_found", NotFound):
+        start(world.session(), None)

@@ -1,0 +1,132 @@
+"""done: what is handed in for review, and what is not fit to be."""
+
+import os
+
+from fixtures.repos import Repo
+from gitworker.errors import Refused
+from gitworker.states.engine import InvalidTransition
+from gitworker.workers.start import start
+from gitworker.workers.submit import Submission, submit
+from tests.workers.world import World, unchanged
+
+
+def test_submit(world: World) -> None:
+    """A submission brings worker and task into review and tells branch and commit."""
+    world.working("auth", "login", {"a": "1\n"})
+    done = world.submit("auth", note="please look", pr_url="https://example.org/1")
+    assert (done.commit, done.commits, done.conflicts) == (world.tip("auth/login"), 1, ())
+    assert (done.worker.review_state, done.worker.pr_url) == ("pending", "https://example.org/1")
+    assert world.stands("auth", "login") == ("IN_REVIEW", "AWAITING_APPROVAL")
+    told = {"branch": "auth/login", "commit": done.commit, "note": "please look"}
+    assert world.messages("task_done") == world.messages("review_request") == [told]
+    (progress,) = world.messages("task_progress")
+    assert (progress["commit"], progress["files_changed"]) == (done.commit, ["a"])
+
+
+def test_review_file_of_a_request(world: World) -> None:
+    """The review file shows the request with the commit that is to be reviewed."""
+    world.in_review("auth", "login", {"a": "1\n"})
+    view = world.view("auth", "reviews")
+    assert (view["verdict"], view["review_state"]) == ("requested", "pending")
+    assert view["commit"] == world.tip("auth/login")
+    assert world.view("auth")["review_state"] == "pending"
+
+
+def test_conflict_is_foretold(world: World) -> None:
+    """A submission says at once which files would conflict with the target, and stands."""
+    world.working("auth", "login", {"README": "mine\n"})
+    world.advance({"README": "theirs\n"})
+    assert world.submit("auth").conflicts == ("README",)
+    assert world.stands("auth", "login")[0] == "IN_REVIEW"
+
+
+def test_uncommitted_work(world: World) -> None:
+    """Uncommitted and untracked work is refused, with the counts."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    Repo(place).write({"a": "2\n", "b": "new\n"})
+    with unchanged(world, "uncommitted") as caught:
+        world.submit("auth")
+    assert "1 unstaged, 1 untracked" in caught.value.message
+
+
+def test_commit_on_the_way(world: World) -> None:
+    """With a message what is left is committed and handed in."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    Repo(place).write({"a": "2\n", "b": "new\n"})
+    done = world.submit("auth", commit_message="The rest")
+    assert done.commits == 2
+    assert world.show("b", done.commit) == "new"
+    assert world.git("status", "--porcelain", cwd=place) == ""
+
+
+def test_empty_branch(world: World) -> None:
+    """A branch without a commit of its own is nothing to review."""
+    world.spawn("auth", "login")
+    start(world.session(), "auth", pid=os.getpid())
+    with unchanged(world, "empty_branch"):
+        world.submit("auth")
+
+
+def test_open_merge(world: World) -> None:
+    """A merge that stands open in the worktree must be ended first."""
+    place = world.working("auth", "login", {"README": "mine\n"})
+    world.advance({"README": "theirs\n"})
+    Repo(place).run("merge", "main")
+    with unchanged(world, "operation_open"):
+        world.submit("auth")
+
+
+def test_branch_gone(world: World) -> None:
+    """A branch that somebody deleted is said to be gone."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    world.git("checkout", "-q", "--detach", cwd=place)
+    world.git("branch", "-D", "auth/login")
+    with unchanged(world) as caught:
+        world.submit("auth")
+    assert "auth/login is gone" in caught.value.message
+
+
+def test_submit_from_the_worktree(world: World) -> None:
+    """Without a name the worker in whose worktree one stands hands in."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    submit(world.session(place), None, Submission())
+    assert world.worker("auth").state == "IN_REVIEW"
+
+
+def test_submit_twice(world: World) -> None:
+    """What is in review is not handed in again."""
+    world.in_review("auth", "login", {"a": "1\n"})
+    with unchanged(world, "invalid_transition", InvalidTransition):
+        world.submit("auth")
+
+
+def test_hook_of_the_user_may_refuse(world: World) -> None:
+    """A pre-commit hook of the user's that refuses stops the submission with git's words."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    hook = world.root / ".git" / "hooks" / "pre-commit"
+    hook.write_text("#!/bin/sh\necho no way >&2\nexit 1\n")
+    hook.chmod(0o755)
+    world.git("worktree", "list")
+    Repo(place).write({"b": "new\n"})
+    world.session()
+    try:
+        world.submit("auth", commit_message="More")
+    except Refused:
+        raise
+    except Exception as error:  # noqa: BLE001 - whichever error, it must carry the hook's words
+        assert "no way" in str(getattr(error, "detail", ""))
+    assert world.stands("auth", "login") == ("WORKING", "IN_PROGRESS")
+
+
+def test_without_required_review(world: World) -> None:
+    """Where no review is required the task waits for its verification only."""
+    world.git("config", "worker.review.required", "false")
+    world.in_review("auth", "login", {"a": "1\n"})
+    assert world.stands("auth", "login") == ("IN_REVIEW", "VERIFYING")
+
+
+def test_worktree_removed_by_hand(world: World) -> None:
+    """A branch whose worktree is gone can still be handed in."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    world.git("worktree", "remove", "--force", str(place))
+    assert world.submit("auth").commits == 1

@@ -1,0 +1,101 @@
+"""sync: a real rebase in the worker's own worktree, with its conflicts."""
+
+from pathlib import Path
+
+import pytest
+
+from fixtures.repos import Repo
+from gitworker.errors import Conflict, NotFound
+from gitworker.repo.checks import open_operation
+from gitworker.workers.sync import sync
+from tests.workers.world import World, unchanged
+
+
+def conflicted(world: World) -> Path:
+    """Bring a worker to a rebase that stops."""
+    place = world.working("auth", "login", {"README": "mine\n"})
+    world.advance({"README": "theirs\n"})
+    with pytest.raises(Conflict) as caught:
+        sync(world.session(place), attached=False)
+    assert caught.value.code == "rebase_conflict"
+    assert caught.value.detail == "  README"
+    return place
+
+
+def test_sync(world: World) -> None:
+    """The branch stands on the target afterwards, and the rebase is no news on the bus."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    old = world.tip("auth/login")
+    target = world.advance({"b": "2\n"})
+    done = sync(world.session(place), attached=False)
+    assert (done.old, done.new, done.target) == (old, world.tip("auth/login"), target)
+    assert world.tip("auth/login~1") == target
+    assert (place / "b").read_text() == "2\n"
+    assert [told["commit"] for told in world.messages("task_progress")] == [old]
+
+
+def test_nothing_to_do(world: World) -> None:
+    """A branch that stands on the target already stays where it is."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    done = sync(world.session(place), attached=False)
+    assert done.old == done.new
+
+
+def test_continue(world: World) -> None:
+    """A conflict that the agent resolved is continued, and the work can be handed in."""
+    place = conflicted(world)
+    Repo(place).write({"README": "both\n"})
+    world.git("add", "README", cwd=place)
+    done = sync(world.session(place), "continue", attached=False)
+    assert world.show("README", done.new) == "both"
+    world.submit("auth")
+    world.approve("auth")
+    world.land("auth")
+    assert world.show("README") == "both"
+
+
+def test_abort(world: World) -> None:
+    """An aborted rebase leaves the branch where it was."""
+    place = world.working("auth", "login", {"README": "mine\n"})
+    old = world.tip("auth/login")
+    world.advance({"README": "theirs\n"})
+    with pytest.raises(Conflict):
+        sync(world.session(place), attached=False)
+    done = sync(world.session(place), "abort", attached=False)
+    assert done.new == old == world.tip("auth/login")
+    assert open_operation(world.worker("auth").admin_dir or "") is None
+
+
+def test_uncommitted_work(world: World) -> None:
+    """git refuses to begin over uncommitted work; its words are passed on, nothing is stashed."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    world.advance({"b": "2\n"})
+    Repo(place).write({"a": "changed\n"})
+    world.git("config", "rebase.autoStash", "true")
+    with unchanged(world) as caught:
+        sync(world.session(place), attached=False)
+    assert "unstaged changes" in caught.value.detail
+    assert (place / "a").read_text() == "changed\n"
+
+
+def test_outside_a_worktree(world: World) -> None:
+    """Outside every worker's worktree there is no branch to rebase."""
+    world.working("auth", "login", {"a": "1\n"})
+    with unchanged(world, "not_found", NotFound):
+        sync(world.session(), attached=False)
+
+
+def test_without_its_worktree(world: World) -> None:
+    """A worker whose worktree is gone cannot rebase there."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    world.git("worktree", "remove", "--force", str(place))
+    with unchanged(world) as caught:
+        sync(world.session(identity="auth"), attached=False)
+    assert "no worktree" in caught.value.message
+
+
+def test_approval_waits_for_an_open_rebase(world: World) -> None:
+    """What stands in conflict cannot be handed in."""
+    conflicted(world)
+    with unchanged(world, "operation_open"):
+        world.submit("auth")

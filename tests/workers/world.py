@@ -1,0 +1,255 @@
+"""A repository with workers in it: one line per act of the library, and what can be seen of it."""
+
+import contextlib
+import fcntl
+import json
+import os
+import select
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fixtures.agents import drive
+from fixtures.repos import Content, Repo
+from gitworker.app import open_session
+from gitworker.bus.drain import drain
+from gitworker.bus.export import export_logs
+from gitworker.errors import GitWorkerError, Refused
+from gitworker.model.ids import TaskId, WorkerId
+from gitworker.session import Session
+from gitworker.states.validate import validate_log
+from gitworker.store.tasks import StoredTask, find_task
+from gitworker.store.workers import Worker, find_worker
+from gitworker.workers.approve import Approved, approve
+from gitworker.workers.merge import Landed, NotLanded, merge
+from gitworker.workers.spawn import Request, Spawned, spawn
+from gitworker.workers.start import start
+from gitworker.workers.submit import Submission, Submitted, submit
+
+VOLATILE = {"heartbeats", "heartbeat_clocks", "export_positions", "export_state", "sqlite_sequence"}
+START = {"README": "one\ntwo\nthree\n", "src/app.py": "print('hello')\n", ".gitignore": "*.o\n"}
+
+
+@dataclass(frozen=True)
+class World:
+    """The main checkout of a repository, on its target `main` with one commit."""
+
+    root: Path
+
+    @classmethod
+    def make(cls, root: Path, *options: str) -> "World":
+        """Make the repository with its first commit."""
+        Repo.make(root, *options).commit("Start", START)
+        return cls(root)
+
+    @property
+    def state_dir(self) -> Path:
+        """Return the state directory."""
+        return Path(self.git("rev-parse", "--path-format=absolute", "--git-common-dir")) / (
+            "worker-state"
+        )
+
+    # ------------------------------------------------------------------ git
+    def git(self, *args: str, cwd: Path | str | None = None) -> str:
+        """Run git in the main checkout, or elsewhere; fail the test where git fails."""
+        return Repo(Path(cwd or self.root)).git(*args)
+
+    def tip(self, revision: str = "main") -> str:
+        """Return the commit that a revision names."""
+        return self.git("rev-parse", "--verify", f"{revision}^{{commit}}")
+
+    def show(self, path: str, revision: str = "main") -> str:
+        """Return a file's text in a commit, stripped."""
+        return self.git("show", f"{revision}:{path}")
+
+    def refs(self) -> dict[str, str]:
+        """Return every ref with what it points at."""
+        lines = self.git("for-each-ref", "--format=%(refname) %(objectname)").splitlines()
+        return dict(line.split(" ") for line in lines)
+
+    def advance(self, files: Mapping[str, Content], message: str = "By somebody else") -> str:
+        """Commit on the target in the main checkout, as its user does."""
+        Repo(self.root).write(files)
+        self.git("add", "--", *files)
+        self.git("commit", "-q", "-m", message)
+        return self.tip("HEAD")
+
+    # ------------------------------------------------------------------ acts
+    def session(self, where: Path | str | None = None, identity: str | None = None) -> Session:
+        """Open a session as a command started in `where` does."""
+        with contextlib.chdir(where or self.root):
+            return open_session(identity=identity)
+
+    def spawn(self, worker: str, task: str, **wanted: Any) -> Spawned:
+        """Spawn a worker."""
+        return spawn(self.session(), Request(WorkerId(worker), TaskId(task), **wanted))
+
+    def path(self, worker: str) -> Path:
+        """Return a worker's worktree."""
+        place = self.worker(worker).worktree
+        assert place is not None
+        return Path(place)
+
+    def commit(self, worker: str, files: Mapping[str, Content], message: str = "Work") -> str:
+        """Commit files in a worker's worktree, as its agent does."""
+        return Repo(self.path(worker)).commit(message, files)
+
+    def working(self, worker: str, task: str, files: Mapping[str, Content]) -> Path:
+        """Spawn, start and commit; return the worktree."""
+        self.spawn(worker, task)
+        start(self.session(), worker, pid=os.getpid())
+        self.commit(worker, files)
+        return self.path(worker)
+
+    def submit(self, worker: str, **submission: Any) -> Submitted:
+        """Hand a worker's branch in."""
+        return submit(self.session(), worker, Submission(**submission))
+
+    def approve(self, worker: str, **options: Any) -> Approved:
+        """Approve a worker's work."""
+        return approve(self.session(), worker, **options)
+
+    def in_review(self, worker: str, task: str, files: Mapping[str, Content]) -> Path:
+        """Bring a worker into review; return the worktree."""
+        place = self.working(worker, task, files)
+        self.submit(worker)
+        return place
+
+    def approved(self, worker: str, task: str, files: Mapping[str, Content]) -> Path:
+        """Bring a worker to its approval; return the worktree."""
+        place = self.in_review(worker, task, files)
+        self.approve(worker)
+        return place
+
+    def merge(self, *workers: str, **options: Any) -> list[Landed | NotLanded]:
+        """Land workers and return what became of each."""
+        return merge(self.session(), list(workers), **options)
+
+    def land(self, worker: str, **options: Any) -> Landed:
+        """Land one worker; fail the test where it does not land."""
+        (result,) = self.merge(worker, **options)
+        if isinstance(result, NotLanded):
+            raise result.error
+        return result
+
+    def drive(
+        self, *words: str, cwd: Path | None = None, **env: str
+    ) -> "subprocess.CompletedProcess[str]":
+        """Run a use case in a process of its own."""
+        return subprocess.run(
+            self.argv(*words), cwd=cwd or self.root, env={**os.environ, **env}, check=False,
+            capture_output=True, text=True, timeout=300,
+        )  # fmt: skip
+
+    @staticmethod
+    def argv(*words: str) -> list[str]:
+        """Return the command line that runs a use case."""
+        return [sys.executable, str(drive.__file__), *words]
+
+    # ------------------------------------------------------------------ what can be seen
+    def worker(self, name: str) -> Worker:
+        """Return a worker's row."""
+        with self.session().store.read() as reader:
+            found = find_worker(reader, name)
+        assert found is not None, name
+        return found
+
+    def task(self, name: str) -> StoredTask:
+        """Return a task's row."""
+        with self.session().store.read() as reader:
+            found = find_task(reader, name)
+        assert found is not None, name
+        return found
+
+    def stands(self, worker: str, task: str) -> tuple[str, str]:
+        """Return a worker's state and a task's status as text."""
+        return self.worker(worker).state.value, self.task(task).status.value
+
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        """Return rows of the database, read as a foreign program reads them."""
+        uri = f"file:{self.state_dir}/bus.db?mode=ro"
+        with contextlib.closing(sqlite3.connect(uri, uri=True)) as connection:
+            return connection.execute(sql).fetchall()
+
+    def messages(self, kind: str) -> list[dict[str, Any]]:
+        """Return the payloads of the messages of one type, oldest first."""
+        rows = self.query("SELECT type, payload FROM messages ORDER BY seq")
+        return [json.loads(payload) for name, payload in rows if name == kind]
+
+    def view(self, worker: str, folder: str = "workers") -> dict[str, Any]:
+        """Return a worker's view, or its review's."""
+        found: dict[str, Any] = json.loads((self.state_dir / folder / f"{worker}.json").read_text())
+        return found
+
+    def rows(self) -> dict[str, list[tuple[Any, ...]]]:
+        """Return everything in the database but beats and positions."""
+        names = self.query("SELECT name FROM sqlite_schema WHERE type = 'table'")
+        return {
+            name: sorted(self.query(f"SELECT * FROM {name}"), key=repr)
+            for (name,) in names
+            if name not in VOLATILE
+        }
+
+    def worktrees(self) -> list[str]:
+        """Return the paths of the linked worktrees that git knows."""
+        lines = self.git("worktree", "list", "--porcelain").splitlines()
+        return [line[9:] for line in lines if line.startswith("worktree ")][1:]
+
+    def picture(self) -> dict[str, object]:
+        """Return all that a refused command must leave as it was."""
+        status = ("status", "--porcelain=v2", "--untracked-files=all", "--ignored")
+        places = [place for place in self.worktrees() if os.path.isdir(place)]
+        return {
+            "refs": self.refs(),
+            "status": {place: self.git(*status, cwd=place) for place in (self.root, *places)},
+            "worktrees": self.git("worktree", "list", "--porcelain"),
+            "rows": self.rows(),
+        }
+
+    def require_sound(self) -> None:
+        """Fail the test unless log, database and the target's history are right."""
+        session = self.session()
+        export_logs(session.store, session.paths)
+        log = Path(session.paths.transition_log).read_text().splitlines()
+        assert validate_log(log) == []
+        assert self.query("PRAGMA integrity_check") == [("ok",)]
+        assert self.git("rev-list", "--merges", session.target) == ""
+
+
+@contextlib.contextmanager
+def unchanged(
+    world: World, code: str | None = None, kind: type[GitWorkerError] = Refused
+) -> Iterator["pytest.ExceptionInfo[GitWorkerError]"]:
+    """Expect an error with that code, and that nothing at all has changed afterwards."""
+    drain(world.session())
+    before = world.picture()
+    with pytest.raises(kind) as caught:
+        yield caught
+    assert code is None or caught.value.code == code, caught.value
+    assert world.picture() == before
+
+
+@contextlib.contextmanager
+def no_beater(world: World) -> Iterator[None]:
+    """Hold the beater's lock, so that a test leaves no background process behind."""
+    descriptor = os.open(f"{world.session().paths.locks}/beater", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def wait_until(condition: Callable[[], bool], *, seconds: float = 60) -> None:
+    """Wait for a condition; fail the test where it does not come true in time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        select.select((), (), (), 0.005)
