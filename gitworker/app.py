@@ -136,8 +136,8 @@ def read_git_config(git: Git) -> dict[str, str]:
     """Return git's settings as git itself resolves them, the last value of each key."""
     settings = {}
     for entry in git.run("config", "--list", "-z").text.split("\0"):
-        key, _, value = entry.partition("\n")
-        settings[key] = value
+        key, separator, value = entry.partition("\n")
+        settings[key] = value if separator else "true"  # a key alone is true (git-config(1))
     return settings
 
 

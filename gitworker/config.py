@@ -90,7 +90,7 @@ def _from_file(text: str) -> dict[str, object]:
         kind = type(getattr(Settings(), name))
         if type(value) is not kind:
             raise Invalid(f"{FILE_NAME} of the target: {dotted} must be of type {kind.__name__}")
-        found[name] = value
+        found[name] = _checked(name, value, f"{FILE_NAME} of the target")
     return found
 
 
@@ -108,7 +108,18 @@ def _parse(name: str, text: str, origin: str) -> object:
             value = int(text)
         except ValueError:
             raise Invalid(f"{origin}: {key_of(name)} is {text!r}, not a whole number") from None
-        if value < 0:
-            raise Invalid(f"{origin}: {key_of(name)} is {value}; it cannot be negative")
-        return value
-    return text
+        return _checked(name, value, origin)
+    return _checked(name, text, origin)
+
+
+def _checked(name: str, value: object, origin: str) -> object:
+    """Return a value of the right type; raise Invalid where it makes no sense."""
+    if isinstance(value, int) and value < 0:
+        raise Invalid(f"{origin}: {key_of(name)} is {value}; it cannot be negative")
+    if name == "worktree_root":
+        left = str(value).replace("{repository}", "")
+        if "{" in left or "}" in left:
+            raise Invalid(
+                f"{origin}: {key_of(name)} is {value!r}; '{{repository}}' is all it may refer to"
+            )
+    return value

@@ -134,7 +134,7 @@ def require_repository(
 ) -> Repository:
     """Return the repository that `start` (default: the working directory) belongs to.
 
-    GIT_DIR, GIT_COMMON_DIR and GIT_WORK_TREE are honoured as git does. Raises Unavailable where
+    GIT_DIR, and GIT_WORK_TREE beside it, are followed as git does. Raises Unavailable where
     there is none.
     """
     env = os.environ if env is None else env

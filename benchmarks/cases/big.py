@@ -12,7 +12,7 @@ SPAWN_ROUNDS = 9
 IMPORTS = "import click, apsw, filelock"
 IMPORT_FACTOR = 1.6
 BRANCHES = 50
-CHUNKS = 5
+CHUNKS = 1  # one side after the other lands all branches: the main flow, as a team would
 COMMITS = 4
 
 
@@ -46,8 +46,7 @@ def measure_spawn(scene: Scene) -> Iterator[Result]:
 def measure_landing(scene: Scene) -> Iterator[Result]:
     """Measure approve and merge of 50 clean branches against a script of plain git.
 
-    Both sides have a repository of their own with the same commits; they work in turn, ten
-    branches at a time.
+    Each round has two repositories with the same commits, one for each side.
     """
     ours = build_big_repo(scene.folder / "ours")
     plain = build_big_repo(scene.folder / "plain")
@@ -74,7 +73,7 @@ def measure_landing(scene: Scene) -> Iterator[Result]:
     expected = scene.git(plain, "rev-list", "--count", "main")
     result = compare(
         f"approve and merge {BRANCHES} clean branches of {COMMITS} commits (per {per_chunk})",
-        ours=("git-worker approve WORKER (each); git-worker merge WORKER…", samples["ours"]),
+        ours=("git-worker approve WORKER…; git-worker merge --all", samples["ours"]),
         theirs=("git rebase -q main; git merge -q --ff-only BRANCH (each)", samples["plain"]),
         at_most=0.5,
     )
@@ -118,8 +117,8 @@ def _plain_seat(scene: Scene, root: Path, number: int) -> Path:
 
 
 def _land(scene: Scene, root: Path, workers: list[str]) -> float:
-    approved = sum(scene.time(root, "git-worker", "approve", worker) for worker in workers)
-    return approved + scene.time(root, "git-worker", "merge", *workers)
+    approved = scene.time(root, "git-worker", "approve", *workers)
+    return approved + scene.time(root, "git-worker", "merge", "--all")
 
 
 def _script(scene: Scene, root: Path, trees: list[Path]) -> float:

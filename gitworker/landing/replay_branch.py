@@ -6,16 +6,16 @@ from dataclasses import dataclass
 
 from gitworker import clock
 from gitworker.bus.drain import record_rewrite
-from gitworker.crashpoint import crash_point
 from gitworker.errors import NotFound
 from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, ref_of
 from gitworker.paths import require_repository
 from gitworker.repo.follow import move_branch
-from gitworker.repo.refs import read_refs
+from gitworker.repo.refs import find_tip
 from gitworker.repo.replay import ReplayConflict, replay
 from gitworker.repo.rescue import rescue
 from gitworker.repo.worktrees import find_checkout
 from gitworker.session import Session
+from gitworker.store.api import Writer
 from gitworker.store.operations import begin_operation
 from gitworker.store.workers import Worker
 
@@ -31,12 +31,11 @@ class Tips:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """A branch about to move from `old` to `new`, journaled under `operation`.
+    """A branch's commits about to be replaced: `old` becomes `new`.
 
     `worktree` is where it is checked out, with that worktree's own git directory, or None.
     """
 
-    operation: int
     ref: Ref
     old: Oid
     new: Oid
@@ -49,14 +48,17 @@ def read_tips(session: Session, worker: Worker) -> Tips:
     """Return the tips of the worker's branch and of the target; raise NotFound without either."""
     assert worker.branch is not None
     ref = ref_of(Branch(worker.branch))
-    refs = read_refs(session.git, [session.target, ref])
-    for wanted in (ref, session.target):
-        if wanted not in refs:
+    common_dir = session.repository.common_dir
+    tip, target = (find_tip(session.git, common_dir, name) for name in (ref, session.target))
+    for name, oid in ((ref, tip), (session.target, target)):
+        if oid is None:
             raise NotFound(
-                f"the branch {wanted.removeprefix('refs/heads/')} is gone",
+                f"the branch {name.removeprefix('refs/heads/')} is gone",
                 "git worker undo   (or: git reflog)",
             )
-    return Tips(ref, refs[ref], refs[session.target])
+    assert tip is not None
+    assert target is not None
+    return Tips(ref, tip, target)
 
 
 def replay_onto_target(session: Session, tips: Tips) -> Oid | ReplayConflict:
@@ -67,10 +69,8 @@ def replay_onto_target(session: Session, tips: Tips) -> Oid | ReplayConflict:
     return result if isinstance(result, ReplayConflict) else result.new
 
 
-def journal_rewrite(
-    session: Session, worker: Worker, tips: Tips, *, new: Oid, kind: str, data: Mapping[str, object]
-) -> Rewrite:
-    """Write the journal of an act that moves the branch, its old tip rescued before."""
+def plan_rewrite(session: Session, worker: Worker, tips: Tips, *, new: Oid) -> Rewrite:
+    """Rescue the branch's old tip where `new` replaces it, and find out where it is checked out."""
     saved = None
     if new != tips.branch:
         saved = rescue(
@@ -82,24 +82,34 @@ def journal_rewrite(
         )
     rescue_ref = None if saved is None else str(saved.ref)
     worktree, admin_dir = _find_place(session, worker, tips.ref)
-    now = clock.now_ms()
-    with session.store.write() as writer:
-        if new != tips.branch:
-            record_rewrite(writer, tips.ref, old=tips.branch, new=new)
-        operation = begin_operation(
-            writer,
-            kind,
-            worker=worker.worker_id,
-            task=worker.task_id or "",
-            actor=session.actor,
-            now=now,
-            data={
-                "ref": tips.ref, "old": tips.branch, "new": new, "rescue": rescue_ref,
-                "worktree": worktree, "admin_dir": admin_dir, **data,
-            },
-        )  # fmt: skip
-    crash_point(f"{kind}.journal")
-    return Rewrite(operation, tips.ref, tips.branch, new, rescue_ref, worktree, admin_dir)
+    return Rewrite(tips.ref, tips.branch, new, rescue_ref, worktree, admin_dir)
+
+
+def begin_rewrite(
+    writer: Writer,
+    worker: Worker,
+    rewrite: Rewrite,
+    *,
+    kind: str,
+    actor: str,
+    data: Mapping[str, object],
+) -> int:
+    """Write the journal of an act that replaces a branch's commits; return the act's id."""
+    if rewrite.new != rewrite.old:
+        record_rewrite(writer, rewrite.ref, old=rewrite.old, new=rewrite.new)
+    return begin_operation(
+        writer,
+        kind,
+        worker=worker.worker_id,
+        task=worker.task_id or "",
+        actor=actor,
+        now=clock.now_ms(),
+        data={
+            "ref": rewrite.ref, "old": rewrite.old, "new": rewrite.new,
+            "rescue": rewrite.rescue_ref, "worktree": rewrite.worktree,
+            "admin_dir": rewrite.admin_dir, **data,
+        },
+    )  # fmt: skip
 
 
 def move_to(session: Session, rewrite: Rewrite) -> None:

@@ -63,6 +63,12 @@ def find_ref(git: Git, ref: Ref) -> Oid | None:
     return Oid(done.text.strip()) if done.status == 0 else None
 
 
+def find_tip(git: Git, common_dir: str, ref: Ref) -> Oid | None:
+    """Return what a branch points at, read from its file where that tells."""
+    found = read_loose_refs(common_dir, [ref])
+    return find_ref(git, ref) if found is None or ref not in found else found[ref]
+
+
 def find_head_ref(git: Git) -> Ref | None:
     """Return the branch that HEAD is on in this worktree, None where it is detached."""
     done = git.run("symbolic-ref", "--quiet", "HEAD", ok=(0, 1))

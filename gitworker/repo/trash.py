@@ -11,16 +11,29 @@ import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 
+from gitworker.clock import now_ms
 from gitworker.crashpoint import crash_point
 from gitworker.errors import NotFound, Refused
 from gitworker.proc import spawn_detached
 from gitworker.repo.disk import remove_tree, write_atomically
+from gitworker.repo.git import clean_environment
 
 REMOVING, REMOVED, RESTORING = "removing", "removed", "restoring"
 DOOMED = ".doomed-"  # entries being deleted; never offered for restoring
 # A directory without write permission (Go's module cache) would survive a plain rm; files keep
 # their modes, since they may be hard links into somebody's store.
 DELETE = 'find "$1" -type d ! -perm -700 -exec chmod u+rwx {} + 2>/dev/null; exec rm -rf -- "$1"'
+# The same for an entry that must still be clean: nothing differs from the commit, nothing is
+# untracked. What was written to between the look and the removal stays in the trash.
+DELETE_CLEAN = f"""\
+git update-index -q --refresh >/dev/null 2>&1
+git diff-index --quiet --ignore-submodules=none "$3" -- >/dev/null 2>&1 || exit 0
+others=$(git ls-files --others --exclude-standard 2>&1) || exit 0
+[ -z "$others" ] || exit 0
+mv -- "$1" "$2" || exit 0
+set -- "$2"
+{DELETE}"""
+RESUMED_AFTER_S = 600  # a deletion that is still under way is not begun a second time
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +129,24 @@ def repair_trash(trash_root: str) -> tuple[TrashEntry, ...]:
     return tuple(repaired)
 
 
-def delete_in_background(entry: TrashEntry) -> None:
-    """Delete an entry for good without waiting; a deletion that is killed is resumed by repair."""
+def delete_if_clean_in_background(entry: TrashEntry, *, common_dir: str, tip: str) -> None:
+    """Delete an entry for good, without waiting, if its worktree holds nothing but commit `tip`.
+
+    An entry with uncommitted or untracked work stays. A deletion that is killed is resumed by a
+    later repair.
+    """
     parent, base = os.path.split(entry.path)
     doomed = _free_name(f"{parent}/{DOOMED}{base}")
-    os.rename(entry.path, doomed)
-    _delete(doomed)
+    spawn_detached(
+        ["/bin/sh", "-c", DELETE_CLEAN, "sh", entry.path, doomed, tip],
+        cwd=entry.tree,
+        env={
+            **clean_environment(),
+            "GIT_DIR": common_dir,
+            "GIT_WORK_TREE": entry.tree,
+            "GIT_INDEX_FILE": f"{entry.admin}/index",
+        },
+    )
 
 
 def _remove(entry: TrashEntry) -> TrashEntry:
@@ -212,7 +237,9 @@ def _entries(trash_root: str) -> Iterator[TrashEntry]:
 
 
 def _doomed(trash_root: str) -> list[str]:
-    return [path for path in _list(trash_root) if os.path.basename(path).startswith(DOOMED)]
+    old_s = now_ms() / 1000 - RESUMED_AFTER_S
+    doomed = [path for path in _list(trash_root) if os.path.basename(path).startswith(DOOMED)]
+    return [path for path in doomed if os.lstat(path).st_ctime < old_s]
 
 
 def _list(trash_root: str) -> list[str]:

@@ -1,13 +1,15 @@
 """approve: the mandatory rebase onto the target, then APPROVED with commit and patches."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gitworker.bus.drain import drain
 from gitworker.crashpoint import crash_point
+from gitworker.errors import GitWorkerError
 from gitworker.landing.replay_branch import (
-    Rewrite,
-    journal_rewrite,
+    begin_rewrite,
     move_to,
+    plan_rewrite,
     read_tips,
     replay_onto_target,
 )
@@ -39,37 +41,71 @@ class Approved:
     rescue_ref: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class NotApproved:
+    """One worker that was not approved, with the reason."""
+
+    worker_id: str
+    error: GitWorkerError
+
+
 def approve(session: Session, name: str, *, note: str = "") -> Approved:
     """Rebase the worker's branch onto the target and record the approval.
 
     Raises Conflict with the files named when the rebase conflicts: the worker is then WORKING
     again. Raises Refused or InvalidTransition before anything is touched.
     """
+    (outcome,) = approve_all(session, [name], note=note)
+    if isinstance(outcome, NotApproved):
+        raise outcome.error
+    return outcome
+
+
+def approve_all(
+    session: Session, names: Sequence[str], *, note: str = ""
+) -> list[Approved | NotApproved]:
+    """Approve several workers, one after the other; one that cannot be stops nobody else."""
+    results: list[Approved | NotApproved] = []
     with hold(session.landing_lock, what="landing"):
         finish_interrupted(session)
         drain(session)
-        worker = _check(session, name)
-        tips = read_tips(session, worker)
-        outcome = replay_onto_target(session, tips)
-        if isinstance(outcome, ReplayConflict):
-            raise send_back(session, worker, outcome)
-        verdict = {
-            "base": tips.target,
-            "note": note,
-            "reviewer": reviewer_of_record(session),
-            "identity": session.actor,
-            "patches": list(patch_ids(session.git, tips.target, outcome)),
-        }
-        rewrite = journal_rewrite(session, worker, tips, new=outcome, kind="approve", data=verdict)
-        try:
-            move_to(session, rewrite)
-        except BaseException:
-            give_up(session, rewrite.operation)
-            raise
-        crash_point("approve.moved")
-        worker = _finish(session, rewrite)
+        for name in names:
+            try:
+                results.append(_approve(session, name, note))
+            except GitWorkerError as error:
+                results.append(NotApproved(name, error))
     crash_point("approve.recorded")
-    publish_views(session, worker.worker_id)
+    done = [result.worker.worker_id for result in results if isinstance(result, Approved)]
+    publish_views(session, *done)
+    return results
+
+
+def _approve(session: Session, name: str, note: str) -> Approved:
+    worker = _check(session, name)
+    tips = read_tips(session, worker)
+    outcome = replay_onto_target(session, tips)
+    if isinstance(outcome, ReplayConflict):
+        raise send_back(session, worker, outcome)
+    verdict = {
+        "base": tips.target,
+        "note": note,
+        "reviewer": reviewer_of_record(session),
+        "identity": session.actor,
+        "patches": list(patch_ids(session.git, tips.target, outcome)),
+    }
+    rewrite = plan_rewrite(session, worker, tips, new=outcome)
+    with session.store.write() as writer:
+        operation = begin_rewrite(
+            writer, worker, rewrite, kind="approve", actor=session.actor, data=verdict
+        )
+    crash_point("approve.journal")
+    try:
+        move_to(session, rewrite)
+    except BaseException:
+        give_up(session, operation)
+        raise
+    crash_point("approve.moved")
+    worker = _finish(session, operation)
     moved = rewrite.old if rewrite.old != rewrite.new else None
     return Approved(worker, rewrite.new, moved, rewrite.rescue_ref)
 
@@ -84,12 +120,12 @@ def _check(session: Session, name: str) -> Worker:
     return worker
 
 
-def _finish(session: Session, rewrite: Rewrite) -> Worker:
+def _finish(session: Session, number: int) -> Worker:
     try:
         with session.store.write() as writer:
-            operation = find_operation(writer, rewrite.operation)
+            operation = find_operation(writer, number)
             assert operation is not None
             return finish_approval(writer, operation)
     except InvalidTransition:  # rejected, or failed, while the branch moved: that stands
-        roll_back(session, rewrite.operation)
+        roll_back(session, number)
         raise

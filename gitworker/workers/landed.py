@@ -1,11 +1,18 @@
 """What follows once the target has moved: the record, then the worktree and the branch away."""
 
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
 from gitworker import clock
 from gitworker.bus.drain import record_tip
 from gitworker.errors import GitWorkerError
-from gitworker.model.ids import Branch, ref_of
+from gitworker.model.ids import Branch, Oid, Ref, ref_of
 from gitworker.model.worker import WorkerEvent
-from gitworker.repo.refs import is_ancestor, read_refs
+from gitworker.repo.follow import move_branch
+from gitworker.repo.recovery import recover_move
+from gitworker.repo.refs import find_ref, find_tip, is_ancestor
 from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.operations import Operation, advance_operation, close_operation
@@ -36,7 +43,7 @@ def finish_merge(writer: Writer, operation: Operation) -> Worker:
         branch=worker.branch, target_ref=data["target_ref"], target_old=data["target_old"],
         target_new=data["new"], branch_old=data["old"], now=now,
     )  # fmt: skip
-    record_tip(writer, data["ref"], data["new"])
+    record_tip(writer, data["ref"], data["old"])
     record_tip(writer, data["target_ref"], data["new"])
     release_task(writer, worker)
     advance_operation(writer, operation.id, step=RECORDED, data=data, now=now)
@@ -52,28 +59,69 @@ def close_merge(session: Session, operation: Operation) -> None:
         )  # fmt: skip
 
 
-def clean_up(session: Session, worker: Worker, *, keep: bool) -> tuple[str | None, str | None]:
-    """Remove a landed worker's worktree and branch; return what was kept and why."""
-    why = "--keep" if keep else _reason_to_keep(session, worker)
-    if worker.worktree is not None and why is None:
-        try:
-            finish_removal(session, plan_removal(session, worker, "remove"))
+def clean_up(
+    session: Session, worker: Worker, landing: Mapping[str, Any]
+) -> tuple[str | None, str | None]:
+    """Remove a landed worker's worktree and branch; return what was kept and why.
+
+    `landing` is the data of its journal. What is kept follows to the commits that landed.
+    """
+    why = "--keep"
+    if not landing["keep"]:
+        known = (landing["old"], landing["new"])
+        gone, why = remove_landed(session, worker, known=known)
+        if gone:
             return None, None
-        except GitWorkerError as error:  # it has landed: what cannot go stays, and that is said
-            why = error.message
+    _follow(session, landing)
     publish_views(session, worker.worker_id)
     return worker.worktree, why if worker.worktree else None
 
 
-def _reason_to_keep(session: Session, worker: Worker) -> str | None:
+def remove_landed(
+    session: Session, worker: Worker, *, known: tuple[str, ...] = ()
+) -> tuple[bool, str]:
+    """Remove the worktree and the branch of a worker that has landed, if nobody needs them.
+
+    `known` are tips whose patches have landed. Returns whether they are gone, else why not.
+    """
+    why = _reason_to_keep(session, worker, known)
+    if why is not None or worker.worktree is None:
+        return False, why or "it has no worktree"
+    try:
+        finish_removal(session, plan_removal(session, worker, "remove"))
+    except GitWorkerError as error:  # it has landed: what cannot go stays, and that is said
+        return False, error.message
+    return True, ""
+
+
+def _follow(session: Session, landing: Mapping[str, Any]) -> None:
+    """Move a branch that is kept, and its worktree, to the commits that landed.
+
+    Where that is refused (local changes in the way, an agent in the middle of something), the
+    branch stays as it is: its patches have landed, and `git worker sync` brings it there later.
+    """
+    ref, old, new = Ref(landing["ref"]), Oid(landing["old"]), Oid(landing["new"])
+    places = {"worktree": landing["worktree"], "admin_dir": landing["admin_dir"]}
+    if places["worktree"] is not None and not os.path.isdir(places["worktree"]):
+        places = {"worktree": None, "admin_dir": None}
+    if old == new or find_ref(session.git, ref) is None:
+        return
+    with suppress(GitWorkerError):
+        if not recover_move(session.git, ref=ref, old=old, new=new, **places):
+            move_branch(session.git, ref=ref, old=old, new=new, **places)
+
+
+def _reason_to_keep(session: Session, worker: Worker, known: tuple[str, ...]) -> str | None:
     pids = occupants(worker)
     if pids:
         return f"process {pids[0]} has its working directory there"
     if is_locked(worker):
         return "it is locked (git worktree unlock)"
-    refs = read_refs(session.git, [session.target, ref_of(Branch(worker.branch or ""))])
-    target = refs.pop(session.target, None)
-    for tip in refs.values():
-        if target is None or not is_ancestor(session.git, tip, target):
-            return "its branch has commits that have not landed"
+    ref = ref_of(Branch(worker.branch or ""))
+    tip = find_tip(session.git, session.repository.common_dir, ref)
+    if tip is None or tip in known:
+        return None
+    target = find_ref(session.git, session.target)
+    if target is None or not is_ancestor(session.git, tip, target):
+        return "its branch has commits that have not landed"
     return None

@@ -133,7 +133,6 @@ def _finish_approve(session: Session, operation: Operation) -> None:
 def _finish_merge(session: Session, operation: Operation) -> None:
     data = operation.data
     if operation.step != RECORDED:
-        settle_branch(session, operation)
         target = find_ref(session.git, Ref(data["target_ref"]))
         if target is None or not is_ancestor(session.git, Oid(data["new"]), target):
             roll_back(session, operation.id)
@@ -143,7 +142,7 @@ def _finish_merge(session: Session, operation: Operation) -> None:
     with session.store.read() as reader:
         worker = find_worker(reader, operation.worker_id)
     if worker is not None and worker.task_id == operation.task_id:
-        clean_up(session, worker, keep=data["keep"])
+        clean_up(session, worker, data)
     close_merge(session, operation)
 
 

@@ -6,19 +6,19 @@ its working directory is never removed.
 """
 
 import os
+from contextlib import suppress
 
 from gitworker import clock
 from gitworker.crashpoint import crash_point
-from gitworker.errors import Refused
+from gitworker.errors import Conflict, Refused
 from gitworker.liveness.process import processes_in
 from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, ref_of
 from gitworker.model.worker import WorkerEvent
 from gitworker.repo.checks import read_status
-from gitworker.repo.git import Git
 from gitworker.repo.lock import hold
-from gitworker.repo.refs import delete_branch, find_ref, read_refs
+from gitworker.repo.refs import delete_branch, find_ref, find_tip
 from gitworker.repo.rescue import rescue
-from gitworker.repo.trash import TrashEntry, delete_in_background
+from gitworker.repo.trash import TrashEntry, delete_if_clean_in_background
 from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.operations import (
@@ -66,7 +66,7 @@ def refuse_stuck(worker: Worker) -> None:
 def plan_removal(session: Session, worker: Worker, kind: str) -> Operation:
     """Rescue what the removal would drop and write the journal; nothing is removed yet."""
     ref = ref_of(Branch(worker.branch or ""))
-    tip = read_refs(session.git, [ref]).get(ref)
+    tip = find_tip(session.git, session.repository.common_dir, ref)
     has_tree = worker.worktree is not None and os.path.isdir(worker.worktree)
     dirty = has_tree and not read_status(session.git.at(worker.worktree or "")).is_clean
     data = {
@@ -123,8 +123,10 @@ def finish_removal(session: Session, operation: Operation) -> Worker:
         )
         stored = find_worker(writer, operation.worker_id)
         assert stored is not None
-    if operation.kind == "remove" and entry is not None and not operation.data["dirty"]:
-        delete_in_background(entry)
+    tip = operation.data["tip"]
+    if operation.kind == "remove" and entry is not None and tip and not operation.data["dirty"]:
+        common_dir = session.repository.common_dir
+        delete_if_clean_in_background(entry, common_dir=common_dir, tip=tip)
     publish_views(session, operation.worker_id)
     return stored
 
@@ -148,8 +150,6 @@ def carry_out_locked(session: Session, operation: Operation) -> TrashEntry | Non
             ref=data["ref"],
         )
     crash_point(f"{operation.kind}.trashed")
-    if operation.kind == "remove" and entry is not None and not data["dirty"] and data["tip"]:
-        data["dirty"] = _is_dirty(session, entry, data["tip"])  # written to after the look
     _delete_branch(session, operation)
     crash_point(f"{operation.kind}.branch")
     return entry
@@ -181,6 +181,10 @@ def _delete_branch(session: Session, operation: Operation) -> None:
     """Delete the branch; what was committed since the plan is rescued first."""
     data = operation.data
     ref = Ref(data["ref"])
+    if data["tip"] is not None:
+        with suppress(Conflict):
+            delete_branch(session.git, ref, Oid(data["tip"]))
+            return
     tip = find_ref(session.git, ref)
     if tip is None:
         return
@@ -194,16 +198,6 @@ def _delete_branch(session: Session, operation: Operation) -> None:
         )
         data.update(tip=tip, rescue=str(saved.ref))
     delete_branch(session.git, ref, tip)
-
-
-def _is_dirty(session: Session, entry: TrashEntry, tip: str) -> bool:
-    """Tell whether a worktree in the trash holds what is uncommitted or untracked."""
-    git = Git(entry.tree, git_dir=session.repository.common_dir)
-    env = {"GIT_INDEX_FILE": f"{entry.admin}/index", "GIT_WORK_TREE": entry.tree}
-    git.run("update-index", "-q", "--refresh", "--ignore-submodules", env=env, ok=(0, 1))
-    changed = git.run("diff-index", "--quiet", "--ignore-submodules=dirty", tip, env=env, ok=(0, 1))
-    others = git.run("ls-files", "--others", "--exclude-standard", "-z", env=env)
-    return changed.status != 0 or bool(others.out)
 
 
 def _close(session: Session, operation: Operation, *, status: str) -> None:

@@ -25,7 +25,7 @@ from gitworker.store.operations import begin_operation, close_operation
 from gitworker.store.tasks import find_task, open_dependencies, require_stored_task
 from gitworker.store.workers import Worker, add_worker, find_worker
 from gitworker.workers.include import copy_included
-from gitworker.workers.landed import clean_up
+from gitworker.workers.landed import remove_landed
 from gitworker.workers.moves import advance
 from gitworker.workers.recover import finish_interrupted, finish_spawns
 from gitworker.workers.rollback import roll_back_spawn
@@ -114,7 +114,7 @@ def _tidy_seat(session: Session, request: Request) -> None:
         return
     with hold(session.landing_lock, what="landing"):
         finish_interrupted(session)
-        clean_up(session, worker, keep=False)
+        remove_landed(session, worker)
 
 
 def _check(reader: Reader, request: Request) -> None:

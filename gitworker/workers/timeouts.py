@@ -5,6 +5,7 @@ from gitworker.errors import Conflict
 from gitworker.model.task import TaskEvent
 from gitworker.model.worker import WorkerEvent
 from gitworker.session import Session
+from gitworker.states.engine import InvalidTransition
 from gitworker.store.api import Writer
 from gitworker.store.tasks import find_task, require_stored_task
 from gitworker.store.workers import Worker, find_worker
@@ -38,7 +39,9 @@ def _apply(session: Session, seen: Worker, event: WorkerEvent) -> bool:
                     "workers.set_stale_from", worker=worker.worker_id, stale_from=worker.state
                 )
             _move(writer, worker, event)
-    except Conflict:  # somebody acted meanwhile: what is due is looked at again next time
+    except (Conflict, InvalidTransition):
+        # Somebody acted meanwhile, or moved the task past us: the seat stays as it is, for people
+        # or the next look, and the command that looked goes on.
         return False
     return True
 

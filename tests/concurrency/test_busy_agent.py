@@ -8,7 +8,7 @@ from fixtures.agents import commits
 from tests.concurrency.processes import at_work
 from tests.workers.world import World
 
-ROUNDS = max(3, int(3 * float(os.environ.get("GITWORKER_TEST_SCALE", "1"))))
+ROUNDS = max(2, min(10, int(3 * float(os.environ.get("GITWORKER_TEST_SCALE", "1")))))
 
 
 @pytest.mark.parametrize("doorbell", ["off", "on"])

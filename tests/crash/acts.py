@@ -112,10 +112,14 @@ ACTS = (
     Act(
         "merge", dirty_approval, ("merge", "auth"),
         (
-            "merge.journal", *MOVE, "merge.moved", "forward-checked", "forward-merged",
-            "merge.forwarded", "merge.recorded", *CLEAN_UP,
+            "merge.journal", "forward-checked", "forward-merged", "merge.forwarded",
+            "merge.recorded", *CLEAN_UP,
         ),
         ("COMPLETED", "COMPLETED"),
+    ),
+    Act(
+        "merge-kept", dirty_approval, ("merge", "auth", "--keep"),
+        ("merge.forwarded", "merge.recorded", *MOVE), ("COMPLETED", "COMPLETED"),
     ),
     Act(
         "merge-clean", clean_approval, ("merge", "auth"),

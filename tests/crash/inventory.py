@@ -45,7 +45,9 @@ def require_tidy(world: World, before: Inventory) -> None:
     rows = world.query("SELECT worker_id, state, branch, worktree FROM workers")
     owned = {place for _, _, _, place in rows if place}
     assert set(world.worktrees()) <= owned
-    branches = {name for name in world.refs() if name.startswith("refs/heads/") and "/" in name[11:]}
+    branches = {
+        name for name in world.refs() if name.startswith("refs/heads/") and "/" in name[11:]
+    }
     assert branches <= {f"refs/heads/{branch}" for _, _, branch, _ in rows if branch}
     for worker, state, branch, place in rows:
         if state not in ("IDLE", "COMPLETED"):

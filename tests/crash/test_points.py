@@ -15,12 +15,12 @@ from tests.workers.world import World
 PACKAGE = Path(gitworker.__file__).parent
 KILLED = -9
 # Points whose name has the act's kind in it, and the kinds that pass there.
-KINDS = {"replay_branch.py": ("approve", "merge"), "removal.py": ("cancel", "reset", "remove")}
+KINDS = {"removal.py": ("cancel", "reset", "remove")}
 CASES = [(act, point) for act in ACTS for point in act.points]
 # One of each kind; `make test` and `make crash` die at all of them.
 QUICK = {
     ("spawn", "spawn.journal"), ("spawn", "spawn.worktree"), ("approve", "move-ref"),
-    ("approve", "approve.moved"), ("merge", "merge.moved"), ("merge", "merge.forwarded"),
+    ("approve", "approve.moved"), ("merge-kept", "move-ref"), ("merge", "merge.forwarded"),
     ("merge", "trash-admin"), ("merge-clean", "merge.recorded"), ("cancel", "cancel.journal"),
     ("reset", "reset.trashed"), ("undo-cancel", "restore-tree"), ("undo-approve", "move-read"),
     ("recover", "recover-settled"),

@@ -89,9 +89,7 @@ def test_an_editors_shell_is_an_agent(tmp_path: Path) -> None:
 
 def test_an_orphan_has_no_agent() -> None:
     """Where no ancestor is left but init, there is no agent."""
-    done = subprocess.run(
-        ["sh", "-c", f"{PROBE} $$ &"], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run(["sh", "-c", f"{PROBE} $$ &"], capture_output=True, text=True, check=True)
     if done.stdout.split()[-1] != "1":
         pytest.skip("orphans do not go to init here")
     assert done.stdout.split() == ["none", "1"]

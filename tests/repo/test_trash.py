@@ -11,7 +11,6 @@ from gitworker.proc import spawn_detached
 from gitworker.repo import trash
 from gitworker.repo.trash import (
     TrashEntry,
-    delete_in_background,
     list_trash,
     move_to_trash,
     repair_trash,
@@ -170,29 +169,64 @@ def test_one_name_can_be_removed_twice(seat: Seat) -> None:
         require_trash_entry(seat.trash_root, "nobody/nothing")
 
 
-def test_deletion_goes_on_in_the_background(seat: Seat, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The entry is gone from the list at once; read-only directories do not stop the deletion."""
-    entry = seat.remove()
-    locked = Path(entry.tree) / "untracked"
-    locked.chmod(0o555)
-    pids: list[int] = []
-    monkeypatch.setattr(trash, "spawn_detached", lambda argv: pids.append(spawn_detached(argv)))
-    delete_in_background(entry)
-    assert list_trash(seat.trash_root) == ()
-    os.waitpid(pids[0], 0)
+@pytest.fixture
+def clean(seat: Seat) -> TrashEntry:
+    """A removed worktree that holds nothing but its commit, one of its directories read-only."""
+    tree = seat.repo.worktree(seat.root / "clean", "-b", "auth/clean")
+    tree.commit("deep", {"deep/file": "x\n"})
+    (tree.root / "deep").chmod(0o555)
+    return move_to_trash(
+        worktree=str(tree.root), admin_dir=tree.git("rev-parse", "--absolute-git-dir"),
+        trash_root=seat.trash_root, name="auth/clean", stamp="20260101T000000",
+    )  # fmt: skip
+
+
+def test_deletion_goes_on_in_the_background(
+    seat: Seat, clean: TrashEntry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A clean entry goes without anybody waiting; read-only directories do not stop that."""
+    discard(seat, clean, monkeypatch)
     assert os.listdir(seat.trash_root) == []
 
 
-def test_a_killed_deletion_is_resumed(seat: Seat, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a killed deletion left is deleted by repair."""
-    entry = seat.remove()
-    pids: list[int] = []
-    monkeypatch.setattr(trash, "spawn_detached", lambda argv: None)
-    delete_in_background(entry)
-    monkeypatch.setattr(trash, "spawn_detached", lambda argv: pids.append(spawn_detached(argv)))
+@pytest.mark.parametrize("late", ["untracked", "deep/file"])
+def test_what_was_written_late_is_not_deleted(
+    seat: Seat, clean: TrashEntry, monkeypatch: pytest.MonkeyPatch, late: str
+) -> None:
+    """A file that was made or changed after the look keeps the whole entry in the trash."""
+    (Path(clean.tree) / "deep").chmod(0o755)
+    (Path(clean.tree) / late).write_text("late\n")
+    discard(seat, clean, monkeypatch)
+    assert list_trash(seat.trash_root) == (clean,)
+    assert (Path(clean.tree) / late).read_text() == "late\n"
+
+
+def test_a_killed_deletion_is_resumed(
+    seat: Seat, clean: TrashEntry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a killed deletion left is deleted by a repair, but not while it may still run."""
+    doomed = Path(seat.trash_root) / f"{trash.DOOMED}auth"
+    os.rename(clean.path, doomed)
     assert repair_trash(seat.trash_root) == ()
+    assert doomed.is_dir()
+    monkeypatch.setattr(trash, "RESUMED_AFTER_S", -1)
+    pids: list[int] = []
+    monkeypatch.setattr(trash, "spawn_detached", lambda argv: pids.append(spawn_detached(argv)))
+    repair_trash(seat.trash_root)
     os.waitpid(pids[0], 0)
     assert os.listdir(seat.trash_root) == []
+
+
+def discard(seat: Seat, entry: TrashEntry, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the entry be deleted if it is clean, and wait for the process that does it."""
+    pids: list[int] = []
+    monkeypatch.setattr(
+        trash, "spawn_detached", lambda argv, **place: pids.append(spawn_detached(argv, **place))
+    )
+    common_dir = seat.repo.git("rev-parse", "--absolute-git-dir")
+    tip = seat.repo.git("rev-parse", "auth/clean")
+    trash.delete_if_clean_in_background(entry, common_dir=common_dir, tip=tip)
+    os.waitpid(pids[0], 0)
 
 
 def test_a_foreign_directory_in_the_trash_is_left_alone(seat: Seat) -> None:

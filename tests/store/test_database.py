@@ -102,7 +102,7 @@ def test_the_guards_refusals_are_conflicts(store: Database) -> None:
 
 
 def test_a_gate_that_stays_shut_is_a_conflict(bus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a process never lets the gate go the others give up with a Conflict, in bounded time."""
+    """Where a process never lets the gate go, others give up with a Conflict in bounded time."""
     holder = writer_process(bus, "hold")
     assert holder.stdout is not None
     assert holder.stdout.readline() == "ready\n"

@@ -87,15 +87,16 @@ def test_locked_worktree_is_kept(world: World) -> None:
 def test_commit_after_the_landing_is_kept(world: World) -> None:
     """A landed branch that has moved on is no longer ours to delete."""
     from gitworker.repo.refs import find_ref
-    from gitworker.workers.landed import clean_up
+    from gitworker.workers.landed import remove_landed
 
     place = world.approved("auth", "login", {"a": "1\n"})
     landed = world.land("auth", keep=True).worker
     late = world.commit("auth", {"late": "x\n"})
     session = world.session()
-    kept, why = clean_up(session, landed, keep=False)
-    assert kept == str(place)
-    assert "not landed" in (why or "")
+    gone, why = remove_landed(session, landed)
+    assert not gone
+    assert place.is_dir()
+    assert "not landed" in why
     assert find_ref(session.git, "refs/heads/auth/login") == late  # type: ignore[arg-type]
 
 

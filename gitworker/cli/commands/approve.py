@@ -1,36 +1,69 @@
 """git worker approve."""
 
+from typing import Any
+
 import click
 
+from gitworker.cli import output
 from gitworker.cli.call import Call
 from gitworker.cli.fields import short, worker_fields
-from gitworker.cli.options import Text, Verb, worker_argument
-from gitworker.workers.approve import approve
+from gitworker.cli.options import Text, Verb, WorkerName
+from gitworker.workers.approve import Approved, NotApproved, approve, approve_all
 
 
 @click.command("approve", cls=Verb)
-@worker_argument()
+@click.argument("workers", nargs=-1, required=True, type=WorkerName(), metavar="WORKER...")
 @click.option("-m", "--message", type=Text(), metavar="TEXT", help="A note for the worker.")
 @click.pass_obj
-def command(call: Call, worker: str, message: str | None) -> None:
+def command(call: Call, workers: tuple[str, ...], message: str | None) -> int:
     """Approve a worker's branch, rebased onto the target.
 
     The rebase comes first and is mandatory. Where it conflicts, nothing moves: the worker is
     WORKING again, the files are named, and the status is 3. The old tip stays under a rescue ref.
-    A worker cannot approve its own work. Later commits withdraw an approval.
+    A worker cannot approve its own work. Later commits withdraw an approval. Of several workers,
+    one that cannot be approved is reported and stops nobody else; the status is the worst one.
 
     \b
       git worker diff auth
       git worker approve auth -m 'Good work'
     """
-    approved = approve(call.open(), worker, note=message or "")
+    session, note = call.open(), message or ""
+    if len(workers) == 1:
+        approved = approve(session, workers[0], note=note)
+        call.show(_text(approved), **_fields(approved))
+        return 0
+    results = approve_all(session, workers, note=note)
+    if call.as_json:
+        output.document({"results": [_outcome(result) for result in results]})
+    else:
+        for result in results:
+            if isinstance(result, NotApproved):
+                output.complain(result.error, about=result.worker_id)
+            else:
+                output.answer(_text(result))
+    return max(
+        (result.error.status for result in results if isinstance(result, NotApproved)), default=0
+    )
+
+
+def _text(approved: Approved) -> str:
     lines = [f"{approved.worker.worker_id} is {approved.worker.state} at {short(approved.commit)}"]
     if approved.rescue_ref:
         lines += [f"before the rebase: {approved.rescue_ref}", "undo: git worker undo"]
-    call.show(
-        "\n".join(lines),
+    return "\n".join(lines)
+
+
+def _fields(approved: Approved) -> dict[str, Any]:
+    return {
         **worker_fields(approved.worker),
-        commit=approved.commit,
-        rebased_from=approved.rebased_from,
-        rescue=approved.rescue_ref,
-    )
+        "commit": approved.commit,
+        "rebased_from": approved.rebased_from,
+        "rescue": approved.rescue_ref,
+    }
+
+
+def _outcome(result: Approved | NotApproved) -> dict[str, Any]:
+    if isinstance(result, NotApproved):
+        error = output.error_fields(result.error)
+        return {"worker": result.worker_id, "approved": False, "error": error}
+    return {**_fields(result), "approved": True}

@@ -214,11 +214,13 @@ def test_silence_only_makes_it_worse(facts: Facts, later_ms: int) -> None:
         assert due_event(facts, later, S) is event
 
 
-@given(FACTS)
-def test_a_seat_that_is_not_quiet_needs_no_look(facts: Facts) -> None:
-    """Nothing is ever due for a seat that is passed over because it has beaten lately."""
-    if not is_quiet(facts.state, facts.beat, MOMENT, S):
-        assert due_event(facts, MOMENT, S) is None
+@given(FACTS, st.tuples(*[st.integers(0, 10_000)] * 3))
+def test_a_seat_that_is_not_quiet_needs_no_look(facts: Facts, limits: tuple[int, ...]) -> None:
+    """Nothing is ever due for a seat that is passed over, whatever the thresholds are set to."""
+    warn, stale_after, dead = limits
+    settings = Settings(liveness_warn_s=warn, liveness_stale_s=stale_after, liveness_dead_s=dead)
+    if not is_quiet(facts.state, facts.beat, MOMENT, settings):
+        assert due_event(facts, MOMENT, settings) is None
         assert facts.beat is not None
 
 

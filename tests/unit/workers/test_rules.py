@@ -110,15 +110,15 @@ def test_who_may_undo(actor: str, self_review: bool, allowed: bool) -> None:
 
 @pytest.mark.parametrize("state", WorkerState)
 @pytest.mark.parametrize("same_task", [True, False])
-@pytest.mark.parametrize("kind", ["approve", "cancel", "reset", "remove", "merge"])
+@pytest.mark.parametrize("kind", ["approve", "cancel", "reset", "remove"])
 def test_what_can_be_undone(kind: str, state: WorkerState, same_task: bool) -> None:
-    """An act is undone only where the seat stands as the act left it, and a landing never."""
+    """An act is undone only where the seat stands as the act left it, at the same task."""
     after = {"approve": W.APPROVED, "cancel": W.IDLE, "reset": W.IDLE, "remove": W.COMPLETED}
     refusal = rules.undo_refusal(kind, worker="auth", state=state, same_task=same_task)
-    allowed = after.get(kind) is state and (same_task or state is W.IDLE)
+    allowed = after[kind] is state and (same_task or state is W.IDLE)
     assert (refusal is None) is allowed
     if refusal is not None:
-        assert refusal.code == ("landed" if kind == "merge" else "moved_on")
+        assert refusal.code == "moved_on"
 
 
 @pytest.mark.parametrize("status", TaskStatus)

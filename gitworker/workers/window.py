@@ -1,0 +1,197 @@
+"""A window of approved workers: prepared one on top of another, landed by one fast-forward.
+
+Preparing only writes objects. Landing journals every worker before the target moves, so that a
+kill leaves either none of them landed or all. What the target contains has landed; worktrees and
+branches follow, or go, afterwards.
+"""
+
+import json
+from dataclasses import dataclass
+
+from gitworker import clock
+from gitworker.bus.publish import Outgoing, publish
+from gitworker.crashpoint import crash_point
+from gitworker.errors import Conflict, GitWorkerError, Refused
+from gitworker.landing.replay_branch import (
+    Rewrite,
+    Tips,
+    begin_rewrite,
+    plan_rewrite,
+    read_tips,
+    replay_onto_target,
+)
+from gitworker.landing.rules import approval_holds, is_still_approved
+from gitworker.model.ids import Oid
+from gitworker.model.worker import WorkerEvent
+from gitworker.repo.fastforward import fast_forward
+from gitworker.repo.patches import patch_ids
+from gitworker.repo.replay import ReplayConflict
+from gitworker.repo.worktrees import find_checkout
+from gitworker.session import Session
+from gitworker.states.worker import worker_transition
+from gitworker.store.operations import Operation, find_operation
+from gitworker.store.workers import Worker, find_worker
+from gitworker.workers.landed import clean_up, close_merge, finish_merge
+from gitworker.workers.moves import advance
+from gitworker.workers.recover import finish_interrupted
+from gitworker.workers.verdict import send_back
+from gitworker.workers.views import publish_views
+
+
+class DoesNotStack(Exception):
+    """A worker does not fit on top of those before it: it is judged after they have landed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A worker whose replayed commits are written: `base` is what they stand on."""
+
+    worker: Worker
+    base: Oid
+    rewrite: Rewrite
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """One landed worker: its tip on the target, and the worktree if it was kept and why."""
+
+    worker: Worker
+    commit: Oid
+    target: str
+    kept: str | None
+    kept_why: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NotLanded:
+    """One worker that did not land, with the reason."""
+
+    worker_id: str
+    error: GitWorkerError
+
+
+def prepare(session: Session, worker: Worker, *, onto: Oid | None) -> Prepared:
+    """Replay an approved worker onto the target, or onto `onto`, the tip of a window.
+
+    Raises DoesNotStack where it does not fit onto the window; without one, the conflict sends the
+    worker back, changed patches withdraw the approval, and the error says so.
+    """
+    worker_transition(worker.state, WorkerEvent.MERGE, stale_from=worker.stale_from)
+    tips = read_tips(session, worker)
+    approved = _approved_patches(session, worker, tips)
+    base = tips.target if onto is None else onto
+    outcome = replay_onto_target(session, Tips(tips.ref, tips.branch, base))
+    if isinstance(outcome, ReplayConflict):
+        if onto is not None:
+            raise DoesNotStack
+        raise send_back(session, worker, outcome)
+    if not approval_holds(approved, patch_ids(session.git, base, outcome)):
+        if onto is not None:
+            raise DoesNotStack
+        raise _withdraw(session, worker, "the rebase changed what was approved")
+    return Prepared(worker, base, plan_rewrite(session, worker, tips, new=outcome))
+
+
+def land(session: Session, window: list[Prepared], *, keep: bool) -> dict[str, Landed | NotLanded]:
+    """Move the target over a prepared window, record every worker, clean up after them.
+
+    Raises what the fast-forward raises; then nothing has landed.
+    """
+    numbers = _journal(session, window, keep=keep)
+    first, last = window[0], window[-1]
+    names = ", ".join(f"{p.worker.worker_id}: {p.worker.task_id}" for p in window)
+    try:
+        fast_forward(
+            session.git,
+            ref=session.target,
+            old=first.base,
+            new=last.rewrite.new,
+            worktree=find_checkout(session.git, session.target),
+            reason=f"git worker merge {names}",
+        )
+    except GitWorkerError:
+        finish_interrupted(session)  # closes what did not happen, by what the target says
+        raise
+    crash_point("merge.forwarded")
+    with session.store.write() as writer:
+        landed = []
+        for number in numbers:
+            operation = find_operation(writer, number)
+            assert operation is not None
+            landed.append((operation, finish_merge(writer, operation)))
+    crash_point("merge.recorded")
+    return {worker.worker_id: _tidy(session, act, worker) for act, worker in landed}
+
+
+def _journal(session: Session, window: list[Prepared], *, keep: bool) -> list[int]:
+    numbers = []
+    with session.store.write() as writer:
+        for prepared in window:
+            data = {"target_ref": session.target, "target_old": prepared.base, "keep": keep}
+            number = begin_rewrite(
+                writer,
+                prepared.worker,
+                prepared.rewrite,
+                kind="merge",
+                actor=session.actor,
+                data=data,
+            )
+            numbers.append(number)
+    crash_point("merge.journal")
+    return numbers
+
+
+def _tidy(session: Session, operation: Operation, worker: Worker) -> Landed:
+    kept, why = clean_up(session, worker, operation.data)
+    close_merge(session, operation)
+    return Landed(worker, Oid(operation.data["new"]), session.target, kept, why)
+
+
+def _approved_patches(session: Session, worker: Worker, tips: Tips) -> list[str]:
+    """Return the approved patches; withdraw the approval where the branch holds others now."""
+    with session.store.read() as reader:
+        row = reader.row(
+            "reviews.latest_verdict",
+            worker=worker.worker_id, task=worker.task_id, verdict="approved",
+        )  # fmt: skip
+    if row is None:
+        raise Refused(
+            f"worker {worker.worker_id} has no approval on record",
+            f"git worker approve {worker.worker_id}",
+        )
+    approved = json.loads(row["patches"])
+    if tips.branch != row["commit_oid"]:
+        present = patch_ids(session.git, tips.target, tips.branch)
+        gone = set(approved) - set(present)
+        upstream = patch_ids(session.git, row["base_oid"], tips.target) if gone else ()
+        if not is_still_approved(approved, present, upstream=upstream):
+            raise _withdraw(session, worker, "the branch has changed since it was approved")
+    return list(approved)
+
+
+def _withdraw(session: Session, worker: Worker, why: str) -> Conflict:
+    with session.store.write() as writer:
+        current = find_worker(writer, worker.worker_id)
+        assert current is not None
+        advance(
+            writer, current, WorkerEvent.APPROVAL_WITHDRAWN, actor=session.actor,
+            metadata={"reason": why},
+        )  # fmt: skip
+        writer.run("workers.set_review", worker=worker.worker_id, review_state="pending")
+        publish(
+            writer,
+            Outgoing(
+                "review_result",
+                sender=session.actor,
+                to=worker.worker_id,
+                correlation_id=worker.task_id,
+                payload={"verdict": "withdrawn", "reason": why},
+            ),
+            now=clock.now_ms(),
+        )
+    publish_views(session, worker.worker_id)
+    return Conflict(
+        f"{why}: the approval of {worker.worker_id} is withdrawn, it is IN_REVIEW again",
+        f"git worker diff {worker.worker_id} && git worker approve {worker.worker_id}",
+        code="approval_withdrawn",
+    )

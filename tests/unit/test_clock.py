@@ -1,0 +1,43 @@
+"""Reading time."""
+
+import re
+
+import pytest
+
+from gitworker import clock
+
+
+def test_the_wall_clock_can_be_pinned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """GITWORKER_CLOCK_MS pins the wall clock, and nothing else."""
+    monkeypatch.setenv("GITWORKER_CLOCK_MS", "42")
+    assert clock.now_ms() == 42
+    assert clock.monotonic_ms() != 42
+    monkeypatch.delenv("GITWORKER_CLOCK_MS")
+    assert clock.now_ms() > 1_700_000_000_000
+
+
+def test_the_monotonic_clock_never_runs_back() -> None:
+    """Later readings are never smaller, across a pause too."""
+    first = clock.monotonic_ms()
+    assert clock.monotonic_ms() >= first
+
+
+def test_host_and_boot() -> None:
+    """This machine has a name, and one boot id as long as it runs."""
+    assert clock.host_name()
+    assert clock.boot_id() == clock.boot_id()
+    assert re.fullmatch(r"[0-9a-f-]{36}|", clock.boot_id())
+
+
+@pytest.mark.parametrize(
+    ("ts_ms", "long", "short"),
+    [
+        (0, "1970-01-01T00:00:00.000Z", "1970-01-01T00:00:00Z"),
+        (1_768_053_600_007, "2026-01-10T14:00:00.007Z", "2026-01-10T14:00:00Z"),
+        (1_709_164_800_999, "2024-02-29T00:00:00.999Z", "2024-02-29T00:00:00Z"),
+    ],
+)
+def test_formats(ts_ms: int, long: str, short: str) -> None:
+    """Times are written as seed 2 and seed 1 write them, in UTC."""
+    assert clock.iso_utc(ts_ms) == long
+    assert clock.iso_utc_seconds(ts_ms) == short

@@ -1,0 +1,121 @@
+"""Settings: defaults < the target's file < git config < environment, each value checked."""
+
+from dataclasses import fields
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gitworker.config import Settings, key_of, load_settings
+from gitworker.errors import Invalid
+
+
+def load(
+    file: str | None = None,
+    config: dict[str, str] | None = None,
+    env: dict[str, str] | None = None,
+) -> Settings:
+    """Load settings from what is given."""
+    return load_settings(file_text=file, git_config=config or {}, env=env or {})
+
+
+def test_defaults() -> None:
+    """Without any source, and with an empty file, the defaults hold."""
+    assert load() == load("") == load("# nothing\n") == Settings()
+
+
+def test_precedence() -> None:
+    """The environment wins over git config, git config over the file, the file over the default."""
+    file = "[claims]\nlease_s = 1\n"
+    config = {"worker.claims.lease-s": "2"}
+    env = {"GITWORKER_CLAIMS_LEASE_S": "3"}
+    assert load().claims_lease_s == 60
+    assert load(file).claims_lease_s == 1
+    assert load(file, config).claims_lease_s == 2
+    assert load(file, config, env).claims_lease_s == 3
+    assert load(None, config).claims_lease_s == 2
+
+
+def test_every_setting_has_its_three_names() -> None:
+    """Each field is reached from the file, git config and the environment by its dotted key."""
+    for field in fields(Settings):
+        dotted = key_of(field.name)
+        room, dot, name = dotted.rpartition(".")
+        value = {"str": "x", "int": "7", "bool": "false"}[type(field.default).__name__]
+        told = f'"{value}"' if value == "x" else value
+        file = f"[{room}]\n{name} = {told}\n" if dot else f"{name} = {told}\n"
+        config = {f"worker.{dotted.replace('_', '-')}": value}
+        env = {f"GITWORKER_{dotted.replace('.', '_').upper()}": value}
+        found = {getattr(load(*source), field.name) for source in
+                 ((file, {}, {}), (None, config, {}), (None, {}, env))}  # fmt: skip
+        assert len(found) == 1, dotted
+
+
+@pytest.mark.parametrize(("key", "dotted"), [
+    ("target", "target"), ("review_self", "review.self"), ("liveness_stale_s", "liveness.stale_s"),
+    ("task_max_retries", "task.max_retries"),
+])  # fmt: skip
+def test_keys(key: str, dotted: str) -> None:
+    """The room is the part before the first underscore, where there is such a room."""
+    assert key_of(key) == dotted
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("true", True), ("Yes", True), ("ON", True), ("1", True),
+     ("false", False), ("no", False), ("off", False), ("0", False), ("", False)],
+)  # fmt: skip
+def test_truth_as_git_writes_it(text: str, value: bool) -> None:
+    """A boolean is written in any of git's ways."""
+    assert load(config={"worker.review.required": text}).review_required is value
+
+
+@pytest.mark.parametrize(
+    ("file", "complaint"),
+    [
+        ("[review\n", "not valid TOML"),
+        ("[review]\nunknown = 1\n", "unknown setting: review.unknown"),
+        ("nonsense = 1\n", "unknown setting: nonsense"),
+        ("review = 1\n", "unknown setting: review"),
+        ("[review]\nself = 1\n", "review.self must be of type bool"),
+        ("[claims]\nlease_s = true\n", "claims.lease_s must be of type int"),
+        ("[claims]\nlease_s = 1.5\n", "claims.lease_s must be of type int"),
+        ("[claims]\nlease_s = -1\n", "cannot be negative"),
+        ("target = 1\n", "target must be of type str"),
+        ('[worktree]\nroot = "{home}/w"\n', "worktree.root"),
+        ('[worktree]\nroot = "{repository"\n', "worktree.root"),
+    ],
+)
+def test_bad_files(file: str, complaint: str) -> None:
+    """A file that is wrong is refused, by the name of what is wrong in it."""
+    with pytest.raises(Invalid, match=complaint) as caught:
+        load(file)
+    assert ".gitworker.toml" in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("claims.lease-s", "soon"),
+        ("claims.lease-s", "-1"),
+        ("claims.lease-s", "1.5"),
+        ("claims.lease-s", ""),
+        ("review.self", "perhaps"),
+        ("worktree.root", "{0}"),
+        ("worktree.root", "{repository.x}"),
+    ],
+)
+def test_bad_values(key: str, text: str) -> None:
+    """A bad value in git config or the environment is refused with its key."""
+    name = "GITWORKER_" + key.replace(".", "_").replace("-", "_").upper()
+    for config, env in (({f"worker.{key}": text}, {}), ({}, {name: text})):
+        with pytest.raises(Invalid) as caught:
+            load(config=config, env=env)
+        assert key.replace("-", "_") in caught.value.message
+
+
+@given(st.text(), st.text())
+def test_other_settings_are_not_ours(key: str, value: str) -> None:
+    """What belongs to git or to another program changes nothing and is not judged."""
+    assert load(config={f"user.{key}": value, f"worker.x.{key}": value}) == Settings()
+    assert load(env={f"GIT_{key}": value, "GITWORKER_CLOCK_MS": value}) == Settings()

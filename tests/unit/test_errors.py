@@ -1,0 +1,35 @@
+"""The error tree."""
+
+import pytest
+
+from gitworker import errors
+from gitworker.errors import GitWorkerError
+
+STATUS = {
+    "GitWorkerError": (1, "failed"), "Refused": (1, "refused"), "Invalid": (2, "invalid"),
+    "Conflict": (3, "conflict"), "NotFound": (4, "not_found"), "Unavailable": (1, "unavailable"),
+    "Internal": (70, "internal"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STATUS)
+def test_the_class_decides_status_and_code(name: str) -> None:
+    """Each class has the exit status of DESIGN section 8 and a code for programs."""
+    error = getattr(errors, name)("It failed", "git worker status")
+    assert isinstance(error, GitWorkerError)
+    assert (error.status, error.code) == STATUS[name]
+    assert (str(error), error.message, error.hint) == ("It failed",) * 2 + ("git worker status",)
+    assert error.detail == ""
+
+
+def test_every_class_is_listed() -> None:
+    """No class of the tree goes without its status here."""
+    found = {n for n, v in vars(errors).items() if isinstance(v, type)}
+    assert found == set(STATUS)
+
+
+def test_an_error_may_be_more_exact() -> None:
+    """One error can carry a code of its own, and what git said, without changing its class."""
+    error = errors.Refused("No", code="dirty", detail="fatal: no")
+    assert (error.code, error.detail, error.hint) == ("dirty", "fatal: no", None)
+    assert errors.Refused("No").code == "refused"

@@ -1,0 +1,212 @@
+"""The door to processes: streams both ways, statuses, timeouts, and what a child inherits."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gitworker import proc
+from gitworker.errors import Unavailable
+from tests.store.support import wait_until
+
+BIG = 3_000_000
+
+
+def python(program: str, *arguments: str, **options: object) -> proc.Completed:
+    """Run a Python program through the door."""
+    return proc.run([sys.executable, "-c", program, *arguments], **options)  # type: ignore[arg-type]
+
+
+def test_output_and_status() -> None:
+    """Both streams are collected apart, bytes kept, and the status is the program's."""
+    done = python("import sys, os; os.write(1, b'a\\xff'); sys.stderr.write(' e \\n'); sys.exit(3)")
+    assert (done.status, done.out, done.err) == (3, b"a\xff", b" e \n")
+    assert (done.text, done.complaint) == ("a\udcff", "e")
+    assert done.argv[0] == sys.executable
+
+
+def test_much_both_ways() -> None:
+    """A program that reads and writes much more than a pipe holds never deadlocks."""
+    done = proc.run(["cat"], stdin=bytes(BIG))
+    assert (done.status, len(done.out), done.err) == (0, BIG, b"")
+    program = (
+        "import sys\ndata = sys.stdin.buffer.read()\nsys.stderr.buffer.write(data)\n"
+        "sys.stdout.buffer.write(data[::-1])\n"
+    )
+    done = python(program, stdin=b"ab" * BIG)
+    assert (done.out, done.err) == (b"ba" * BIG, b"ab" * BIG)
+
+
+def test_output_before_input_is_read() -> None:
+    """A program that writes everything before it reads anything is no deadlock either."""
+    program = (
+        f"import sys\nsys.stdout.buffer.write(bytes({BIG}))\nsys.stdout.flush()\n"
+        "print(len(sys.stdin.buffer.read()))"
+    )
+    assert python(program, stdin=bytes(BIG)).out[BIG:] == f"{BIG}\n".encode()
+
+
+def test_a_program_that_does_not_read() -> None:
+    """Input that the program does not want is dropped without an error."""
+    assert proc.run(["true"], stdin=bytes(BIG)).status == 0
+    assert python("import os; os.close(0); print(1)", stdin=bytes(BIG)).out == b"1\n"
+
+
+def test_no_input_is_the_end_of_input() -> None:
+    """Without input a reading program finds the end at once."""
+    assert proc.run(["cat"]).out == b""
+
+
+def test_a_signal_is_a_negative_status() -> None:
+    """A program that was killed has the signal's negative number as its status."""
+    assert python("import os; os.kill(os.getpid(), 15)").status == -signal.SIGTERM
+
+
+def test_a_timeout_kills(tmp_path: Path) -> None:
+    """A program that takes too long is killed and named an error, and leaves no zombie."""
+    told = tmp_path / "pid"
+    program = (
+        "import os, sys; open(sys.argv[1], 'w').write(str(os.getpid())); os.read(0, 1); os.pause()"
+    )
+    program = program.replace("os.pause()", "__import__('signal').pause()")
+    with pytest.raises(Unavailable, match="did not finish within 0.5 s"):
+        python(program, str(told), timeout_s=0.5)
+    if told.exists():
+        assert not Path(f"/proc/{told.read_text()}").exists()
+
+
+def test_a_timeout_that_is_not_reached() -> None:
+    """A program that ends in time is none the wiser."""
+    assert proc.run(["echo", "x"], timeout_s=60).out == b"x\n"
+
+
+@pytest.mark.parametrize("argv", [["no-such-program-anywhere"], ["/nowhere/at/all"], ["a\0b"]])
+def test_a_missing_program(argv: list[str]) -> None:
+    """A program that cannot be started is an error that names it; no descriptor leaks."""
+    before = len(os.listdir("/proc/self/fd"))
+    with pytest.raises(Unavailable, match="cannot run"):
+        proc.run(argv)
+    with pytest.raises(Unavailable, match="cannot run"):
+        proc.run_attached(argv)
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_no_descriptor_leaks() -> None:
+    """A hundred runs leave as many open files as there were, and a child gets none of ours."""
+    before = len(os.listdir("/proc/self/fd"))
+    with open(os.devnull) as ours:
+        for _ in range(100):
+            proc.run(["true"], stdin=b"x")
+        done = python("import os, sys; print(os.path.exists('/proc/self/fd/' + sys.argv[1]))",
+                      str(max(ours.fileno(), 20)))  # fmt: skip
+    assert done.out == b"False\n"
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_directory_and_environment(tmp_path: Path) -> None:
+    """A command runs where it is told, in exactly the environment that it is given."""
+    place = tmp_path / "with blank\nand line"
+    place.mkdir()
+    program = "import os; print(ascii(os.getcwd()), sorted(os.environ))"
+    done = python(program, cwd=str(place), env={"A": "b", "LC_ALL": "C.UTF-8"})
+    assert ascii(str(place)) in done.text
+    assert "'A'" in done.text
+    assert "HOME" not in done.text
+    assert proc.run(["sh", "-c", 'printf "%s|" "$@"', "sh", "", "a b", "*", "$x"],
+                    cwd=str(tmp_path)).text == "|a b|*|$x|"  # fmt: skip
+
+
+def test_children_die_of_a_broken_pipe() -> None:
+    """Python ignores SIGPIPE; its children get the default back, as from a shell."""
+    program = "import signal; print(signal.getsignal(signal.SIGPIPE))"
+    status = (
+        "import re; print(re.search(r'SigIgn:\\s*(\\w+)', open('/proc/self/status').read())[1])"
+    )
+    done = proc.run(["sh", "-c", "grep SigIgn /proc/$$/status; true"])
+    assert int(done.text.split()[1], 16) & 1 << (signal.SIGPIPE - 1) == 0
+    assert python(program).status == python(status).status == 0
+
+
+@pytest.mark.parametrize("number", [3, 40])
+def test_an_inherited_lock_is_handed_on(tmp_path: Path, number: int) -> None:
+    """A descriptor that is handed on is open in the child, whatever its number is with us."""
+    program = (
+        "import os, sys\nfrom gitworker import proc\n"
+        "fd = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)\nnumber = int(sys.argv[2])\n"
+        "if fd != number: os.dup2(fd, number, inheritable=False)\n"
+        "print(proc.run(['sh', '-c', 'readlink /proc/self/fd/3 /proc/self/fd/4; true'],"
+        " inherit_fd=number).text)"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "lock"), str(number)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert str(tmp_path / "lock") in done.stdout
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&-", "<&- >&- 2>&-"])
+def test_closed_standard_streams(tmp_path: Path, closed: str) -> None:
+    """A caller whose own standard streams are closed gets the right output all the same."""
+    out = tmp_path / "out"
+    program = (
+        "import sys\nfrom gitworker import proc\n"
+        "done = proc.run(['sh', '-c', 'cat; echo err >&2'], stdin=b'in')\n"
+        "open(sys.argv[1], 'wb').write(done.out + b'|' + done.err)\n"
+    )
+    command = f'"$0" -c "$1" "$2" {closed}'
+    subprocess.run(["sh", "-c", command, sys.executable, program, str(out)], check=True)
+    assert out.read_bytes() == b"in|err\n"
+
+
+def test_attached(tmp_path: Path) -> None:
+    """A command on our own streams reads and writes them, and its status comes back."""
+    program = (
+        "import sys\nfrom gitworker import proc\nsys.exit(proc.run_attached(['sh', '-c',"
+        " 'cat; echo err >&2; pwd; echo $A; exit 5'], cwd=sys.argv[1], env={'A': 'b'}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)], input="in\n", capture_output=True,
+        text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (5, f"in\n{tmp_path}\nb\n", "err\n")
+
+
+def test_detached(tmp_path: Path) -> None:
+    """A detached command has a session of its own, no streams, and does not hold us up."""
+    told = tmp_path / "told"
+    program = (
+        "import os, sys\nlinks = [os.readlink(f'/proc/self/fd/{n}') for n in (0, 1, 2)]\n"
+        "text = f'{os.getsid(0) == os.getpid()} {links} {os.getcwd()}'\n"
+        "open(sys.argv[1] + '.new', 'w').write(text)\nos.rename(sys.argv[1] + '.new', sys.argv[1])"
+    )
+    pid = proc.spawn_detached([sys.executable, "-c", program, str(told)])
+    wait_until(told.exists, "the detached process")
+    os.waitpid(pid, 0)
+    assert told.read_text() == f"True {['/dev/null'] * 3} /"
+
+
+def test_every_command_can_be_traced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """GITWORKER_TRACE gets a line per process, so that tests can count them."""
+    trace = tmp_path / "trace"
+    monkeypatch.setenv("GITWORKER_TRACE", str(trace))
+    proc.run(["true", "a b", "new\nline"])
+    proc.run_attached(["true"])
+    os.waitpid(proc.spawn_detached(["true", "x"]), 0)
+    assert trace.read_text() == "true a b new\\nline\ntrue\ntrue x\n"
+
+
+def test_an_interrupt_takes_the_child_along() -> None:
+    """Where we are interrupted the command is killed before the interrupt goes on."""
+    program = (
+        "import os, signal, sys\nfrom gitworker import proc\n"
+        "try:\n    proc.run([sys.executable, '-c', 'import os, signal;"
+        " os.kill(os.getppid(), signal.SIGINT); signal.pause()'])\n"
+        "except KeyboardInterrupt:\n"
+        "    try:\n        os.waitpid(-1, 0)\n"
+        "    except ChildProcessError:\n        print('alone')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "alone\n"
