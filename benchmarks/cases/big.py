@@ -12,7 +12,7 @@ SPAWN_ROUNDS = 9
 IMPORTS = "import click, apsw, filelock"
 IMPORT_FACTOR = 1.6
 BRANCHES = 50
-CHUNKS = 1  # one side after the other lands all branches: the main flow, as a team would
+CHUNKS = 1
 COMMITS = 4
 
 

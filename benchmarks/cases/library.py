@@ -8,9 +8,10 @@ from benchmarks.scene import Scene, commit
 from fixtures.big_repo import build_big_repo, path_of
 from gitworker.model.ids import Oid
 from gitworker.paths import require_repository
+from gitworker.repo.checks import read_status
 from gitworker.repo.git import Git
 from gitworker.repo.replay import Replayed, replay
-from gitworker.repo.trash import delete_in_background, move_to_trash
+from gitworker.repo.trash import delete_clean_in_background, move_to_trash
 
 REPLAY_ROUNDS = 15
 REMOVAL_ROUNDS = 11
@@ -66,6 +67,7 @@ def measure_removal(scene: Scene) -> Iterator[Result]:
         admin_dir = add()
 
         def call() -> None:
+            assert read_status(Git(str(tree))).is_clean
             entry = move_to_trash(
                 worktree=str(tree),
                 admin_dir=admin_dir,
@@ -73,7 +75,7 @@ def measure_removal(scene: Scene) -> Iterator[Result]:
                 name="tree",
                 stamp="1",
             )
-            delete_in_background(entry)
+            delete_clean_in_background([(entry, "HEAD")], f"{root}/.git")
 
         return time_call(call)
 
@@ -84,7 +86,7 @@ def measure_removal(scene: Scene) -> Iterator[Result]:
     samples = interleave({"ours": ours, "theirs": theirs}, rounds=scene.count(REMOVAL_ROUNDS))
     yield compare(
         "removal of a worktree of 13,000 files",
-        ours=("gitworker.repo.trash: move_to_trash(…), delete_in_background(…)", samples["ours"]),
+        ours=("read_status, move_to_trash, delete_clean_in_background", samples["ours"]),
         theirs=("git worktree remove PATH", samples["theirs"]),
         at_most=0.1,
     )

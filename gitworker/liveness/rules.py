@@ -100,9 +100,7 @@ def is_quiet(state: WorkerState, beat: Beat | None, moment: Moment, settings: Se
     """Tell whether a seat needs a closer look: all but one at work that has beaten lately."""
     if beat is None or not is_at_work(state):
         return True
-    soonest_s = min(
-        settings.liveness_warn_s, settings.liveness_stale_s, settings.liveness_dead_s
-    )
+    soonest_s = min(settings.liveness_warn_s, settings.liveness_stale_s, settings.liveness_dead_s)
     return beat_age_ms(beat, moment) >= soonest_s * 1000
 
 

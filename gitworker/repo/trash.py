@@ -8,7 +8,7 @@ system: bytes, modes and times stay as they are.
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 
 from gitworker.clock import now_ms
@@ -23,16 +23,21 @@ DOOMED = ".doomed-"  # entries being deleted; never offered for restoring
 # A directory without write permission (Go's module cache) would survive a plain rm; files keep
 # their modes, since they may be hard links into somebody's store.
 DELETE = 'find "$1" -type d ! -perm -700 -exec chmod u+rwx {} + 2>/dev/null; exec rm -rf -- "$1"'
-# The same for an entry that must still be clean: nothing differs from the commit, nothing is
-# untracked. What was written to between the look and the removal stays in the trash.
+# The same for entries (place, later name, commit) that must still be clean: nothing differs from
+# the commit, nothing is untracked. What was written to after the look stays in the trash.
 DELETE_CLEAN = f"""\
-git update-index -q --refresh >/dev/null 2>&1
-git diff-index --quiet --ignore-submodules=none "$3" -- >/dev/null 2>&1 || exit 0
-others=$(git ls-files --others --exclude-standard 2>&1) || exit 0
-[ -z "$others" ] || exit 0
-mv -- "$1" "$2" || exit 0
-set -- "$2"
-{DELETE}"""
+while [ $# -ge 3 ]; do (
+    cd "$1/tree" || exit 0
+    GIT_WORK_TREE=$1/tree GIT_INDEX_FILE=$1/admin/index
+    export GIT_WORK_TREE GIT_INDEX_FILE
+    git update-index -q --refresh
+    git diff-index --quiet --ignore-submodules=none "$3" -- || exit 0
+    others=$(git ls-files --others --exclude-standard 2>&1) || exit 0
+    [ -z "$others" ] || exit 0
+    mv -- "$1" "$2" || exit 0
+    set -- "$2"
+    {DELETE}
+); shift 3; done"""
 RESUMED_AFTER_S = 600  # a deletion that is still under way is not begun a second time
 
 
@@ -129,24 +134,21 @@ def repair_trash(trash_root: str) -> tuple[TrashEntry, ...]:
     return tuple(repaired)
 
 
-def delete_if_clean_in_background(entry: TrashEntry, *, common_dir: str, tip: str) -> None:
-    """Delete an entry for good, without waiting, if its worktree holds nothing but commit `tip`.
+def delete_clean_in_background(entries: Iterable[tuple[TrashEntry, str]], common_dir: str) -> None:
+    """Delete the entries whose worktree holds nothing but the commit beside them; do not wait.
 
-    An entry with uncommitted or untracked work stays. A deletion that is killed is resumed by a
-    later repair.
+    One process does it, one entry after the other, at low priority. An entry with uncommitted or
+    untracked work stays. A deletion that is killed is resumed by a later repair.
     """
-    parent, base = os.path.split(entry.path)
-    doomed = _free_name(f"{parent}/{DOOMED}{base}")
-    spawn_detached(
-        ["/bin/sh", "-c", DELETE_CLEAN, "sh", entry.path, doomed, tip],
-        cwd=entry.tree,
-        env={
-            **clean_environment(),
-            "GIT_DIR": common_dir,
-            "GIT_WORK_TREE": entry.tree,
-            "GIT_INDEX_FILE": f"{entry.admin}/index",
-        },
-    )
+    words: list[str] = []
+    for entry, tip in entries:
+        parent, base = os.path.split(entry.path)
+        words += [entry.path, _free_name(f"{parent}/{DOOMED}{base}"), tip]
+    if words:
+        spawn_detached(
+            ["nice", "/bin/sh", "-c", DELETE_CLEAN, "sh", *words],
+            env={**clean_environment(), "GIT_DIR": common_dir},
+        )
 
 
 def _remove(entry: TrashEntry) -> TrashEntry:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from gitworker import clock
@@ -18,8 +19,7 @@ from gitworker.store.api import Writer
 from gitworker.store.operations import Operation, advance_operation, close_operation
 from gitworker.store.workers import Worker, find_worker
 from gitworker.workers.moves import advance, release_task
-from gitworker.workers.removal import finish_removal, is_locked, occupants, plan_removal
-from gitworker.workers.views import publish_views
+from gitworker.workers.removal import Discard, is_locked, occupants, plan_removal, remove
 
 RECORDED = "recorded"  # the step of a landing that is told, but not cleaned up
 
@@ -59,39 +59,47 @@ def close_merge(session: Session, operation: Operation) -> None:
         )  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """What became of a landed worktree: kept, and why, or gone, and what may be deleted of it."""
+
+    kept: str | None = None
+    why: str | None = None
+    discard: Discard | None = None
+
+
 def clean_up(
-    session: Session, worker: Worker, landing: Mapping[str, Any]
-) -> tuple[str | None, str | None]:
-    """Remove a landed worker's worktree and branch; return what was kept and why.
+    session: Session, worker: Worker, landing: Mapping[str, Any], *, dirty: bool | None = None
+) -> Cleaned:
+    """Remove a landed worker's worktree and branch, or say why they are kept.
 
     `landing` is the data of its journal. What is kept follows to the commits that landed.
     """
-    why = "--keep"
-    if not landing["keep"]:
+    if landing["keep"]:
+        cleaned = Cleaned(worker.worktree, "--keep")
+    else:
         known = (landing["old"], landing["new"])
-        gone, why = remove_landed(session, worker, known=known)
-        if gone:
-            return None, None
-    _follow(session, landing)
-    publish_views(session, worker.worker_id)
-    return worker.worktree, why if worker.worktree else None
+        cleaned = remove_landed(session, worker, known=known, dirty=dirty)
+    if cleaned.why is not None:
+        _follow(session, landing)
+    return cleaned if cleaned.kept else Cleaned(discard=cleaned.discard)
 
 
 def remove_landed(
-    session: Session, worker: Worker, *, known: tuple[str, ...] = ()
-) -> tuple[bool, str]:
+    session: Session, worker: Worker, *, known: tuple[str, ...] = (), dirty: bool | None = None
+) -> Cleaned:
     """Remove the worktree and the branch of a worker that has landed, if nobody needs them.
 
-    `known` are tips whose patches have landed. Returns whether they are gone, else why not.
+    `known` are tips whose patches have landed.
     """
     why = _reason_to_keep(session, worker, known)
     if why is not None or worker.worktree is None:
-        return False, why or "it has no worktree"
+        return Cleaned(worker.worktree, why or "it has no worktree")
     try:
-        finish_removal(session, plan_removal(session, worker, "remove"))
+        _, gone = remove(session, plan_removal(session, worker, "remove", dirty=dirty))
     except GitWorkerError as error:  # it has landed: what cannot go stays, and that is said
-        return False, error.message
-    return True, ""
+        return Cleaned(worker.worktree, error.message)
+    return Cleaned(discard=gone)
 
 
 def _follow(session: Session, landing: Mapping[str, Any]) -> None:

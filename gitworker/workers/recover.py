@@ -24,11 +24,11 @@ from gitworker.store.operations import (
 )
 from gitworker.store.workers import find_worker
 from gitworker.workers.landed import RECORDED, clean_up, close_merge, finish_merge
-from gitworker.workers.removal import finish_removal
+from gitworker.workers.removal import discard, finish_removal
 from gitworker.workers.restore import finish_undo
 from gitworker.workers.rollback import roll_back_spawn
 from gitworker.workers.verdict import finish_approval
-from gitworker.workers.views import catch_up
+from gitworker.workers.views import catch_up, publish_views
 
 
 def recover_all(session: Session) -> list[Operation]:
@@ -142,7 +142,9 @@ def _finish_merge(session: Session, operation: Operation) -> None:
     with session.store.read() as reader:
         worker = find_worker(reader, operation.worker_id)
     if worker is not None and worker.task_id == operation.task_id:
-        clean_up(session, worker, data)
+        gone = clean_up(session, worker, data).discard
+        discard(session, [] if gone is None else [gone])
+        publish_views(session, worker.worker_id)
     close_merge(session, operation)
 
 

@@ -6,6 +6,7 @@ its working directory is never removed.
 """
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 
 from gitworker import clock
@@ -18,7 +19,7 @@ from gitworker.repo.checks import read_status
 from gitworker.repo.lock import hold
 from gitworker.repo.refs import delete_branch, find_ref, find_tip
 from gitworker.repo.rescue import rescue
-from gitworker.repo.trash import TrashEntry, delete_if_clean_in_background
+from gitworker.repo.trash import TrashEntry, delete_clean_in_background
 from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.operations import (
@@ -32,6 +33,7 @@ from gitworker.workers.moves import advance, release_task
 from gitworker.workers.trashing import entry_name, put_into_trash
 from gitworker.workers.views import publish_views
 
+Discard = tuple[TrashEntry, str]  # an entry, and the commit that is all it should hold
 EVENTS = {"cancel": WorkerEvent.CANCEL, "reset": WorkerEvent.RESET}
 
 
@@ -63,12 +65,24 @@ def refuse_stuck(worker: Worker) -> None:
         )
 
 
-def plan_removal(session: Session, worker: Worker, kind: str) -> Operation:
-    """Rescue what the removal would drop and write the journal; nothing is removed yet."""
+def is_dirty(session: Session, worker: Worker) -> bool:
+    """Tell whether the worktree holds anything uncommitted or untracked."""
+    if worker.worktree is None or not os.path.isdir(worker.worktree):
+        return False
+    return not read_status(session.git.at(worker.worktree)).is_clean
+
+
+def plan_removal(
+    session: Session, worker: Worker, kind: str, *, dirty: bool | None = None
+) -> Operation:
+    """Rescue what the removal would drop and write the journal; nothing is removed yet.
+
+    `dirty` is the answer of `is_dirty` where the caller has just asked.
+    """
     ref = ref_of(Branch(worker.branch or ""))
     tip = find_tip(session.git, session.repository.common_dir, ref)
     has_tree = worker.worktree is not None and os.path.isdir(worker.worktree)
-    dirty = has_tree and not read_status(session.git.at(worker.worktree or "")).is_clean
+    dirty = is_dirty(session, worker) if dirty is None else dirty
     data = {
         "ref": ref,
         "tip": tip,
@@ -100,6 +114,14 @@ def finish_removal(session: Session, operation: Operation) -> Worker:
 
     Raises Refused, the journal closed and nothing changed, where the worktree cannot be moved.
     """
+    worker, entry = remove(session, operation)
+    discard(session, [] if entry is None else [entry])
+    publish_views(session, operation.worker_id)
+    return worker
+
+
+def remove(session: Session, operation: Operation) -> tuple[Worker, Discard | None]:
+    """Do the same but for telling it and for deleting what the trash need not keep: return that."""
     try:
         entry = carry_out(session, operation)
     except Refused:
@@ -124,11 +146,13 @@ def finish_removal(session: Session, operation: Operation) -> Worker:
         stored = find_worker(writer, operation.worker_id)
         assert stored is not None
     tip = operation.data["tip"]
-    if operation.kind == "remove" and entry is not None and tip and not operation.data["dirty"]:
-        common_dir = session.repository.common_dir
-        delete_if_clean_in_background(entry, common_dir=common_dir, tip=tip)
-    publish_views(session, operation.worker_id)
-    return stored
+    landed = operation.kind == "remove" and tip and not operation.data["dirty"]
+    return stored, (entry, tip) if entry is not None and landed else None
+
+
+def discard(session: Session, entries: Sequence[Discard]) -> None:
+    """Delete landed worktrees from the trash in the background, those that are clean."""
+    delete_clean_in_background(entries, session.repository.common_dir)
 
 
 def carry_out(session: Session, operation: Operation) -> TrashEntry | None:

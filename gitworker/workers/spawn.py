@@ -28,6 +28,7 @@ from gitworker.workers.include import copy_included
 from gitworker.workers.landed import remove_landed
 from gitworker.workers.moves import advance
 from gitworker.workers.recover import finish_interrupted, finish_spawns
+from gitworker.workers.removal import discard
 from gitworker.workers.rollback import roll_back_spawn
 from gitworker.workers.room import make_room
 from gitworker.workers.rules import is_landed, seat_refusal, task_refusal, waits_for_dependencies
@@ -114,7 +115,8 @@ def _tidy_seat(session: Session, request: Request) -> None:
         return
     with hold(session.landing_lock, what="landing"):
         finish_interrupted(session)
-        remove_landed(session, worker)
+        gone = remove_landed(session, worker).discard
+        discard(session, [] if gone is None else [gone])
 
 
 def _check(reader: Reader, request: Request) -> None:

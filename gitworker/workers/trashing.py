@@ -3,6 +3,7 @@
 import os
 
 from gitworker import clock
+from gitworker.repo.disk import remove_tree
 from gitworker.repo.trash import TrashEntry, list_trash, move_to_trash, repair_trash
 from gitworker.session import Session
 
@@ -25,7 +26,7 @@ def put_into_trash(
     Returns None where there is nothing to move and never was.
     """
     root = trash_root(session)
-    _guard(root)
+    _guard(session, root)
     repair_trash(root)
     found = find_entry(session, name)
     if found is not None or not os.path.isdir(worktree):
@@ -49,7 +50,7 @@ def find_entry(session: Session, name: str) -> TrashEntry | None:
 def set_aside(session: Session, path: str, name: str) -> None:
     """Move a half-made worktree or admin directory into the trash, where nobody restores it."""
     root = trash_root(session)
-    _guard(root)
+    _guard(session, root)
     place = aside = f"{root}/{_stamp()}-{name}-partial"
     number = 1
     while os.path.lexists(aside):
@@ -58,14 +59,25 @@ def set_aside(session: Session, path: str, name: str) -> None:
     os.rename(path, aside)
 
 
-def _guard(root: str) -> None:
-    """Make the trash look like a repository of its own, since `git clean -fdx` passes those by."""
-    if os.path.exists(f"{root}/.git/HEAD"):
-        return
-    for name in ("objects", "refs"):
-        os.makedirs(f"{root}/.git/{name}", exist_ok=True)
-    with open(f"{root}/.git/HEAD", "w", encoding="ascii") as file:
-        file.write("ref: refs/heads/trash\n")
+def _guard(session: Session, root: str) -> None:
+    """Make the trash look like a repository of its own, since `git clean -fdx` passes those by.
+
+    It comes by one rename: a `git clean` that runs right now never sees half of it.
+    """
+    partial = f"{session.paths.root}/trash-guard-{os.getpid()}"
+    while not os.path.exists(f"{root}/.git/HEAD"):
+        for name in ("objects", "refs"):
+            os.makedirs(f"{partial}/{name}", exist_ok=True)
+        with open(f"{partial}/HEAD", "w", encoding="ascii") as file:
+            file.write("ref: refs/heads/trash\n")
+        os.makedirs(root, exist_ok=True)
+        try:
+            os.rename(partial, f"{root}/.git")
+        except FileNotFoundError:  # a `git clean` took the empty directory away
+            continue
+        except OSError:  # another file system, or something of the user's: it will not be moved
+            remove_tree(partial)
+            return
 
 
 def _stamp() -> str:

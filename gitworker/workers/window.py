@@ -34,8 +34,11 @@ from gitworker.store.workers import Worker, find_worker
 from gitworker.workers.landed import clean_up, close_merge, finish_merge
 from gitworker.workers.moves import advance
 from gitworker.workers.recover import finish_interrupted
+from gitworker.workers.removal import discard, is_dirty
 from gitworker.workers.verdict import send_back
 from gitworker.workers.views import publish_views
+
+LOOKERS = 2
 
 
 class DoesNotStack(Exception):
@@ -120,7 +123,7 @@ def land(session: Session, window: list[Prepared], *, keep: bool) -> dict[str, L
             assert operation is not None
             landed.append((operation, finish_merge(writer, operation)))
     crash_point("merge.recorded")
-    return {worker.worker_id: _tidy(session, act, worker) for act, worker in landed}
+    return _tidy(session, landed)
 
 
 def _journal(session: Session, window: list[Prepared], *, keep: bool) -> list[int]:
@@ -141,10 +144,36 @@ def _journal(session: Session, window: list[Prepared], *, keep: bool) -> list[in
     return numbers
 
 
-def _tidy(session: Session, operation: Operation, worker: Worker) -> Landed:
-    kept, why = clean_up(session, worker, operation.data)
-    close_merge(session, operation)
-    return Landed(worker, Oid(operation.data["new"]), session.target, kept, why)
+def _tidy(
+    session: Session, landed: list[tuple[Operation, Worker]]
+) -> dict[str, Landed | NotLanded]:
+    """Clean up after everybody, close their journals, and tell it once for all."""
+    dirty = _look_for_dirt(session, landed)
+    results: dict[str, Landed | NotLanded] = {}
+    discarded = []
+    for operation, worker in landed:
+        name = worker.worker_id
+        cleaned = clean_up(session, worker, operation.data, dirty=dirty.get(name))
+        close_merge(session, operation)
+        if cleaned.discard is not None:
+            discarded.append(cleaned.discard)
+        commit = Oid(operation.data["new"])
+        results[name] = Landed(worker, commit, session.target, cleaned.kept, cleaned.why)
+    publish_views(session, *results)
+    discard(session, discarded)
+    return results
+
+
+def _look_for_dirt(session: Session, landed: list[tuple[Operation, Worker]]) -> dict[str, bool]:
+    """Look through the worktrees that will go, on two cores: git reads every file's status."""
+    going = [worker for operation, worker in landed if not operation.data["keep"]]
+    if len(going) < 2:
+        return {}
+    from concurrent.futures import ThreadPoolExecutor  # 6 ms, for several workers only
+
+    with ThreadPoolExecutor(LOOKERS) as pool:
+        looks = pool.map(lambda worker: is_dirty(session, worker), going)
+        return {worker.worker_id: dirty for worker, dirty in zip(going, looks, strict=True)}
 
 
 def _approved_patches(session: Session, worker: Worker, tips: Tips) -> list[str]:

@@ -1,4 +1,4 @@
-"""Print the pid of the nearest agent above this process; with a pid, once that is not its parent."""
+"""Print the pid of the nearest agent above; with a pid, once that is no longer the parent."""
 
 import os
 import select

@@ -61,6 +61,15 @@ def test_scripts_are_no_agents(tmp_path: Path, arguments: list[str]) -> None:
         assert done.stdout.strip() == str(os.getpid()), command
 
 
+def test_git_worker_itself_is_no_agent(tmp_path: Path) -> None:
+    """Our own program between git and the caller is passed by."""
+    program = tmp_path / "git-worker"
+    program.write_text(f"import subprocess\nsubprocess.run({WORDS!r}, check=True)\n")
+    command = [sys.executable, str(program), "start"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str(os.getpid())
+
+
 @pytest.mark.parametrize(
     "command",
     [["bash", "--norc", "-i"], ["bash", "--rcfile", os.devnull, "-i"], ["bash"], ["sh"]],

@@ -225,7 +225,7 @@ def discard(seat: Seat, entry: TrashEntry, monkeypatch: pytest.MonkeyPatch) -> N
     )
     common_dir = seat.repo.git("rev-parse", "--absolute-git-dir")
     tip = seat.repo.git("rev-parse", "auth/clean")
-    trash.delete_if_clean_in_background(entry, common_dir=common_dir, tip=tip)
+    trash.delete_clean_in_background([(entry, tip)], common_dir)
     os.waitpid(pids[0], 0)
 
 

@@ -4,9 +4,11 @@ import pytest
 
 from gitworker import clock
 from gitworker.errors import Refused
+from gitworker.model.worker import WorkerEvent
 from gitworker.states.engine import InvalidTransition
 from gitworker.workers.cancel import reset
 from gitworker.workers.fail import fail, recover
+from gitworker.workers.moves import advance
 from gitworker.workers.sweep import sweep
 from tests.workers.world import World, unchanged
 
@@ -154,9 +156,6 @@ def test_recover_of_a_working_seat(world: World) -> None:
 
 def went_stale(world: World, worker: str) -> None:
     """Record that a seat went stale, as the sweep does once its beats stop."""
-    from gitworker.model.worker import WorkerEvent
-    from gitworker.workers.moves import advance
-
     with world.session().store.write() as writer:
         writer.run("workers.set_stale_from", worker=worker, stale_from="WORKING")
         advance(writer, world.worker(worker), WorkerEvent.HEARTBEAT_TIMEOUT, actor="hq")

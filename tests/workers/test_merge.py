@@ -3,7 +3,9 @@
 from fixtures.repos import Repo
 from gitworker.bus.drain import drain
 from gitworker.errors import NotFound
+from gitworker.model.worker import WorkerEvent
 from gitworker.workers.merge import Landed, NotLanded
+from gitworker.workers.moves import advance
 from tests.workers.world import World, unchanged
 
 
@@ -196,9 +198,6 @@ def test_unknown_worker(world: World) -> None:
 def test_approval_without_a_record(world: World) -> None:
     """A seat that became APPROVED with no verdict on record cannot land."""
     world.in_review("auth", "login", {"a": "1\n"})
-    from gitworker.model.worker import WorkerEvent
-    from gitworker.workers.moves import advance
-
     with world.session().store.write() as writer:
         advance(writer, world.worker("auth"), WorkerEvent.APPROVE, actor="hq")
     with unchanged(world) as caught:

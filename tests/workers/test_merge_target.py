@@ -117,7 +117,7 @@ def test_detached_head(world: World) -> None:
 
 
 def test_checked_out_in_another_worktree(world: World) -> None:
-    """A target that is checked out in a linked worktree of the user's moves there with its files."""
+    """A target that is checked out in a linked worktree moves there with its files."""
     other = world.root.parent / "other"
     world.git("switch", "-q", "-c", "desk")
     world.git("worktree", "add", "-q", str(other), "main")

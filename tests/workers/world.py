@@ -237,6 +237,24 @@ def unchanged(
 
 
 @contextlib.contextmanager
+def kept(world: World, code: str, kind: type[GitWorkerError] = GitWorkerError) -> Iterator[None]:
+    """Expect an error with that code that leaves at most a rescue ref and a closed journal."""
+    before = essence(world)
+    with pytest.raises(kind) as caught:
+        yield
+    assert caught.value.code == code, caught.value
+    assert essence(world) == before
+    assert world.query("SELECT * FROM operations WHERE status = 'open'") == []
+
+
+def essence(world: World) -> tuple[object, ...]:
+    """Return refs (rescues aside), files and states."""
+    refs = {name: oid for name, oid in world.refs().items() if "/rescue/" not in name}
+    rows = world.rows()
+    return refs, world.picture()["status"], rows["workers"], rows["tasks"], rows["reviews"]
+
+
+@contextlib.contextmanager
 def no_beater(world: World) -> Iterator[None]:
     """Hold the beater's lock, so that a test leaves no background process behind."""
     descriptor = os.open(f"{world.session().paths.locks}/beater", os.O_RDWR | os.O_CREAT, 0o600)

@@ -45,7 +45,8 @@ FROM (
 );
 
 -- name: follow — every message after a position, whoever it is for
-SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref
+SELECT seq, id, CAST(ts_ms AS INTEGER) AS ts_ms, from_agent, to_agent, type, correlation_id,
+    in_reply_to, payload, payload_ref
 FROM messages WHERE seq > :after ORDER BY seq LIMIT :limit;
 
 -- name: last_seq — the newest message's position

@@ -27,7 +27,7 @@ ORDER BY seq DESC LIMIT :limit;
 
 -- name: messages — the newest messages, less those that only repeat a transition, newest first
 -- Twice the limit is enough: whatever is left out has a transition of its own in its place.
-SELECT m.seq, m.ts_ms, m.from_agent, m.to_agent, m.type, m.correlation_id, m.payload, m.payload_ref
+SELECT m.seq, CAST(m.ts_ms AS INTEGER) AS ts_ms, m.from_agent, m.to_agent, m.type, m.correlation_id, m.payload, m.payload_ref
 FROM (
     SELECT seq, ts_ms, from_agent, to_agent, type, correlation_id, payload, payload_ref
     FROM messages ORDER BY seq DESC LIMIT 2 * :limit
@@ -55,7 +55,7 @@ WITH RECURSIVE types (type) AS (
     UNION SELECT seq FROM messages WHERE correlation_id = :task
     ORDER BY seq DESC LIMIT 2 * :limit
 )
-SELECT m.seq, m.ts_ms, m.from_agent, m.to_agent, m.type, m.correlation_id, m.payload, m.payload_ref
+SELECT m.seq, CAST(m.ts_ms AS INTEGER) AS ts_ms, m.from_agent, m.to_agent, m.type, m.correlation_id, m.payload, m.payload_ref
 FROM found CROSS JOIN messages AS m ON m.seq = found.seq
 WHERE NOT (m.type = 'state_change' AND EXISTS (
     SELECT 1 FROM transitions AS t

@@ -1,0 +1,155 @@
+"""Following the bus, one's own sign of life, and the bells."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gitworker.bus.beat import Sign, give_sign, require_beating
+from gitworker.bus.bell import ring_bell, ring_drain
+from gitworker.bus.follow import Filter, Pause, follow
+from gitworker.bus.publish import Outgoing, publish
+from gitworker.errors import NotFound
+from gitworker.paths import StatePaths
+from gitworker.store.sqlite.database import Database
+from tests.store.support import foreign
+
+
+def say(store: Database, name: str, **options: Any) -> None:
+    """Publish a message."""
+    with store.write() as writer:
+        publish(writer, Outgoing(options.pop("type", "x-note"), id=name, **options), now=1)
+
+
+def heard(store: Database, state: StatePaths, wanted: Filter, since: int | None = 0) -> list[str]:
+    """Return the ids of what a follower hears before its first pause."""
+    found = []
+    for item in follow(store, state, wanted, since=since):
+        if isinstance(item, Pause):
+            break
+        found.append(item["id"])
+    return found
+
+
+def test_filters(state: StatePaths, store: Database) -> None:
+    """A follower hears what it asked for: by task, by type, by sender, or everything."""
+    say(store, "a", type="x-one", correlation_id="t")
+    say(store, "b", type="x-two", sender="auth")
+    assert heard(store, state, Filter()) == ["a", "b"]
+    assert heard(store, state, Filter(task="t")) == ["a"]
+    assert heard(store, state, Filter(type="x-two")) == ["b"]
+    assert heard(store, state, Filter(sender="auth", type="x-one")) == []
+    assert heard(store, state, Filter(), since=1) == ["b"]
+    assert heard(store, state, Filter(), since=None) == []
+
+
+def test_it_waits_longer_and_longer_and_ends_with_the_database(
+    state: StatePaths, store: Database
+) -> None:
+    """Pauses grow to a limit, begin anew with traffic, and a database that is gone is the end."""
+    stream = follow(store, state, Filter(), since=None)
+    pauses = [next(stream) for _ in range(8)]
+    waits = [pause.seconds for pause in pauses if isinstance(pause, Pause)]
+    assert waits == sorted(waits)
+    assert waits[-1] == 0.25
+    say(store, "a")
+    message = next(stream)
+    assert isinstance(message, dict)
+    assert message["id"] == "a"
+    assert next(stream) == Pause(0.05)
+    os.rename(state.database, f"{state.database}.old")
+    assert list(stream) == []
+    assert list(follow(store, state, Filter(), since=0)) == []
+
+
+@pytest.mark.parametrize(
+    ("columns", "payload", "error"),
+    [
+        ("payload", "'{\"a\": 1}'", None),
+        ("payload", "x'5b315d'", None),
+        ("payload", "'no json'", "decode_failed"),
+        ("payload", "CAST(x'ff' AS TEXT)", "decode_failed"),
+        ("payload_ref", "'sha256-0'", "blob_missing"),
+    ],
+)
+def test_odd_messages_are_told(
+    state: StatePaths, store: Database, columns: str, payload: str, error: str | None
+) -> None:
+    """What a foreign program wrote arrives, whatever is in it, with what was wrong."""
+    insert = f"INSERT INTO messages (id, ts_ms, from_agent, type, {columns}) VALUES "
+    assert foreign(state.database, f"{insert}('m', 'noon', 'n', 't', {payload})") == [[]]
+    message = next(follow(store, state, Filter(), since=0))
+    assert isinstance(message, dict)
+    assert message["payload_error"] == error
+    assert (message["payload"] is None) is (error is not None)
+
+
+def seat(store: Database) -> None:
+    """Make the worker `auth` with the task `t` and a claim on it."""
+    with store.write() as writer:
+        writer.run("workers.insert", worker="auth", now=1)
+        writer.run(
+            "workers.set_assignment", worker="auth", task="t", branch="auth/t", base_oid=None,
+            worktree=None, admin_dir=None, now=1,
+        )  # fmt: skip
+        writer.run("claims.take", task="t", agent="auth", now=1, lease_until_ms=2)
+
+
+def test_a_sign_of_life(state: StatePaths, store: Database) -> None:
+    """A sign keeps what is not said again, renews the claims, and shows in the state file."""
+    seat(store)
+    view = Path(state.workers, "auth.json")
+    view.write_text('{\n  "state": "WORKING",\n  "last_heartbeat": null,\n  "pid": 1\n}\n')
+
+    def sign(*told: Any) -> tuple[bool, tuple[Any, ...]]:
+        new = give_sign(store, state, worker="auth", sign=Sign(*told), lease_ms=60_000)
+        row = store.row("liveness.of_agent", agent="auth")
+        assert row is not None
+        return new, (row["status"], row["current_task"], row["progress"])
+
+    assert sign() == (False, ("working", "t", None))
+    assert sign(None, None, 0.5) == (False, ("working", "t", 0.5))
+    assert sign("blocked") == (True, ("blocked", "t", 0.5))
+    assert sign("blocked", "other") == (False, ("blocked", "other", 0.5))
+    assert sign("idle", None, 0.0) == (False, ("idle", "t", 0.0))
+    (message,) = store.rows("messages.follow", after=0, limit=9)
+    assert (message["type"], message["correlation_id"]) == ("task_blocked", "t")
+    claim = store.row("claims.of_task", task="t")
+    assert claim is not None
+    assert claim["lease_until_ms"] > 60_000
+    document = json.loads(view.read_text())
+    assert document["last_heartbeat"]
+    assert document["pid"] == 1
+
+
+def test_who_beats(store: Database) -> None:
+    """A worker is named by id, task or branch; without a name it is whoever asks, never hq."""
+    seat(store)
+    with store.read() as reader:
+        for name, actor in (
+            ("auth", "hq"),
+            ("t", "hq"),
+            ("refs/heads/auth/t", "x"),
+            (None, "auth"),
+        ):
+            assert require_beating(reader, name, actor) == "auth"
+        for name, actor in ((None, "hq"), ("nobody", "hq"), (None, "stranger")):
+            with pytest.raises(NotFound):
+                require_beating(reader, name, actor)
+
+
+def test_few_drains_are_rung(
+    state: StatePaths, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A drain is started when none was started here for two seconds, whichever way time jumps."""
+    stamp = Path(state.root, "drain-stamp")
+    gone = str(tmp_path / "gone")
+    assert ring_drain(state, gone) is True
+    now = stamp.stat().st_mtime_ns // 1_000_000
+    for at, rung in ((now + 1999, False), (now - 1999, False), (now + 2000, True)):
+        monkeypatch.setattr("gitworker.clock.now_ms", lambda at=at: at)
+        assert ring_drain(state, gone) is rung
+    ring_bell(state.bell)
+    assert Path(state.bell).exists()

@@ -1,0 +1,171 @@
+"""Messages from outside: checked, kept whole, told to the right one; then read and acknowledged."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gitworker.bus.blobs import find_blob, save_blob
+from gitworker.bus.consume import acknowledge, full_line, unread
+from gitworker.bus.send import Draft, require_addressee, send
+from gitworker.errors import Invalid, NotFound, Unavailable
+from gitworker.paths import StatePaths
+from gitworker.store.sqlite.database import Database
+from tests.store.support import foreign, participant
+
+LARGE = json.dumps({"text": "x" * 5000})
+
+
+@pytest.fixture
+def seats(store: Database) -> Database:
+    """Worker `auth` holding task `t`, and an unassigned task `free`."""
+    with store.write() as writer:
+        for task in ("t", "free", "auth"):
+            writer.run(
+                "tasks.insert", task=task, title="", requires_approval=0, max_retries=1, now=1
+            )
+        writer.run("workers.insert", worker="auth", now=1)
+        writer.run(
+            "workers.set_assignment", worker="auth", task="t", branch="auth/t", base_oid=None,
+            worktree=None, admin_dir=None, now=1,
+        )  # fmt: skip
+    return store
+
+
+def say(store: Database, state: StatePaths, draft: Draft, **options: Any) -> str:
+    """Send a message as hq from outside any worktree, unless told otherwise."""
+    values = {"sender": "hq", "task": None, "blobs": state.blobs, "max_bytes": 10_000, **options}
+    return send(store, draft, **values)
+
+
+def read(store: Database, state: StatePaths, agent: str) -> list[dict[str, Any]]:
+    """Return an agent's unread messages as their lines tell them."""
+    return [json.loads(full_line(store, row, blobs=state.blobs)) for row in unread(store, agent)]
+
+
+@pytest.mark.parametrize(
+    ("draft", "options", "wanted"),
+    [
+        (Draft("x", to="auth"), {}, ("auth", None)),
+        (Draft("x", to="t"), {}, ("auth", "t")),
+        (Draft("x", to="t", correlation_id="c"), {}, ("auth", "c")),
+        (Draft("x", to="orchestrator"), {"task": "here"}, ("orchestrator", "here")),
+        (Draft("x"), {"sender": "auth"}, (None, "t")),
+        (Draft("x"), {"sender": "stranger"}, (None, None)),
+    ],
+)
+def test_who_gets_it_and_what_it_is_about(
+    seats: Database, state: StatePaths, draft: Draft, options: dict[str, Any], wanted: object
+) -> None:
+    """A worker or a task names the addressee; the task is told, named, here, or one's own."""
+    told = say(seats, state, draft, **options)
+    row = seats.row("messages.by_id", id=told)
+    assert row is not None
+    assert (row["to_agent"], row["correlation_id"]) == wanted
+
+
+def test_who_is_known(seats: Database, state: StatePaths) -> None:
+    """Whoever has beaten or acknowledged can be written to; nobody else, and no free task."""
+    for name in ("free", "nobody"):
+        with pytest.raises(NotFound), seats.read() as reader:
+            require_addressee(reader, name)
+    participant(state.root, "beat", "nim", "idle", "")
+    acknowledge(seats, "crystal", 1)
+    with seats.read() as reader:
+        assert [require_addressee(reader, n) for n in ("nim", "crystal")] == ["nim", "crystal"]
+
+
+@pytest.mark.parametrize(
+    ("draft", "complaint"),
+    [
+        (Draft(""), "not a message type"),
+        (Draft("Upper"), "not a message type"),
+        (Draft("a b"), "not a message type"),
+        (Draft("a" * 65), "65 characters"),
+        (Draft("heartbeat"), "reserved"),
+        (Draft("x", "{"), "not valid JSON"),
+        (Draft("x", '"\0"'), "not valid JSON"),
+        (Draft("x", "\udcff"), "not valid UTF-8"),
+        (Draft("x", json.dumps("y" * 20_000)), "are allowed"),
+        (Draft("x", id=""), "printable"),
+        (Draft("x", correlation_id="a\nb"), "printable"),
+        (Draft("x", in_reply_to="i" * 201), "printable"),
+    ],
+)
+def test_what_is_refused(seats: Database, state: StatePaths, draft: Draft, complaint: str) -> None:
+    """A bad type, payload or id is refused, and nothing is written."""
+    with pytest.raises(Invalid, match=complaint):
+        say(seats, state, draft)
+    assert seats.row("messages.last_seq") == {"seq": 0}
+    assert os.listdir(state.blobs) == []
+
+
+def test_large_payloads_are_blobs(seats: Database, state: StatePaths) -> None:
+    """Above 4 KiB the payload is a file that foreign programs read too, once for equal content."""
+    for number in range(2):
+        say(seats, state, Draft("x", LARGE, to="auth", id=f"m{number}"))
+    (name,) = os.listdir(state.blobs)
+    assert [(m["payload"], m["payload_ref"]) for m in read(seats, state, "auth")] == [
+        (json.loads(LARGE), name)
+    ] * 2
+    theirs = participant(state.root, "poll", "auth")
+    assert isinstance(theirs, list)
+    assert theirs[0]["payload"] == json.loads(LARGE)
+
+
+def test_a_foreign_blob_is_read(seats: Database, state: StatePaths) -> None:
+    """A large payload of a program after seed 2 arrives whole."""
+    message = {"type": "x", "to": "auth", "payload": {"text": "ü" * 5000}}
+    participant(state.root, "publish", "nim", json.dumps(message))
+    assert read(seats, state, "auth")[0]["payload"] == message["payload"]
+
+
+@pytest.mark.parametrize(
+    ("ref", "content", "error"),
+    [
+        ("sha256-" + "0" * 64, None, "blob_missing"),
+        ("sha256-" + "0" * 64, "no json", "decode_failed"),
+        ("../bus.db", None, "blob_missing"),
+    ],
+)
+def test_a_blob_that_cannot_be_read(
+    seats: Database, state: StatePaths, ref: str, content: str | None, error: str
+) -> None:
+    """A missing, damaged or foreign reference is told beside the message, which arrives."""
+    if content is not None:
+        Path(state.blobs, ref).write_text(content)
+    insert = (
+        "INSERT INTO messages (id, ts_ms, from_agent, type, payload_ref) VALUES ('m',1,'n','t',?)"
+    )
+    foreign(state.database, (insert, [ref]))
+    (message,) = read(seats, state, "auth")
+    assert (message["payload"], message["payload_error"]) == (None, error)
+
+
+def test_reading_moves_nothing_and_acknowledging_only_forward(
+    seats: Database, state: StatePaths
+) -> None:
+    """What was read comes again until it is acknowledged, and the cursor never goes back."""
+    for name in "abc":
+        say(seats, state, Draft("x", id=name))
+    assert [m["id"] for m in read(seats, state, "auth")] == ["a", "b", "c"]
+    assert [row["seq"] for row in unread(seats, "auth", limit=2)] == [1, 2]
+    acknowledge(seats, "auth", 2)
+    acknowledge(seats, "auth", 1)
+    assert [m["id"] for m in read(seats, state, "auth")] == ["c"]
+
+
+def test_a_blob_that_cannot_be_kept(tmp_path: Path) -> None:
+    """Where a blob cannot be written the error names the place, and no half of it stays."""
+    place = tmp_path / "blobs"
+    place.write_text("in the way")
+    with pytest.raises(Unavailable, match="cannot keep the payload"):
+        save_blob(str(place), b"{}")
+    assert find_blob(str(tmp_path), "sha256-" + "a" * 64) is None
+    assert find_blob(str(tmp_path), "blobs") is None
+    made = save_blob(str(tmp_path / "new"), b"{}")
+    assert save_blob(str(tmp_path / "new"), b"{}") == made
+    assert os.listdir(tmp_path / "new") == [made]
+    assert find_blob(str(tmp_path / "new"), made) == "{}"
