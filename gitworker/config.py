@@ -85,7 +85,7 @@ def _from_file(text: str) -> dict[str, object]:
     by_key = {key_of(name): name for name in _names()}
     for dotted, value in flat.items():
         name = by_key.get(dotted)
-        if name is None:
+        if name is None or name == "target":  # a file that is read from the target cannot name it
             raise Invalid(f"{FILE_NAME} of the target has an unknown setting: {dotted}")
         kind = type(getattr(Settings(), name))
         if type(value) is not kind:

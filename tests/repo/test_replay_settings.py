@@ -143,7 +143,7 @@ def test_rename_settings_are_obeyed(repo: Repo, renames: str) -> None:
     assert_same(repo, target, topic)
 
 
-def raw(repo: Repo, tree_of: str, parent: str, headers: bytes, message: bytes) -> str:
+def raw(repo: Repo, tree_of: str, parent: str, *, headers: bytes, message: bytes) -> str:
     """Write a commit whose author, extra headers and message are given as bytes."""
     tree = repo.git("rev-parse", f"{tree_of}^{{tree}}").encode()
     stamp = b"1700000000 +0100"
@@ -182,7 +182,8 @@ TEXTS = {
 def test_author_and_message_come_out_as_in_rebase(repo: Repo, name: str) -> None:
     """Bytes of author and message are kept or re-encoded exactly as rebase does."""
     target, topic = diverge(repo, {"f": "1\n"}, target={"g": "1\n"}, topic=({"h": "1\n"},))
-    odd = raw(repo, topic, repo.head(f"{topic}~1"), *TEXTS[name])
+    headers, message = TEXTS[name]
+    odd = raw(repo, topic, repo.head(f"{topic}~1"), headers=headers, message=message)
     assert_same(repo, target, odd)
 
 
@@ -205,7 +206,10 @@ def test_a_setting_gives_what_it_gives_in_rebase(repo: Repo, setting: str) -> No
     repo.git("config", name, value)
     steps = ({"h": "1\n"}, {"h": "1\n2\n"})
     target, topic = diverge(repo, {"f": lines(9)}, target={"g": "1\n"}, topic=steps)
-    odd = raw(repo, topic, repo.head(f"{topic}~1"), AUTHOR + b"|", "# é\n\n\nbody  \n".encode())
+    odd = raw(
+        repo, topic, repo.head(f"{topic}~1"),
+        headers=AUTHOR + b"|", message="# é\n\n\nbody  \n".encode(),
+    )  # fmt: skip
     assert_same(repo, target, odd)
 
 

@@ -5,7 +5,6 @@ import fcntl
 import json
 import os
 import select
-import sqlite3
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from fixtures.agents import drive
@@ -173,9 +173,11 @@ class World:
         return self.worker(worker).state.value, self.task(task).status.value
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
-        """Return rows of the database, read as a foreign program reads them."""
-        uri = f"file:{self.state_dir}/bus.db?mode=ro"
-        with contextlib.closing(sqlite3.connect(uri, uri=True)) as connection:
+        """Return rows of the database, read through the one SQLite library of this process."""
+        path = f"{self.state_dir}/bus.db"
+        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
+        connection.set_busy_timeout(5000)
+        with contextlib.closing(connection):
             return connection.execute(sql).fetchall()
 
     def messages(self, kind: str) -> list[dict[str, Any]]:
