@@ -70,8 +70,9 @@ def render_settings() -> str:
         key = key_of(field.name)
         variable = "GITWORKER_" + key.replace(".", "_").upper()
         default = str(field.default).lower() if isinstance(field.default, bool) else field.default
+        in_file = "-" if key == "target" else f"`{key}`"
         rows.append(
-            f"| `{key}` | `worker.{key.replace('_', '-')}` | `{variable}` | `{default}` |"
+            f"| {in_file} | `worker.{key.replace('_', '-')}` | `{variable}` | `{default}` |"
             f" {SETTING_TEXTS[field.name]} |"
         )
     return "\n".join(rows) + "\n"
