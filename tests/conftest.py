@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -73,7 +73,7 @@ def git(cwd: Path | str, *args: str, check: bool = True, **kwargs: object) -> st
 
 
 @pytest.fixture
-def repository(tmp_path: Path) -> Iterator[Path]:
+def repository(tmp_path: Path) -> Path:
     """A repository on branch main with one commit of three files."""
     root = tmp_path / "repo"
     root.mkdir()
@@ -84,4 +84,4 @@ def repository(tmp_path: Path) -> Iterator[Path]:
     (root / ".gitignore").write_text("*.o\n")
     git(root, "add", ".")
     git(root, "commit", "-qm", "Start")
-    yield root
+    return root

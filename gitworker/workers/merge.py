@@ -92,7 +92,8 @@ def _chosen(session: Session, names: list[str], *, everything: bool) -> list[Wor
             waiting = [w for w in all_workers(reader) if is_approved(w.state)]
             chosen = sorted(waiting, key=lambda w: (w.state_changed_at_ms, w.worker_id))
         else:
-            chosen = [require_worker(reader, name, session) for name in names]
+            named = [require_worker(reader, name, session) for name in names]
+            chosen = list({worker.worker_id: worker for worker in named}.values())
     for worker in chosen:
         refusal = may_judge(
             session.actor, worker.worker_id, self_review=session.settings.review_self

@@ -32,8 +32,10 @@ def test_clean_while_everything_runs(world: World) -> None:
         for verb in ("approve", "merge"):
             done = run_together(world, *((verb, name) for name in names))
             assert [status for status, _ in done] == [0] * 4, done
-        done = run_together(world, ("spawn", "late", "t-late"))
-        assert done[0][0] == 0, done
+        # git itself may lose its half-made worktree to the clean: then the spawn fails whole.
+        status, told = run_together(world, ("spawn", "late", "t-late"))[0]
+    assert status == 0 or told.startswith("git_failed: git worktree failed"), told
+    assert ("refs/heads/late/t-late" in world.refs()) is (status == 0)
     world.git("clean", "-fdxq")
     assert not exists(world.root / ".worker-state")
     assert world.drive("recover_all").returncode == 0

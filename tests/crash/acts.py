@@ -65,6 +65,13 @@ def clean_approval(world: World) -> None:
     world.advance(THEIRS)
 
 
+def window(world: World) -> None:
+    """Three approved workers that land together, one of them with uncommitted work."""
+    for name in ("bob", "cat"):
+        world.approved(name, f"t-{name}", {name: "1\n"})
+    dirty_approval(world)
+
+
 def target_elsewhere(world: World) -> None:
     """An approved worker with a target that is checked out nowhere."""
     dirty_approval(world)
@@ -120,6 +127,11 @@ ACTS = (
     Act(
         "merge-kept", dirty_approval, ("merge", "auth", "--keep"),
         ("merge.forwarded", "merge.recorded", *MOVE), ("COMPLETED", "COMPLETED"),
+    ),
+    Act(
+        "merge-window", window, ("merge", "--all"),
+        ("merge.journal", "forward-merged", "merge.forwarded", "merge.recorded", *CLEAN_UP),
+        ("COMPLETED", "COMPLETED"),
     ),
     Act(
         "merge-clean", clean_approval, ("merge", "auth"),

@@ -1,5 +1,6 @@
 """What must not be lost by a crash: commits, bytes, owners; and what must not be left behind."""
 
+import contextlib
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -63,7 +64,8 @@ def require_tidy(world: World, before: Inventory) -> None:
 def stands(world: World) -> tuple[str, str] | None:
     """Return the worker's and the task's state, None where there is no such worker."""
     rows = world.query(
-        "SELECT w.state, t.status FROM workers AS w, tasks AS t WHERE worker_id = 'auth'"
+        "SELECT w.state, t.status FROM workers AS w, tasks AS t"
+        " WHERE worker_id = 'auth' AND t.id = 'login'"
     )
     return rows[0] if rows else None
 
@@ -109,7 +111,8 @@ def all_bytes(world: World) -> Iterable[bytes]:
     """Yield the content of every file in the checkout, the worktrees and the trash."""
     for path in files_of(world.root):
         if ".git" not in path.relative_to(world.root).parts:
-            yield path.read_bytes()
+            with contextlib.suppress(FileNotFoundError):  # a landed worktree is being deleted
+                yield path.read_bytes()
 
 
 def files_of(place: Path) -> Iterable[Path]:

@@ -1,0 +1,47 @@
+"""Worktrees that were moved, and places that are taken."""
+
+from pathlib import Path
+
+from fixtures.repos import Repo
+from gitworker.workers.fail import fail
+from gitworker.workers.settle import settle
+from tests.workers.world import World, unchanged
+
+
+def test_moved_worktree_is_followed(world: World) -> None:
+    """A worktree that its user moved with git is found at its new place by the next command."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    elsewhere = world.root.parent / "elsewhere"
+    world.git("worktree", "move", str(place), str(elsewhere))
+    settle(world.session())
+    assert world.worker("auth").worktree == str(elsewhere)
+    world.submit("auth")
+    world.approve("auth")
+    world.land("auth")
+    assert not elsewhere.exists()
+
+
+def test_removed_worktree_is_remembered(world: World) -> None:
+    """A worktree that is gone for good leaves its row as it is."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    world.git("worktree", "remove", "--force", str(place))
+    settle(world.session())
+    assert world.worker("auth").worktree == str(place)
+
+
+def test_settling_repairs(world: World) -> None:
+    """What a killed command left is settled before the next one acts."""
+    assert world.drive("spawn", "auth", "login", GITWORKER_CRASH_AT="spawn.hooks").returncode == -9
+    assert [operation.kind for operation in settle(world.session())] == ["spawn"]
+    assert settle(world.session()) == []
+    assert world.worktrees() == []
+
+
+def test_both_places_are_taken(world: World) -> None:
+    """Where the place beside is taken too, nothing is moved."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    fail(world.session(), "auth", reason="stuck")
+    Repo(world.root).write({"worktrees/login@auth/mine": "precious"})
+    with unchanged(world, "path_exists"):
+        world.spawn("docs", "login")
+    assert Path(place, "a").read_text() == "1\n"
