@@ -8,8 +8,6 @@ from gitworker.errors import GitWorkerError, Invalid
 from gitworker.paths import require_repository, state_paths
 from gitworker.store.sqlite.migrate import open_database
 
-VARIABLE = "_GIT_WORKER_COMPLETE"
-
 # git's own completion calls _git_worker with the words in `words` and the position in `cword`.
 BASH = """\
 _git_worker_answers() {

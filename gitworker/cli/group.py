@@ -1,7 +1,6 @@
 """The group `git worker`: a command's module is imported when the command is run, not before."""
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from importlib import import_module
 
 import click
@@ -93,6 +92,8 @@ def _subgroup(name: str) -> LazyGroup:
 
 
 def _unknown(word: str, known: Iterable[str]) -> str:
+    from difflib import get_close_matches  # 1 ms, for a word that is no command
+
     near = get_close_matches(word, list(known), n=3)
     return f"there is no command {word!r}" + (f"; did you mean {', '.join(near)}?" if near else "")
 

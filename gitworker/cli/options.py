@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gitworker.cli.call import Call
-from gitworker.cli.completion import complete_workers
 from gitworker.errors import GitWorkerError, Invalid, Unavailable
 from gitworker.model.ids import parse_task_id, parse_worker_id
 
@@ -32,6 +31,8 @@ class WorkerId(TextType):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[Any]:
         """Offer the workers there are."""
+        from gitworker.cli.completion import complete_workers  # 1 ms, for the shell only
+
         return complete_workers(incomplete)
 
 

@@ -3,24 +3,24 @@
 import os
 
 import click
-from click.shell_completion import shell_complete
 
 from gitworker.cli.call import Call
-from gitworker.cli.completion import VARIABLE
 from gitworker.cli.group import GROUP, PROGRAM
 from gitworker.cli.output import complain, silence
-from gitworker.cli.report import report_bug
 from gitworker.errors import GitWorkerError, Invalid
 
+COMPLETE = "_GIT_WORKER_COMPLETE"  # set by the scripts of `git worker completion`
 INTERRUPTED = 130
 READER_GONE = 141
 
 
 def run_command(words: list[str]) -> int:
     """Run `git worker WORDS` and return the exit status; nothing but a bug of click's escapes."""
-    instruction = os.environ.get(VARIABLE)
+    instruction = os.environ.get(COMPLETE)
     if instruction:
-        return shell_complete(GROUP, {"obj": Call()}, PROGRAM, VARIABLE, instruction)
+        from click.shell_completion import shell_complete  # 1 ms, for the shell only
+
+        return shell_complete(GROUP, {"obj": Call()}, PROGRAM, COMPLETE, instruction)
     call = Call(as_json="--json" in words[: words.index("--") if "--" in words else None])
     try:
         return _run(call, words)
@@ -30,6 +30,8 @@ def run_command(words: list[str]) -> int:
         silence()
         return READER_GONE
     except Exception as error:  # noqa: BLE001 - the outermost frame
+        from gitworker.cli.report import report_bug  # 2 ms, and it is rare
+
         return report_bug(error, words, as_json=call.as_json)
 
 

@@ -1,6 +1,5 @@
 """The journal as stored: acts that span git and the database, written before their first step."""
 
-import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,7 +28,7 @@ def begin_operation(
     """Write the first row of an act and return its id."""
     writer.run(
         "operations.open",
-        kind=kind, worker=worker, task=task, step="begun", data=json.dumps(data), actor=actor,
+        kind=kind, worker=worker, task=task, step="begun", data=_dumped(data), actor=actor,
         now=now,
     )  # fmt: skip
     row = writer.row("operations.last_id")
@@ -41,7 +40,7 @@ def advance_operation(
     writer: Writer, operation: int, *, step: str, data: dict[str, Any], now: int
 ) -> None:
     """Record that an act is about to take its next step."""
-    writer.run("operations.update", id=operation, step=step, data=json.dumps(data), now=now)
+    writer.run("operations.update", id=operation, step=step, data=_dumped(data), now=now)
 
 
 def close_operation(
@@ -49,7 +48,7 @@ def close_operation(
 ) -> None:
     """Record the end of an act: done, rolled_back or undone."""
     writer.run(
-        "operations.close", id=operation, status=status, step=step, data=json.dumps(data), now=now
+        "operations.close", id=operation, status=status, step=step, data=_dumped(data), now=now
     )
 
 
@@ -71,5 +70,18 @@ def undoable_operations(reader: Reader, limit: int = 20) -> list[Operation]:
 
 def _operation(row: Row) -> Operation:
     values = dict(row)
-    values["data"] = json.loads(values["data"])
+    values["data"] = _loaded(values["data"])
     return Operation(**values)
+
+
+def _dumped(data: dict[str, Any]) -> str:
+    import json  # 1 ms; every command looks for open acts, and most find none
+
+    return json.dumps(data)
+
+
+def _loaded(text: str) -> dict[str, Any]:
+    import json
+
+    data: dict[str, Any] = json.loads(text)
+    return data
