@@ -6,8 +6,7 @@ laid out again when a replayed commit changes them.
 """
 
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 
 from gitworker.model.ids import Oid
 from gitworker.repo.disk import remove_tree
@@ -17,28 +16,26 @@ from gitworker.repo.objects import read_objects
 NAME = ".gitattributes"
 
 
-@dataclass(frozen=True, slots=True)
-class AttributeTree:
-    """A directory to lay attributes out in, and the directories (as in a tree) that matter."""
+def lay_out(directory: str, texts: Mapping[str, bytes]) -> None:
+    """Make `directory` hold these attributes, given by the place in the tree, and nothing else."""
+    remove_tree(directory)
+    os.mkdir(directory)
+    for place, text in texts.items():
+        folder = os.path.join(directory, place)
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, NAME), "wb") as file:
+            file.write(text)
 
-    directory: str
-    relevant: frozenset[str]
 
-    def lay_out(self, git: Git, tree: Oid) -> list[bytes]:
-        """Make the directory hold the attributes of `tree`; return their texts."""
-        remove_tree(self.directory)
-        os.mkdir(self.directory)
-        places = sorted(self.relevant)
-        names = [f"{tree}:{os.path.join(place, NAME)}" for place in places]
-        texts = []
-        for place, text in zip(places, read_objects(git, names), strict=True):
-            if text is not None:
-                folder = os.path.join(self.directory, place)
-                os.makedirs(folder, exist_ok=True)
-                with open(os.path.join(folder, NAME), "wb") as file:
-                    file.write(text)
-                texts.append(text)
-        return texts
+def name_attributes(tree: Oid, places: Iterable[str]) -> list[str]:
+    """Return git's names of the attributes files in these directories of a tree (or commit)."""
+    return [f"{tree}:{os.path.join(place, NAME)}" for place in places]
+
+
+def read_attributes(git: Git, tree: Oid, places: Sequence[str]) -> dict[str, bytes]:
+    """Return the attributes of these directories of a tree by directory, where there are any."""
+    texts = read_objects(git, name_attributes(tree, places))
+    return {place: text for place, text in zip(places, texts, strict=True) if text is not None}
 
 
 def ancestors_of(paths: Iterable[str]) -> set[str]:

@@ -15,18 +15,19 @@ from gitworker.paths import require_repository
 from gitworker.repo.checks import (
     Change,
     abort_command,
-    changes_between,
     find_collisions,
     name_paths,
     open_operation,
     read_status,
 )
+from gitworker.repo.diffs import diff_commits
 from gitworker.repo.follow import DETACHED, move_branch
 from gitworker.repo.git import Git, GitFailed
-from gitworker.repo.refs import find_head_ref, find_ref, is_ancestor, move_ref
+from gitworker.repo.refs import find_head_ref, find_ref, is_ancestor, move_ref, read_loose_refs
 from gitworker.repo.worktrees import find_checkout
 
 UPDATING = b"Updating "
+NAMED_AT_MOST = 100_000  # characters of paths on a command line; a system may stop at 128 KiB
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,27 +56,31 @@ def fast_forward(
     The user's hooks run as git runs them.
     """
     step = Step(ref, old, new, reason)
-    _check_refs(git, step)
+    _check_tip(git, step)
     if worktree is not None:
-        _in_checkout(git.at(worktree), step, worktree)
+        _in_checkout(git, step, worktree)
         return
+    _check_descent(git, step)
     move_ref(git, ref, old=old, new=new, reason=reason)
     crash_point("forward-ref")
     appeared = find_checkout(git, ref)
     if appeared is not None and not _index_is_at(git.at(appeared), new):
         # It was checked out between the look and the move: do it over, through the checkout.
         move_ref(git, ref, old=new, new=old, reason=f"{reason} (taken back)")
-        _in_checkout(git.at(appeared), step, appeared)
+        _in_checkout(git, step, appeared)
 
 
-def _check_refs(git: Git, step: Step) -> None:
-    tip = find_ref(git, step.ref)
+def _check_tip(git: Git, step: Step) -> None:
+    tip = _find_tip(git, step.ref)
     if tip != step.old:
         raise Conflict(
             f"{step.name} has moved: expected {step.old[:12]}, it is at {(tip or 'nothing')[:12]}",
             f"git log {step.old[:12]}..{step.name}",
             code="ref_moved",
         )
+
+
+def _check_descent(git: Git, step: Step) -> None:
     if not is_ancestor(git, step.old, step.new):
         raise Refused(
             f"{step.new[:12]} does not descend from {step.name}; nothing ever force-moves it",
@@ -84,17 +89,31 @@ def _check_refs(git: Git, step: Step) -> None:
         )
 
 
-def _in_checkout(here: Git, step: Step, worktree: str) -> None:
+def _in_checkout(git: Git, step: Step, worktree: str) -> None:
+    try:
+        changes = _check_worktree(git, step, worktree)
+    except (Refused, Conflict):
+        _check_descent(git, step)  # git's merge tells, unless we do not come to it
+        raise
+    _merge(git.at(worktree), step, worktree=worktree, changes=changes)
+
+
+def _check_worktree(git: Git, step: Step, worktree: str) -> tuple[Change, ...]:
+    """Return what the move changes; raise Refused or Conflict where something is in its way."""
     if not os.path.isdir(worktree):
         raise Refused(
             f"{step.name} is checked out in {worktree}, which is not there now",
             "git worktree list",
             code="checkout_missing",
         )
-    admin_dir = require_repository(worktree).git_dir
-    changes = changes_between(here, step.old, step.new)
-    _check_checkout(here, step, worktree=worktree, admin_dir=admin_dir)
+    here = git.at(worktree)
+    _check_checkout(here, step, worktree)
+    [changes] = diff_commits(here, [f"{step.new} {step.old}"]) or [()]
     _check_overlap(here, step, worktree=worktree, changes=changes)
+    return changes
+
+
+def _merge(here: Git, step: Step, *, worktree: str, changes: tuple[Change, ...]) -> None:
     crash_point("forward-checked")
     done = here.run(
         "merge", "--ff-only", "--no-autostash", "--no-squash", "--no-stat",
@@ -110,6 +129,8 @@ def _in_checkout(here: Git, step: Step, worktree: str) -> None:
     moved_from = _moved_from(done.out)
     if _has_arrived(here, step):
         return
+    if moved_from is None:
+        _check_descent(here, step)
     if done.status != 0:
         _undo_checkout(here, step, changes)
         raise Refused(
@@ -121,7 +142,8 @@ def _in_checkout(here: Git, step: Step, worktree: str) -> None:
     _take_back(here, step, moved_from=moved_from, worktree=worktree)
 
 
-def _check_checkout(here: Git, step: Step, *, worktree: str, admin_dir: str) -> None:
+def _check_checkout(here: Git, step: Step, worktree: str) -> None:
+    admin_dir = require_repository(worktree).git_dir
     operation = open_operation(admin_dir)
     if operation is not None:
         raise Refused(
@@ -135,6 +157,8 @@ def _check_checkout(here: Git, step: Step, *, worktree: str, admin_dir: str) -> 
             f"git -C {worktree} status",
             code="index_locked",
         )
+    if _is_on(here, admin_dir, step.ref):
+        return
     head = find_head_ref(here)
     if head != step.ref:
         raise Conflict(
@@ -145,8 +169,7 @@ def _check_checkout(here: Git, step: Step, *, worktree: str, admin_dir: str) -> 
 
 
 def _check_overlap(here: Git, step: Step, *, worktree: str, changes: tuple[Change, ...]) -> None:
-    incoming = {change.path for change in changes}
-    dirty = incoming & set(read_status(here, untracked=False).paths)
+    dirty = _find_dirty(here, {change.path for change in changes})
     if dirty:
         raise Refused(
             f"your uncommitted changes in {worktree} overlap with what lands on {step.name}:"
@@ -166,6 +189,42 @@ def _check_overlap(here: Git, step: Step, *, worktree: str, changes: tuple[Chang
         )
 
 
+def _find_dirty(here: Git, paths: set[str]) -> set[str]:
+    """Return which of `paths` have uncommitted changes; all files are read only if some may."""
+    if sum(map(len, paths)) <= NAMED_AT_MOST:
+        told = paths and here.run(
+            "--literal-pathspecs", "status", "--porcelain", "-z", "--no-renames",
+            "--ignore-submodules=none", "--untracked-files=no", "--", *sorted(paths),
+            env={"GIT_OPTIONAL_LOCKS": "0"},
+        ).out  # fmt: skip
+        if not told:
+            return set()
+    return paths & set(read_status(here, untracked=False).paths)
+
+
+def _find_tip(git: Git, ref: Ref) -> Oid | None:
+    """Return what a branch points at; without a process where its file or packed-refs tell."""
+    return _read_plain(git, ref) or find_ref(git, ref)
+
+
+def _read_plain(git: Git, ref: Ref) -> Oid | None:
+    """Return what a branch points at by its file; None where only git can tell."""
+    common_dir = require_repository(git.directory).common_dir
+    if os.path.isdir(f"{common_dir}/reftable"):
+        return None
+    return (read_loose_refs(common_dir, [ref]) or {}).get(ref)
+
+
+def _is_on(here: Git, admin_dir: str, ref: Ref) -> bool:
+    """Tell whether HEAD's file names the branch, itself no symbolic ref; False is no answer."""
+    try:
+        with open(f"{admin_dir}/HEAD", encoding="utf-8", errors="surrogateescape") as file:
+            head = file.read()
+    except OSError:
+        return False
+    return head.rstrip("\n") == f"ref: {ref}" and _read_plain(here, ref) is not None
+
+
 def _moved_from(out: bytes) -> Oid | None:
     """Return the commit that HEAD was at when git moved it, from its `Updating OLD..NEW` line."""
     for line in out.splitlines():
@@ -176,7 +235,7 @@ def _moved_from(out: bytes) -> Oid | None:
 
 def _has_arrived(here: Git, step: Step) -> bool:
     """Tell whether the target contains the new commit (somebody may have gone on from there)."""
-    tip = find_ref(here, step.ref)
+    tip = _find_tip(here, step.ref)
     if tip == step.new:
         return True
     return tip is not None and tip != step.old and is_ancestor(here, step.new, tip)

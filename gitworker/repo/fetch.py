@@ -46,5 +46,3 @@ def _progress(gitpython: Any, narrate: Any) -> Any:
                 narrate(self._cur_line or message)
 
     return Progress()
-
-

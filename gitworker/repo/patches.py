@@ -1,7 +1,10 @@
 """Patch ids: what an approval holds for, whatever commit carries the patch (DESIGN section 7)."""
 
+from collections.abc import Sequence
+
 from gitworker.model.ids import Oid
 from gitworker.paths import require_repository
+from gitworker.repo.diffs import diff_commits
 from gitworker.repo.git import Git
 
 EMPTY = "empty"  # stands for a commit that changes nothing and so has no patch
@@ -39,3 +42,14 @@ def patch_ids(git: Git, base: Oid, tip: Oid) -> tuple[str, ...]:
     by_commit = {commit: patch for patch, commit in (line.split() for line in out.splitlines())}
     commits = (line[7:] for line in log.split(b"\n") if line.startswith(b"commit "))
     return tuple(by_commit.get(commit.decode(), EMPTY) for commit in commits)
+
+
+def keeps_patches(git: Git, picks: Sequence[tuple[Oid, Oid]]) -> bool:
+    """Tell by one process whether each new commit surely carries the patch of its old one.
+
+    `picks` are pairs (old, new). True where both change the same paths from the same blobs and
+    modes to the same ones, so that their patch ids are equal; False says nothing, as where the
+    target changed other lines of a file: ask `patch_ids`.
+    """
+    changes = diff_commits(git, [oid for pair in picks for oid in pair])
+    return changes is not None and changes[::2] == changes[1::2]

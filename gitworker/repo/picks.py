@@ -1,52 +1,27 @@
-"""Rebase's list of commits, and picking them one by one with `git merge-tree`.
+"""Picking a plan's commits one by one with `git merge-tree`.
 
 git 2.39's merge-tree takes no merge base, so each pick merges into a synthetic commit: the tree
-built so far on top of the picked commit's parent, dated now (an old date makes git walk far).
+built so far on top of the picked commit's parent, dated now (an old date makes git walk far). Those
+exist in a private directory only; the new commits are written all at once when every pick went in.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gitworker.model.ids import Oid
 from gitworker.paths import Repository
 from gitworker.repo.attributes import (
     NAME,
-    AttributeTree,
-    ancestors_of,
-    list_attribute_directories,
+    lay_out,
+    read_attributes,
     read_foreign_attributes,
 )
-from gitworker.repo.commits import Commit, format_commit, parse_commit
+from gitworker.repo.commits import Commit, format_commit
 from gitworker.repo.disk import private_directory
 from gitworker.repo.git import Git, GitFailed
-from gitworker.repo.objects import read_objects, write_commits
+from gitworker.repo.objects import alternate, commit_id, write_commits, write_private_commit
+from gitworker.repo.plans import Ground, NeedsRebase, Plan, load_ground, starts_empty
 from gitworker.repo.rebasing import RebaseSettings
-
-SAME_PATCH = "="
-
-
-class NeedsRebase(Exception):
-    """merge-tree cannot be trusted to give what rebase gives here."""
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a rebase of `topic` onto `target` would do.
-
-    `commits` are all commits considered, in order; `todo` those that the target has not already.
-    """
-
-    target: Oid
-    topic: Oid
-    bases: tuple[Oid, ...]
-    is_linear: bool
-    commits: tuple[Commit, ...]
-    todo: tuple[Commit, ...]
-
-    @property
-    def is_unchanged(self) -> bool:
-        """Tell whether rebase would say that the branch is up to date."""
-        return self.is_linear and self.bases == (self.target,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,36 +30,6 @@ class Stopped:
 
     commit: Commit
     paths: tuple[str, ...]
-
-
-def load_plan(git: Git, *, target: Oid, topic: Oid) -> Plan:
-    """Return the plan; read-only. An up-to-date branch is not read any further."""
-    bases = tuple(
-        Oid(oid) for oid in git.text("merge-base", "--all", target, topic, ok=(0, 1)).split()
-    )
-    merges = git.text("rev-list", "--min-parents=2", "--max-count=1", topic, f"^{target}")
-    plan = Plan(target, topic, bases, not merges, (), ())
-    if plan.is_unchanged:
-        return plan
-    lines = git.text(
-        "rev-list", "--reverse", "--topo-order", "--no-merges", "--cherry-mark", "--right-only",
-        f"{target}...{topic}",
-    ).split()  # fmt: skip
-    commits = load_commits(git, [line[1:] for line in lines])
-    todo = tuple(
-        commit for line, commit in zip(lines, commits, strict=True) if line[0] != SAME_PATCH
-    )
-    return Plan(target, topic, bases, not merges, commits, todo)
-
-
-def load_commits(git: Git, oids: Sequence[str]) -> tuple[Commit, ...]:
-    """Return commits by id, in order, read by one process."""
-    found = []
-    for oid, raw in zip(oids, read_objects(git, oids), strict=True):
-        if raw is None:
-            raise GitFailed(f"commit {oid} is missing from this repository")
-        found.append(parse_commit(Oid(oid), raw))
-    return tuple(found)
 
 
 def pick_all(
@@ -104,10 +49,9 @@ class _Picking:
 
     tree: Oid  # of the tip
     committer: bytes
-    attributes: AttributeTree
+    ground: Ground
     refresh: bool  # some pick changes attributes
     foreign: list[bytes]
-    merging: Git
 
     def __init__(
         self,
@@ -124,8 +68,11 @@ class _Picking:
         self.repository = repository
         self.private = private
         self.tip = plan.target
-        self.base: Oid | None = None  # the synthetic commit for the next pick, once it is written
+        self.trees = {commit.oid: commit.tree for commit in plan.commits}
+        self.new: dict[Oid, bytes] = {}  # commits that are not written yet
         self.made: dict[Oid, Oid | None] = {}
+        self.objects = f"{private}/objects"
+        self.work_tree = f"{private}/tree"
 
     def run(self) -> dict[Oid, Oid | None] | Stopped:
         waiting = list(self.plan.todo)
@@ -134,59 +81,40 @@ class _Picking:
         if not waiting:
             return self.made
         self._prepare(waiting)
-        for number, commit in enumerate(waiting):
-            following = waiting[number + 1] if number + 1 < len(waiting) else None
+        for commit in waiting:
             if commit.parents == (self.tip,):
                 self._fast_forward(commit)
                 continue
-            paths = self._pick(commit, following)
+            paths = self._pick(commit)
             if paths is not None:
                 return Stopped(commit, paths)
+        self._write()
         return self.made
 
     def _fast_forward(self, commit: Commit) -> None:
         self.tip, self.tree = commit.oid, commit.tree
         self.made[commit.oid] = commit.oid
-        self.base = None
 
-    def _prepare(self, waiting: Sequence[Commit]) -> None:
+    def _prepare(self, waiting: list[Commit]) -> None:
         """Read what all picks share: the committer, the tip's tree, the attributes."""
         self.committer = self.git.run("var", "GIT_COMMITTER_IDENT").out.rstrip(b"\n")
-        heads = load_commits(self.git, [self.tip, *self.plan.bases[:1]])
-        self.tree = heads[0].tree
-        changed, incoming = self._changed_paths(waiting, heads)
-        relevant = ancestors_of([*changed, *incoming])
-        if not self.plan.is_linear or len(self.plan.bases) != 1:
-            relevant |= list_attribute_directories(self.git, self.tree)
-        self.attributes = AttributeTree(f"{self.private}/tree", frozenset(relevant))
-        self.refresh = any(path == NAME or path.endswith(f"/{NAME}") for path in changed)
+        self.ground = self.plan.ground or load_ground(
+            self.git, self.plan, tip=self.tip, waiting=waiting
+        )
+        self.trees |= {commit.oid: commit.tree for commit in self.ground.heads}
+        self.tree = self.trees[self.tip]
+        self.refresh = any(
+            path == NAME or path.endswith(f"/{NAME}") for path in self.ground.changed
+        )
         self.foreign = (
             read_foreign_attributes(self.repository.common_dir, self.settings.attributes_file)
             if self.settings.drivers or self.settings.renormalize
             else []
         )
-        self._lay_out_attributes()
-        self.merging = Git(self.attributes.directory, git_dir=self.repository.git_dir)
+        self._lay_out(self.ground.attributes)
 
-    def _changed_paths(
-        self, waiting: Sequence[Commit], heads: Sequence[Commit]
-    ) -> tuple[list[str], list[str]]:
-        """Return what the topic changes, and what the target added (where a rename may lead)."""
-        pair = f"{heads[-1].tree} {heads[0].tree}\n"
-        request = "".join(f"{commit.oid}\n" for commit in waiting) + pair
-        out = self.git.run(
-            "diff-tree", "--stdin", "--root", "-r", "-z", "--no-renames", "--name-status",
-            "--no-commit-id", stdin=request.encode(),
-        ).text  # fmt: skip
-        topic, _, target = out.partition(pair)
-        fields = target.split("\0")
-        added = [
-            path for status, path in zip(fields[::2], fields[1::2], strict=False) if status == "A"
-        ]
-        return topic.split("\0")[1::2], added
-
-    def _lay_out_attributes(self) -> None:
-        texts = self.attributes.lay_out(self.git, self.tree) + self.foreign
+    def _lay_out(self, attributes: Mapping[str, bytes]) -> None:
+        texts = [*attributes.values(), *self.foreign]
         needles = [f"merge={name}".encode() for name in self.settings.drivers]
         if self.settings.renormalize:
             needles.append(b"filter=")
@@ -195,39 +123,36 @@ class _Picking:
         ):
             # Such a program may look at the files around it, or have a path relative to them.
             raise NeedsRebase
+        lay_out(self.work_tree, attributes)
 
-    def _pick(self, commit: Commit, following: Commit | None) -> tuple[str, ...] | None:
+    def _pick(self, commit: Commit) -> tuple[str, ...] | None:
         """Merge one commit into the tip; return the conflicting paths, or None where it went in."""
-        if self.base is None:
-            [self.base] = self._write(self._synthetic(commit))
-        tree, paths = self._merge(self.base, commit.oid)
+        base = write_private_commit(
+            self._synthetic(commit), length=len(self.tip), directory=self.objects
+        )
+        tree, paths = self._merge(base, commit.oid)
         if paths is not None:
-            return self._as_rebase_names(paths, self.base, commit)
-        self.base = None
-        if tree == self.tree and not self._started_empty(commit):
+            return self._as_rebase_names(paths, base, commit)
+        if tree == self.tree and not starts_empty(self.git, commit, self.trees):
             self.made[commit.oid] = None
             return None
         is_new_tree, self.tree = tree != self.tree, tree
-        objects = [
-            format_commit(
-                tree=tree, parent=self.tip, author=commit.author, committer=self.committer,
-                message=commit.message,
-            )
-        ]  # fmt: skip
-        if following is not None:
-            objects.append(self._synthetic(following))
-        self.tip, *bases = self._write(*objects)
-        self.base = bases[0] if bases else None
+        data = format_commit(
+            tree=tree, parent=self.tip, author=commit.author, committer=self.committer,
+            message=commit.message,
+        )  # fmt: skip
+        self.tip = commit_id(data, length=len(self.tip))
+        self.new[self.tip] = data
         self.made[commit.oid] = self.tip
         if self.refresh and is_new_tree:
-            self._lay_out_attributes()
+            self._lay_out(read_attributes(self.git, tree, self.ground.places))
         return None
 
     def _merge(self, base: Oid, picked: Oid) -> tuple[Oid, tuple[str, ...] | None]:
-        done = self.merging.run(
+        done = Git(self.work_tree, git_dir=self.repository.git_dir).run(
             "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages",
             "--allow-unrelated-histories", base, picked,
-            env={"GIT_WORK_TREE": self.attributes.directory},
+            env={"GIT_WORK_TREE": self.work_tree, **alternate(self.objects)},
             ok=range(-64, 256),
         )  # fmt: skip
         if done.status not in (0, 1):
@@ -257,14 +182,13 @@ class _Picking:
             message=b"",
         )  # fmt: skip
 
-    def _write(self, *commits: bytes) -> list[Oid]:
+    def _write(self) -> None:
+        """Write the new commits; git must find the ids that we found."""
+        if not self.new:
+            return
         try:
-            return write_commits(self.git, commits, directory=self.private)
+            written = write_commits(self.git, list(self.new.values()), directory=self.private)
         except GitFailed as failure:  # newer versions check more than rebase asks for
             raise NeedsRebase from failure
-
-    def _started_empty(self, commit: Commit) -> bool:
-        if not commit.parents:
-            return not self.git.run("ls-tree", "-z", commit.tree).out
-        [parent] = load_commits(self.git, commit.parents)
-        return parent.tree == commit.tree
+        if written != list(self.new):
+            raise NeedsRebase

@@ -11,7 +11,8 @@ from gitworker.model.ids import Oid
 from gitworker.paths import require_repository
 from gitworker.repo.commits import Commit
 from gitworker.repo.git import Git
-from gitworker.repo.picks import NeedsRebase, Plan, Stopped, load_commits, load_plan, pick_all
+from gitworker.repo.picks import Stopped, pick_all
+from gitworker.repo.plans import NeedsRebase, Plan, load_commits, load_plan
 from gitworker.repo.rebasing import RebaseSettings, load_rebase_settings
 from gitworker.repo.scratch import rebase_in_scratch
 

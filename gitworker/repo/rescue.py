@@ -15,7 +15,7 @@ from gitworker.paths import require_repository
 from gitworker.repo.checks import read_status
 from gitworker.repo.disk import copy_index, private_directory
 from gitworker.repo.git import Git, GitFailed
-from gitworker.repo.refs import create_ref, read_refs
+from gitworker.repo.refs import PACKED_AT_MOST_BYTES, create_ref, read_refs
 
 PREFIX = "refs/worker/rescue/"
 ATTEMPTS = 20
@@ -58,7 +58,7 @@ def rescue(
         elif head != tip:  # an open rebase has commits that no branch has yet
             oid = _join(here, tip=tip, head=head, title=f"{worker}/{task}")
     for _ in range(ATTEMPTS):
-        known = list_rescues(git, worker=worker, task=task)
+        known = _known_rescues(git, worker, task)
         if known and known[-1].oid == oid:
             return known[-1]
         number = known[-1].number + 1 if known else 1
@@ -82,6 +82,31 @@ def list_rescues(
         if number.isdigit():
             found.append(RescueRef(ref, oid, WorkerId(name), TaskId(task_id), int(number)))
     return tuple(sorted(found, key=lambda one: (one.worker, one.task, one.number)))
+
+
+def _known_rescues(git: Git, worker: WorkerId, task: TaskId) -> tuple[RescueRef, ...]:
+    """Return the rescues of one task; without a process where the files show that there is none."""
+    common_dir = require_repository(git.directory).common_dir
+    folder = f"{PREFIX}{worker}/{task}"
+    if not os.path.isdir(f"{common_dir}/reftable") and not os.path.lexists(
+        f"{common_dir}/{folder}"
+    ):
+        # Loose first, then packed: a ref that is packed meanwhile is found there.
+        packed = _read_packed(f"{common_dir}/packed-refs")
+        if packed is not None and f" {folder}/".encode() not in packed:
+            return ()
+    return list_rescues(git, worker=worker, task=task)
+
+
+def _read_packed(path: str) -> bytes | None:
+    """Return the file of packed refs; None where it is so large that git searches it faster."""
+    try:
+        with open(path, "rb") as file:
+            if os.fstat(file.fileno()).st_size > PACKED_AT_MOST_BYTES:
+                return None
+            return file.read()
+    except FileNotFoundError:
+        return b""
 
 
 def _snapshot(here: Git, *, tip: Oid, head: Oid, title: str) -> Oid:

@@ -88,8 +88,8 @@ def restore_from_trash(entry: TrashEntry, *, worktree: str | None = None) -> str
     """Put a removed worktree back, at its old place or at `worktree`; return its path.
 
     Index, staged, untracked and ignored files and an open rebase come back byte for byte. Raises
-    Refused, with nothing changed, where something stands at its place. Whether its branch is
-    checked out elsewhere by now is for the caller to see.
+    Refused, with nothing changed, where something stands at its place, NotFound where it is being
+    deleted. Whether its branch is checked out elsewhere by now is for the caller to see.
     """
     place = worktree or entry.worktree
     if os.path.lexists(place):
@@ -97,8 +97,12 @@ def restore_from_trash(entry: TrashEntry, *, worktree: str | None = None) -> str
     os.makedirs(os.path.dirname(place), exist_ok=True)
     admin = _free_name(entry.admin_dir)
     os.makedirs(os.path.dirname(admin), exist_ok=True)
-    _require_one_device(os.path.dirname(place), entry.tree)
-    _require_one_device(os.path.dirname(admin), entry.admin)
+    try:
+        _require_one_device(os.path.dirname(place), entry.tree)
+        _require_one_device(os.path.dirname(admin), entry.admin)
+        entry = _claim(entry)
+    except FileNotFoundError:
+        raise NotFound(f"there is no {entry.name} in the trash now", "git worker undo") from None
     moving = replace(entry, worktree=place, admin_dir=admin, state=RESTORING)
     if (place, admin) != (entry.worktree, entry.admin_dir):
         _repoint(moving)
@@ -149,6 +153,13 @@ def delete_clean_in_background(entries: Iterable[tuple[TrashEntry, str]], common
             ["nice", "/bin/sh", "-c", DELETE_CLEAN, "sh", *words],
             env={**clean_environment(), "GIT_DIR": common_dir},
         )
+
+
+def _claim(entry: TrashEntry) -> TrashEntry:
+    """Give the entry another name, by which a deletion in the background cannot take it."""
+    claimed = _free_name(f"{entry.path}-restoring")
+    os.rename(entry.path, claimed)
+    return replace(entry, path=claimed)
 
 
 def _remove(entry: TrashEntry) -> TrashEntry:

@@ -63,6 +63,14 @@ def find_operation(reader: Reader, operation: int) -> Operation | None:
     return None if row is None else _operation(row)
 
 
+def find_last_operation(
+    reader: Reader, kind: str, *, worker: str, task: str | None
+) -> Operation | None:
+    """Return the newest act of one kind on a worker's task, or None."""
+    row = reader.row("operations.last_of_kind", kind=kind, worker=worker, task=task)
+    return None if row is None else _operation(row)
+
+
 def undoable_operations(reader: Reader, limit: int = 20) -> list[Operation]:
     """Return the finished acts that can be undone, newest first."""
     return [_operation(row) for row in reader.rows("operations.newest_done", limit=limit)]

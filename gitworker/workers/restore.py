@@ -1,11 +1,12 @@
 """Carrying an undo out: the branch moved back, or branch, worktree and seat given back."""
 
 import os
+from contextlib import suppress
 
 from gitworker import clock
 from gitworker.bus.drain import record_tip
 from gitworker.crashpoint import crash_point
-from gitworker.errors import Refused
+from gitworker.errors import NotFound, Refused
 from gitworker.model.ids import Branch, Oid, Ref
 from gitworker.model.worker import WorkerEvent
 from gitworker.paths import read_seat, write_seat
@@ -146,8 +147,9 @@ def _restore(session: Session, done: Operation) -> None:
     if data["tip"] and find_ref(session.git, ref) is None:
         create_ref(session.git, ref, Oid(data["tip"]), reason="gitworker: undo")
     if entry is not None:
-        restore_from_trash(entry)
-    elif place and not os.path.isdir(place):
+        with suppress(NotFound):  # landed and clean: it is being deleted, and made anew below
+            restore_from_trash(entry)
+    if place and not os.path.isdir(place):
         branch = Branch(data["ref"].removeprefix("refs/heads/"))
         session.git.run("worktree", "add", "--quiet", "--", place, branch)
     if place and not _is_ours(session, done):

@@ -21,7 +21,7 @@ from gitworker.repo.refs import read_refs
 from gitworker.repo.worktrees import add_worktree
 from gitworker.session import Session
 from gitworker.store.api import Reader, Writer
-from gitworker.store.operations import begin_operation, close_operation
+from gitworker.store.operations import begin_operation, close_operation, find_last_operation
 from gitworker.store.tasks import find_task, open_dependencies, require_stored_task
 from gitworker.store.workers import Worker, add_worker, find_worker
 from gitworker.workers.include import copy_included
@@ -108,10 +108,16 @@ class Place:
 
 
 def _tidy_seat(session: Session, request: Request) -> None:
-    """Remove the worktree that a landed task left behind because somebody was in it."""
+    """Remove the worktree that a landed task left behind because somebody was in it.
+
+    One that was kept on purpose (`merge --keep`) stays: from then on it is its user's own.
+    """
     with session.store.read() as reader:
         worker = find_worker(reader, request.worker)
-    if worker is None or not is_landed(worker.state) or worker.worktree is None:
+        if worker is None or not is_landed(worker.state) or worker.worktree is None:
+            return
+        landing = find_last_operation(reader, "merge", worker=worker.worker_id, task=worker.task_id)
+    if landing is not None and landing.data["keep"]:
         return
     with hold(session.landing_lock, what="landing"):
         finish_interrupted(session)

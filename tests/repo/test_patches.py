@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.repos import Repo, lines
+from fixtures.repos import RandomHistory, Repo, lines
 from gitworker.model.ids import Oid
 from gitworker.repo.git import Git
-from gitworker.repo.patches import EMPTY, patch_ids
+from gitworker.repo.patches import EMPTY, keeps_patches, patch_ids
 
 
 @pytest.fixture
@@ -115,3 +115,69 @@ def test_two_processes_for_the_whole_range(
     monkeypatch.setenv("GITWORKER_TRACE", str(tmp_path / "trace"))
     patch_ids(git, base, tip)
     assert len((tmp_path / "trace").read_text().splitlines()) == 2
+
+
+def pairs(repo: Repo, old: str, new: str) -> list[tuple[Oid, Oid]]:
+    """Return two ranges of equal length as picks."""
+    listed = [repo.git("rev-list", "--reverse", span).split() for span in (old, new)]
+    return [(Oid(one), Oid(other)) for one, other in zip(*listed, strict=True)]
+
+
+def test_patches_of_the_same_blobs_are_kept(repo: Repo) -> None:
+    """Where the target changed other files, every kind of change surely keeps its patch."""
+    repo.commit("main", {"other": "1\n"})
+    repo.git("branch", "old", "topic")
+    repo.git("checkout", "-q", "topic")
+    repo.git("rebase", "-q", "main")
+    git = Git(str(repo.root))
+    assert keeps_patches(git, pairs(repo, "main~1..old", "main..topic"))
+    assert keeps_patches(git, [])
+
+
+def test_a_patch_of_other_blobs_is_not_surely_kept(repo: Repo) -> None:
+    """A file that the target changed elsewhere, a lost commit's place, and a merge say nothing."""
+    repo.commit("main", {"f": lines(30, {25: "main"})})
+    repo.git("branch", "old", "topic")
+    repo.git("checkout", "-q", "topic")
+    repo.git("rebase", "-q", "main")
+    git = Git(str(repo.root))
+    whole = pairs(repo, "main~1..old", "main..topic")
+    assert not keeps_patches(git, whole)
+    assert keeps_patches(git, whole[1:])
+    assert not keeps_patches(git, [(whole[0][0], whole[1][1])])
+    repo.git("branch", "side", "main~1")
+    repo.git("checkout", "-q", "side")
+    repo.commit("side", {"side": "1\n"})
+    repo.git("merge", "-q", "--no-edit", "old")
+    merge = Oid(repo.head())
+    assert not keeps_patches(git, [(merge, merge)])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_surely_kept_has_equal_ids(tmp_path: Path, seed: int) -> None:
+    """Whatever two commits are compared, patch ids agree where we say that the patch is kept."""
+    repo = Repo.make(tmp_path / "repo")
+    RandomHistory(repo, seed).build()
+    repo.run("rebase", "main", "topic")
+    repo.run("rebase", "--abort")
+    git = Git(str(repo.root))
+    listed = repo.git("rev-list", "--min-parents=1", "--all", "--reflog", "HEAD").split()
+    commits = [Oid(oid) for oid in listed]
+    by_commit = {oid: patch_ids(git, Oid(repo.head(f"{oid}~1")), oid) for oid in commits}
+    kept = 0
+    for old in commits:
+        for new in commits:
+            if keeps_patches(git, [(old, new)]):
+                assert by_commit[old] == by_commit[new]
+                kept += 1
+    assert kept >= len(commits)
+
+
+def test_one_process_tells_whether_patches_are_kept(
+    repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many picks, git starts once."""
+    git, both = Git(str(repo.root)), pairs(repo, "main..topic", "main..topic")
+    monkeypatch.setenv("GITWORKER_TRACE", str(tmp_path / "trace"))
+    assert keeps_patches(git, both)
+    assert len((tmp_path / "trace").read_text().splitlines()) == 1

@@ -8,7 +8,7 @@ import pytest
 from fixtures.repos import Content, Repo, lines
 from gitworker.model.ids import Oid
 from gitworker.repo.git import Git, GitFailed
-from gitworker.repo.replay import ReplayConflict, Replayed, replay, verdict
+from gitworker.repo.replay import ReplayConflict, Replayed, ReplayResult, replay, verdict
 from tests.repo.rebase_oracle import assert_same
 
 BASE: dict[str, Content] = {
@@ -377,21 +377,51 @@ def test_a_missing_commit_is_an_error(repo: Repo, tmp_path: Path) -> None:
         )  # fmt: skip
 
 
-def test_two_processes_per_commit(
+def test_nothing_is_written_but_the_new_commits(repo: Repo, tmp_path: Path) -> None:
+    """No synthetic commit gets into the repository, and of a replay that stops no commit at all."""
+    on(repo, "topic", {"f": lines(20, {3: "x"})}, {"g": lines(9, {3: "x"})})
+    before = commits_in(repo)
+    target = on(repo, "main", {"new": "n\n"})
+    result = assert_same(repo, target, repo.head("topic~1"))
+    assert isinstance(result, Replayed)
+    result = replay_here(repo, tmp_path, target, repo.head("topic"))
+    assert isinstance(result, Replayed)
+    made = {pick.new for pick in result.picks}
+    assert commits_in(repo) >= before | made
+    known = commits_in(repo)
+    target = on(repo, "main", {"g": lines(9, {3: "y"})})
+    assert isinstance(replay_here(repo, tmp_path, target, repo.head("topic")), ReplayConflict)
+    assert commits_in(repo) == known | {target}
+
+
+def commits_in(repo: Repo) -> set[str]:
+    """Return every commit in the object database, reachable or not."""
+    told = repo.git("cat-file", "--batch-all-objects", "--batch-check=%(objectname) %(objecttype)")
+    return {line.split()[0] for line in told.splitlines() if line.endswith(" commit")}
+
+
+def replay_here(repo: Repo, tmp_path: Path, target: str, topic: str) -> ReplayResult:
+    """Replay in the repository."""
+    git = Git(str(repo.root))
+    return replay(git, target=Oid(target), topic=Oid(topic), scratch_dir=str(tmp_path / "s"))
+
+
+def test_one_process_per_commit(
     repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Processes are dear: a fixed number, and two for each commit that is replayed."""
+    """Processes are dear: six, one for each commit that is replayed, one to tell equal patches."""
     steps = [{"f": lines(20, {number: "x"})} for number in range(5)]
     topic = on(repo, "topic", *steps)
     target = on(repo, "main", {"new": "n\n"})
+    near = on(repo, "main", {"f": lines(20, {15: "y"})})
     trace = tmp_path / "trace"
     monkeypatch.setenv("GITWORKER_TRACE", str(trace))
-    counts = []
-    for tip in (f"{topic}~4", topic):
-        tip = repo.head(tip)
+
+    def processes(onto: str, tip: str) -> int:
         trace.write_text("")
-        replay(
-            Git(str(repo.root)), target=Oid(target), topic=Oid(tip), scratch_dir=str(tmp_path / "s")
-        )
-        counts.append(len(trace.read_text().splitlines()))
-    assert counts == [12, 20]
+        replay_here(repo, tmp_path, onto, repo.head(tip))
+        return len(trace.read_text().splitlines())
+
+    assert [processes(target, f"{topic}~4"), processes(target, topic)] == [7, 11]
+    assert processes(near, topic) == 12
+    assert processes(repo.head("topic~5"), topic) == 1

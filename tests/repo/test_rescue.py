@@ -143,3 +143,34 @@ def test_without_a_worktree_the_tip_is_kept(work: Repo) -> None:
         Git(str(work.root)), worker=WORKER, task=TASK, tip=Oid(work.head("main")), worktree=None
     )
     assert work.head(saved.ref) == work.head("main")
+
+
+def test_the_first_rescue_starts_one_process(
+    work: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the files show that there is no rescue of a task, git only writes the ref."""
+    git, tip = Git(str(work.root)), Oid(work.head())
+    monkeypatch.setenv("GITWORKER_TRACE", str(tmp_path / "trace"))
+    saved = rescue(git, worker=WORKER, task=TASK, tip=tip, worktree=None)
+    assert len((tmp_path / "trace").read_text().splitlines()) == 1
+    assert work.head(saved.ref) == tip
+
+
+@pytest.mark.parametrize("prune", ["--prune", "--no-prune"])
+def test_packed_rescues_are_found(work: Repo, prune: str) -> None:
+    """A rescue in packed-refs counts like a loose one, and a task's name is not a longer one's."""
+    first = save(work)
+    save(work, task=TaskId("task-2"))
+    work.git("pack-refs", "--all", prune)
+    assert save(work) == first
+    work.commit("more", {"own": "2\n"})
+    assert save(work).number == 2
+    assert save(work, task=TaskId("tas")).number == 1
+
+
+def test_another_ref_backend_is_asked(work: Repo) -> None:
+    """With a directory of reftables the files say nothing, and git is asked."""
+    first = save(work)
+    common = Path(work.git("rev-parse", "--git-common-dir"))
+    (common / "reftable").mkdir()
+    assert save(work) == first

@@ -37,10 +37,7 @@ def test_precedence() -> None:
 
 
 def test_every_setting_has_its_three_names() -> None:
-    """Each field is reached from the file, git config and the environment by its dotted key.
-
-    The target alone is not: its commit is where the file is read.
-    """
+    """Each field but the target is reached from the file, git config and the environment."""
     for field in fields(Settings):
         if field.name == "target":
             continue

@@ -130,3 +130,12 @@ def test_trash_is_no_place_to_spawn(world: World) -> None:
     assert world.git("status", "--porcelain") == ""
     with unchanged(world):
         world.spawn("docs", "login")
+
+
+def test_kept_worktree_outlives_the_next_task(world: World) -> None:
+    """What `merge --keep` kept stays when its seat takes the next task; what was left does not."""
+    kept = world.approved("auth", "login", {"a": "1\n"})
+    world.land("auth", keep=True)
+    world.spawn("auth", "logout")
+    assert kept.is_dir()
+    assert "refs/heads/auth/login" in world.refs()

@@ -31,3 +31,8 @@ INSERT INTO landings (operation_id, worker_id, task_id, branch, target_ref, targ
     branch_old, landed_at_ms)
 VALUES (:operation, :worker, :task, :branch, :target_ref, :target_old, :target_new, :branch_old,
     :now);
+
+-- name: last_of_kind — the newest act of one kind on a worker's task
+SELECT id, kind, worker_id, task_id, status, step, data, actor, created_at_ms, updated_at_ms
+FROM operations WHERE kind = :kind AND worker_id = :worker AND task_id = :task
+ORDER BY id DESC LIMIT 1;
