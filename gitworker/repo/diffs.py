@@ -24,7 +24,8 @@ def diff_commits(git: Git, requests: Sequence[str]) -> list[tuple[BlobChange, ..
 
     A request is a commit, compared with its parent, or `<commit> <other>`, compared with that one.
     git keeps that other parent for the same commit further on, so such a request comes last. A
-    root commit adds everything it has. None where a commit is a merge.
+    root commit adds everything it has. None where a commit is a merge or is not
+    there.
     """
     out = git.run(
         "diff-tree", "--stdin", "--root", "-m", "--always", "-r", "-z", "--raw", "--no-renames",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Conflict, Refused
 from gitworker.model.ids import Oid, Ref
-from gitworker.paths import require_repository
+from gitworker.paths import Repository, require_repository
 from gitworker.repo.checks import (
     Change,
     abort_command,
@@ -23,7 +23,14 @@ from gitworker.repo.checks import (
 from gitworker.repo.diffs import diff_commits
 from gitworker.repo.follow import DETACHED, move_branch
 from gitworker.repo.git import Git, GitFailed
-from gitworker.repo.refs import find_head_ref, find_ref, is_ancestor, move_ref, read_loose_refs
+from gitworker.repo.refs import (
+    find_head_ref,
+    find_ref,
+    find_tip,
+    is_ancestor,
+    move_ref,
+    read_loose_refs,
+)
 from gitworker.repo.worktrees import find_checkout
 
 UPDATING = b"Updating "
@@ -71,7 +78,7 @@ def fast_forward(
 
 
 def _check_tip(git: Git, step: Step) -> None:
-    tip = _find_tip(git, step.ref)
+    tip = find_tip(git, require_repository(git.directory).common_dir, step.ref)
     if tip != step.old:
         raise Conflict(
             f"{step.name} has moved: expected {step.old[:12]}, it is at {(tip or 'nothing')[:12]}",
@@ -108,9 +115,11 @@ def _check_worktree(git: Git, step: Step, worktree: str) -> tuple[Change, ...]:
         )
     here = git.at(worktree)
     _check_checkout(here, step, worktree)
-    [changes] = diff_commits(here, [f"{step.new} {step.old}"]) or [()]
-    _check_overlap(here, step, worktree=worktree, changes=changes)
-    return changes
+    changes = diff_commits(here, [f"{step.new} {step.old}"])
+    if changes is None:
+        raise GitFailed(f"git cannot compare {step.old} with {step.new}")
+    _check_overlap(here, step, worktree=worktree, changes=changes[0])
+    return changes[0]
 
 
 def _merge(here: Git, step: Step, *, worktree: str, changes: tuple[Change, ...]) -> None:
@@ -143,7 +152,8 @@ def _merge(here: Git, step: Step, *, worktree: str, changes: tuple[Change, ...])
 
 
 def _check_checkout(here: Git, step: Step, worktree: str) -> None:
-    admin_dir = require_repository(worktree).git_dir
+    repository = require_repository(worktree)
+    admin_dir = repository.git_dir
     operation = open_operation(admin_dir)
     if operation is not None:
         raise Refused(
@@ -157,7 +167,7 @@ def _check_checkout(here: Git, step: Step, worktree: str) -> None:
             f"git -C {worktree} status",
             code="index_locked",
         )
-    if _is_on(here, admin_dir, step.ref):
+    if _is_on(repository, step.ref):
         return
     head = find_head_ref(here)
     if head != step.ref:
@@ -202,27 +212,14 @@ def _find_dirty(here: Git, paths: set[str]) -> set[str]:
     return paths & set(read_status(here, untracked=False).paths)
 
 
-def _find_tip(git: Git, ref: Ref) -> Oid | None:
-    """Return what a branch points at; without a process where its file or packed-refs tell."""
-    return _read_plain(git, ref) or find_ref(git, ref)
-
-
-def _read_plain(git: Git, ref: Ref) -> Oid | None:
-    """Return what a branch points at by its file; None where only git can tell."""
-    common_dir = require_repository(git.directory).common_dir
-    if os.path.isdir(f"{common_dir}/reftable"):
-        return None
-    return (read_loose_refs(common_dir, [ref]) or {}).get(ref)
-
-
-def _is_on(here: Git, admin_dir: str, ref: Ref) -> bool:
-    """Tell whether HEAD's file names the branch, itself no symbolic ref; False is no answer."""
+def _is_on(repository: Repository, ref: Ref) -> bool:
+    """Tell by files whether HEAD is on a branch that is no symbolic ref; False is no answer."""
     try:
-        with open(f"{admin_dir}/HEAD", encoding="utf-8", errors="surrogateescape") as file:
+        with open(f"{repository.git_dir}/HEAD", encoding="utf-8", errors="surrogateescape") as file:
             head = file.read()
     except OSError:
         return False
-    return head.rstrip("\n") == f"ref: {ref}" and _read_plain(here, ref) is not None
+    return head == f"ref: {ref}\n" and bool(read_loose_refs(repository.common_dir, [ref]))
 
 
 def _moved_from(out: bytes) -> Oid | None:
@@ -235,7 +232,7 @@ def _moved_from(out: bytes) -> Oid | None:
 
 def _has_arrived(here: Git, step: Step) -> bool:
     """Tell whether the target contains the new commit (somebody may have gone on from there)."""
-    tip = _find_tip(here, step.ref)
+    tip = find_tip(here, require_repository(here.directory).common_dir, step.ref)
     if tip == step.new:
         return True
     return tip is not None and tip != step.old and is_ancestor(here, step.new, tip)

@@ -99,7 +99,7 @@ def _known_rescues(git: Git, worker: WorkerId, task: TaskId) -> tuple[RescueRef,
 
 
 def _read_packed(path: str) -> bytes | None:
-    """Return the file of packed refs; None where it is so large that git searches it faster."""
+    """Return the file of packed refs; None where git has to look, or searches it faster."""
     try:
         with open(path, "rb") as file:
             if os.fstat(file.fileno()).st_size > PACKED_AT_MOST_BYTES:
@@ -107,6 +107,8 @@ def _read_packed(path: str) -> bytes | None:
             return file.read()
     except FileNotFoundError:
         return b""
+    except OSError:
+        return None
 
 
 def _snapshot(here: Git, *, tip: Oid, head: Oid, title: str) -> Oid:

@@ -8,7 +8,7 @@ from fixtures.repos import Repo
 from gitworker.errors import Refused
 from gitworker.model.ids import Oid
 from gitworker.repo.fastforward import fast_forward
-from gitworker.repo.git import Git
+from gitworker.repo.git import Git, GitFailed
 from tests.repo.forwarding import MAIN, assert_moved, assert_refused, facts, forward, make_repo
 
 
@@ -116,6 +116,17 @@ def test_a_head_that_only_git_can_read_is_read_by_git(repo: Repo, how: str) -> N
         worktree=str(repo.root), reason="landing: test",
     )  # fmt: skip
     assert_moved(repo)
+
+
+def test_a_commit_that_is_not_there_moves_nothing(repo: Repo) -> None:
+    """An id that names no commit is an error of git's."""
+    before = facts(repo)
+    with pytest.raises(GitFailed):
+        fast_forward(
+            Git(str(repo.root)), ref=MAIN, old=Oid(repo.head("main")), new=Oid("1" * 40),
+            worktree=str(repo.root), reason="landing: test",
+        )  # fmt: skip
+    assert facts(repo) == before
 
 
 @pytest.mark.parametrize("state", ["clean", "dirty", "untracked", "behind"])
