@@ -4,6 +4,7 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -61,6 +62,16 @@ class Scene:
         """Settle, and write what is dirty, so that nobody pays for another's files."""
         self.settle()
         os.sync()
+
+    def age(self, *trees: Path) -> None:
+        """Let worktrees be older than a second, as those are that somebody works in.
+
+        git reads a file again at every look while it is as young as the index (racy-git in git's
+        own documentation), which no work of more than a second ever meets.
+        """
+        time.sleep(1.1)
+        for tree in trees:
+            self.git(tree, "status", "--porcelain")
 
     def small_repository(self, name: str) -> Path:
         """Make a repository of a few dozen files and return its root."""

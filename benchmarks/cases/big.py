@@ -52,6 +52,7 @@ def measure_landing(scene: Scene) -> Iterator[Result]:
     plain = build_big_repo(scene.folder / "plain")
     seats = [_seat(scene, ours, number) for number in range(BRANCHES)]
     trees = [_plain_seat(scene, plain, number) for number in range(BRANCHES)]
+    scene.age(*(tree for _, tree in seats), *trees)
     per_chunk = BRANCHES // CHUNKS
     ours_left, plain_left = iter(range(CHUNKS)), iter(range(CHUNKS))
 

@@ -60,6 +60,7 @@ def measure_removal(scene: Scene) -> Iterator[Result]:
 
     def add() -> str:
         scene.git(root, "worktree", "add", "-q", "--detach", str(tree))
+        scene.age(tree)
         scene.settle_disk()
         return require_repository(str(tree)).git_dir
 

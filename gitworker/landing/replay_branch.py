@@ -10,8 +10,9 @@ from gitworker.errors import NotFound
 from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, ref_of
 from gitworker.paths import require_repository
 from gitworker.repo.follow import move_branch
+from gitworker.repo.patches import keeps_patches
 from gitworker.repo.refs import find_tip
-from gitworker.repo.replay import ReplayConflict, replay
+from gitworker.repo.replay import ReplayConflict, Replayed, replay
 from gitworker.repo.rescue import rescue
 from gitworker.repo.worktrees import find_checkout
 from gitworker.session import Session
@@ -61,12 +62,18 @@ def read_tips(session: Session, worker: Worker) -> Tips:
     return Tips(ref, tip, target)
 
 
-def replay_onto_target(session: Session, tips: Tips) -> Oid | ReplayConflict:
-    """Return the commit that the branch becomes on the target, or the conflict. Moves nothing."""
-    result = replay(
+def replay_onto_target(session: Session, tips: Tips) -> Replayed | ReplayConflict:
+    """Return what the branch becomes on the target, or the conflict. Moves nothing."""
+    return replay(
         session.git, target=tips.target, topic=tips.branch, scratch_dir=session.scratch_dir
     )
-    return result if isinstance(result, ReplayConflict) else result.new
+
+
+def carries_all_patches(session: Session, replayed: Replayed) -> bool:
+    """Tell whether every commit of the branch surely has its patch still; False says nothing."""
+    pairs = [(pick.old, pick.new) for pick in replayed.picks]
+    kept = [(old, new) for old, new in pairs if new is not None]
+    return bool(pairs) and len(kept) == len(pairs) and keeps_patches(session.git, kept)
 
 
 def plan_rewrite(session: Session, worker: Worker, tips: Tips, *, new: Oid) -> Rewrite:

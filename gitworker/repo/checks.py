@@ -71,15 +71,17 @@ def abort_command(operation: str) -> str:
     return ABORT.get(operation, f"{operation} --abort")
 
 
-def read_status(git: Git, *, untracked: bool = True) -> Status:
-    """Return a worktree's status by one `git status` that takes no lock.
+def read_status(git: Git, *, untracked: bool = True, renew: bool = False) -> Status:
+    """Return a worktree's status by one `git status`.
 
-    Untracked directories count once, and not at all without `untracked`.
+    Untracked directories count once, and not at all without `untracked`. It takes no lock unless
+    `renew` lets git write what it saw into the index, as the user's own status does: a file that
+    is as young as the index has to be read again by every look until then.
     """
     done = git.run(
         "status", "--porcelain=v2", "-z", "--no-renames", "--ignore-submodules=none",
         f"--untracked-files={'normal' if untracked else 'no'}",
-        env={"GIT_OPTIONAL_LOCKS": "0"},
+        env={} if renew else {"GIT_OPTIONAL_LOCKS": "0"},
     )  # fmt: skip
     counts = {"staged": 0, "unstaged": 0, "untracked": 0, "unmerged": 0}
     paths = []

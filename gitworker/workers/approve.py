@@ -91,9 +91,9 @@ def _approve(session: Session, name: str, note: str) -> Approved:
         "note": note,
         "reviewer": reviewer_of_record(session),
         "identity": session.actor,
-        "patches": list(patch_ids(session.git, tips.target, outcome)),
+        "patches": list(patch_ids(session.git, tips.target, outcome.new)),
     }
-    rewrite = plan_rewrite(session, worker, tips, new=outcome)
+    rewrite = plan_rewrite(session, worker, tips, new=outcome.new)
     with session.store.write() as writer:
         operation = begin_rewrite(
             writer, worker, rewrite, kind="approve", actor=session.actor, data=verdict

@@ -1,7 +1,7 @@
 """What follows once the target has moved: the record, then the worktree and the branch away."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -50,13 +50,14 @@ def finish_merge(writer: Writer, operation: Operation) -> Worker:
     return worker
 
 
-def close_merge(session: Session, operation: Operation) -> None:
-    """End a landing's journal, once everything of it is done."""
+def close_merges(session: Session, operations: Sequence[Operation]) -> None:
+    """End the journals of landings, once everything of them is done."""
     with session.store.write() as writer:
-        close_operation(
-            writer, operation.id, status="done", step=RECORDED, data=operation.data,
-            now=clock.now_ms(),
-        )  # fmt: skip
+        for operation in operations:
+            close_operation(
+                writer, operation.id, status="done", step=RECORDED, data=operation.data,
+                now=clock.now_ms(),
+            )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from gitworker.store.operations import (
     unfinished_operations,
 )
 from gitworker.store.workers import find_worker
-from gitworker.workers.landed import RECORDED, clean_up, close_merge, finish_merge
+from gitworker.workers.landed import RECORDED, clean_up, close_merges, finish_merge
 from gitworker.workers.removal import discard, finish_removal
 from gitworker.workers.restore import finish_undo
 from gitworker.workers.rollback import roll_back_spawn
@@ -145,7 +145,7 @@ def _finish_merge(session: Session, operation: Operation) -> None:
         gone = clean_up(session, worker, data).discard
         discard(session, [] if gone is None else [gone])
         publish_views(session, worker.worker_id)
-    close_merge(session, operation)
+    close_merges(session, [operation])
 
 
 FINISHERS: dict[str, Callable[[Session, Operation], object]] = {

@@ -80,7 +80,7 @@ def _settle_worktree(session: Session, worker: Worker, commit_message: str | Non
             "git worker sync --continue   (or: --abort)" if busy == "rebase" else "git status",
             code="operation_open",
         )
-    status = read_status(git)
+    status = read_status(git, renew=True)  # its own worktree: the landing looks once more later
     if status.is_clean:
         return
     if commit_message is None:

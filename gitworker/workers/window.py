@@ -16,6 +16,7 @@ from gitworker.landing.replay_branch import (
     Rewrite,
     Tips,
     begin_rewrite,
+    carries_all_patches,
     plan_rewrite,
     read_tips,
     replay_onto_target,
@@ -31,7 +32,7 @@ from gitworker.session import Session
 from gitworker.states.worker import worker_transition
 from gitworker.store.operations import Operation, find_operation
 from gitworker.store.workers import Worker, find_worker
-from gitworker.workers.landed import clean_up, close_merge, finish_merge
+from gitworker.workers.landed import clean_up, close_merges, finish_merge
 from gitworker.workers.moves import advance
 from gitworker.workers.recover import finish_interrupted
 from gitworker.workers.removal import discard, is_dirty
@@ -81,18 +82,19 @@ def prepare(session: Session, worker: Worker, *, onto: Oid | None) -> Prepared:
     """
     worker_transition(worker.state, WorkerEvent.MERGE, stale_from=worker.stale_from)
     tips = read_tips(session, worker)
-    approved = _approved_patches(session, worker, tips)
+    reviewed, approved = _approval(session, worker, tips)
     base = tips.target if onto is None else onto
     outcome = replay_onto_target(session, Tips(tips.ref, tips.branch, base))
     if isinstance(outcome, ReplayConflict):
         if onto is not None:
             raise DoesNotStack
         raise send_back(session, worker, outcome)
-    if not approval_holds(approved, patch_ids(session.git, base, outcome)):
+    unchanged = tips.branch == reviewed and carries_all_patches(session, outcome)
+    if not unchanged and not approval_holds(approved, patch_ids(session.git, base, outcome.new)):
         if onto is not None:
             raise DoesNotStack
         raise _withdraw(session, worker, "the rebase changed what was approved")
-    return Prepared(worker, base, plan_rewrite(session, worker, tips, new=outcome))
+    return Prepared(worker, base, plan_rewrite(session, worker, tips, new=outcome.new))
 
 
 def land(session: Session, window: list[Prepared], *, keep: bool) -> dict[str, Landed | NotLanded]:
@@ -154,11 +156,11 @@ def _tidy(
     for operation, worker in landed:
         name = worker.worker_id
         cleaned = clean_up(session, worker, operation.data, dirty=dirty.get(name))
-        close_merge(session, operation)
         if cleaned.discard is not None:
             discarded.append(cleaned.discard)
         commit = Oid(operation.data["new"])
         results[name] = Landed(worker, commit, session.target, cleaned.kept, cleaned.why)
+    close_merges(session, [operation for operation, _ in landed])
     publish_views(session, *results)
     discard(session, discarded)
     return results
@@ -176,8 +178,8 @@ def _look_for_dirt(session: Session, landed: list[tuple[Operation, Worker]]) -> 
         return {worker.worker_id: dirty for worker, dirty in zip(going, looks, strict=True)}
 
 
-def _approved_patches(session: Session, worker: Worker, tips: Tips) -> list[str]:
-    """Return the approved patches; withdraw the approval where the branch holds others now."""
+def _approval(session: Session, worker: Worker, tips: Tips) -> tuple[Oid, list[str]]:
+    """Return the approved commit and its patches; withdraw it where the branch holds others now."""
     with session.store.read() as reader:
         row = reader.row(
             "reviews.latest_verdict",
@@ -195,7 +197,7 @@ def _approved_patches(session: Session, worker: Worker, tips: Tips) -> list[str]
         upstream = patch_ids(session.git, row["base_oid"], tips.target) if gone else ()
         if not is_still_approved(approved, present, upstream=upstream):
             raise _withdraw(session, worker, "the branch has changed since it was approved")
-    return list(approved)
+    return Oid(row["commit_oid"]), list(approved)
 
 
 def _withdraw(session: Session, worker: Worker, why: str) -> Conflict:
