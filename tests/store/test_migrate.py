@@ -4,11 +4,13 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from gitworker.errors import Unavailable
+from gitworker.store.sqlite import migrate
 from gitworker.store.sqlite.migrate import create_database, open_database
 from tests.store.support import SEED2, foreign, foreign_script, opened, send, writer_process
 
@@ -21,6 +23,7 @@ ROWS = (
     "SELECT last_seq FROM export_state",
     "SELECT value FROM meta WHERE key = 'schema_version'",
 )
+COUNT_NEW_TABLES = "SELECT COUNT(*) FROM sqlite_master WHERE name IN ('dead_letters', 'runs')"
 OPEN = """
 import sys
 from gitworker.errors import GitWorkerError
@@ -60,7 +63,7 @@ def test_adoption_keeps_a_copy(seed2: Path) -> None:
     opened_twice = [open_database(str(seed2)) for _ in range(2)]
     for store in opened_twice:
         store.close()
-    copy = Path(f"{seed2}.before-schema-1-from-0")
+    copy = Path(f"{seed2}.before-schema-{migrate.SCHEMA_VERSION}-from-0")
     assert foreign(copy, *ROWS) == before
     assert foreign(copy, "SELECT COUNT(*) FROM sqlite_master WHERE name = 'workers'") == [[[0]]]
     assert not list(seed2.parent.glob("*.tmp"))
@@ -68,7 +71,7 @@ def test_adoption_keeps_a_copy(seed2: Path) -> None:
 
 def test_a_kept_copy_is_never_replaced(seed2: Path) -> None:
     """A copy that exists already, from an adoption that was killed, stays as it is."""
-    copy = Path(f"{seed2}.before-schema-1-from-0")
+    copy = Path(f"{seed2}.before-schema-{migrate.SCHEMA_VERSION}-from-0")
     copy.write_bytes(b"the first copy")
     open_database(str(seed2)).close()
     assert copy.read_bytes() == b"the first copy"
@@ -78,15 +81,15 @@ def test_adoption_may_race(seed2: Path) -> None:
     """Eight processes that adopt one bus at once adopt it once and keep the copy unadopted."""
     racers = [writer_process(seed2, "create") for _ in range(8)]
     answers = [racer.communicate("\n")[0].strip() for racer in racers]
-    assert answers == ["1"] * 8
-    copy = f"{seed2}.before-schema-1-from-0"
+    assert answers == [str(migrate.SCHEMA_VERSION)] * 8
+    copy = f"{seed2}.before-schema-{migrate.SCHEMA_VERSION}-from-0"
     assert foreign(copy, "SELECT COUNT(*) FROM sqlite_master WHERE name = 'workers'") == [[[0]]]
     assert foreign(seed2, "SELECT COUNT(*) FROM messages") == [[[2]]]
 
 
 def test_a_newer_schema_is_refused(bus: Path) -> None:
     """A bus of a newer gitworker is refused with what helps, and not a byte of it changes."""
-    foreign(bus, "UPDATE meta SET value = '2' WHERE key = 'gitworker_schema'")
+    foreign(bus, "UPDATE meta SET value = '99' WHERE key = 'gitworker_schema'")
     foreign(bus, "PRAGMA wal_checkpoint(TRUNCATE)")
     before = bus.read_bytes()
     with pytest.raises(Unavailable) as caught:
@@ -96,6 +99,24 @@ def test_a_newer_schema_is_refused(bus: Path) -> None:
     with pytest.raises(Unavailable):
         create_database(str(bus))
     assert bus.read_bytes() == before
+
+
+def test_an_older_schema_is_brought_forward(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bus of the first release gets the newer tables, keeps its rows, and a copy of it stays."""
+    bus = tmp_path / "bus.db"
+    monkeypatch.setattr(migrate, "SCHEMA_VERSION", 1)
+    with closing(create_database(str(bus))) as store:
+        send(store, "old")
+    assert foreign(bus, COUNT_NEW_TABLES) == [[[0]]]
+    monkeypatch.undo()
+    with opened(bus) as store:
+        assert [row["id"] for row in store.rows("messages.follow", after=0, limit=9)] == ["old"]
+        assert migrate.schema_version(store) == migrate.SCHEMA_VERSION
+    assert foreign(bus, COUNT_NEW_TABLES) == [[[2]]]
+    copy = Path(f"{bus}.before-schema-{migrate.SCHEMA_VERSION}-from-1")
+    assert foreign(copy, "SELECT id FROM messages") == [[["old"]]]
 
 
 def test_a_missing_bus_is_named(tmp_path: Path) -> None:
@@ -165,7 +186,7 @@ def test_a_read_only_state_directory_is_named(bus: Path) -> None:
 def test_a_seed_2_bus_that_cannot_be_copied_stays(seed2: Path) -> None:
     """Where the copy cannot be written nothing is adopted, and the error says which disk."""
     before = foreign(seed2, "SELECT name FROM sqlite_master ORDER BY name")
-    in_the_way = f"import os; os.mkdir(f'{seed2}.before-schema-1-from-0.{{os.getpid()}}.tmp')\n"
+    in_the_way = f"import os; os.mkdir(f'{seed2}.before-schema-{migrate.SCHEMA_VERSION}-from-0.{{os.getpid()}}.tmp')\n"
     program = in_the_way + OPEN.format(opener="open_database", act="")
     assert _without_privileges(program, str(seed2)) == "read_only"
     assert foreign(seed2, "SELECT name FROM sqlite_master ORDER BY name") == before

@@ -13,13 +13,17 @@ import apsw
 from gitworker.errors import Unavailable
 from gitworker.store.sqlite.database import Database, Gate, translated
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _HERE = os.path.dirname(__file__)
 # Not in schema.sql, since it is made after the rows: no row of `meta` can open the machines again.
 _FREEZE = """
 CREATE TRIGGER legal_no_insert BEFORE INSERT ON legal_transitions BEGIN
     SELECT RAISE(ABORT, 'gitworker: the state machines are fixed');
 END"""
+_SET_VERSION = (
+    "INSERT INTO meta (key, value) VALUES ('gitworker_schema', :version)"
+    " ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+)
 _FIND_VERSION = "SELECT value FROM meta WHERE key = 'gitworker_schema'"
 
 
@@ -87,18 +91,21 @@ def _bring_forward(database: Database) -> None:
         version = schema_version(database)  # another process may have been faster
         if version == 0:
             _create_schema(database)
-        # from here on: one step per released version, each in migrations/<n>.sql
+            version = 1
+        for step in range(version + 1, SCHEMA_VERSION + 1):
+            database.execute(_text(f"migrations/{step}.sql"))
+        database.execute(_SET_VERSION, {"version": str(SCHEMA_VERSION)})
 
 
 def _create_schema(database: Database) -> None:
     """Execute schema.sql; on seed 2's own file its tables are there already and stay."""
-    with open(f"{_HERE}/schema.sql", encoding="utf-8") as file:
-        database.execute(file.read())
+    database.execute(_text("schema.sql"))
     load_machines(database)
-    database.execute(
-        "INSERT INTO meta (key, value) VALUES ('gitworker_schema', :version)",
-        {"version": str(SCHEMA_VERSION)},
-    )
+
+
+def _text(name: str) -> str:
+    with open(f"{_HERE}/{name}", encoding="utf-8") as file:
+        return file.read()
 
 
 def load_machines(database: Database) -> None:

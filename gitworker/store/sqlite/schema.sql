@@ -1,6 +1,6 @@
--- The schema of bus.db at gitworker_schema 1. Seed 2's tables come first, exactly as its own SQL
--- makes them: they are a public interface. What we keep beside a row of theirs lives in a side
--- table, so that a program that inserts without column names goes on working.
+-- The schema of bus.db at gitworker_schema 1; what came later is in migrations/. Seed 2's tables come
+-- first, exactly as its own SQL makes them: they are a public interface. What we keep beside a row of
+-- theirs lives in a side table, so that a program that inserts without column names goes on working.
 -- Nothing here is newer than SQLite 3.35.
 
 -- ---------------------------------------------------------------- seed 2's tables
