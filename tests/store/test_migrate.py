@@ -11,6 +11,7 @@ import pytest
 
 from gitworker.errors import Unavailable
 from gitworker.store.sqlite import migrate
+from gitworker.store.sqlite.database import Database
 from gitworker.store.sqlite.migrate import create_database, open_database
 from tests.store.support import SEED2, foreign, foreign_script, opened, send, writer_process
 
@@ -101,16 +102,15 @@ def test_a_newer_schema_is_refused(bus: Path) -> None:
     assert bus.read_bytes() == before
 
 
-def test_an_older_schema_is_brought_forward(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_older_schema_is_brought_forward(tmp_path: Path) -> None:
     """A bus of the first release gets the newer tables, keeps its rows, and a copy of it stays."""
     bus = tmp_path / "bus.db"
-    monkeypatch.setattr(migrate, "SCHEMA_VERSION", 1)
-    with closing(create_database(str(bus))) as store:
+    with closing(Database(str(bus), create=True)) as store:
+        store.execute((SCHEMAS / "schema.sql").read_text())
+        migrate.load_machines(store)
+        store.execute("INSERT INTO meta (key, value) VALUES ('gitworker_schema', '1')")
         send(store, "old")
     assert foreign(bus, COUNT_NEW_TABLES) == [[[0]]]
-    monkeypatch.undo()
     with opened(bus) as store:
         assert [row["id"] for row in store.rows("messages.follow", after=0, limit=9)] == ["old"]
         assert migrate.schema_version(store) == migrate.SCHEMA_VERSION
@@ -186,7 +186,8 @@ def test_a_read_only_state_directory_is_named(bus: Path) -> None:
 def test_a_seed_2_bus_that_cannot_be_copied_stays(seed2: Path) -> None:
     """Where the copy cannot be written nothing is adopted, and the error says which disk."""
     before = foreign(seed2, "SELECT name FROM sqlite_master ORDER BY name")
-    in_the_way = f"import os; os.mkdir(f'{seed2}.before-schema-{migrate.SCHEMA_VERSION}-from-0.{{os.getpid()}}.tmp')\n"
+    copy = f"{seed2}.before-schema-{migrate.SCHEMA_VERSION}-from-0"
+    in_the_way = f"import os; os.mkdir(f'{copy}.{{os.getpid()}}.tmp')\n"
     program = in_the_way + OPEN.format(opener="open_database", act="")
     assert _without_privileges(program, str(seed2)) == "read_only"
     assert foreign(seed2, "SELECT name FROM sqlite_master ORDER BY name") == before
