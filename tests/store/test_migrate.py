@@ -24,6 +24,7 @@ ROWS = (
     "SELECT last_seq FROM export_state",
     "SELECT value FROM meta WHERE key = 'schema_version'",
 )
+SCHEMAS = Path(migrate.__file__).parent
 COUNT_NEW_TABLES = "SELECT COUNT(*) FROM sqlite_master WHERE name IN ('dead_letters', 'runs')"
 OPEN = """
 import sys
