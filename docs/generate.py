@@ -6,7 +6,6 @@ dataclass, the state diagrams from the tables. `--check` writes nothing and fail
 
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import fields
 from pathlib import Path
 
 import click
@@ -32,6 +31,8 @@ SETTING_TEXTS = {
     "liveness_dead_s": "Seconds of silence until DEAD; until a worker is STALE in any case.",
     "liveness_expire_s": "Seconds since the last beat until a STALE worker is FAILED.",
     "liveness_review_s": "Seconds in review until people are alerted.",
+    "agent_stop_grace_s": "Seconds that a supervised agent has between TERM and KILL.",
+    "agent_log_max_bytes": "The size at which `.worker.log` is set aside for a new one.",
     "claims_lease_s": "Seconds that a claim on a task lasts without a beat.",
     "message_max_bytes": "The largest payload of a message, in bytes.",
 }
@@ -66,14 +67,14 @@ def render_settings() -> str:
         "| .gitworker.toml | git config | environment | default | meaning |",
         "| --- | --- | --- | --- | --- |",
     ]
-    for field in fields(Settings):
-        key = key_of(field.name)
+    for field, value in Settings._field_defaults.items():
+        key = key_of(field)
         variable = "GITWORKER_" + key.replace(".", "_").upper()
-        default = str(field.default).lower() if isinstance(field.default, bool) else field.default
+        default = str(value).lower() if isinstance(value, bool) else value
         in_file = "-" if key == "target" else f"`{key}`"
         rows.append(
             f"| {in_file} | `worker.{key.replace('_', '-')}` | `{variable}` | `{default}` |"
-            f" {SETTING_TEXTS[field.name]} |"
+            f" {SETTING_TEXTS[field]} |"
         )
     return "\n".join(rows) + "\n"
 

@@ -24,9 +24,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = run_hot(words)
         if status is not None:
             return status if argv is not None else _end_at_once(status)
+        from gitworker.cli.early import ask_early
+
+        opening = ask_early(words)
         from gitworker.cli.run import run_command  # click: 45 ms, which a hot verb must not pay
 
-        return run_command(words)
+        status = run_command(words, opening)
+        return status if argv is not None else _end_at_once(status)
     except GitWorkerError as error:
         return _complain(error)
     except KeyboardInterrupt:
@@ -43,8 +47,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _end_at_once(status: int) -> int:
     """End the process without tidying up, which costs a tenth of a bare interpreter's start.
 
-    Everything is written by then: our output is unbuffered, and transactions are closed.
+    Our own output is unbuffered and transactions are closed; click's is flushed.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:  # closed by whoever started us
+            stream.flush()
     os._exit(status)
 
 

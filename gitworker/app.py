@@ -4,11 +4,12 @@ import os
 from collections.abc import Mapping
 
 from gitworker.bus.identity import who_asks
-from gitworker.config import FILE_NAME, Settings, load_settings
+from gitworker.config import Settings, load_settings
 from gitworker.errors import Refused, Unavailable
-from gitworker.model.ids import Branch, Oid, Ref, ref_of
+from gitworker.model.ids import Oid
 from gitworker.paths import Repository, StatePaths, require_repository, state_paths
 from gitworker.repo.git import Git
+from gitworker.repo.opening import Opening, ask, read_kept_target
 from gitworker.session import Session
 from gitworker.store.sqlite.database import Database
 from gitworker.store.sqlite.migrate import create_database, open_database
@@ -21,22 +22,32 @@ LINK_NAME = ".worker-state"
 
 
 def open_session(
-    *, identity: str | None = None, env: Mapping[str, str] | None = None, create: bool = True
+    *,
+    identity: str | None = None,
+    env: Mapping[str, str] | None = None,
+    create: bool = True,
+    opening: Opening | None = None,
 ) -> Session:
     """Open the repository one stands in, preparing the state directory where `create`.
 
-    `identity` is who asks, by option; else GITWORKER_ID, the worktree's worker, or `hq`. Raises
+    `identity` is who asks, by option; else GITWORKER_ID, the worktree's worker, or `hq`. `opening`
+    is what somebody has asked git already; another repository's is of no use. Raises
     Unavailable without a repository, with an unusable state directory, a newer schema or an old
     git; Invalid for a bad setting or identity.
     """
     env = os.environ if env is None else env
     repository = require_repository(env=env)
-    git = Git(repository.top or repository.common_dir)
-    main_top = main_worktree(repository)
-    git_config = read_git_config(git)
-    target, file_text = _read_target(git, git_config, env)
-    settings = load_settings(file_text=file_text, git_config=git_config, env=env)
     paths = state_paths(repository)
+    if opening is None or opening.git.directory != (repository.top or repository.common_dir):
+        opening = ask(repository, env, kept=read_kept_target(paths))
+    git = opening.git
+    main_top = main_worktree(repository)
+    try:
+        git_config = opening.settings()
+        target, file_text = opening.target(git_config, env)
+    finally:
+        opening.abandon()
+    settings = load_settings(file_text=file_text, git_config=git_config, env=env)
     return Session(
         repository=repository,
         paths=paths,
@@ -130,43 +141,6 @@ def main_worktree(repository: Repository) -> str:
     if configured:  # a submodule: relative to the git directory (git-config(1))
         return os.path.realpath(os.path.join(common_dir, configured))
     return common_dir
-
-
-def read_git_config(git: Git) -> dict[str, str]:
-    """Return git's settings as git itself resolves them, the last value of each key."""
-    settings = {}
-    for entry in git.run("config", "--list", "-z").text.split("\0"):
-        key, separator, value = entry.partition("\n")
-        settings[key] = value if separator else "true"  # a key alone is true (git-config(1))
-    return settings
-
-
-def _read_target(
-    git: Git, git_config: Mapping[str, str], env: Mapping[str, str]
-) -> tuple[Ref, str | None]:
-    """Return the target's ref and the text of the settings file in its commit, by one process."""
-    named = env.get("GITWORKER_TARGET") or git_config.get("worker.target")
-    default = git_config.get("init.defaultbranch")
-    names = [named] if named else ["main", *([default] if default else []), "master"]
-    refs = [ref_of(Branch(name)) for name in dict.fromkeys(names)]
-    asked = "".join(f"{ref}^{{commit}}\n{ref}:{FILE_NAME}\n" for ref in refs)
-    answer = git.run("cat-file", "--batch", stdin=asked.encode()).out
-    for ref in refs:
-        commit, answer = _next_object(answer)
-        file, answer = _next_object(answer)
-        if commit is not None:
-            return ref, None if file is None else file.decode("utf-8", "replace")
-    return refs[0], None
-
-
-def _next_object(answer: bytes) -> tuple[bytes | None, bytes]:
-    """Split the first object off `cat-file --batch` output; None where git says missing."""
-    head, _, rest = answer.partition(b"\n")
-    words = head.split(b" ")
-    if len(words) != 3 or not words[2].isdigit():
-        return None, rest
-    size = int(words[2])
-    return rest[:size], rest[size + 1 :]
 
 
 def require_target_tip(session: Session) -> Oid:

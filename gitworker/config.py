@@ -6,13 +6,12 @@ allows no underscore there) and `GITWORKER_<ROOM>_<NAME>` in the environment.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from typing import NamedTuple
 
 from gitworker.errors import Invalid
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """Every setting with its default; times are seconds, sizes bytes."""
 
     target: str = ""  # empty: main, else init.defaultBranch, else master
@@ -28,11 +27,13 @@ class Settings:
     liveness_dead_s: int = 300
     liveness_expire_s: int = 900
     liveness_review_s: int = 3600
+    agent_stop_grace_s: int = 10
+    agent_log_max_bytes: int = 16 * 1024 * 1024
     claims_lease_s: int = 60
     message_max_bytes: int = 16 * 1024 * 1024
 
 
-ROOMS = ("worktree", "checkout", "review", "task", "liveness", "claims", "message")
+ROOMS = ("worktree", "checkout", "review", "task", "liveness", "agent", "claims", "message")
 FILE_NAME = ".gitworker.toml"
 
 
@@ -55,7 +56,7 @@ def load_settings(
         text = env.get("GITWORKER_" + dotted.replace(".", "_").upper())
         if text is not None:
             found[name] = _parse(name, text, "environment")
-    return replace(Settings(), **found)  # type: ignore[arg-type]
+    return Settings(**found)  # type: ignore[arg-type]
 
 
 def key_of(name: str) -> str:
@@ -65,7 +66,7 @@ def key_of(name: str) -> str:
 
 
 def _names() -> list[str]:
-    return [field.name for field in fields(Settings)]
+    return list(Settings._fields)
 
 
 def _from_file(text: str) -> dict[str, object]:

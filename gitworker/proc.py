@@ -7,6 +7,7 @@ command line to FILE, one per line: tests pin how many processes a command start
 
 from __future__ import annotations
 
+import fcntl
 import os
 import select
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 SIGPIPE = 13  # the same on every system we know; importing `signal` costs 2 ms
 SIGKILL = 9
 _IN_DIRECTORY = 'cd "$1" && shift && exec "$@"'
+_GATE_FD = 3
+# Waits for a line: where the gate is closed without one, the command never runs.
+_GATED = 'read -r go <&3 && exec 3<&- && cd "$1" && shift && exec "$@"'
 
 
 class Completed:
@@ -44,6 +48,41 @@ class Completed:
         return self.err.decode("utf-8", "replace").strip()
 
 
+class Running:
+    """A process that was started with pipes to us; it ends by `finish` or by `abandon`."""
+
+    __slots__ = ("_argv", "_fds", "_pid", "_stdin")
+
+    def __init__(self, argv: tuple[str, ...], pid: int, fds: list[int], stdin: bytes) -> None:
+        self._argv = argv
+        self._pid = pid
+        self._fds = fds
+        self._stdin = memoryview(stdin)
+        if stdin:  # what fits into the pipe, so that it can begin while we are busy elsewhere
+            os.set_blocking(fds[0], False)
+            self._stdin = _feed(fds[0], self._stdin)
+
+    def finish(self, timeout_s: float | None = None) -> Completed:
+        """Wait for the end and return status and output; raise Unavailable after `timeout_s`."""
+        try:
+            out, err = _exchange(self._pid, self._fds, self._stdin, timeout_s)
+        except BaseException:
+            self.abandon()
+            raise
+        _, wait_status = os.waitpid(self._pid, 0)
+        self._pid = 0
+        return Completed(self._argv, os.waitstatus_to_exitcode(wait_status), out, err)
+
+    def abandon(self) -> None:
+        """Kill it if nobody has finished it; nothing happens a second time."""
+        while self._fds:
+            os.close(self._fds.pop())
+        if self._pid:
+            os.kill(self._pid, SIGKILL)
+            os.waitpid(self._pid, 0)
+            self._pid = 0
+
+
 def run(
     argv: Sequence[str],
     *,
@@ -59,6 +98,21 @@ def run(
     for as long as they live.
     Raises Unavailable when the program cannot be started or exceeds `timeout_s` (it is killed).
     """
+    return start(argv, cwd=cwd, env=env, stdin=stdin, inherit_fd=inherit_fd).finish(timeout_s)
+
+
+def start(
+    argv: Sequence[str],
+    *,
+    cwd: str | None = None,
+    env: Mapping[str, str] | None = None,
+    stdin: bytes = b"",
+    inherit_fd: int | None = None,
+) -> Running:
+    """Start a command as `run` does and return it while it runs; who starts it finishes it.
+
+    Raises Unavailable when the program cannot be started.
+    """
     in_read, in_write = os.pipe()
     out_read, out_write = os.pipe()
     err_read, err_write = os.pipe()
@@ -71,22 +125,15 @@ def run(
     if inherit_fd is not None:  # under another number, since dup2 onto itself may do nothing
         actions.append((os.POSIX_SPAWN_DUP2, inherit_fd, 3 if inherit_fd != 3 else 4))
     try:
-        try:
-            pid = _spawn(argv, cwd, env, actions)
-        finally:
-            for fd in (in_read, out_write, err_write):
-                os.close(fd)
-        try:
-            out, err = _exchange(pid, ours, stdin, timeout_s)
-        except BaseException:
-            os.kill(pid, SIGKILL)
-            os.waitpid(pid, 0)
-            raise
-    finally:
+        pid = _spawn(argv, cwd, env, actions)
+    except BaseException:
         for fd in ours:
             os.close(fd)
-    _, wait_status = os.waitpid(pid, 0)
-    return Completed(tuple(argv), os.waitstatus_to_exitcode(wait_status), out, err)
+        raise
+    finally:
+        for fd in (in_read, out_write, err_write):
+            os.close(fd)
+    return Running(tuple(argv), pid, ours, stdin)
 
 
 def run_attached(
@@ -110,11 +157,60 @@ def spawn_detached(
         os.close(null)
 
 
+def spawn_gated(
+    argv: Sequence[str],
+    *,
+    cwd: str,
+    env: Mapping[str, str],
+    fds: tuple[int, int, int],
+    terminal: str | None = None,
+) -> tuple[int, int]:
+    """Start a command that waits, in a session and process group of its own.
+
+    Returns its pid and the gate: a written line feed lets it begin, as the process with that pid;
+    closing it without one, as our death does, ends it unbegun. `fds` become its standard streams;
+    -1 stands for the terminal of that path, which becomes the session's own.
+    """
+    read, write = os.pipe()
+    gate = fcntl.fcntl(read, fcntl.F_DUPFD_CLOEXEC, 10)  # away from the numbers below
+    os.close(read)
+    actions: list[tuple[int, ...] | tuple[int, int, str, int, int]] = []
+    seen = -1
+    for number, fd in enumerate(fds):
+        if fd >= 0:
+            actions.append((os.POSIX_SPAWN_DUP2, fd, number))
+        elif seen < 0 and terminal is not None:
+            actions.append((os.POSIX_SPAWN_OPEN, number, terminal, os.O_RDWR, 0))
+            seen = number
+        else:
+            actions.append((os.POSIX_SPAWN_DUP2, seen, number))
+    actions.append((os.POSIX_SPAWN_DUP2, gate, _GATE_FD))
+    try:
+        pid = _spawn(
+            ["/bin/sh", "-c", _GATED, "sh", cwd, *argv], None, env, actions, new_session=True
+        )
+    except BaseException:
+        os.close(write)
+        raise
+    finally:
+        os.close(gate)
+    return pid, write
+
+
+def find_start(pid: int) -> str | None:
+    """Return when a process started, by the system's own clock, as text; None where none tells."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[19]  # the name may hold spaces
+    except (OSError, IndexError):
+        return None
+
+
 def _spawn(
     argv: Sequence[str],
     cwd: str | None,
     env: Mapping[str, str] | None,
-    actions: list[tuple[int, int, int]],
+    actions: Sequence[tuple[object, ...]],
     *,
     new_session: bool = False,
 ) -> int:
@@ -144,7 +240,7 @@ def _trace(argv: Sequence[str]) -> None:
 
 
 def _exchange(
-    pid: int, fds: list[int], stdin: bytes, timeout_s: float | None
+    pid: int, fds: list[int], pending: memoryview, timeout_s: float | None
 ) -> tuple[bytes, bytes]:
     """Feed standard input and collect both outputs until all three streams are closed.
 
@@ -155,9 +251,7 @@ def _exchange(
     poll = select.poll()
     for fd in chunks:
         poll.register(fd, select.POLLIN)
-    pending = memoryview(stdin)
     if pending:
-        os.set_blocking(in_write, False)
         poll.register(in_write, select.POLLOUT)
     else:
         _close(in_write, fds)

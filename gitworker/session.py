@@ -1,6 +1,6 @@
 """What one command works with: the repository, its places, the store, the settings, who asks."""
 
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from gitworker.config import Settings
 from gitworker.model.ids import Ref
@@ -9,8 +9,7 @@ from gitworker.repo.git import Git
 from gitworker.store.api import Store
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
+class Session(NamedTuple):
     """Opened once per command by `gitworker.app`, handed to every use case.
 
     `main_top` is the root of the main worktree (the directory of a bare repository), `target` the
@@ -25,7 +24,7 @@ class Session:
     settings: Settings
     target: Ref
     actor: str
-    git_config: dict[str, str] = field(default_factory=dict)
+    git_config: dict[str, str]
 
     @property
     def scratch_dir(self) -> str:

@@ -8,16 +8,16 @@ and message ids derive from (branch, commit), so that two drains double nothing.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker import clock
 from gitworker.bus.ids import derived_id
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.model.ids import HQ, Branch, Oid, Ref, ref_of
 from gitworker.paths import read_seat
-from gitworker.repo.refs import read_loose_refs, read_refs
+from gitworker.repo.refs import read_branches
 from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.heartbeats import touch
@@ -25,14 +25,12 @@ from gitworker.store.workers import Worker, all_workers
 
 PATHS_SHOWN = 50
 SPOOL_FILE = "hooks"
-LOOSE_AT_MOST = 200  # opening that many files costs what one git process does
 
 if TYPE_CHECKING:
     from gitworker.repo.history import NewCommit
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(NamedTuple):
     """A ref whose tip is not the one that was last published."""
 
     ref: Ref
@@ -40,34 +38,36 @@ class Move:
     new: Oid
 
 
-def drain(session: Session) -> None:
-    """Publish every commit that nobody was told of, and a beat for whoever rang."""
+def drain(session: Session, workers: Sequence[Worker] | None = None) -> dict[Ref, Oid]:
+    """Publish every commit that nobody was told of, and a beat for whoever rang.
+
+    `workers` are all of them, where somebody has just read them. Returns the tips of the target
+    and of the workers' branches as they were found.
+    """
     rang = _empty_spool(session.paths.spool)
     with session.store.read() as reader:
-        workers = {ref_of(Branch(w.branch)): w for w in all_workers(reader) if w.branch}
+        everyone = all_workers(reader) if workers is None else workers
         tips = {Ref(row["ref"]): Oid(row["oid"]) for row in reader.rows("tips.all")}
-    refs = _read_tips(session, [session.target, *workers])
+    holders = {ref_of(Branch(worker.branch)): worker for worker in everyone if worker.branch}
+    refs = read_branches(
+        session.git,
+        session.repository.common_dir,
+        [session.target, *holders],
+        git_config=session.git_config,
+    )
     target_tip = refs.get(session.target)
     if target_tip is not None and tips.get(session.target) != target_tip:
         _publish_target(session, Move(session.target, tips.get(session.target), target_tip))
-    for ref, worker in workers.items():
+    for ref, worker in holders.items():
         tip = refs.get(ref)
         if tip is not None and tip != tips.get(ref):
             _publish_branch(session, worker, Move(ref, tips.get(ref), tip), target_tip)
-    seats = {worker.worker_id: worker for worker in workers.values()}
-    beating = sorted(rang & seats.keys())
-    if beating:
+    if rang:
         with session.store.write(durable=False) as writer:
-            for name in beating:
-                touch(writer, name, task=seats[name].task_id)
-
-
-def _read_tips(session: Session, names: list[Ref]) -> dict[Ref, Oid]:
-    """Return the tips: a few from their files, many or those of another ref backend from git."""
-    refs = None
-    if len(names) <= LOOSE_AT_MOST and "extensions.refstorage" not in session.git_config:
-        refs = read_loose_refs(session.repository.common_dir, names)
-    return read_refs(session.git, names) if refs is None else refs
+            for worker in holders.values():
+                if worker.worker_id in rang:
+                    touch(writer, worker.worker_id, task=worker.task_id)
+    return refs
 
 
 def record_rewrite(writer: Writer, ref: Ref, *, old: Oid, new: Oid) -> None:

@@ -1,16 +1,14 @@
 """Publishing: one message into an open transaction."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from gitworker.bus.ids import new_id
 from gitworker.model.ids import HQ
 from gitworker.store.api import Writer
 
 
-@dataclass(frozen=True, slots=True)
-class Outgoing:
+class Outgoing(NamedTuple):
     """A message to publish; `to` None is a broadcast, `id` None makes a new one."""
 
     type: str

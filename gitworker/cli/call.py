@@ -12,6 +12,8 @@ from gitworker.app import open_session
 from gitworker.bus.drain import drain
 from gitworker.cli import output
 from gitworker.cli.hot.limits import keep_limits
+from gitworker.model.ids import Oid, Ref
+from gitworker.repo.opening import Opening, keep_target
 from gitworker.session import Session
 from gitworker.store.operations import Operation
 from gitworker.store.workers import Worker
@@ -36,6 +38,7 @@ class Call:
 
     identity: str | None = None
     as_json: bool = False
+    opening: Opening | None = None  # what the entry has asked git already, for the first session
 
     def open(self) -> Session:
         """Open the repository to act in it: set up if it is not, interrupted acts settled."""
@@ -43,23 +46,35 @@ class Call:
 
     def open_to_read(self) -> Session:
         """Open the repository to look at it, with every commit told that nobody was told of."""
-        session = self.settle(create=False)[0]
-        drain(session)
-        return session
+        return self.survey()[0]
+
+    def survey(self) -> tuple[Session, dict[Ref, Oid]]:
+        """Open the repository to look at it; return also the tips of the branches, just read."""
+        session, _, workers = self._settle(create=False)
+        return session, drain(session, workers)
 
     def open_quickly(self) -> Session:
         """Open the repository for one look or one row: nothing is settled first."""
-        return open_session(identity=self.identity, create=False)
+        return self._session(create=False)
 
     def settle(self, *, create: bool) -> tuple[Session, list[Operation]]:
         """Open the repository, settle what is open or due; return also the interrupted acts."""
-        session = open_session(identity=self.identity, create=create)
+        session, settled, _ = self._settle(create=create)
+        return session, settled
+
+    def _settle(self, *, create: bool) -> tuple[Session, list[Operation], list[Worker] | None]:
+        session = self._session(create=create)
         session.git.version(cache=f"{session.paths.root}/git-version")
         keep_limits(session.paths, session.settings)
-        settled = settle(session)
+        keep_target(session.paths, session.target)
+        settled, workers = settle(session)
         for operation in settled:
             output.narrate(f"settled an interrupted {operation.kind} of {operation.worker_id}")
-        return session, settled
+        return session, settled, workers
+
+    def _session(self, *, create: bool) -> Session:
+        opening, self.opening = self.opening, None
+        return open_session(identity=self.identity, create=create, opening=opening)
 
     def worker(self, session: Session, name: str | None) -> Worker:
         """Return the worker that a name means; without one, whoever asks."""

@@ -1,5 +1,6 @@
 """Running one command through click, with errors, statuses and completion as everywhere."""
 
+import errno
 import os
 
 import click
@@ -7,21 +8,26 @@ import click
 from gitworker.cli.call import Call
 from gitworker.cli.group import GROUP, PROGRAM
 from gitworker.cli.output import complain, silence
-from gitworker.errors import GitWorkerError, Invalid
+from gitworker.errors import GitWorkerError, Invalid, Unavailable
+from gitworker.repo.opening import Opening
 
 COMPLETE = "_GIT_WORKER_COMPLETE"  # set by the scripts of `git worker completion`
 INTERRUPTED = 130
 READER_GONE = 141
 
 
-def run_command(words: list[str]) -> int:
-    """Run `git worker WORDS` and return the exit status; nothing but a bug of click's escapes."""
+def run_command(words: list[str], opening: Opening | None = None) -> int:
+    """Run `git worker WORDS` and return the exit status; nothing but a bug of click's escapes.
+
+    `opening` is what the entry has asked git already.
+    """
     instruction = os.environ.get(COMPLETE)
     if instruction:
         from click.shell_completion import shell_complete  # 1 ms, for the shell only
 
         return shell_complete(GROUP, {"obj": Call()}, PROGRAM, COMPLETE, instruction)
-    call = Call(as_json="--json" in words[: words.index("--") if "--" in words else None])
+    as_json = "--json" in words[: words.index("--") if "--" in words else None]
+    call = Call(as_json=as_json, opening=opening)
     try:
         return _run(call, words)
     except (KeyboardInterrupt, click.Abort):
@@ -33,6 +39,9 @@ def run_command(words: list[str]) -> int:
         from gitworker.cli.report import report_bug  # 2 ms, and it is rare
 
         return report_bug(error, words, as_json=call.as_json)
+    finally:
+        if call.opening is not None:
+            call.opening.abandon()
 
 
 def _run(call: Call, words: list[str]) -> int:
@@ -46,6 +55,11 @@ def _run(call: Call, words: list[str]) -> int:
         return complain(_usage_error(error), as_json=call.as_json)
     except GitWorkerError as error:
         return complain(error, as_json=call.as_json)
+    except OSError as error:  # click writes help by itself
+        if error.errno != errno.ENOSPC or error.filename is not None:
+            raise
+        full = Unavailable(f"cannot write the answer: {error.strerror}", "df -h", code="output")
+        return complain(full)
 
 
 def _usage_error(error: click.ClickException) -> Invalid:

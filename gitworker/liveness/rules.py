@@ -1,7 +1,7 @@
 """What a beat's age means (DESIGN section 3). Pure: rows, probes and `now` in, verdicts out."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from gitworker.config import Settings
 from gitworker.model.worker import WorkerEvent, WorkerState
@@ -17,8 +17,7 @@ class Liveness(StrEnum):
     UNKNOWN = "-"
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(NamedTuple):
     """One reading of the clocks: wall and monotonic milliseconds, the boot's id, the host."""
 
     now_ms: int
@@ -27,8 +26,7 @@ class Moment:
     host: str
 
 
-@dataclass(frozen=True, slots=True)
-class Beat:
+class Beat(NamedTuple):
     """A beat as stored; the monotonic stamp is None where a foreign program beat."""
 
     ts_ms: int
@@ -37,8 +35,7 @@ class Beat:
     host: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(NamedTuple):
     """What is known of a seat: its state, since when, its last beat, its process.
 
     `process_runs` is None where nobody can tell: another host, no pid, no /proc.

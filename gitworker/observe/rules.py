@@ -89,6 +89,11 @@ def seat_liveness(
     return liveness_of(beat_age_ms(beat, moment), settings)
 
 
+def shows_subject(state: WorkerState) -> bool:
+    """Tell whether the last commit may be the one thing to know of a seat in this state."""
+    return state is WorkerState.WORKING
+
+
 def note_of(
     state: WorkerState, *, last_error: str | None, waits: str | None, subject: str | None
 ) -> str:

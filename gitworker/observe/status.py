@@ -10,7 +10,7 @@ from gitworker.model.ids import Branch, Oid, Ref, ref_of
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
 from gitworker.observe.events import Event, event_text, json_event, read_newest_events
-from gitworker.observe.rules import note_of, seat_liveness, waits_for
+from gitworker.observe.rules import note_of, seat_liveness, shows_subject, waits_for
 from gitworker.observe.signs import beat_of, read_moment
 from gitworker.observe.text import (
     BLUE,
@@ -30,6 +30,8 @@ from gitworker.observe.text import (
 from gitworker.repo.walk import Tip, read_tips
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gitworker.session import Session
     from gitworker.store.api import Row
 
@@ -82,16 +84,23 @@ class Status(NamedTuple):
     events: tuple[Event, ...]
 
 
-def read_status(session: Session) -> Status:
-    """Read one snapshot of the store, and the branches' tips by one git process."""
+def read_status(
+    session: Session, refs: Mapping[Ref, Oid], *, every_subject: bool = False
+) -> Status:
+    """Read one snapshot of the store.
+
+    `refs` are the tips of the target and of the workers' branches, as `Call.survey` returns them.
+    Subjects are read where the screen shows them, or of every branch (one git process, if any).
+    """
     moment = read_moment()
     with session.store.read() as reader:
         rows = reader.rows("observe.seats")
         tasks = reader.rows("observe.task_counts")
         operations = reader.rows("operations.unfinished")
         events = read_newest_events(reader, EVENTS_SHOWN)
-    refs = {ref_of(Branch(row["branch"])) for row in rows if row["branch"]}
-    tips = read_tips(session.git, [session.target, *refs], against=session.target)
+    shown = {tip for row in rows if (tip := _news(row, refs, session.target)) is not None}
+    named = set(refs.values()) if every_subject else shown
+    tips = read_tips(session.git, refs, against=session.target, named=named)
     target = tips.get(session.target)
     return Status(
         now_ms=moment.now_ms,
@@ -154,6 +163,14 @@ def progress_text(progress: float | None) -> str:
 def divergence_text(ahead: int | None, behind: int | None) -> str:
     """Return ahead and behind as `+3/-1`; `-` where they are not known."""
     return NOTHING if ahead is None or behind is None else f"+{ahead}/-{behind}"
+
+
+def _news(row: Row, refs: Mapping[Ref, Oid], target: Ref) -> Oid | None:
+    """Return the tip of a seat at work that has a commit of its own; None for the others."""
+    if not row["branch"] or not shows_subject(WorkerState(row["state"])):
+        return None
+    tip = refs.get(ref_of(Branch(row["branch"])))
+    return None if tip in (row["base_oid"], refs.get(target)) else tip
 
 
 def _seat(row: Row, tips: dict[Ref, Tip], moment: Moment, session: Session) -> Seat:

@@ -77,24 +77,33 @@ class Git:
         `env` is added to the cleaned environment, `settings` become `-c NAME=VALUE`. Raises
         GitFailed when the exit status is not in `ok`.
         """
-        argv = ["git", "-C", self.directory]
-        if self.git_dir is not None:
-            argv.append(f"--git-dir={self.git_dir}")
-        for setting in settings:
-            argv += ["-c", setting]
         environment = clean_environment()
         if env:
             environment.update(env)
         done = proc.run(
-            [*argv, *args],
+            [*self._command(settings), *args],
             env=environment,
             stdin=stdin,
             timeout_s=timeout_s,
             inherit_fd=inherit_fd,
         )
-        if done.status not in ok:
-            raise GitFailed(_headline(args, done), detail=done.complaint)
-        return done
+        return _checked(done, args, ok)
+
+    def start(self, *args: str, stdin: bytes = b"") -> proc.Running:
+        """Start `git ARGS` and return at once; `finish` waits for it."""
+        return proc.start([*self._command(()), *args], env=clean_environment(), stdin=stdin)
+
+    def finish(self, running: proc.Running, args: Sequence[str]) -> proc.Completed:
+        """Wait for what `start(*args)` began; raise GitFailed where it failed."""
+        return _checked(running.finish(), args, (0,))
+
+    def _command(self, settings: Sequence[str]) -> list[str]:
+        argv = ["git", "-C", self.directory]
+        if self.git_dir is not None:
+            argv.append(f"--git-dir={self.git_dir}")
+        for setting in settings:
+            argv += ["-c", setting]
+        return argv
 
     def text(self, *args: str, ok: Sequence[int] = (0,)) -> str:
         """Run git and return its standard output without the last newline."""
@@ -173,6 +182,12 @@ def require_version(text: str) -> tuple[int, ...]:
             code="git_too_old",
         )
     return numbers
+
+
+def _checked(done: proc.Completed, args: Sequence[str], ok: Sequence[int]) -> proc.Completed:
+    if done.status not in ok:
+        raise GitFailed(_headline(args, done), detail=done.complaint)
+    return done
 
 
 def _headline(args: Sequence[str], done: proc.Completed) -> str:

@@ -1,13 +1,17 @@
 """Refs: reading many at once, and moving, making and deleting one by compare-and-set."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from gitworker.errors import Conflict
 from gitworker.model.ids import Oid, Ref, is_oid
 from gitworker.repo.git import Git, GitFailed
 
 PACKED_AT_MOST_BYTES = 1024 * 1024  # a larger one git searches faster
+LOOSE_AT_MOST = 200  # opening that many files costs what one git process does
+# git matches each ref with each pattern: with many names, all branches are read faster and sifted.
+NAMES_AT_MOST = 100
+BRANCHES = "refs/heads/"
 
 
 def read_refs(git: Git, patterns: Sequence[str]) -> dict[Ref, Oid]:
@@ -15,6 +19,20 @@ def read_refs(git: Git, patterns: Sequence[str]) -> dict[Ref, Oid]:
     done = git.run("for-each-ref", "--format=%(objectname) %(refname)", "--", *patterns)
     lines = (line.partition(" ") for line in done.text.splitlines())
     return {Ref(name): Oid(oid) for oid, _, name in lines}
+
+
+def read_branches(
+    git: Git, common_dir: str, names: Sequence[Ref], *, git_config: Mapping[str, str]
+) -> dict[Ref, Oid]:
+    """Return those branches that exist: a few from their files, many by one git process."""
+    if len(names) <= LOOSE_AT_MOST and "extensions.refstorage" not in git_config:
+        found = read_loose_refs(common_dir, names)
+        if found is not None:
+            return found
+    if len(names) <= NAMES_AT_MOST:
+        return read_refs(git, names)
+    wanted = set(names)
+    return {ref: oid for ref, oid in read_refs(git, [BRANCHES]).items() if ref in wanted}
 
 
 def read_loose_refs(common_dir: str, refs: Sequence[Ref]) -> dict[Ref, Oid] | None:

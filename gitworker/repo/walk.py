@@ -15,13 +15,12 @@ from gitworker.model.ids import Oid, Ref
 from gitworker.repo.git import Git, GitFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping, Sequence, Set
 
     Parents = Mapping[Oid, tuple[Oid, ...]]
+    Tips = dict[Ref, "Tip"]
 
 FIELD = "\x1f"
-# git matches each ref with each pattern: with many names, all branches are read faster and sifted.
-NAMES_AT_MOST = 100
 COUNTS_SINCE = (2, 41)  # %(ahead-behind:…) of git-for-each-ref(1)
 # git counts all branches in one walk, but that costs: 1,000 branches take 65 ms with counts, 27 ms
 # without (git 2.55). A screen of so many is read for its states.
@@ -45,16 +44,30 @@ class CommitLine(NamedTuple):
     subject: str
 
 
-def read_tips(git: Git, refs: Sequence[Ref], *, against: Ref) -> dict[Ref, Tip]:
-    """Return the branches among `refs` that exist, with their last subject.
+def read_tips(git: Git, refs: Mapping[Ref, Oid], *, against: Ref, named: Set[Oid]) -> Tips:
+    """Return these branches with ahead and behind, and the subjects of the commits in `named`.
 
-    Ahead and behind are counted for few branches only, and by git ≥ 2.41. One process; two where
-    there is nothing to count against.
+    Ahead and behind are counted for few branches only, and by git ≥ 2.41; that tells all subjects.
+    At most one process, two where there is nothing to count against; none where nothing is asked.
     """
-    counted = None
-    if len(refs) <= COUNTED_AT_MOST and git.version() >= COUNTS_SINCE:
-        counted = _for_each_ref(git, refs, f"%(ahead-behind:{against})")
-    return _for_each_ref(git, refs, "") or {} if counted is None else counted
+    if refs and len(refs) <= COUNTED_AT_MOST and git.version() >= COUNTS_SINCE:
+        counted = _counted(git, list(refs), against)
+        if counted is not None:
+            return counted
+    subjects = read_subjects(git, named & set(refs.values()))
+    return {ref: Tip(oid, subjects.get(oid, ""), None, None) for ref, oid in refs.items()}
+
+
+def read_subjects(git: Git, commits: Set[Oid]) -> dict[Oid, str]:
+    """Return the first lines of commits' messages, by one process at most."""
+    if not commits:
+        return {}
+    out = git.run(
+        "log", "-z", "--no-walk=unsorted", "--stdin", "--no-show-signature", "--encoding=UTF-8",
+        f"--format=%H{FIELD}%s", stdin="".join(f"{oid}\n" for oid in commits).encode(),
+    ).text  # fmt: skip
+    records = (record.partition(FIELD) for record in out.split("\0") if record)
+    return {Oid(oid): subject for oid, _, subject in records}
 
 
 def count_divergence(git: Git, *, ours: Oid, theirs: Oid) -> tuple[int, int]:
@@ -125,13 +138,10 @@ def walk_by_plumbing(git: Git, *, tip: Oid, since: Oid | None) -> Parents:
     return {Oid(oid): tuple(map(Oid, parents)) for oid, *parents in lines}
 
 
-def _for_each_ref(git: Git, refs: Sequence[Ref], counts: str) -> dict[Ref, Tip] | None:
-    """Return the tips, or None where git does not know what `counts` asks for."""
-    patterns = list(refs) if len(refs) <= NAMES_AT_MOST else ["refs/heads/"]
-    form = f"%(objectname)%1f%(refname)%1f{counts}%1f%(contents:subject)"
-    done = git.run(
-        "for-each-ref", f"--format={form}", "--", *patterns, ok=(0, 128) if counts else (0,)
-    )
+def _counted(git: Git, refs: Sequence[Ref], against: Ref) -> Tips | None:
+    """Return the tips with their counts, or None where there is nothing to count against."""
+    form = f"%(objectname)%1f%(refname)%1f%(ahead-behind:{against})%1f%(contents:subject)"
+    done = git.run("for-each-ref", f"--format={form}", "--", *refs, ok=(0, 128))
     if done.status != 0:
         return None
     wanted = set(refs)
@@ -139,7 +149,6 @@ def _for_each_ref(git: Git, refs: Sequence[Ref], counts: str) -> dict[Ref, Tip] 
     for line in done.text.split("\n"):
         fields = line.split(FIELD, 3)
         if len(fields) == 4 and fields[1] in wanted:
-            numbers = [int(number) for number in fields[2].split()]
-            ahead, behind = numbers if numbers else (None, None)
-            tips[Ref(fields[1])] = Tip(Oid(fields[0]), fields[3], ahead, behind)
+            ahead, behind = fields[2].split()
+            tips[Ref(fields[1])] = Tip(Oid(fields[0]), fields[3], int(ahead), int(behind))
     return tips

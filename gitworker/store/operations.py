@@ -1,13 +1,11 @@
 """The journal as stored: acts that span git and the database, written before their first step."""
 
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from gitworker.store.api import Reader, Row, Writer
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(NamedTuple):
     """One act. `data` holds what finishing it, rolling it back or undoing it needs."""
 
     id: int
@@ -19,7 +17,7 @@ class Operation:
     actor: str
     created_at_ms: int
     updated_at_ms: int
-    data: dict[str, Any] = field(default_factory=dict)
+    data: dict[str, Any]
 
 
 def begin_operation(

@@ -1,13 +1,12 @@
-"""Workers as stored: rows to frozen dataclasses and the statements that change them."""
+"""Workers as stored: rows to named tuples and the statements that change them."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gitworker.model.worker import WorkerState
 from gitworker.store.api import Reader, Row, Writer
 
 
-@dataclass(frozen=True, slots=True)
-class Worker:
+class Worker(NamedTuple):
     """One seat. Times are epoch milliseconds; what it does not have is None."""
 
     worker_id: str

@@ -4,6 +4,8 @@ Looking is on every command's way, so it is light: a seat that beat lately costs
 look at its process, and what applies a change is imported when there is one.
 """
 
+from typing import NamedTuple
+
 from gitworker.liveness.readings import process_runs, read_beats, this_moment
 from gitworker.liveness.ring import ensure_beater, is_beating
 from gitworker.liveness.rules import (
@@ -23,18 +25,25 @@ from gitworker.workers.whereabouts import follow_moves
 Quiet = list[tuple[Worker, Facts]]
 
 
-def sweep(session: Session) -> list[str]:
+class Swept(NamedTuple):
+    """The seats that changed; all seats as they stand, None where they must be read anew."""
+
+    changed: list[str]
+    workers: list[Worker] | None
+
+
+def sweep(session: Session) -> Swept:
     """Apply what is due: stale, recovered and expired seats, retries whose back-off is over.
 
-    Returns the workers that changed. A seat whose process runs while its beater has died is
-    beaten for and gets a new beater: being busy is never taken for being dead.
+    A seat whose process runs while its beater has died is beaten for and gets a new beater: being
+    busy is never taken for being dead.
     """
     moment = this_moment()
     with session.store.read() as reader:
         workers = all_workers(reader)
         beats = read_beats(reader)
         retries = [row["id"] for row in reader.rows("tasks.due_retries", now=moment.now_ms)]
-    follow_moves(session, workers)
+    moved = follow_moves(session, workers)
     quiet = _quiet(session, workers, beats, moment)
     if quiet and _revive(session, quiet):
         with session.store.read() as reader:
@@ -45,10 +54,10 @@ def sweep(session: Session) -> list[str]:
         if (event := due_event(facts, moment, session.settings))
     ]
     if not due and not retries:
-        return []
+        return Swept([], None if moved else workers)
     from gitworker.workers.timeouts import apply_due  # 10 ms, only when something is due
 
-    return apply_due(session, due, retries)
+    return Swept(apply_due(session, due, retries), None)
 
 
 def _quiet(

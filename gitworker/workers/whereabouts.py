@@ -6,14 +6,20 @@ from gitworker.session import Session
 from gitworker.store.workers import Worker
 
 
-def follow_moves(session: Session, workers: list[Worker]) -> None:
-    """Correct the rows of worktrees that were moved: git keeps the new place in the admin dir."""
+def follow_moves(session: Session, workers: list[Worker]) -> bool:
+    """Correct the rows of worktrees that were moved: git keeps the new place in the admin dir.
+
+    Tells whether there were any.
+    """
+    moved = False
     for worker in workers:
         if worker.worktree is None or worker.admin_dir is None or os.path.isdir(worker.worktree):
             continue
         place = _recorded_place(worker.admin_dir)
         if place is not None and place != worker.worktree and os.path.isdir(place):
             record_place(session, worker, place)
+            moved = True
+    return moved
 
 
 def record_place(session: Session, worker: Worker, place: str) -> None:

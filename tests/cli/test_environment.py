@@ -15,6 +15,16 @@ from tests.conftest import git
 EVERYWHERE = (("list",), ("spawn", "auth", "t1"), ("heartbeat", "auth"), ("msg", "poll"))
 
 
+def test_help_into_a_full_disk(tmp_path: Path) -> None:
+    """Help that nobody can store is one clear error."""
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            ["git-worker", "-h"], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert (done.returncode, done.stderr.count("\n")) == (1, 2)
+    assert "No space left on device" in done.stderr
+
+
 def test_no_repository(tmp_path: Path) -> None:
     """Outside a repository every command says so."""
     for words in EVERYWHERE:

@@ -24,7 +24,8 @@ SHARED = {
 }  # fmt: skip
 BEAT = {
     "gitworker.bus.beat", "gitworker.bus.beatfile", "gitworker.bus.ids",
-    "gitworker.cli.hot.heartbeat", "gitworker.model.message", "gitworker.store.heartbeats",
+    "gitworker.cli.hot.heartbeat", "gitworker.model.message", "gitworker.store.claims",
+    "gitworker.store.heartbeats", "gitworker.store.rules_leases",
 }  # fmt: skip
 SEND = {
     "gitworker.bus.blobs", "gitworker.bus.ids", "gitworker.bus.send", "gitworker.cli.hot.send",
@@ -45,7 +46,7 @@ PROCESSES: dict[tuple[str, ...], int] = {
     ("msg", "ack", "1"): 2,
     ("list",): 2,
     ("path", "auth"): 2,
-    ("status",): 3,
+    ("status",): 2,
 }
 
 

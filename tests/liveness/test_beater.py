@@ -87,7 +87,7 @@ def test_a_killed_beater_is_replaced(scene: Scene, working: "subprocess.Popen[st
     wait_until(lambda: not is_beating(scene.session().paths), "the beater's end")
     scene.execute(AGE)
     scene.execute(AGE_CLOCK)
-    assert sweep(scene.session()) == []
+    assert sweep(scene.session()).changed == []
     assert scene.worker("auth").state == "WORKING"
     assert clock.now_ms() - beat_of(scene, "auth") < 100_000
     wait_until(lambda: is_beating(scene.session().paths), "the next beater")

@@ -41,7 +41,7 @@ def gone(scene: Scene) -> None:
 
 def looked(scene: Scene) -> tuple[list[str], str, str]:
     """Sweep; return who changed, and where seat and task stand."""
-    changed = sweep(scene.session())
+    changed = sweep(scene.session()).changed
     return changed, scene.worker("auth").state.value, scene.task("t").status.value
 
 
@@ -172,7 +172,7 @@ def test_a_wall_clock_that_jumps_kills_nobody(seat: Scene, monkeypatch: pytest.M
     session = seat.session()
     gone(seat)
     monkeypatch.setenv("GITWORKER_CLOCK_MS", str(4_000_000_000_000))
-    assert sweep(session) == []
+    assert sweep(session).changed == []
     assert seat.worker("auth").state == "WORKING"
 
 

@@ -8,13 +8,14 @@ from gitworker.model.ids import Oid, Ref
 from gitworker.repo.git import Git, GitFailed
 from gitworker.repo.walk import (
     COUNTED_AT_MOST,
-    NAMES_AT_MOST,
     CommitLine,
+    Tip,
     count_divergence,
     list_changed_files,
     list_commits,
     read_diff,
     read_parents,
+    read_subjects,
     read_tips,
     walk_by_plumbing,
     walk_by_pygit2,
@@ -44,38 +45,53 @@ def forked(repository: Path) -> Path:
     return repository
 
 
+def branches(root: Path, *refs: Ref) -> dict[Ref, Oid]:
+    """Return branches with their tips."""
+    return {ref: oid(root, ref) for ref in refs}
+
+
 def test_tips(forked: Path) -> None:
-    """Tips come with subjects, and counted where git can count; what does not exist is absent."""
-    door = Git(str(forked))
-    tips = read_tips(door, [MAIN, TOPIC, Ref("refs/heads/none")], against=MAIN)
-    assert {ref: (tip.oid, tip.subject) for ref, tip in tips.items()} == {
-        MAIN: (oid(forked, "main"), "Move on"),
-        TOPIC: (oid(forked, "auth/x"), "Add 2"),
-    }
-    expected = (2, 1) if door.version() >= COUNTING_SINCE else (None, None)
-    assert (tips[TOPIC].ahead, tips[TOPIC].behind) == expected
+    """Tips come with the subjects that were asked for, and counted where git can count."""
+    door, refs = Git(str(forked)), branches(forked, MAIN, TOPIC)
+    tips = read_tips(door, refs, against=MAIN, named={refs[TOPIC]})
+    assert {ref: tip.oid for ref, tip in tips.items()} == refs
+    assert tips[TOPIC].subject == "Add 2"
+    counts = (tips[TOPIC].ahead, tips[TOPIC].behind)
+    can_count = door.version() >= COUNTING_SINCE
+    assert (counts, tips[MAIN].subject) == (
+        ((2, 1), "Move on") if can_count else ((None, None), "")
+    )
 
 
 def test_tips_without_the_target(forked: Path) -> None:
     """Where there is nothing to count against, tips come without counts."""
-    tips = read_tips(Git(str(forked)), [TOPIC], against=Ref("refs/heads/none"))
-    assert tips[TOPIC].subject == "Add 2"
-    assert tips[TOPIC].ahead is None
+    refs = branches(forked, TOPIC)
+    none = Ref("refs/heads/none")
+    tips = read_tips(Git(str(forked)), refs, against=none, named=set(refs.values()))
+    assert tips[TOPIC] == Tip(refs[TOPIC], "Add 2", None, None)
 
 
 def test_many_tips(forked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many branches cost one process, and branches that nobody asked for stay out."""
-    names = [Ref(f"refs/heads/w/{number}") for number in range(NAMES_AT_MOST)]
-    tip = oid(forked, "main")
-    orders = "".join(f"create {name} {tip}\n" for name in names)
-    git(forked, "update-ref", "--stdin", input=orders)
+    """Many branches cost one process for their subjects, and none without any."""
+    refs = {Ref(f"refs/heads/w/{number}"): oid(forked, "main") for number in range(60)}
+    assert len(refs) > COUNTED_AT_MOST
     trace = tmp_path / "trace"
+    trace.touch()
     monkeypatch.setenv("GITWORKER_TRACE", str(trace))
-    tips = read_tips(Git(str(forked)), [MAIN, *names], against=MAIN)
-    assert set(tips) == {MAIN, *names}
+    bare = read_tips(Git(str(forked)), refs, against=MAIN, named=set())
+    assert (set(bare), trace.read_text()) == (set(refs), "")
+    named = read_tips(Git(str(forked)), refs, against=MAIN, named=set(refs.values()))
+    assert {tip.subject for tip in named.values()} == {"Move on"}
     assert len(trace.read_text().splitlines()) == 1
-    assert len(names) > COUNTED_AT_MOST
-    assert tips[MAIN].ahead is None
+
+
+def test_a_subject_of_many_lines(forked: Path) -> None:
+    """A subject that git folds out of several lines, and one in another encoding, are one line."""
+    message = b"T\xe4st\nof it\n\nbody\n"
+    git(forked, "-c", "i18n.commitEncoding=latin-1", "commit", "-q", "--allow-empty", "-F", "-",
+        input=message.decode("latin-1"), encoding="latin-1")  # fmt: skip
+    tip = oid(forked, "main")
+    assert read_subjects(Git(str(forked)), {tip}) == {tip: "Täst of it"}
 
 
 def test_divergence_commits_and_files(forked: Path) -> None:

@@ -1,6 +1,5 @@
 """Settings: defaults < the target's file < git config < environment, each value checked."""
 
-from dataclasses import fields
 
 import pytest
 from hypothesis import given
@@ -38,17 +37,17 @@ def test_precedence() -> None:
 
 def test_every_setting_has_its_three_names() -> None:
     """Each field but the target is reached from the file, git config and the environment."""
-    for field in fields(Settings):
-        if field.name == "target":
+    for field, default in Settings._field_defaults.items():
+        if field == "target":
             continue
-        dotted = key_of(field.name)
+        dotted = key_of(field)
         room, dot, name = dotted.rpartition(".")
-        value = {"str": "x", "int": "7", "bool": "false"}[type(field.default).__name__]
+        value = {"str": "x", "int": "7", "bool": "false"}[type(default).__name__]
         told = f'"{value}"' if value == "x" else value
         file = f"[{room}]\n{name} = {told}\n" if dot else f"{name} = {told}\n"
         config = {f"worker.{dotted.replace('_', '-')}": value}
         env = {f"GITWORKER_{dotted.replace('.', '_').upper()}": value}
-        found = {getattr(load(*source), field.name) for source in
+        found = {getattr(load(*source), field) for source in
                  ((file, {}, {}), (None, config, {}), (None, {}, env))}  # fmt: skip
         assert len(found) == 1, dotted
 

@@ -19,4 +19,6 @@ def command(call: Call) -> None:
       git worker status
       git worker status --json
     """
-    call.render(read_status(call.open_to_read()), render_status, json_status)
+    session, refs = call.survey()
+    status = read_status(session, refs, every_subject=call.as_json)
+    call.render(status, render_status, json_status)

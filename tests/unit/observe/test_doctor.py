@@ -3,7 +3,6 @@
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -300,7 +299,7 @@ def lose_a_page(data: bytes) -> bytes:
 
 def open_session_at(session: Session) -> Session:
     """Return the session with its database opened again, schema unseen."""
-    return replace(session, store=Database(session.paths.database))
+    return session._replace(store=Database(session.paths.database))
 
 
 def record_landing(session: Session, old: str, new: str, target: str = "refs/heads/main") -> None:
@@ -399,8 +398,8 @@ def test_check_that_cannot_be_made(session: Session) -> None:
 
 def test_worktrees_made_elsewhere(session: Session, tmp_path: Path) -> None:
     """Worktrees outside the repository need no exclude."""
-    settings = replace(session.settings, worktree_root=str(tmp_path / "trees"))
-    doctor = read_doctor(replace(session, settings=settings))
+    settings = session.settings._replace(worktree_root=str(tmp_path / "trees"))
+    doctor = read_doctor(session._replace(settings=settings))
     assert found(doctor, "excludes") == [("ok", "our files are excluded", None)]
 
 

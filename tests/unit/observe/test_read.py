@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from gitworker.bus.drain import drain
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.errors import NotFound
 from gitworker.liveness.rules import Liveness
@@ -34,7 +35,7 @@ def test_status(session: Session, clock: Clock, repository: Path) -> None:
         begin_operation(writer, "approve", worker="auth", task="skills", actor="hq", now=NOW_MS,
                         data={})  # fmt: skip
     clock.ms += 45_000
-    status = read_status(session)
+    status = read_status(session, drain(session))
     assert status.now_ms == NOW_MS + 45_000
     assert (status.target, status.target_tip) == ("main", git(repository, "rev-parse", "main"))
     facts = [(s.worker, s.state, s.liveness, s.progress, s.note) for s in status.seats]
@@ -52,7 +53,7 @@ def test_status(session: Session, clock: Clock, repository: Path) -> None:
 def test_status_before_the_first_commit_of_a_worker(session: Session) -> None:
     """A branch that has nothing of its own yet is said to have no commit."""
     working(session, "auth", "skills")
-    assert [seat.note for seat in read_status(session).seats] == ["no commit yet"]
+    assert [seat.note for seat in read_status(session, drain(session)).seats] == ["no commit yet"]
 
 
 def test_status_of_a_stale_worker(session: Session) -> None:
@@ -61,23 +62,33 @@ def test_status_of_a_stale_worker(session: Session) -> None:
     with session.store.write() as writer:
         writer.run("workers.insert", worker="spare", now=NOW_MS)
         writer.run("workers.set_stale_from", worker="auth", stale_from="WORKING")
-    seats = {seat.worker: seat for seat in read_status(session).seats}
+    seats = {seat.worker: seat for seat in read_status(session, drain(session)).seats}
     assert (seats["spare"].tip, seats["spare"].task_status) == (None, None)
     assert seats["spare"].waits_for == "a task"
 
 
-def test_status_costs_two_processes_at_most(
+def test_status_costs_one_process_at_most(
     session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Status starts at most two git processes, however many workers there are."""
-    for number in range(4):
-        spawned(session, f"w{number}", f"t{number}")
+    """Status starts one git process where there are subjects to show, however many workers."""
+    seats = [working(session, f"w{number}", f"t{number}") for number in range(3)]
+    commit(seats[0], "a.txt")
+    commit(seats[1], "b.txt")
+    refs = drain(session)
     trace = tmp_path / "trace"
     monkeypatch.setenv("GITWORKER_TRACE", str(trace))
-    read_status(session)
-    calls = trace.read_text().splitlines()
-    assert len(calls) <= 2
-    assert all(" for-each-ref " in call for call in calls)
+    status = read_status(session, refs)
+    calls = [line for line in trace.read_text().splitlines() if " version" not in line]
+    assert len(calls) == 1
+    assert [seat.note for seat in status.seats] == ["Add a.txt", "Add b.txt", "no commit yet"]
+
+
+def test_status_with_every_subject(session: Session) -> None:
+    """Asked for, the subject of every branch is told, whether the screen shows it or not."""
+    spawned(session, "auth", "skills")
+    (seat,) = read_status(session, drain(session), every_subject=True).seats
+    assert seat.tip is not None
+    assert seat.tip.subject
 
 
 def test_progress_of_an_earlier_task_is_not_told(session: Session) -> None:
@@ -86,7 +97,7 @@ def test_progress_of_an_earlier_task_is_not_told(session: Session) -> None:
     with session.store.write() as writer:
         writer.run("liveness.beat", agent="auth", now=NOW_MS, status="working", task="other",
                    progress=0.9)  # fmt: skip
-    assert read_status(session).seats[0].progress is None
+    assert read_status(session, drain(session)).seats[0].progress is None
 
 
 def test_list(session: Session) -> None:

@@ -1,0 +1,122 @@
+"""The two questions that every command asks git first: its settings, and what the target holds.
+
+Both processes run beside each other, and beside the imports of whoever asks early enough: the
+entry asks before click is loaded, which takes longer than git's answers.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gitworker.config import FILE_NAME
+from gitworker.model.ids import Branch, Ref, ref_of
+from gitworker.repo.git import Git
+
+TYPE_CHECKING = False  # `typing` costs 2 ms, which the questions need not wait for
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gitworker.paths import Repository, StatePaths
+
+USUAL = ("main", "master")
+CONFIG = ("config", "--list", "-z")
+OBJECTS = ("cat-file", "--batch")
+KEPT_NAME = "target"  # the target of the last command, which the next one asks for first
+
+
+class Opening:
+    """The questions on their way; each answer is taken once."""
+
+    __slots__ = ("_config", "_objects", "_refs", "git")
+
+    def __init__(self, git: Git, env: Mapping[str, str], *, kept: str = "") -> None:
+        named = env.get("GITWORKER_TARGET")
+        names = [name for name in (named, kept, *USUAL) if name]
+        self.git = git
+        self._refs = [ref_of(Branch(name)) for name in dict.fromkeys(names)]
+        self._config = git.start(*CONFIG)
+        self._objects = git.start(*OBJECTS, stdin=_asked(self._refs))
+
+    def settings(self) -> dict[str, str]:
+        """Return git's settings as git itself resolves them, the last value of each key."""
+        found = {}
+        for entry in self.git.finish(self._config, CONFIG).text.split("\0"):
+            key, separator, value = entry.partition("\n")
+            found[key] = value if separator else "true"  # a key alone is true (git-config(1))
+        return found
+
+    def target(
+        self, git_config: Mapping[str, str], env: Mapping[str, str]
+    ) -> tuple[Ref, str | None]:
+        """Return the target's ref and the text of the settings file in its commit, None without."""
+        named = env.get("GITWORKER_TARGET") or git_config.get("worker.target")
+        default = git_config.get("init.defaultbranch")
+        names = [named] if named else ["main", *([default] if default else []), "master"]
+        refs = [ref_of(Branch(name)) for name in dict.fromkeys(names)]
+        answer = self.git.finish(self._objects, OBJECTS).out
+        held = _read(answer, self._refs)
+        if not held.keys() >= set(refs):  # a target that nobody could foresee
+            held = _read(self.git.run(*OBJECTS, stdin=_asked(refs)).out, refs)
+        for ref in refs:
+            exists, text = held[ref]
+            if exists:
+                return ref, text
+        return refs[0], None
+
+    def abandon(self) -> None:
+        """End what nobody waits for any more."""
+        self._config.abandon()
+        self._objects.abandon()
+
+
+def ask(repository: Repository, env: Mapping[str, str], *, kept: str = "") -> Opening:
+    """Start asking in a repository; `kept` is a branch that may be the target."""
+    return Opening(Git(repository.top or repository.common_dir), env, kept=kept)
+
+
+def read_kept_target(paths: StatePaths) -> str:
+    """Return the target of the last command here, empty where none is known."""
+    try:
+        with open(f"{paths.root}/{KEPT_NAME}", encoding="utf-8") as file:
+            return file.read().strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def keep_target(paths: StatePaths, target: Ref) -> None:
+    """Write the target down where it is another than the one that stands there."""
+    name = target.removeprefix("refs/heads/")
+    if read_kept_target(paths) == name or "\n" in name:
+        return
+    partial = f"{paths.root}/{KEPT_NAME}.{os.getpid()}.tmp"
+    try:
+        with open(partial, "w", encoding="utf-8") as file:
+            file.write(f"{name}\n")
+        os.replace(partial, f"{paths.root}/{KEPT_NAME}")
+    except (OSError, UnicodeEncodeError):  # only saves a process
+        return
+
+
+def _asked(refs: list[Ref]) -> bytes:
+    return os.fsencode("".join(f"{ref}^{{commit}}\n{ref}:{FILE_NAME}\n" for ref in refs))
+
+
+def _read(answer: bytes, refs: list[Ref]) -> dict[Ref, tuple[bool, str | None]]:
+    """Return for each ref whether it has a commit, and the settings file in it."""
+    held = {}
+    for ref in refs:
+        commit, answer = _next_object(answer)
+        file, answer = _next_object(answer)
+        text = None if file is None else file.decode("utf-8", "replace")
+        held[ref] = (commit is not None, text)
+    return held
+
+
+def _next_object(answer: bytes) -> tuple[bytes | None, bytes]:
+    """Split the first object off `cat-file --batch` output; None where git says missing."""
+    head, _, rest = answer.partition(b"\n")
+    words = head.split(b" ")
+    if len(words) != 3 or not words[2].isdigit():
+        return None, rest
+    size = int(words[2])
+    return rest[:size], rest[size + 1 :]
