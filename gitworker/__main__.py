@@ -13,6 +13,7 @@ TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+FAILED = 1
 INTERRUPTED = 130
 READER_GONE = 141  # what a shell shows for a program that SIGPIPE ended
 
@@ -50,8 +51,11 @@ def _end_at_once(status: int) -> int:
     Our own output is unbuffered and transactions are closed; click's is flushed.
     """
     for stream in (sys.stdout, sys.stderr):
-        if stream is not None:  # closed by whoever started us
-            stream.flush()
+        try:
+            if stream is not None:  # closed by whoever started us
+                stream.flush()
+        except OSError:  # said already, where anybody could hear it
+            status = status or FAILED
     os._exit(status)
 
 
