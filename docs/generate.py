@@ -12,6 +12,7 @@ import click
 
 from gitworker import __version__
 from gitworker.cli.group import GROUP
+from gitworker.cli.pages import load_page
 from gitworker.config import Settings, key_of
 from gitworker.states.diagrams import render_lifecycle_md, render_states_md
 
@@ -35,6 +36,10 @@ SETTING_TEXTS = {
     "agent_log_max_bytes": "The size at which `.worker.log` is set aside for a new one.",
     "claims_lease_s": "Seconds that a claim on a task lasts without a beat.",
     "message_max_bytes": "The largest payload of a message, in bytes.",
+    "message_max_unread": "How many unread messages one agent may be sent; 0: any number.",
+    "message_max_rate": "Messages a second that one agent may send, beyond a burst; 0: any number.",
+    "retention_days": "Days until messages that were read are archived; 0: never by itself.",
+    "retention_archive": "Whether pruned messages go into `archive/` first.",
 }
 EXIT_STATUSES = (
     (0, "done"),
@@ -108,6 +113,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "states.md": render_states_md,
     "lifecycle.md": render_lifecycle_md,
     "git-worker.1": render_manual,
+    "agent.md": lambda: load_page("agent"),
+    "protocol.md": lambda: load_page("protocol"),
 }
 
 

@@ -31,9 +31,15 @@ class Settings(NamedTuple):
     agent_log_max_bytes: int = 16 * 1024 * 1024
     claims_lease_s: int = 60
     message_max_bytes: int = 16 * 1024 * 1024
+    message_max_unread: int = 10_000
+    message_max_rate: int = 1000
+    retention_days: int = 30
+    retention_archive: bool = True
 
 
-ROOMS = ("worktree", "checkout", "review", "task", "liveness", "agent", "claims", "message")
+ROOMS = (
+    "worktree", "checkout", "review", "task", "liveness", "agent", "claims", "message", "retention",
+)  # fmt: skip
 FILE_NAME = ".gitworker.toml"
 
 

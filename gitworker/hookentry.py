@@ -2,6 +2,7 @@
 
     python -I -m gitworker.hookentry drain COMMON_DIR
     python -I -m gitworker.hookentry refresh-hooks COMMON_DIR
+    python -I -m gitworker.hookentry upkeep COMMON_DIR
     python -I -m gitworker.hookentry beat STATE_DIR SECONDS
 
 What goes wrong is appended to `logs/background.log`; nobody waits for the exit status.
@@ -40,11 +41,24 @@ def main(arguments: list[str]) -> int:
 def _drain(common_dir: str) -> int:
     from gitworker.bus.drain import drain
     from gitworker.bus.export import export_logs
+    from gitworker.bus.upkeep import ring_upkeep
 
     session = _open(common_dir)
     drain(session)
     export_logs(session.store, session.paths)
     _ring(session.paths.bell)
+    ring_upkeep(session.store, common_dir)
+    if os.path.exists(session.paths.search):
+        from gitworker.bus.search import index_some  # 10 ms, only where somebody searches
+
+        index_some(session.store, session.paths)
+    return 0
+
+
+def _upkeep(common_dir: str) -> int:
+    from gitworker.workers.upkeep import run_upkeep
+
+    run_upkeep(_open(common_dir))
     return 0
 
 
@@ -92,6 +106,7 @@ def _log(state: str, text: str) -> None:
 JOBS: "dict[str, Callable[..., int]]" = {
     "drain": _drain,
     "refresh-hooks": _refresh_hooks,
+    "upkeep": _upkeep,
     "beat": _beat,
 }
 

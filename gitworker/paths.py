@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 STATE_DIR_NAME = "worker-state"
+AGENT_LOG = ".worker.log"  # in a worktree: what its supervised agent writes
 SEAT_FILE = "gitworker-seat"  # in a worktree's admin directory: worker id, task id
 
 
@@ -102,6 +103,11 @@ class StatePaths:
     def logs(self) -> str:
         """Return the directory of kept logs."""
         return f"{self.root}/logs"
+
+    @property
+    def search(self) -> str:
+        """Return the path of the search index, which can be deleted at any time."""
+        return f"{self.root}/search.db"
 
     @property
     def archive(self) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
+from benchmarks.cases.agents import measure_begin, measure_output
 from benchmarks.cases.big import measure_landing, measure_spawn
 from benchmarks.cases.hooks import measure_hooks
 from benchmarks.cases.hot import measure_hot_verbs
@@ -14,6 +15,8 @@ from benchmarks.scene import Scene
 CASES: dict[str, Callable[[Scene], Iterable[Result]]] = {
     "hooks": measure_hooks,
     "hot": measure_hot_verbs,
+    "exec": measure_begin,
+    "output": measure_output,
     "status": measure_status,
     "replay": measure_replay,
     "removal": measure_removal,

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from gitworker.bus.beatfile import renew_beat
 from gitworker.bus.ids import new_id
-from gitworker.errors import NotFound
+from gitworker.errors import Conflict, NotFound
 from gitworker.model.ids import HQ
 from gitworker.model.message import MessageType
+from gitworker.store.claims import lost_claims, renew_claims
 from gitworker.store.heartbeats import beat, touch
 
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
@@ -51,7 +52,7 @@ def give_sign(store: Store, paths: StatePaths, *, worker: str, sign: Sign, lease
     blocks = sign.status == BLOCKED and (before is None or before["status"] != BLOCKED)
     with store.write(durable=blocks) as writer:
         now = _record(writer, worker, sign, (before, task))
-        writer.run("liveness.renew_claims", agent=worker, lease_until_ms=now + lease_ms)
+        renew_claims(writer, worker, setting_ms=lease_ms)
         if blocks:
             writer.run(
                 "messages.publish",
@@ -67,6 +68,32 @@ def give_sign(store: Store, paths: StatePaths, *, worker: str, sign: Sign, lease
             )
     renew_beat(paths, worker, now)
     return blocks
+
+
+def require_unlost(store: Store, worker: str) -> None:
+    """Raise Conflict where a worker has lost a claim, naming who has it now.
+
+    What was lost beside its task is told once; its task, until it takes that again or gives it up.
+    """
+    with store.read() as reader:
+        lost = lost_claims(reader, worker)
+        seat = reader.row("workers.by_id", worker=worker) if lost else None
+    if not lost:
+        return
+    task = seat["task_id"] if seat else None
+    told = [row["task_id"] for row in lost if row["task_id"] != task]
+    if told:
+        with store.write(durable=False) as writer:
+            for name in told:
+                writer.run("claims.forget_grant", agent=worker, task=name)
+    shown = ", ".join(
+        f"{row['task_id']} (now held by {row['claimed_by'] or 'nobody'})" for row in lost
+    )
+    raise Conflict(
+        f"worker {worker} has lost its claim on {shown}",
+        f"git worker claim take '{lost[0]['task_id']}'   (as soon as it is free)",
+        code="claim_lost",
+    )
 
 
 def require_beating(reader: Reader, name: str | None, actor: str) -> str:

@@ -11,7 +11,7 @@ from gitworker.errors import Invalid
 
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
 if TYPE_CHECKING:
-    from gitworker.store.api import Row, Store
+    from gitworker.store.api import Reader, Row, Store
 
 POLL_LIMIT = 100
 
@@ -22,15 +22,19 @@ def unread(store: Store, agent: str, *, limit: int = POLL_LIMIT) -> list[Row]:
     Writes nothing.
     """
     with store.read() as reader:
-        cursor = reader.row("messages.cursor", agent=agent)
-        after = cursor["seq"] if cursor else 0
+        after = cursor_of(reader, agent)
         return reader.rows("messages.poll_lines", agent=agent, after=after, limit=limit)
 
 
 def acknowledge(store: Store, agent: str, seq: int) -> None:
     """Move an agent's cursor forward to `seq`, never back; a power cut may deliver again."""
-    with store.write(durable=False) as writer:
-        writer.run("messages.ack", agent=agent, seq=seq, now=clock.now_ms())
+    store.write_one("messages.ack", durable=False, agent=agent, seq=seq, now=clock.now_ms())
+
+
+def cursor_of(reader: Reader, agent: str) -> int:
+    """Return the position up to which an agent has acknowledged; 0 where it never has."""
+    row = reader.row("messages.cursor", agent=agent)
+    return int(row["seq"]) if row else 0
 
 
 def require_position(store: Store, seq: int) -> None:

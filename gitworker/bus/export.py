@@ -1,8 +1,10 @@
-"""The bus and the transition log as JSON Lines files, for people, `tail -f` and `validate`.
+"""The bus and the transition log as JSON Lines files, for people, `tail -F` and `validate`.
 
 Written from a recorded position and size, never by counting lines (seed 2, export tracking): what
-a crash left behind the recorded size is cut off and written again, so that no line stands twice
-or torn. A file that somebody removed or shortened is written anew from the start.
+stands behind the recorded size, a crash's or another program's, is cut off and written again, so
+that no line stands twice or torn. A file that somebody removed, shortened or replaced is written
+anew from the start. Every line up to the recorded size is ours, but for a file that a program
+after seed 2 wrote before we ever did.
 """
 
 from __future__ import annotations
@@ -13,22 +15,74 @@ import os
 TYPE_CHECKING = False  # this module is on the hot path: `typing` costs 8 ms
 if TYPE_CHECKING:
     from gitworker.paths import StatePaths
-    from gitworker.store.api import Reader, Store
+    from gitworker.store.api import Reader, Row, Store
 
 BATCH = 500
 BUS = "bus"
 TRANSITIONS = "transitions"
+TAIL_BYTES = 16 * 1024  # the last line of ours is looked for in so much: a payload has 4 KiB
+BUS_LINES = "exports.bus_lines"
+
+
+class ExportLock:
+    """The lock of whoever writes the log files; it dies with its holder."""
+
+    __slots__ = ("_fd", "_path")
+
+    def __init__(self, paths: StatePaths) -> None:
+        self._path = f"{paths.root}/export.lock"
+        self._fd = -1
+
+    def __enter__(self) -> None:
+        """Wait for the lock and take it."""
+        self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(self._fd, fcntl.LOCK_EX)
+
+    def __exit__(self, *_: object) -> None:
+        """Let the lock go."""
+        os.close(self._fd)
 
 
 def export_logs(store: Store, paths: StatePaths) -> None:
     """Bring both log files up to date with the database."""
-    fd = os.open(f"{paths.root}/export.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    with ExportLock(paths):
+        export_held(store, paths)
+
+
+def export_held(store: Store, paths: StatePaths) -> None:
+    """Bring both log files up to date; the caller holds the lock."""
+    _export(store, BUS, paths.bus_log, BUS_LINES)
+    _export(store, TRANSITIONS, paths.transition_log, "exports.transition_lines")
+
+
+def trim_bus_log(store: Store, paths: StatePaths) -> None:
+    """Write bus.jsonl anew with the messages that the table still holds, and replace it.
+
+    Killed at any point, the next export finds the old file with its position, or a file that is
+    shorter than recorded, which it writes from the start.
+    """
+    from gitworker.crashpoint import crash_point  # this module is on the hot path
+
+    partial = f"{paths.bus_log}.trim"
+    file = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
-        _export(store, BUS, paths.bus_log, "exports.bus_lines")
-        _export(store, TRANSITIONS, paths.transition_log, "exports.transition_lines")
+        with store.read() as reader:
+            until = _recorded(reader, BUS)[0]
+        after, size = _copy(store, file, (0, 0), until)  # outside the lock: publishers go on
+        with ExportLock(paths):
+            export_held(store, paths)
+            with store.read() as reader:
+                until, old_size = _recorded(reader, BUS)
+            after, size = _copy(store, file, (after, size), until)
+            os.fsync(file)
+            if size < old_size:
+                os.replace(partial, paths.bus_log)
+                crash_point("trim.replaced")
+                _record(store, BUS, until, size)
     finally:
-        os.close(fd)
+        os.close(file)
+        if os.path.exists(partial):
+            os.unlink(partial)
 
 
 def _export(store: Store, log: str, path: str, query: str) -> None:
@@ -37,7 +91,7 @@ def _export(store: Store, log: str, path: str, query: str) -> None:
         actual_size = os.fstat(file).st_size
         with store.read() as reader:
             known = _recorded(reader, log)
-            after, size = _position(reader, log, known, actual_size)
+            after, size = _position(reader, log, known, file)
         if (after, size) > known:  # else a later crash of the foreign exporter leaves its tail
             _record(store, log, after, size)
         if actual_size != size:
@@ -48,8 +102,7 @@ def _export(store: Store, log: str, path: str, query: str) -> None:
                 rows = reader.rows(query, after=after, limit=BATCH)
             if not rows:
                 return
-            lines = [row["line"] + b"\n" for row in rows if row["line"] is not None]
-            text = b"".join(lines).decode("utf-8", "replace").encode()
+            text = _lines(rows)
             _write_all(file, text)
             after, size = rows[-1]["seq"], size + len(text)
             _record(store, log, after, size)
@@ -57,22 +110,75 @@ def _export(store: Store, log: str, path: str, query: str) -> None:
         os.close(file)
 
 
+def _copy(store: Store, file: int, position: tuple[int, int], until: int) -> tuple[int, int]:
+    """Write the lines of messages up to `until` behind a position; return the new position."""
+    after, size = position
+    while True:
+        with store.read() as reader:
+            rows = reader.rows(BUS_LINES, after=after, limit=BATCH)
+        rows = [row for row in rows if row["seq"] <= until]
+        if not rows:
+            return after, size
+        text = _lines(rows)
+        _write_all(file, text)
+        after, size = rows[-1]["seq"], size + len(text)
+
+
+def _lines(rows: list[Row]) -> bytes:
+    lines = [row["line"] + b"\n" for row in rows if row["line"] is not None]
+    return b"".join(lines).decode("utf-8", "replace").encode()
+
+
 def _recorded(reader: Reader, log: str) -> tuple[int, int]:
     row = reader.row("exports.position", log=log)
     return (row["last_seq"], row["size_bytes"]) if row else (0, 0)
 
 
-def _position(
-    reader: Reader, log: str, known: tuple[int, int], actual_size: int
-) -> tuple[int, int]:
-    """Return the sequence and the size to go on from, given how large the file is."""
+def _position(reader: Reader, log: str, known: tuple[int, int], file: int) -> tuple[int, int]:
+    """Return the sequence and the size to go on from, given what stands in the file."""
     after, size = known
-    if actual_size < size or actual_size == 0:
-        return 0, 0
-    if log == BUS:
+    actual_size = os.fstat(file).st_size
+    if log == BUS and known == (0, 0) and actual_size:
         seed2 = reader.row("exports.bus_seq")
-        if seed2 and seed2["last_seq"] > after:  # a program after seed 2 exported by itself
-            return seed2["last_seq"], actual_size
+        if seed2 and seed2["last_seq"] > 0:
+            return _adopt(file, seed2["last_seq"])
+    if actual_size < size or not _ends_with(file, log, known):
+        return 0, 0
+    return after, size
+
+
+def _ends_with(file: int, log: str, known: tuple[int, int]) -> bool:
+    """Tell whether the recorded size is where the recorded line ends: else the file is another."""
+    after, size = known
+    if size == 0:
+        return True
+    tail = os.pread(file, min(size, TAIL_BYTES), max(0, size - TAIL_BYTES))
+    if not tail.endswith(b"\n"):
+        return False
+    start = tail.rfind(b"\n", 0, len(tail) - 1) + 1
+    if log != BUS or (start == 0 and len(tail) < size):
+        return True
+    return tail.startswith((b'{"seq":%d,' % after, b'{"seq": %d,' % after), start)
+
+
+def _adopt(file: int, last_seq: int) -> tuple[int, int]:
+    """Return where to go on in a file of a program after seed 2, which recorded `last_seq`.
+
+    Lines behind it, or torn, were never recorded and are written again.
+    """
+    import json  # 8 ms, once in the life of a database
+
+    after = size = 0
+    with open(os.dup(file), "rb") as lines:
+        lines.seek(0)
+        for line in lines:
+            try:
+                seq = int(json.loads(line)["seq"])
+            except (ValueError, TypeError, KeyError):
+                break
+            if seq > last_seq or not line.endswith(b"\n"):
+                break
+            after, size = seq, size + len(line)
     return after, size
 
 

@@ -1,23 +1,22 @@
 """Following the bus: every message as it comes, without a cursor (seed 5).
 
-Looks at the newest position by one indexed query, often while there is traffic, rarely while there
-is none (seed 2's adaptive polling). Ends when the database goes.
+Looks at what came after the last one it saw, in one short read, then waits for the waker
+(`bus.waking`). Ends when the database goes.
 """
 
 import json
+import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from gitworker import clock
 from gitworker.bus.blobs import find_blob
+from gitworker.bus.waking import LOOK_ANYWAY_S, Waker
 from gitworker.paths import StatePaths
 from gitworker.store.api import Reader, Row, Store
 
-LOOK_FIRST_S = 0.05
-LOOK_LAST_S = 0.25
-SLOWER = 1.5
 BATCH = 500
 
 
@@ -38,24 +37,25 @@ class Filter:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Pause:
-    """Nothing came: how long the follower may wait before it asks for more."""
-
-    seconds: float
-
-
 def follow(
-    store: Store, paths: StatePaths, wanted: Filter, *, since: int | None
-) -> Iterator[dict[str, Any] | Pause]:
-    """Yield messages in order, and a Pause whenever there is none; end when the database goes.
+    store: Store,
+    paths: StatePaths,
+    wanted: Filter,
+    *,
+    since: int | None,
+    waker: Waker,
+    also: Mapping[int, int] | None = None,
+    look_s: float = LOOK_ANYWAY_S,
+) -> Iterator[dict[str, Any] | None]:
+    """Yield messages in order as they come, in seed 2's shape; end when the database goes.
 
-    Begins after `since`, without it at now. Writes nothing.
+    Begins after `since`, without it at now. Where nothing came for `look_s` seconds, or one of the
+    descriptors in `also` (mapped to poll(2) events) has something, yields None, so that the caller
+    can look around. Writes nothing; no transaction stays open between two messages.
     """
     identity = _identity(paths.database)
     with store.read() as reader:
-        after = _newest(reader) if since is None else since
-    wait_s = LOOK_FIRST_S
+        after = newest_seq(reader) if since is None else since
     while identity is not None and _identity(paths.database) == identity:
         with store.read() as reader:
             rows = reader.rows("messages.follow", after=after, limit=BATCH)
@@ -64,10 +64,9 @@ def follow(
             if wanted.wants(row):
                 yield message_fields(row, blobs=paths.blobs)
         if rows:
-            wait_s = LOOK_FIRST_S
-        else:
-            yield Pause(wait_s)
-            wait_s = min(wait_s * SLOWER, LOOK_LAST_S)
+            waker.rest()
+        elif not waker.wait(look_s, also=also):
+            yield None
 
 
 def message_fields(row: Row, *, blobs: str) -> dict[str, Any]:
@@ -79,8 +78,8 @@ def message_fields(row: Row, *, blobs: str) -> dict[str, Any]:
     payload = None
     if text is not None:
         try:
-            payload = json.loads(text)
-        except ValueError:
+            payload = read_json(text)
+        except (ValueError, RecursionError):
             error = "decode_failed"
     return {
         "seq": row["seq"],
@@ -97,7 +96,16 @@ def message_fields(row: Row, *, blobs: str) -> dict[str, Any]:
     }
 
 
-def _newest(reader: Reader) -> int:
+def read_json(text: str | bytes) -> Any:
+    """Return what a JSON text says; ValueError for NaN, infinities and what is no JSON at all.
+
+    Python's own reader takes NaN and 1e999, which no other program could read back from us.
+    """
+    return _DECODE(text.decode() if isinstance(text, bytes) else text)
+
+
+def newest_seq(reader: Reader) -> int:
+    """Return the position of the newest message; 0 where there is none."""
     row = reader.row("messages.last_seq")
     return int(row["seq"]) if row else 0
 
@@ -109,3 +117,15 @@ def _identity(path: str) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+def _refuse(name: str) -> float:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _refuse(text)
+
+
+_DECODE = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite).decode

@@ -5,19 +5,18 @@ from __future__ import annotations
 from gitworker import clock
 from gitworker.bus.blobs import save_blob
 from gitworker.bus.ids import new_id
+from gitworker.bus.pressure import check_pressure
+from gitworker.bus.rules import EXAMPLE, KEYS, check_payload, check_type
 from gitworker.errors import Invalid, NotFound
 from gitworker.model.ids import RESERVED
-from gitworker.model.message import MessageType
 
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
 if TYPE_CHECKING:
-    from gitworker.store.api import Reader, Store
+    from gitworker.bus.limits import Limits
+    from gitworker.store.api import Reader, Store, Value
 
 INLINE_MAX_BYTES = 4096  # seed 2: above it, the payload is a blob
-TYPE_MAX = 64
 ID_MAX = 200
-FIRST = frozenset("abcdefghijklmnopqrstuvwxyz")
-TYPE_CHARS = FIRST | frozenset("0123456789_-")
 
 
 class Draft:
@@ -44,59 +43,51 @@ class Draft:
 
 
 def send(
-    store: Store, draft: Draft, *, sender: str, task: str | None, blobs: str, max_bytes: int
+    store: Store, draft: Draft, *, sender: str, task: str | None, blobs: str, limits: Limits
 ) -> str:
     """Publish a message and return its id; it is on disk on return.
 
     `task` is what it is about where nothing else says so: the one of the worktree.
 
     A known id publishes nothing more. Raises Invalid for a type, an id or a payload that is none,
-    NotFound for an addressee that nobody knows; nothing is written then.
+    NotFound for an addressee that nobody knows, BackPressure where the sender or the addressee is
+    over a limit; nothing is written then.
     """
     check_type(draft.type)
     for name in ("id", "correlation_id", "in_reply_to"):
-        _check_text(getattr(draft, name), name)
-    raw = None if draft.payload is None else _payload_bytes(draft.payload, max_bytes)
+        check_text(getattr(draft, name), name)
+    raw = None if draft.payload is None else _payload_bytes(draft.payload, limits.message_max_bytes)
     with store.read() as reader:
         if draft.payload is not None:
-            _check_json(reader, draft.payload)
-        to = None if draft.to is None else require_addressee(reader, draft.to)
-        named = None if draft.to is None else _task_named(reader, draft.to)
-        correlation_id = draft.correlation_id or named or task or _own_task(reader, sender)
+            _check_json(reader, draft.type, draft.payload)
+        to, named = (None, None) if draft.to is None else address(reader, draft.to)
+        correlation_id = draft.correlation_id or named or task or own_task(reader, sender)
+    check_pressure(store, sender, to, limits)
     is_large = raw is not None and len(raw) > INLINE_MAX_BYTES
     message_id = draft.id or new_id()
-    ref = save_blob(blobs, raw) if is_large and raw is not None else None
-    with store.write() as writer:
-        writer.run(
-            "messages.publish",
-            id=message_id,
-            ts_ms=clock.now_ms(),
-            from_agent=sender,
-            to_agent=to,
-            type=draft.type,
-            correlation_id=correlation_id,
-            in_reply_to=draft.in_reply_to,
-            payload=None if is_large else draft.payload,
-            payload_ref=ref,
-        )
+    row: dict[str, Value] = {
+        "id": message_id,
+        "ts_ms": clock.now_ms(),
+        "from_agent": sender,
+        "to_agent": to,
+        "type": draft.type,
+        "correlation_id": correlation_id,
+        "in_reply_to": draft.in_reply_to,
+        "payload": None if is_large else draft.payload,
+        "payload_ref": None,
+    }
+    if not is_large or raw is None:
+        store.write_one("messages.publish", durable=True, **row)
+        return message_id
+    row["payload_ref"] = save_blob(blobs, raw)
+    store.write_one("messages.publish", durable=True, **row)
+    save_blob(blobs, raw)  # again where a prune collected it before its message was there
     return message_id
 
 
-def check_type(text: str) -> None:
-    """Raise Invalid for what is no message type: `[a-z][a-z0-9_-]*`, 64 characters at most."""
-    if not text or text[0] not in FIRST or not TYPE_CHARS.issuperset(text):
-        raise Invalid(
-            f"{ascii(text)[:80]} is not a message type: lower-case letters, digits, '_' and '-'"
-            " are allowed, a letter first",
-            "git worker msg send status '{\"progress\": 0.5}'",
-        )
-    if len(text) > TYPE_MAX:
-        raise Invalid(f"the message type has {len(text)} characters; {TYPE_MAX} are allowed")
-    if text == MessageType.HEARTBEAT:
-        raise Invalid(
-            "the type heartbeat is reserved: beats live in a table of their own",
-            "git worker heartbeat",
-        )
+def address(reader: Reader, to: str) -> tuple[str, str | None]:
+    """Return the agent that a name means, and the task where it names one; NotFound for nobody."""
+    return require_addressee(reader, to), _task_named(reader, to)
 
 
 def require_addressee(reader: Reader, name: str) -> str:
@@ -104,6 +95,8 @@ def require_addressee(reader: Reader, name: str) -> str:
 
     A worker id wins over an equal task id; whoever has beaten or acknowledged is known too.
     """
+    if not name.isprintable():  # bytes that are no text either: no query takes them
+        raise NotFound(f"no worker and no task is called {ascii(name)[:80]}", "git worker list")
     if name in RESERVED or reader.row("workers.by_id", worker=name) is not None:
         return name
     holder = reader.row("workers.by_task", task=name)
@@ -124,7 +117,8 @@ def _task_named(reader: Reader, to: str) -> str | None:
     return to if reader.row("tasks.by_id", task=to) is not None else None
 
 
-def _own_task(reader: Reader, sender: str) -> str | None:
+def own_task(reader: Reader, sender: str) -> str | None:
+    """Return the task that a worker holds; None for everybody else."""
     seat = None if sender in RESERVED else reader.row("workers.by_id", worker=sender)
     return None if seat is None else seat["task_id"]
 
@@ -142,16 +136,20 @@ def _payload_bytes(payload: str, max_bytes: int) -> bytes:
     return raw
 
 
-def _check_json(reader: Reader, payload: str) -> None:
+def _check_json(reader: Reader, type: str, payload: str) -> None:
     answer = None if "\0" in payload else reader.row("messages.is_json", text=payload)
     if not answer or not answer["valid"]:
         raise Invalid(
             f"the payload is not valid JSON: {ascii(payload[:60])}",
-            "git worker msg send status '{\"progress\": 0.5}'   (or @FILE, or - for stdin)",
+            f"{EXAMPLE}   (or @FILE, or - for stdin)",
         )
+    kinds = reader.row("messages.kinds", text=payload) if type in KEYS else None
+    if kinds is not None:
+        check_payload(type, kinds["kind"], kinds)
 
 
-def _check_text(text: str | None, name: str) -> None:
+def check_text(text: str | None, name: str) -> None:
+    """Raise Invalid for an id that is none: 1 to 200 printable characters."""
     if text is None:
         return
     if not text or len(text) > ID_MAX or not text.isprintable():

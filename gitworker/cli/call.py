@@ -10,8 +10,9 @@ from typing import Any, Protocol, TypeVar
 
 from gitworker.app import open_session
 from gitworker.bus.drain import drain
+from gitworker.bus.limits import keep_limits
+from gitworker.bus.upkeep import ring_upkeep
 from gitworker.cli import output
-from gitworker.cli.hot.limits import keep_limits
 from gitworker.model.ids import Oid, Ref
 from gitworker.repo.opening import Opening, keep_target
 from gitworker.session import Session
@@ -68,6 +69,7 @@ class Call:
         keep_limits(session.paths, session.settings)
         keep_target(session.paths, session.target)
         settled, workers = settle(session)
+        ring_upkeep(session.store, session.repository.common_dir)
         for operation in settled:
             output.narrate(f"settled an interrupted {operation.kind} of {operation.worker_id}")
         return session, settled, workers

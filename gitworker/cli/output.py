@@ -43,7 +43,12 @@ def answer_rendered(text: str) -> None:
     Elsewhere than on a terminal it goes out byte by byte.
     """
     if text:
-        _write(OUT, (_without_commands(text) if is_terminal(OUT) else text) + "\n")
+        _write(OUT, (without_commands(text) if is_terminal(OUT) else text) + "\n")
+
+
+def answer_frame(text: str) -> None:
+    """Write to the terminal what steers it, at once; the caller has made it safe."""
+    _write(OUT, text)
 
 
 def document(fields: Mapping[str, object]) -> None:
@@ -110,6 +115,14 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\n\t" else _escaped(c) for c in text)
 
 
+def without_commands(text: str) -> str:
+    """Escape what could command a terminal, all but the sequences that only colour."""
+    import re  # 5 ms, which a hot verb does not pay
+
+    parts = re.split("(\x1b\\[[0-9;]*[mK])", text)
+    return "".join(part if at % 2 else printable(part) for at, part in enumerate(parts))
+
+
 def is_terminal(fd: int) -> bool:
     """Tell whether a descriptor is a terminal; a closed one is none."""
     return os.isatty(fd)
@@ -128,6 +141,11 @@ def screen_width() -> int | None:
         return None
 
 
+def has_screen() -> bool:
+    """Tell whether standard output is a terminal on which one can move about."""
+    return is_terminal(OUT) and os.environ.get("TERM", "dumb") != "dumb"
+
+
 def wants_color(fd: int = OUT) -> bool:
     """Tell whether a stream is a terminal whose reader has not asked for plain text."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
@@ -143,14 +161,6 @@ def silence() -> None:
 
 def _painted(text: str, color: str) -> str:
     return f"\x1b[1;{color}m{text}\x1b[0m" if wants_color(ERR) else text
-
-
-def _without_commands(text: str) -> str:
-    """Escape what could command a terminal, all but the sequences that only colour."""
-    import re  # 5 ms, which a hot verb does not pay
-
-    parts = re.split("(\x1b\\[[0-9;]*[mK])", text)
-    return "".join(part if at % 2 else printable(part) for at, part in enumerate(parts))
 
 
 def _narrate_raw(text: str) -> None:

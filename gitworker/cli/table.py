@@ -14,6 +14,7 @@ COMMANDS: Sections = {
         "spawn": "Give a worker a task: a branch, a worktree, our hooks.",
         "assign": "Give the next task to a worker that is free.",
         "start": "Say that work has begun, and by which process.",
+        "exec": "Run an agent in a worker's worktree, under supervision.",
         "heartbeat": "Give a sign of life.",
         "sync": "Rebase my branch onto the target now.",
         "done": "Hand the work in for review.",
@@ -27,13 +28,17 @@ COMMANDS: Sections = {
     "Look": {
         "status": "Show every worker on one screen.",
         "list": "List the workers, one row each.",
+        "agents": "List who is alive, doing what, with what progress.",
         "show": "Show everything about one worker.",
         "diff": "Show what would land.",
         "path": "Print where a worker's worktree is.",
         "log": "Show what happened, newest last.",
+        "watch": "Watch a task in tmux: its agent's log above, its messages below.",
+        "attach": "Go to the tmux window that watches a task.",
     },
     "Talk": {
         "msg": "Send, read and follow messages on the bus.",
+        "claim": "Hold tasks, paths and other things, exclusively for a while.",
     },
     "Clean up and repair": {
         "cancel": "Withdraw a worker's task; its work is kept under a rescue ref.",
@@ -45,6 +50,7 @@ COMMANDS: Sections = {
         "doctor": "Check this repository and say how to repair it.",
         "validate": "Check a transition log against every rule.",
         "completion": "Print the completion script for a shell.",
+        "help": "Explain a topic or a command.",
     },
 }
 SUBCOMMANDS: Mapping[str, Sections] = {
@@ -54,6 +60,20 @@ SUBCOMMANDS: Mapping[str, Sections] = {
             "poll": "Print my unread messages, then acknowledge them.",
             "ack": "Acknowledge messages up to a position.",
             "follow": "Print messages as they come.",
+            "request": "Send a message and print the answer to it.",
+            "show": "Show one message.",
+            "stats": "Show how much is on the bus, and who is behind.",
+            "search": "Find messages by their words, newest first.",
+            "prune": "Archive old messages, then take them off the bus.",
+            "export": "Bring the log files up to date and say where they are.",
+        },
+    },
+    "claim": {
+        "Commands": {
+            "take": "Claim something and print the claim's epoch.",
+            "renew": "Let a claim go on.",
+            "release": "Give a claim back.",
+            "list": "List the claims, one row each.",
         },
     },
     "hooks": {

@@ -1,8 +1,8 @@
 """Replaying a worker's branch onto the target: the part that approve and merge share."""
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from gitworker import clock
 from gitworker.bus.drain import record_rewrite
@@ -10,10 +10,11 @@ from gitworker.errors import NotFound
 from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, ref_of
 from gitworker.paths import require_repository
 from gitworker.repo.follow import move_branch
+from gitworker.repo.memory import Memory
 from gitworker.repo.patches import keeps_patches
 from gitworker.repo.refs import find_tip
 from gitworker.repo.replay import ReplayConflict, Replayed, replay
-from gitworker.repo.rescue import rescue
+from gitworker.repo.rescue import rescue_tips
 from gitworker.repo.worktrees import find_checkout
 from gitworker.session import Session
 from gitworker.store.api import Writer
@@ -62,34 +63,48 @@ def read_tips(session: Session, worker: Worker) -> Tips:
     return Tips(ref, tip, target)
 
 
-def replay_onto_target(session: Session, tips: Tips) -> Replayed | ReplayConflict:
+def replay_onto_target(
+    session: Session, tips: Tips, *, memory: Memory
+) -> Replayed | ReplayConflict:
     """Return what the branch becomes on the target, or the conflict. Moves nothing."""
     return replay(
-        session.git, target=tips.target, topic=tips.branch, scratch_dir=session.scratch_dir
+        session.git,
+        target=tips.target,
+        topic=tips.branch,
+        scratch_dir=session.scratch_dir,
+        memory=memory,
     )
 
 
-def carries_all_patches(session: Session, replayed: Replayed) -> bool:
+def carries_all_patches(session: Session, replayed: Replayed, *, memory: Memory) -> bool:
     """Tell whether every commit of the branch surely has its patch still; False says nothing."""
     pairs = [(pick.old, pick.new) for pick in replayed.picks]
     kept = [(old, new) for old, new in pairs if new is not None]
-    return bool(pairs) and len(kept) == len(pairs) and keeps_patches(session.git, kept)
+    return (
+        bool(pairs)
+        and len(kept) == len(pairs)
+        and keeps_patches(session.git, kept, known=memory.changes)
+    )
 
 
 def plan_rewrite(session: Session, worker: Worker, tips: Tips, *, new: Oid) -> Rewrite:
-    """Rescue the branch's old tip where `new` replaces it, and find out where it is checked out."""
-    saved = None
-    if new != tips.branch:
-        saved = rescue(
-            session.git,
-            worker=WorkerId(worker.worker_id),
-            task=TaskId(worker.task_id or ""),
-            tip=tips.branch,
-            worktree=None,
-        )
-    rescue_ref = None if saved is None else str(saved.ref)
+    """Find out where a branch that is to become `new` is checked out; rescue it before it moves."""
     worktree, admin_dir = _find_place(session, worker, tips.ref)
-    return Rewrite(tips.ref, tips.branch, new, rescue_ref, worktree, admin_dir)
+    return Rewrite(tips.ref, tips.branch, new, None, worktree, admin_dir)
+
+
+def rescue_old_tips(session: Session, planned: Sequence[tuple[Worker, Rewrite]]) -> list[Rewrite]:
+    """Keep the old tips of branches that are to be rewritten, by one process for all of them."""
+    going = [(worker, rewrite) for worker, rewrite in planned if rewrite.new != rewrite.old]
+    saved = rescue_tips(
+        session.git,
+        [
+            (WorkerId(worker.worker_id), TaskId(worker.task_id or ""), rewrite.old)
+            for worker, rewrite in going
+        ],
+    )
+    refs = {rewrite.ref: str(kept.ref) for (_, rewrite), kept in zip(going, saved, strict=True)}
+    return [replace(rewrite, rescue_ref=refs.get(rewrite.ref)) for _, rewrite in planned]
 
 
 def begin_rewrite(

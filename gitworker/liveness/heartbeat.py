@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from gitworker import clock
 from gitworker.errors import GitWorkerError
 from gitworker.store.api import Store
+from gitworker.store.claims import renew_claims
 from gitworker.store.heartbeats import beat, touch
 
 
@@ -128,4 +129,5 @@ class HeartbeatThread:
                     times[agent] = beat(
                         writer, agent, status=told.status, task=told.task, progress=told.progress
                     )
+                renew_claims(writer, agent)
         return times

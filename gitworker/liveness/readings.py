@@ -26,5 +26,18 @@ def process_runs(worker: Worker, moment: Moment) -> bool | None:
     return is_running(worker.pid, worker.pid_start)
 
 
+def run_is_over(run: Row, moment: Moment) -> bool:
+    """Tell whether a run that nobody ended has lost both agent and supervisor on this machine.
+
+    While the agent lives its process is the seat's: it is beaten for, and the run goes on.
+    """
+    if run["host"] != moment.host:
+        return False
+    if run["boot_id"] != moment.boot_id:
+        return True
+    pids = ((run["supervisor_pid"], run["supervisor_start"]), (run["pid"], run["pid_start"]))
+    return all(pid is None or is_running(pid, start) is False for pid, start in pids)
+
+
 def _beat(row: Row) -> Beat:
     return Beat(row["ts_ms"], row["mono_ms"], row["boot_id"], row["host"])

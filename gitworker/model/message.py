@@ -1,8 +1,8 @@
-"""The message types of the bus (seed 2). Plain strings: the hot verbs cannot afford `enum`."""
+"""The message types of the bus (seeds 2 and 5). Plain strings: hot verbs cannot afford `enum`."""
 
 
 class MessageType:
-    """Names for what a message says; any other text is a legal type too."""
+    """Names for what a message says; private types begin with `x-`."""
 
     TASK_ASSIGN = "task_assign"
     TASK_CLAIM = "task_claim"
@@ -16,3 +16,20 @@ class MessageType:
     REVIEW_RESULT = "review_result"
     AGENT_STARTED = "agent_started"
     AGENT_STOPPED = "agent_stopped"
+    STATUS = "status"  # from here on seed 5
+    LOG = "log"
+    SIGNAL = "signal"
+    CMD = "cmd"
+    DEAD_LETTER = "x-dead-letter"  # tells a sender that an agent's handler failed on its message
+
+
+PRIVATE = "x-"
+SEED_TYPES = frozenset(
+    (
+        MessageType.TASK_ASSIGN, MessageType.TASK_CLAIM, MessageType.TASK_PROGRESS,
+        MessageType.TASK_DONE, MessageType.TASK_FAILED, MessageType.TASK_BLOCKED,
+        MessageType.HEARTBEAT, MessageType.STATE_CHANGE, MessageType.REVIEW_REQUEST,
+        MessageType.REVIEW_RESULT, MessageType.AGENT_STARTED, MessageType.AGENT_STOPPED,
+        MessageType.STATUS, MessageType.LOG, MessageType.SIGNAL, MessageType.CMD,
+    )
+)  # fmt: skip

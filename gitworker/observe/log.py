@@ -1,55 +1,150 @@
-"""log: what happened, newest last: the transitions and the messages in the order of time."""
+"""log: what happened, newest last: transitions, commits, messages, and lines of an agent's log.
+
+All but the last carry their time. A line of an agent's log gets the time at which it was seen where
+the log is followed, and its file's last change where it is read afterwards: no later than that.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker import clock
 from gitworker.observe.events import (
     Event,
+    Position,
     event_text,
     json_event,
+    log_event,
     read_all_events,
+    read_events_after,
+    read_position,
     read_worker_events,
 )
+from gitworker.observe.tail import Tail, find_agent_log, last_lines, worktree_log
 from gitworker.observe.text import DIM, cut, paint
 
 if TYPE_CHECKING:
     from gitworker.session import Session
+    from gitworker.store.api import Row
     from gitworker.store.workers import Worker
 
 DEFAULT_LIMIT = 50
+BATCH = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Log:
-    """Events in the order of time; `worker` is None where they are everybody's."""
+class Log(NamedTuple):
+    """Events in the order of time; `worker` is None where they are everybody's.
+
+    `position` is where whoever goes on reading begins.
+    """
 
     worker: str | None
     events: tuple[Event, ...]
+    position: Position = Position(0, 0)
 
 
-def read_log(session: Session, worker: Worker | None, *, limit: int = DEFAULT_LIMIT) -> Log:
-    """Return the last `limit` events, of one worker and its task or of everything."""
+def read_log(
+    session: Session, worker: Worker | None, *, limit: int = DEFAULT_LIMIT, agent_lines: int = 0
+) -> Log:
+    """Return the last `limit` events, of one worker and its task or of everything.
+
+    The last `agent_lines` of the worker's own log come on top of the limit.
+    """
     with session.store.read() as reader:
+        position = read_position(reader)
         if worker is None:
-            return Log(None, read_all_events(reader, limit))
+            return Log(None, read_all_events(reader, limit), position)
         name = worker.worker_id
         events = read_worker_events(reader, worker=name, task=worker.task_id, limit=limit)
-    return Log(name, events)
+    if agent_lines:
+        path = find_agent_log(session.paths.logs, worker)
+        lines, ts_ms = last_lines(path, agent_lines) if path else ([], 0)
+        said = [log_event(name, line, ts_ms=ts_ms, number=at) for at, line in enumerate(lines, 1)]
+        events = tuple(sorted((*events, *said), key=lambda event: event.ts_ms))
+    return Log(name, events, position)
+
+
+class LogFollower:
+    """What happens from a position on, looked at again and again; nothing is written.
+
+    Of one worker: what concerns it and whatever task it holds meanwhile, and what its agent logs.
+    """
+
+    def __init__(self, session: Session, worker: Worker | None, position: Position) -> None:
+        self._session = session
+        self._worker = worker.worker_id if worker else None
+        self._position = position
+        self._tasks = {worker.task_id} if worker else set()
+        self._tail = Tail(find_agent_log(session.paths.logs, worker) if worker else None)
+        self._lines = 0
+
+    @property
+    def has_agent_log(self) -> bool:
+        """Tell whether an agent's log is followed as well, which only looking at it shows."""
+        return self._tail.path is not None
+
+    def news(self) -> tuple[Event, ...]:
+        """Return what happened since the last look, in the order of time."""
+        events: tuple[Event, ...] = ()
+        while True:
+            with self._session.store.read() as reader:
+                if self._worker is not None:
+                    self._follow_seat(reader.row("workers.by_id", worker=self._worker))
+                found, position = read_events_after(reader, self._position, limit=BATCH)
+            events += tuple(event for event in found if self._wants(event))
+            if position == self._position:
+                break
+            self._position = position
+        return events + self.lines()
+
+    def lines(self) -> tuple[Event, ...]:
+        """Return what the agent logged since the last look, and nothing else."""
+        found = self._tail.read()
+        now = clock.now_ms() if found else 0
+        first = self._lines + 1
+        self._lines += len(found)
+        return tuple(
+            log_event(self._worker or "", line, ts_ms=now, number=number)
+            for number, line in enumerate(found, first)
+        )
+
+    def close(self) -> None:
+        """Close the agent's log."""
+        self._tail.close()
+
+    def _follow_seat(self, row: Row | None) -> None:
+        """Go with the seat to its next task and worktree."""
+        if row is None:
+            return
+        if row["task_id"]:
+            self._tasks.add(row["task_id"])
+        path = worktree_log(row["worktree"])
+        if path is not None and path != self._tail.path:
+            self._tail.close()
+            self._tail = Tail(path, whole=True)
+
+    def _wants(self, event: Event) -> bool:
+        if self._worker is None:
+            return True
+        if event.kind != "transition":
+            return self._worker in (event.who, event.to) or event.task in self._tasks
+        if event.machine == "task":
+            return event.who in self._tasks
+        return event.machine == "worker" and event.who == self._worker
 
 
 def render_log(log: Log, *, width: int | None, color: bool) -> str:
     """Return one line per event: its time (UTC), then what happened."""
     if not log.events:
         return "nothing has happened yet"
-    lines = []
-    for event in log.events:
-        stamp = clock.iso_utc_seconds(event.ts_ms)
-        room = None if width is None else width - len(stamp) - 2
-        lines.append(f"{paint(stamp, DIM, color=color)}  {cut(event_text(event), room)}")
-    return "\n".join(lines)
+    return "\n".join(event_line(event, width=width, color=color) for event in log.events)
+
+
+def event_line(event: Event, *, width: int | None, color: bool) -> str:
+    """Return one event as a line: its time (UTC), then what happened."""
+    stamp = clock.iso_utc_seconds(event.ts_ms)
+    room = None if width is None else width - len(stamp) - 2
+    return f"{paint(stamp, DIM, color=color)}  {cut(event_text(event), room)}"
 
 
 def json_log(log: Log) -> dict[str, Any]:

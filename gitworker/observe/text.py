@@ -20,6 +20,12 @@ GAP = "  "
 ELLIPSIS = "…"
 NOTHING = "-"
 MIN_COLUMN = 6
+# What commands a terminal (ECMA-48): control sequences, strings such as a title, single escapes.
+ESCAPES = (
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
+    r"|(?:\x1b[]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"
+    r"|\x1b[ -/]*[0-~]"
+)
 BOLD, DIM, RED, GREEN, YELLOW, BLUE, CYAN = "1", "2", "31", "32", "33", "34", "36"
 
 
@@ -38,6 +44,16 @@ def one_line(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+
+
+def without_escapes(text: str) -> str:
+    """Return a line of a program's output as it was meant to be read.
+
+    Colours and cursor moves are gone, and what a carriage return has overwritten.
+    """
+    import re  # 5 ms, and few commands show a program's output
+
+    return re.sub(ESCAPES, "", text).rstrip("\r").rpartition("\r")[2].expandtabs()
 
 
 def cut(text: str, width: int | None) -> str:

@@ -19,14 +19,27 @@ class BlobChange(Change):
     old_oid: Oid
 
 
-def diff_commits(git: Git, requests: Sequence[str]) -> list[tuple[BlobChange, ...]] | None:
+def diff_commits(
+    git: Git, requests: Sequence[str], *, known: dict[str, tuple[BlobChange, ...]] | None = None
+) -> list[tuple[BlobChange, ...]] | None:
     """Return the changes of each request in order, sorted as git sorts them; no renames.
 
     A request is a commit, compared with its parent, or `<commit> <other>`, compared with that one.
     git keeps that other parent for the same commit further on, so such a request comes last. A
-    root commit adds everything it has. None where a commit is a merge or is not
-    there.
+    root commit adds everything it has. None where a commit is a merge or is not there. `known`
+    are changes of commits that have been asked for before; more are added.
     """
+    known = {} if known is None else known
+    missing = [request for request in dict.fromkeys(requests) if request not in known]
+    told = _ask(git, missing) if missing else []
+    if told is None:
+        return None
+    fresh = dict(zip(missing, told, strict=True))
+    known.update((commit, changes) for commit, changes in fresh.items() if " " not in commit)
+    return [fresh[one] if one in fresh else known[one] for one in requests]
+
+
+def _ask(git: Git, requests: Sequence[str]) -> list[tuple[BlobChange, ...]] | None:
     out = git.run(
         "diff-tree", "--stdin", "--root", "-m", "--always", "-r", "-z", "--raw", "--no-renames",
         "--ignore-submodules=none",

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from gitworker.model.ids import Oid
 from gitworker.paths import require_repository
-from gitworker.repo.diffs import diff_commits
+from gitworker.repo.diffs import BlobChange, diff_commits
 from gitworker.repo.git import Git
 
 EMPTY = "empty"  # stands for a commit that changes nothing and so has no patch
@@ -44,12 +44,17 @@ def patch_ids(git: Git, base: Oid, tip: Oid) -> tuple[str, ...]:
     return tuple(by_commit.get(commit.decode(), EMPTY) for commit in commits)
 
 
-def keeps_patches(git: Git, picks: Sequence[tuple[Oid, Oid]]) -> bool:
+def keeps_patches(
+    git: Git,
+    picks: Sequence[tuple[Oid, Oid]],
+    *,
+    known: dict[str, tuple[BlobChange, ...]] | None = None,
+) -> bool:
     """Tell by one process whether each new commit surely carries the patch of its old one.
 
     `picks` are pairs (old, new). True where both change the same paths from the same blobs and
     modes to the same ones, so that their patch ids are equal; False says nothing, as where the
-    target changed other lines of a file: ask `patch_ids`.
+    target changed other lines of a file: ask `patch_ids`. `known` as in `diff_commits`.
     """
-    changes = diff_commits(git, [oid for pair in picks for oid in pair])
+    changes = diff_commits(git, [oid for pair in picks for oid in pair], known=known)
     return changes is not None and changes[::2] == changes[1::2]

@@ -19,9 +19,9 @@ from gitworker.repo.attributes import (
 from gitworker.repo.commits import Commit, format_commit
 from gitworker.repo.disk import private_directory
 from gitworker.repo.git import Git, GitFailed
+from gitworker.repo.memory import Memory
 from gitworker.repo.objects import alternate, commit_id, write_commits, write_private_commit
 from gitworker.repo.plans import Ground, NeedsRebase, Plan, load_ground, starts_empty
-from gitworker.repo.rebasing import RebaseSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +33,14 @@ class Stopped:
 
 
 def pick_all(
-    git: Git, plan: Plan, *, settings: RebaseSettings, repository: Repository, scratch_dir: str
+    git: Git, plan: Plan, *, memory: Memory, repository: Repository, scratch_dir: str
 ) -> dict[Oid, Oid | None] | Stopped:
     """Replay the plan; return what each commit became, or where it stopped.
 
     Raises NeedsRebase where the user's own merge programs have a say or git refuses a step.
     """
     with private_directory(scratch_dir, "replay-") as private:
-        picking = _Picking(git, plan, settings=settings, repository=repository, private=private)
+        picking = _Picking(git, plan, memory=memory, repository=repository, private=private)
         return picking.run()
 
 
@@ -58,13 +58,14 @@ class _Picking:
         git: Git,
         plan: Plan,
         *,
-        settings: RebaseSettings,
+        memory: Memory,
         repository: Repository,
         private: str,
     ) -> None:
         self.git = git
         self.plan = plan
-        self.settings = settings
+        self.memory = memory
+        self.settings = memory.settings(git)
         self.repository = repository
         self.private = private
         self.tip = plan.target
@@ -97,7 +98,7 @@ class _Picking:
 
     def _prepare(self, waiting: list[Commit]) -> None:
         """Read what all picks share: the committer, the tip's tree, the attributes."""
-        self.committer = self.git.run("var", "GIT_COMMITTER_IDENT").out.rstrip(b"\n")
+        self.committer = self.memory.committer(self.git)
         self.ground = self.plan.ground or load_ground(
             self.git, self.plan, tip=self.tip, waiting=waiting
         )

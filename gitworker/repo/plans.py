@@ -12,6 +12,7 @@ from gitworker.repo.attributes import ancestors_of, list_attribute_directories, 
 from gitworker.repo.commits import Commit, parse_commit
 from gitworker.repo.diffs import BlobChange, diff_commits, is_submodule
 from gitworker.repo.git import Git, GitFailed
+from gitworker.repo.memory import Memory
 from gitworker.repo.objects import read_objects
 
 SAME_PATCH = "="
@@ -63,8 +64,9 @@ class Plan:
         return self.is_linear and self.bases == (self.target,)
 
 
-def load_plan(git: Git, *, target: Oid, topic: Oid) -> Plan:
+def load_plan(git: Git, *, target: Oid, topic: Oid, memory: Memory | None = None) -> Plan:
     """Return the plan. An up-to-date branch is not read any further."""
+    known = None if memory is None else memory.changes
     walked = git.text(
         "rev-list", "--reverse", "--topo-order", "--parents", "--left-right", f"{target}...{topic}"
     ).splitlines()
@@ -78,7 +80,8 @@ def load_plan(git: Git, *, target: Oid, topic: Oid) -> Plan:
         return plan
     theirs = [line[1:].split(" ") for line in walked if line[0] == TARGET_SIDE]
     line = [Oid(oid) for oid, _ in ours]
-    return _load_line(git, plan, line, theirs=[oid for oid, *parents in theirs if len(parents) < 2])
+    compared = [oid for oid, *parents in theirs if len(parents) < 2]
+    return _load_line(git, plan, line, theirs=compared, known=known)
 
 
 def load_ground(git: Git, plan: Plan, *, tip: Oid, waiting: Sequence[Commit]) -> Ground:
@@ -116,11 +119,18 @@ def _is_line(commits: Sequence[Sequence[str]]) -> bool:
     )
 
 
-def _load_line(git: Git, plan: Plan, line: Sequence[Oid], *, theirs: list[str]) -> Plan:
+def _load_line(
+    git: Git,
+    plan: Plan,
+    line: Sequence[Oid],
+    *,
+    theirs: list[str],
+    known: dict[str, tuple[BlobChange, ...]] | None,
+) -> Plan:
     """Return the plan of a topic in one line; `theirs` are the target's own commits, not merges."""
     compared = theirs if len(theirs) <= COMPARED_AT_MOST else []
     base = plan.bases[0]
-    changes = diff_commits(git, [*line, *compared, f"{plan.target} {base}"])
+    changes = diff_commits(git, [*line, *compared, f"{plan.target} {base}"], known=known)
     if changes is None:  # a graft between two calls: ask as if we had not looked
         return _load_any_plan(git, plan.target, plan.topic)
     ours, others, incoming = changes[: len(line)], changes[len(line) : -1], changes[-1]

@@ -113,6 +113,16 @@ def create_ref(git: Git, ref: Ref, new: Oid, *, reason: str) -> None:
         raise _lost_race(git, ref, expected=None, failure=failure) from failure
 
 
+def change_refs(git: Git, orders: Sequence[str], *, reason: str) -> bool:
+    """Carry out `create REF NEW` and `delete REF OLD` orders (git-update-ref(1)), all or none.
+
+    Returns False where one of them cannot be: then nothing has changed.
+    """
+    text = "".join(f"{order}\n" for order in orders).encode()
+    done = git.run("update-ref", "--no-deref", "-m", reason, "--stdin", stdin=text, ok=(0, 1, 128))
+    return done.status == 0
+
+
 def delete_branch(git: Git, ref: Ref, old: Oid) -> None:
     """Delete a ref that is at `old`; raise Conflict where it is elsewhere. Absent is fine."""
     try:

@@ -11,9 +11,9 @@ from gitworker.model.ids import Oid
 from gitworker.paths import require_repository
 from gitworker.repo.commits import Commit
 from gitworker.repo.git import Git
+from gitworker.repo.memory import Memory
 from gitworker.repo.picks import Stopped, pick_all
 from gitworker.repo.plans import NeedsRebase, Plan, load_commits, load_plan
-from gitworker.repo.rebasing import RebaseSettings, load_rebase_settings
 from gitworker.repo.scratch import rebase_in_scratch
 
 
@@ -52,21 +52,24 @@ class ReplayConflict:
 ReplayResult = Replayed | ReplayConflict
 
 
-def replay(git: Git, *, target: Oid, topic: Oid, scratch_dir: str) -> ReplayResult:
+def replay(
+    git: Git, *, target: Oid, topic: Oid, scratch_dir: str, memory: Memory | None = None
+) -> ReplayResult:
     """Return `topic` rebased onto `target`; write only the new commits.
 
     `git` may stand in any worktree of the repository: its settings hold. `scratch_dir` is a
     directory of ours for private files and, where it is needed, the scratch worktree. The
     committer is the user, now. Hooks do not run. Raises GitFailed where git itself fails, as when
-    signing is configured and does not work.
+    signing is configured and does not work. `memory` is what earlier replays of the same command,
+    in the same worktree, have learnt.
     """
-    plan = load_plan(git, target=target, topic=topic)
+    memory = memory or Memory()
+    plan = load_plan(git, target=target, topic=topic, memory=memory)
     if plan.is_unchanged:
         return Replayed(topic, (), unchanged=True)
-    settings = load_rebase_settings(git)
-    if not settings.needs_rebase and all(commit.is_rewritable for commit in plan.todo):
+    if not memory.settings(git).needs_rebase and all(commit.is_rewritable for commit in plan.todo):
         try:
-            return _in_memory(git, plan, settings=settings, scratch_dir=scratch_dir)
+            return _in_memory(git, plan, memory=memory, scratch_dir=scratch_dir)
         except NeedsRebase:
             pass
     return _for_real(git, plan, scratch_dir=scratch_dir)
@@ -86,9 +89,9 @@ def verdict(git: Git, *, target: Oid, topic: Oid) -> tuple[str, ...]:
     return () if done.status == 0 else tuple(done.text.split("\0")[1:-1]) or ("?",)
 
 
-def _in_memory(git: Git, plan: Plan, *, settings: RebaseSettings, scratch_dir: str) -> ReplayResult:
+def _in_memory(git: Git, plan: Plan, *, memory: Memory, scratch_dir: str) -> ReplayResult:
     repository = require_repository(git.directory)
-    outcome = pick_all(git, plan, settings=settings, repository=repository, scratch_dir=scratch_dir)
+    outcome = pick_all(git, plan, memory=memory, repository=repository, scratch_dir=scratch_dir)
     if isinstance(outcome, Stopped):
         return ReplayConflict(outcome.commit.oid, outcome.commit.subject, outcome.paths)
     kept = [oid for oid in outcome.values() if oid is not None]

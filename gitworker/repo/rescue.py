@@ -6,7 +6,7 @@ commit of the index. Ignored files never become objects: a push of all refs woul
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gitworker.errors import Conflict
@@ -15,7 +15,7 @@ from gitworker.paths import require_repository
 from gitworker.repo.checks import read_status
 from gitworker.repo.disk import copy_index, private_directory
 from gitworker.repo.git import Git, GitFailed
-from gitworker.repo.refs import PACKED_AT_MOST_BYTES, create_ref, read_refs
+from gitworker.repo.refs import PACKED_AT_MOST_BYTES, change_refs, create_ref, read_refs
 
 PREFIX = "refs/worker/rescue/"
 ATTEMPTS = 20
@@ -69,6 +69,27 @@ def rescue(
             continue
         return RescueRef(ref, oid, worker, task, number)
     raise Conflict(f"other commands keep taking the rescue refs of {worker}/{task}")
+
+
+def rescue_tips(git: Git, wanted: Sequence[tuple[WorkerId, TaskId, Oid]]) -> list[RescueRef]:
+    """Keep tips of several branches as `rescue` does, by one process where nobody interferes."""
+    kept: list[RescueRef | None] = []
+    new = []
+    for worker, task, tip in wanted:
+        known = _known_rescues(git, worker, task)
+        if known:  # it may be there already, and its number is taken
+            kept.append(None)
+            continue
+        ref = Ref(f"{PREFIX}{worker}/{task}/1")
+        new.append(RescueRef(ref, tip, worker, task, 1))
+        kept.append(new[-1])
+    orders = [f"create {one.ref} {one.oid}" for one in new]
+    if orders and not change_refs(git, orders, reason="gitworker: rescue"):
+        kept = [None] * len(kept)
+    return [
+        one or rescue(git, worker=worker, task=task, tip=tip, worktree=None)
+        for one, (worker, task, tip) in zip(kept, wanted, strict=True)
+    ]
 
 
 def list_rescues(

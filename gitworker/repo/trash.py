@@ -77,7 +77,7 @@ def move_to_trash(
         )
     os.makedirs(trash_root, exist_ok=True)
     _require_one_device(trash_root, worktree, admin_dir)
-    path = _make_entry(f"{trash_root}/{stamp}-{name.replace('/', '-')}")
+    path = _make_entry(f"{trash_root}/{stamp}-{_flat(name)}")
     entry = TrashEntry(path, name, worktree, admin_dir, branch, REMOVING)
     _write(entry)
     crash_point("trash-recorded")
@@ -111,14 +111,14 @@ def restore_from_trash(entry: TrashEntry, *, worktree: str | None = None) -> str
     return _restore(moving)
 
 
-def list_trash(trash_root: str) -> tuple[TrashEntry, ...]:
-    """Return the entries of a trash directory, oldest stamp first."""
-    return tuple(entry for entry in _entries(trash_root) if entry.state == REMOVED)
+def list_trash(trash_root: str, *, name: str = "") -> tuple[TrashEntry, ...]:
+    """Return the entries of a trash directory, oldest stamp first; `name` looks for some only."""
+    return tuple(entry for entry in _entries(trash_root, name) if entry.state == REMOVED)
 
 
 def require_trash_entry(trash_root: str, name: str) -> TrashEntry:
     """Return the latest entry called `name`; raise NotFound where there is none."""
-    found = [entry for entry in list_trash(trash_root) if entry.name == name]
+    found = [entry for entry in list_trash(trash_root, name=name) if entry.name == name]
     if not found:
         raise NotFound(f"there is no {name} in {trash_root}", f"ls {trash_root}")
     return found[-1]
@@ -238,9 +238,14 @@ def _write(entry: TrashEntry) -> None:
     write_atomically(f"{entry.path}/record", json.dumps(facts).encode())
 
 
-def _entries(trash_root: str) -> Iterator[TrashEntry]:
+def _flat(name: str) -> str:
+    return name.replace("/", "-")
+
+
+def _entries(trash_root: str, name: str = "") -> Iterator[TrashEntry]:
     for path in _list(trash_root):
-        if os.path.basename(path).startswith(DOOMED):
+        base = os.path.basename(path)
+        if base.startswith(DOOMED) or _flat(name) not in base:
             continue
         try:
             with open(f"{path}/record", "rb") as file:

@@ -42,3 +42,7 @@ class Store(Protocol):
     def write(self, *, durable: bool = True) -> AbstractContextManager[Writer]:
         """Give one write transaction: all of it or nothing; on disk on return when `durable`."""
         ...
+
+    def write_one(self, query: str, *, durable: bool = True, **values: Value) -> int:
+        """Execute one statement as a write transaction of its own; return how many rows changed."""
+        ...

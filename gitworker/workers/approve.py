@@ -12,10 +12,12 @@ from gitworker.landing.replay_branch import (
     plan_rewrite,
     read_tips,
     replay_onto_target,
+    rescue_old_tips,
 )
 from gitworker.model.ids import Oid
 from gitworker.model.worker import WorkerEvent
 from gitworker.repo.lock import hold
+from gitworker.repo.memory import Memory
 from gitworker.repo.patches import patch_ids
 from gitworker.repo.replay import ReplayConflict
 from gitworker.session import Session
@@ -69,9 +71,10 @@ def approve_all(
     with hold(session.landing_lock, what="landing"):
         finish_interrupted(session)
         drain(session)
+        round_ = _Round(session, note)
         for name in names:
             try:
-                results.append(_approve(session, name, note))
+                results.append(_approve(round_, name))
             except GitWorkerError as error:
                 results.append(NotApproved(name, error))
     crash_point("approve.recorded")
@@ -80,20 +83,38 @@ def approve_all(
     return results
 
 
-def _approve(session: Session, name: str, note: str) -> Approved:
+class _Round:
+    """One call of approve: what all its workers share."""
+
+    def __init__(self, session: Session, note: str) -> None:
+        self.session = session
+        self.note = note
+        self.memory = Memory()
+        self._reviewer: str | None = None
+
+    @property
+    def reviewer(self) -> str:
+        """Return the reviewer of record, asked for once."""
+        self._reviewer = self._reviewer or reviewer_of_record(self.session)
+        return self._reviewer
+
+
+def _approve(round_: _Round, name: str) -> Approved:
+    session = round_.session
     worker = _check(session, name)
     tips = read_tips(session, worker)
-    outcome = replay_onto_target(session, tips)
+    outcome = replay_onto_target(session, tips, memory=round_.memory)
     if isinstance(outcome, ReplayConflict):
         raise send_back(session, worker, outcome)
     verdict = {
         "base": tips.target,
-        "note": note,
-        "reviewer": reviewer_of_record(session),
+        "note": round_.note,
+        "reviewer": round_.reviewer,
         "identity": session.actor,
         "patches": list(patch_ids(session.git, tips.target, outcome.new)),
     }
-    rewrite = plan_rewrite(session, worker, tips, new=outcome.new)
+    planned = plan_rewrite(session, worker, tips, new=outcome.new)
+    (rewrite,) = rescue_old_tips(session, [(worker, planned)])
     with session.store.write() as writer:
         operation = begin_rewrite(
             writer, worker, rewrite, kind="approve", actor=session.actor, data=verdict

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from gitworker import clock
 from gitworker.bus.drain import record_tip
@@ -19,7 +19,14 @@ from gitworker.store.api import Writer
 from gitworker.store.operations import Operation, advance_operation, close_operation
 from gitworker.store.workers import Worker, find_worker
 from gitworker.workers.moves import advance, release_task
-from gitworker.workers.removal import Discard, is_locked, occupants, plan_removal, remove
+from gitworker.workers.removal import (
+    Discard,
+    Going,
+    is_locked,
+    occupants,
+    plan_removals,
+    remove,
+)
 
 RECORDED = "recorded"  # the step of a landing that is told, but not cleaned up
 
@@ -69,38 +76,80 @@ class Cleaned:
     discard: Discard | None = None
 
 
-def clean_up(
-    session: Session, worker: Worker, landing: Mapping[str, Any], *, dirty: bool | None = None
-) -> Cleaned:
-    """Remove a landed worker's worktree and branch, or say why they are kept.
+class Landing(NamedTuple):
+    """A landed worker, the data of its journal, and whether its worktree is dirty, if known."""
 
-    `landing` is the data of its journal. What is kept follows to the commits that landed.
+    worker: Worker
+    data: Mapping[str, Any]
+    dirty: bool | None = None
+
+
+def clean_up(session: Session, landings: Sequence[Landing]) -> list[Cleaned]:
+    """Remove the worktrees and branches of landed workers, or say of each why it is kept.
+
+    What is kept follows to the commits that landed.
     """
-    if landing["keep"]:
-        cleaned = Cleaned(worker.worktree, "--keep")
-    else:
-        known = (landing["old"], landing["new"])
-        cleaned = remove_landed(session, worker, known=known, dirty=dirty)
-    if cleaned.why is not None:
-        _follow(session, landing)
-    return cleaned if cleaned.kept else Cleaned(discard=cleaned.discard)
+    going = [
+        Gone(one.worker, (one.data["old"], one.data["new"]), one.dirty)
+        for one in landings
+        if not one.data["keep"]
+    ]
+    removed = iter(remove_landed(session, going))
+    results = []
+    for one in landings:
+        cleaned = Cleaned(one.worker.worktree, "--keep") if one.data["keep"] else next(removed)
+        if cleaned.why is not None:
+            _follow(session, one.data)
+        results.append(cleaned if cleaned.kept else Cleaned(discard=cleaned.discard))
+    return results
 
 
-def remove_landed(
-    session: Session, worker: Worker, *, known: tuple[str, ...] = (), dirty: bool | None = None
-) -> Cleaned:
-    """Remove the worktree and the branch of a worker that has landed, if nobody needs them.
+class Gone(NamedTuple):
+    """A worker that has landed; `known` are tips of its branch whose patches have landed."""
 
-    `known` are tips whose patches have landed.
-    """
-    why = _reason_to_keep(session, worker, known)
-    if why is not None or worker.worktree is None:
-        return Cleaned(worker.worktree, why or "it has no worktree")
+    worker: Worker
+    known: tuple[str, ...] = ()
+    dirty: bool | None = None
+
+
+def remove_landed(session: Session, landed: Sequence[Gone]) -> list[Cleaned]:
+    """Remove the worktrees and branches of workers that have landed, where nobody needs them."""
+    results = [_kept(session, one) for one in landed]
+    going = [
+        Going(one.worker, one.dirty)
+        for one, kept in zip(landed, results, strict=True)
+        if kept is None
+    ]
+    removed = iter(_try_to_remove(session, going))
+    return [next(removed) if kept is None else kept for kept in results]
+
+
+def _kept(session: Session, landed: Gone) -> Cleaned | None:
+    worker = landed.worker
+    why = _reason_to_keep(session, worker, landed.known)
+    if why is None and worker.worktree is not None:
+        return None
+    return Cleaned(worker.worktree, why or "it has no worktree")
+
+
+def _try_to_remove(session: Session, going: Sequence[Going]) -> list[Cleaned]:
+    """Remove worktrees; they have landed, so what cannot go stays, and that is said."""
     try:
-        _, gone = remove(session, plan_removal(session, worker, "remove", dirty=dirty))
-    except GitWorkerError as error:  # it has landed: what cannot go stays, and that is said
-        return Cleaned(worker.worktree, error.message)
-    return Cleaned(discard=gone)
+        operations = plan_removals(session, going, "remove")
+    except GitWorkerError as error:
+        if len(going) > 1:  # nothing is written yet: one of them is in the way of all
+            return [cleaned for one in going for cleaned in _try_to_remove(session, [one])]
+        return [Cleaned(going[0].worker.worktree, error.message)]
+    try:
+        removed = remove(session, operations)
+    except GitWorkerError as error:  # the next command finishes what is journaled
+        return [Cleaned(one.worker.worktree, error.message) for one in going]
+    return [
+        Cleaned(one.worker.worktree, result.message)
+        if isinstance(result, GitWorkerError)
+        else Cleaned(discard=result.discard)
+        for one, result in zip(going, removed, strict=True)
+    ]
 
 
 def _follow(session: Session, landing: Mapping[str, Any]) -> None:

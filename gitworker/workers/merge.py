@@ -3,6 +3,7 @@
 from gitworker.bus.drain import drain
 from gitworker.errors import GitWorkerError
 from gitworker.repo.lock import hold
+from gitworker.repo.memory import Memory
 from gitworker.session import Session
 from gitworker.store.workers import Worker, all_workers
 from gitworker.workers.find import require_worker
@@ -45,6 +46,7 @@ class _Landing:
         self.keep = keep
         self.window: list[Prepared] = []
         self.results: dict[str, Landed | NotLanded] = {}
+        self.memory = Memory()
 
     def run(self, chosen: list[Worker]) -> dict[str, Landed | NotLanded]:
         """Take the workers one by one, landing whenever one does not fit on top."""
@@ -61,7 +63,7 @@ class _Landing:
 
     def _add(self, worker: Worker) -> None:
         base = self.window[-1].rewrite.new if self.window else None
-        self.window.append(prepare(self.session, worker, onto=base))
+        self.window.append(prepare(self.session, worker, onto=base, memory=self.memory))
 
     def _land(self) -> None:
         """Land the window; where it is refused as a whole, each worker is tried alone."""

@@ -7,6 +7,7 @@ from gitworker.bus.transitions import move_task, move_worker
 from gitworker.model.worker import WorkerEvent
 from gitworker.states.worker_task import task_events
 from gitworker.store.api import Writer
+from gitworker.store.claims import release_claim
 from gitworker.store.tasks import StoredTask, find_task, require_stored_task
 from gitworker.store.workers import Worker
 from gitworker.workers.rules import waits_for_retry
@@ -58,7 +59,7 @@ def release_task(writer: Writer, worker: Worker) -> None:
     task = find_task(writer, worker.task_id)
     if task is not None and task.assigned_agent_id == worker.worker_id:
         writer.run("tasks.set_assigned", task=task.id, agent=None, branch=task.branch_name)
-    writer.run("claims.release", task=worker.task_id, agent=worker.worker_id)
+    release_claim(writer, worker.task_id, worker.worker_id)
 
 
 def schedule_retry(writer: Writer, worker: Worker, *, now: int, delay_s: int) -> None:

@@ -23,7 +23,7 @@ from gitworker.store.operations import (
     unfinished_operations,
 )
 from gitworker.store.workers import find_worker
-from gitworker.workers.landed import RECORDED, clean_up, close_merges, finish_merge
+from gitworker.workers.landed import RECORDED, Landing, clean_up, close_merges, finish_merge
 from gitworker.workers.removal import discard, finish_removal
 from gitworker.workers.restore import finish_undo
 from gitworker.workers.rollback import roll_back_spawn
@@ -142,8 +142,8 @@ def _finish_merge(session: Session, operation: Operation) -> None:
     with session.store.read() as reader:
         worker = find_worker(reader, operation.worker_id)
     if worker is not None and worker.task_id == operation.task_id:
-        gone = clean_up(session, worker, data).discard
-        discard(session, [] if gone is None else [gone])
+        (cleaned,) = clean_up(session, [Landing(worker, data)])
+        discard(session, [] if cleaned.discard is None else [cleaned.discard])
         publish_views(session, worker.worker_id)
     close_merges(session, [operation])
 

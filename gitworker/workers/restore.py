@@ -5,6 +5,7 @@ from contextlib import suppress
 
 from gitworker import clock
 from gitworker.bus.drain import record_tip
+from gitworker.claims.leases import find_claim, take_claim
 from gitworker.crashpoint import crash_point
 from gitworker.errors import NotFound, Refused
 from gitworker.model.ids import Branch, Oid, Ref
@@ -20,6 +21,7 @@ from gitworker.repo.worktrees import find_admin_dir
 from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.operations import Operation, close_operation, find_operation
+from gitworker.store.rules_leases import Length
 from gitworker.store.tasks import find_task
 from gitworker.store.workers import find_worker
 from gitworker.workers.moves import advance
@@ -65,7 +67,7 @@ def require_returnable(session: Session, done: Operation) -> None:
     with session.store.read() as reader:
         worker = find_worker(reader, done.worker_id)
         task = find_task(reader, done.task_id)
-        claim = reader.row("claims.of_task", task=done.task_id)
+        claim = find_claim(reader, done.task_id)
     assert worker is not None
     refusal = undo_refusal(
         done.kind,
@@ -74,8 +76,8 @@ def require_returnable(session: Session, done: Operation) -> None:
         same_task=worker.task_id == done.task_id,
     )
     if refusal is None and done.kind in FREEING and task is not None:
-        leased = claim is not None and claim["lease_until_ms"] > clock.now_ms()
-        holder = task.assigned_agent_id or (claim["claimed_by"] if claim and leased else None)
+        claimant = claim.holder if claim is not None and claim.is_valid else None
+        holder = task.assigned_agent_id or claimant
         refusal = return_refusal(
             task.id, task.status, holder=None if holder == worker.worker_id else holder
         )
@@ -201,11 +203,8 @@ def _give_back(session: Session, writer: Writer, done: Operation, *, actor: str)
         branch=data["ref"].removeprefix("refs/heads/"), base_oid=data["base"],
         worktree=data["worktree"], admin_dir=admin_dir, now=now,
     )  # fmt: skip
-    lease_ms = session.settings.claims_lease_s * 1000
-    writer.run(
-        "claims.take",
-        task=done.task_id, agent=done.worker_id, now=now, lease_until_ms=now + lease_ms,
-    )  # fmt: skip
+    length = Length(session.settings.claims_lease_s * 1000)
+    take_claim(writer, done.task_id, done.worker_id, length=length)
     writer.run(
         "tasks.set_assigned",
         task=done.task_id, agent=done.worker_id, branch=data["ref"].removeprefix("refs/heads/"),

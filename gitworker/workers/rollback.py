@@ -9,7 +9,7 @@ from gitworker.repo.rescue import rescue
 from gitworker.repo.worktrees import find_admin_dir
 from gitworker.session import Session
 from gitworker.store.operations import Operation, close_operation, find_operation
-from gitworker.workers.trashing import entry_name, put_into_trash, set_aside
+from gitworker.workers.trashing import entry_name, put_into_trash, ready_trash, set_aside
 
 
 def roll_back_spawn(session: Session, operation_id: int) -> None:
@@ -34,6 +34,7 @@ def _drop_worktree(session: Session, operation: Operation) -> None:
     unfinished = admin_dir is None or os.path.lexists(f"{admin_dir}/locked")  # git's own mark
     if admin_dir is not None and not unfinished and os.path.isfile(f"{path}/.git"):
         ref = ref_of(Branch(operation.data["branch"]))
+        ready_trash(session)
         put_into_trash(session, worktree=path, admin_dir=admin_dir, name=name, ref=ref)
         return
     for left in filter(None, (admin_dir, path)):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from gitworker import clock
 from gitworker.bus.drain import record_tip
 from gitworker.bus.publish import Outgoing, publish
+from gitworker.claims.leases import require_task_free, take_claim
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Conflict, NotFound, Refused
 from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, branch_of, ref_of
@@ -22,10 +23,11 @@ from gitworker.repo.worktrees import add_worktree
 from gitworker.session import Session
 from gitworker.store.api import Reader, Writer
 from gitworker.store.operations import begin_operation, close_operation, find_last_operation
+from gitworker.store.rules_leases import Length
 from gitworker.store.tasks import find_task, open_dependencies, require_stored_task
 from gitworker.store.workers import Worker, add_worker, find_worker
 from gitworker.workers.include import copy_included
-from gitworker.workers.landed import remove_landed
+from gitworker.workers.landed import Gone, remove_landed
 from gitworker.workers.moves import advance
 from gitworker.workers.recover import finish_interrupted, finish_spawns
 from gitworker.workers.removal import discard
@@ -121,8 +123,8 @@ def _tidy_seat(session: Session, request: Request) -> None:
         return
     with hold(session.landing_lock, what="landing"):
         finish_interrupted(session)
-        gone = remove_landed(session, worker).discard
-        discard(session, [] if gone is None else [gone])
+        (cleaned,) = remove_landed(session, [Gone(worker)])
+        discard(session, [] if cleaned.discard is None else [cleaned.discard])
 
 
 def _check(reader: Reader, request: Request) -> None:
@@ -146,11 +148,7 @@ def _check(reader: Reader, request: Request) -> None:
         )
     if refusal is not None:
         raise refusal
-    claim = reader.row("claims.of_task", task=request.task)
-    if claim and claim["claimed_by"] != request.worker and claim["lease_until_ms"] > clock.now_ms():
-        raise Conflict(
-            f"task {request.task} is claimed by {claim['claimed_by']}", "git worker status"
-        )
+    require_task_free(reader, request.task, request.worker)
 
 
 def _base(session: Session, request: Request) -> Oid:
@@ -232,13 +230,8 @@ def _record(writer: Writer, session: Session, request: Request, place: Place) ->
         worktree=place.path, admin_dir=place.admin_dir, now=now,
     )  # fmt: skip
     writer.run("tasks.set_assigned", task=request.task, agent=request.worker, branch=place.branch)
-    lease_ms = session.settings.claims_lease_s * 1000
-    taken = writer.run(
-        "claims.take",
-        task=request.task, agent=request.worker, now=now, lease_until_ms=now + lease_ms,
-    )  # fmt: skip
-    if not taken:
-        raise Conflict(f"task {request.task} was claimed by somebody else", "git worker status")
+    length = Length(session.settings.claims_lease_s * 1000)
+    take_claim(writer, request.task, request.worker, length=length)
     stored = find_worker(writer, request.worker)
     assert stored is not None
     metadata = {"branch": place.branch, "base": place.base}

@@ -2,6 +2,7 @@
 
 from gitworker import clock
 from gitworker.bus.publish import Outgoing, publish
+from gitworker.claims.leases import require_task_held
 from gitworker.errors import NotFound
 from gitworker.liveness.process import Process, find_process, nearest_agent
 from gitworker.liveness.ring import ensure_beater
@@ -18,12 +19,14 @@ def start(session: Session, name: str | None, *, pid: int | None = None) -> Work
     """Record that work has begun, and by which process; from then on it is beaten for.
 
     Without `pid` it is the nearest ancestor that works (DESIGN section 8); without any, liveness
-    goes by commands and commits. Raises NotFound for a pid that does not run.
+    goes by commands and commits. Raises NotFound for a pid that does not run, Conflict for a worker
+    whose claim on the task somebody else has taken over.
     """
     with session.store.read() as reader:
         worker = require_worker(reader, name, session)
     process = _process(pid)
     with session.store.write() as writer:
+        require_task_held(writer, worker.task_id, worker.worker_id)
         advance(
             writer, worker, WorkerEvent.START, actor=session.actor,
             metadata={"pid": process.pid if process else None},

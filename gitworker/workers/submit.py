@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from gitworker import clock
 from gitworker.bus.drain import drain
 from gitworker.bus.publish import Outgoing, publish
+from gitworker.claims.leases import require_task_held
 from gitworker.errors import Refused
 from gitworker.model.ids import Branch, Oid, ref_of
 from gitworker.model.worker import WorkerEvent
@@ -44,10 +45,12 @@ def submit(session: Session, name: str | None, submission: Submission) -> Submit
     """Hand the worker's branch in for review and say at once whether it would conflict.
 
     Raises Refused for uncommitted work (unless it is to be committed), for an open rebase or
-    merge, and for a branch without a commit of its own.
+    merge, and for a branch without a commit of its own; Conflict for a worker whose claim on the
+    task somebody else has taken over.
     """
     with session.store.read() as reader:
         worker = require_worker(reader, name, session)
+        require_task_held(reader, worker.task_id, worker.worker_id)
     worker_transition(worker.state, WorkerEvent.SUBMIT, stale_from=worker.stale_from)
     _settle_worktree(session, worker, submission.commit_message)
     drain(session)
@@ -104,6 +107,7 @@ def _in_words(status: Status) -> str:
 def _record(session: Session, worker: Worker, tip: Oid, submission: Submission) -> Worker:
     now = clock.now_ms()
     with session.store.write() as writer:
+        require_task_held(writer, worker.task_id, worker.worker_id)
         writer.run("workers.set_review", worker=worker.worker_id, review_state="pending")
         if submission.pr_url:
             writer.run("workers.set_pr", worker=worker.worker_id, pr_url=submission.pr_url)

@@ -6,7 +6,7 @@ look at its process, and what applies a change is imported when there is one.
 
 from typing import NamedTuple
 
-from gitworker.liveness.readings import process_runs, read_beats, this_moment
+from gitworker.liveness.readings import process_runs, read_beats, run_is_over, this_moment
 from gitworker.liveness.ring import ensure_beater, is_beating
 from gitworker.liveness.rules import (
     Beat,
@@ -43,6 +43,11 @@ def sweep(session: Session) -> Swept:
         workers = all_workers(reader)
         beats = read_beats(reader)
         retries = [row["id"] for row in reader.rows("tasks.due_retries", now=moment.now_ms)]
+        over = [run for run in reader.rows("runs.open") if run_is_over(run, moment)]
+    if over:
+        from gitworker.workers.runs import settle_runs  # 10 ms, only after a supervisor was killed
+
+        settle_runs(session, over)
     moved = follow_moves(session, workers)
     quiet = _quiet(session, workers, beats, moment)
     if quiet and _revive(session, quiet):

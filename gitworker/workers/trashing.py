@@ -3,6 +3,7 @@
 import os
 
 from gitworker import clock
+from gitworker.paths import AGENT_LOG
 from gitworker.repo.disk import remove_tree
 from gitworker.repo.trash import TrashEntry, list_trash, move_to_trash, repair_trash
 from gitworker.session import Session
@@ -18,23 +19,28 @@ def entry_name(worker: str, task: str, operation: int) -> str:
     return f"{worker}-{task}-{operation}"
 
 
-def put_into_trash(
-    session: Session, *, worktree: str, admin_dir: str, name: str, ref: str
-) -> TrashEntry | None:
-    """Move a worktree into the trash under `name`; a killed earlier try is finished instead.
-
-    Returns None where there is nothing to move and never was.
-    """
+def ready_trash(session: Session) -> None:
+    """Make the trash if there is none, and finish what was killed in it."""
     root = trash_root(session)
     _guard(session, root)
     repair_trash(root)
+
+
+def put_into_trash(
+    session: Session, *, worktree: str, admin_dir: str, name: str, ref: str
+) -> TrashEntry | None:
+    """Move a worktree into the trash, which is ready, under `name`; an earlier try is found.
+
+    Returns None where there is nothing to move and never was.
+    """
     found = find_entry(session, name)
     if found is not None or not os.path.isdir(worktree):
         return found
+    _keep_log(session, worktree, name)
     return move_to_trash(
         worktree=worktree,
         admin_dir=admin_dir,
-        trash_root=root,
+        trash_root=trash_root(session),
         name=name,
         stamp=_stamp(),
         branch=ref,
@@ -43,7 +49,7 @@ def put_into_trash(
 
 def find_entry(session: Session, name: str) -> TrashEntry | None:
     """Return the entry of that name, or None."""
-    found = [entry for entry in list_trash(trash_root(session)) if entry.name == name]
+    found = [entry for entry in list_trash(trash_root(session), name=name) if entry.name == name]
     return found[-1] if found else None
 
 
@@ -57,6 +63,21 @@ def set_aside(session: Session, path: str, name: str) -> None:
         number += 1
         aside = f"{place}-{number}"
     os.rename(path, aside)
+
+
+def _keep_log(session: Session, worktree: str, name: str) -> None:
+    """Keep the agent's log of a worktree that goes, by a second name for it in `logs/`."""
+    kept = f"{session.paths.logs}/{name}.log"
+    try:
+        os.link(f"{worktree}/{AGENT_LOG}", kept, follow_symlinks=False)
+    except FileNotFoundError:  # nobody was supervised there
+        return
+    except FileExistsError:  # by an earlier try of the same act
+        return
+    except OSError:  # another file system
+        import shutil  # 10 ms, for worktrees on another disk
+
+        shutil.copyfile(f"{worktree}/{AGENT_LOG}", kept, follow_symlinks=False)
 
 
 def _guard(session: Session, root: str) -> None:

@@ -6,10 +6,11 @@ branches follow, or go, afterwards.
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gitworker import clock
 from gitworker.bus.publish import Outgoing, publish
+from gitworker.claims.leases import require_task_free
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Conflict, GitWorkerError, Refused
 from gitworker.landing.replay_branch import (
@@ -20,11 +21,13 @@ from gitworker.landing.replay_branch import (
     plan_rewrite,
     read_tips,
     replay_onto_target,
+    rescue_old_tips,
 )
 from gitworker.landing.rules import approval_holds, is_still_approved
 from gitworker.model.ids import Oid
 from gitworker.model.worker import WorkerEvent
 from gitworker.repo.fastforward import fast_forward
+from gitworker.repo.memory import Memory
 from gitworker.repo.patches import patch_ids
 from gitworker.repo.replay import ReplayConflict
 from gitworker.repo.worktrees import find_checkout
@@ -32,7 +35,7 @@ from gitworker.session import Session
 from gitworker.states.worker import worker_transition
 from gitworker.store.operations import Operation, find_operation
 from gitworker.store.workers import Worker, find_worker
-from gitworker.workers.landed import clean_up, close_merges, finish_merge
+from gitworker.workers.landed import Landing, clean_up, close_merges, finish_merge
 from gitworker.workers.moves import advance
 from gitworker.workers.recover import finish_interrupted
 from gitworker.workers.removal import discard, is_dirty
@@ -74,22 +77,27 @@ class NotLanded:
     error: GitWorkerError
 
 
-def prepare(session: Session, worker: Worker, *, onto: Oid | None) -> Prepared:
+def prepare(session: Session, worker: Worker, *, onto: Oid | None, memory: Memory) -> Prepared:
     """Replay an approved worker onto the target, or onto `onto`, the tip of a window.
 
+    `memory` is what replaying the others of the window has shown.
+
     Raises DoesNotStack where it does not fit onto the window; without one, the conflict sends the
-    worker back, changed patches withdraw the approval, and the error says so.
+    worker back, changed patches withdraw the approval, and the error says so. Raises Conflict where
+    somebody else holds the task's claim.
     """
     worker_transition(worker.state, WorkerEvent.MERGE, stale_from=worker.stale_from)
+    with session.store.read() as reader:
+        require_task_free(reader, worker.task_id or "", worker.worker_id)
     tips = read_tips(session, worker)
     reviewed, approved = _approval(session, worker, tips)
     base = tips.target if onto is None else onto
-    outcome = replay_onto_target(session, Tips(tips.ref, tips.branch, base))
+    outcome = replay_onto_target(session, Tips(tips.ref, tips.branch, base), memory=memory)
     if isinstance(outcome, ReplayConflict):
         if onto is not None:
             raise DoesNotStack
         raise send_back(session, worker, outcome)
-    unchanged = tips.branch == reviewed and carries_all_patches(session, outcome)
+    unchanged = tips.branch == reviewed and carries_all_patches(session, outcome, memory=memory)
     if not unchanged and not approval_holds(approved, patch_ids(session.git, base, outcome.new)):
         if onto is not None:
             raise DoesNotStack
@@ -102,7 +110,7 @@ def land(session: Session, window: list[Prepared], *, keep: bool) -> dict[str, L
 
     Raises what the fast-forward raises; then nothing has landed.
     """
-    numbers = _journal(session, window, keep=keep)
+    numbers = _journal(session, _rescued(session, window), keep=keep)
     first, last = window[0], window[-1]
     names = ", ".join(f"{p.worker.worker_id}: {p.worker.task_id}" for p in window)
     try:
@@ -128,14 +136,25 @@ def land(session: Session, window: list[Prepared], *, keep: bool) -> dict[str, L
     return _tidy(session, landed)
 
 
+def _rescued(session: Session, window: list[Prepared]) -> list[Prepared]:
+    """Keep the old tips of the window's branches."""
+    rewrites = rescue_old_tips(session, [(one.worker, one.rewrite) for one in window])
+    return [
+        replace(prepared, rewrite=rewrite)
+        for prepared, rewrite in zip(window, rewrites, strict=True)
+    ]
+
+
 def _journal(session: Session, window: list[Prepared], *, keep: bool) -> list[int]:
     numbers = []
     with session.store.write() as writer:
         for prepared in window:
+            worker = prepared.worker
+            require_task_free(writer, worker.task_id or "", worker.worker_id)
             data = {"target_ref": session.target, "target_old": prepared.base, "keep": keep}
             number = begin_rewrite(
                 writer,
-                prepared.worker,
+                worker,
                 prepared.rewrite,
                 kind="merge",
                 actor=session.actor,
@@ -151,15 +170,18 @@ def _tidy(
 ) -> dict[str, Landed | NotLanded]:
     """Clean up after everybody, close their journals, and tell it once for all."""
     dirty = _look_for_dirt(session, landed)
+    landings = [
+        Landing(worker, operation.data, dirty.get(worker.worker_id)) for operation, worker in landed
+    ]
     results: dict[str, Landed | NotLanded] = {}
     discarded = []
-    for operation, worker in landed:
-        name = worker.worker_id
-        cleaned = clean_up(session, worker, operation.data, dirty=dirty.get(name))
+    for landing, cleaned in zip(landings, clean_up(session, landings), strict=True):
         if cleaned.discard is not None:
             discarded.append(cleaned.discard)
-        commit = Oid(operation.data["new"])
-        results[name] = Landed(worker, commit, session.target, cleaned.kept, cleaned.why)
+        commit = Oid(landing.data["new"])
+        results[landing.worker.worker_id] = Landed(
+            landing.worker, commit, session.target, cleaned.kept, cleaned.why
+        )
     close_merges(session, [operation for operation, _ in landed])
     publish_views(session, *results)
     discard(session, discarded)

@@ -57,6 +57,7 @@ def test_wheel_holds_the_hooks_the_queries_and_the_manual(wheel: Path) -> None:
         "gitworker/_githooks/pre-commit",
         "gitworker/store/sqlite/schema.sql",
         "gitworker/store/sqlite/queries/messages.sql",
+        "gitworker/cli/pages/agent.md",
     ):
         assert wanted in names
     assert any(name.endswith("share/man/man1/git-worker.1") for name in names)

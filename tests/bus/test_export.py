@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from gitworker.bus.export import BATCH, export_logs
+from gitworker.bus.export import BATCH, TAIL_BYTES, export_logs, trim_bus_log
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.paths import StatePaths
 from gitworker.store.sqlite.database import Database
+from tests.store.support import ROOT, send
 
 EXPORT = """
 import sys
@@ -159,3 +160,86 @@ def test_the_transition_log_holds_the_lines_of_transitions(
     ]  # fmt: skip
     export_logs(store, state)
     assert Path(state.transition_log).read_text() == text
+
+
+@pytest.mark.parametrize(
+    "step", [pytest.param("13", id="some"), pytest.param("1", id="all", marks=pytest.mark.slow)]
+)
+def test_killed_at_every_size(state: StatePaths, store: Database, step: str) -> None:
+    """Killed at any byte, beside a foreign exporter, no line stands twice, torn or not at all."""
+    script = [sys.executable, "-m", "tests.bus.dying", state.root, "0", "330", step]
+    done = subprocess.run(script, cwd=ROOT, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    export_logs(store, state)
+    table = [row["id"] for row in store.rows("messages.follow", after=0, limit=10_000)]
+    assert len(table) == 2 * len(range(0, 330, int(step)))
+    assert exported(state) == table
+
+
+@pytest.mark.parametrize("text", ["x" * 400 + "\n", "x" * 400, '{"seq":9,"id":"b"}\n' * 30])
+def test_a_replaced_file_is_written_anew(state: StatePaths, store: Database, text: str) -> None:
+    """A file with other content where our last line should end is not ours to go on in."""
+    say(store, "a", "b")
+    export_logs(store, state)
+    Path(state.bus_log).write_text(text)
+    say(store, "c")
+    export_logs(store, state)
+    assert exported(state) == ["a", "b", "c"]
+
+
+def test_lines_longer_than_the_look_back(state: StatePaths, store: Database) -> None:
+    """After a line that is longer than what is looked at, the export goes on all the same."""
+    send(store, "long", payload='"' + "x" * TAIL_BYTES * 2 + '"')
+    export_logs(store, state)
+    inode = Path(state.bus_log).read_bytes()
+    send(store, "next")
+    export_logs(store, state)
+    assert exported(state) == ["long", "next"]
+    assert Path(state.bus_log).read_bytes().startswith(inode)
+
+
+@pytest.mark.parametrize(
+    ("text", "recorded", "ids"),
+    [
+        ('{"seq": 1, "id": "A"}\n', 1, ["A", "b", "c"]),
+        ('{"seq": 1, "id": "A"}\n{"seq": 2, "id": "B"}\n{"se', 1, ["A", "b", "c"]),
+        ('{"seq": 1, "id": "A"}\nno json\n', 2, ["A", "b", "c"]),
+        ('{"seq": 1, "id": "A"}\n[]\n', 2, ["A", "b", "c"]),
+        ('{"seq": 1, "id": "A"}\n{"seq": 2, "id": "B"}', 2, ["A", "b", "c"]),
+        ("", 2, ["a", "b", "c"]),
+        ('{"seq": 1, "id": "A"}\n', 0, ["a", "b", "c"]),
+    ],
+)
+def test_a_file_of_a_program_before_us(
+    state: StatePaths, store: Database, text: str, recorded: int, ids: list[str]
+) -> None:
+    """What a program after seed 2 wrote and recorded stays; what it did not record is rewritten."""
+    say(store, "a", "b", "c")
+    Path(state.bus_log).write_text(text)
+    with store.write() as writer:
+        writer.run("exports.set_bus_seq", last_seq=recorded)
+    export_logs(store, state)
+    export_logs(store, state)
+    assert exported(state) == ids
+
+
+def test_trimming_keeps_what_the_table_holds(state: StatePaths, store: Database) -> None:
+    """Trimmed, the file holds the table's messages and goes on growing from there."""
+    say(store, *(f"m{number}" for number in range(BATCH + 5)))
+    export_logs(store, state)
+    store.execute("DELETE FROM messages WHERE seq <= 500")
+    trim_bus_log(store, state)
+    assert exported(state) == [f"m{number}" for number in range(500, BATCH + 5)]
+    text = Path(state.bus_log).read_bytes()
+    trim_bus_log(store, state)
+    assert Path(state.bus_log).read_bytes() == text
+    say(store, "next")
+    export_logs(store, state)
+    assert exported(state)[-2:] == [f"m{BATCH + 4}", "next"]
+    store.execute("DELETE FROM messages")
+    trim_bus_log(store, state)
+    assert exported(state) == []
+    say(store, "last")
+    export_logs(store, state)
+    assert exported(state) == ["last"]
+    assert sorted(path.name for path in Path(state.root).glob("bus.jsonl*")) == ["bus.jsonl"]

@@ -9,8 +9,9 @@ import pytest
 
 from gitworker.bus.beat import Sign, give_sign, require_beating
 from gitworker.bus.bell import ring_bell, ring_drain
-from gitworker.bus.follow import Filter, Pause, follow
+from gitworker.bus.follow import Filter, follow, message_fields, read_json
 from gitworker.bus.publish import Outgoing, publish
+from gitworker.bus.waking import open_waker
 from gitworker.errors import NotFound
 from gitworker.paths import StatePaths
 from gitworker.store.sqlite.database import Database
@@ -26,10 +27,11 @@ def say(store: Database, name: str, **options: Any) -> None:
 def heard(store: Database, state: StatePaths, wanted: Filter, since: int | None = 0) -> list[str]:
     """Return the ids of what a follower hears before its first pause."""
     found = []
-    for item in follow(store, state, wanted, since=since):
-        if isinstance(item, Pause):
-            break
-        found.append(item["id"])
+    with open_waker(store, state) as waker:
+        for item in follow(store, state, wanted, since=since, waker=waker, look_s=0):
+            if item is None:
+                break
+            found.append(item["id"])
     return found
 
 
@@ -45,23 +47,19 @@ def test_filters(state: StatePaths, store: Database) -> None:
     assert heard(store, state, Filter(), since=None) == []
 
 
-def test_it_waits_longer_and_longer_and_ends_with_the_database(
-    state: StatePaths, store: Database
-) -> None:
-    """Pauses grow to a limit, begin anew with traffic, and a database that is gone is the end."""
-    stream = follow(store, state, Filter(), since=None)
-    pauses = [next(stream) for _ in range(8)]
-    waits = [pause.seconds for pause in pauses if isinstance(pause, Pause)]
-    assert waits == sorted(waits)
-    assert waits[-1] == 0.25
-    say(store, "a")
-    message = next(stream)
-    assert isinstance(message, dict)
-    assert message["id"] == "a"
-    assert next(stream) == Pause(0.05)
-    os.rename(state.database, f"{state.database}.old")
-    assert list(stream) == []
-    assert list(follow(store, state, Filter(), since=0)) == []
+def test_it_pauses_and_ends_with_the_database(state: StatePaths, store: Database) -> None:
+    """Where nothing comes the follower says so, and a database that is gone is the end."""
+    with open_waker(store, state) as waker:
+        stream = follow(store, state, Filter(), since=None, waker=waker, look_s=0)
+        assert [next(stream) for _ in range(3)] == [None] * 3
+        say(store, "a")
+        message = next(stream)
+        assert isinstance(message, dict)
+        assert message["id"] == "a"
+        assert next(stream) is None
+        os.rename(state.database, f"{state.database}.old")
+        assert list(stream) == []
+        assert list(follow(store, state, Filter(), since=0, waker=waker)) == []
 
 
 @pytest.mark.parametrize(
@@ -71,6 +69,11 @@ def test_it_waits_longer_and_longer_and_ends_with_the_database(
         ("payload", "x'5b315d'", None),
         ("payload", "'no json'", "decode_failed"),
         ("payload", "CAST(x'ff' AS TEXT)", "decode_failed"),
+        ("payload", "'[NaN]'", "decode_failed"),
+        ("payload", "'-Infinity'", "decode_failed"),
+        ("payload", "'[1e999]'", "decode_failed"),
+        ("payload", "'" + "[" * 9000 + "]" * 9000 + "'", "decode_failed"),
+        ("payload", "'[1.5, \"\\ud800\", 123456789012345678901234567890]'", None),
         ("payload_ref", "'sha256-0'", "blob_missing"),
     ],
 )
@@ -80,10 +83,19 @@ def test_odd_messages_are_told(
     """What a foreign program wrote arrives, whatever is in it, with what was wrong."""
     insert = f"INSERT INTO messages (id, ts_ms, from_agent, type, {columns}) VALUES "
     assert foreign(state.database, f"{insert}('m', 'noon', 'n', 't', {payload})") == [[]]
-    message = next(follow(store, state, Filter(), since=0))
-    assert isinstance(message, dict)
+    row = store.row("messages.follow", after=0, limit=1)
+    assert row is not None
+    message = message_fields(row, blobs=state.blobs)
     assert message["payload_error"] == error
     assert (message["payload"] is None) is (error is not None)
+
+
+def test_json_that_others_cannot_read_is_none() -> None:
+    """What only Python takes for JSON is refused; what JSON can say is read."""
+    assert read_json('{"a": [1.5, -2e3, null]}') == {"a": [1.5, -2000.0, None]}
+    for text in ("NaN", "[Infinity]", "-1e400", "{", b"\xff"):
+        with pytest.raises(ValueError, match="is no JSON|Expecting|decode"):
+            read_json(text)
 
 
 def seat(store: Database) -> None:
@@ -94,7 +106,7 @@ def seat(store: Database) -> None:
             "workers.set_assignment", worker="auth", task="t", branch="auth/t", base_oid=None,
             worktree=None, admin_dir=None, now=1,
         )  # fmt: skip
-        writer.run("claims.take", task="t", agent="auth", now=1, lease_until_ms=2)
+        writer.run("claims.insert", task="t", agent="auth", now=1, lease_until_ms=2)
 
 
 def test_a_sign_of_life(state: StatePaths, store: Database) -> None:
@@ -116,7 +128,7 @@ def test_a_sign_of_life(state: StatePaths, store: Database) -> None:
     assert sign("idle", None, 0.0) == (False, ("idle", "t", 0.0))
     (message,) = store.rows("messages.follow", after=0, limit=9)
     assert (message["type"], message["correlation_id"]) == ("task_blocked", "t")
-    claim = store.row("claims.of_task", task="t")
+    claim = store.row("claims.of_name", task="t")
     assert claim is not None
     assert claim["lease_until_ms"] > 60_000
     document = json.loads(view.read_text())

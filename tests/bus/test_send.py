@@ -9,6 +9,7 @@ import pytest
 
 from gitworker.bus.blobs import find_blob, save_blob
 from gitworker.bus.consume import acknowledge, full_line, unread
+from gitworker.bus.limits import Limits
 from gitworker.bus.send import Draft, require_addressee, send
 from gitworker.errors import Invalid, NotFound, Unavailable
 from gitworker.paths import StatePaths
@@ -36,7 +37,7 @@ def seats(store: Database) -> Database:
 
 def say(store: Database, state: StatePaths, draft: Draft, **options: Any) -> str:
     """Send a message as hq from outside any worktree, unless told otherwise."""
-    values = {"sender": "hq", "task": None, "blobs": state.blobs, "max_bytes": 10_000, **options}
+    values = {"sender": "hq", "task": None, "blobs": state.blobs, "limits": Limits(10_000), **options}
     return send(store, draft, **values)
 
 
@@ -48,12 +49,12 @@ def read(store: Database, state: StatePaths, agent: str) -> list[dict[str, Any]]
 @pytest.mark.parametrize(
     ("draft", "options", "wanted"),
     [
-        (Draft("x", to="auth"), {}, ("auth", None)),
-        (Draft("x", to="t"), {}, ("auth", "t")),
-        (Draft("x", to="t", correlation_id="c"), {}, ("auth", "c")),
-        (Draft("x", to="orchestrator"), {"task": "here"}, ("orchestrator", "here")),
-        (Draft("x"), {"sender": "auth"}, (None, "t")),
-        (Draft("x"), {"sender": "stranger"}, (None, None)),
+        (Draft("x-note", to="auth"), {}, ("auth", None)),
+        (Draft("x-note", to="t"), {}, ("auth", "t")),
+        (Draft("x-note", to="t", correlation_id="c"), {}, ("auth", "c")),
+        (Draft("x-note", to="orchestrator"), {"task": "here"}, ("orchestrator", "here")),
+        (Draft("x-note"), {"sender": "auth"}, (None, "t")),
+        (Draft("x-note"), {"sender": "stranger"}, (None, None)),
     ],
 )
 def test_who_gets_it_and_what_it_is_about(
@@ -85,13 +86,13 @@ def test_who_is_known(seats: Database, state: StatePaths) -> None:
         (Draft("a b"), "not a message type"),
         (Draft("a" * 65), "65 characters"),
         (Draft("heartbeat"), "reserved"),
-        (Draft("x", "{"), "not valid JSON"),
-        (Draft("x", '"\0"'), "not valid JSON"),
-        (Draft("x", "\udcff"), "not valid UTF-8"),
-        (Draft("x", json.dumps("y" * 20_000)), "are allowed"),
-        (Draft("x", id=""), "printable"),
-        (Draft("x", correlation_id="a\nb"), "printable"),
-        (Draft("x", in_reply_to="i" * 201), "printable"),
+        (Draft("x-note", "{"), "not valid JSON"),
+        (Draft("x-note", '"\0"'), "not valid JSON"),
+        (Draft("x-note", "\udcff"), "not valid UTF-8"),
+        (Draft("x-note", json.dumps("y" * 20_000)), "are allowed"),
+        (Draft("x-note", id=""), "printable"),
+        (Draft("x-note", correlation_id="a\nb"), "printable"),
+        (Draft("x-note", in_reply_to="i" * 201), "printable"),
     ],
 )
 def test_what_is_refused(seats: Database, state: StatePaths, draft: Draft, complaint: str) -> None:
@@ -105,7 +106,7 @@ def test_what_is_refused(seats: Database, state: StatePaths, draft: Draft, compl
 def test_large_payloads_are_blobs(seats: Database, state: StatePaths) -> None:
     """Above 4 KiB the payload is a file that foreign programs read too, once for equal content."""
     for number in range(2):
-        say(seats, state, Draft("x", LARGE, to="auth", id=f"m{number}"))
+        say(seats, state, Draft("x-note", LARGE, to="auth", id=f"m{number}"))
     (name,) = os.listdir(state.blobs)
     assert [(m["payload"], m["payload_ref"]) for m in read(seats, state, "auth")] == [
         (json.loads(LARGE), name)
@@ -117,7 +118,7 @@ def test_large_payloads_are_blobs(seats: Database, state: StatePaths) -> None:
 
 def test_a_foreign_blob_is_read(seats: Database, state: StatePaths) -> None:
     """A large payload of a program after seed 2 arrives whole."""
-    message = {"type": "x", "to": "auth", "payload": {"text": "ü" * 5000}}
+    message = {"type": "x-note", "to": "auth", "payload": {"text": "ü" * 5000}}
     participant(state.root, "publish", "nim", json.dumps(message))
     assert read(seats, state, "auth")[0]["payload"] == message["payload"]
 
@@ -149,7 +150,7 @@ def test_reading_moves_nothing_and_acknowledging_only_forward(
 ) -> None:
     """What was read comes again until it is acknowledged, and the cursor never goes back."""
     for name in "abc":
-        say(seats, state, Draft("x", id=name))
+        say(seats, state, Draft("x-note", id=name))
     assert [m["id"] for m in read(seats, state, "auth")] == ["a", "b", "c"]
     assert [row["seq"] for row in unread(seats, "auth", limit=2)] == [1, 2]
     acknowledge(seats, "auth", 2)

@@ -78,7 +78,7 @@ def test_read_only_state_directory(scene: Scene) -> None:
     scene.spawn("auth", "t1")
     scene.state.chmod(0o500)
     try:
-        for words in (("spawn", "docs", "t2"), ("heartbeat", "auth"), ("msg", "send", "x")):
+        for words in (("spawn", "docs", "t2"), ("heartbeat", "auth"), ("msg", "send", "x-note")):
             answer = scene.run(*words)
             assert answer.status == 1, words
             assert "writ" in answer.err, words

@@ -47,9 +47,9 @@ def test_claims_are_renewed(scene: Scene) -> None:
     """A beat pushes the worker's lease on."""
     seat = scene.spawn("auth", "t1")
     database = open_database(str(scene.state / "bus.db"))
-    before = database.row("claims.of_task", task="t1")
+    before = database.row("claims.of_name", task="t1")
     ok(seat, "heartbeat", env={"GITWORKER_CLAIMS_LEASE_S": "600"})
-    after = database.row("claims.of_task", task="t1")
+    after = database.row("claims.of_name", task="t1")
     assert before is not None
     assert after is not None
     assert after["lease_until_ms"] - before["lease_until_ms"] > 500_000

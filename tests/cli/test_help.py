@@ -121,7 +121,7 @@ def test_bash_completion(scene: Scene) -> None:
     alone = "COMP_WORDS=(git-worker {}) COMP_CWORD={} && _git_worker_alone"
     assert complete(scene, alone.format("app", 1)) == ["approve"]
     assert complete(scene, alone.format("approve a", 2)) == ["auth"]
-    assert complete(scene, alone.format("msg se", 2)) == ["send"]
+    assert complete(scene, alone.format("msg sen", 2)) == ["send"]
     through_git = "words=(git -C . worker {}) cword={} && _git_worker"
     assert complete(scene, through_git.format("app", 4)) == ["approve"]
     assert complete(scene, through_git.format("merge a", 5)) == ["auth"]

@@ -16,7 +16,7 @@ SHARED = {
     "operator", "_operator", "reprlib", "_collections", "select", "encodings.ascii",
     "gitworker", "gitworker.__main__", "gitworker.bus", "gitworker.bus.bell",
     "gitworker.bus.export", "gitworker.bus.identity", "gitworker.cli", "gitworker.cli.hot",
-    "gitworker.cli.hot.limits", "gitworker.cli.hot.place", "gitworker.cli.hot.words",
+    "gitworker.bus.limits", "gitworker.cli.hot.place", "gitworker.cli.hot.words",
     "gitworker.cli.output", "gitworker.clock", "gitworker.errors", "gitworker.model",
     "gitworker.model.ids", "gitworker.paths", "gitworker.proc", "gitworker.store",
     "gitworker.store.sqlite", "gitworker.store.sqlite.database", "gitworker.store.sqlite.migrate",
@@ -28,7 +28,8 @@ BEAT = {
     "gitworker.store.heartbeats", "gitworker.store.rules_leases",
 }  # fmt: skip
 SEND = {
-    "gitworker.bus.blobs", "gitworker.bus.ids", "gitworker.bus.send", "gitworker.cli.hot.send",
+    "gitworker.bus.blobs", "gitworker.bus.ids", "gitworker.bus.pressure", "gitworker.bus.rules",
+    "gitworker.bus.rules_pressure", "gitworker.bus.send", "gitworker.cli.hot.send",
     "gitworker.model.message",
 }  # fmt: skip
 POLL = {"gitworker.bus.blobs", "gitworker.bus.consume", "gitworker.cli.hot.poll"}
@@ -42,7 +43,7 @@ HOT: dict[tuple[str, ...], set[str]] = {
 # How many processes each command starts, in a repository with two workers.
 PROCESSES: dict[tuple[str, ...], int] = {
     ("heartbeat", "auth"): 0,
-    ("msg", "send", "x"): 0,
+    ("msg", "send", "x-note"): 0,
     ("msg", "ack", "1"): 2,
     ("list",): 2,
     ("path", "auth"): 2,

@@ -60,7 +60,7 @@ def test_looking(scene: Scene) -> None:
         ("hooks", "install"): {"worktrees"},
         ("completion", "bash"): {"shell", "script"},
         ("msg", "ack", "0"): {"agent", "seq"},
-        ("msg", "send", "x"): {"id"},
+        ("msg", "send", "x-note"): {"id"},
         ("doctor",): {"healthy", "findings"},
     }
     for words, fields in expected.items():

@@ -63,13 +63,13 @@ def test_addressing(scene: Scene, seat: Path) -> None:
 def test_retry_sends_once(seat: Path) -> None:
     """A message sent twice under one id is there once."""
     for _ in range(2):
-        assert ok(seat, "msg", "send", "x", "1", "--id", "mine") == "mine"
+        assert ok(seat, "msg", "send", "x-note", "1", "--id", "mine") == "mine"
     assert [m["id"] for m in run(seat, "msg", "poll").lines] == ["mine"]
 
 
 def test_reply_and_correlation(seat: Path) -> None:
     """What a message answers and what it is about can be said."""
-    ok(seat, "msg", "send", "x", "--correlation", "else", "--reply-to", "mine")
+    ok(seat, "msg", "send", "x-note", "--correlation", "else", "--reply-to", "mine")
     (message,) = run(seat, "msg", "poll").lines
     assert (message["correlation_id"], message["in_reply_to"]) == ("else", "mine")
     assert message["payload"] is None
@@ -78,12 +78,12 @@ def test_reply_and_correlation(seat: Path) -> None:
 def test_payload_sources(seat: Path) -> None:
     """A payload is given, read from a file, or from standard input."""
     (seat / "p.json").write_text('{"from":\n "file"}\n')
-    ok(seat, "msg", "send", "x", "@p.json")
-    ok(seat, "msg", "send", "x", "-", stdin=b'["stdin"]')
-    ok(seat, "msg", "send", "x", '"\u00fc\x7f"')
+    ok(seat, "msg", "send", "x-note", "@p.json")
+    ok(seat, "msg", "send", "x-note", "-", stdin=b'["stdin"]')
+    ok(seat, "msg", "send", "x-note", '"\u00fc\x7f"')
     payloads = [m["payload"] for m in run(seat, "msg", "poll").lines]
     assert payloads == [{"from": "file"}, ["stdin"], "\u00fc\x7f"]
-    answer = run(seat, "msg", "send", "x", "@nothing")
+    answer = run(seat, "msg", "send", "x-note", "@nothing")
     assert answer == Answer(
         4, "", "error: cannot read the payload from nothing: No such file or directory\n"
     )
@@ -92,7 +92,7 @@ def test_payload_sources(seat: Path) -> None:
 @pytest.mark.parametrize("payload", ["", "{", "{'a': 1}", "nope", "1 2", b"\xff", "[" * 1200])
 def test_payload_must_be_json(seat: Path, payload: str | bytes) -> None:
     """What is no JSON is refused, and nothing is sent."""
-    answer = run(seat, "msg", "send", "x", payload)
+    answer = run(seat, "msg", "send", "x-note", payload)
     assert answer.status == 2, answer
     assert answer.err.startswith("error: the payload is not valid"), answer
     assert run(seat, "msg", "poll") == Answer(0, "", "")
@@ -111,9 +111,9 @@ def test_type_must_be_one(seat: Path, kind: str) -> None:
 
 def test_large_payload(scene: Scene, seat: Path) -> None:
     """A payload over 4,096 bytes lies in a file named by its content, and is read all the same."""
-    ok(seat, "msg", "send", "x", json.dumps("a" * 4094))
+    ok(seat, "msg", "send", "x-note", json.dumps("a" * 4094))
     large = json.dumps({"text": "b" * 5000}, indent=1)
-    ok(seat, "msg", "send", "x", "-", stdin=large.encode())
+    ok(seat, "msg", "send", "x-note", "-", stdin=large.encode())
     name = "sha256-" + sha256(large.encode()).hexdigest()
     assert [path.name for path in (scene.state / "blobs").iterdir()] == [name]
     small, big = run(seat, "msg", "poll", "--no-ack").lines
@@ -122,7 +122,7 @@ def test_large_payload(scene: Scene, seat: Path) -> None:
     (scene.state / "blobs" / name).write_text("{")
     assert run(seat, "msg", "poll", "--no-ack").lines[1]["payload_error"] == "decode_failed"
     (scene.state / "blobs" / name).unlink()
-    with running(seat, "msg", "follow", "--since", "0", "--type", "x") as follower:
+    with running(seat, "msg", "follow", "--since", "0", "--type", "x-note") as follower:
         followed = read_lines(follower, 2)
     for message in (run(seat, "msg", "poll").lines[1], followed[1]):
         assert message["payload_error"] == "blob_missing"
@@ -132,19 +132,19 @@ def test_large_payload(scene: Scene, seat: Path) -> None:
 def test_payload_limit(scene: Scene, seat: Path) -> None:
     """The limit is a setting, which hot verbs heed once any command has seen it."""
     env = {"GITWORKER_MESSAGE_MAX_BYTES": "10"}
-    refused = run(seat, "msg", "send", "x", '"0123456789"', env=env)
+    refused = run(seat, "msg", "send", "x-note", '"0123456789"', env=env)
     assert refused.status == 2
     assert "(message.max_bytes)" in refused.err
     scene.root.joinpath(".git/config").open("a").write('[worker "message"]\n\tmax-bytes = 9\n')
     ok(seat, "list")
-    assert run(seat, "msg", "send", "x", '"0123456789"').status == 2
-    assert run(seat, "msg", "send", "x", "-", stdin=b" " * 100).status == 2
+    assert run(seat, "msg", "send", "x-note", '"0123456789"').status == 2
+    assert run(seat, "msg", "send", "x-note", "-", stdin=b" " * 100).status == 2
 
 
 def test_poll_in_parts(seat: Path) -> None:
     """Poll gives the oldest first, as many as are wanted, and acknowledges just those."""
     for number in range(5):
-        ok(seat, "msg", "send", "x", str(number))
+        ok(seat, "msg", "send", "x-note", str(number))
 
     def payloads(*words: str) -> list[int]:
         return [m["payload"] for m in run(seat, "msg", "poll", *words).lines]
@@ -157,8 +157,8 @@ def test_poll_in_parts(seat: Path) -> None:
 
 def test_ack(seat: Path) -> None:
     """Ack moves the cursor forward, never back, and not beyond what there is."""
-    ok(seat, "msg", "send", "x", "1")
-    ok(seat, "msg", "send", "x", "2")
+    ok(seat, "msg", "send", "x-note", "1")
+    ok(seat, "msg", "send", "x-note", "2")
     first, second = run(seat, "msg", "poll", "--no-ack").lines
     assert run(seat, "msg", "ack", str(first["seq"])) == Answer(0, "", "")
     assert [m["payload"] for m in run(seat, "msg", "poll", "--no-ack").lines] == [2]
@@ -171,7 +171,7 @@ def test_ack(seat: Path) -> None:
 
 def test_poll_acknowledges_what_was_written_only(seat: Path) -> None:
     """Where the reader has gone, or the disk is full, everything comes again."""
-    ok(seat, "msg", "send", "x", "1")
+    ok(seat, "msg", "send", "x-note", "1")
     read_end, write_end = os.pipe()
     os.close(read_end)
     done = subprocess.run(
@@ -200,24 +200,24 @@ def test_sending_is_exported(scene: Scene, seat: Path) -> None:
 
 def test_send_sets_up(repository: Path) -> None:
     """The first message sets gitworker up."""
-    sent = ok(repository, "msg", "send", "hello")
+    sent = ok(repository, "msg", "send", "x-hello")
     assert [m["id"] for m in run(repository, "msg", "poll").lines] == [sent]
 
 
 def test_follow(scene: Scene, seat: Path) -> None:
     """Follow prints from now on what passes its filters, and ends with 130 on an interrupt."""
-    ok(seat, "msg", "send", "status", '"before"')
+    ok(seat, "msg", "send", "status", '{"phase": "before"}')
     words = ("msg", "follow", "--type", "status", "--from", "auth", "--task", "t1")
     with running(scene.root, *words) as follower:
         sent = []
         while not has_line(follower):  # it has begun when one shows
-            ok(scene.root, "msg", "send", "status", '"hq"', "--correlation", "t1")
-            ok(seat, "msg", "send", "other")
+            ok(scene.root, "msg", "send", "status", '{"phase": "hq"}', "--correlation", "t1")
+            ok(seat, "msg", "send", "x-other")
             ok(seat, "msg", "send", "status", "--correlation", "t9")
-            sent.append(ok(seat, "msg", "send", "status", '"now"'))
+            sent.append(ok(seat, "msg", "send", "status", '{"phase": "now"}'))
         (first,) = read_lines(follower, 1)
         assert first["id"] in sent
-        assert first["payload"] == "now"
+        assert first["payload"] == {"phase": "now"}
         follower.send_signal(signal.SIGINT)
         assert follower.wait(30) == 130
     assert sent[-1] in [m["id"] for m in run(seat, "msg", "poll").lines]  # no cursor has moved
@@ -257,7 +257,7 @@ def test_follow_ends_with_its_reader(seat: Path) -> None:
 @pytest.mark.parametrize("words", [("msg", "poll", "--no-ack"), ("msg", "follow", "--since", "0")])
 def test_terminals_are_safe(seat: Path, words: tuple[str, ...]) -> None:
     """No control character of a message reaches a terminal."""
-    ok(seat, "msg", "send", "x", json.dumps("\x1b]0;evil\x07\x9b31m\u202e", ensure_ascii=False))
+    ok(seat, "msg", "send", "x-note", json.dumps("\x1b]0;evil\x07\x9b31m\u202e", ensure_ascii=False))
     ours, theirs = pty.openpty()
     with running(seat, *words, stdout=theirs) as process:
         os.close(theirs)

@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
+from gitworker import clock
 from gitworker.bus.transitions import move_task
 from gitworker.model.task import TaskEvent
+from gitworker.observe.agents import read_agents
 from gitworker.store.heartbeats import touch
 from gitworker.store.tasks import require_stored_task
 from gitworker.workers.start import start
@@ -213,3 +215,26 @@ def test_a_seat_that_changed_meanwhile_is_left_alone(seat: Scene) -> None:
         move_worker(writer, seen, WorkerEvent.FAIL, actor="auth")
     assert apply_due(seat.session(), [(seen, WorkerEvent.HEARTBEAT_TIMEOUT)], []) == []
     assert seat.worker("auth").state == "FAILED"
+
+
+def test_a_night_with_the_lid_closed(seat: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight hours of sleep, in which CLOCK_MONOTONIC stands still, are no silence of anybody's."""
+    session = seat.session()
+    asleep_ms = 8 * 3600 * 1000
+    monkeypatch.setenv("GITWORKER_CLOCK_MS", str(clock.now_ms() + asleep_ms))
+    assert sweep(session).changed == []
+    (agent,) = read_agents(session).agents
+    assert (agent.liveness, agent.state) == ("OK", "WORKING")
+    gone(seat)
+    awake_ms = clock.monotonic_ms() + 101_000
+    monkeypatch.setattr("gitworker.clock.monotonic_ms", lambda: awake_ms)
+    assert sweep(session).changed == ["auth"]
+
+
+@pytest.mark.parametrize(("seconds", "state"), [(299, "WORKING"), (301, "STALE")])
+def test_another_hosts_agent(seat: Scene, seconds: int, state: str) -> None:
+    """An agent of another host is judged by the wall clock, whatever its own clocks showed."""
+    seat.execute("UPDATE workers SET host = 'elsewhere', pid = 1, boot_id = 'theirs'")
+    seat.execute("UPDATE heartbeat_clocks SET host = 'elsewhere', boot_id = 'theirs', mono_ms = 1")
+    age(seat, seconds)
+    assert looked(seat)[1] == state

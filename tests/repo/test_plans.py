@@ -7,7 +7,9 @@ import pytest
 
 from fixtures.repos import RandomHistory, Repo, lines
 from gitworker.model.ids import Oid
+from gitworker.repo.diffs import diff_commits
 from gitworker.repo.git import Git
+from gitworker.repo.memory import Memory
 from gitworker.repo.plans import COMPARED_AT_MOST, Plan, load_plan
 from tests.repo.rebase_oracle import assert_same
 
@@ -23,10 +25,13 @@ def repo(tmp_path: Path) -> Repo:
     return repo
 
 
-def plan(repo: Repo, target: str = "main", topic: str = "topic") -> Plan:
+def plan(
+    repo: Repo, target: str = "main", topic: str = "topic", *, memory: Memory | None = None
+) -> Plan:
     """Return the plan of a rebase."""
     git = Git(str(repo.root))
-    return load_plan(git, target=Oid(repo.head(target)), topic=Oid(repo.head(topic)))
+    tips = Oid(repo.head(target)), Oid(repo.head(topic))
+    return load_plan(git, target=tips[0], topic=tips[1], memory=memory)
 
 
 def assert_as_listed(repo: Repo, target: str = "main", topic: str = "topic") -> Plan:
@@ -59,9 +64,33 @@ def test_every_pair_of_a_random_history_is_listed(tmp_path: Path, seed: int) -> 
     RandomHistory(repo, seed).build()
     repo.git("merge", "-q", "-s", "ours", "-m", "merge", "topic")
     commits = repo.git("rev-list", "--all").split()
+    memory = Memory()
     for target in commits[::2]:
         for topic in commits:
-            assert_as_listed(repo, target, topic)
+            found = assert_as_listed(repo, target, topic)
+            assert plan(repo, target, topic, memory=memory) == found
+
+
+def test_what_is_remembered_is_not_asked_again(
+    repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second plan of the same command asks git only about commits that are new to it."""
+    repo.commit("on main", {"g": lines(3)})
+    repo.git("checkout", "-q", "topic")
+    repo.commit("ours", {"f": lines(3)})
+    memory = Memory()
+    found = plan(repo, memory=memory)
+    own, theirs = repo.head("topic"), repo.head("main")
+    assert set(memory.changes) == {own, theirs}
+    trace = tmp_path / "trace"
+    trace.touch()
+    monkeypatch.setenv("GITWORKER_TRACE", str(trace))
+    git = Git(str(repo.root))
+    assert diff_commits(git, [theirs, own], known=memory.changes) == diff_commits(
+        git, [theirs, own]
+    )
+    assert len(trace.read_text().splitlines()) == 1
+    assert plan(repo, memory=memory) == found
 
 
 def test_old_dates_hide_nothing(repo: Repo) -> None:

@@ -9,6 +9,7 @@ from gitworker.errors import Conflict
 from gitworker.model.ids import Oid, Ref
 from gitworker.repo.git import Git
 from gitworker.repo.refs import (
+    change_refs,
     create_ref,
     delete_branch,
     find_head_ref,
@@ -67,3 +68,16 @@ def test_head_and_ancestry(repo: Repo) -> None:
     assert is_ancestor(git, old, new)
     assert is_ancestor(git, new, new)
     assert not is_ancestor(git, new, old)
+
+
+def test_several_change_at_once(repo: Repo) -> None:
+    """Several refs are made and deleted by one order; where one of them cannot be, none is."""
+    git, tip = Git(str(repo.root)), repo.head()
+    made = [f"create refs/heads/a/{number} {tip}" for number in range(3)]
+    assert change_refs(git, made, reason="test")
+    assert len(read_refs(git, ["refs/heads/a/"])) == 3
+    gone = [f"delete refs/heads/a/{number} {tip}" for number in range(2)]
+    assert not change_refs(git, [*gone, f"create refs/heads/a/2 {tip}"], reason="test")
+    assert len(read_refs(git, ["refs/heads/a/"])) == 3
+    assert change_refs(git, gone, reason="test")
+    assert list(read_refs(git, ["refs/heads/a/"])) == ["refs/heads/a/2"]

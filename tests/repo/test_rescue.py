@@ -7,7 +7,7 @@ import pytest
 from fixtures.repos import Repo, lines, tree_bytes
 from gitworker.model.ids import Oid, TaskId, WorkerId
 from gitworker.repo.git import Git
-from gitworker.repo.rescue import RescueRef, list_rescues, rescue
+from gitworker.repo.rescue import RescueRef, list_rescues, rescue, rescue_tips
 
 WORKER, TASK = WorkerId("auth"), TaskId("task")
 
@@ -174,3 +174,32 @@ def test_another_ref_backend_is_asked(work: Repo) -> None:
     common = Path(work.git("rev-parse", "--git-common-dir"))
     (common / "reftable").mkdir()
     assert save(work) == first
+
+
+def test_several_tips_are_rescued_at_once(
+    work: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tips of several branches are kept by one process, as each alone would be."""
+    git, tip = Git(str(work.root)), Oid(work.head())
+    base = Oid(work.head("main"))
+    trace = tmp_path / "trace"
+    monkeypatch.setenv("GITWORKER_TRACE", str(trace))
+    saved = rescue_tips(git, [(WORKER, TASK, tip), (WorkerId("docs"), TASK, base)])
+    assert len(trace.read_text().splitlines()) == 1
+    assert tuple(saved) == list_rescues(git)
+    assert [(one.worker, one.oid, one.number) for one in saved] == [
+        ("auth", tip, 1),
+        ("docs", base, 1),
+    ]
+    again = rescue_tips(git, [(WORKER, TASK, tip), (WorkerId("docs"), TASK, tip)])
+    assert again[0] == saved[0]
+    assert (again[1].number, again[1].oid) == (2, tip)
+
+
+def test_tips_are_rescued_against_a_rival(work: Repo) -> None:
+    """Where one of several refs cannot be made as planned, each tip is kept by itself."""
+    git, tip = Git(str(work.root)), Oid(work.head())
+    asked = [(WORKER, TASK, tip), (WORKER, TASK, Oid(work.head("main")))]  # the same number twice
+    saved = rescue_tips(git, asked)
+    assert [one.number for one in saved] == [1, 2]
+    assert [one.oid for one in list_rescues(git)] == [tip, work.head("main")]

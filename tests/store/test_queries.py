@@ -57,7 +57,7 @@ def test_queries_name_their_columns() -> None:
     assert stars == []
 
 
-@pytest.mark.parametrize("name", ["messages.poll", "messages.poll_lines"])
+@pytest.mark.parametrize("name", ["messages.poll", "messages.poll_lines", "messages.unread"])
 def test_polling_merges_two_index_ranges(store: Database, name: str) -> None:
     """Polling stays flat: two ranges of the index on (to_agent, seq), merged, nothing sorted."""
     values: dict[str, str | int | None] = {"agent": "a", "after": 0, "limit": 5}

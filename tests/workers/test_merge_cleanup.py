@@ -87,13 +87,13 @@ def test_locked_worktree_is_kept(world: World) -> None:
 def test_commit_after_the_landing_is_kept(world: World) -> None:
     """A landed branch that has moved on is no longer ours to delete."""
     from gitworker.repo.refs import find_ref
-    from gitworker.workers.landed import remove_landed
+    from gitworker.workers.landed import Gone, remove_landed
 
     place = world.approved("auth", "login", {"a": "1\n"})
     landed = world.land("auth", keep=True).worker
     late = world.commit("auth", {"late": "x\n"})
     session = world.session()
-    cleaned = remove_landed(session, landed)
+    (cleaned,) = remove_landed(session, [Gone(landed)])
     assert cleaned.kept == str(place)
     assert "not landed" in (cleaned.why or "")
     assert find_ref(session.git, "refs/heads/auth/login") == late  # type: ignore[arg-type]

@@ -192,12 +192,12 @@ def test_claimed_by_a_foreign_program(world: World) -> None:
     """A task that another program has claimed is a conflict until the lease runs out."""
     session = world.session()
     with session.store.write() as writer:
-        writer.run("claims.take", task="login", agent="robot", now=1, lease_until_ms=2**52)
-    with unchanged(world, "conflict", Conflict):
+        writer.run("claims.insert", task="login", agent="robot", now=1, lease_until_ms=2**52)
+    with unchanged(world, "claimed", Conflict):
         world.spawn("auth", "login")
     with session.store.write() as writer:
         writer.run("claims.release", task="login", agent="robot")
-        writer.run("claims.take", task="login", agent="robot", now=1, lease_until_ms=2)
+        writer.run("claims.insert", task="login", agent="robot", now=1, lease_until_ms=2)
     world.spawn("auth", "login")
     assert world.query("SELECT claimed_by FROM task_claims") == [("auth",)]
 

@@ -193,7 +193,7 @@ def test_task_claimed_by_a_foreign_program(world: World) -> None:
     world.working("auth", "login", {"a": "1\n"})
     cancel(world.session(), "auth")
     with world.session().store.write() as writer:
-        writer.run("claims.take", task="login", agent="robot", now=1, lease_until_ms=2**52)
+        writer.run("claims.insert", task="login", agent="robot", now=1, lease_until_ms=2**52)
     with unchanged(world, "moved_on"):
         undo(world.session())
 

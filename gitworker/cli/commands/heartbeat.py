@@ -2,7 +2,7 @@
 
 import click
 
-from gitworker.bus.beat import Sign
+from gitworker.bus.beat import Sign, require_unlost
 from gitworker.cli.call import Call
 from gitworker.cli.hot.heartbeat import beat_once
 from gitworker.cli.hot.place import place_of
@@ -34,6 +34,8 @@ def command(
     One beat for the worker, which renews its claims too. What is not said (status, progress) stays
     as it was told last. `--status blocked` is also published on the bus. Prints nothing.
 
+    Exit status 3, after the beat: the worker has lost a claim; the message names who has it.
+
     \b
       git worker heartbeat --status working --progress 0.5
       git worker heartbeat auth --every 10 --pid $$ &
@@ -48,4 +50,5 @@ def command(
     name = beat_once(place, worker, Sign(status, task, progress))
     if every is not None and pid is not None:
         beat_while_running(place, name, pid=pid, every_s=every)
+    require_unlost(place.store, name)
     call.show("", worker=name)

@@ -5,7 +5,7 @@ import click
 from gitworker.bus.consume import POLL_LIMIT
 from gitworker.cli.call import Call
 from gitworker.cli.hot.place import place_of
-from gitworker.cli.hot.poll import LIMIT_MAX, poll
+from gitworker.cli.hot.poll import LIMIT_MAX, WAIT_MAX_S, poll
 from gitworker.cli.options import Verb
 
 
@@ -15,8 +15,12 @@ from gitworker.cli.options import Verb
     metavar="N", help="At most this many.",
 )  # fmt: skip
 @click.option("--no-ack", is_flag=True, help="Leave them unread.")
+@click.option(
+    "--wait", "wait_s", type=click.FloatRange(0, WAIT_MAX_S), default=0, metavar="S",
+    help="Where there are none, wait up to S seconds for some.",
+)  # fmt: skip
 @click.pass_obj
-def command(call: Call, limit: int, no_ack: bool) -> None:
+def command(call: Call, limit: int, no_ack: bool, wait_s: float) -> None:
     """Print my unread messages, then acknowledge them.
 
     JSON Lines, oldest first: messages to me and to everybody. They are acknowledged once all of
@@ -25,5 +29,7 @@ def command(call: Call, limit: int, no_ack: bool) -> None:
     \b
       git worker msg poll
       git worker msg poll --no-ack --limit 10
+      git worker msg poll --wait 60
     """
-    poll(place_of(call.open_quickly()), limit=limit, acknowledging=not no_ack)
+    place = place_of(call.open_quickly())
+    poll(place, limit=limit, acknowledging=not no_ack, wait_s=wait_s)

@@ -5,7 +5,7 @@ import click
 from gitworker.bus.send import Draft
 from gitworker.cli.call import Call
 from gitworker.cli.hot.place import place_of
-from gitworker.cli.hot.send import send_from
+from gitworker.cli.hot.send import WAIT_MAX_S, send_from
 from gitworker.cli.options import Verb
 
 
@@ -16,6 +16,10 @@ from gitworker.cli.options import Verb
 @click.option("--id", metavar="U", help="The message's id, so that a retry sends nothing twice.")
 @click.option("--correlation", metavar="C", help="What it is about; default: the worktree's task.")
 @click.option("--reply-to", metavar="U", help="The id of the message that this one answers.")
+@click.option(
+    "--wait", "wait_s", type=click.FloatRange(0, WAIT_MAX_S), default=0, metavar="S",
+    help="Wait up to S seconds where a limit is in the way.",
+)  # fmt: skip
 @click.pass_obj
 def command(
     call: Call,
@@ -25,16 +29,18 @@ def command(
     id: str | None,
     correlation: str | None,
     reply_to: str | None,
+    wait_s: float,
 ) -> None:
     """Send a message and print its id.
 
     The payload is JSON: given here, read from @FILE, or from standard input for `-`. The message is
-    on disk when the command returns. TYPE is a word such as status, log, signal or cmd.
+    on disk when the command returns. TYPE is a word such as status, log, signal or cmd. Where the
+    addressee has too many unread messages, or too many are sent, nothing is sent: exit status 3.
 
     \b
       git worker msg send status '{"progress": 0.5, "step": "tests"}'
       git worker msg send cmd '{"action": "stop"}' --to skills-123
     """
     draft = Draft(type, payload, to=to, id=id, correlation_id=correlation, in_reply_to=reply_to)
-    message_id = send_from(place_of(call.open()), draft)
+    message_id = send_from(place_of(call.open()), draft, wait_s=wait_s)
     call.show(message_id, id=message_id)

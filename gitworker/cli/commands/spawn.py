@@ -1,48 +1,63 @@
 """git worker spawn."""
 
+import os
+
 import click
 
+from gitworker.agents.launch import require_program
+from gitworker.agents.supervise import Wish
 from gitworker.cli import output
 from gitworker.cli.call import Call
 from gitworker.cli.fields import worker_fields
-from gitworker.cli.options import TaskId, Text, Verb, WorkerId
-from gitworker.errors import Refused
+from gitworker.cli.options import TaskId, Text, WorkerId
+from gitworker.cli.supervised import MayRun, program_of, run_in_seat
 from gitworker.model import ids
 from gitworker.workers.spawn import Request, spawn
 
 
-@click.command("spawn", cls=Verb)
+@click.command("spawn", cls=MayRun)
 @click.argument("worker", type=WorkerId())
 @click.argument("task", type=TaskId())
-@click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="[-- CMD...]")
 @click.option("--from", "start", metavar="REV", type=Text(), help="Begin at this commit.")
 @click.option("--title", metavar="TEXT", type=Text(), default=None, help="What the task is called.")
-@click.pass_obj
+@click.option("--tmux", "in_tmux", is_flag=True, help="Open the task's tmux window (see watch).")
+@click.pass_context
 def command(
-    call: Call,
+    ctx: click.Context,
     worker: ids.WorkerId,
     task: ids.TaskId,
-    program: tuple[str, ...],
     start: str | None,
     title: str | None,
-) -> None:
+    in_tmux: bool,
+) -> int:
     """Give a worker a task: a branch, a worktree, our hooks.
 
     The worker is made if there is none of that name. The branch WORKER/TASK begins at the target's
     tip, or at REV; a remote branch (origin/topic) is fetched first. Standard output gets the
     worktree's path and nothing else. Whatever fails on the way is taken back.
 
+    With words after --, that command is run in the worktree under supervision, as `exec` does:
+    standard output is then the command's, and the exit status too.
+
     \b
       cd "$(git worker spawn auth login-form --title 'Build the login form')"
+      git worker spawn auth login-form -- claude -p 'Build the login form'
     """
+    call: Call = ctx.obj
+    program = program_of(ctx)
     if program:
-        raise Refused(
-            "spawn cannot run a command in the new worktree",
-            f'cd "$(git worker spawn {worker} {task})" && COMMAND',
-            code="not_supported",
-        )
-    spawned = spawn(call.open(), Request(worker, task, title=title or "", start=start))
+        require_program(program[0], os.environ, directory=None)
+    session = call.open()
+    spawned = spawn(session, Request(worker, task, title=title or "", start=start))
+    if in_tmux:
+        from gitworker.cli.control_room import open_aside  # 10 ms, only with --tmux
+
+        open_aside(session, spawned.worker)
+    if program:
+        output.narrate(f"{worker} works in {spawned.path}")
+        return run_in_seat(call, session, worker, Wish(program), path=spawned.path)
     if call.as_json:
         output.document({**worker_fields(spawned.worker), "path": spawned.path})
     else:
         output.answer_exact(spawned.path)
+    return 0

@@ -6,19 +6,33 @@ from gitworker.cli.call import Call
 from gitworker.cli.options import Verb
 from gitworker.observe.status import json_status, read_status, render_status
 
+EVERY_S = 10.0
+
 
 @click.command("status", cls=Verb)
+@click.option("-w", "--watch", is_flag=True, help="Show it again whenever something changes.")
+@click.option(
+    "--every", "every_s", type=click.FloatRange(min=0.1), default=EVERY_S, show_default=True,
+    metavar="S", help="With --watch: look after S seconds in any case.",
+)  # fmt: skip
 @click.pass_obj
-def command(call: Call) -> None:
+def command(call: Call, watch: bool, every_s: float) -> None:
     """Show every worker on one screen.
 
     The target, every worker with its task, state, liveness and commits, what is half done, and the
-    last events.
+    last events. With --watch it stays on the terminal until q or Ctrl-C; elsewhere each change
+    gives another text, an empty line between them, or with --json a line.
 
     \b
       git worker status
       git worker status --json
+      git worker status --watch
     """
     session, refs = call.survey()
+    if watch:
+        from gitworker.cli.watch_status import watch_status  # 8 ms, only with --watch
+
+        watch_status(call, session, every_s=every_s)
+        return
     status = read_status(session, refs, every_subject=call.as_json)
     call.render(status, render_status, json_status)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitworker.bus.beat import Sign, give_sign, require_beating
+from gitworker.bus.beat import Sign, give_sign, require_beating, require_unlost
 from gitworker.cli.hot.place import Place, find_place
 from gitworker.cli.hot.words import split_words
 from gitworker.errors import Invalid
@@ -28,7 +28,8 @@ def run_heartbeat(words: list[str]) -> int | None:
     if place is None:
         return None
     sign = Sign(values.get("--status"), values.get("--task"), progress)
-    beat_once(place, rest[0] if rest else None, sign)
+    worker = beat_once(place, rest[0] if rest else None, sign)
+    require_unlost(place.store, worker)
     return 0
 
 

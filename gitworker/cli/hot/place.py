@@ -7,8 +7,9 @@ import os
 from gitworker.bus.bell import ring_bell
 from gitworker.bus.export import export_logs
 from gitworker.bus.identity import task_here, who_asks
-from gitworker.cli.hot.limits import Limits, load_limits
+from gitworker.bus.limits import Limits, limits_of, load_limits
 from gitworker.cli.output import narrate
+from gitworker.errors import GitWorkerError
 from gitworker.paths import Repository, StatePaths, require_repository, state_paths
 from gitworker.store.sqlite.migrate import open_database
 
@@ -38,6 +39,8 @@ class Place:
             ring_bell(self.paths.bell)
         except OSError as error:
             narrate(f"warning: cannot write {error.filename}: {error.strerror}")
+        except GitWorkerError as error:
+            narrate(f"warning: {error.message}")
 
 
 def find_place(identity: str | None) -> Place | None:
@@ -57,6 +60,5 @@ def find_place(identity: str | None) -> Place | None:
 
 def place_of(session: Session) -> Place:
     """Return the place of a session that a full command has opened."""
-    settings = session.settings
-    limits = Limits(settings.message_max_bytes, settings.claims_lease_s)
+    limits = limits_of(session.settings)
     return Place(session.repository, session.store, actor=session.actor, limits=limits)

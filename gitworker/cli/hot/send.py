@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from gitworker import clock
+from gitworker.bus.pressure import BackPressure
 from gitworker.bus.send import Draft, send
 from gitworker.cli.hot.place import Place, find_place
 from gitworker.cli.hot.words import split_words
@@ -15,9 +17,11 @@ OPTIONS = {
     "--id": "U",
     "--correlation": "C",
     "--reply-to": "U",
+    "--wait": "S",
     "--as": "ID",
 }
 STDIN = 0
+WAIT_MAX_S = 86_400
 CHUNK = 1 << 16
 
 
@@ -27,6 +31,9 @@ def run_send(words: list[str]) -> int | None:
     if split is None or not 1 <= len(split[1]) <= 2:
         return None
     values, rest = split
+    wait = values.get("--wait", "0")
+    if not (wait.isascii() and wait.isdigit() and int(wait) <= WAIT_MAX_S):
+        return None
     place = find_place(values.get("--as"))
     if place is None:
         return None
@@ -38,22 +45,34 @@ def run_send(words: list[str]) -> int | None:
         correlation_id=values.get("--correlation"),
         in_reply_to=values.get("--reply-to"),
     )
-    answer(send_from(place, draft))
+    answer(send_from(place, draft, wait_s=int(wait)))
     return 0
 
 
-def send_from(place: Place, draft: Draft) -> str:
-    """Send as whoever asks, about the worktree's task where nothing else is said; return the id."""
+def send_from(place: Place, draft: Draft, *, wait_s: float = 0) -> str:
+    """Send as whoever asks, about the worktree's task where nothing else is said; return the id.
+
+    Waits up to `wait_s` seconds while a limit is in the way, then raises BackPressure.
+    """
     if draft.payload is not None:
         draft.payload = read_payload(draft.payload, max_bytes=place.limits.message_max_bytes)
-    message_id = send(
-        place.store,
-        draft,
-        sender=place.actor,
-        task=place.task,
-        blobs=place.paths.blobs,
-        max_bytes=place.limits.message_max_bytes,
-    )
+    deadline = clock.monotonic_ms() + wait_s * 1000
+    while True:
+        try:
+            message_id = send(
+                place.store,
+                draft,
+                sender=place.actor,
+                task=place.task,
+                blobs=place.paths.blobs,
+                limits=place.limits,
+            )
+            break
+        except BackPressure as error:
+            left_ms = deadline - clock.monotonic_ms()
+            if left_ms <= 0:
+                raise
+            clock.sleep(min(left_ms, error.wait_ms) / 1000)
     place.tell()
     return message_id
 

@@ -36,6 +36,8 @@ class Database:
 
     def __init__(self, path: str, *, create: bool = False) -> None:
         self.path = path
+        self._gate = Gate(f"{path}-gate", keep=True)
+        self._wal = -1
         flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
         try:
             self.connection = apsw.Connection(path, flags=flags)
@@ -65,6 +67,10 @@ class Database:
     def close(self) -> None:
         """Close the connection."""
         self.connection.close()
+        self._gate.close()
+        if self._wal >= 0:
+            os.close(self._wal)
+            self._wal = -1
 
     def row(self, query: str, **values: Value) -> Row | None:
         """Return the first row of a named query, or None."""
@@ -80,6 +86,22 @@ class Database:
         before = self.connection.total_changes()
         self.execute(query_text(query), values)
         return self.connection.total_changes() - before
+
+    def write_one(self, query: str, *, durable: bool = True, **values: Value) -> int:
+        """Execute one named statement as a transaction of its own; return how many rows changed.
+
+        What `write` gives, for less: SQLite commits by itself.
+        """
+        connection = self.connection
+        with self._gate:
+            before = connection.total_changes()
+            try:
+                connection.execute(query_text(query), values)
+            except apsw.Error as error:
+                raise translated(error, self.path) from error
+        if durable:  # also where nothing changed: whoever wrote it may have died before its sync
+            self.sync()
+        return connection.total_changes() - before
 
     def execute(self, sql: str, values: dict[str, Value] | None = None) -> list[Row]:
         """Execute SQL text of this backend and return its rows."""
@@ -137,18 +159,24 @@ class Database:
 
     def gate(self) -> Gate:
         """Hold the writers' gate: an flock on the file beside the database."""
-        return Gate(f"{self.path}-gate")
+        return self._gate
 
     def sync(self) -> None:
-        """Put what was committed on disk: fdatasync of the write-ahead log."""
+        """Put what was committed on disk: fdatasync of the write-ahead log.
+
+        The file is kept open: nobody can replace it as long as our connection is open.
+        """
+        if self._wal < 0:
+            try:
+                self._wal = os.open(f"{self.path}-wal", os.O_RDWR)
+            except FileNotFoundError:  # checkpointed away: then it is in the database, synced
+                return
+            except OSError as error:
+                raise _unsynced(self.path, error) from error
         try:
-            fd = os.open(f"{self.path}-wal", os.O_RDWR)
-        except FileNotFoundError:  # checkpointed away: then it is in the database, synced
-            return
-        try:
-            os.fdatasync(fd)
-        finally:
-            os.close(fd)
+            os.fdatasync(self._wal)
+        except OSError as error:
+            raise _unsynced(self.path, error) from error
 
 
 class ReadTransaction:
@@ -206,26 +234,40 @@ class WriteTransaction:
 
 
 class Gate:
-    """An flock that serialises writers; it dies with its holder."""
+    """An flock that serialises writers; it dies with its holder.
 
-    __slots__ = ("_fd", "_path")
+    `keep` leaves the file open between two uses, until `close`.
+    """
 
-    def __init__(self, path: str) -> None:
+    __slots__ = ("_fd", "_keep", "_path")
+
+    def __init__(self, path: str, *, keep: bool = False) -> None:
         self._path = path
+        self._keep = keep
         self._fd = -1
 
     def __enter__(self) -> None:
         """Wait for the lock and take it."""
-        self._fd = _open_gate(self._path)
+        if self._fd < 0:
+            self._fd = _open_gate(self._path)
         try:
             _lock(self._fd)
         except BaseException:
-            os.close(self._fd)
+            self.close()
             raise
 
     def __exit__(self, *_: object) -> None:
         """Let the lock go."""
-        os.close(self._fd)
+        if self._keep:
+            fcntl.flock(self._fd, fcntl.LOCK_UN)
+        else:
+            self.close()
+
+    def close(self) -> None:
+        """Let go of the file too."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
 
 
 def _open_gate(path: str) -> int:
@@ -258,6 +300,12 @@ def _lock(fd: int) -> None:
                 ) from None
             clock.sleep(pause_s)
             pause_s = min(pause_s * 2, 0.005)
+
+
+def _unsynced(path: str, error: OSError) -> Unavailable:
+    return Unavailable(
+        f"what was written to {path} may not be on disk: {error.strerror}", "df -h", code="disk"
+    )
 
 
 def translated(error: apsw.Error, path: str) -> GitWorkerError:

@@ -32,14 +32,25 @@ CREATE TABLE dead_letters (
     UNIQUE (agent_id, seq)
 );
 
--- The clock readings of a lease. Valid only while lease_until_ms equals the claim's: a foreign
--- program claims without it, and then its wall clock is what we have.
+-- The clock readings of a lease, and how long a renewal makes it. Valid only while lease_until_ms
+-- equals the claim's: a foreign program claims without it, and then its wall clock is what we have.
 CREATE TABLE claim_clocks (
     task_id TEXT PRIMARY KEY,
     lease_until_ms INTEGER NOT NULL,
     mono_until_ms INTEGER NOT NULL,
     boot_id TEXT NOT NULL,
-    host TEXT NOT NULL
+    host TEXT NOT NULL,
+    lease_ms INTEGER NOT NULL DEFAULT 60000,
+    is_fixed INTEGER NOT NULL DEFAULT 0  -- 1: this long whatever the setting says
+) WITHOUT ROWID;
+
+-- The epoch that each holder was given last. A holder whose epoch has been passed has lost its
+-- claim, and is told so, even where whoever took it has let it go again.
+CREATE TABLE claim_grants (
+    holder TEXT NOT NULL,
+    task_id TEXT NOT NULL,
+    epoch INTEGER NOT NULL,
+    PRIMARY KEY (holder, task_id)
 ) WITHOUT ROWID;
 
 -- How much a sender may still publish right now: a token bucket (bus.pressure).
@@ -64,7 +75,20 @@ CREATE TABLE runs (
     started_at_ms INTEGER NOT NULL,
     ended_at_ms INTEGER,
     exit_status INTEGER,
-    reason TEXT NOT NULL DEFAULT ''
+    reason TEXT NOT NULL DEFAULT '',
+    paused_at_ms INTEGER
 );
 -- for: runs.latest
 CREATE INDEX idx_runs_worker ON runs(worker_id, id);
+-- for: runs.open
+CREATE INDEX idx_runs_open ON runs(id) WHERE ended_at_ms IS NULL;
+
+-- The journal of prunes (bus.retention), so that a kill leaves no message in two archives: `writing`
+-- is thrown away; what is `written` goes from the tables, then from bus.jsonl; then it is `done`.
+CREATE TABLE archives (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    step TEXT NOT NULL CHECK (step IN ('writing', 'written', 'done')),
+    file TEXT NOT NULL DEFAULT '',
+    lines INTEGER NOT NULL DEFAULT 0,
+    created_at_ms INTEGER NOT NULL
+);

@@ -27,7 +27,3 @@ SELECT h.agent_id, CAST(h.ts_ms AS INTEGER) AS ts_ms, h.status, h.current_task, 
 FROM heartbeats AS h
 LEFT JOIN heartbeat_clocks AS c ON c.agent_id = h.agent_id AND c.ts_ms = h.ts_ms
 WHERE h.agent_id = :agent;
-
--- name: renew_claims — push an agent's leases on, as its beat shows that it lives
-UPDATE task_claims SET lease_until_ms = :lease_until_ms
-WHERE claimed_by = :agent AND lease_until_ms < :lease_until_ms;

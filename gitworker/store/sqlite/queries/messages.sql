@@ -6,7 +6,7 @@ VALUES (:id, :ts_ms, :from_agent, :to_agent, :type, :correlation_id, :in_reply_t
 ON CONFLICT (id) DO NOTHING;
 
 -- name: poll — unread messages to an agent or to all, oldest first, by two indexed ranges merged
-SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref
+SELECT seq, id, CAST(ts_ms AS INTEGER) AS ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref
 FROM (
     SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload,
         payload_ref
@@ -15,6 +15,22 @@ FROM (
     SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload,
         payload_ref
     FROM messages WHERE to_agent = :agent AND seq > :after
+    ORDER BY seq LIMIT :limit
+);
+
+-- name: unread — what poll gives after the agent's own cursor, by one statement
+SELECT seq, id, CAST(ts_ms AS INTEGER) AS ts_ms, from_agent, to_agent, type, correlation_id,
+    in_reply_to, payload, payload_ref
+FROM (
+    SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload,
+        payload_ref
+    FROM messages WHERE to_agent IS NULL
+        AND seq > COALESCE((SELECT last_acked_seq FROM cursors WHERE agent_id = :agent), 0)
+    UNION ALL
+    SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload,
+        payload_ref
+    FROM messages WHERE to_agent = :agent
+        AND seq > COALESCE((SELECT last_acked_seq FROM cursors WHERE agent_id = :agent), 0)
     ORDER BY seq LIMIT :limit
 );
 
@@ -57,11 +73,43 @@ SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, 
 FROM messages WHERE correlation_id = :correlation_id ORDER BY seq DESC LIMIT :limit;
 
 -- name: by_id — one message by its id
-SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref
+SELECT seq, id, CAST(ts_ms AS INTEGER) AS ts_ms, from_agent, to_agent, type, correlation_id,
+    in_reply_to, payload, payload_ref
 FROM messages WHERE id = :id;
+
+-- name: by_seq — one message by its position
+SELECT seq, id, CAST(ts_ms AS INTEGER) AS ts_ms, from_agent, to_agent, type, correlation_id,
+    in_reply_to, payload, payload_ref
+FROM messages WHERE seq = :seq;
+
+-- name: reply — the first answer to a message after a position, to an agent or to all
+SELECT seq, id, CAST(ts_ms AS INTEGER) AS ts_ms, from_agent, to_agent, type, correlation_id,
+    in_reply_to, payload, payload_ref
+FROM (
+    SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload,
+        payload_ref
+    FROM messages WHERE to_agent IS NULL AND seq > :after AND in_reply_to = :id
+    UNION ALL
+    SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload,
+        payload_ref
+    FROM messages WHERE to_agent = :agent AND seq > :after
+        AND (in_reply_to = :id OR correlation_id = :id)
+    ORDER BY seq LIMIT 1
+);
 
 -- name: is_json — whether a text is JSON
 SELECT json_valid(:text) AS valid;
+
+-- name: kinds — the JSON types of a payload and of the keys that seed 5 names
+SELECT json_type(:text) AS kind,
+    json_type(:text, '$.phase') AS phase,
+    json_type(:text, '$.progress') AS progress,
+    json_type(:text, '$.level') AS level,
+    json_type(:text, '$.message') AS message,
+    json_type(:text, '$.signal') AS signal,
+    json_type(:text, '$.command') AS command,
+    json_type(:text, '$.action') AS action,
+    json_type(:text, '$.reason') AS reason;
 
 -- name: cursor — how far an agent has acknowledged
 SELECT COALESCE((SELECT last_acked_seq FROM cursors WHERE agent_id = :agent), 0) AS seq;
@@ -71,3 +119,34 @@ INSERT INTO cursors (agent_id, last_acked_seq, updated_at_ms) VALUES (:agent, :s
 ON CONFLICT (agent_id) DO UPDATE SET
     last_acked_seq = MAX(cursors.last_acked_seq, excluded.last_acked_seq),
     updated_at_ms = excluded.updated_at_ms;
+
+-- name: version — a number that is another one once another connection has committed
+PRAGMA data_version;
+
+-- name: totals — how many messages there are, from when to when, and how large their payloads are
+SELECT COUNT(*) AS messages, COALESCE(MAX(seq), 0) AS last_seq,
+    CAST(MIN(ts_ms) AS INTEGER) AS first_ts_ms, CAST(MAX(ts_ms) AS INTEGER) AS last_ts_ms,
+    COALESCE(SUM(LENGTH(CAST(payload AS BLOB))), 0) AS payload_bytes,
+    COUNT(payload_ref) AS with_blob
+FROM messages;
+
+-- name: readers — every agent that is known, with its cursor and how much it has not read
+SELECT agent_id, last_acked_seq, updated_at_ms,
+    (SELECT COUNT(*) FROM messages WHERE to_agent IS NULL AND seq > last_acked_seq)
+        + (SELECT COUNT(*) FROM messages WHERE to_agent = agent_id AND seq > last_acked_seq)
+        AS unread,
+    (SELECT MIN(ts_ms) FROM (
+        SELECT ts_ms FROM (SELECT CAST(ts_ms AS INTEGER) AS ts_ms FROM messages
+            WHERE to_agent IS NULL AND seq > last_acked_seq ORDER BY seq LIMIT 1)
+        UNION ALL
+        SELECT ts_ms FROM (SELECT CAST(ts_ms AS INTEGER) AS ts_ms FROM messages
+            WHERE to_agent = agent_id AND seq > last_acked_seq ORDER BY seq LIMIT 1)
+    )) AS oldest_ts_ms
+FROM (
+    SELECT known.agent_id, COALESCE(cursors.last_acked_seq, 0) AS last_acked_seq,
+        cursors.updated_at_ms
+    FROM (
+        SELECT agent_id FROM cursors UNION SELECT agent_id FROM heartbeats
+        UNION SELECT worker_id FROM workers
+    ) AS known LEFT JOIN cursors ON cursors.agent_id = known.agent_id
+) ORDER BY agent_id;

@@ -64,6 +64,24 @@ WHERE NOT (m.type = 'state_change' AND EXISTS (
 ))
 ORDER BY m.seq DESC LIMIT :limit;
 
+-- name: transitions_after — everything's transitions after a position, in order
+SELECT seq, ts_ms, machine, entity_id, from_state, event, to_state, actor, metadata
+FROM transitions WHERE seq > :after ORDER BY seq LIMIT :limit;
+
+-- name: messages_after — messages after a position, those that only repeat a transition marked
+-- They are not left out here: the position has to pass them.
+SELECT m.seq, CAST(m.ts_ms AS INTEGER) AS ts_ms, m.from_agent, m.to_agent, m.type, m.correlation_id, m.payload, m.payload_ref,
+    (m.type = 'state_change' AND EXISTS (
+        SELECT 1 FROM transitions AS t
+        WHERE t.machine = 'worker' AND t.ts_ms = m.ts_ms AND t.entity_id =
+            CASE WHEN json_valid(m.payload) THEN json_extract(m.payload, '$.worker') END
+    )) AS repeats
+FROM messages AS m WHERE m.seq > :after ORDER BY m.seq LIMIT :limit;
+
+-- name: positions — the newest transition and the newest message
+SELECT (SELECT COALESCE(MAX(seq), 0) FROM transitions) AS transition,
+    (SELECT COALESCE(MAX(seq), 0) FROM messages) AS message;
+
 -- name: landings — every landing, oldest first
 SELECT id, worker_id, task_id, target_ref, target_old, target_new, landed_at_ms
 FROM landings ORDER BY id;
@@ -83,3 +101,20 @@ PRAGMA journal_mode;
 
 -- name: quick_check — what SQLite finds wrong in the file, else one row `ok`
 PRAGMA quick_check;
+
+-- name: agents — whoever has beaten or holds a seat at work, with its seat and its open run
+SELECT a.agent_id, CAST(h.ts_ms AS INTEGER) AS beat_ms, h.status, c.mono_ms, c.boot_id, c.host,
+    COALESCE(w.task_id, h.current_task) AS task,
+    CASE WHEN h.current_task IS w.task_id OR w.task_id IS NULL THEN h.progress END AS progress,
+    w.state, w.pid, w.pid_start, w.host AS seat_host, w.boot_id AS seat_boot_id,
+    r.id AS run, r.command, r.paused_at_ms,
+    COALESCE(r.started_at_ms, w.state_changed_at_ms) AS since_ms
+FROM (SELECT agent_id FROM heartbeats
+    UNION SELECT worker_id FROM workers WHERE state IN ('WORKING', 'STALE')) AS a
+LEFT JOIN heartbeats AS h ON h.agent_id = a.agent_id
+LEFT JOIN heartbeat_clocks AS c ON c.agent_id = h.agent_id AND c.ts_ms = h.ts_ms
+LEFT JOIN workers AS w ON w.worker_id = a.agent_id
+LEFT JOIN runs AS r ON r.id = (
+    SELECT MAX(id) FROM runs WHERE worker_id = a.agent_id AND ended_at_ms IS NULL
+)
+ORDER BY a.agent_id;

@@ -1,0 +1,118 @@
+"""An agent's log, `.worker.log` in its worktree: appended, bounded, never in the agent's way."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+from gitworker.paths import AGENT_LOG
+
+MAX_BYTES = 16 * 1024 * 1024  # until the settings are known
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitworker.paths import StatePaths
+    from gitworker.store.api import Row
+
+
+def open_log(paths: StatePaths, seat: Row) -> AgentLog:
+    """Return the log of whoever works in a seat; what is set aside goes to the kept logs."""
+    aside = f"{paths.logs}/{seat['worker_id']}-{seat['task_id']}.log.1"
+    return AgentLog(f"{seat['worktree']}/{AGENT_LOG}", aside=aside, max_bytes=MAX_BYTES)
+
+
+class AgentLog:
+    """Appends what an agent writes; beyond `max_bytes` the file is set aside as `aside`.
+
+    One older part is kept. Whoever follows the log by name finds the new one at its place. A disk
+    that is full costs bytes of the log, which `lost_bytes` counts, never the agent.
+    """
+
+    def __init__(self, path: str, *, aside: str, max_bytes: int) -> None:
+        self.lost_bytes = 0
+        self.max_bytes = max_bytes
+        self._path = path
+        self._aside = aside
+        self._lock = threading.Lock()  # standard output and error come by a thread each
+        self._fd = -1
+        self._size = 0
+
+    def write(self, data: bytes) -> None:
+        """Append to the log, setting a full one aside first."""
+        with self._lock:
+            try:
+                self._make_room(len(data))
+                left = memoryview(data)
+                while left:
+                    left = left[os.write(self._fd, left) :]
+                self._size += len(data)
+            except OSError:
+                self.lost_bytes += len(data)
+                self._close()
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._close()
+
+    def _make_room(self, size: int) -> None:
+        if self._fd < 0:
+            self._open()
+        elif not self._is_in_place():
+            self._put_back()
+        if self.max_bytes and self._size and self._size + size > self.max_bytes:
+            try:
+                _move(self._path, self._aside)
+            except OSError:  # nowhere to set it aside: rather a large log than none
+                return
+            self._close()
+            self._open()
+
+    def _open(self) -> None:
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+        self._fd = os.open(self._path, flags, 0o600)
+        self._size = os.fstat(self._fd).st_size
+
+    def _is_in_place(self) -> bool:
+        """Tell whether the file we write to is the one that others find."""
+        try:
+            found = os.lstat(self._path)
+        except OSError:
+            return False
+        return os.path.samestat(found, os.fstat(self._fd))
+
+    def _put_back(self) -> None:
+        """Make the log anew where an agent has deleted it (`git clean -fdx`), with all it held."""
+        old = self._fd
+        try:
+            self._open()
+        except OSError:  # the worktree itself has moved: the log went with it
+            self._fd = old
+            return
+        try:
+            if os.fstat(old).st_nlink == 0:
+                _copy(old, self._fd)
+                self._size = os.fstat(self._fd).st_size
+        finally:
+            os.close(old)
+
+    def _close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+def _copy(source: int, target: int) -> None:
+    os.lseek(source, 0, os.SEEK_SET)
+    while data := os.read(source, 1 << 16):
+        os.write(target, data)
+
+
+def _move(source: str, target: str) -> None:
+    try:
+        os.replace(source, target)
+    except OSError:  # another file system, or the directory has gone
+        import shutil  # 10 ms, for worktrees on another disk
+
+        shutil.copyfile(source, target)
+        os.unlink(source)

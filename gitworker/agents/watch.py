@@ -1,0 +1,205 @@
+"""Watching over a running agent: signals passed on, orders from the bus obeyed, its end noticed."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+
+from gitworker import clock
+from gitworker.agents.family import groups_of, reap, signal_all
+from gitworker.agents.rules import PAUSE, RESUME, STOP, clipped, is_order
+from gitworker.agents.signals import PASSED_ON, SUSPENDING
+from gitworker.bus.bell import ring_bell
+from gitworker.bus.export import export_logs
+from gitworker.bus.ids import new_id
+from gitworker.errors import GitWorkerError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitworker.agents.launch import Post, Run
+    from gitworker.agents.signals import Signals
+    from gitworker.agents.streams import Streams
+    from gitworker.bus.waking import Waker
+    from gitworker.store.api import Row
+
+LOOK_S = 2.0
+LOOK_BLIND_S = 0.25  # where the bus cannot be read just now
+ORDERS_AT_ONCE = 50
+REST_S = 2.0  # what the agent's own children get between TERM and KILL, once it has ended
+
+
+class Watch:
+    """One agent, from its start to its end; `why` tells afterwards who had it stopped, if anybody.
+
+    Orders are read from a position of the supervisor's own: the agent's cursor never moves, and
+    what was sent before the run does not count. `{worker}.supervisor` acknowledges them.
+    """
+
+    def __init__(self, post: Post, run: Run, *, signals: Signals, streams: Streams) -> None:
+        self.why = ""
+        self._post = post
+        self._run = run
+        self._signals = signals
+        self._streams = streams
+        self._code: int | None = None
+        self._after = run.after
+        self._grace_ms = 0
+        self._limit_s = 0.0
+        self._limit_at_ms: int | None = None
+        self._kill_at_ms: int | None = None
+        self._is_paused = False
+
+    def until_end(self, waker: Waker | None, *, grace_s: float, limit_s: float | None) -> int:
+        """Watch until the agent ends; return its code (negative: the signal that ended it)."""
+        self._grace_ms = int(grace_s * 1000)
+        if limit_s is not None:
+            self._limit_s = limit_s
+            self._limit_at_ms = self._run.started_mono_ms + int(limit_s * 1000)
+        has_news = True
+        while self._code is None:
+            self._take_signals()
+            if has_news and self._code is None:
+                self._take_orders()
+            self._keep_time()
+            if self._code is None:
+                has_news = self._wait(waker)
+        self._end_the_rest()
+        return self._code
+
+    def _wait(self, waker: Waker | None) -> bool:
+        """Wait for a signal, for news on the bus or for what is due; tell whether to read it."""
+        due = [at for at in (self._limit_at_ms, self._kill_at_ms) if at is not None]
+        left_s = (min(due) - clock.monotonic_ms()) / 1000 if due else LOOK_S
+        timeout_s = min(max(left_s, 0.0), LOOK_S)
+        fd = self._signals.fileno()
+        try:
+            if waker is not None:
+                return waker.wait(timeout_s, also={fd: select.POLLIN})
+        except GitWorkerError:  # a busy database, or one that is gone: the agent goes on
+            pass
+        poll = select.poll()
+        poll.register(fd, select.POLLIN)
+        poll.poll(min(timeout_s, LOOK_BLIND_S) * 1000)
+        return True
+
+    def _take_signals(self) -> None:
+        for number in self._signals.take():
+            if number == signal.SIGCHLD:
+                self._code = reap().get(self._run.pid, self._code)
+            elif number == signal.SIGWINCH:
+                if self._streams.terminal is not None:
+                    self._streams.terminal.resize()
+            elif number == SUSPENDING:
+                self._suspend()
+            elif number in PASSED_ON:
+                self._pass_on(number)
+
+    def _pass_on(self, number: int) -> None:
+        signal_all(self._run.pid, number)
+        if self._is_paused:  # a stopped process hears nothing until it goes on
+            self._go_on()
+
+    def _suspend(self) -> None:
+        """Stop with our caller's job, the agent too; both go on together."""
+        signal_all(self._run.pid, signal.SIGSTOP)
+        self._streams.restore()
+        os.kill(os.getpid(), signal.SIGSTOP)
+        self._streams.resume()
+        if not self._is_paused:
+            signal_all(self._run.pid, signal.SIGCONT)
+
+    def _take_orders(self) -> None:
+        try:
+            while rows := self._read_orders():
+                for row in rows:
+                    self._obey(row)
+                    self._after = row["seq"]
+                self._acknowledge()
+        except GitWorkerError:  # read again at the next look
+            return
+
+    def _read_orders(self) -> list[Row]:
+        with self._post.store.read() as reader:
+            return reader.rows(
+                "runs.orders", worker=self._run.worker, after=self._after, limit=ORDERS_AT_ONCE
+            )
+
+    def _obey(self, row: Row) -> None:
+        command, reason = row["command"], clipped(row["reason"])
+        told = f"{row['from_agent']}: {reason}" if reason else str(row["from_agent"])
+        if not is_order(command):
+            self._log("warn", "order", f"{clipped(command) or 'nothing'} is no order", row)
+            return
+        if command == STOP:
+            self._stop(f"stopped by {told}")
+        elif command == PAUSE and not self._is_paused:
+            self._is_paused = True
+            signal_all(self._run.pid, signal.SIGSTOP)
+        elif command == RESUME and self._is_paused:
+            self._go_on()
+        self._log("info", command, told, row)
+
+    def _stop(self, why: str) -> None:
+        """Ask the agent to end, and see to it that it does; the first reason counts."""
+        if self._kill_at_ms is not None:
+            return
+        self.why = why
+        self._kill_at_ms = clock.monotonic_ms() + self._grace_ms
+        self._pass_on(signal.SIGTERM)
+
+    def _go_on(self) -> None:
+        self._is_paused = False
+        signal_all(self._run.pid, signal.SIGCONT)
+
+    def _keep_time(self) -> None:
+        now = clock.monotonic_ms()
+        if self._limit_at_ms is not None and now >= self._limit_at_ms:
+            self._limit_at_ms = None
+            self._stop(f"the time limit of {self._limit_s:g} s was reached")
+        if self._kill_at_ms is not None and now >= self._kill_at_ms:
+            self._kill_at_ms = now + 1000  # again, for what was started between look and signal
+            signal_all(self._run.pid, signal.SIGKILL)
+
+    def _log(self, level: str, event: str, message: str, row: Row) -> None:
+        """Publish what became of an order, and since when the agent is paused."""
+        run = self._run
+        now = clock.now_ms()
+        with self._post.store.write() as writer:
+            writer.run(
+                "runs.publish_log",
+                id=new_id(), now=now, worker=run.worker, task=run.task, in_reply_to=row["id"],
+                level=level, event=event, message=message,
+            )  # fmt: skip
+            writer.run("runs.set_paused", run=run.id, paused_at_ms=now if self._is_paused else None)
+
+    def _acknowledge(self) -> None:
+        with self._post.store.write(durable=False) as writer:
+            writer.run(
+                "messages.ack",
+                agent=f"{self._run.worker}.supervisor", seq=self._after, now=clock.now_ms(),
+            )  # fmt: skip
+        try:
+            export_logs(self._post.store, self._post.paths)
+            ring_bell(self._post.paths.bell)
+        except OSError:  # whoever writes next brings them up to date
+            return
+
+    def _end_the_rest(self) -> None:
+        """End what the agent left running in its session, and reap it."""
+        pid = self._run.pid
+        if not groups_of(pid):
+            reap()
+            return
+        signal_all(pid, signal.SIGTERM)
+        signal_all(pid, signal.SIGCONT)
+        deadline = clock.monotonic_ms() + int(REST_S * 1000)
+        poll = select.poll()
+        poll.register(self._signals.fileno(), select.POLLIN)
+        while groups_of(pid):
+            if clock.monotonic_ms() >= deadline:
+                signal_all(pid, signal.SIGKILL)
+            poll.poll(50)
+            self._signals.take()
+            reap()
+        reap()

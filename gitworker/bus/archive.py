@@ -1,0 +1,100 @@
+"""Archives: what was pruned, as compressed JSON Lines that nothing ever changes again.
+
+A line is a message in the shape of bus.jsonl, or a dead letter (it has the key `dead_letter`); the
+content of a large payload stands in it as `blob` (text), else as `blob_base64`. A file is written
+temp, fsync, rename, and what it holds is deleted from the tables by reading it back.
+"""
+
+import gzip
+import json
+import os
+import zlib
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from gitworker.bus.blobs import is_blob_ref
+from gitworker.errors import Unavailable
+from gitworker.store.api import Row
+
+LEVEL = 6
+
+
+def write_lines(path: str, rows: Iterable[Row], *, blobs: str) -> int:
+    """Write the rows' lines into a new file, on disk on return; return how many there are.
+
+    Raises Unavailable where it cannot be written.
+    """
+    number = 0
+    try:
+        with open(path, "wb") as file:
+            with gzip.GzipFile("", "wb", LEVEL, file, mtime=0) as packed:
+                for row in rows:
+                    packed.write(_line(row, blobs) + b"\n")
+                    number += 1
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise Unavailable(
+            f"cannot write the archive {path}: {error.strerror}", "df -h", code="disk"
+        ) from error
+    return number
+
+
+def publish_file(partial: str, path: str) -> None:
+    """Give a written file its name, on disk on return."""
+    os.replace(partial, path)
+    fd = os.open(os.path.dirname(path), os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def read_entries(path: str) -> Iterator[dict[str, Any]]:
+    """Yield an archive's messages and dead letters in order.
+
+    Raises Unavailable where the file is missing or damaged.
+    """
+    try:
+        with gzip.open(path, "rb") as file:
+            for line in file:
+                yield json.loads(line)
+    except (OSError, EOFError, ValueError, zlib.error) as error:
+        raise Unavailable(
+            f"the archive {path} is damaged: {error}", "git worker doctor", code="archive_damaged"
+        ) from error
+
+
+def is_whole(path: str, lines: int) -> bool:
+    """Tell whether an archive can be read to its end and holds as many lines as were written."""
+    try:
+        return sum(1 for _ in read_entries(path)) == lines
+    except Unavailable:
+        return False
+
+
+def _line(row: Row, blobs: str) -> bytes:
+    line = bytes(row["line"]).decode("utf-8", "replace").encode()
+    ref = row["payload_ref"]
+    if ref is None:
+        return line
+    content = _content(blobs, str(ref))
+    if content is None:
+        return line
+    try:
+        field = b'"blob":' + json.dumps(content.decode()).encode()
+    except UnicodeDecodeError:
+        from base64 import b64encode  # 1 ms, and no publisher of ours writes such a blob
+
+        field = b'"blob_base64":"' + b64encode(content) + b'"'
+    return line.removesuffix(b"}") + b"," + field + b"}"
+
+
+def _content(blobs: str, ref: str) -> bytes | None:
+    if not is_blob_ref(ref):
+        return None
+    try:
+        with open(f"{blobs}/{ref}", "rb") as file:
+            return file.read()
+    except OSError:
+        return None

@@ -1,0 +1,34 @@
+"""Payloads of Python values as JSON that every other program can read."""
+
+import json
+from typing import Any
+
+from gitworker.bus.rules import KEYS, check_payload, kind_of
+from gitworker.errors import Invalid
+
+_ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+
+
+def encode_payload(type: str, payload: Any, *, max_bytes: int) -> tuple[str, bytes]:
+    """Return a payload as JSON text and its bytes.
+
+    Raises Invalid for NaN and infinities, lone surrogates, what JSON cannot say, what a message of
+    this type cannot have, and for more than `max_bytes`.
+    """
+    if type in KEYS:
+        keys = payload if isinstance(payload, dict) else {}
+        kinds = {key: kind_of(keys[key]) for key in KEYS[type] if key in keys}
+        check_payload(type, kind_of(payload), kinds)
+    try:
+        text = _ENCODE(payload)
+        raw = text.encode()
+    except UnicodeEncodeError:
+        raise Invalid("the payload is not valid UTF-8: it has a lone surrogate") from None
+    except (ValueError, TypeError, RecursionError) as error:
+        raise Invalid(f"the payload cannot be written as JSON: {error}") from None
+    if len(raw) > max_bytes:
+        raise Invalid(
+            f"the payload has {len(raw)} bytes; {max_bytes} are allowed (message.max_bytes)",
+            "put it into a file in the worktree and send its path",
+        )
+    return text, raw

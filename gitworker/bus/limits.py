@@ -1,0 +1,100 @@
+"""The settings that hot verbs and the library need, kept in a small file beside the database.
+
+Settings come from the target's commit and git's configuration, which costs processes; every full
+command writes what it found here. What the environment says wins, as everywhere.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gitworker.paths import StatePaths
+
+TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gitworker.config import Settings
+
+FILE_NAME = "limits"
+NAMES = ("MESSAGE_MAX_BYTES", "CLAIMS_LEASE_S", "MESSAGE_MAX_UNREAD", "MESSAGE_MAX_RATE")
+MESSAGE_MAX_BYTES = 16 * 1024 * 1024
+CLAIMS_LEASE_S = 60
+MESSAGE_MAX_UNREAD = 10_000
+MESSAGE_MAX_RATE = 1000
+
+
+class Limits:
+    """How large a message may be (bytes), and for how long a beat renews a claim (seconds).
+
+    How many messages an agent may leave unread, and how many a second it may send; 0: any number.
+    """
+
+    __slots__ = (
+        "claims_lease_s",
+        "message_max_bytes",
+        "message_max_rate",
+        "message_max_unread",
+    )
+
+    def __init__(
+        self,
+        message_max_bytes: int = MESSAGE_MAX_BYTES,
+        claims_lease_s: int = CLAIMS_LEASE_S,
+        *,
+        message_max_unread: int = MESSAGE_MAX_UNREAD,
+        message_max_rate: int = MESSAGE_MAX_RATE,
+    ) -> None:
+        self.message_max_bytes = message_max_bytes
+        self.claims_lease_s = claims_lease_s
+        self.message_max_unread = message_max_unread
+        self.message_max_rate = message_max_rate
+
+
+def load_limits(paths: StatePaths, env: Mapping[str, str]) -> Limits:
+    """Return the limits last kept, else the defaults; the environment's come first."""
+    try:
+        with open(f"{paths.root}/{FILE_NAME}", encoding="utf-8") as file:
+            kept = _limits([int(word) for word in file.read().split()])
+    except (OSError, ValueError):
+        kept = Limits()
+    told = [env.get(f"GITWORKER_{name}", "") for name in NAMES]
+    pairs = zip(told, _numbers(kept), strict=True)
+    return _limits([int(text) if text.isdigit() else number for text, number in pairs])
+
+
+def limits_of(settings: Settings) -> Limits:
+    """Return the limits that the settings name."""
+    return Limits(
+        settings.message_max_bytes,
+        settings.claims_lease_s,
+        message_max_unread=settings.message_max_unread,
+        message_max_rate=settings.message_max_rate,
+    )
+
+
+def keep_limits(paths: StatePaths, settings: Settings) -> None:
+    """Write the limits down where they differ from what stands there."""
+    wanted = _numbers(limits_of(settings))
+    if _numbers(load_limits(paths, {})) == wanted:
+        return
+    path = f"{paths.root}/{FILE_NAME}"
+    partial = f"{path}.{os.getpid()}.tmp"
+    with open(partial, "w", encoding="utf-8") as file:
+        file.write(" ".join(map(str, wanted)) + "\n")
+    os.replace(partial, path)
+
+
+def _numbers(limits: Limits) -> list[int]:
+    return [
+        limits.message_max_bytes,
+        limits.claims_lease_s,
+        limits.message_max_unread,
+        limits.message_max_rate,
+    ]
+
+
+def _limits(numbers: list[int]) -> Limits:
+    """Return the limits from their numbers; ValueError where they are too many or too few."""
+    size, lease, unread, rate = numbers
+    return Limits(size, lease, message_max_unread=unread, message_max_rate=rate)

@@ -1,0 +1,43 @@
+"""Waiting for the answer to a message."""
+
+from typing import Any
+
+from gitworker import clock
+from gitworker.bus.follow import message_fields, newest_seq
+from gitworker.bus.waking import Waker
+from gitworker.errors import Conflict
+from gitworker.paths import StatePaths
+from gitworker.store.api import Row, Store
+
+
+def wait_reply(
+    store: Store, paths: StatePaths, waker: Waker, asked: str, *, agent: str, timeout_s: float
+) -> dict[str, Any]:
+    """Return the first answer to the message with the id `asked`, which `agent` has sent.
+
+    An answer has that id as `in_reply_to`, or, where it is to the agent, as `correlation_id`.
+    Raises Conflict (`timeout`) where none has come within `timeout_s` seconds. Writes nothing.
+    """
+    deadline = clock.monotonic_ms() + timeout_s * 1000
+    with store.read() as reader:
+        own = reader.row("messages.by_id", id=asked)
+    after = int(own["seq"]) if own else 0
+    while True:
+        row, after = _look(store, asked, agent, after)
+        if row is not None:
+            return message_fields(row, blobs=paths.blobs)
+        left_s = (deadline - clock.monotonic_ms()) / 1000
+        if left_s <= 0:
+            whom = (own["to_agent"] if own else None) or "nobody"
+            raise Conflict(
+                f"{whom} has not answered within {timeout_s:g} s",
+                f"git worker msg request … --id {asked} --timeout 600   (asks nothing twice)",
+                code="timeout",
+            )
+        waker.wait(left_s)
+
+
+def _look(store: Store, asked: str, agent: str, after: int) -> tuple[Row | None, int]:
+    with store.read() as reader:
+        row = reader.row("messages.reply", id=asked, agent=agent, after=after)
+        return row, newest_seq(reader)

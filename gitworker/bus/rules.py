@@ -1,0 +1,118 @@
+"""What a message from outside may be: its type, its payload's keys, how often it is handed out.
+
+Pure, and on the hot path: what a payload holds comes as SQLite's names of JSON types
+(`json_type`), from SQLite where no JSON module is loaded, from `kind_of` where one is.
+"""
+
+from __future__ import annotations
+
+from gitworker.errors import Invalid
+from gitworker.model.message import PRIVATE, SEED_TYPES, MessageType
+
+TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+TYPE_MAX = 64
+FIRST = frozenset("abcdefghijklmnopqrstuvwxyz")
+TYPE_CHARS = FIRST | frozenset("0123456789_-")
+EXAMPLE = "git worker msg send status '{\"progress\": 0.5}'"
+TEXT = ("text", "null")
+NUMBER = ("integer", "real", "null")
+# Seed 5's message protocol standard, leniently: every key may be absent or null, further keys
+# pass (its own examples have some), `action` is another word for `command`.
+KEYS: dict[str, dict[str, tuple[str, ...]]] = {
+    MessageType.STATUS: {"phase": TEXT, "progress": NUMBER},
+    MessageType.LOG: {"level": TEXT, "message": TEXT},
+    MessageType.SIGNAL: {"signal": TEXT},
+    MessageType.CMD: {"command": TEXT, "action": TEXT, "reason": TEXT},
+}
+ATTEMPTS = 5  # of a handler at one message, before it becomes a dead letter
+BACKOFF_FIRST_MS = 500
+BACKOFF_LAST_MS = 60_000
+SLOW_UNREAD = 1000
+SLOW_AGE_MS = 5 * 60_000  # as long as it takes an agent to be called dead
+
+
+def check_type(text: str) -> None:
+    """Raise Invalid for a type that is none of the seeds' and not a private one (`x-…`).
+
+    A type is `[a-z][a-z0-9_-]*`, 64 characters at most; `heartbeat` is reserved.
+    """
+    if text in SEED_TYPES and text != MessageType.HEARTBEAT:
+        return
+    if not text or text[0] not in FIRST or not TYPE_CHARS.issuperset(text):
+        raise Invalid(
+            f"{ascii(text)[:80]} is not a message type: lower-case letters, digits, '_' and '-'"
+            " are allowed, a letter first",
+            EXAMPLE,
+        )
+    if len(text) > TYPE_MAX:
+        raise Invalid(f"the message type has {len(text)} characters; {TYPE_MAX} are allowed")
+    if text == MessageType.HEARTBEAT:
+        raise Invalid(
+            "the type heartbeat is reserved: beats live in a table of their own",
+            "git worker heartbeat",
+        )
+    if not text.startswith(PRIVATE) or text == PRIVATE:
+        raise Invalid(
+            f"there is no message type {text}: private types begin with {PRIVATE!r}",
+            f"git worker msg send {PRIVATE}{text.removeprefix(PRIVATE) or 'note'}"
+            f"   (or one of: {', '.join(sorted(SEED_TYPES - {MessageType.HEARTBEAT}))})",
+        )
+
+
+def check_payload(type: str, kind: str | None, kinds: Mapping[str, str | None]) -> None:
+    """Raise Invalid for a payload that a type of seed 5 cannot have.
+
+    `kind` is the payload's own JSON type (None without one), `kinds` those of its keys.
+    """
+    keys = KEYS.get(type)
+    if keys is None or kind in (None, "null"):
+        return
+    if kind != "object":
+        raise Invalid(f"the payload of {type} must be a JSON object, not {kind}", EXAMPLE)
+    for key, allowed in keys.items():
+        found = kinds.get(key)
+        if found is not None and found not in allowed:
+            raise Invalid(
+                f"{key} in the payload of {type} must be {_said(allowed)}, not {found}", EXAMPLE
+            )
+
+
+def kind_of(value: object) -> str | None:
+    """Return the name that SQLite's json_type has for a value of Python's."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    for kinds, name in KINDS:
+        if isinstance(value, kinds):
+            return name
+    return None
+
+
+def backoff_ms(attempts: int) -> int:
+    """Return how long a message waits after a number of failed attempts: doubling, bounded."""
+    return min(BACKOFF_FIRST_MS << min(attempts - 1, 16), BACKOFF_LAST_MS)
+
+
+KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
+    (str, "text"),
+    (int, "integer"),
+    (float, "real"),
+    (dict, "object"),
+    ((list, tuple), "array"),
+)
+
+
+def _said(allowed: tuple[str, ...]) -> str:
+    return "a number" if allowed is NUMBER else "a text"
+
+
+def is_slow(unread: int, oldest_age_ms: int | None) -> bool:
+    """Tell whether a reader is behind: by how much it has not read, or for how long.
+
+    `oldest_age_ms` is the age of its oldest unread message.
+    """
+    return unread >= SLOW_UNREAD or (oldest_age_ms is not None and oldest_age_ms >= SLOW_AGE_MS)

@@ -1,0 +1,35 @@
+"""Ringing up the daily upkeep: one row is read on every command's way, nothing more is loaded.
+
+The row in `meta` is moved by compare-and-set, so that of many commands one starts it.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from gitworker import clock, proc
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitworker.store.api import Store
+
+DAY_MS = 24 * 60 * 60 * 1000
+
+
+def ring_upkeep(store: Store, common_dir: str) -> bool:
+    """Start a detached upkeep where the last one began a day ago; tell whether it was started.
+
+    The first call in a repository only notes the time: nothing is old there.
+    """
+    now = clock.now_ms()
+    with store.read() as reader:
+        row = reader.row("retention.last_upkeep")
+    if row is None:
+        store.write_one("retention.first_upkeep", durable=False, now=now)
+        return False
+    if abs(now - row["ts_ms"]) < DAY_MS:  # a time in the future is a clock that was set back
+        return False
+    if not store.write_one("retention.claim_upkeep", durable=False, now=now, seen=row["ts_ms"]):
+        return False
+    proc.spawn_detached([sys.executable, "-I", "-m", "gitworker.hookentry", "upkeep", common_dir])
+    return True

@@ -1,0 +1,171 @@
+"""What a claim may name, when a task may be claimed, and what is said to whom. Pure."""
+
+from gitworker.claims.rules_globs import overlap, parse_pattern
+from gitworker.errors import Conflict, GitWorkerError, Invalid, NotFound, Refused
+from gitworker.model.ids import ALNUM, HQ, LOWER, parse_task_id
+from gitworker.model.task import TaskStatus
+
+NAME_MAX = 200  # characters; the work of comparing two patterns is the product of their lengths
+KIND_MAX = 32
+KIND_CHARS = LOWER | {"-"}
+PATH = "path:"
+PATTERN_CHARS = frozenset("/*?[")
+LEASE_MAX_MS = 24 * 3600 * 1000
+HELD = frozenset(
+    {
+        TaskStatus.ASSIGNED,
+        TaskStatus.IN_PROGRESS,
+        TaskStatus.WAITING_INPUT,
+        TaskStatus.PAUSED,
+        TaskStatus.VERIFYING,
+        TaskStatus.AWAITING_APPROVAL,
+    }
+)
+
+
+def parse_name(text: str) -> str:
+    """Return what a claim is on: a task id, `path:PATTERN`, or `KIND:ANYTHING`; else raise Invalid.
+
+    A pattern's final '/' is dropped: what it claims is the same.
+    """
+    if not text.isprintable() or len(text) > NAME_MAX:
+        raise Invalid(
+            f"{ascii(text)[:60]} is not a name for a claim: up to {NAME_MAX} printable characters"
+            " are allowed"
+        )
+    kind, colon, rest = text.partition(":")
+    if not colon and not PATTERN_CHARS.isdisjoint(text):
+        raise Invalid(
+            f"{text!r} is not a task id; a pattern of paths is claimed as path:PATTERN",
+            f"git worker claim take {quoted(PATH + text)}",
+        )
+    if not colon:
+        return parse_task_id(text)
+    if not kind or len(kind) > KIND_MAX or kind[0] not in LOWER or not KIND_CHARS.issuperset(kind):
+        raise Invalid(
+            f"{text!r} is not a name for a claim: a task id, path:PATTERN or KIND:NAME, with a"
+            " kind of lower-case letters, digits and '-'",
+            "git worker claim take 'path:src/**'   (or: x:deploy)",
+        )
+    if kind == "task":
+        raise Invalid(f"a task is claimed by its id alone: {rest}", f"git worker claim take {rest}")
+    if rest.strip() != rest or not rest:
+        raise Invalid(f"{text!r} is not a name for a claim: after {kind}: comes what is claimed")
+    if is_path(text):
+        parse_pattern(rest)
+        return text.removesuffix("/")
+    return text
+
+
+def is_path(name: str) -> bool:
+    """Tell whether a claim is on a pattern of paths."""
+    return name.startswith(PATH)
+
+
+def is_task(name: str) -> bool:
+    """Tell whether a claim is on a task."""
+    return ":" not in name
+
+
+def conflict(name: str, other: str) -> bool:
+    """Tell whether two claims cannot be held by two at once: the same, or paths in common.
+
+    What a foreign program wrote that is no pattern is in nobody's way but its namesake's.
+    """
+    if name == other or not (is_path(name) and is_path(other)):
+        return name == other
+    if max(len(name), len(other)) > NAME_MAX:
+        return False
+    try:
+        return overlap(name.removeprefix(PATH), other.removeprefix(PATH))
+    except Invalid:
+        return False
+
+
+def is_one(holder: str) -> bool:
+    """Tell whether a holder is one agent; `hq` is everybody outside the workers' worktrees."""
+    return holder != HQ
+
+
+def parse_lease_ms(lease_s: float) -> int:
+    """Return the length of a lease in milliseconds; raise Invalid for none, or over a day."""
+    if not 0 < lease_s * 1000 <= LEASE_MAX_MS:
+        raise Invalid(
+            f"a lease of {lease_s:g} s makes no sense: up to {LEASE_MAX_MS // 1000} s are allowed",
+            "git worker claim take NAME --ttl 60",
+        )
+    return max(1, int(lease_s * 1000))
+
+
+def task_refusal(
+    task: str,
+    status: TaskStatus | None,
+    *,
+    asker: str,
+    assigned: str | None,
+    waits_for: list[str],
+) -> GitWorkerError | None:
+    """Return why `asker` cannot claim a task, or None: READY, or its own already (DESIGN 6).
+
+    A status of None is a task that nobody knows.
+    """
+    if status is None:
+        return NotFound(
+            f"there is no task {task}",
+            f"git worker spawn WORKER {task}   (or, for what is no task: x:{task})",
+        )
+    if status in HELD:
+        if assigned == asker:
+            return None
+        return Conflict(
+            f"task {task} is {status}, held by {assigned or 'somebody else'}",
+            f"git worker show {assigned or task}",
+        )
+    if status is TaskStatus.READY or (status is TaskStatus.DEFINED and not waits_for):
+        return None
+    why = f" and waits for {', '.join(waits_for)}" if waits_for else ""
+    return Refused(f"task {task} is {status}{why}: only a READY task can be claimed")
+
+
+class Taken(Conflict):
+    """Somebody else holds it, for `left_ms` more unless the lease is renewed or given back."""
+
+    code = "claimed"
+    left_ms = 0
+
+
+def taken(name: str, other: str, *, holder: str, left_ms: int, until: str) -> Taken:
+    """Return the error for who wants what somebody else holds, with whom and for how long."""
+    what = name if name == other else f"{name} overlaps {other}, which"
+    left_s = -(-left_ms // 1000)
+    error = Taken(
+        f"{what} is claimed by {holder} for another {left_s} s, until {until}",
+        f"git worker claim take {quoted(name)} --wait {left_s}",
+    )
+    error.left_ms = left_ms
+    return error
+
+
+def lost(name: str, *, holder: str, epoch: int | None, now_held_by: str | None) -> Conflict:
+    """Return the error for a holder that comes back late."""
+    which = "" if epoch is None else f" (epoch {epoch})"
+    now = f"it is held by {now_held_by} now" if now_held_by else "nobody holds it now"
+    if now_held_by == holder:
+        now = "it holds it under another epoch now"
+    return Conflict(
+        f"{holder} has lost its claim on {name}{which}: {now}",
+        f"git worker claim take {quoted(name)}",
+        code="claim_lost",
+    )
+
+
+def not_held(name: str, *, holder: str, held_by: str | None) -> GitWorkerError:
+    """Return the error for a holder that never had what it wants to keep or to give back."""
+    if held_by is not None:
+        return Conflict(f"{name} is claimed by {held_by}, not by {holder}", "git worker claim list")
+    return NotFound(f"{holder} holds no claim on {name}", f"git worker claim take {quoted(name)}")
+
+
+def quoted(name: str) -> str:
+    """Return a name as a shell takes it."""
+    return name if ALNUM.union("._-:/").issuperset(name) else "'" + name.replace("'", "'\\''") + "'"

@@ -1,0 +1,58 @@
+"""`exec` without click: an agent begins within three bare interpreter starts."""
+
+from __future__ import annotations
+
+from gitworker.agents.launch import Post
+from gitworker.agents.supervise import Ended, Wish, supervise
+from gitworker.cli.hot.place import Place, find_place
+from gitworker.cli.hot.words import split_words
+from gitworker.cli.output import narrate
+
+OPTIONS = {"--time-limit": "S", "--as": "ID"}
+END_OF_OPTIONS = "--"
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gitworker.session import Session
+
+
+def run_exec(words: list[str]) -> int | None:
+    """Supervise an agent and return its exit status; None for whatever click is to judge."""
+    if END_OF_OPTIONS not in words:
+        return None
+    at = words.index(END_OF_OPTIONS)
+    split = split_words(words[:at], OPTIONS)
+    program = words[at + 1 :]
+    if split is None or len(split[1]) > 1 or not program:
+        return None
+    values, rest = split
+    try:
+        limit_s = float(values["--time-limit"]) if "--time-limit" in values else None
+    except ValueError:
+        return None
+    if limit_s is not None and not limit_s > 0:
+        return None
+    identity = values.get("--as")
+    place = find_place(identity)
+    if place is None:
+        return None
+
+    def open_session() -> Session:
+        from gitworker.cli.call import Call  # 40 ms, while the agent starts
+
+        return Call(identity).open()
+
+    wish = Wish(program, time_limit_s=limit_s)
+    ended = exec_at(place, rest[0] if rest else None, wish, open_session=open_session)
+    narrate(ended.outcome)
+    return ended.status
+
+
+def exec_at(
+    place: Place, name: str | None, wish: Wish, *, open_session: Callable[[], Session]
+) -> Ended:
+    """Supervise an agent in the seat that a name means, from where one stands."""
+    post = Post(place.store, place.paths, place.actor)
+    return supervise(post, name, wish, open_session=open_session)

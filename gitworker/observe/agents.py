@@ -1,0 +1,123 @@
+"""agents: who is alive, doing what, with what progress, since when (seed 2's liveness query)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gitworker.liveness.process import is_running
+from gitworker.liveness.rules import Liveness, Moment, beat_age_ms, liveness_of
+from gitworker.model.worker import WorkerState
+from gitworker.observe.rules_agents import doing, shows
+from gitworker.observe.signs import beat_of, read_moment
+from gitworker.observe.status import LIVENESS_COLORS
+from gitworker.observe.text import NOTHING, age_text, table
+
+if TYPE_CHECKING:
+    from gitworker.session import Session
+    from gitworker.store.api import Row
+
+HEAD = ("AGENT", "LIVE", "BEAT", "DOING", "TASK", "DONE", "SINCE", "PID", "HOST", "COMMAND")
+
+
+class Agent(NamedTuple):
+    """One agent; what nobody knows is None. `run` is its supervised run that has not ended."""
+
+    agent: str
+    liveness: Liveness
+    beat_age_ms: int | None
+    beat_ms: int | None
+    doing: str
+    task: str | None
+    progress: float | None
+    state: WorkerState | None
+    since_ms: int | None
+    pid: int | None
+    runs: bool | None
+    host: str | None
+    run: int | None
+    command: str | None
+    paused_at_ms: int | None
+
+
+class Agents(NamedTuple):
+    """Agents by name, at one moment."""
+
+    now_ms: int
+    agents: tuple[Agent, ...]
+
+
+def read_agents(session: Session, *, every_one: bool = False) -> Agents:
+    """Read who is alive or should be, programs that only beat included; everybody on request."""
+    moment = read_moment()
+    with session.store.read() as reader:
+        rows = reader.rows("observe.agents")
+    found = [_agent(row, moment, session) for row in rows]
+    return Agents(
+        moment.now_ms,
+        tuple(
+            one
+            for one in found
+            if every_one or shows(one.state, one.liveness, runs=one.runs, age_ms=one.beat_age_ms)
+        ),
+    )
+
+
+def render_agents(found: Agents, *, width: int | None, color: bool) -> str:
+    """Return the agents as a table."""
+    if not found.agents:
+        return "no agent is alive: git worker exec WORKER -- CMD"
+    rows = [_cells(one, found.now_ms) for one in found.agents]
+    colors = {1: LIVENESS_COLORS}
+    return "\n".join(table(HEAD, rows, width=width, colors=colors, color=color))
+
+
+def json_agents(found: Agents) -> dict[str, Any]:
+    """Return the agents as JSON data; ages and times are milliseconds."""
+    return {"agents": [one._asdict() for one in found.agents]}
+
+
+def _agent(row: Row, moment: Moment, session: Session) -> Agent:
+    beat = beat_of(row, row["beat_ms"])
+    age_ms = None if beat is None else beat_age_ms(beat, moment)
+    state = None if row["state"] is None else WorkerState(row["state"])
+    runs = _runs(row, moment)
+    return Agent(
+        agent=row["agent_id"],
+        liveness=liveness_of(age_ms, session.settings),
+        beat_age_ms=age_ms,
+        beat_ms=row["beat_ms"],
+        doing=doing(state, row["status"], is_paused=row["paused_at_ms"] is not None, runs=runs),
+        task=row["task"],
+        progress=row["progress"],
+        state=state,
+        since_ms=row["since_ms"],
+        pid=row["pid"],
+        runs=runs,
+        host=row["seat_host"] or row["host"],
+        run=row["run"],
+        command=row["command"],
+        paused_at_ms=row["paused_at_ms"],
+    )
+
+
+def _runs(row: Row, moment: Moment) -> bool | None:
+    if row["pid"] is None or row["seat_host"] != moment.host:
+        return None
+    if row["seat_boot_id"] != moment.boot_id:
+        return False
+    return is_running(row["pid"], row["pid_start"])
+
+
+def _cells(one: Agent, now_ms: int) -> tuple[str, ...]:
+    return (
+        one.agent,
+        one.liveness.value,
+        age_text(one.beat_age_ms),
+        one.doing,
+        one.task or NOTHING,
+        NOTHING if one.progress is None else f"{one.progress:.0%}",
+        age_text(None if one.since_ms is None else max(0, now_ms - one.since_ms)),
+        NOTHING if one.pid is None else str(one.pid),
+        one.host or NOTHING,
+        one.command or NOTHING,
+    )

@@ -1,0 +1,165 @@
+"""msg stats: how much is on the bus, how far each agent has read, who is behind, what died."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gitworker import clock
+from gitworker.bus.pressure import slow_consumers
+from gitworker.bus.rules import is_slow
+from gitworker.observe.text import NOTHING, YELLOW, age_text, count_text, one_line, table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gitworker.session import Session
+    from gitworker.store.api import Row
+
+HEAD = ("AGENT", "CURSOR", "UNREAD", "OLDEST", "DEAD", "")
+SLOW = "slow"
+DEAD_SHOWN = 10
+
+
+class Reading(NamedTuple):
+    """How far one agent has read; `oldest_age_ms` is the age of its oldest unread message."""
+
+    agent: str
+    cursor: int
+    unread: int
+    oldest_age_ms: int | None
+    dead_letters: int
+    is_slow: bool
+
+
+class DeadLetter(NamedTuple):
+    """A message that an agent's handler failed on for good."""
+
+    agent: str
+    seq: int
+    id: str
+    sender: str
+    type: str
+    attempts: int
+    error: str
+    age_ms: int
+
+
+class BusStats(NamedTuple):
+    """The bus at one moment; sizes in bytes."""
+
+    messages: int
+    last_seq: int
+    oldest_age_ms: int | None
+    payload_bytes: int
+    database_bytes: int
+    blobs: int
+    blob_bytes: int
+    readings: tuple[Reading, ...]
+    dead_letters: tuple[DeadLetter, ...]
+
+
+def read_stats(session: Session) -> BusStats:
+    """Read the stats in one snapshot, and the sizes of the files."""
+    now = clock.now_ms()
+    with session.store.read() as reader:
+        totals = reader.row("messages.totals") or {}
+        rows = reader.rows("messages.readers")
+        dead = {row["agent_id"]: row["number"] for row in reader.rows("deliveries.dead_by_agent")}
+        letters = reader.rows("deliveries.dead_letters", limit=DEAD_SHOWN)
+        slow = dict(slow_consumers(reader, max_unread=session.settings.message_max_unread))
+    blobs, blob_bytes = _blobs(session.paths.blobs)
+    database = session.paths.database
+    return BusStats(
+        messages=totals["messages"],
+        last_seq=totals["last_seq"],
+        oldest_age_ms=_age(now, totals["first_ts_ms"]),
+        payload_bytes=totals["payload_bytes"],
+        database_bytes=_size(database) + _size(f"{database}-wal"),
+        blobs=blobs,
+        blob_bytes=blob_bytes,
+        readings=tuple(_reading(row, now, dead.get(row["agent_id"], 0), slow) for row in rows),
+        dead_letters=tuple(
+            DeadLetter(
+                row["agent_id"], row["seq"], row["message_id"], row["from_agent"], row["type"],
+                row["attempts"], row["error"], max(0, now - row["dead_at_ms"]),
+            )
+            for row in letters
+        ),
+    )  # fmt: skip
+
+
+def _reading(row: Row, now: int, dead_letters: int, slow: Mapping[str, int]) -> Reading:
+    """Return how far an agent has read; it is slow where senders have to mind it, or it lags."""
+    cursor, unread = row["last_acked_seq"], row["unread"]
+    age_ms = _age(now, row["oldest_ts_ms"])
+    lags = cursor > 0 and is_slow(unread, age_ms)  # who never reads is not waited for
+    return Reading(
+        row["agent_id"], cursor, unread, age_ms, dead_letters, lags or row["agent_id"] in slow
+    )
+
+
+def render_stats(stats: BusStats, *, width: int | None, color: bool) -> str:
+    """Return the stats as text: totals, one row for each agent, the newest dead letters."""
+    lines = [
+        f"{count_text(stats.messages, 'message')}, the oldest {age_text(stats.oldest_age_ms)} ago",
+        f"{_bytes(stats.database_bytes)} database, {_bytes(stats.payload_bytes)} of it payloads,"
+        f" {count_text(stats.blobs, 'blob')} with {_bytes(stats.blob_bytes)}",
+    ]
+    rows = [
+        (
+            one_line(one.agent), str(one.cursor), str(one.unread), age_text(one.oldest_age_ms),
+            str(one.dead_letters or NOTHING), SLOW if one.is_slow else "",
+        )
+        for one in stats.readings
+    ]  # fmt: skip
+    if rows:
+        colors = {5: {SLOW: YELLOW}}
+        lines += ["", *table(HEAD, rows, width=width, colors=colors, color=color)]
+    if stats.dead_letters:
+        lines += ["", "dead letters, newest first"]
+        lines += [
+            one_line(
+                f"  {one.seq} {one.type} from {one.sender}: {one.agent} failed"
+                f" {one.attempts} times, {age_text(one.age_ms)} ago: {one.error}"
+            )
+            for one in stats.dead_letters
+        ]
+    return "\n".join(lines)
+
+
+def json_stats(stats: BusStats) -> dict[str, Any]:
+    """Return the stats as JSON data."""
+    return {
+        **stats._asdict(),
+        "readings": [one._asdict() for one in stats.readings],
+        "dead_letters": [one._asdict() for one in stats.dead_letters],
+    }
+
+
+def _age(now: int, ts_ms: int | None) -> int | None:
+    return None if ts_ms is None else max(0, now - ts_ms)
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
+
+
+def _blobs(directory: str) -> tuple[int, int]:
+    sizes = []
+    with suppress(OSError):
+        sizes = [_size(entry.path) for entry in os.scandir(directory) if entry.name[0] != "."]
+    return len(sizes), sum(sizes)
+
+
+def _bytes(size: int) -> str:
+    value = float(size)
+    for unit in ("B", "KiB", "MiB"):
+        if value < 1024:
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.1f} GiB"

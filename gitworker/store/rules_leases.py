@@ -1,0 +1,64 @@
+"""How long a lease still lasts. Pure: a stored claim and one reading of the clocks in, ms out.
+
+Within one boot of one host CLOCK_MONOTONIC decides, so that no jump of the wall clock takes a
+claim or keeps one; elsewhere, and where a foreign program claimed, the wall clock (DESIGN section
+3; BUS-FACTS, Leases). On the hot path: nothing heavy is imported here.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+SEED2_LEASE_MS = 60_000  # what a program after seed 2 means by a lease
+
+
+class Instant:
+    """One reading of the clocks: wall and monotonic milliseconds, the boot's id, the host."""
+
+    __slots__ = ("boot_id", "host", "mono_ms", "now_ms")
+
+    def __init__(self, now_ms: int, mono_ms: int, *, boot_id: str, host: str) -> None:
+        self.now_ms = now_ms
+        self.mono_ms = mono_ms
+        self.boot_id = boot_id
+        self.host = host
+
+
+class Length:
+    """How long a lease lasts, and whether that is fixed: then no setting changes it."""
+
+    __slots__ = ("is_fixed", "ms")
+
+    def __init__(self, ms: int, *, is_fixed: bool = False) -> None:
+        self.ms = ms
+        self.is_fixed = is_fixed
+
+
+def left_ms(claim: Mapping[str, Any], at: Instant) -> int:
+    """Return how long a claim still holds, in milliseconds; 0 or less where it has expired."""
+    same_clock = (
+        claim["mono_until_ms"] is not None
+        and bool(at.boot_id)
+        and claim["boot_id"] == at.boot_id
+        and claim["host"] == at.host
+    )
+    if same_clock:
+        return int(claim["mono_until_ms"]) - at.mono_ms
+    return int(claim["lease_until_ms"]) - at.now_ms
+
+
+def renewed(claim: Mapping[str, Any], at: Instant, *, setting_ms: int | None) -> Length:
+    """Return how long a renewal makes a lease: what it was taken for, else the setting's length.
+
+    A setting of None is not known here: then the lease is as long as last time. A foreign program's
+    lease becomes seed 2's, and no shorter than it is.
+    """
+    if claim["lease_ms"] is None:
+        left = int(claim["lease_until_ms"]) - at.now_ms
+        return Length(max(setting_ms or SEED2_LEASE_MS, left))
+    if claim["is_fixed"] or setting_ms is None:
+        return Length(int(claim["lease_ms"]), is_fixed=bool(claim["is_fixed"]))
+    return Length(setting_ms)

@@ -1,0 +1,1 @@
+"""Views for people in other programs' windows: tmux."""

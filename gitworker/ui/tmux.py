@@ -1,0 +1,191 @@
+"""The door to tmux: finds and makes sessions, windows and panes, by their ids.
+
+Windows carry two options of ours, the repository and the task, panes one, what they are for: names
+are for people, and a task id may hold dots, which tmux would read as a pane's number.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from gitworker import proc
+from gitworker.errors import Unavailable
+from gitworker.repo.git import LOCAL_ENV
+from gitworker.ui.rules import (
+    MINIMUM,
+    SESSION,
+    Found,
+    Pane,
+    environment,
+    escaped,
+    is_usable,
+    parse_panes,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+TIMEOUT_S = 20.0
+CODE = "no_tmux"
+REPOSITORY = "@gitworker-repository"
+TASK = "@gitworker-task"
+MARK = "@gitworker-pane"
+PANES = f"#{{session_id}}|#{{window_id}}|#{{pane_id}}|#{{{REPOSITORY}}}|#{{{TASK}}}|#{{{MARK}}}"
+WINDOW = "#{session_id}|#{window_id}|#{pane_id}|||"
+
+
+class Tmux:
+    """One tmux server, as seen from where this command runs.
+
+    `session` is the id of the session that we run in, None outside of tmux. Everything raises
+    Unavailable where tmux refuses.
+    """
+
+    def __init__(self, directory: str, env: Mapping[str, str]) -> None:
+        self._directory = directory
+        self._env = environment(env, LOCAL_ENV)
+        self.session = self._session_here() if env.get("TMUX") else None
+        if self.session is None:  # none, or the one that we came from has ended
+            self._env.pop("TMUX", None)
+            self._env.pop("TMUX_PANE", None)
+
+    def panes(self) -> list[Found]:
+        """Return every pane of the server; none where no server runs."""
+        done = self._run("list-panes", "-a", "-F", PANES)
+        return [] if done.status else parse_panes(done.text)
+
+    def find_session(self) -> str | None:
+        """Return the id of the session `gitworker`, or None."""
+        done = self._run("list-sessions", "-F", "#{session_id}|#{session_name}")
+        for line in [] if done.status else done.text.splitlines():
+            found, _, name = line.partition("|")
+            if name == SESSION:
+                return found
+        return None
+
+    def make_window(self, name: str, first: Pane, *, select: bool) -> Found:
+        """Make a window with one pane, in the session we run in, else in the one of our name.
+
+        Selected in its session where `select`.
+        """
+        made = ("-n", name, "-P", "-F", WINDOW)
+        session = self.session or self.find_session()
+        if session is None:
+            size = _screen_size()
+            done = self._run("new-session", "-d", "-s", SESSION, *size, *made, "--", *first.command)
+            if done.status == 0:
+                return parse_panes(done.text)[0]
+            session = self.find_session()  # somebody else may have made it just now
+            if session is None:
+                raise self._failure("new-session", done)
+        quiet = () if select else ("-d",)
+        where = ("-t", f"{session}:")
+        text = self._ask("new-window", *quiet, *where, *made, "--", *first.command)
+        return parse_panes(text)[0]
+
+    def mark_window(self, window: str, *, repository: str, task: str) -> None:
+        """Put our options on a window, and keep programs in it from renaming it."""
+        for option, value in ((REPOSITORY, repository), (TASK, task), ("allow-rename", "off")):
+            self._ask("set-option", "-w", "-t", window, option, value)
+
+    def mark_pane(self, pane: str, what: Pane, *, title: str | None = None) -> None:
+        """Put our option on a pane: its role and what it runs."""
+        self._ask("set-option", "-p", "-t", pane, MARK, what.mark)
+        if title is not None:
+            self._ask("select-pane", "-t", pane, "-T", title)
+
+    def split(self, pane: str, what: Pane, *, share: int | None = None, above: bool = False) -> str:
+        """Split a pane into two, the new one below (or above) with `share` per cent; its id."""
+        size = () if share is None else ("-l", f"{share}%")
+        before = ("-b",) if above else ()
+        text = self._ask(
+            "split-window", "-d", "-v", *before, *size, "-t", pane, "-P", "-F", "#{pane_id}",
+            "--", *what.command,
+        )  # fmt: skip
+        return text.strip()
+
+    def restart(self, pane: str, what: Pane) -> None:
+        """Run another command in a pane."""
+        self._ask("respawn-pane", "-k", "-t", pane, "--", *what.command)
+
+    def end_pane(self, pane: str) -> None:
+        """Close a pane; one that has closed by itself is no failure."""
+        self._run("kill-pane", "-t", pane)
+
+    def tile(self, window: str) -> None:
+        """Lay a window's panes out as a grid, each under its title."""
+        self._ask("set-option", "-w", "-t", window, "pane-border-status", "top")
+        self._ask("set-option", "-w", "-t", window, "pane-border-format", " #{pane_title} ")
+        self._ask("select-layout", "-t", window, "tiled")
+
+    def select(self, window: str) -> None:
+        """Make a window the current one of its session."""
+        self._ask("select-window", "-t", window)
+
+    def session_name(self, session: str) -> str:
+        """Return a session's name."""
+        return self._ask("display-message", "-p", "-t", f"{session}:", "#{session_name}").strip()
+
+    def switch(self, session: str) -> None:
+        """Show another session where we run in tmux."""
+        self._ask("switch-client", "-t", session)
+
+    def attach(self, session: str) -> int:
+        """Show a session on our terminal until its user leaves it; return tmux's exit status."""
+        argv = ["tmux", "attach-session", "-t", session]
+        return proc.run_attached(argv, cwd=self._directory, env=self._env)
+
+    def _session_here(self) -> str | None:
+        done = self._run("display-message", "-p", "#{session_id}")
+        return done.text.strip() or None if done.status == 0 else None
+
+    def _ask(self, *words: str) -> str:
+        done = self._run(*words)
+        if done.status:
+            raise self._failure(words[0], done)
+        return done.text
+
+    def _run(self, *words: str) -> proc.Completed:
+        """Run tmux in our main checkout, not in a worktree.
+
+        A server, and what runs in its panes, lives where it was started, and a worktree in which
+        somebody lives is never removed.
+        """
+        argv = ["tmux", *escaped(words)]
+        return proc.run(argv, cwd=self._directory, env=self._env, timeout_s=TIMEOUT_S)
+
+    @staticmethod
+    def _failure(verb: str, done: proc.Completed) -> Unavailable:
+        return Unavailable(f"tmux {verb} failed", "tmux -V", code=CODE, detail=done.complaint)
+
+
+def open_tmux(directory: str, env: Mapping[str, str] | None = None) -> Tmux:
+    """Return the door; raise Unavailable where there is no tmux, or an old one."""
+    env = os.environ if env is None else env
+    wanted = ".".join(map(str, MINIMUM))
+    try:
+        version = proc.run(["tmux", "-V"], env=env, timeout_s=TIMEOUT_S).text.strip()
+    except Unavailable as error:
+        raise Unavailable(
+            f"tmux cannot be used: {error.message}", f"install tmux {wanted} or later", code=CODE
+        ) from error
+    if not is_usable(version):
+        raise Unavailable(
+            f"{version} is too old for this", f"install tmux {wanted} or later", code=CODE
+        )
+    return Tmux(directory, env)
+
+
+def _screen_size() -> tuple[str, ...]:
+    """Return the size for a new session: our terminal's, else one with room for two panes."""
+    columns, rows = 200, 50
+    for fd in (1, 0, 2):
+        try:
+            found = os.get_terminal_size(fd)
+        except OSError:
+            continue
+        if found.columns and found.lines:
+            columns, rows = found.columns, found.lines
+            break
+    return "-x", str(columns), "-y", str(rows)

@@ -1,0 +1,60 @@
+"""Upkeep: old messages pruned once a day, or when somebody asks; the search index brought along."""
+
+import os
+
+from gitworker import clock
+from gitworker.bus.retention import Plan, Pruned, Wish, plan_prune, prune
+from gitworker.bus.rules_retention import cutoff_ms
+from gitworker.liveness.readings import process_runs, read_beats, this_moment
+from gitworker.liveness.rules import Liveness, beat_age_ms, liveness_of
+from gitworker.session import Session
+from gitworker.store.workers import all_workers
+
+
+def run_upkeep(session: Session) -> None:
+    """Do what is due once a day, as the settings say."""
+    days = session.settings.retention_days
+    if days:
+        wish = wish_for(session, days=days, archiving=session.settings.retention_archive)
+        prune_bus(session, wish)
+
+
+def wish_for(session: Session, *, days: int, archiving: bool) -> Wish:
+    """Return what pruning messages older than `days` means now: who lives, what is old."""
+    now = clock.now_ms()
+    return Wish(
+        cutoff_ms(now, days),
+        living_agents(session),
+        since_ms=now - session.settings.liveness_dead_s * 1000,
+        archiving=archiving,
+    )
+
+
+def preview_prune(session: Session, wish: Wish) -> Plan:
+    """Return what a prune would take, changing nothing."""
+    return plan_prune(session.store, wish)
+
+
+def prune_bus(session: Session, wish: Wish) -> Pruned:
+    """Prune, and take what is gone out of the search index; raise Conflict while another runs."""
+    done = prune(session.store, session.paths, wish)
+    if done.plan.messages and os.path.exists(session.paths.search):
+        from gitworker.bus.search import forget_pruned  # only where somebody searches
+
+        forget_pruned(session.store, session.paths)
+    return done
+
+
+def living_agents(session: Session) -> frozenset[str]:
+    """Return the agents that are not DEAD: they beat, or the process in their seat runs."""
+    moment = this_moment()
+    with session.store.read() as reader:
+        beats = read_beats(reader)
+        workers = all_workers(reader)
+    living = {
+        agent
+        for agent, beat in beats.items()
+        if liveness_of(beat_age_ms(beat, moment), session.settings) is not Liveness.DEAD
+    }
+    living |= {worker.worker_id for worker in workers if process_runs(worker, moment)}
+    return frozenset(living)

@@ -1,0 +1,114 @@
+"""A seat whose agents are started by whole `git-worker exec` processes."""
+
+import contextlib
+import json
+import os
+import select
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gitworker.liveness.process import find_process
+from tests.cli.kit import DEADLINE_S, PROGRAM, Answer, ok, run
+from tests.workers.world import World, wait_until
+
+COMMIT = "git commit -q --allow-empty -m Work"
+
+
+@dataclass(frozen=True)
+class Seat:
+    """The seat `auth` with the task `t1`."""
+
+    world: World
+
+    @property
+    def path(self) -> Path:
+        """Return the worktree."""
+        return self.world.root / "worktrees" / "t1"
+
+    @property
+    def log(self) -> Path:
+        """Return the agent's log."""
+        return self.path / ".worker.log"
+
+    def exec(self, script: str, *options: str, **more: Any) -> Answer:
+        """Run a shell script in the seat under supervision, to its end."""
+        return run(self.world.root, "exec", "auth", *options, "--", "sh", "-c", script, **more)
+
+    @contextlib.contextmanager
+    def running(
+        self, *words: str, options: tuple[str, ...] = (), **more: Any
+    ) -> Iterator["subprocess.Popen[bytes]"]:
+        """Give a supervisor whose agent has begun; both are ended afterwards, however it went."""
+        streams = {
+            "stdin": subprocess.DEVNULL,
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.PIPE,
+        }
+        before = len(self.world.query("SELECT id FROM runs"))
+        process = subprocess.Popen(
+            [PROGRAM, "exec", "auth", *options, "--", *words],
+            cwd=self.world.root,
+            **{**streams, **more},
+        )
+        try:
+            wait_until(lambda: self._has_begun(before) or process.poll() is not None)
+            yield process
+        finally:
+            for found in self.runs()[before:]:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(found["pid"], 9)
+            if process.poll() is None:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(timeout=DEADLINE_S)
+            if process.poll() is None:
+                process.kill()
+            process.communicate(timeout=DEADLINE_S)
+
+    def _has_begun(self, before: int) -> bool:
+        """Tell whether there is a new run, and its process waits at no gate any more."""
+        agent = find_process(self.runs()[-1]["pid"]) if len(self.runs()) > before else None
+        return agent is not None and not any("read -r go" in word for word in agent.arguments)
+
+    def order(self, command: str | None, reason: str = "", *, key: str = "command") -> str:
+        """Send the seat's supervisor a `cmd` message."""
+        payload = {key: command, "reason": reason}
+        told = json.dumps({key: value for key, value in payload.items() if value})
+        return ok(self.world.root, "msg", "send", "cmd", told, "--to", "auth")
+
+    def runs(self) -> list[dict[str, Any]]:
+        """Return the rows of runs, oldest first."""
+        names = ("id", "pid", "command", "ended_at_ms", "exit_status", "reason", "paused_at_ms")
+        rows = self.world.query(f"SELECT {', '.join(names)} FROM runs ORDER BY id")
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def logs(self) -> list[tuple[str, str, str]]:
+        """Return level, event and message of every `log` message."""
+        return [(m["level"], m["event"], m["message"]) for m in self.world.messages("log")]
+
+    def state(self) -> str:
+        """Return the seat's state."""
+        return self.world.worker("auth").state.value
+
+
+def is_alive(pid: int) -> bool:
+    """Tell whether a process runs, zombies aside."""
+    return find_process(pid) is not None
+
+
+def is_stopped(pid: int) -> bool:
+    """Tell whether a process is stopped by a signal."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+
+
+def read_until(fd: int, wanted: bytes) -> bytes:
+    """Read a descriptor until it has given these bytes, with a deadline."""
+    found = b""
+    while wanted not in found:
+        assert select.select([fd], [], [], DEADLINE_S)[0], found
+        data = os.read(fd, 65536)
+        assert data, found
+        found += data
+    return found

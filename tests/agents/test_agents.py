@@ -1,0 +1,106 @@
+"""git worker agents: who is alive, doing what."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gitworker import clock
+from gitworker.observe.agents import json_agents, read_agents, render_agents
+from gitworker.store.sqlite.database import Database
+from gitworker.workers.start import start
+from tests.agents.seat import Seat
+from tests.cli.kit import ok, run
+from tests.workers.world import World, no_beater
+
+
+def execute(world: World, sql: str, **values: Any) -> None:
+    """Run one statement on the bus."""
+    store = world.session().store
+    assert isinstance(store, Database)
+    store.execute(sql, values)
+
+
+def foreign_beat(world: World, agent: str, age_s: float) -> None:
+    """Beat as a program after seed 2 does, so long ago."""
+    execute(
+        world,
+        "INSERT INTO heartbeats VALUES (:agent, :at, 'working', 'their-task', 0.5)",
+        agent=agent, at=clock.now_ms() - int(age_s * 1000),
+    )  # fmt: skip
+
+
+def shown(world: World, **options: bool) -> dict[str, dict[str, Any]]:
+    """Return the agents by name."""
+    found = json_agents(read_agents(world.session(), **options))["agents"]
+    return {one["agent"]: one for one in found}
+
+
+def test_nobody(seat: Seat) -> None:
+    """Where nobody is at work, the list says how to change that."""
+    assert shown(seat.world) == {}
+    answer = run(seat.world.root, "agents")
+    assert answer.out == "no agent is alive: git worker exec WORKER -- CMD\n"
+
+
+def test_a_supervised_agent(seat: Seat) -> None:
+    """A supervised agent is told with liveness, task, run, process, host and command."""
+    with seat.running("sleep", "60"):
+        (found,) = seat.runs()
+        ok(seat.world.root, "heartbeat", "auth", "--status", "blocked", "--progress", "0.25")
+        (agent,) = json.loads(ok(seat.world.root, "agents", "--json"))["agents"]
+        line = ok(seat.world.root, "agents").splitlines()[1].split()
+    expected = {
+        "agent": "auth", "liveness": "OK", "doing": "blocked", "task": "t1", "progress": 0.25,
+        "state": "WORKING", "pid": found["pid"], "runs": True, "run": found["id"],
+        "host": clock.host_name(), "command": "sleep 60", "paused_at_ms": None,
+    }  # fmt: skip
+    assert {name: agent[name] for name in expected} == expected
+    assert agent["since_ms"] <= agent["beat_ms"] <= clock.now_ms()
+    assert line[:2] + line[3:6] == ["auth", "OK", "blocked", "t1", "25%"]
+    assert line[-2:] == ["sleep", "60"]
+
+
+@pytest.mark.parametrize(
+    ("age_s", "word"), [(0, "OK"), (31, "WARN"), (101, "STALE"), (301, "DEAD")]
+)
+def test_programs_that_only_beat(seat: Seat, age_s: float, word: str) -> None:
+    """A program that only beats is listed by the age of its beat, until it is long gone."""
+    foreign_beat(seat.world, "theirs", age_s)
+    foreign_beat(seat.world, "forgotten", 25 * 3600)
+    found = shown(seat.world)
+    assert found.keys() == {"theirs"}
+    assert found["theirs"]["liveness"] == word
+    assert found["theirs"]["task"] == "their-task"
+    assert found["theirs"]["state"] is None
+    assert shown(seat.world, every_one=True).keys() == {"theirs", "forgotten"}
+
+
+def test_seats(seat: Seat) -> None:
+    """A seat at work is listed even when its process has gone; one that is free is not."""
+    agent = subprocess.Popen(["sleep", "60"])
+    with no_beater(seat.world):
+        start(seat.world.session(), "auth", pid=agent.pid)
+        agent.kill()
+        agent.wait()
+        seat.world.spawn("docs", "t2")
+        start(seat.world.session(), "docs", pid=os.getpid())
+    execute(seat.world, "UPDATE workers SET boot_id = 'earlier' WHERE worker_id = 'docs'")
+    found = shown(seat.world)
+    assert {name: one["doing"] for name, one in found.items()} == {"auth": "gone", "docs": "gone"}
+    execute(seat.world, "UPDATE workers SET host = 'elsewhere' WHERE worker_id = 'docs'")
+    there = shown(seat.world)["docs"]
+    assert (there["doing"], there["runs"], there["host"]) == ("working", None, "elsewhere")
+    ok(seat.world.root, "fail", "auth", "-m", "No")
+    assert shown(seat.world).keys() == {"docs"}
+
+
+def test_the_screen(seat: Seat, tmp_path: Path) -> None:
+    """On a screen the table fits its width and lets no escape sequence through."""
+    foreign_beat(seat.world, "\x1b[31mred", 0)
+    text = render_agents(read_agents(seat.world.session()), width=80, color=False)
+    assert max(map(len, text.splitlines())) <= 80
+    assert "\x1b" not in text

@@ -1,0 +1,142 @@
+"""An agent's log: bounded, kept when its worktree goes, never in the agent's way."""
+
+from pathlib import Path
+
+import pytest
+
+from gitworker.agents.log import AgentLog, open_log
+from gitworker.workers.undo import undo
+from tests.agents.seat import Seat
+from tests.cli.kit import ok
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> AgentLog:
+    """A log of ten bytes at most."""
+    return AgentLog(str(tmp_path / "log"), aside=str(tmp_path / "aside"), max_bytes=10)
+
+
+def test_a_full_log_is_set_aside(log: AgentLog, tmp_path: Path) -> None:
+    """Where the next bytes do not fit, the log so far is set aside, one older part of it."""
+    for part in (b"one two", b"three", b"four", b"five six seven"):
+        log.write(part)
+    assert (tmp_path / "log").read_bytes() == b"five six seven"
+    assert (tmp_path / "aside").read_bytes() == b"threefour"
+    assert log.lost_bytes == 0
+    log.close()
+    log.write(b"!")
+    assert (tmp_path / "log").read_bytes() == b"!"
+
+
+def test_no_bound(log: AgentLog, tmp_path: Path) -> None:
+    """With a bound of 0 the log grows."""
+    log.max_bytes = 0
+    for _ in range(5):
+        log.write(b"0123456789")
+    assert (tmp_path / "log").stat().st_size == 50
+    assert not (tmp_path / "aside").exists()
+
+
+def test_what_cannot_be_written_is_counted(log: AgentLog, tmp_path: Path) -> None:
+    """A log that cannot be written loses bytes, says how many, and goes on when it can."""
+    (tmp_path / "log").symlink_to("/dev/full")
+    log.write(b"12345")
+    assert log.lost_bytes == 5
+    (tmp_path / "log").unlink()
+    log.write(b"67")
+    assert (tmp_path / "log").read_bytes() == b"67"
+    assert log.lost_bytes == 5
+
+
+def test_a_deleted_log_comes_back(log: AgentLog, tmp_path: Path) -> None:
+    """Where the agent deletes its log, as `git clean -fdx` does, all of it is there again."""
+    log.max_bytes = 0
+    log.write(b"before ")
+    (tmp_path / "log").unlink()
+    log.write(b"after")
+    assert (tmp_path / "log").read_bytes() == b"before after"
+
+
+def test_a_log_that_was_replaced(log: AgentLog, tmp_path: Path) -> None:
+    """Where another file took the log's place, that one is written to from then on."""
+    log.write(b"one")
+    (tmp_path / "log").rename(tmp_path / "moved")
+    (tmp_path / "log").write_bytes(b"two ")
+    log.write(b"three")
+    assert (tmp_path / "log").read_bytes() == b"two three"
+    assert (tmp_path / "moved").read_bytes() == b"one"
+
+
+def test_a_directory_that_moved(tmp_path: Path) -> None:
+    """Where the worktree moves away, the log goes on in it."""
+    (tmp_path / "a").mkdir()
+    log = AgentLog(str(tmp_path / "a" / "log"), aside=str(tmp_path / "aside"), max_bytes=0)
+    log.write(b"one ")
+    (tmp_path / "a").rename(tmp_path / "b")
+    log.write(b"two")
+    assert (tmp_path / "b" / "log").read_bytes() == b"one two"
+    assert log.lost_bytes == 0
+
+
+def test_nowhere_to_set_it_aside(tmp_path: Path) -> None:
+    """A full log that cannot be set aside grows rather than loses anything."""
+    log = AgentLog(str(tmp_path / "log"), aside=str(tmp_path / "none" / "aside"), max_bytes=4)
+    for _ in range(3):
+        log.write(b"1234")
+    assert (tmp_path / "log").read_bytes() == b"123412341234"
+    assert log.lost_bytes == 0
+
+
+def test_a_link_is_not_followed(log: AgentLog, tmp_path: Path) -> None:
+    """An agent that makes its log a link has nobody's file written to."""
+    (tmp_path / "precious").write_bytes(b"mine")
+    (tmp_path / "log").symlink_to(tmp_path / "precious")
+    log.write(b"bytes")
+    assert (tmp_path / "precious").read_bytes() == b"mine"
+
+
+def test_another_disk(tmp_path: Path, log: AgentLog) -> None:
+    """A part that cannot be moved is copied."""
+    elsewhere = Path("/dev/shm")
+    if not elsewhere.is_dir() or elsewhere.stat().st_dev == tmp_path.stat().st_dev:
+        pytest.skip("there is no second file system")
+    aside = elsewhere / f"gitworker-test-{tmp_path.name}"
+    other = AgentLog(str(tmp_path / "log"), aside=str(aside), max_bytes=4)
+    try:
+        other.write(b"1234")
+        other.write(b"5")
+        assert aside.read_bytes() == b"1234"
+        assert (tmp_path / "log").read_bytes() == b"5"
+    finally:
+        aside.unlink()
+
+
+def test_the_bound_is_a_setting(seat: Seat) -> None:
+    """The older part goes to the kept logs, so that no worktree becomes dirty by it."""
+    seat.world.git("config", "worker.agent.log-max-bytes", "100")
+    answer = seat.exec("for n in 1 2 3 4 5 6; do echo 'forty bytes of text, line feed, dots...'; "
+                       "sleep 0.05; done")  # fmt: skip
+    assert answer.status == 0
+    aside = seat.world.state_dir / "logs" / "auth-t1.log.1"
+    assert seat.log.stat().st_size <= 100
+    assert aside.stat().st_size <= 100
+    assert seat.world.git("status", "--porcelain", cwd=seat.path) == ""
+
+
+def test_it_is_kept_when_the_worktree_goes(seat: Seat) -> None:
+    """A cancelled worker's log stays in the kept logs, and undo brings it back in its place too."""
+    seat.exec("echo precious; exit 1")
+    ok(seat.world.root, "reset", "auth")
+    (kept,) = (seat.world.state_dir / "logs").glob("auth-t1-*.log")
+    assert kept.read_text() == "precious\n"
+    undo(seat.world.session())
+    assert seat.log.read_text() == "precious\n"
+
+
+def test_where_it_is() -> None:
+    """The log lies in the worktree, its older part in the state directory."""
+    from gitworker.paths import StatePaths
+
+    row = {"worker_id": "auth", "task_id": "t1", "worktree": "/w"}
+    log = open_log(StatePaths("/state"), row)
+    assert (log._path, log._aside) == ("/w/.worker.log", "/state/logs/auth-t1.log.1")

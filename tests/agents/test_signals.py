@@ -1,0 +1,125 @@
+"""Signals to a supervisor, and the processes that an agent leaves behind."""
+
+import os
+import signal
+import sys
+
+import pytest
+
+from tests.agents.seat import COMMIT, Seat, is_alive, is_stopped, read_until
+from tests.cli.kit import DEADLINE_S
+from tests.workers.world import wait_until
+
+ORPHAN = """
+import os, sys, time
+if os.fork() == 0:
+    {first}
+    if os.fork() == 0:
+        os.write(1, b"%d\\n" % os.getpid())
+        {second}
+        os.close(1); os.close(2)
+        time.sleep(60)
+    os._exit(0)
+os.wait()
+{last}
+"""
+
+
+@pytest.mark.parametrize("name", ["INT", "TERM", "HUP", "QUIT", "USR2"])
+def test_signals_are_passed_on(seat: Seat, name: str) -> None:
+    """A signal to the supervisor reaches the agent, whose end it is that decides."""
+    script = f"trap 'echo {name}; exit 9' {name}; echo ready; while :; do sleep 0.02; done"
+    with seat.running("sh", "-c", script) as process:
+        assert process.stdout
+        read_until(process.stdout.fileno(), b"ready\n")
+        process.send_signal(getattr(signal, f"SIG{name}"))
+        assert process.stdout.read() == f"{name}\n".encode()
+        assert process.wait(DEADLINE_S) == 9
+    assert seat.runs()[0]["reason"] == "it ended with status 9"
+
+
+def test_the_end_by_a_signal(seat: Seat) -> None:
+    """An agent that a signal ends gives the exit status that a shell would give."""
+    with seat.running("sleep", "60") as process:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(DEADLINE_S) == 130
+    assert seat.runs()[0]["reason"] == "it was ended by SIGINT"
+
+
+def test_ignored_signals_stay_ignored(seat: Seat) -> None:
+    """Under nohup neither the supervisor nor the agent minds a hang-up."""
+    script = "echo ready; read line; exit 4"
+    words = (sys.executable, "-c", f"import os; os.execvp('sh', ['sh', '-c', {script!r}])")
+
+    def ignore() -> None:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+    with seat.running(*words, stdin=-1, preexec_fn=ignore) as process:
+        assert process.stdout
+        assert process.stdin
+        read_until(process.stdout.fileno(), b"ready\n")
+        process.send_signal(signal.SIGHUP)
+        os.kill(seat.runs()[0]["pid"], signal.SIGHUP)
+        process.stdin.write(b"\n")
+        process.stdin.close()
+        process.stdin = None
+        assert process.wait(DEADLINE_S) == 4
+
+
+def test_suspending_suspends_both(seat: Seat) -> None:
+    """TSTP stops the supervisor and its agent; CONT lets both go on."""
+    script = "trap 'exit 5' USR1; echo ready; while :; do sleep 0.02; done"
+    with seat.running("sh", "-c", script) as process:
+        assert process.stdout
+        read_until(process.stdout.fileno(), b"ready\n")
+        pid = seat.runs()[0]["pid"]
+        process.send_signal(signal.SIGTSTP)
+        wait_until(lambda: is_stopped(process.pid) and is_stopped(pid))
+        process.send_signal(signal.SIGCONT)
+        wait_until(lambda: not is_stopped(pid))
+        os.kill(pid, signal.SIGUSR1)
+        assert process.wait(DEADLINE_S) == 5
+
+
+def test_what_an_agent_leaves_running_is_ended(seat: Seat) -> None:
+    """The rest of the agent's session is ended with it, what ignores TERM and other groups too."""
+    script = (
+        "set -m; (trap '' TERM; exec sleep 61) & echo $!; sleep 62 & echo $!;"
+        f" (setsid sleep 63 >/dev/null 2>&1 & echo $!); {COMMIT}"
+    )
+    answer = seat.exec(script)
+    assert answer.status == 0
+    stubborn, other, escaped = map(int, answer.out.split())
+    assert not is_alive(stubborn)
+    assert not is_alive(other)
+    assert is_alive(escaped), "what has a session of its own is nobody's to end"
+    os.kill(escaped, signal.SIGKILL)
+
+
+def test_orphans_are_reaped_while_the_agent_runs(seat: Seat) -> None:
+    """A grandchild whose parent has gone becomes the supervisor's, and leaves no zombie."""
+    script = ORPHAN.format(first="", second="os.setsid()", last="sys.stdin.read()")
+    with seat.running(sys.executable, "-c", script, stdin=-1) as process:
+        assert process.stdout
+        assert process.stdin
+        orphan = int(read_until(process.stdout.fileno(), b"\n"))
+        parent = f"/proc/{orphan}/stat"
+
+        def adopted() -> bool:
+            with open(parent, encoding="utf-8") as file:
+                return file.read().rpartition(")")[2].split()[1] == str(process.pid)
+
+        wait_until(adopted)
+        os.kill(orphan, signal.SIGKILL)
+        wait_until(lambda: not os.path.exists(parent))
+        process.stdin.close()
+        process.stdin = None
+        assert process.wait(DEADLINE_S) == 0
+
+
+def test_a_pipe_that_is_kept_open_keeps_nobody(seat: Seat) -> None:
+    """A daemon of the agent's that holds its output open does not keep the supervisor."""
+    answer = seat.exec(f"echo $$; (setsid sleep 60 & echo $!); {COMMIT}; echo last")
+    lines = answer.out.split()
+    assert (answer.status, lines[-1]) == (0, "last")
+    os.kill(int(lines[1]), signal.SIGKILL)

@@ -1,0 +1,307 @@
+"""exec: what the end of an agent does to its seat, and what is told of it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gitworker.bus.transitions import move_task
+from gitworker.model.task import TaskEvent
+from gitworker.model.worker import WorkerEvent
+from gitworker.store.tasks import require_stored_task
+from gitworker.store.workers import find_worker
+from gitworker.workers.moves import advance
+from tests.agents.seat import COMMIT, Seat, is_alive
+from tests.cli.kit import DEADLINE_S, ok, run
+from tests.workers.world import wait_until
+
+FAILED, REVIEW, WORKING = "FAILED", "IN_REVIEW", "WORKING"
+
+
+@pytest.mark.parametrize(
+    ("script", "status", "state"),
+    [
+        (COMMIT, 0, REVIEW),
+        (":", 0, WORKING),
+        (f"{COMMIT}; echo more > new.txt", 0, WORKING),
+        (f"{COMMIT}; exit 7", 7, FAILED),
+        ("kill -KILL $$", 137, FAILED),
+        (f"{COMMIT}; git-worker done; exit 5", 5, REVIEW),
+        ("git-worker fail -m 'No idea'; exit 0", 0, FAILED),
+    ],
+)
+def test_what_an_end_means(seat: Seat, script: str, status: int, state: str) -> None:
+    """Success hands in committed work, failure fails the task, and what was said already stands."""
+    answer = seat.exec(script)
+    assert answer.status == status, answer
+    assert seat.state() == state
+    assert f"auth is {state}" in answer.err
+    (found,) = seat.runs()
+    assert found["ended_at_ms"]
+    assert found["exit_status"] == status
+    seat.world.require_sound()
+
+
+def test_what_is_told(seat: Seat) -> None:
+    """Start and end are told with process, command, exit status, duration and reason."""
+    seat.exec("exit 3")
+    (started,) = seat.world.messages("agent_started")
+    (stopped,) = seat.world.messages("agent_stopped")
+    assert started == {"pid": started["pid"], "run": 1, "command": "sh -c 'exit 3'"}
+    assert stopped.pop("duration_s") < 60
+    assert stopped == {**started, "exit_status": 3, "reason": "it ended with status 3"}
+    assert seat.logs() == [
+        ("info", "agent_start", "sh -c 'exit 3'"),
+        ("error", "error", "it ended with status 3"),
+    ]
+    (failed,) = seat.world.messages("task_failed")
+    assert failed["reason"] == "it ended with status 3"
+    assert seat.world.worker("auth").last_error == "it ended with status 3"
+
+
+def test_an_agent_knows_where_it_is(seat: Seat) -> None:
+    """An agent finds seat, task and bus in its environment, and nothing of what git told us."""
+    env = {"GIT_DIR": str(seat.world.root / ".git"), "GIT_PREFIX": "x"}
+    answer = seat.exec("pwd; env", env=env)
+    found = dict(line.split("=", 1) for line in answer.out.splitlines()[1:])
+    state = seat.world.state_dir
+    assert answer.out.splitlines()[0] == str(seat.path)
+    assert {name: value for name, value in found.items() if name.startswith("GITWORKER_")} == {
+        "GITWORKER_HOOKS": "off",
+        "GITWORKER_ID": "auth",
+        "GITWORKER_TASK": "t1",
+        "GITWORKER_BRANCH": "auth/t1",
+        "GITWORKER_WORKTREE": str(seat.path),
+        "GITWORKER_STATE": str(state),
+        "GITWORKER_BUS": str(state / "bus.db"),
+    }
+    assert not {"GIT_DIR", "GIT_PREFIX"} & found.keys()
+
+
+def test_the_seat_is_at_work_before_its_agent_is(seat: Seat) -> None:
+    """An agent's first look finds its seat WORKING with its own process, and beaten for."""
+    answer = seat.exec(f"{sys.executable} -c 'import os; print(os.getpid())'; git-worker list")
+    assert "auth\tWORKING\tt1" in answer.out
+    script = "git-worker show auth --json"
+    shown = seat.exec(f"echo $$; {script}").out.splitlines()
+    assert f'"pid":{shown[0]}' in shown[1]
+    assert seat.world.query("SELECT agent_id FROM heartbeats") == [("auth",)]
+    assert '"last_heartbeat": "' in (seat.world.state_dir / "workers" / "auth.json").read_text()
+
+
+@pytest.mark.parametrize("before", ["done", "fail -m No", "cancel"])
+def test_no_agent_for_a_seat_without_work(seat: Seat, before: str) -> None:
+    """A seat that is not to be worked in refuses an agent, and none has run."""
+    seat.exec(COMMIT if before == "done" else f"git-worker {before}" if before != "cancel" else ":")
+    if before == "cancel":
+        ok(seat.world.root, "cancel", "auth")
+    runs = seat.runs()
+    answer = seat.exec("echo ran")
+    assert (answer.status, answer.out) == (1, "")
+    assert "no work to start an agent for" in answer.err
+    assert seat.runs() == runs
+
+
+@pytest.mark.parametrize("program", ["no-such-program", "./no-such-file", "README"])
+def test_a_program_that_is_not_there(seat: Seat, program: str) -> None:
+    """What cannot be run is said before anything has changed."""
+    answer = run(seat.world.root, "exec", "auth", "--", program)
+    assert answer.status == 4
+    assert "there is no such program" in answer.err
+    assert (seat.state(), seat.runs()) == ("ASSIGNED", [])
+
+
+def test_words_are_the_agents_own(seat: Seat) -> None:
+    """Everything after the first -- reaches the agent, options and further dashes too."""
+    (seat.path / "args").write_text('#!/bin/sh\nprintf "%s|" "$@"\n')
+    os.chmod(seat.path / "args", 0o755)
+    words = ("--json", "--", "-h", "a b", "", "$HOME")
+    for options in ((), ("--time-limit", "60"), ("--as", "hq")):
+        answer = run(seat.world.root, "exec", "auth", *options, "--", "./args", *words)
+        assert answer.out == "--json|--|-h|a b||$HOME|", answer
+
+
+def test_wrong_usage(seat: Seat) -> None:
+    """No command, and a limit that is none, are wrong usage."""
+    for words in (("auth",), ("auth", "--"), ("auth", "true"), ("--time-limit", "0", "--", "true")):
+        answer = run(seat.world.root, "exec", *words)
+        assert answer.status == 2, answer
+    assert seat.runs() == []
+
+
+def test_json(seat: Seat) -> None:
+    """With --json the answer is one document and the output goes to the log."""
+    answer = run(seat.world.root, "exec", "auth", "--json", "--", "sh", "-c", "echo hello; exit 2")
+    assert answer.status == 2
+    document = answer.document
+    assert (document["worker"], document["exit_status"], document["run"]) == ("auth", 2, 1)
+    assert document["outcome"] == "auth is FAILED: it ended with status 2"
+    assert seat.log.read_text() == "hello\n"
+    refused = run(seat.world.root, "exec", "auth", "--json", "--", "true")
+    assert refused.document["error"]["code"] == "refused"
+
+
+def test_spawn_with_a_command(seat: Seat) -> None:
+    """spawn runs a command in the new worktree; its output and exit status are the answer."""
+    answer = run(seat.world.root, "spawn", "docs", "t2", "--", "sh", "-c", "pwd; exit 6")
+    place = seat.world.root / "worktrees" / "t2"
+    assert (answer.status, answer.out) == (6, f"{place}\n")
+    assert "docs works in" in answer.err
+    assert seat.world.stands("docs", "t2") == ("FAILED", "FAILED")
+    answer = run(seat.world.root, "spawn", "more", "t3", "--json", "--", "true")
+    assert answer.document["path"].endswith("/t3")
+
+
+def test_a_spawn_that_fails_starts_nothing(seat: Seat) -> None:
+    """A spawn that is refused runs no command, and a program that is unknown spawns nothing."""
+    mark = seat.world.root / "ran"
+    answer = run(seat.world.root, "spawn", "auth", "t9", "--", "touch", str(mark))
+    assert answer.status == 1
+    assert not mark.exists()
+    answer = run(seat.world.root, "spawn", "docs", "t2", "--", "no-such-program")
+    assert answer.status == 4
+    assert seat.world.query("SELECT worker_id FROM workers") == [("auth",)]
+
+
+def test_one_agent_a_seat(seat: Seat) -> None:
+    """While an agent lives in a seat a second one is refused, even after its supervisor's death."""
+    with seat.running("sleep", "60") as process:
+        answer = seat.exec("true")
+        assert answer.status == 3
+        assert "works in the seat auth already" in answer.err
+        process.kill()
+        process.wait()
+        assert seat.exec("true").status == 3
+
+
+def test_a_killed_supervisor_loses_nothing(seat: Seat) -> None:
+    """The agent of a killed supervisor stays the seat's process, and its end is found later."""
+    with seat.running("sleep", "60") as process:
+        process.kill()
+        process.wait()
+        (found,) = seat.runs()
+        assert is_alive(found["pid"])
+        ok(seat.world.root, "list")
+        assert seat.runs() == [found], "the run goes on with the agent"
+        assert seat.world.worker("auth").pid == found["pid"]
+        os.kill(found["pid"], 9)
+        wait_until(lambda: not is_alive(found["pid"]))
+        ok(seat.world.root, "list")
+        (ended,) = seat.runs()
+        assert ended["ended_at_ms"]
+        assert ended["exit_status"] is None
+        (stopped,) = seat.world.messages("agent_stopped")
+        assert stopped["reason"] == "its supervisor was killed, so nobody saw how it ended"
+        assert seat.exec(COMMIT).status == 0
+        assert seat.state() == REVIEW
+
+
+def test_an_agent_that_nobody_recorded_never_runs(seat: Seat) -> None:
+    """A process that waits to become the agent ends where its supervisor dies before that."""
+    mark = seat.path / "ran"
+    seat.world.session()
+    script = (
+        "import os, apsw, sys\n"
+        "from gitworker import proc\n"
+        f"pid, gate = proc.spawn_gated(['touch', {str(mark)!r}], cwd={str(seat.path)!r},"
+        " env=dict(os.environ), fds=(0, 1, 2))\n"
+        "print(pid, flush=True)\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
+    pid = int(done.stdout)
+    wait_until(lambda: not is_alive(pid))
+    assert not mark.exists()
+
+
+def test_importing_exec_is_cheap() -> None:
+    """What an agent's start needs loads neither click nor any of the modules that cost most."""
+    modules = "gitworker.cli.hot.exec, gitworker.store.sqlite.queries, gitworker.agents.terminal"
+    script = f"import sys, {modules}; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], check=True, capture_output=True, text=True,
+        env={k: v for k, v in os.environ.items() if not k.startswith("COVERAGE")},
+    )  # fmt: skip
+    heavy = {"click", "typing", "dataclasses", "json", "re", "threading", "contextlib"}
+    assert not heavy & set(done.stdout.split())
+
+
+def test_the_log_of_earlier_agents_is_appended_to(seat: Seat) -> None:
+    """A second agent's output follows the first one's in the log."""
+    seat.exec("echo one")
+    seat.exec("echo two >&2")
+    assert seat.log.read_text() == "one\ntwo\n"
+    assert Path(seat.log).stat().st_mode & 0o77 == 0
+
+
+def test_a_task_that_waits_keeps_its_seat(seat: Seat) -> None:
+    """An agent may end while its task is paused or has asked something; a stop fails it still."""
+    session = seat.world.session()
+
+    def ask() -> None:
+        with session.store.write() as writer:
+            task = require_stored_task(writer, "t1")
+            move_task(writer, task, (TaskEvent.AGENT_QUESTION,), actor="auth")
+
+    with seat.running("sh", "-c", "read line; exit 3", stdin=-1) as process:
+        assert process.stdin
+        ask()
+        process.stdin.close()
+        process.stdin = None
+        assert process.wait(DEADLINE_S) == 3
+        assert process.stderr
+        assert b"auth is WORKING still: t1 waits" in process.stderr.read()
+    assert seat.world.stands("auth", "t1") == ("WORKING", "WAITING_INPUT")
+    with seat.running("sleep", "60") as process:
+        seat.order("stop", "never mind")
+        assert process.wait(DEADLINE_S) == 143
+    assert seat.world.stands("auth", "t1") == ("FAILED", "FAILED")
+    seat.world.require_sound()
+
+
+def test_a_seat_that_somebody_else_took_over(seat: Seat) -> None:
+    """Where another process has begun to work in the seat, the end of ours says nothing."""
+    with seat.running("sh", "-c", "read line; exit 3", stdin=-1) as process:
+        with seat.world.session().store.write() as writer:
+            writer.run(
+                "workers.set_process",
+                worker="auth", pid=os.getpid(), pid_start="1", host="h", boot_id="b",
+            )  # fmt: skip
+        assert process.stdin
+        process.stdin.close()
+        process.stdin = None
+        assert process.wait(DEADLINE_S) == 3
+    assert seat.state() == "WORKING"
+    assert seat.runs()[0]["exit_status"] == 3
+
+
+def test_a_stale_seat_is_recovered_first(seat: Seat) -> None:
+    """An agent whose seat went stale meanwhile, as after a debugger, still hands its work in."""
+    with seat.running("sh", "-c", f"read line; {COMMIT}", stdin=-1) as process:
+        session = seat.world.session()
+        with session.store.write() as writer:
+            worker = find_worker(writer, "auth")
+            assert worker is not None
+            writer.run("workers.set_stale_from", worker="auth", stale_from="WORKING")
+            advance(writer, worker, WorkerEvent.HEARTBEAT_TIMEOUT, actor="hq")
+        assert process.stdin
+        process.stdin.close()
+        process.stdin = None
+        assert process.wait(DEADLINE_S) == 0
+    assert seat.state() == REVIEW
+    seat.world.require_sound()
+
+
+def test_a_log_that_the_agent_deletes(seat: Seat) -> None:
+    """An agent that tidies up with `git clean -fdx` deletes no line of its log."""
+    assert seat.exec(f"echo one; git clean -fdxq; echo two; {COMMIT}").status == 0
+    assert seat.log.read_text() == "one\ntwo\n"
+
+
+def test_one_process_before_the_agent(seat: Seat, tmp_path: Path) -> None:
+    """The agent is the first process that its supervisor starts."""
+    trace = tmp_path / "trace"
+    seat.exec("true", env={"GITWORKER_TRACE": str(trace)})
+    assert trace.read_text().splitlines()[0].endswith(f"sh {seat.path} sh -c true")

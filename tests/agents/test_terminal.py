@@ -1,0 +1,175 @@
+"""An agent whose caller has a terminal: a pty of its own, keys, sizes, and modes that come back."""
+
+import contextlib
+import fcntl
+import os
+import signal
+import struct
+import subprocess
+import termios
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from tests.agents.seat import COMMIT, Seat, is_alive, read_until
+from tests.cli.kit import DEADLINE_S
+from tests.workers.world import wait_until
+
+
+@dataclass
+class Screen:
+    """A terminal that somebody sits at: what they see and type goes through `master`."""
+
+    master: int
+    slave: int
+
+    def resize(self, rows: int, columns: int) -> None:
+        """Give it another size."""
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def type(self, keys: bytes) -> None:
+        """Type keys."""
+        os.write(self.master, keys)
+
+    def see(self, wanted: bytes) -> bytes:
+        """Wait until something is on it."""
+        return read_until(self.master, wanted)
+
+    @property
+    def modes(self) -> list[object]:
+        """Return its modes."""
+        return termios.tcgetattr(self.slave)
+
+    @property
+    def is_raw(self) -> bool:
+        """Tell whether keys go through as they are typed."""
+        return not int(self.modes[3]) & termios.ICANON  # type: ignore[call-overload]
+
+
+@pytest.fixture
+def screen() -> Iterator[Screen]:
+    """A terminal of 30 rows and 90 columns."""
+    master, slave = os.openpty()
+    screen = Screen(master, slave)
+    screen.resize(30, 90)
+    yield screen
+    os.close(master)
+    os.close(slave)
+
+
+@contextlib.contextmanager
+def at(
+    screen: Screen, seat: Seat, *words: str, **streams: int
+) -> "Iterator[subprocess.Popen[bytes]]":
+    """Run an agent for somebody who sits at the screen, as its foreground job."""
+    every = {"stdin": screen.slave, "stdout": screen.slave, "stderr": screen.slave, **streams}
+
+    def take_terminal() -> None:
+        os.setsid()
+        fcntl.ioctl(screen.slave, termios.TIOCSCTTY, 0)
+
+    with seat.running(*words, preexec_fn=take_terminal, pass_fds=(screen.slave,), **every) as p:
+        yield p
+
+
+def test_the_agent_has_a_terminal_of_that_size(seat: Seat, screen: Screen) -> None:
+    """The agent's three streams are a terminal as large as the caller's, which it may reopen."""
+    script = "test -t 0 && test -t 1 && test -t 2 && stty size && stty size </dev/tty"
+    before = screen.modes
+    with at(screen, seat, "sh", "-c", f"{script} && {COMMIT}") as process:
+        assert screen.see(b"IN_REVIEW").startswith(b"30 90\r\n30 90\r\n")
+        assert process.wait(DEADLINE_S) == 0
+    assert screen.modes == before
+    assert seat.log.read_bytes() == b"30 90\r\n30 90\r\n"
+
+
+def test_a_new_size_is_passed_on(seat: Seat, screen: Screen) -> None:
+    """When the caller's terminal is resized the agent is told and finds the new size."""
+    script = "trap 'stty size; exit 0' WINCH; echo ready; while :; do sleep 0.02; done"
+    with at(screen, seat, "sh", "-c", script) as process:
+        screen.see(b"ready\r\n")
+        wait_until(lambda: screen.is_raw)
+        screen.resize(50, 120)
+        screen.see(b"50 120\r\n")
+        assert process.wait(DEADLINE_S) == 0
+
+
+def test_keys_are_the_agents(seat: Seat, screen: Screen) -> None:
+    """What is typed reaches the agent, ^C as its interrupt and ^D as the end of its input."""
+    script = "trap 'echo hit' INT; echo ready; cat; read line; echo got $line; exit 3"
+    with at(screen, seat, "sh", "-c", script) as process:
+        screen.see(b"ready\r\n")
+        wait_until(lambda: screen.is_raw)
+        screen.type(b"\x03")
+        screen.see(b"hit\r\n")
+        screen.type(b"words\r")
+        screen.see(b"got words\r\n")
+        assert process.wait(DEADLINE_S) == 3
+    assert not screen.is_raw
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_modes_come_back(seat: Seat, screen: Screen, number: int) -> None:
+    """However the agent ends, the caller's terminal is as it was."""
+    before = screen.modes
+    with at(screen, seat, "sleep", "60") as process:
+        wait_until(lambda: screen.is_raw)
+        os.kill(seat.runs()[0]["pid"], number)
+        assert process.wait(DEADLINE_S) == 128 + number
+        assert screen.modes == before
+
+
+def test_only_the_output_is_a_terminal(seat: Seat, screen: Screen) -> None:
+    """With input from elsewhere the agent's output is a terminal, and no mode is touched."""
+    before = screen.modes
+    script = "cat; test -t 1 && ! test -t 0 && echo both; exit 2"
+    read, write = os.pipe()
+    with at(screen, seat, "sh", "-c", script, stdin=read) as process:
+        os.close(read)
+        os.write(write, b"piped\n")
+        assert screen.modes == before
+        os.close(write)
+        assert screen.see(b"both\r\n").startswith(b"piped\r\nboth\r\n")
+        assert process.wait(DEADLINE_S) == 2
+
+
+def test_errors_may_go_elsewhere(seat: Seat, screen: Screen) -> None:
+    """Standard error that the caller sent elsewhere stays apart from the terminal."""
+    with at(screen, seat, "sh", "-c", "echo err >&2; echo out; exit 1", stderr=-1) as process:
+        screen.see(b"out\r\n")
+        assert process.stderr
+        assert read_until(process.stderr.fileno(), b"err\n").startswith(b"err\n")
+        assert process.wait(DEADLINE_S) == 1
+
+
+def test_a_terminal_that_closes(seat: Seat) -> None:
+    """When the terminal goes, the hang-up reaches the agent, and its end is recorded."""
+    master, slave = os.openpty()
+    screen = Screen(master, slave)
+    with at(screen, seat, "sleep", "60") as process:
+        pid = seat.runs()[0]["pid"]
+        wait_until(lambda: screen.is_raw)
+        os.close(slave)
+        os.close(master)
+        process.wait(DEADLINE_S)
+        assert not is_alive(pid)
+    assert seat.runs()[0]["reason"] == "it was ended by SIGHUP"
+
+
+def test_in_the_background_keys_are_somebody_elses(seat: Seat, screen: Screen) -> None:
+    """A background job of the terminal reads nothing of what is typed there."""
+    inner = "sh -c 'cat; echo read-nothing; exit 6'"
+    script = f"set -m; git-worker exec auth -- {inner} & wait $!; echo status $?"
+
+    def take_terminal() -> None:
+        os.setsid()
+        fcntl.ioctl(screen.slave, termios.TIOCSCTTY, 0)
+
+    shell = subprocess.Popen(
+        ["bash", "-c", script], cwd=seat.world.root, preexec_fn=take_terminal,
+        stdin=screen.slave, stdout=screen.slave, stderr=screen.slave,
+    )  # fmt: skip
+    screen.see(b"status 6")
+    assert shell.wait(DEADLINE_S) == 0
+    assert b"read-nothing" in seat.log.read_bytes()

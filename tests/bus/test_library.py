@@ -1,0 +1,323 @@
+"""The library: what an agent written in Python publishes, reads, asks and answers."""
+
+import json
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gitworker.bus
+from gitworker.bus import Bus, open_bus
+from gitworker.errors import Conflict, Invalid, NotFound, Unavailable
+from gitworker.paths import StatePaths
+from gitworker.store.sqlite.database import Database
+from tests.bus.scene import Scene
+from tests.store.support import participant, wait_until
+
+
+@pytest.fixture
+def bus(state: StatePaths, store: Database) -> Iterator[Bus]:
+    """The end of `hq`, on a bus with a worker `auth` that holds task `t`."""
+    with store.write() as writer:
+        writer.run("tasks.insert", task="t", title="", requires_approval=0, max_retries=1, now=1)
+        writer.run("workers.insert", worker="auth", now=1)
+        writer.run(
+            "workers.set_assignment", worker="auth", task="t", branch="auth/t", base_oid=None,
+            worktree=None, admin_dir=None, now=1,
+        )  # fmt: skip
+    with open_bus(state.root, agent="hq") as made:
+        yield made
+
+
+@pytest.fixture
+def auth(state: StatePaths, bus: Bus) -> Iterator[Bus]:
+    """The end of worker `auth`."""
+    with open_bus(state.database, agent="auth") as made:
+        yield made
+
+
+def test_a_message_goes_in_and_comes_out(bus: Bus, auth: Bus) -> None:
+    """Every field of seed 2's schema arrives in its exact shape, until it is acknowledged."""
+    sent = bus.publish(
+        "status", {"phase": "tests", "ü": [1, None]}, to="auth", in_reply_to="before"
+    )
+    (message,) = auth.poll()
+    assert list(message) == [
+        "seq", "id", "ts", "from", "to", "type", "correlation_id", "in_reply_to", "payload",
+        "payload_ref", "payload_error",
+    ]  # fmt: skip
+    ts = message.pop("ts")
+    assert (len(ts), ts[10], ts[19], ts[23]) == (24, "T", ".", "Z")
+    assert message == {
+        "seq": 1, "id": sent, "from": "hq", "to": "auth", "type": "status", "correlation_id": None,
+        "in_reply_to": "before", "payload": {"phase": "tests", "ü": [1, None]}, "payload_ref": None,
+        "payload_error": None,
+    }  # fmt: skip
+    assert [m["id"] for m in auth.poll()] == [sent]
+    auth.ack(message["seq"])
+    assert auth.poll() == []
+    assert bus.poll() == []
+
+
+def test_a_retry_publishes_nothing(bus: Bus, auth: Bus) -> None:
+    """The same id is the same message, and comes back."""
+    assert [bus.publish("x-note", 1, id="mine") for _ in range(2)] == ["mine", "mine"]
+    assert [m["id"] for m in auth.poll()] == ["mine"]
+
+
+def test_who_and_what_about(bus: Bus, auth: Bus) -> None:
+    """A task names its worker and is what the message is about; an agent speaks about its own."""
+    bus.publish("x-note", to="t")
+    auth.publish("x-note", correlation_id="other")
+    auth.publish("x-note", to="hq", durable=False)
+    told = [(m["from"], m["to"], m["correlation_id"]) for m in bus.follow(since=0, stop=three())]
+    assert told == [("hq", "auth", "t"), ("auth", None, "other"), ("auth", "hq", "t")]
+
+
+def three() -> Any:
+    """Return what stops a loop when it asks for the fourth time."""
+    answers = iter([False] * 3)
+    return lambda: next(answers, True)
+
+
+def test_a_batch_is_one_transaction(bus: Bus, auth: Bus) -> None:
+    """All messages of a batch are there in order, or none."""
+    ids = bus.publish_many({"type": "x-note", "payload": n, "to": "auth"} for n in range(5))
+    assert [(m["id"], m["payload"]) for m in auth.poll()] == list(zip(ids, range(5), strict=True))
+    with pytest.raises(NotFound):
+        bus.publish_many([{"type": "x-note"}, {"type": "x-note", "to": "nobody"}])
+    assert len(auth.poll()) == 5
+    assert [m["payload"] for m in auth.poll(2)] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("words", "options", "complaint"),
+    [
+        (("Bad",), {}, "not a message type"),
+        (("unknown",), {}, "there is no message type"),
+        (("status", "text"), {}, "must be a JSON object"),
+        (("x-note", float("nan")), {}, "cannot be written as JSON"),
+        (("x-note", [float("inf")]), {}, "cannot be written as JSON"),
+        (("x-note", {"a": object()}), {}, "cannot be written as JSON"),
+        (("x-note", "\ud800"), {}, "lone surrogate"),
+        (("x-note", {"\udcff": 1}), {}, "lone surrogate"),
+        (("x-note", "x" * (17 << 20)), {}, "are allowed"),
+        (("x-note",), {"id": ""}, "id must be"),
+        (("x-note",), {"correlation_id": "a\0b"}, "correlation-id must be"),
+        (("x-note",), {"in_reply_to": "x" * 201}, "in-reply-to must be"),
+    ],
+)
+def test_what_is_refused(
+    bus: Bus, words: tuple[Any, ...], options: dict[str, Any], complaint: str
+) -> None:
+    """What no other program could read is refused with its reason, and nothing is written."""
+    with pytest.raises(Invalid, match=complaint):
+        bus.publish(*words, **options)
+    nested: list[Any] = []
+    nested.append(nested)
+    with pytest.raises(Invalid, match="cannot be written"):
+        bus.publish("x-note", nested)
+    with pytest.raises(NotFound):
+        bus.publish("x-note", to="nobody")
+    assert bus.poll() == []
+
+
+def test_nul_is_an_ordinary_character(bus: Bus) -> None:
+    """A NUL inside a text comes back as it was."""
+    bus.publish("x-note", "a\0b")
+    assert [m["payload"] for m in bus.poll()] == ["a\0b"]
+
+
+def test_large_payloads(state: StatePaths, bus: Bus) -> None:
+    """Above 4,096 bytes a payload is a blob; one that is gone, or damaged, is told."""
+    bus.publish("x-note", "x" * 4094)
+    bus.publish("x-note", "x" * 4095)
+    small, large = bus.poll()
+    assert small["payload_ref"] is None
+    assert large["payload"] == "x" * 4095
+    theirs = participant(state.root, "poll", "nim")
+    assert isinstance(theirs, list)
+    assert [m["payload"] for m in theirs] == ["x" * 4094, "x" * 4095]
+    (name,) = os.listdir(state.blobs)
+    Path(state.blobs, name).write_text("{")
+    assert bus.poll()[1]["payload_error"] == "decode_failed"
+    Path(state.blobs, name).unlink()
+    assert bus.poll()[1]["payload_error"] == "blob_missing"
+
+
+def test_the_limit_is_a_setting(
+    state: StatePaths, bus: Bus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is kept beside the database, or the environment, limits a payload."""
+    Path(state.root, "limits").write_text("10 60 0 0\n")
+    with open_bus(state.root, agent="auth") as made, pytest.raises(Invalid, match="10 are allowed"):
+        made.publish("x-note", "x" * 10)
+    monkeypatch.setenv("GITWORKER_MESSAGE_MAX_BYTES", "20")
+    with open_bus(state.root, agent="auth") as made:
+        made.publish("x-note", "x" * 10)
+
+
+def test_ack_of_the_future(bus: Bus) -> None:
+    """A position that no message has cannot be acknowledged: what comes there would be lost."""
+    bus.publish("x-note")
+    with pytest.raises(Invalid, match="no message 2 yet"):
+        bus.ack(2)
+    bus.ack(1)
+    bus.ack(0)
+    assert bus.poll() == []
+
+
+def test_waiting_for_messages(bus: Bus, auth: Bus) -> None:
+    """Poll waits for the first message, and no longer than it was told."""
+    assert auth.poll(wait_s=0.01) == []
+    sender = threading.Thread(target=bus.publish, args=("x-note",))
+    sender.start()
+    assert len(auth.poll(wait_s=30)) == 1
+    sender.join()
+
+
+def test_requests_are_answered(bus: Bus, auth: Bus) -> None:
+    """A question is answered to whoever asked; asked again, it finds the same answer."""
+
+    def answer() -> None:
+        (asked,) = auth.poll(wait_s=30)
+        auth.publish("x-noise", to="hq")
+        auth.reply(asked, "x-answer", {"n": asked["payload"]["n"] + 1})
+
+    worker = threading.Thread(target=answer)
+    worker.start()
+    found = bus.request("x-ask", {"n": 1}, to="auth", timeout_s=30, id="question")
+    worker.join()
+    assert (found["type"], found["payload"], found["in_reply_to"]) == (
+        "x-answer", {"n": 2}, "question",
+    )  # fmt: skip
+    assert bus.request("x-ask", {"n": 1}, to="auth", timeout_s=0, id="question") == found
+    assert [m["type"] for m in bus.poll()] == ["x-noise", "x-answer"]
+
+
+def test_a_request_that_nobody_answers(state: StatePaths, bus: Bus) -> None:
+    """After the time is over the caller is told, and the question stays on the bus."""
+    with pytest.raises(Conflict, match="auth has not answered within 0.01 s") as caught:
+        bus.request("x-ask", to="auth", timeout_s=0.01)
+    assert caught.value.code == "timeout"
+    theirs = participant(state.root, "poll", "auth")
+    assert isinstance(theirs, list)
+    reply = {"type": "x-answer", "to": "hq", "correlation_id": theirs[0]["id"]}
+    participant(state.root, "publish", "auth", json.dumps(reply))
+    assert bus.request("x-ask", to="auth", id=theirs[0]["id"])["type"] == "x-answer"
+
+
+def test_strangers_are_answered(state: StatePaths, bus: Bus) -> None:
+    """Whoever has spoken can be answered, known or not."""
+    participant(state.root, "publish", "nim", json.dumps({"type": "x-ask"}))
+    (asked,) = bus.poll()
+    bus.reply(asked, "x-answer")
+    theirs = participant(state.root, "poll", "nim")
+    assert isinstance(theirs, list)
+    assert theirs[-1]["correlation_id"] == asked["id"]
+
+
+def test_following(bus: Bus, auth: Bus) -> None:
+    """A follower hears what it asked for from now on, until it is told to stop."""
+    stop = threading.Event()
+    heard: list[str] = []
+
+    def listen() -> None:
+        for message in bus.follow(task="t", sender="auth", stop=stop):
+            heard.append(message["id"])
+
+    listener = threading.Thread(target=listen)
+    auth.publish("x-note", id="before")
+    listener.start()
+    bus.publish("x-note", id="not-auths")
+
+    def say() -> bool:
+        auth.publish("x-note")
+        return bool(heard)
+
+    wait_until(say, "the follower to hear")
+    stop.set()
+    listener.join(30)
+    assert not listener.is_alive()
+    assert "not-auths" not in heard
+    assert "before" not in heard
+
+
+def test_following_without_an_end(state: StatePaths, bus: Bus) -> None:
+    """Without a word on when to stop a follower ends with the database."""
+    bus.publish("x-note", id="a")
+    stream = bus.follow(since=0)
+    assert next(stream)["id"] == "a"
+    os.rename(state.database, f"{state.database}.old")
+    assert list(stream) == []
+
+
+def test_every_thread_has_its_connection(bus: Bus, auth: Bus) -> None:
+    """Threads share one end without sharing a connection."""
+    seen = {id(bus.store)}
+
+    def publish() -> None:
+        seen.add(id(bus.store))
+        for _ in range(20):
+            bus.publish("x-note", durable=False)
+
+    threads = [threading.Thread(target=publish) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(seen) == 5
+    assert len(auth.poll()) == 80
+
+
+def test_what_was_published_is_exported(state: StatePaths, bus: Bus) -> None:
+    """The log file has everything once the end is closed."""
+    bus.publish("x-note", id="mine")
+    bus.close()
+    assert json.loads(Path(state.bus_log).read_text())["id"] == "mine"
+    bus.export()
+    with open_bus(state.root, agent="hq") as other:
+        other.publish("x-note")
+        os.rename(state.bus_log, f"{state.bus_log}.old")
+        os.mkdir(state.bus_log)  # the export fails, and nobody minds
+    assert len(Path(f"{state.bus_log}.old").read_text().splitlines()) == 1
+
+
+def test_who_one_is(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Agent and task are those of the worktree, of the environment that exec sets, or as told."""
+    seat = scene.spawn("auth", "t1")
+    monkeypatch.chdir(scene.root)
+    with open_bus() as bus:
+        assert (bus.agent, bus.task) == ("hq", None)
+    with open_bus(agent="auth") as bus:
+        assert (bus.agent, bus.task) == ("auth", "t1")
+    monkeypatch.chdir(seat)
+    with open_bus() as bus:
+        assert (bus.agent, bus.task) == ("auth", "t1")
+    with open_bus(agent="docs", task="t9") as bus:
+        assert (bus.agent, bus.task) == ("docs", "t9")
+    monkeypatch.chdir("/")
+    monkeypatch.setenv("GITWORKER_BUS", str(scene.state_dir / "bus.db"))
+    monkeypatch.setenv("GITWORKER_ID", "docs")
+    monkeypatch.setenv("GITWORKER_TASK", "t2")
+    with open_bus() as bus:
+        assert (bus.agent, bus.task) == ("docs", "t2")
+
+
+def test_no_bus(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where gitworker is not set up the error says what to do."""
+    monkeypatch.chdir(repository)
+    with pytest.raises(Unavailable) as caught:
+        open_bus()
+    assert caught.value.hint == "git worker init"
+
+
+def test_the_package_offers_three_names() -> None:
+    """What the package gives is what it says, and nothing else."""
+    assert gitworker.bus.PUBLIC == ("Bus", "Message", "open_bus")
+    assert gitworker.bus.Message is not None
+    with pytest.raises(AttributeError, match="no attribute 'Buss'"):
+        _ = gitworker.bus.Buss

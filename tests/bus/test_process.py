@@ -1,0 +1,206 @@
+"""Handing messages to a handler: at least once, in order, none skipped, none for ever."""
+
+import logging
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from gitworker.bus import Bus, Message, open_bus
+from gitworker.paths import StatePaths
+from gitworker.store.sqlite.database import Database
+
+CRASHING = """\
+import os, sys
+from gitworker.bus import open_bus
+with open_bus(sys.argv[1], agent="orchestrator") as bus:
+    bus.process_loop(lambda message: os._exit(7), stop=lambda: not bus.poll(), attempts=2)
+"""
+
+
+@pytest.fixture
+def hq(state: StatePaths, store: Database) -> Iterator[Bus]:
+    """The end of `hq`, who sends."""
+    with open_bus(state.root, agent="hq") as made:
+        yield made
+
+
+@pytest.fixture
+def reader(state: StatePaths, store: Database, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bus]:
+    """The end of `orchestrator`, who reads; what failed comes again soon."""
+    monkeypatch.setattr("gitworker.bus.rules.BACKOFF_FIRST_MS", 5)
+    with open_bus(state.root, agent="orchestrator") as made:
+        yield made
+
+
+class Handler:
+    """Remembers what it was handed, and fails where it is told to."""
+
+    def __init__(self, fails: Callable[[Message], bool]) -> None:
+        self.handed: list[Any] = []
+        self._fails = fails
+
+    def __call__(self, message: Message) -> None:
+        """Handle one message."""
+        self.handed.append(message["payload"])
+        if self._fails(message):
+            raise ValueError(f"no to {message['payload']}")
+
+
+def run(bus: Bus, handler: Callable[[Message], object], **options: Any) -> None:
+    """Process until everything is dealt with."""
+    bus.process_loop(handler, stop=lambda: not bus.poll(), **options)
+
+
+def rows(store: Database, table: str) -> list[Any]:
+    """Return the rows of a table."""
+    return store.execute(f"SELECT * FROM {table}")
+
+
+def test_all_are_handled_in_order(hq: Bus, reader: Bus, store: Database) -> None:
+    """Each message is handed out once and acknowledged after its handler returned."""
+    hq.publish_many({"type": "x-job", "payload": n} for n in range(250))
+    cursors: list[int] = []
+
+    def handle(message: Message) -> None:
+        cursors.append(message["seq"] - reader.poll(1)[0]["seq"])
+
+    run(reader, handle)
+    assert cursors == [0] * 250
+    assert rows(store, "deliveries") == []
+    assert len(hq.poll(limit=1000)) == 250  # nobody else's cursor moves
+
+
+def test_what_fails_comes_again(
+    hq: Bus, reader: Bus, store: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A message whose handler failed is handed out again before those behind it."""
+    hq.publish_many({"type": "x-job", "payload": n} for n in range(3))
+    failures = iter([True, True])
+    handler = Handler(lambda m: m["payload"] == 1 and next(failures, False))
+    with caplog.at_level(logging.WARNING, "gitworker.bus"):
+        run(reader, handler)
+    assert handler.handed == [0, 1, 1, 1, 2]
+    assert [record.args[0] for record in caplog.records if record.args] == [1, 2]
+    assert rows(store, "deliveries") == []
+    assert rows(store, "dead_letters") == []
+
+
+def test_what_always_fails_becomes_a_dead_letter(hq: Bus, reader: Bus, store: Database) -> None:
+    """After its attempts a message is kept, its sender told, and the next one's turn comes."""
+    ids = hq.publish_many({"type": "x-job", "payload": n, "correlation_id": "t"} for n in range(3))
+    handler = Handler(lambda m: m["payload"] == 1)
+    run(reader, handler, attempts=3)
+    assert handler.handed == [0, 1, 1, 1, 2]
+    (letter,) = rows(store, "dead_letters")
+    assert (letter["agent_id"], letter["message_id"], letter["payload"]) == (
+        "orchestrator", ids[1], "1",
+    )  # fmt: skip
+    assert (letter["attempts"], letter["error"]) == (3, "ValueError: no to 1")
+    notice = hq.poll()[-1]
+    assert (notice["type"], notice["from"], notice["to"]) == ("x-dead-letter", "orchestrator", "hq")
+    assert (notice["in_reply_to"], notice["correlation_id"]) == (ids[1], "t")
+    assert notice["payload"] == {
+        "agent": "orchestrator", "seq": 2, "type": "x-job", "attempts": 3,
+        "error": "ValueError: no to 1",
+    }  # fmt: skip
+    assert rows(store, "deliveries") == []
+
+
+def test_two_bad_handlers_do_not_go_on_for_ever(hq: Bus, reader: Bus, store: Database) -> None:
+    """Nobody is told that a notice of a dead letter died."""
+    hq.publish("x-job", to="orchestrator")
+    run(reader, Handler(lambda _: True), attempts=1)
+    run(hq, Handler(lambda _: True), attempts=1)
+    assert [letter["type"] for letter in rows(store, "dead_letters")] == ["x-job", "x-dead-letter"]
+    assert (hq.poll(), reader.poll()) == ([], [])
+
+
+def test_attempts_are_counted_across_restarts(hq: Bus, reader: Bus, store: Database) -> None:
+    """A loop that is stopped between two attempts goes on counting when it is started again."""
+    hq.publish("x-job", 1)
+    for attempts in (1, 2):
+        handler = Handler(lambda _: True)
+        reader.process_loop(handler, stop=lambda handler=handler: bool(handler.handed))
+        assert [row["attempts"] for row in rows(store, "deliveries")] == [attempts]
+    handler = Handler(lambda _: True)
+    run(reader, handler, attempts=3)
+    assert handler.handed == [1]
+    assert [letter["attempts"] for letter in rows(store, "dead_letters")] == [3]
+
+
+def test_a_handler_that_kills_the_process(
+    state: StatePaths, hq: Bus, reader: Bus, store: Database
+) -> None:
+    """A message that takes the process with it is given up too, after its attempts."""
+    hq.publish("x-job", 1)
+    statuses = [
+        subprocess.run([sys.executable, "-c", CRASHING, state.root], check=False).returncode
+        for _ in range(3)
+    ]
+    assert statuses == [7, 7, 0]
+    (letter,) = rows(store, "dead_letters")
+    assert letter["error"] == "the process ended while it was handled"
+
+
+def test_an_interrupt_is_no_failure(hq: Bus, reader: Bus, store: Database) -> None:
+    """Ctrl-C in a handler ends the loop, and the message was never tried."""
+    hq.publish("x-job", 1)
+    hq.publish("x-job", 2)
+
+    def handle(message: Message) -> None:
+        raise KeyboardInterrupt
+
+    for _ in range(9):
+        with pytest.raises(KeyboardInterrupt):
+            run(reader, handle, attempts=2)
+    handler = Handler(lambda _: False)
+    run(reader, handler)
+    assert handler.handed == [1, 2]
+
+    def later(message: Message) -> None:
+        if message["payload"] == 4:
+            raise KeyboardInterrupt
+
+    hq.publish("x-job", 3)
+    hq.publish("x-job", 4)
+    with pytest.raises(KeyboardInterrupt):
+        run(reader, later)
+    assert rows(store, "deliveries") == []
+    assert [m["payload"] for m in reader.poll()] == [4]
+
+
+def test_it_stops_between_two_messages(hq: Bus, reader: Bus) -> None:
+    """A loop that is told to stop leaves the rest of its batch for the next one."""
+    hq.publish_many({"type": "x-job", "payload": n} for n in range(3))
+    stop = threading.Event()
+    handler = Handler(lambda _: False)
+
+    def handle(message: Message) -> None:
+        handler(message)
+        stop.set()
+
+    reader.process_loop(handle, stop=stop)
+    assert [m["payload"] for m in reader.poll()] == [1, 2]
+
+
+def test_it_stops_while_it_waits(hq: Bus, reader: Bus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loop that waits for the next attempt, or for messages, stops when it is told."""
+    monkeypatch.setattr("gitworker.bus.rules.BACKOFF_FIRST_MS", 60_000)
+    hq.publish("x-job", 1)
+    handler = Handler(lambda _: True)
+    asked: list[int] = []
+
+    def stop() -> bool:
+        asked.append(1)
+        return len(asked) > 6
+
+    reader.process_loop(handler, stop=stop)
+    assert handler.handed == [1]
+    asked.clear()
+    reader.ack(1)
+    reader.process_loop(handler, stop=stop)
+    assert handler.handed == [1]

@@ -1,0 +1,28 @@
+"""The page on the bus from Python: its examples run, one after another."""
+
+import re
+
+import pytest
+
+from tests.bus.scene import Scene
+from tests.store.support import ROOT
+
+PAGE = ROOT / "docs" / "python.md"
+
+
+def test_the_examples_run(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever copies the page's examples into one program gets what the page says."""
+    scene.spawn("auth", "t1")
+    monkeypatch.chdir(scene.root)
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert len(blocks) == 5
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, str(PAGE), "exec"), names)
+    assert names["done"] == [0, 1, 2]
+    told = capsys.readouterr().out.splitlines()
+    assert any("auth x-note {'text': 'look at this'}" in line for line in told)
+    assert "3" in told
+    assert len(told[-1]) == 36

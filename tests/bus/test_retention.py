@@ -1,0 +1,405 @@
+"""Retention: what goes, what stays, and that nothing is lost or doubled wherever it is killed."""
+
+import fcntl
+import gzip
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gitworker.bus.blobs import save_blob
+from gitworker.bus.collect import Collected, collect_blobs
+from gitworker.bus.export import export_logs
+from gitworker.bus.retention import CHUNK, Plan, Wish, plan_prune, prune
+from gitworker.bus.rules_retention import DAY_MS
+from gitworker.errors import Conflict, Unavailable
+from gitworker.paths import StatePaths
+from gitworker.store.sqlite.database import Database
+from gitworker.store.sqlite.migrate import open_database
+from tests.bus.conftest import DIRECTORIES
+from tests.store.support import SEED2, foreign, foreign_script, send
+
+NOW = 1_800_000_000_000
+OLD = NOW - 40 * DAY_MS
+YOUNG = NOW - DAY_MS
+KILLED = -9
+PRUNE = """
+import sys
+from gitworker.bus.retention import Wish, prune
+from gitworker.paths import StatePaths
+from gitworker.store.sqlite.migrate import open_database
+paths = StatePaths(sys.argv[1])
+wish = Wish(int(sys.argv[2]), frozenset(), 1 << 60, sys.argv[3] == "True")
+prune(open_database(paths.database), paths, wish)
+"""
+POINTS = (
+    "prune.journal", "prune.content", "prune.written", "prune.renamed", "prune.chunk",
+    "trim.replaced",
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def today(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pin the day, for children too."""
+    monkeypatch.setenv("GITWORKER_CLOCK_MS", str(NOW))
+
+
+def wish(*living: str, archiving: bool = True) -> Wish:
+    """Ask for what is older than 30 days; agents that only acknowledged lately hold nothing."""
+    return Wish(NOW - 30 * DAY_MS, frozenset(living), since_ms=1 << 60, archiving=archiving)
+
+
+def fill(store: Database, old: int, young: int = 2) -> None:
+    """Publish old messages `o1…`, then young ones `y1…`."""
+    with store.write() as writer:
+        for name, ts_ms in [(f"o{n}", OLD) for n in range(1, old + 1)] + [
+            (f"y{n}", YOUNG) for n in range(1, young + 1)
+        ]:
+            writer.run(
+                "messages.publish",
+                id=name, ts_ms=ts_ms, from_agent="hq", to_agent=None, type="x-note",
+                correlation_id=None, in_reply_to=None, payload=None, payload_ref=None,
+            )  # fmt: skip
+
+
+def ids(store: Database) -> list[str]:
+    """Return the ids of the messages in the table."""
+    return [row["id"] for row in store.rows("messages.follow", after=0, limit=1 << 30)]
+
+
+def exported(state: StatePaths) -> list[str]:
+    """Return the ids in bus.jsonl; fail where a line is torn."""
+    return [json.loads(line)["id"] for line in Path(state.bus_log).read_text().splitlines()]
+
+
+def archived(state: StatePaths) -> list[dict[str, Any]]:
+    """Return what all archives hold, in the order of their names."""
+    found = []
+    for path in sorted(Path(state.archive).glob("*.jsonl.gz")):
+        with gzip.open(path, "rt") as file:
+            found += [json.loads(line) for line in file]
+    return found
+
+
+def test_old_messages_go_into_an_archive(state: StatePaths, store: Database) -> None:
+    """What is older than the limit is in an archive and nowhere else; what is young stays."""
+    fill(store, old=CHUNK * 2 + 7)
+    export_logs(store, state)
+    before = Path(state.bus_log).read_bytes().splitlines()
+    done = prune(store, state, wish())
+    assert done.plan == Plan(CHUNK * 2 + 7, 1, CHUNK * 2 + 7, 0, None)
+    assert done.archive == f"{state.archive}/bus-1-{CHUNK * 2 + 7}.jsonl.gz"
+    with gzip.open(done.archive, "rb") as file:
+        assert file.read().splitlines() == before[:-2]
+    assert ids(store) == exported(state) == ["y1", "y2"]
+    assert store.row("exports.bus_seq") == {"last_seq": CHUNK * 2 + 9}
+    assert prune(store, state, wish()).archive is None
+    send(store, "next")
+    export_logs(store, state)
+    assert exported(state) == ["y1", "y2", "next"]
+
+
+def test_without_an_archive(state: StatePaths, store: Database) -> None:
+    """Told to archive nothing, nothing is kept."""
+    fill(store, old=CHUNK + 3)
+    done = prune(store, state, wish(archiving=False))
+    assert (done.archive, done.plan.messages) == (None, CHUNK + 3)
+    assert ids(store) == exported(state) == ["y1", "y2"]
+    assert archived(state) == []
+
+
+def test_nothing_to_do(state: StatePaths, store: Database) -> None:
+    """An empty bus, and one whose messages are all young, are left as they are."""
+    assert prune(store, state, wish()).plan == Plan(0, 0, 0, 0, None)
+    fill(store, old=0)
+    export_logs(store, state)
+    text = Path(state.bus_log).read_bytes()
+    assert prune(store, state, wish()).archive is None
+    assert Path(state.bus_log).read_bytes() == text
+    assert ids(store) == ["y1", "y2"]
+
+
+@pytest.mark.parametrize(
+    ("cursors", "living", "left", "held_by"),
+    [
+        ({}, ("a",), ["y1", "y2"], None),
+        ({"a": 2}, ("a",), ["o3", "o4", "y1", "y2"], "a"),
+        ({"a": 2}, (), ["y1", "y2"], None),
+        ({"a": 3, "b": 1}, ("a", "b"), ["o2", "o3", "o4", "y1", "y2"], "b"),
+        ({"a": 6}, ("a",), ["y1", "y2"], None),
+        ({"a": 5}, ("a",), ["y1", "y2"], "a"),
+    ],
+)
+def test_living_agents_keep_what_they_have_not_read(
+    state: StatePaths,
+    store: Database,
+    cursors: dict[str, int],
+    living: tuple[str, ...],
+    left: list[str],
+    held_by: str | None,
+) -> None:
+    """The lowest cursor of the living counts; the dead and who never read hold nothing back."""
+    fill(store, old=4)
+    for agent, seq in cursors.items():
+        with store.write() as writer:
+            writer.run("messages.ack", agent=agent, seq=seq, now=OLD)
+    assert prune(store, state, wish(*living)).plan.held_by == held_by
+    assert ids(store) == left
+
+
+def test_messages_to_others_hold_nobody_back(state: StatePaths, store: Database) -> None:
+    """A cursor that stands still because nothing came for its agent does not end the prune."""
+    for number in range(3):
+        send(store, f"b{number}", to_agent="b", ts_ms=OLD)
+    with store.write() as writer:
+        writer.run("messages.ack", agent="a", seq=0, now=OLD)
+    assert plan_prune(store, wish("a")).messages == 3
+
+
+def test_who_acknowledged_lately_lives(state: StatePaths, store: Database) -> None:
+    """An agent that polls without ever beating keeps what it has not read."""
+    fill(store, old=3)
+    with store.write() as writer:
+        writer.run("messages.ack", agent="nim", seq=1, now=NOW)
+    asked = wish()._replace(since_ms=NOW - 1000)
+    assert plan_prune(store, asked)[:5] == (1, 1, 1, 0, "nim")
+
+
+def test_odd_times_end_nothing(state: StatePaths, store: Database) -> None:
+    """A message from the future stays, a time that is a text is read as far as it is a number."""
+    fill(store, old=2, young=0)
+    send(store, "future", ts_ms=NOW + DAY_MS)
+    insert = (
+        "INSERT INTO messages (id, ts_ms, from_agent, type) VALUES ('odd', '2026-01-01', 'n', 't')"
+    )
+    assert foreign(state.database, insert) == [[]]
+    for name in ("p1", "p2"):
+        send(store, name, ts_ms=OLD)
+    prune(store, state, wish())
+    assert ids(store) == ["future"]
+    assert [entry["id"] for entry in archived(state)] == ["o1", "o2", "odd", "p1", "p2"]
+
+
+def test_large_payloads_move_into_the_archive(state: StatePaths, store: Database) -> None:
+    """A blob goes with its last message, its content stands in the archive; used ones stay."""
+    shared = save_blob(state.blobs, b'{"shared": 1}')
+    alone = save_blob(state.blobs, '{"alone": "ü"}'.encode())
+    raw = b"\xff\xfe"
+    foreign_ref = f"sha256-{hashlib.sha256(raw).hexdigest()}"
+    (Path(state.blobs) / foreign_ref).write_bytes(raw)
+    kept = save_blob(state.blobs, b'"of a dead letter"')
+    gone = "sha256-" + "0" * 64
+    for number, ref in enumerate([shared, alone, foreign_ref, kept, gone, "../../etc/passwd"]):
+        send(store, f"m{number}", ts_ms=OLD, payload_ref=ref)
+    send(store, "new", ts_ms=YOUNG, payload_ref=shared)
+    dead_letter(store, 4, ref=kept, dead_at_ms=YOUNG)
+    age(state)
+    done = prune(store, state, wish())
+    assert [(e.get("blob"), e.get("blob_base64")) for e in archived(state)] == [
+        ('{"shared": 1}', None), ('{"alone": "ü"}', None), (None, "//4="),
+        ('"of a dead letter"', None), (None, None), (None, None),
+    ]  # fmt: skip
+    assert set(os.listdir(state.blobs)) == {shared, kept}
+    assert done.collected == Collected(2, len('{"alone": "ü"}'.encode()) + 2)
+
+
+def test_young_blobs_are_left_alone(state: StatePaths, store: Database) -> None:
+    """A blob whose message may still be on its way stays, and so does what is no blob of ours."""
+    ref = save_blob(state.blobs, b'"on its way"')
+    young(state, ref)
+    assert collect_blobs(store, state.blobs, now_ms=NOW) == Collected(0, 0)
+    (Path(state.blobs) / "notes.txt").write_text("mine")
+    (Path(state.blobs) / f".{ref}.123.tmp").write_text("half")
+    age(state)
+    assert collect_blobs(store, state.blobs, now_ms=NOW) == Collected(1, len('"on its way"'))
+    assert os.listdir(state.blobs) == ["notes.txt"]
+    assert collect_blobs(store, f"{state.blobs}/none", now_ms=NOW) == Collected(0, 0)
+
+
+def test_dead_letters_of_long_ago_go_too(state: StatePaths, store: Database) -> None:
+    """An old dead letter is archived with its error; alone, it makes an archive of its own name."""
+    dead_letter(store, 7, dead_at_ms=OLD)
+    dead_letter(store, 8, dead_at_ms=YOUNG)
+    done = prune(store, state, wish())
+    assert done.archive == f"{state.archive}/dead-letters-1-1.jsonl.gz"
+    (entry,) = archived(state)
+    assert (entry["dead_letter"], entry["seq"], entry["error"]) == (1, 7, "it broke")
+    assert [row["id"] for row in store.execute("SELECT id FROM dead_letters")] == [2]
+    dead_letter(store, 9, dead_at_ms=OLD)
+    again = prune(store, state, wish())
+    assert again.archive == f"{state.archive}/dead-letters-1-1.2.jsonl.gz"
+    dead_letter(store, 10, dead_at_ms=OLD)
+    prune(store, state, wish(archiving=False))
+    assert [row["id"] for row in store.execute("SELECT id FROM dead_letters")] == [2]
+
+
+def test_side_tables(state: StatePaths, store: Database) -> None:
+    """Attempts at pruned messages and budgets of silent senders go; transitions never do."""
+    fill(store, old=1, young=1)
+    for seq in (1, 2):
+        store.execute(f"INSERT INTO deliveries VALUES ('a', {seq}, 1, '', 0)")
+    store.execute(f"INSERT INTO send_budgets VALUES ('old', 1.0, {OLD}), ('new', 1.0, {NOW})")
+    store.execute(
+        f"INSERT INTO own_rewrites VALUES ('refs/heads/x', 'n', 'o', {OLD}),"
+        f" ('refs/heads/x', 'm', 'o', {NOW})"
+    )
+    prune(store, state, wish())
+    assert [row["seq"] for row in store.execute("SELECT seq FROM deliveries")] == [2]
+    assert [row["agent_id"] for row in store.execute("SELECT agent_id FROM send_budgets")] == [
+        "new"
+    ]
+    assert [row["new_oid"] for row in store.execute("SELECT new_oid FROM own_rewrites")] == ["m"]
+
+
+def test_the_file_shrinks(state: StatePaths, store: Database) -> None:
+    """Free pages are given back to the file system, all of them."""
+    for start in range(0, 3000, 500):
+        with store.write(durable=False) as writer:
+            for number in range(start, start + 500):
+                writer.run(
+                    "messages.publish",
+                    id=str(number), ts_ms=OLD, from_agent="hq", to_agent=None, type="x-note",
+                    correlation_id=None, in_reply_to=None, payload=json.dumps("x" * 900),
+                    payload_ref=None,
+                )  # fmt: skip
+    checkpoint(store)
+    before = os.path.getsize(state.database)
+    done = prune(store, state, wish())
+    checkpoint(store)
+    assert store.row("retention.free_pages") == {"freelist_count": 0}
+    assert os.path.getsize(state.database) < before / 4
+    assert done.freed_bytes > before / 2
+
+
+def test_one_prune_at_a_time(state: StatePaths, store: Database) -> None:
+    """A second prune is refused while one runs."""
+    with open(f"{state.locks}/prune", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(Conflict, match="another prune"):
+            prune(store, state, wish())
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_killed_anywhere(tmp_path: Path, state: StatePaths, store: Database, point: str) -> None:
+    """After a kill everything is in the table or in one archive, and a further run ends it."""
+    fill(store, old=CHUNK + 20)
+    dead_letter(store, 3, dead_at_ms=OLD)
+    export_logs(store, state)
+    done = killed(state, point)
+    assert done.returncode == KILLED, done.stderr
+    wanted = [f"o{n}" for n in range(1, CHUNK + 21)]
+    anywhere = {entry["id"] for entry in archived(state)} | set(ids(store))
+    assert anywhere >= {*wanted, "y1", "y2"}
+    send(store, "later", ts_ms=YOUNG)
+    export_logs(store, state)
+    assert exported(state)[-3:] == ["y1", "y2", "later"]
+    prune(store, state, wish())
+    assert [e["id"] for e in archived(state) if "dead_letter" not in e] == wanted
+    assert [e["seq"] for e in archived(state) if "dead_letter" in e] == [3]
+    assert ids(store) == exported(state) == ["y1", "y2", "later"]
+    assert not list(Path(state.archive).glob(".*"))
+    assert store.execute("SELECT COUNT(*) AS n FROM archives WHERE step <> 'done'") == [{"n": 0}]
+
+
+def test_killed_without_an_archive(state: StatePaths, store: Database) -> None:
+    """After a kill the next prune goes on, and the log file follows even where nothing is left."""
+    fill(store, old=CHUNK)
+    assert killed(state, "prune.chunk", archiving=False).returncode == KILLED
+    assert ids(store) == ["y1", "y2"]
+    assert len(exported(state)) == CHUNK + 2
+    assert prune(store, state, wish(archiving=False)).plan.messages == 0
+    assert exported(state) == ["y1", "y2"]
+    assert archived(state) == []
+
+
+def test_a_damaged_archive_deletes_nothing(state: StatePaths, store: Database) -> None:
+    """An archive that cannot be read back after a kill is set aside and written once more."""
+    fill(store, old=CHUNK + 1)
+    assert killed(state, "prune.renamed").returncode == KILLED
+    (path,) = Path(state.archive).glob("*.gz")
+    path.write_bytes(path.read_bytes()[:-20])
+    prune(store, state, wish())
+    assert len(archived(state)) == CHUNK + 1
+    assert ids(store) == ["y1", "y2"]
+    assert Path(f"{path}.damaged").exists()
+
+
+def test_an_archive_that_somebody_removed(state: StatePaths, store: Database) -> None:
+    """Where the file of a killed run is gone, its messages are archived again."""
+    fill(store, old=3)
+    assert killed(state, "prune.renamed").returncode == KILLED
+    (path,) = Path(state.archive).glob("*.gz")
+    path.unlink()
+    prune(store, state, wish())
+    assert [entry["id"] for entry in archived(state)] == ["o1", "o2", "o3"]
+
+
+def test_an_archive_that_cannot_be_written(state: StatePaths, store: Database) -> None:
+    """Where the archive has no place, nothing is deleted, and the next run finds its way."""
+    fill(store, old=3)
+    archive = Path(state.archive)
+    archive.rmdir()
+    with pytest.raises(Unavailable, match="archive"):
+        prune(store, state, wish())
+    assert ids(store) == ["o1", "o2", "o3", "y1", "y2"]
+    archive.mkdir()
+    prune(store, state, wish())
+    assert ids(store) == ["y1", "y2"]
+
+
+def test_an_adopted_database_is_pruned_too(tmp_path: Path) -> None:
+    """A file that a program after seed 2 made, without auto_vacuum, is pruned all the same."""
+    paths = StatePaths(str(tmp_path / "adopted"))
+    for name in DIRECTORIES:
+        (tmp_path / "adopted" / name).mkdir(parents=True)
+    foreign_script(paths.database, SEED2)
+    store = open_database(paths.database)
+    try:
+        fill(store, old=CHUNK)
+        assert prune(store, paths, wish()).plan.messages >= CHUNK
+        assert ids(store) == ["y1", "y2"]
+    finally:
+        store.close()
+
+
+def killed(
+    state: StatePaths, point: str, *, archiving: bool = True
+) -> "subprocess.CompletedProcess[str]":
+    """Prune in a process of its own that dies at a point."""
+    return subprocess.run(
+        [sys.executable, "-c", PRUNE, state.root, str(NOW - 30 * DAY_MS), str(archiving)],
+        env={**os.environ, "GITWORKER_CRASH_AT": point},
+        check=False, capture_output=True, text=True,
+    )  # fmt: skip
+
+
+def dead_letter(store: Database, seq: int, *, dead_at_ms: int, ref: str | None = None) -> None:
+    """Put a dead letter of one message into its table."""
+    store.execute(
+        "INSERT INTO dead_letters (agent_id, seq, message_id, ts_ms, from_agent, type, payload_ref,"
+        " attempts, error, dead_at_ms) VALUES ('a', :seq, 'm' || :seq, 1, 'hq', 'x-note', :ref, 3,"
+        " 'it broke', :dead_at_ms)",
+        {"seq": seq, "ref": ref, "dead_at_ms": dead_at_ms},
+    )
+
+
+def age(state: StatePaths) -> None:
+    """Make every blob older than a day by the pinned clock."""
+    for path in Path(state.blobs).iterdir():
+        os.utime(path, (OLD / 1000, OLD / 1000))
+
+
+def young(state: StatePaths, ref: str) -> None:
+    """Make one blob as young as a message that is being published."""
+    os.utime(f"{state.blobs}/{ref}", (NOW / 1000, NOW / 1000))
+
+
+def checkpoint(store: Database) -> None:
+    """Bring the write-ahead log into the file."""
+    with store.gate():
+        store.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -1,0 +1,81 @@
+"""Prunes killed at random beside publishers and exporters: every message ends in one place."""
+
+import gzip
+import json
+import os
+import random
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gitworker.bus.export import export_logs
+from gitworker.bus.retention import Wish, prune
+from gitworker.paths import StatePaths
+from gitworker.store.sqlite.database import Database
+from tests.store.support import SCALE, foreign, participant, writer_process
+
+KILLS = 12
+PRUNING = """
+import sys
+from gitworker.bus.retention import Wish, prune
+from gitworker.paths import StatePaths
+from gitworker.store.sqlite.migrate import open_database
+paths = StatePaths(sys.argv[1])
+store = open_database(paths.database)
+print("ready", flush=True)
+while True:
+    prune(store, paths, Wish(1000, frozenset(), 1 << 60))
+"""
+
+
+def everywhere(state: StatePaths, store: Database) -> list[str]:
+    """Return the ids in the archives and on the bus, each as often as it stands somewhere."""
+    found = [row["id"] for row in store.rows("messages.follow", after=0, limit=1 << 30)]
+    for path in Path(state.archive).glob("*.jsonl.gz"):
+        with gzip.open(path, "rt") as file:
+            found += [json.loads(line)["id"] for line in file]
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(SCALE))
+def test_killed_at_random(state: StatePaths, store: Database, seed: int) -> None:
+    """Of what was acknowledged nothing is lost and nothing archived twice, whoever is killed."""
+    rng = random.Random(seed)
+    publishers = [writer_process(state.database, "publish", name, "endless") for name in "ab"]
+    try:
+        for _ in range(KILLS):
+            pruner = subprocess.Popen(
+                [sys.executable, "-c", PRUNING, state.root], stdout=subprocess.PIPE
+            )
+            assert pruner.stdout is not None
+            pruner.stdout.readline()
+            select.select([], [], [], rng.uniform(0.005, 0.3))
+            if rng.random() < 0.3:
+                participant(state.root, "export")
+            pruner.send_signal(signal.SIGKILL)
+            pruner.communicate()
+            export_logs(store, state)
+    finally:
+        for publisher in publishers:
+            publisher.kill()
+    told = [
+        line.strip()
+        for publisher in publishers
+        for line in publisher.communicate()[0].splitlines(keepends=True)
+        if line.endswith("\n")
+    ]
+    prune(store, state, Wish(0, frozenset(), 1 << 60))
+    found = everywhere(state, store)
+    assert len(found) == len(set(found))
+    assert set(told) <= set(found)
+    export_logs(store, state)
+    table = [row["id"] for row in store.rows("messages.follow", after=0, limit=1 << 30)]
+    lines = Path(state.bus_log).read_text().splitlines()
+    assert [json.loads(line)["id"] for line in lines] == table
+    assert foreign(state.database, "PRAGMA integrity_check") == [[["ok"]]]
+    assert not [name for name in os.listdir(state.archive) if not name.endswith(".jsonl.gz")]

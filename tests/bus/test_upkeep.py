@@ -1,0 +1,63 @@
+"""Ringing up the daily upkeep: once a day, by one process, and never in a command's way."""
+
+import threading
+
+import pytest
+
+from gitworker.bus.upkeep import DAY_MS, ring_upkeep
+from gitworker.paths import StatePaths
+from gitworker.store.sqlite.database import Database
+from gitworker.store.sqlite.migrate import open_database
+
+NOW = 1_800_000_000_000
+
+
+@pytest.fixture
+def rung(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """What is started in the background instead of starting it."""
+    started: list[list[str]] = []
+    monkeypatch.setattr("gitworker.proc.spawn_detached", started.append)
+    return started
+
+
+@pytest.mark.parametrize(
+    ("elapsed_ms", "due"),
+    [(0, False), (DAY_MS - 1, False), (DAY_MS, True), (-DAY_MS + 1, False), (-DAY_MS, True)],
+)
+def test_when_it_is_due(
+    store: Database,
+    rung: list[list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+    elapsed_ms: int,
+    due: bool,
+) -> None:
+    """A day after the last one, and when the last one lies a day in the future."""
+    monkeypatch.setenv("GITWORKER_CLOCK_MS", str(NOW))
+    assert not ring_upkeep(store, "/r/.git"), "a new repository has nothing old"
+    monkeypatch.setenv("GITWORKER_CLOCK_MS", str(NOW + elapsed_ms))
+    assert ring_upkeep(store, "/r/.git") is due
+    assert not ring_upkeep(store, "/r/.git"), "it was begun just now"
+    assert [words[-2:] for words in rung] == [["upkeep", "/r/.git"]] * due
+
+
+def test_one_of_many_starts_it(
+    state: StatePaths, store: Database, rung: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of commands that run at the same time one starts it."""
+    monkeypatch.setenv("GITWORKER_CLOCK_MS", str(NOW))
+    ring_upkeep(store, "/r/.git")
+    monkeypatch.setenv("GITWORKER_CLOCK_MS", str(NOW + DAY_MS))
+    barrier = threading.Barrier(8)
+
+    def command() -> None:
+        mine = open_database(state.database)
+        barrier.wait()
+        ring_upkeep(mine, "/r/.git")
+        mine.close()
+
+    threads = [threading.Thread(target=command) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(rung) == 1

@@ -1,0 +1,202 @@
+"""Waking: whoever waits learns of every commit of others, by inotify or by asking."""
+
+import os
+import resource
+import select
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gitworker.bus.bell import Bell, ring_bell
+from gitworker.bus.inotify import LOST, Inotify
+from gitworker.bus.waking import (
+    ADAPTIVE,
+    INOTIFY,
+    LOOK_AGAIN_S,
+    LOOK_ANYWAY_S,
+    VERSION,
+    VERSION_FIRST_S,
+    VERSION_LAST_S,
+    Waker,
+    open_waker,
+)
+from gitworker.paths import StatePaths
+from gitworker.store.sqlite.database import Database
+from tests.store.support import foreign, opened, send
+
+LONG_S = 30
+SHORT_S = 0.01
+
+
+@pytest.fixture
+def waker(state: StatePaths, store: Database) -> Iterator[Waker]:
+    """A waker by inotify."""
+    with open_waker(store, state, ways=(INOTIFY,)) as made:
+        assert made.fileno() >= 0
+        yield made
+
+
+@pytest.mark.parametrize("way", [INOTIFY, VERSION, ADAPTIVE])
+def test_every_way_wakes(state: StatePaths, store: Database, way: str) -> None:
+    """A commit of somebody else ends the wait, by whichever way there is."""
+
+    def publish() -> None:
+        with opened(state.database) as theirs:
+            send(theirs, "m")
+
+    with open_waker(store, state, ways=(way,)) as waker:
+        assert (waker.fileno() >= 0) is (way == INOTIFY)
+        publisher = threading.Thread(target=publish)
+        publisher.start()
+        assert waker.wait(LONG_S)
+        publisher.join()
+    assert store.row("messages.last_seq") in ({"seq": 0}, {"seq": 1})
+
+
+def test_a_foreign_commit_wakes(state: StatePaths, waker: Waker) -> None:
+    """A program with its own bindings rings no bell, and is heard all the same."""
+    insert = "INSERT INTO messages (id, ts_ms, from_agent, type) VALUES ('m', 1, 'n', 't')"
+    asked = threading.Thread(target=foreign, args=(state.database, insert))
+    asked.start()
+    assert waker.wait(LONG_S)
+    asked.join()
+
+
+@pytest.mark.parametrize("way", [INOTIFY, VERSION])
+def test_nothing_falls_between_looking_and_waiting(
+    state: StatePaths, store: Database, way: str
+) -> None:
+    """What was committed since the last wait ends the next one at once, and only once."""
+    with open_waker(store, state, ways=(way,)) as waker, opened(state.database) as theirs:
+        send(theirs, "m")
+        assert waker.wait(LONG_S)
+        assert not waker.wait(0)
+        assert not waker.wait(SHORT_S)
+
+
+def test_ones_own_commits_are_no_news(store: Database, waker: Waker) -> None:
+    """What the same connection writes wakes nobody: whoever wrote it knows."""
+    send(store, "m")
+    assert not waker.wait(SHORT_S)
+
+
+def test_after_a_silent_wake_it_looks_again_soon(state: StatePaths, waker: Waker) -> None:
+    """What was heard may be a commit that cannot be seen yet: it looks again, ever later."""
+    assert waker.pause_s == LOOK_ANYWAY_S
+    ring_bell(state.bell)
+    assert not waker.changed()
+    pauses = [waker.pause_s]
+    while pauses[-1] < LOOK_ANYWAY_S:
+        assert not waker.changed()
+        pauses.append(waker.pause_s)
+    assert tuple(pauses) == (*LOOK_AGAIN_S, LOOK_ANYWAY_S)
+
+
+def test_a_kept_bell_is_heard(state: StatePaths, waker: Waker) -> None:
+    """A publisher that keeps the bell's file open is heard each time."""
+    bell = Bell(state.bell)
+    for _ in range(2):
+        bell.ring()
+        assert select.select([waker.fileno()], [], [], LONG_S)[0]
+        assert not waker.changed()
+        assert waker.pause_s == LOOK_AGAIN_S[0]
+    bell.close()
+    Bell(f"{state.root}/gone/bell").ring()
+
+
+def test_other_files_are_not_listened_to(state: StatePaths, waker: Waker) -> None:
+    """What is written beside the bus, such as its export, wakes nobody."""
+    Path(state.bus_log).write_text("line\n")
+    assert not waker.changed()
+    assert waker.pause_s == LOOK_ANYWAY_S
+
+
+def test_asking_slows_down(state: StatePaths, store: Database) -> None:
+    """Without inotify it asks often while there is traffic, and rarely while there is none."""
+    with open_waker(store, state, ways=(VERSION,)) as waker, opened(state.database) as theirs:
+        pauses = []
+        for _ in range(9):
+            pauses.append(waker.pause_s)
+            assert not waker.changed()
+        assert pauses == sorted(pauses)
+        assert (pauses[0], pauses[-1]) == (VERSION_FIRST_S, VERSION_LAST_S)
+        send(theirs, "m")
+        assert waker.changed()
+        assert waker.pause_s == VERSION_FIRST_S
+
+
+def test_adaptive_polling_is_told_of_traffic(state: StatePaths, store: Database) -> None:
+    """The last way lets its caller look each time, and begins anew when that found something."""
+    with open_waker(store, state, ways=(ADAPTIVE,)) as waker:
+        first = waker.pause_s
+        assert [waker.changed() for _ in range(3)] == [True] * 3
+        assert waker.pause_s > first
+        waker.rest()
+        assert waker.pause_s == first
+
+
+def test_without_inotify_it_asks(store: Database, tmp_path: Path) -> None:
+    """Where nothing can be watched the next way is taken."""
+    with open_waker(store, StatePaths(str(tmp_path / "gone"))) as waker:
+        assert waker.fileno() == -1
+        assert waker.pause_s == VERSION_FIRST_S
+
+
+def test_too_many_open_files(state: StatePaths, store: Database) -> None:
+    """Where this user gets no more descriptors the next way is taken."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    free = os.dup(0)
+    os.close(free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free, hard))
+    try:
+        with pytest.raises(OSError, match="Too many open files"):
+            Inotify()
+        with open_waker(store, state) as waker:
+            assert waker.fileno() == -1
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_something_else_ends_the_wait(waker: Waker) -> None:
+    """A further descriptor that has something ends the wait without news."""
+    read_end, write_end = os.pipe()
+    os.close(read_end)  # the reader has gone
+    assert not waker.wait(LONG_S, also={write_end: 0})
+    os.close(write_end)
+
+
+def test_the_spool_is_heard(state: StatePaths, store: Database) -> None:
+    """Whoever listens is told at once that a hook has written, and then looks at the bus."""
+    told: list[str] = []
+
+    def drain() -> None:
+        told.extend(os.listdir(state.spool))
+        for name in os.listdir(state.spool):
+            os.rename(f"{state.spool}/{name}", f"{state.spool}/{name}.1")
+
+    with open_waker(store, state, on_spool=drain) as waker:
+        Path(state.spool, "elsewhere").write_text("x")
+        assert not waker.changed()
+        Path(state.spool, "hooks").write_text("post-commit\n")
+        assert waker.wait(LONG_S)
+        assert "hooks" in told
+        assert not waker.wait(SHORT_S)
+
+
+def test_a_directory_that_goes_is_heard(tmp_path: Path) -> None:
+    """The end of a watched directory is told, under the name that stands for what is lost."""
+    place = tmp_path / "place"
+    place.mkdir()
+    inotify = Inotify()
+    watch = inotify.watch(str(place))
+    (place / "file").write_text("x")
+    assert inotify.take() == {(watch, "file")}
+    (place / "file").unlink()
+    place.rmdir()
+    assert (watch, LOST) in inotify.take()
+    with pytest.raises(OSError, match="No such file"):
+        inotify.watch(str(place))
+    inotify.close()
+    inotify.close()

@@ -1,0 +1,194 @@
+"""Workers hold their tasks by claims: beats renew them; who has lost one is told at each act."""
+
+from collections.abc import Callable
+
+import pytest
+
+from gitworker.bus.beat import Sign, give_sign, require_unlost
+from gitworker.claims import Claims, open_claims
+from gitworker.errors import Conflict
+from gitworker.liveness.heartbeat import HeartbeatThread, Tell
+from gitworker.model.ids import HQ
+from gitworker.repo.memory import Memory
+from gitworker.store.sqlite.migrate import open_database
+from gitworker.workers.fail import fail
+from gitworker.workers.merge import NotLanded
+from gitworker.workers.start import start
+from gitworker.workers.submit import Submission, submit
+from gitworker.workers.window import land, prepare
+from tests.claims.scene import Clocks, Scene, refused
+from tests.store.support import foreign, participant
+from tests.workers.world import World, kept, unchanged, wait_until
+
+EXPIRE = "UPDATE task_claims SET lease_until_ms = 1"
+
+
+def steal(world: World, task: str) -> None:
+    """Let a lease end, and a foreign program take the task over."""
+    foreign(f"{world.state_dir}/bus.db", EXPIRE)
+    assert participant(world.state_dir, "claim", task, "nim") is True
+
+
+def claims_of(world: World, holder: str) -> Claims:
+    """Return the claims of a holder in a repository."""
+    session = world.session()
+    return Claims(session.store, session.paths, holder=holder)
+
+
+def start_late(world: World) -> Callable[[], object]:
+    """Begin to work."""
+    world.spawn("auth", "login")
+    steal(world, "login")
+    return lambda: start(world.session(), "auth", pid=None)
+
+
+def submit_late(world: World) -> Callable[[], object]:
+    """Hand work in."""
+    world.working("auth", "login", {"a": "1\n"})
+    steal(world, "login")
+    return lambda: submit(world.session(), "auth", Submission())
+
+
+@pytest.mark.parametrize("prepare_late", [start_late, submit_late])
+def test_late_workers_are_refused(
+    world: World, prepare_late: Callable[[World], Callable[[], object]]
+) -> None:
+    """A worker whose task was taken over is told by whom, even when it is free again."""
+    act = prepare_late(world)
+    with unchanged(world, "claimed", Conflict) as caught:
+        act()
+    assert "login is claimed by nim" in caught.value.message
+    foreign(f"{world.state_dir}/bus.db", EXPIRE)
+    with unchanged(world, "claim_lost", Conflict):
+        act()
+    participant(world.state_dir, "release", "login", "nim")
+    with unchanged(world, "claim_lost", Conflict) as caught:
+        act()
+    assert caught.value.hint == "git worker claim take login"
+    claims_of(world, "auth").take("login")
+    act()
+
+
+def test_an_idle_lease_is_still_the_workers(world: World) -> None:
+    """A lease that ran out while nobody took the task keeps a worker from nothing."""
+    world.working("auth", "login", {"a": "1\n"})
+    foreign(f"{world.state_dir}/bus.db", EXPIRE)
+    world.submit("auth")
+    participant(world.state_dir, "release", "login", "auth")
+    world.approve("auth")
+    world.land("auth")
+
+
+def test_a_task_that_somebody_holds_does_not_land(world: World) -> None:
+    """Work on a task that another program holds by now is not landed, until it gives it back."""
+    world.approved("auth", "login", {"a": "1\n"})
+    world.approved("docs", "pages", {"b": "1\n"})
+    steal(world, "login")
+    waiting, landed = world.merge("auth", "docs")
+    assert isinstance(waiting, NotLanded)
+    assert (waiting.error.code, waiting.error.status) == ("claimed", 3)
+    assert not isinstance(landed, NotLanded)
+    participant(world.state_dir, "release", "login", "nim")
+    world.land("auth")
+
+
+def test_a_task_that_is_taken_while_it_lands(world: World) -> None:
+    """What is taken between the look and the journal does not land."""
+    world.approved("auth", "login", {"a": "1\n"})
+    session = world.session()
+    prepared = prepare(session, world.worker("auth"), onto=None, memory=Memory())
+    steal(world, "login")
+    with kept(world, "claimed", Conflict):
+        land(session, [prepared], keep=False)
+
+
+def test_giving_up_gives_the_claim_back(world: World) -> None:
+    """A failed task is free for the next worker, and nothing is held against the last."""
+    world.working("auth", "login", {"a": "1\n"})
+    fail(world.session(), "auth", reason="no")
+    assert world.query("SELECT * FROM task_claims") == []
+    assert world.query("SELECT * FROM claim_grants") == []
+    assert world.query("SELECT * FROM claim_clocks") == []
+
+
+def test_claims_before_an_assignment(world: World) -> None:
+    """What a worker has claimed nobody else is given; it itself is, under the same epoch."""
+    world.spawn("auth", "login")
+    with refused("conflict", "task login is ASSIGNED, held by auth"):
+        claims_of(world, "docs").take("login")
+    assert claims_of(world, "auth").take("login").epoch == 1
+    assert claims_of(world, "auth").require("login", epoch=1).holder == "auth"
+
+
+def test_beats_renew(scene: Scene, clocks: Clocks) -> None:
+    """A beat renews every lease of its agent, and nobody else's."""
+    for name, holder in (("x:a", "auth"), ("path:b", "auth"), ("x:c", "docs")):
+        scene.of(holder).take(name)
+    clocks.pass_ms(30_000)
+    clocks.jump_ms(-3_600_000)
+    give_sign(scene.store, scene.paths, worker="auth", sign=Sign(), lease_ms=60_000)
+    lefts = {name: left for name, _, _, left in scene.claims()}
+    assert lefts == {"x:a": 60_000, "path:b": 60_000, "x:c": 30_000}
+
+
+def test_a_beat_tells_what_was_lost(scene: Scene, clocks: Clocks) -> None:
+    """A worker that beats late hears once what it lost beside its task, of its task every time."""
+    with scene.store.write() as writer:
+        writer.run("workers.insert", worker="auth", now=1)
+        writer.run(
+            "workers.set_assignment", worker="auth", task="t", branch="auth/t", base_oid=None,
+            worktree=None, admin_dir=None, now=1,
+        )  # fmt: skip
+    scene.add_task("t")
+    for name in ("t", "x:a"):
+        scene.of("auth").take(name)
+    require_unlost(scene.store, "auth")
+    clocks.pass_ms(60_000)
+    require_unlost(scene.store, "auth")
+    for name in ("t", "x:a"):
+        scene.of("docs").take(name)
+    with refused("claim_lost", "t (now held by docs), x:a (now held by docs)"):
+        require_unlost(scene.store, "auth")
+    scene.of("docs").release("t")
+    for _ in range(2):
+        with refused("claim_lost", "auth has lost its claim on t (now held by nobody)"):
+            require_unlost(scene.store, "auth")
+    scene.of("auth").take("t")
+    require_unlost(scene.store, "auth")
+
+
+def test_the_heartbeat_thread_renews(scene: Scene) -> None:
+    """A thread that beats for an agent keeps its leases alive, and a dead one's lease ends."""
+    scene.of("auth").take("x:a", ttl_s=0.3)
+    first_ms = scene.of("auth").require("x:a").lease_until_ms
+    thread = HeartbeatThread(lambda: open_database(scene.paths.database), every_s=0.05)
+    thread.start()
+    thread.tell(Tell("auth"))
+    wait_until(lambda: scene.of("auth").require("x:a").lease_until_ms > first_ms + 600)
+    assert not scene.of("docs").check("x:a")
+    thread.stop()
+    wait_until(lambda: not scene.of("auth").check("x:a"))
+    assert scene.of("docs").take("x:a").epoch == 2
+
+
+def test_agents_in_python(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library opens the repository one stands in, as whoever asks."""
+    place = world.spawn("auth", "login").path
+    monkeypatch.chdir(place)
+    with open_claims() as claims:
+        assert (claims.holder, [one.name for one in claims.held()]) == ("auth", ["login"])
+        assert claims.take("path:src/**", ttl_s=600).left_ms == 600_000
+    monkeypatch.chdir(world.root)
+    with open_claims() as claims:
+        assert claims.holder == HQ
+    with open_claims(holder="docs", lease_s=5) as claims, refused("claimed"):
+        claims.take("path:src/app.py")
+
+
+def test_the_library_is_named() -> None:
+    """The package gives what it documents, and nothing else."""
+    import gitworker.claims
+
+    assert gitworker.claims.Claim._fields[:3] == ("name", "holder", "epoch")
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = gitworker.claims.nothing

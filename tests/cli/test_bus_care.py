@@ -1,0 +1,113 @@
+"""`msg search`, `msg prune`, `msg export` and limits on `msg send`, as whole processes."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gitworker.bus.rules_retention import DAY_MS
+from tests.cli.conftest import Scene
+from tests.cli.kit import ok
+from tests.conftest import git
+
+LATER = {"GITWORKER_CLOCK_MS": str(1_900_000_000_000)}
+BETWEEN = {"GITWORKER_CLOCK_MS": str(1_900_000_000_000 - 50 * DAY_MS)}
+
+
+def test_search(scene: Scene) -> None:
+    """Messages are found by their words, newest first, and nothing in them steers a terminal."""
+    ok(scene.root, "init")
+    ok(scene.root, "msg", "send", "log", '{"message": "login \\u001b[H failed"}')
+    ok(scene.root, "msg", "send", "status", '{"step": "login"}')
+    answer = scene.run("msg", "search", "login")
+    assert (answer.status, answer.err) == (0, "")
+    assert answer.out == (
+        "2  <time>  hq → all  status  step login\n"
+        "1  <time>  hq → all  log  message login \\u001b[H failed\n"
+    )
+    (one,) = scene.run("msg", "search", "--json", "login", "failed").document["messages"]
+    assert (one["seq"], one["type"], one["payload"]["message"]) == (1, "log", "login \x1b[H failed")
+    nothing = scene.run("msg", "search", "log", "status")
+    assert (nothing.status, nothing.out) == (0, "")
+    assert nothing.err == "no message holds all of these words\n"
+    assert scene.run("msg", "search", "*").status == 2
+    assert scene.run("msg", "search").status == 2
+
+
+def test_prune(scene: Scene) -> None:
+    """Old messages go into an archive, a dry run only says so, and both say who holds the rest."""
+    ok(scene.root, "init", env=LATER)  # else the daily upkeep would be faster than we are
+    ok(scene.root, "msg", "send", "status", '{"n": 1}', env=BETWEEN)
+    ok(scene.root, "msg", "send", "status", '{"n": 2}', env=LATER)
+    dry = scene.run("msg", "prune", "--dry-run", env=LATER)
+    assert (dry.status, dry.out) == (0, "would prune 1 message\n")
+    done = scene.run("msg", "prune", env=LATER)
+    assert done.out == (
+        "pruned 1 message\narchived in <root>/.git/worker-state/archive/bus-1-1.jsonl.gz\n"
+    )
+    again = scene.run("msg", "prune", "--older-than", "0", "--no-archive", "--json", env=LATER)
+    assert {name: again.document[name] for name in ("messages", "archive", "dry_run")} == {
+        "messages": 0, "archive": None, "dry_run": False,
+    }  # fmt: skip
+    off = scene.run("msg", "prune", env={"GITWORKER_RETENTION_DAYS": "0"})
+    assert (off.status, "--older-than" in off.err) == (2, True)
+
+
+def test_export(scene: Scene) -> None:
+    """The files are brought up to date and named; with --git they are committed once."""
+    ok(scene.root, "init")
+    ok(scene.root, "msg", "send", "status", '{"n": 1}')
+    (scene.state / "bus.jsonl").unlink()
+    files = "<root>/.git/worker-state/bus.jsonl\n<root>/.git/worker-state/transitions.jsonl\n"
+    assert scene.run("msg", "export").out == files
+    assert json.loads((scene.state / "bus.jsonl").read_text())["seq"] == 1
+    assert scene.run("msg", "export", "--git").out == (
+        files + "refs/worker/log <short> (committed)\n"
+    )
+    told = scene.run("msg", "export", "--git", "--json").document
+    assert (told["committed"], told["ref"]) == (False, "refs/worker/log")
+    assert git(scene.root, "show", "refs/worker/log:bus.jsonl").startswith('{"seq":1,')
+    assert git(scene.root, "log", "--format=%H").count("\n") == 0, "no branch has moved"
+
+
+@pytest.mark.parametrize("through_click", [False, True])
+def test_back_pressure(scene: Scene, through_click: bool) -> None:
+    """A sender over a limit gets status 3 and the time to wait, and can wait for it."""
+    scene.spawn("auth", "t1")
+    ok(scene.root, "msg", "poll", "--as", "auth")
+    limits = {"GITWORKER_MESSAGE_MAX_UNREAD": "2"}
+    send = ("msg", "send", "x-a", "{}", "--to", "auth", *(["--json"] if through_click else []))
+    for _ in range(2):
+        assert scene.run(*send, env=limits).status == 0
+    refused = scene.run(*send, env=limits)
+    assert refused.status == 3
+    said = refused.document["error"]["message"] if through_click else refused.err
+    assert "auth has 2 unread messages; 2 are allowed (message.max_unread)" in said
+    assert scene.run(*send, "--wait", "1", env=limits).status == 3
+    assert scene.run("msg", "send", "x-a", "{}", env=limits).status == 0
+    ok(scene.root, "msg", "poll", "--as", "auth")
+    assert scene.run(*send, "--wait", "20", env=limits).status == 0
+
+
+def test_limits_are_kept_for_hot_verbs(scene: Scene) -> None:
+    """A limit in git's configuration holds for `msg send` after any full command has seen it."""
+    git(scene.root, "config", "worker.message.max-unread", "1")
+    scene.spawn("auth", "t1")
+    ok(scene.root, "msg", "poll", "--as", "auth")
+    send = ("msg", "send", "x-a", "--to", "auth")
+    assert [scene.run(*send).status for _ in range(2)] == [0, 3]
+    git(scene.root, "config", "worker.message.max-unread", "0")
+    ok(scene.root, "list")
+    assert scene.run(*send).status == 0
+
+
+def test_upkeep_starts_by_itself(scene: Scene, tmp_path: Path) -> None:
+    """A day after the first command one command starts the upkeep, and the next does not."""
+    trace = tmp_path / "trace"
+    trace.write_text("")
+    ok(scene.root, "init")
+    tomorrow = {**LATER, "GITWORKER_TRACE": str(trace)}
+    for _ in range(2):
+        ok(scene.root, "list", env=tomorrow)
+    started = [line for line in trace.read_text().splitlines() if "hookentry upkeep" in line]
+    assert len(started) == 1

@@ -1,0 +1,91 @@
+"""`claim`: leases on the command line."""
+
+import pytest
+
+from tests.cli.conftest import Scene
+from tests.cli.kit import Answer, ok, run
+from tests.store.support import foreign, participant
+
+
+def test_the_life_of_a_claim(scene: Scene) -> None:
+    """A claim is taken, refused to others, renewed, listed, given back and taken by the next."""
+    root = scene.root
+    assert scene.run("claim", "take", "path:src/**", "--as", "auth") == Answer(0, "1\n", "")
+    told = scene.run("claim", "take", "path:src/app.py", "--as", "docs")
+    assert (told.status, told.out) == (3, "")
+    assert told.err.startswith(
+        "error: path:src/app.py overlaps path:src/**, which is claimed by auth"
+    )
+    assert "hint: git worker claim take path:src/app.py --wait 60" in told.err
+    assert ok(root, "claim", "renew", "path:src/**", "--epoch", "1", "--as", "auth") == ""
+    name, holder, epoch, left = ok(root, "claim", "list").split("\t")
+    assert (name, holder, epoch, left[-1]) == ("path:src/**", "auth", "1", "s")
+    assert ok(root, "claim", "release", "path:src/**", "--as", "auth") == ""
+    assert ok(root, "claim", "take", "path:src/app.py", "--ttl", "0.2", "--as", "docs") == "1"
+    assert ok(root, "claim", "take", "path:src/app.py", "--wait", "30", "--as", "auth") == "2"
+    late = scene.run("claim", "release", "path:src/app.py", "--as", "docs")
+    assert late.status == 3
+    assert (
+        "docs has lost its claim on path:src/app.py (epoch 1): it is held by auth now" in late.err
+    )
+
+
+def test_as_json(scene: Scene) -> None:
+    """Each command answers with one document, refusals too."""
+    taken = run(scene.root, "claim", "take", "x:deploy", "--ttl", "600", "--json").document
+    assert 599 < taken.pop("left_s") <= 600
+    assert taken.pop("since") < taken.pop("until")
+    assert taken == {
+        "schema": 1, "name": "x:deploy", "holder": "hq", "epoch": 1, "expired": False,
+    }  # fmt: skip
+    refusal = run(scene.root, "claim", "take", "x:deploy", "--json")
+    assert (refusal.status, refusal.document["error"]["code"]) == (3, "claimed")
+    renewed = run(scene.root, "claim", "renew", "x:deploy", "--json").document
+    assert (renewed["name"], renewed["epoch"]) == ("x:deploy", 1)
+    (listed,) = run(scene.root, "claim", "list", "--json").document["claims"]
+    assert listed["name"] == "x:deploy"
+    released = run(scene.root, "claim", "release", "x:deploy", "--json").document
+    assert released == {"schema": 1, "name": "x:deploy", "holder": "hq"}
+    assert run(scene.root, "claim", "list", "--json").document == {"schema": 1, "claims": []}
+    assert run(scene.root, "claim", "list").out == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "told"),
+    [
+        (("take", "nobody-knows"), 4, "there is no task nobody-knows"),
+        (("take", "src/**"), 2, "git worker claim take 'path:src/**'"),
+        (("take", "x:\x1b[2J"), 2, "printable"),
+        (("take", "x:a", "--ttl", "0"), 2, "makes no sense"),
+        (("take", "x:a", "--wait", "-1"), 2, "--wait"),
+        (("renew", "x:a"), 4, "hq holds no claim on x:a"),
+        (("release", "x:a"), 4, "hq holds no claim on x:a"),
+        (("take",), 2, "NAME"),
+    ],
+)
+def test_refusals(scene: Scene, words: tuple[str, ...], status: int, told: str) -> None:
+    """What cannot be is refused with the status of its kind and what helps."""
+    ok(scene.root, "init")
+    answer = scene.run("claim", *words)
+    assert (answer.status, answer.out) == (status, "")
+    assert told in answer.err
+    assert "\x1b" not in answer.err
+
+
+def test_a_late_worker_is_told(scene: Scene) -> None:
+    """A worker whose task was taken over hears it from its beat and from done, with status 3."""
+    seat = scene.working()
+    scene.commit(seat, "a")
+    foreign(scene.state / "bus.db", "UPDATE task_claims SET lease_until_ms = 1")
+    assert participant(scene.state, "claim", "t1", "nim") is True
+    beat = run(seat, "heartbeat")
+    assert beat.status == 3
+    assert "worker auth has lost its claim on t1 (now held by nim)" in beat.err
+    done = run(seat, "done")
+    assert done.status == 3
+    assert "t1 is claimed by nim" in done.err
+    participant(scene.state, "release", "t1", "nim")
+    assert ok(seat, "claim", "take", "t1") == "3"
+    ok(seat, "heartbeat")
+    ok(seat, "done")
+    assert '"task_claim"' in (scene.state / "bus.jsonl").read_text()

@@ -1,0 +1,74 @@
+"""The beater at its promised size: a hundred workers, one process."""
+
+import os
+import re
+import signal
+from pathlib import Path
+
+import pytest
+
+from gitworker.liveness.ring import ensure_beater, is_beating
+from gitworker.model.worker import WorkerEvent
+from gitworker.store.workers import add_worker, find_worker
+from gitworker.workers.moves import advance
+from tests.bus.scene import Scene
+from tests.liveness.test_beater import beaters
+from tests.liveness.test_process import sleeper
+from tests.store.support import wait_until
+
+WORKERS = 100
+NOW = 1_700_000_000_000
+
+
+def people(scene: Scene, pid: int, start: str) -> None:
+    """Make seats at work, all of one process, without their worktrees."""
+    session = scene.session()
+    with session.store.write() as writer:
+        for number in range(WORKERS):
+            name, task = f"w{number}", f"t{number}"
+            worker = add_worker(writer, name, NOW)
+            writer.run("tasks.insert", task=task, title="", requires_approval=1, max_retries=1,
+                       now=NOW)  # fmt: skip
+            writer.run("workers.set_assignment", worker=name, task=task, branch=f"{name}/{task}",
+                       base_oid="0" * 40, worktree=None, admin_dir=None, now=NOW)  # fmt: skip
+            writer.run("tasks.set_assigned", task=task, agent=name, branch=f"{name}/{task}")
+            for event in (WorkerEvent.ASSIGN, WorkerEvent.START):
+                found = find_worker(writer, name)
+                assert found is not None
+                worker = advance(writer, found, event, actor="hq")
+            assert worker.state == "WORKING"
+            writer.run("workers.set_process", worker=name, pid=pid, pid_start=start,
+                       host=os.uname().nodename, boot_id=_boot_id())  # fmt: skip
+
+
+def _boot_id() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_one_process_beats_for_a_hundred(scene: Scene) -> None:
+    """One process of less than 40 MB beats for a hundred workers, and again at the next turn."""
+    agent = sleeper()
+    start = Path(f"/proc/{agent.pid}/stat").read_text().rpartition(")")[2].split()[19]
+    people(scene, agent.pid, start)
+    session = scene.session()
+    ensure_beater(session.paths, every_s=1)
+
+    def beats() -> tuple[int, int]:
+        with session.store.read() as reader:
+            rows = reader.rows("liveness.all")
+        return len(rows), min((row["ts_ms"] for row in rows), default=0)
+
+    try:
+        wait_until(lambda: beats()[0] == WORKERS, "a beat for each")
+        first = beats()[1]
+        wait_until(lambda: beats()[1] > first, "the next turn")
+        (pid,) = beaters(scene)
+        status = Path(f"/proc/{pid}/status").read_text()
+        peak_kb = int(re.findall(r"VmHWM:\s+(\d+) kB", status)[0])
+        assert peak_kb < 40 * 1024
+    finally:
+        agent.communicate()
+        for pid in beaters(scene):
+            os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: not is_beating(session.paths), "the beater's end")

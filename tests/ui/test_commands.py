@@ -1,0 +1,173 @@
+"""watch, attach and `spawn --tmux` as typed: on a terminal, in tmux, on a pipe, without tmux."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Scene, scene
+from tests.cli.kit import DEADLINE_S, Answer, ok, wait_until
+from tests.cli.terminal import on_terminal
+from tests.ui.conftest import TASK, Server
+
+__all__ = ["scene"]  # the fixture
+
+
+@pytest.fixture
+def without_tmux(tmp_path: Path) -> dict[str, str]:
+    """An environment in which there is everything that we need but tmux."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("git", "git-worker", "sh"):
+        found = shutil.which(name)
+        assert found is not None
+        (programs / name).symlink_to(found)
+    return {"PATH": str(programs)}
+
+
+def test_in_tmux(server: Server, scene: Scene) -> None:
+    """Typed inside tmux, watch opens the window there and shows it; attach leads back to it."""
+    scene.spawn("auth", TASK)
+    pane = server.begin("work")
+    server.tmux("send-keys", "-t", pane, f"cd {scene.root} && git-worker watch {TASK}", "Enter")
+    wait_until(lambda: server.windows() == ["work shell", f"work w:{TASK}"])
+    window = server.tmux("list-windows", "-t", "work:", "-F", "#{window_id}").splitlines()[1]
+    wait_until(lambda: server.current("work") == window)
+    wait_until(lambda: len(server.heights(window)) == 2)
+    server.tmux("select-window", "-t", "work:0")
+    server.tmux("send-keys", "-t", pane, f"git-worker attach {TASK}", "Enter")
+    wait_until(lambda: server.current("work") == window)
+    assert server.windows() == ["work shell", f"work w:{TASK}"]
+
+
+def test_on_a_terminal(server: Server, scene: Scene) -> None:
+    """On a terminal outside of tmux the session is made and attached, until its user leaves."""
+    seat = scene.spawn("auth", TASK)
+    (seat / ".worker.log").write_text("said before\n")
+    with on_terminal(scene.root, "watch", "auth") as terminal:
+        terminal.read_until("said before")
+        assert server.windows() == [f"gitworker w:{TASK}"]
+        server.tmux("detach-client", "-s", "gitworker")
+        terminal.read_until("[detached")
+        assert terminal.process.wait(DEADLINE_S) == 0
+    assert server.windows() == [f"gitworker w:{TASK}"]
+
+
+def test_on_a_pipe(server: Server, scene: Scene) -> None:
+    """On a pipe the window is made and it is said how to get there, a second time too."""
+    scene.spawn("auth", TASK)
+    told = f"w:{TASK} is open in the tmux session gitworker: git worker attach {TASK}\n"
+    for words in (TASK, "auth", f"auth/{TASK}"):
+        assert scene.run("watch", words) == Answer(0, told, "")
+    assert server.windows() == [f"gitworker w:{TASK}"]
+    document = scene.run("watch", "auth", "--json").document
+    assert set(document) == {
+        "schema", "task", "name", "session", "window", "panes", "new", "left_out",
+    }  # fmt: skip
+    assert (document["name"], document["session"], document["new"]) == (
+        f"w:{TASK}", "gitworker", False,
+    )  # fmt: skip
+    assert scene.run("watch", cwd=scene.root / "worktrees" / TASK) == Answer(0, told, "")
+
+
+def test_everybody(server: Server, scene: Scene) -> None:
+    """The grid of everybody is one window; without a worker there is nothing to watch."""
+    assert scene.run("watch", "--all").status == 1  # not set up
+    ok(scene.root, "init")
+    assert scene.run("watch", "--all") == Answer(
+        4, "", "error: no worker has anything to do\nhint: git worker spawn WORKER TASK\n"
+    )
+    scene.spawn("auth", TASK)
+    scene.spawn("docs", "guide")
+    told = "w:all is open in the tmux session gitworker: tmux attach-session -t '$0'\n"
+    assert scene.run("watch", "--all") == Answer(0, told, "")
+    assert len(server.heights(server.current("gitworker"))) == 2
+    assert scene.run("watch", "--all", "auth").status == 2
+
+
+def test_a_grid_without_space(server: Server, scene: Scene) -> None:
+    """Workers that the window has no room for are named."""
+    for number in range(3):
+        scene.spawn(f"w{number}", f"t{number}")
+    server.tmux("new-session", "-d", "-s", "gitworker", "-x", "10", "-y", "3", "cat")
+    answer = scene.run("watch", "--all")
+    assert answer.status == 0
+    assert answer.err.startswith("warning: the window has no room for w")
+    assert answer.err.endswith("\nhint: git worker status\n")
+
+
+def test_spawn_opens_the_window(server: Server, scene: Scene) -> None:
+    """Spawn --tmux opens the window, goes nowhere, and prints the path and nothing else."""
+    pane = server.begin("work")
+    env = server.inside(pane)
+    before = server.current("work")
+    answer = scene.run("spawn", "auth", TASK, "--tmux", env=env)
+    told = f"w:{TASK} is open: git worker attach {TASK}\n"
+    assert answer == Answer(0, f"<root>/worktrees/{TASK}\n", told)
+    assert server.windows() == ["work shell", f"work w:{TASK}"]
+    assert server.current("work") == before
+    assert scene.run("attach", TASK, env=env) == Answer(0, "", "")
+    window = server.current("work")
+    assert window != before
+    document = scene.run("attach", TASK, "--json", env=env).document
+    assert (document["window"], document["session"]) == (window, "work")
+
+
+def test_spawn_without_tmux(scene: Scene, without_tmux: dict[str, str]) -> None:
+    """Where there is no tmux, spawn --tmux says so and the task is given all the same."""
+    answer = scene.run("spawn", "auth", TASK, "--tmux", env=without_tmux)
+    assert (answer.status, answer.out) == (0, f"<root>/worktrees/{TASK}\n")
+    assert answer.err == (
+        "error: no window: tmux cannot be used: cannot run tmux: No such file or directory\n"
+        "hint: install tmux 3.1 or later\n"
+    )
+
+
+def test_nowhere_to_go(server: Server, scene: Scene) -> None:
+    """Attach says which window is missing, and refuses where it could show none."""
+    scene.spawn("auth", TASK)
+    hint = f"error: no window shows task {TASK}\nhint: git worker watch {TASK}\n"
+    assert scene.run("attach", TASK) == Answer(4, "", hint)
+    ok(scene.root, "watch", TASK)
+    answer = scene.run("attach", TASK)
+    assert (answer.status, answer.out) == (1, "")
+    assert answer.err.endswith("hint: tmux attach-session -t '$0'   (in a terminal)\n")
+
+
+def test_without_tmux_on_a_pipe(scene: Scene, without_tmux: dict[str, str]) -> None:
+    """Without tmux a pipe gets what has happened so far, the agent's log too."""
+    seat = scene.spawn("auth", TASK)
+    (seat / ".worker.log").write_text("said before\n")
+    answer = scene.run("watch", TASK, env=without_tmux)
+    assert (answer.status, answer.err) == (
+        0,
+        "error: tmux cannot be used: cannot run tmux: No such file or directory\n"
+        "hint: install tmux 3.1 or later\n",
+    )
+    assert answer.out.splitlines()[-1] == "<time>  auth | said before"
+    assert "ASSIGNED  assign by hq" in answer.out
+    assert scene.run("watch", "--all", "--json", env=without_tmux).document["worker"] is None
+    assert scene.run("attach", TASK, env=without_tmux).status == 1
+
+
+def test_a_server_that_does_not_start(server: Server, scene: Scene) -> None:
+    """Where no tmux server can be started, that is said, and the log shown instead."""
+    scene.spawn("auth", TASK)
+    with open(f"{server.directory}/tmux-{os.getuid()}", "w"):
+        pass  # where tmux wants a directory for its sockets
+    for words in (("watch", TASK), ("watch", "--all")):
+        answer = scene.run(*words)
+        assert answer.status == 0
+        assert answer.err.startswith("error: tmux new-session failed\n  ")
+        assert "ASSIGNED  assign by hq" in answer.out
+
+
+def test_without_tmux_on_a_terminal(scene: Scene, without_tmux: dict[str, str]) -> None:
+    """Without tmux a terminal gets what happens as it happens, and no escape of the agent's."""
+    seat = scene.spawn("auth", TASK)
+    with on_terminal(scene.root, "watch", TASK, env=without_tmux) as terminal:
+        terminal.read_until("ASSIGNED  assign by hq")
+        with open(seat / ".worker.log", "a") as log:
+            log.write("\x1b]0;evil\x07said \x1b[31mnow\x1b[0m\n")
+        assert "\x1b" not in terminal.read_until("said now")

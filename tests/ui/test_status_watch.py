@@ -1,0 +1,43 @@
+"""`status --watch` on a real terminal emulator, under a shell with job control."""
+
+from tests.cli.conftest import Scene, scene
+from tests.cli.kit import ok, wait_until
+from tests.ui.conftest import Server
+
+__all__ = ["scene"]  # the fixture
+
+
+def test_stopped_and_continued(server: Server, scene: Scene) -> None:
+    """Ctrl-Z gives the terminal back to the shell, and the screen comes again afterwards."""
+    scene.spawn("auth", "t1")
+    pane = server.begin("work")
+    server.tmux("send-keys", "-t", pane, f"cd {scene.root} && echo be''fore", "Enter")
+    server.tmux("send-keys", "-t", pane, "git-worker status --watch", "Enter")
+    server.wait_for(pane, "waits for its agent to start")
+    assert "before" not in server.screen(pane)
+    server.tmux("send-keys", "-t", pane, "C-z")
+    server.wait_for(pane, "before")
+    wait_until(lambda: "waits for its agent to start" not in server.screen(pane))
+    ok(scene.root, "start", "auth", "--pid", str(scene.agent_pid))
+    server.tmux("send-keys", "-t", pane, "fg", "Enter")
+    server.wait_for(pane, "auth    t1    WORKING")
+    server.tmux("send-keys", "-t", pane, "q")
+    server.wait_for(pane, "before")
+    server.tmux("send-keys", "-t", pane, "echo sta''tus $?", "Enter")
+    server.wait_for(pane, "status 0")
+
+
+def test_a_smaller_window(server: Server, scene: Scene) -> None:
+    """After a change of size nothing of the larger screen is left over."""
+    for number in range(2):
+        scene.spawn(f"w{number}", f"a-task-of-some-length-{number}")
+    pane = server.begin("work")
+    server.tmux("send-keys", "-t", pane, f"cd {scene.root} && git-worker status -w", "Enter")
+    server.wait_for(pane, "waits for its agent to start")
+    server.tmux("resize-window", "-t", pane, "-x", "50", "-y", "6")
+    server.wait_for(pane, "more lines")
+    wait_until(lambda: len(server.screen(pane).splitlines()) == 6)
+    lines = server.screen(pane).splitlines()
+    assert lines[0].startswith("target main")
+    assert sum(line.startswith("w") for line in lines) == 2
+    assert max(map(len, lines)) <= 50

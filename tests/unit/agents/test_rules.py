@@ -1,0 +1,88 @@
+"""What decides about a supervised run."""
+
+import shlex
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gitworker.agents.rules import (
+    COMMAND_MAX,
+    REASON_MAX,
+    clipped,
+    command_text,
+    is_order,
+    is_stale_seat,
+    may_end,
+    must_start,
+    reason_of,
+    run_refusal,
+    shell_status,
+)
+from gitworker.errors import Conflict, Refused
+from gitworker.model.worker import WorkerState
+
+
+@pytest.mark.parametrize("state", [state.value for state in WorkerState])
+def test_where_an_agent_may_run(state: str) -> None:
+    """An agent runs in a seat with work: ASSIGNED, which it starts, or WORKING."""
+    refusal = run_refusal("auth", state, worktree="/w", busy=None)
+    if state in ("ASSIGNED", "WORKING"):
+        assert refusal is None
+    else:
+        assert isinstance(refusal, Refused)
+        assert "auth" in str(refusal.hint)
+    assert must_start(state) is (state == "ASSIGNED")
+
+
+def test_refusals() -> None:
+    """Without a worktree, and beside another agent, none is started."""
+    assert isinstance(run_refusal("auth", "WORKING", worktree=None, busy=None), Refused)
+    busy = run_refusal("auth", "WORKING", worktree="/w", busy=7)
+    assert isinstance(busy, Conflict)
+    assert "process 7" in busy.message
+
+
+@pytest.mark.parametrize(
+    ("state", "is_ours", "may"),
+    [("WORKING", True, True), ("STALE", True, True), ("WORKING", False, False),
+     ("IN_REVIEW", True, False), ("IDLE", True, False), ("FAILED", True, False)],
+)  # fmt: skip
+def test_whose_end_counts(state: str, is_ours: bool, may: bool) -> None:
+    """An agent's end says something about a seat that is still its own and at work."""
+    assert may_end(state, is_ours=is_ours) is may
+    assert is_stale_seat(state) is (state == "STALE")
+
+
+def test_orders() -> None:
+    """Stop, pause and resume are orders, and nothing else is."""
+    assert all(map(is_order, ("stop", "pause", "resume")))
+    assert not any(map(is_order, ("dance", "", None, 1)))
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "reason"),
+    [(0, 0, ""), (3, 3, "it ended with status 3"), (-9, 137, "it was ended by SIGKILL"),
+     (-40, 168, "it was ended by signal 40")],
+)  # fmt: skip
+def test_ends_in_words(code: int, status: int, reason: str) -> None:
+    """The end of a process has a status as in a shell, and a reason unless it is success."""
+    assert (shell_status(code), reason_of(code)) == (status, reason)
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=1, max_size=8))
+def test_a_command_can_be_pasted(words: list[str]) -> None:
+    """A shell reads a command's text as the same words."""
+    text = command_text(words)
+    if len(text) < COMMAND_MAX:
+        assert shlex.split(text) == words
+
+
+def test_texts_are_bounded() -> None:
+    """Long commands and reasons are cut, reasons are one line, and both are UTF-8."""
+    assert len(command_text(["x" * 5000])) == COMMAND_MAX
+    assert command_text(["\udcff"]) == "'?'"
+    assert clipped("a\n b\t c") == "a b c"
+    assert clipped(None) == ""
+    assert clipped(7) == "7"
+    assert len(clipped("x" * 5000)) == REASON_MAX

@@ -1,0 +1,141 @@
+"""What a message may be: its type, the keys of its payload, its retries, who is behind."""
+
+import json
+from typing import Any
+
+import apsw
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gitworker.bus.rules import (
+    BACKOFF_FIRST_MS,
+    BACKOFF_LAST_MS,
+    KEYS,
+    SLOW_AGE_MS,
+    SLOW_UNREAD,
+    backoff_ms,
+    check_payload,
+    check_type,
+    is_slow,
+    kind_of,
+)
+from gitworker.errors import Invalid
+from gitworker.model.message import SEED_TYPES
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats(allow_nan=False,
+    allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", [*sorted(SEED_TYPES - {"heartbeat"}), "x-a", "x-" + "b" * 62])
+def test_types_of_the_seeds_and_private_ones(text: str) -> None:
+    """The types of seeds 2 and 5 are good, and private ones that begin with x-."""
+    check_type(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "not a message type"),
+        ("Status", "not a message type"),
+        ("9a", "not a message type"),
+        ("a b", "not a message type"),
+        ("ü", "not a message type"),
+        ("x-" + "a" * 63, "65 characters"),
+        ("heartbeat", "reserved"),
+        ("stauts", "there is no message type stauts: private types begin with 'x-'"),
+        ("x-", "there is no message type"),
+        ("x_a", "there is no message type"),
+    ],
+)
+def test_other_types_are_refused(text: str, complaint: str) -> None:
+    """Whatever else is refused, with a word that helps."""
+    with pytest.raises(Invalid, match=complaint):
+        check_type(text)
+
+
+def judge(type: str, payload: Any) -> None:
+    """Check a payload as the library does."""
+    keys = payload if isinstance(payload, dict) else {}
+    check_payload(type, kind_of(payload), {key: kind_of(value) for key, value in keys.items()})
+
+
+@pytest.mark.parametrize(
+    ("type", "payload"),
+    [
+        ("status", {"progress": 0.5, "step": "tests"}),
+        ("status", {"phase": "tests", "progress": 1}),
+        ("status", {"phase": None}),
+        ("status", {}),
+        ("status", None),
+        ("log", {"level": "debug", "message": "m", "tool": {"name": "x"}}),
+        ("signal", {"signal": "done"}),
+        ("cmd", {"action": "stop"}),
+        ("cmd", {"command": "pause", "reason": "r"}),
+        ("task_done", ["whatever"]),
+        ("x-own", "whatever"),
+    ],
+)
+def test_payloads_are_checked_leniently(type: str, payload: Any) -> None:
+    """Every key of seed 5's schemas may be absent, further keys pass, other types are free."""
+    judge(type, payload)
+
+
+@pytest.mark.parametrize(
+    ("type", "payload", "complaint"),
+    [
+        ("status", "text", "must be a JSON object, not text"),
+        ("status", [1], "must be a JSON object, not array"),
+        ("status", {"progress": "half"}, "progress in the payload of status must be a number"),
+        ("status", {"progress": True}, "must be a number, not true"),
+        ("status", {"phase": 1}, "phase in the payload of status must be a text, not integer"),
+        ("log", {"message": {}}, "must be a text, not object"),
+        ("signal", {"signal": False}, "must be a text, not false"),
+        ("cmd", {"action": 1.5}, "must be a text, not real"),
+        ("cmd", {"command": "stop", "reason": []}, "reason in the payload of cmd"),
+    ],
+)
+def test_wrong_types_are_refused(type: str, payload: Any, complaint: str) -> None:
+    """A key that seed 5 names cannot hold something else."""
+    with pytest.raises(Invalid, match=complaint):
+        judge(type, payload)
+
+
+@given(JSON)
+def test_kinds_are_named_as_sqlite_does(value: Any) -> None:
+    """Both ways of judging a payload see the same."""
+    text = json.dumps(value)
+    found = apsw.Connection(":memory:").execute("SELECT json_type(?)", (text,)).fetchone()
+    assert found == (kind_of(value),)
+
+
+def test_what_json_has_not_has_no_kind() -> None:
+    """A value that is none of JSON's has no name."""
+    assert kind_of(object()) is None
+    check_payload("status", "object", dict.fromkeys(KEYS["status"]))
+
+
+def test_pauses_double_up_to_a_minute() -> None:
+    """After each failure a message waits twice as long, a minute at most."""
+    pauses = [backoff_ms(attempts) for attempts in range(1, 40)]
+    assert pauses[:3] == [BACKOFF_FIRST_MS, 2 * BACKOFF_FIRST_MS, 4 * BACKOFF_FIRST_MS]
+    assert pauses == sorted(pauses)
+    assert pauses[-1] == BACKOFF_LAST_MS
+
+
+@pytest.mark.parametrize(
+    ("unread", "age_ms", "slow"),
+    [
+        (0, None, False),
+        (SLOW_UNREAD - 1, SLOW_AGE_MS - 1, False),
+        (SLOW_UNREAD, 0, True),
+        (1, SLOW_AGE_MS, True),
+    ],
+)
+def test_who_is_slow(unread: int, age_ms: int | None, slow: bool) -> None:
+    """A reader is slow by how much it has not read, or by how long it has not."""
+    assert is_slow(unread, age_ms) is slow

@@ -1,0 +1,53 @@
+"""Back-pressure's decisions: the token bucket, and how rarely one has to look."""
+
+import pytest
+
+from gitworker.bus.rules_pressure import (
+    BURST_S,
+    UNCHECKED_MAX,
+    grant,
+    is_calm,
+    is_slow,
+    refilled,
+    unchecked,
+    wait_ms,
+)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "elapsed_ms", "left"),
+    [(0.0, 0, 0.0), (0.0, 100, 1.0), (5.0, -1000, 5.0), (1.0, 10**9, 10.0 * BURST_S)],
+)
+def test_refill(tokens: float, elapsed_ms: int, left: float) -> None:
+    """Tokens come back with time, up to the burst; a clock that was set back adds none."""
+    assert refilled(tokens, elapsed_ms, rate=10) == left
+
+
+@pytest.mark.parametrize(
+    ("tokens", "rate", "granted"), [(0.9, 1000, 0), (1.0, 1000, 1), (500.0, 1000, 50), (9.0, 1, 1)]
+)
+def test_grants(tokens: float, rate: int, granted: int) -> None:
+    """A sender is given a twentieth of a second's worth at once, and never more than it has."""
+    assert grant(tokens, rate=rate) == granted
+
+
+def test_waits() -> None:
+    """The time to wait is when one token will be there."""
+    assert wait_ms(0.0, rate=10) == 101
+    assert wait_ms(0.999, rate=10_000) == 1
+    assert refilled(0.25, wait_ms(0.25, rate=7), rate=7) >= 1
+
+
+@pytest.mark.parametrize(("room", "free"), [(1, 1), (40, 2), (10**6, UNCHECKED_MAX)])
+def test_unchecked(room: int, free: int) -> None:
+    """The more room there is, the more rarely anybody looks."""
+    assert unchecked(room) == free
+
+
+def test_calm_and_slow() -> None:
+    """Little traffic in the last second is calm; more than half of the limit unread is slow."""
+    assert is_calm(None, 5000)
+    assert is_calm(4000, 5000)
+    assert not is_calm(4001, 5000)
+    assert not is_slow(5, max_unread=10)
+    assert is_slow(6, max_unread=10)

@@ -1,0 +1,48 @@
+"""Retention's decisions: who holds messages back, and how archives are named."""
+
+import pytest
+
+from gitworker.bus.rules_retention import (
+    DAY_MS,
+    Cursor,
+    Floor,
+    archive_name,
+    cutoff_ms,
+    holds_back,
+    lowest_floor,
+)
+
+
+def test_cutoff() -> None:
+    """Days count back from now."""
+    assert cutoff_ms(10 * DAY_MS, 3) == 7 * DAY_MS
+
+
+@pytest.mark.parametrize(
+    ("updated_at_ms", "living", "holds"),
+    [(5, {"a"}, True), (5, {"b"}, False), (5, set(), False), (10, set(), True), (11, set(), True)],
+)
+def test_who_holds_back(updated_at_ms: int, living: set[str], holds: bool) -> None:
+    """Who lives, or acknowledged lately, keeps what it has not read."""
+    cursor = Cursor("a", 7, updated_at_ms)
+    assert holds_back(cursor, living=frozenset(living), since_ms=10) is holds
+
+
+@pytest.mark.parametrize(
+    ("unread", "floor"),
+    [
+        ([], Floor(11, None)),
+        ([("a", None)], Floor(11, None)),
+        ([("a", 5), ("b", 3), ("c", 4)], Floor(3, "b")),
+        ([("a", 12)], Floor(11, None)),
+    ],
+)
+def test_floor(unread: list[tuple[str, int | None]], floor: Floor) -> None:
+    """The oldest unread message is the floor; without one, everything may go."""
+    assert lowest_floor(10, unread) == floor
+
+
+def test_archive_names() -> None:
+    """An archive is named by its stretch; a further one of the same stretch by a number."""
+    assert archive_name("bus", 1, 500) == "bus-1-500.jsonl.gz"
+    assert archive_name("bus", 1, 500, 2) == "bus-1-500.2.jsonl.gz"

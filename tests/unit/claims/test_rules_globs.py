@@ -1,0 +1,145 @@
+"""Whether two patterns have a path in common: exactly, compared with trying every short path."""
+
+import itertools
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gitworker.claims.rules_globs import components_meet, overlap, parse_pattern
+from gitworker.errors import Invalid
+
+NAMES = ["".join(name) for size in (1, 2) for name in itertools.product("ab", repeat=size)]
+PATHS = ["/".join(path) for size in range(1, 5) for path in itertools.product(NAMES, repeat=size)]
+TOKENS = {
+    "a": "a",
+    "b": "b",
+    "?": "[^/]",
+    "*": "[^/]*",
+    "[a]": "a",
+    "[!a]": "[^a/]",
+    "[a-b]": "[ab]",
+}
+# Two tokens at most, so that a common component needs two characters at most; and at most three
+# parts of each pattern, of which the shortest common path has four.
+WORDS = st.lists(st.sampled_from(list(TOKENS)), min_size=1, max_size=2).map(tuple)
+DEEP = ("**",)
+PATTERNS = st.lists(st.one_of(st.just(DEEP), WORDS), min_size=1, max_size=2).map(tuple)
+LONG_NAMES = [
+    "".join(name) for size in range(1, 9) for name in itertools.product("ab", repeat=size)
+]
+LONG_WORDS = st.lists(st.sampled_from(list(TOKENS)), min_size=1, max_size=4).map(tuple)
+
+
+def spelled(pattern: tuple[tuple[str, ...], ...]) -> str:
+    """Return a pattern as one writes it; two stars beside each other are one."""
+    words = ["**" if word == DEEP else re.sub(r"\*+", "*", "".join(word)) for word in pattern]
+    return "/".join(words)
+
+
+def claimed(pattern: str) -> set[str]:
+    """Return the short paths that a pattern claims, by a regular expression for it."""
+    words = pattern.split("/")
+    text = ""
+    for number, word in enumerate(words, 1):
+        if word != "**":
+            pieces = re.findall(r"\[[^]]*\]|.", word)
+            text += "(?=[^/])" + "".join(TOKENS[piece] for piece in pieces)
+            text += "/" if number < len(words) else ""
+        else:
+            text += "(?:[^/]+/)*" if number < len(words) else ".+"
+    return {path for path in PATHS if re.fullmatch(f"{text}(?:/.*)?", path)}
+
+
+@settings(max_examples=150, deadline=None)
+@given(PATTERNS, PATTERNS)
+def test_overlap_is_a_common_path(
+    one: tuple[tuple[str, ...], ...], other: tuple[tuple[str, ...], ...]
+) -> None:
+    """Two patterns overlap exactly where some path is claimed by both."""
+    first, second = spelled(one), spelled(other)
+    assert overlap(first, second) == bool(claimed(first) & claimed(second)), (first, second)
+    assert overlap(second, first) == overlap(first, second)
+
+
+@settings(max_examples=150, deadline=None)
+@given(LONG_WORDS, LONG_WORDS)
+def test_components_meet_in_a_common_name(one: tuple[str, ...], other: tuple[str, ...]) -> None:
+    """Two components meet exactly where some name matches both."""
+    first, second = ("".join(TOKENS[token] for token in word) for word in (one, other))
+    common = any(re.fullmatch(first, n) and re.fullmatch(second, n) for n in LONG_NAMES)
+    parsed = [parse_pattern(re.sub(r"\*+", "*", "".join(word)))[0] for word in (one, other)]
+    left, right = parsed
+    assert left is not None
+    assert right is not None
+    assert components_meet(left, right) == common
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "common"),
+    [
+        ("src/auth/**", "src/auth/login.py", True),
+        ("src/auth/**", "src/auth", True),
+        ("src/auth", "src/auth/login.py", True),
+        ("src/auth/", "src/auth/x", True),
+        ("src/auth/**", "src/authors.py", False),
+        ("src/*", "docs/*", False),
+        ("src/*.py", "src/*.pyc", False),
+        ("src/*.py", "src/a*", True),
+        ("*.py", "src/a.py", False),
+        ("**/*.py", "src/a.py", True),
+        ("**", "anything", True),
+        ("a/**/z", "a/z", True),
+        ("a/**/z", "a/b/c/z/d", True),
+        ("a/**/z", "b/z", False),
+        ("a/**/b/**/c", "a/c", True),
+        ("v[0-9]", "v[!0-9]", False),
+        ("v[0-4]", "v[3-9]", True),
+        ("[^a]", "a", False),
+        ("[]a]", "]", True),
+        ("[a-]", "-", True),
+        (r"\*", "a", False),
+        (r"\*", "*", True),
+        (r"[\]]", "]", True),
+        ("[!a][!b]", "??", True),
+        ("?", "??", False),
+        ("é*", "é", True),
+        ("[+-9]", "[+-9]", True),
+    ],
+)
+def test_pairs(one: str, other: str, common: bool) -> None:
+    """Patterns mean what gitignore means by them, and what they name with everything below."""
+    assert overlap(one, other) is common
+    assert overlap(other, one) is common
+
+
+@pytest.mark.parametrize(
+    ("pattern", "told"),
+    [
+        ("/etc", "root"),
+        ("a//b", "root"),
+        ("../x", "root"),
+        ("./x", "root"),
+        ("", "root"),
+        ("[a", "']'"),
+        ("[", "']'"),
+        ("[]", "']'"),
+        ("a[b/c]", "']'"),
+        ("a\\", "nothing after"),
+        ("[a\\", "nothing after"),
+        ("[z-a]", "no character"),
+        ("[[:alpha:]]", "write a range"),
+    ],
+)
+def test_bad_patterns(pattern: str, told: str) -> None:
+    """What can name no path, and what is only half a pattern, is refused."""
+    with pytest.raises(Invalid, match=re.escape(told)):
+        parse_pattern(pattern)
+
+
+def test_long_patterns_are_bounded() -> None:
+    """Two patterns as long as they may be are compared in the product of their lengths."""
+    one, other = "a*" * 95 + "b", "a*" * 95 + "c"
+    assert not overlap(one, other)
+    assert overlap(one, "a*" * 95 + "[bc]")

@@ -1,0 +1,163 @@
+"""Following the log: everything that happens after a position, once, in the order of time."""
+
+from pathlib import Path
+
+import pytest
+
+from gitworker.bus.publish import Outgoing, publish
+from gitworker.model.task import TaskEvent
+from gitworker.observe.events import Event
+from gitworker.observe.log import LogFollower, json_log, read_log, render_log
+from gitworker.session import Session
+from gitworker.workers.start import start
+from tests.unit.observe.conftest import NOW_MS, Clock
+from tests.unit.observe.scene import spawned, worker, working
+
+
+def told(session: Session, *notes: Outgoing, now: int = NOW_MS) -> None:
+    """Publish messages."""
+    with session.store.write() as writer:
+        for note in notes:
+            publish(writer, note, now=now)
+
+
+def texts(events: tuple[Event, ...]) -> list[str]:
+    """Return kind and what of each event."""
+    return [f"{event.kind} {event.what}" for event in events]
+
+
+def test_everything(session: Session) -> None:
+    """Without a worker all that happens after the position is told, and told once."""
+    spawned(session, "auth", "skills")
+    log = read_log(session, None, limit=1)
+    assert len(log.events) == 1
+    follower = LogFollower(session, None, log.position)
+    assert not follower.has_agent_log
+    assert follower.news() == ()
+    working(session, "docs", "guide")
+    events = follower.news()
+    assert [event.ts_ms for event in events] == sorted(event.ts_ms for event in events)
+    assert {"docs", "guide"} <= {event.who for event in events}
+    assert "message state_change" not in texts(events)
+    assert follower.news() == ()
+    follower.close()
+
+
+def test_one_worker(session: Session) -> None:
+    """Of one worker is told what is from it, to it, about its task, and about no other."""
+    seat = spawned(session, "auth", "skills")
+    spawned(session, "docs", "guide")
+    follower = LogFollower(session, seat, read_log(session, seat).position)
+    told(
+        session,
+        Outgoing("x-from", sender="auth"),
+        Outgoing("x-to", to="auth"),
+        Outgoing("x-about", sender="docs", correlation_id="skills"),
+        Outgoing("x-other", sender="docs", correlation_id="guide"),
+    )
+    with session.store.write() as writer:
+        writer.run(
+            "transitions.insert", ts_ms=NOW_MS, machine="task", entity="guide", version=3,
+            from_state="ASSIGNED", event=TaskEvent.AGENT_STARTED, to_state="IN_PROGRESS",
+            actor="docs", metadata="{}", lines="[]",
+        )  # fmt: skip
+    assert texts(follower.news()) == ["message x-from", "message x-to", "message x-about"]
+
+
+def test_the_agents_log(session: Session, clock: Clock) -> None:
+    """Lines that an agent logs are told with the time at which they were seen."""
+    seat = spawned(session, "auth", "skills")
+    follower = LogFollower(session, seat, read_log(session, seat).position)
+    assert follower.has_agent_log
+    assert seat.worktree is not None
+    clock.ms += 7_000
+    with (Path(seat.worktree) / ".worker.log").open("a") as file:
+        file.write("\x1b[1mone\x1b[0m\n10%\r100%\r\n")
+    events = follower.news()
+    assert [(event.kind, event.ts_ms, event.seq) for event in events] == [
+        ("log", NOW_MS + 7_000, 1), ("log", NOW_MS + 7_000, 2),
+    ]  # fmt: skip
+    lines = render_log(read_log(session, seat)._replace(events=events), width=None, color=False)
+    assert [line.partition("  ")[2] for line in lines.splitlines()] == ["auth | one", "auth | 100%"]
+
+
+def test_the_next_task(session: Session) -> None:
+    """A worker is followed to its next task, and to the log in its next worktree."""
+    seat = spawned(session, "auth", "skills")
+    follower = LogFollower(session, seat, read_log(session, seat).position)
+    with session.store.write() as writer:
+        writer.run("workers.clear_assignment", worker="auth")
+    follower.news()
+    (Path(spawned_again(session)) / ".worker.log").write_text("here\n")
+    for text in ("x-next", "x-before"):
+        told(session, Outgoing(text, correlation_id="next" if text == "x-next" else "skills"))
+    assert texts(follower.news()) == ["message x-next", "message x-before", "log log"]
+
+
+def spawned_again(session: Session) -> str:
+    """Give worker auth another task and worktree, and return that."""
+    path = f"{session.main_top}/another"
+    Path(path).mkdir()
+    with session.store.write() as writer:
+        writer.run("tasks.insert", task="next", title="", requires_approval=1, max_retries=1,
+                   now=NOW_MS)  # fmt: skip
+        writer.run("workers.set_assignment", worker="auth", task="next", branch="auth/next",
+                   base_oid="0" * 40, worktree=path, admin_dir=path, now=NOW_MS)  # fmt: skip
+    return path
+
+
+def test_history_with_the_agents_log(session: Session, clock: Clock) -> None:
+    """Of what an agent logged before, the last lines are told on request, at the file's time."""
+    seat = spawned(session, "auth", "skills")
+    assert seat.worktree is not None
+    log = Path(seat.worktree) / ".worker.log"
+    log.write_text("one\ntwo\nthree\n")
+    assert "log log" not in texts(read_log(session, seat).events)
+    found = read_log(session, seat, limit=2, agent_lines=2)
+    said = [event.body for event in found.events if event.kind == "log"]
+    assert (said, len(found.events)) == (["two", "three"], 4)
+    last = next(event for event in json_log(found)["events"] if event["kind"] == "log")
+    assert set(last) == {"at", "kind", "worker", "line"}
+    assert (last["worker"], last["line"]) == ("auth", "two")
+
+
+def test_commits(session: Session) -> None:
+    """A commit is told as one, by its id and subject; what only looks like one stays a message."""
+    seat = working(session, "auth", "skills")
+    follower = LogFollower(session, seat, read_log(session, seat).position)
+    oid = "a1" * 20
+    told(
+        session,
+        Outgoing("task_progress", sender="auth", correlation_id="skills",
+                 payload={"commit": oid, "subject": "Add it"}),
+        Outgoing("task_progress", sender="auth", payload={"commit": "no id"}),
+        Outgoing("task_progress", sender="auth", payload={"commit": 1}),
+        Outgoing("task_progress", sender="auth"),
+    )  # fmt: skip
+    events = follower.news()
+    assert [event.kind for event in events] == ["commit", "message", "message", "message"]
+    log = read_log(session, seat)._replace(events=events[:1])
+    assert render_log(log, width=None, color=False).endswith(
+        "  auth  commit a1a1a1a1a1  skills: Add it"
+    )
+    (document,) = json_log(log)["events"]
+    assert (document["kind"], document["type"]) == ("commit", "task_progress")
+    assert document["payload"]["commit"] == oid
+
+
+@pytest.mark.parametrize("number", [1, 1_201])
+def test_many(session: Session, number: int) -> None:
+    """However much came, one look tells all of it."""
+    follower = LogFollower(session, None, read_log(session, None).position)
+    told(session, *(Outgoing("x-note", payload={"n": n}) for n in range(number)))
+    assert len(follower.news()) == number
+
+
+def test_a_worker_that_starts(session: Session) -> None:
+    """Its own transitions and those of its task are told."""
+    seat = spawned(session, "auth", "skills")
+    follower = LogFollower(session, seat, read_log(session, seat).position)
+    start(session, "auth", pid=None)
+    moved = [event.who for event in follower.news() if event.kind == "transition"]
+    assert moved == ["auth", "skills"]
+    assert worker(session, "auth").state == "WORKING"

@@ -1,0 +1,110 @@
+"""An agent's log: its end, and what is written to it while it is followed."""
+
+import os
+from pathlib import Path
+
+from gitworker.observe.tail import BLOCK, READ_AT_MOST, Tail, find_agent_log, last_lines
+from gitworker.session import Session
+from tests.unit.observe.scene import spawned
+
+
+def test_last_lines(tmp_path: Path) -> None:
+    """The last lines are read from the end, a begun one among them, with the file's time."""
+    log = tmp_path / "log"
+    assert last_lines(str(log), 3) == ([], 0)
+    log.write_bytes(b"a\nb\xff\n\nd")
+    os.utime(log, ns=(0, 5_000_000_000))
+    assert last_lines(str(log), 3) == (["b\ufffd", "", "d"], 5_000)
+    log.write_text("a\nb\n")
+    assert last_lines(str(log), 9)[0] == ["a", "b"]
+    log.write_text("".join(f"line {number}\n" for number in range(50_000)))
+    assert last_lines(str(log), 2)[0] == ["line 49998", "line 49999"]
+    assert len(last_lines(str(log), 20_000)[0]) == 20_000
+    log.write_text("x" * (READ_AT_MOST + BLOCK))
+    assert [len(line) for line in last_lines(str(log), 2)[0]] == [READ_AT_MOST]
+
+
+def test_following(tmp_path: Path) -> None:
+    """What stood there is passed by, what comes is told line by line, a begun line when it ends."""
+    log = tmp_path / "log"
+    log.write_text("before\nbeg")
+    tail = Tail(str(log))
+    assert tail.read() == []
+    with log.open("a") as file:
+        file.write("un\nnext")
+    assert tail.read() == ["un"]
+    with log.open("a") as file:
+        file.write("\n\n")
+    assert tail.read() == ["next", ""]
+    tail.close()
+    tail.close()
+
+
+def test_a_log_that_appears(tmp_path: Path) -> None:
+    """A file that was not there is told from its start, its directory also."""
+    log = tmp_path / "seat" / "log"
+    tail = Tail(str(log))
+    assert tail.read() == []
+    log.parent.mkdir()
+    log.write_text("first\n")
+    assert tail.read() == ["first"]
+
+
+def test_rotation(tmp_path: Path) -> None:
+    """A file that was set aside is read to its end, then the one in its place from its start."""
+    log = tmp_path / "log"
+    log.write_text("")
+    tail = Tail(str(log))
+    with log.open("a") as file:
+        file.write("one\ntw")
+        log.rename(tmp_path / "log.1")
+        file.write("o\n")
+    log.write_text("three\n")
+    found = [tail.read(), tail.read()]
+    assert [line for lines in found for line in lines] == ["one", "two", "three"]
+    log.unlink()
+    assert tail.read() == []
+    log.write_text("four\n")
+    assert tail.read() == ["four"]
+
+
+def test_cut_short(tmp_path: Path) -> None:
+    """A file that was cut short is told from its start again."""
+    log = tmp_path / "log"
+    log.write_text("a long line\n")
+    tail = Tail(str(log))
+    log.write_text("new\n")
+    assert tail.read() == ["new"]
+
+
+def test_a_flood(tmp_path: Path) -> None:
+    """One look takes a part of a flood, and a line without an end comes in parts."""
+    log = tmp_path / "log"
+    log.write_text("")
+    tail = Tail(str(log))
+    log.write_text("y" * (READ_AT_MOST + 5) + "\nend\n")
+    lengths = [len(line) for line in tail.read() + tail.read()]
+    assert lengths == [READ_AT_MOST, 5, 3]
+
+
+def test_no_regular_file(tmp_path: Path) -> None:
+    """What is no regular file is not read, and blocks nobody."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    assert Tail(str(pipe)).read() == []
+    assert Tail(None).read() == []
+    assert Tail(str(tmp_path)).read() == []
+
+
+def test_where_the_log_is(session: Session) -> None:
+    """A log is in the worktree, there or not, and once that has gone, where it was kept."""
+    seat = spawned(session, "auth", "skills")
+    assert find_agent_log(session.paths.logs, seat) == f"{seat.worktree}/.worker.log"
+    gone = seat._replace(worktree=None)
+    assert find_agent_log(session.paths.logs, gone) is None
+    logs = Path(session.paths.logs)
+    for name in ("auth-skills-9.log", "auth-skills-12.log", "auth-skills-12-15.log",
+                 "auth-skills.log.1", "auth-skills-13.txt", "docs-skills-14.log"):  # fmt: skip
+        (logs / name).write_text("")
+    assert find_agent_log(str(logs), gone) == str(logs / "auth-skills-12.log")
+    assert find_agent_log(str(logs / "none"), gone) is None

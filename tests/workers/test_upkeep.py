@@ -1,0 +1,108 @@
+"""Upkeep as a whole: what living means for retention, and what the daily job does."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from gitworker import clock, hookentry
+from gitworker.bus.limits import Limits
+from gitworker.bus.rules_retention import DAY_MS
+from gitworker.bus.search import search
+from gitworker.bus.send import Draft, send
+from gitworker.session import Session
+from gitworker.store.heartbeats import beat
+from gitworker.workers.upkeep import (
+    living_agents,
+    preview_prune,
+    prune_bus,
+    run_upkeep,
+    wish_for,
+)
+from tests.bus.scene import Scene
+
+LATER_MS = 40 * DAY_MS
+
+
+@pytest.fixture
+def scene(repository: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
+    """A repository without workers; our hooks there ring no doorbell."""
+    monkeypatch.setenv("GITWORKER_HOOKS", "off")
+    return Scene(repository)
+
+
+def say(session: Session, name: str) -> None:
+    """Publish one message to everybody."""
+    send(
+        session.store, Draft("x-note", '"needle"', id=name), sender="hq", task=None,
+        blobs=session.paths.blobs, limits=Limits(),
+    )  # fmt: skip
+
+
+def ids(session: Session) -> list[str]:
+    """Return the ids of the notes on the bus."""
+    rows = session.store.execute(  # type: ignore[attr-defined]
+        "SELECT id FROM messages WHERE type = 'x-note' ORDER BY seq"
+    )
+    return [row["id"] for row in rows]
+
+
+def test_who_lives(scene: Scene) -> None:
+    """An agent that beat lately lives, and so does a seat whose process runs; the dead do not."""
+    scene.spawn("auth", "t1")
+    scene.spawn("docs", "t2")
+    session = scene.session()
+    with session.store.write(durable=False) as writer:
+        beat(writer, "nim", status="idle", task=None, progress=None)
+        writer.run("liveness.beat", agent="gone", now=1, status="idle", task=None, progress=None)
+    scene.execute(
+        "UPDATE workers SET pid = :pid, host = :host, boot_id = :boot WHERE worker_id = 'docs'",
+        pid=os.getpid(), host=clock.host_name(), boot=clock.boot_id(),
+    )  # fmt: skip
+    assert living_agents(session) == {"nim", "docs"}
+
+
+def test_the_daily_job(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The job archives what is old and read, and takes it out of the search index."""
+    session = scene.session()
+    say(session, "old")
+    assert len(search(session.store, session.paths, ["needle"])) == 1
+    run_upkeep(session)
+    assert ids(session) == ["old"]
+    monkeypatch.setenv("GITWORKER_CLOCK_MS", str(clock.now_ms() + LATER_MS))
+    say(session, "new")
+    assert hookentry.main(["upkeep", f"{scene.root}/.git"]) == 0
+    assert ids(session) == ["new"]
+    assert [one.message["id"] for one in search(session.store, session.paths, ["needle"])] == [
+        "new"
+    ]
+    assert len(list(Path(session.paths.archive).iterdir())) == 1
+
+
+def test_the_settings(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Days of 0 keep everything, and archives can be switched off."""
+    session = scene.session()
+    say(session, "old")
+    monkeypatch.setenv("GITWORKER_CLOCK_MS", str(clock.now_ms() + LATER_MS))
+    run_upkeep(session._replace(settings=session.settings._replace(retention_days=0)))
+    run_upkeep(session._replace(settings=session.settings._replace(retention_days=50)))
+    assert ids(session) == ["old"]
+    run_upkeep(session._replace(settings=session.settings._replace(retention_archive=False)))
+    assert ids(session) == []
+    assert list(Path(session.paths.archive).iterdir()) == []
+
+
+def test_a_preview_changes_nothing(scene: Scene) -> None:
+    """What would go is said, and a living agent's unread messages are not part of it."""
+    session = scene.session()
+    say(session, "a")
+    say(session, "b")
+    with session.store.write(durable=False) as writer:
+        beat(writer, "nim", status="idle", task=None, progress=None)
+        writer.run("messages.ack", agent="nim", seq=1, now=1)
+    wish = wish_for(session, days=0, archiving=True)._replace(cutoff_ms=clock.now_ms() + 1)
+    plan = preview_prune(session, wish)
+    assert (plan.messages, plan.held_by) == (1, "nim")
+    assert ids(session) == ["a", "b"]
+    assert prune_bus(session, wish).plan.messages == 1
+    assert ids(session) == ["b"]
