@@ -16,7 +16,11 @@ PEERS_OF_PYPROJECT := import tomllib; \
 	print(*project["optional-dependencies"]["peers"], sep="\n")
 JOBS ?= 2
 PYTEST := $(PY) -m pytest -n $(JOBS)
-FAST := not slow and not peers
+FAST := not whole and not slow and not peers
+# CI measures coverage as it tests, so that `make check` need not run everything again.
+COVER ?= $(CI)
+COVERED := build/covered
+MEASURED = $(if $(COVER),$(BIN)/coverage run -m pytest -n $(JOBS),$(PYTEST))
 SHELL_FILES := .ci/run fixtures/newer_git $(wildcard githooks/*)
 # What GITWORKER_TEST_SCALE multiplies in the crash, scale and differential suites.
 SCALE ?= 10
@@ -24,7 +28,7 @@ SCALE ?= 10
 # The tests' children write byte code as an installed program would.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check cover bench docs crash peers-env test-all clean
+.PHONY: help demo test fast check cover bench docs crash peers-env test-all clean
 
 help: ## print every target and what it does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,9 +36,15 @@ help: ## print every target and what it does
 demo: $(READY) ## show the whole way of a change on a throw-away repository: spawn, work, review, land
 	$(PY) -m fixtures.demo
 
-test: $(READY) ## run the fast tests, then the slow ones at their bounded size
-	$(PYTEST) -m "$(FAST)"
+test: $(READY) ## run the fast tests, those of whole programs, the slow ones at their bounded size
+	@rm -rf $(COVERED) .coverage .coverage.*
+	$(MEASURED) -m "$(FAST)"
+	$(MEASURED) -m whole
+	@$(if $(COVER),mkdir -p build && touch $(COVERED))
 	$(PYTEST) -m slow
+
+fast: $(READY) ## run the fast tests alone, in under a minute
+	$(PYTEST) -m "$(FAST)"
 
 check: $(READY) ## run every static check, the house rules, and the tests' coverage
 	$(BIN)/ruff check .
@@ -49,11 +59,15 @@ check: $(READY) ## run every static check, the house rules, and the tests' cover
 	$(PYTEST) -q tests/architecture
 	@$(MAKE) --no-print-directory cover
 
-cover: $(READY) ## measure what the fast tests run, children included, against the thresholds
-	rm -rf .coverage .coverage.* build/coverage.json
+cover: $(READY) ## hold what the tests run (not the slow ones) against the thresholds, children included
 	@mkdir -p build
-	$(BIN)/coverage run -m pytest -n $(JOBS) -q -m "$(FAST)" --ignore=tests/architecture
-	$(BIN)/coverage combine --quiet
+	@if ! test -e $(COVERED) || test -n "$$(find gitworker tests githooks fixtures -name '*.pyc' \
+			-prune -o -type f -newer $(COVERED) -print -quit)"; then \
+		rm -rf $(COVERED) .coverage .coverage.* && \
+		$(BIN)/coverage run -m pytest -n $(JOBS) -q -m "not slow and not peers" && \
+		touch $(COVERED); \
+	fi
+	@if ls .coverage.* >/dev/null 2>&1; then $(BIN)/coverage combine --quiet; fi
 	$(BIN)/coverage json --quiet -o build/coverage.json
 	$(PY) -m tests.architecture.coverage_gate build/coverage.json
 

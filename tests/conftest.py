@@ -32,6 +32,21 @@ GIT_CONFIG = """\
 """
 
 
+# Suites that start whole programs: most of their time is interpreters starting. They run after the
+# fast ring, which stays under a minute without them.
+WHOLE = ("agents", "cli", "concurrency", "crash", "repo/hooks", "ui")
+TESTS = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the suites of whole programs, those of their tests that are not slow anyway."""
+    for item in items:
+        place = item.path.relative_to(TESTS).as_posix()
+        if place.startswith(tuple(f"{name}/" for name in WHOLE)):
+            if item.get_closest_marker("slow") is None and item.get_closest_marker("peers") is None:
+                item.add_marker(pytest.mark.whole)
+
+
 @pytest.fixture(autouse=True)
 def hermetic(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Build the environment from nothing and return its HOME."""

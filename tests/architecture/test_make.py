@@ -10,7 +10,7 @@ from tests.architecture.house import ROOT
 
 MAKEFILE = ROOT / "Makefile"
 TARGETS = {
-    "bench", "check", "clean", "cover", "crash", "demo", "docs", "help", "peers-env", "test",
+    "bench", "check", "clean", "cover", "crash", "demo", "docs", "fast", "help", "peers-env", "test",
     "test-all",
 }  # fmt: skip
 TARGET = re.compile(r"^([a-z][a-z-]*):", re.MULTILINE)
