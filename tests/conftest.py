@@ -32,9 +32,9 @@ GIT_CONFIG = """\
 """
 
 
-# Suites that start whole programs: most of their time is interpreters starting. They run after the
-# fast ring, which stays under a minute without them.
-WHOLE = ("agents", "cli", "concurrency", "crash", "repo/hooks", "ui")
+# Suites of whole programs and whole acts: most of their time is interpreters and gits starting. They
+# run after the fast ring, which stays under a minute without them.
+WHOLE = ("agents", "cli", "concurrency", "crash", "repo/hooks", "ui", "workers")
 TESTS = Path(__file__).parent
 
 

@@ -53,10 +53,10 @@ def follow(
     descriptors in `also` (mapped to poll(2) events) has something, yields None, so that the caller
     can look around. Writes nothing; no transaction stays open between two messages.
     """
-    identity = _identity(paths.database)
+    identity = file_identity(paths.database)
     with store.read() as reader:
         after = newest_seq(reader) if since is None else since
-    while identity is not None and _identity(paths.database) == identity:
+    while identity is not None and file_identity(paths.database) == identity:
         with store.read() as reader:
             rows = reader.rows("messages.follow", after=after, limit=BATCH)
         for row in rows:
@@ -110,7 +110,7 @@ def newest_seq(reader: Reader) -> int:
     return int(row["seq"]) if row else 0
 
 
-def _identity(path: str) -> tuple[int, int] | None:
+def file_identity(path: str) -> tuple[int, int] | None:
     """Return what tells one database file from another at the same path; None for none."""
     try:
         found = os.stat(path)

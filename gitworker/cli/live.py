@@ -1,9 +1,9 @@
 """What every live view has in common: waiting for something new, and knowing when to end."""
 
-import os
 import select
 from collections.abc import Mapping
 
+from gitworker.bus.follow import file_identity
 from gitworker.bus.listen import listen
 from gitworker.cli import output
 from gitworker.session import Session
@@ -17,13 +17,13 @@ class Lookout:
 
     def __init__(self, session: Session) -> None:
         self._database = session.paths.database
-        self._identity = _identity(self._database)
+        self._identity = file_identity(self._database)
         self._waker = listen(session)
 
     @property
     def is_over(self) -> bool:
         """Tell whether the database has gone, or another one stands in its place."""
-        return self._identity is None or _identity(self._database) != self._identity
+        return self._identity is None or file_identity(self._database) != self._identity
 
     def wait(self, seconds: float, *, also: Mapping[int, int] | None = None) -> bool:
         """Wait for news; tell whether there are any.
@@ -62,11 +62,3 @@ def require_reader() -> None:
     poll.register(output.OUT, 0)  # only what is always told: an error, a hang-up
     if any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0)):
         raise BrokenPipeError
-
-
-def _identity(path: str) -> tuple[int, int] | None:
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
