@@ -10,10 +10,15 @@ BIN := $(VENV)/bin
 PY := $(BIN)/python
 READY := $(VENV)/.ready
 PEERS := .peers
+BENCH_PEERS := .bench-peers
 HUSKY := husky@9
 PEERS_OF_PYPROJECT := import tomllib; \
 	project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
 	print(*project["optional-dependencies"]["peers"], sep="\n")
+# The queues beside which the bus is measured.
+BENCH_PEERS_OF_PYPROJECT := import tomllib; \
+	project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+	print(*project["optional-dependencies"]["bench-peers"], sep="\n")
 JOBS ?= 2
 PYTEST := $(PY) -m pytest -n $(JOBS)
 FAST := not whole and not slow and not peers
@@ -28,13 +33,16 @@ SCALE ?= 10
 # The tests' children write byte code as an installed program would.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test fast check cover bench docs crash peers-env test-all clean
+.PHONY: help demo demo-bus test fast check cover bench bench-bus bench-peers docs crash peers-env test-all clean
 
 help: ## print every target and what it does
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-11s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(READY) ## show the whole way of a change on a throw-away repository: spawn, work, review, land
 	$(PY) -m fixtures.demo
+
+demo-bus: $(READY) ## let eight supervised agents exchange 10,000 messages, kill two, prove that none was lost
+	$(PY) -m fixtures.demo_bus
 
 test: $(READY) ## run the fast tests, those of whole programs, the slow ones at their bounded size
 	@rm -rf $(COVERED) .coverage .coverage.*
@@ -74,11 +82,22 @@ cover: $(READY) ## hold what the tests run (not the slow ones) against the thres
 bench: $(READY) ## measure the promised ratios in one run and write benchmarks/RESULTS.md
 	$(PY) -m benchmarks
 
+bench-bus: $(READY) ## measure the bus, beside what `make bench-peers` has installed; write RESULTS-BUS.md
+	$(PY) -m benchmarks --bus
+
+bench-peers: $(READY) ## install the queues that the bus is measured beside into .bench-peers (network)
+	test -x $(BENCH_PEERS)/bin/python || $(PY) -m venv $(BENCH_PEERS)
+	@$(PY) -c '$(BENCH_PEERS_OF_PYPROJECT)' | while read -r peer; do \
+		$(BENCH_PEERS)/bin/python -m pip install --quiet --disable-pip-version-check "$$peer" || \
+			echo "make: $$peer cannot be installed here, so it will not be measured" >&2; \
+	done
+
 docs: $(READY) ## write the pages that are generated: command reference, manual page, state diagrams
 	$(PY) -m docs.generate
 
 crash: $(READY) ## run the crash and concurrency suites at SCALE times their bounded size
-	GITWORKER_TEST_SCALE=$(SCALE) $(PYTEST) tests/crash tests/concurrency
+	GITWORKER_TEST_SCALE=$(SCALE) $(PYTEST) tests/crash tests/concurrency \
+		tests/bus/test_torture.py tests/bus/test_power_cut.py
 
 peers-env: $(READY) ## install the programs that gitworker must live beside into .peers (network)
 	test -x $(PEERS)/venv/bin/python || $(PY) -m venv $(PEERS)/venv
@@ -103,7 +122,7 @@ test-all: $(READY) ## run every test there is, peers included, at SCALE times th
 	GITWORKER_TEST_SCALE=$(SCALE) $(PYTEST)
 
 clean: ## delete the environment, caches and everything built
-	rm -rf $(VENV) $(PEERS) build dist .coverage .coverage.* *.egg-info
+	rm -rf $(VENV) $(PEERS) $(BENCH_PEERS) build dist .coverage .coverage.* *.egg-info
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

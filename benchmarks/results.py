@@ -68,12 +68,12 @@ def not_measured(what: str, limit: str, reason: str) -> Result:
     return Result(what, limit, kept=False, figure="not measured", note=reason)
 
 
-def render(results: Sequence[Result], how: str) -> str:
+def render(results: Sequence[Result], how: str, *, command: str = "make bench") -> str:
     """Return the page: machine, table, commands, what could not be measured."""
     lines = [
         "# Results",
         "",
-        "Written by `make bench`. Quote ratios, not milliseconds: those are this machine's.",
+        f"Written by `{command}`. Quote ratios, not milliseconds: those are this machine's.",
         "",
         how,
         "",
@@ -100,6 +100,7 @@ def machine_facts() -> list[str]:
         f"{os.cpu_count()} cores, {_processor()}",
         f"{platform.system()} {platform.release()}, Python {platform.python_version()}",
         f"{_first_line('git version')}",
+        f"a load average of {os.getloadavg()[1]:.1f} in the five minutes before this was written",
         f"repositories on {_file_system(large=False)}, large ones on {_file_system(large=True)}",
     ]
 

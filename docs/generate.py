@@ -19,8 +19,11 @@ from gitworker.states.diagrams import render_lifecycle_md, render_states_md
 HERE = Path(__file__).parent
 PROGRAM = "git worker"
 SETTING_TEXTS = {
-    "target": "The branch that work lands on. Empty: `main`, `init.defaultBranch` or `master`.",
-    "worktree_root": "Where workers' worktrees are made; `{repository}` is the main checkout.",
+    "target": "The branch that work lands on, recorded once. Empty at first: `main`,"
+    " `init.defaultBranch` or `master`.",
+    "worktree_root": "Where workers' worktrees are made, on the repository's file system;"
+    " `{repository}` is the main checkout, where a relative path starts too. The default is"
+    " `{repository}/worker-worktrees` where the project has files in `worktrees`.",
     "checkout_workers": "git's `checkout.workers` for new worktrees; 0 leaves git's own setting.",
     "review_required": "Whether tasks made by `spawn` wait in AWAITING_APPROVAL for their review.",
     "review_self": "Whether a worker may approve, reject and merge its own work.",

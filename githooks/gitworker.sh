@@ -20,7 +20,8 @@ gitworker_doorbell() {
 	return 0
 }
 
-# Become the user's own hook of that name; end quietly where there is none that git would run.
+# Become the user's own hook of that name; end quietly where there is none that git would run. A hook
+# that somebody installed in our directory was put aside (hooks-found): it runs before it, or alone.
 gitworker_user_hook() {
 	gitworker_path=
 	if [ -n "$gitworker_fallback" ] && ! [ -d "$gitworker_user_hooks" ]; then
@@ -28,9 +29,20 @@ gitworker_user_hook() {
 	elif [ -n "$gitworker_chain" ] && [ -n "$gitworker_user_hooks" ]; then
 		gitworker_path=$gitworker_user_hooks/$1
 	fi
-	[ -f "$gitworker_path" ] && [ -x "$gitworker_path" ] || exit 0
+	[ -f "$gitworker_path" ] && [ -x "$gitworker_path" ] || gitworker_path=
+	gitworker_found=$gitworker_common_dir/worker-state/hooks-found/$1
+	[ -f "$gitworker_found" ] && [ -x "$gitworker_found" ] || gitworker_found=
 	shift
-	exec "$gitworker_path" "$@"
+	if [ -n "$gitworker_found" ] && [ -n "$gitworker_path" ]; then
+		gitworker_input=$(cat) # both read what git tells the hook
+		printf '%s' "${gitworker_input:+$gitworker_input
+}" | "$gitworker_found" "$@" || exit
+		printf '%s' "${gitworker_input:+$gitworker_input
+}" | "$gitworker_path" "$@"
+		exit
+	fi
+	[ -z "$gitworker_found$gitworker_path" ] || exec "$gitworker_found$gitworker_path" "$@"
+	exit 0
 }
 
 # Have the shims written again, in the background, where what they were made from is newer.
@@ -121,7 +133,7 @@ gitworker_start() {
 			GIT_IMPLICIT_WORK_TREE GIT_GRAFT_FILE GIT_NO_REPLACE_OBJECTS GIT_REPLACE_REF_BASE \
 			GIT_SHALLOW_FILE GIT_INTERNAL_SUPER_PREFIX GIT_QUARANTINE_PATH
 		cd /
-		exec "$gitworker_python" -I -m gitworker.hookentry "$1" "$gitworker_common_dir"
+		exec "$gitworker_python" -EP -m gitworker.hookentry "$1" "$gitworker_common_dir"
 	} </dev/null >/dev/null 2>&1 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- &
 	printf '%s\n' "$!"
 }

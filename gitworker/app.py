@@ -3,21 +3,31 @@
 import os
 from collections.abc import Mapping
 
-from gitworker.bus.identity import who_asks
+from gitworker.bus.identity import task_here, who_asks
 from gitworker.config import Settings, load_settings
-from gitworker.errors import Refused, Unavailable
-from gitworker.model.ids import Oid
-from gitworker.paths import Repository, StatePaths, require_repository, state_paths
+from gitworker.errors import Unavailable
+from gitworker.model.ids import HQ, Oid
+from gitworker.paths import (
+    AGENT_LOG,
+    Repository,
+    StatePaths,
+    require_repository,
+    state_paths,
+)
 from gitworker.repo.git import Git
-from gitworker.repo.opening import Opening, ask, read_kept_target
-from gitworker.session import Session
+from gitworker.repo.opening import Opening, Target, ask, read_kept_target, usual_targets
+from gitworker.repo.refs import follow_symbolic
+from gitworker.session import Session, missing_target
+from gitworker.store.api import Store
 from gitworker.store.sqlite.database import Database
 from gitworker.store.sqlite.migrate import create_database, open_database
+from gitworker.store.target import change_target, find_target, record_target
+from gitworker.workers.root import mark_root
 
 DIRECTORIES = ("spool", "hooks", "blobs", "workers", "reviews", "logs", "archive", "locks")
 EXCLUDE_BEGIN = "# gitworker: begin (removed by `git worker hooks uninstall`)"
 EXCLUDE_END = "# gitworker: end"
-EXCLUDED = ("/.worker-state", "/worktrees/", "/.trash/", ".worker.log")
+EXCLUDED = ("/.worker-state", f"/{AGENT_LOG}")  # in every worktree; `workers/root` hides the rest
 LINK_NAME = ".worker-state"
 
 
@@ -26,39 +36,85 @@ def open_session(
     identity: str | None = None,
     env: Mapping[str, str] | None = None,
     create: bool = True,
+    attended: bool = True,
     opening: Opening | None = None,
 ) -> Session:
     """Open the repository one stands in, preparing the state directory where `create`.
 
     `identity` is who asks, by option; else GITWORKER_ID, the worktree's worker, or `hq`. `opening`
-    is what somebody has asked git already; another repository's is of no use. Raises
+    is what somebody has asked git already; another repository's is of no use. A background job is
+    not `attended`: nobody reads what it says, so it changes no recorded target. Raises
     Unavailable without a repository, with an unusable state directory, a newer schema or an old
     git; Invalid for a bad setting or identity.
     """
     env = os.environ if env is None else env
-    repository = require_repository(env=env)
+    repository = _require_whole(require_repository(env=env))
     paths = state_paths(repository)
     if opening is None or opening.git.directory != (repository.top or repository.common_dir):
         opening = ask(repository, env, kept=read_kept_target(paths))
     git = opening.git
     main_top = main_worktree(repository)
+    store = None
     try:
+        if os.path.exists(paths.database):
+            store = open_store(paths, repository, main_top, create=create)
         git_config = opening.settings()
-        target, file_text = opening.target(git_config, env)
+        actor = who_asks(repository, identity, env)
+        recorded = None if store is None else find_target(store)
+        named = env.get("GITWORKER_TARGET") or git_config.get("worker.target")
+        a_person = attended and actor == HQ and task_here(repository) is None
+        chosen = named if recorded is None or a_person else None
+        names = [name for name in (chosen or recorded,) if name]
+        target = opening.target(names or usual_targets(git_config))
     finally:
         opening.abandon()
-    settings = load_settings(file_text=file_text, git_config=git_config, env=env)
-    return Session(
+    settings = load_settings(file_text=target.settings, git_config=git_config, env=env)
+    store = store or open_store(paths, repository, main_top, create=create)
+    session = Session(
         repository=repository,
         paths=paths,
         main_top=main_top,
         git=git,
-        store=open_store(paths, repository, main_top, create=create),
+        store=store,
         settings=settings,
-        target=target,
-        actor=who_asks(repository, identity, env),
+        target=follow_symbolic(repository.common_dir, target.ref),
+        actor=actor,
         git_config=git_config,
+        note=_settle_target(store, target, recorded=recorded, named=named),
     )
+    mark_root(session)
+    return session
+
+
+def _require_whole(repository: Repository) -> Repository:
+    """Return a repository that git finds from its checkout without the help of GIT_DIR."""
+    if repository.top is None or os.path.lexists(f"{repository.top}/.git"):
+        return repository
+    raise Unavailable(
+        f"{repository.top} belongs to {repository.git_dir} by GIT_DIR only: git would not find it"
+        " from the agents' shells",
+        f"echo 'gitdir: {repository.git_dir}' >{repository.top}/.git   (and unset GIT_DIR)",
+        code="not_a_repository",
+    )
+
+
+def _settle_target(store: Store, target: Target, *, recorded: str | None, named: str | None) -> str:
+    """Record which branch the target is, once it has a commit; return what a person should know."""
+    name = target.ref.removeprefix("refs/heads/")
+    if recorded is None:
+        if target.exists:
+            record_target(store, name)
+        return ""
+    if name == recorded:
+        if named in (None, "", recorded):
+            return ""
+        return (
+            f"the target stays {recorded}: {named} is named as another one, which takes effect"
+            " with a command outside the workers' worktrees"
+        )
+    if not target.exists or not change_target(store, name, seen=recorded):
+        return ""
+    return f"the target is {name} from now on; it was {recorded}"
 
 
 def open_store(
@@ -72,6 +128,7 @@ def open_store(
                 "git worker init",
                 code="not_initialised",
             )
+        _require_utf8(paths.root)
         prepare_state(paths, repository, main_top)
         return create_database(paths.database)
     _make_link(paths, main_top)
@@ -144,16 +201,24 @@ def main_worktree(repository: Repository) -> str:
 
 
 def require_target_tip(session: Session) -> Oid:
-    """Return the target's commit; raise Refused where the branch has none yet."""
+    """Return the target's commit; raise Refused where there is no such branch (any more)."""
     tip = session.git.find_oid(session.target)
     if tip is None:
-        name = session.target.removeprefix("refs/heads/")
-        raise Refused(
-            f"the target branch {name} has no commit yet",
-            "git commit --allow-empty -m 'Start'   (or: git config worker.target BRANCH)",
-            code="no_target",
-        )
+        raise missing_target(session)
     return tip
+
+
+def _require_utf8(path: str) -> None:
+    """Refuse a place that SQLite cannot open: it takes names in UTF-8 alone."""
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError:
+        shown = os.fsencode(path).decode("utf-8", "backslashreplace")
+        raise Unavailable(
+            f"the path {shown} is not UTF-8, which the database needs",
+            "mv the repository to a directory whose name is UTF-8",
+            code="not_utf8",
+        ) from None
 
 
 def _make_link(paths: StatePaths, main_top: str) -> None:

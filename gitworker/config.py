@@ -14,7 +14,7 @@ from gitworker.errors import Invalid
 class Settings(NamedTuple):
     """Every setting with its default; times are seconds, sizes bytes."""
 
-    target: str = ""  # empty: main, else init.defaultBranch, else master
+    target: str = ""  # empty: as recorded; at first main, else init.defaultBranch, else master
     worktree_root: str = "{repository}/worktrees"
     checkout_workers: int = 0  # 0: git's own setting
     review_required: bool = True

@@ -63,3 +63,24 @@ class Internal(GitWorkerError):
 
     status = 70
     code = "internal"
+
+
+def is_disk_full(error: OSError) -> bool:
+    """Tell whether the disk, or the user's share of it, is full or cannot be written."""
+    import errno  # not on the hot verbs' path
+
+    return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+
+
+def error_of(error: Exception) -> GitWorkerError:
+    """Return any exception as one of ours, for whoever goes on without what failed."""
+    if isinstance(error, GitWorkerError):
+        return error
+    if isinstance(error, OSError):
+        place, why = error.filename, error.strerror or str(error)
+        if is_disk_full(error):
+            what = "cannot write" if place is None else f"cannot write {place}"
+            return Unavailable(f"{what}: {why}", "df -h", code="disk")
+        message = why if place is None else f"{place}: {why}"
+        return Unavailable(message, "git worker doctor", code="system")
+    return Internal(f"{type(error).__name__}: {error}", "git worker doctor")

@@ -1,9 +1,9 @@
 """What the hooks' doorbell and `start` run in the background: light, silent, and never in the way.
 
-    python -I -m gitworker.hookentry drain COMMON_DIR
-    python -I -m gitworker.hookentry refresh-hooks COMMON_DIR
-    python -I -m gitworker.hookentry upkeep COMMON_DIR
-    python -I -m gitworker.hookentry beat STATE_DIR SECONDS
+    python -EP -m gitworker.hookentry drain COMMON_DIR
+    python -EP -m gitworker.hookentry refresh-hooks COMMON_DIR
+    python -EP -m gitworker.hookentry upkeep COMMON_DIR
+    python -EP -m gitworker.hookentry beat STATE_DIR SECONDS
 
 What goes wrong is appended to `logs/background.log`; nobody waits for the exit status.
 """
@@ -44,7 +44,7 @@ def _drain(common_dir: str) -> int:
     from gitworker.bus.upkeep import ring_upkeep
 
     session = _open(common_dir)
-    drain(session)
+    drain(session, skipped=lambda ref, error: _log(session.paths.root, f"drain: {ref}: {error}"))
     export_logs(session.store, session.paths)
     _ring(session.paths.bell)
     ring_upkeep(session.store, common_dir)
@@ -83,7 +83,7 @@ def _open(common_dir: str) -> "Session":
     for name in (*LOCAL_ENV, *SETTINGS_ENV):  # what git told the hook, not what the user set
         os.environ.pop(name, None)
     os.chdir(common_dir)
-    return open_session(identity="hq", create=False)
+    return open_session(identity="hq", create=False, attended=False)
 
 
 def _ring(bell: str) -> None:

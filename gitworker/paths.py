@@ -167,7 +167,7 @@ def read_seat(git_dir: str) -> tuple[str, str] | None:
     try:
         with open(f"{git_dir}/{SEAT_FILE}", encoding="utf-8") as file:
             worker, _, task = file.read().strip().partition(" ")
-    except OSError:
+    except (OSError, ValueError):  # garbage in one file, or in what a hook wrote, stops nobody
         return None
     return (worker, task) if worker and task else None
 

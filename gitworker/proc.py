@@ -20,8 +20,13 @@ if TYPE_CHECKING:
 
 SIGPIPE = 13  # the same on every system we know; importing `signal` costs 2 ms
 SIGKILL = 9
+# How our background jobs start: no PYTHON* variable and no working directory misleads them, but what
+# `pip install --user` has installed is found (-I would hide it). The hooks' script says the same.
+BACKGROUND = ("-EP", "-m", "gitworker.hookentry")
 _IN_DIRECTORY = 'cd "$1" && shift && exec "$@"'
 _GATE_FD = 3
+# Holds descriptor 3 for as long as the command runs; what the command leaves running has it not.
+_HOLDING = '"$@" 3>&-; exit $?'
 # Waits for a line: where the gate is closed without one, the command never runs.
 _GATED = 'read -r go <&3 && exec 3<&- && cd "$1" && shift && exec "$@"'
 
@@ -136,6 +141,32 @@ def start(
     return Running(tuple(argv), pid, ours, stdin)
 
 
+def run_to_end(
+    argv: Sequence[str], *, env: Mapping[str, str] | None = None, lock_fd: int | None = None
+) -> Completed:
+    """Run a command that must not be cut off in the middle, and return status and output.
+
+    Whatever ends us leaves it running: it writes to files instead of pipes and is in a session of
+    its own, away from our terminal and our process group. `lock_fd`, an open flock, stays held
+    until it has ended, but not by a daemon that it leaves behind. An interrupt (Ctrl-C) is raised
+    when it has ended, a second one at once. Raises Unavailable when it cannot be started.
+    """
+    null = os.open(os.devnull, os.O_RDWR)  # first: a source never has a lower number than its copy
+    out, err = _open_sink(), _open_sink()
+    actions = [(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate((null, out, err))]
+    before: tuple[str, ...] = ()
+    if lock_fd is not None:
+        actions.append((os.POSIX_SPAWN_DUP2, lock_fd, 3 if lock_fd != 3 else 4))
+        before = ("/bin/sh", "-c", _HOLDING if lock_fd != 3 else _HOLDING.replace("3", "4"), "sh")
+    try:
+        pid = _spawn(argv, None, env, actions, new_session=True, before=before)
+        status = _wait_patiently(pid)
+        return Completed(tuple(argv), status, _read_sink(out), _read_sink(err))
+    finally:
+        for fd in (out, err, null):
+            os.close(fd)
+
+
 def run_attached(
     argv: Sequence[str], *, cwd: str | None = None, env: Mapping[str, str] | None = None
 ) -> int:
@@ -213,8 +244,10 @@ def _spawn(
     actions: Sequence[tuple[object, ...]],
     *,
     new_session: bool = False,
+    before: tuple[str, ...] = (),
 ) -> int:
     _trace(argv)
+    argv = [*before, *argv]
     if cwd is not None:
         argv = ["/bin/sh", "-c", _IN_DIRECTORY, "sh", cwd, *argv]
     try:
@@ -230,6 +263,38 @@ def _spawn(
         raise Unavailable(f"cannot run {argv[0]}: {error.strerror}") from error
     except ValueError as error:
         raise Unavailable(f"cannot run {argv[0]}: {error}") from error
+
+
+def _open_sink() -> int:
+    """Open a file without a name, to write to and to read again."""
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("gitworker")
+    from tempfile import mkstemp  # 8 ms, only where there is no memfd (macOS)
+
+    fd, path = mkstemp()
+    os.unlink(path)
+    return fd
+
+
+def _read_sink(fd: int) -> bytes:
+    size = os.fstat(fd).st_size
+    return os.pread(fd, size, 0)
+
+
+def _wait_patiently(pid: int) -> int:
+    """Return the exit status of a process, holding back the first interrupt until it has ended."""
+    interrupt = None
+    while True:
+        try:
+            _, wait_status = os.waitpid(pid, 0)
+            break
+        except KeyboardInterrupt as caught:
+            if interrupt is not None:
+                raise
+            interrupt = caught
+    if interrupt is not None:
+        raise interrupt
+    return os.waitstatus_to_exitcode(wait_status)
 
 
 def _trace(argv: Sequence[str]) -> None:

@@ -1,19 +1,25 @@
 """What one command works with: the repository, its places, the store, the settings, who asks."""
 
+import os
 from typing import NamedTuple
 
 from gitworker.config import Settings
+from gitworker.errors import Refused
 from gitworker.model.ids import Ref
 from gitworker.paths import Repository, StatePaths
 from gitworker.repo.git import Git
 from gitworker.store.api import Store
+
+ROOT_NOTE = "worktree-root"  # in the state directory: which directory of the main checkout is ours
+OTHER_ROOT = "worker-worktrees"  # where `worktrees` is git's or the project's
 
 
 class Session(NamedTuple):
     """Opened once per command by `gitworker.app`, handed to every use case.
 
     `main_top` is the root of the main worktree (the directory of a bare repository), `target` the
-    full name of the target branch, `git_config` git's own settings by lower-case key.
+    full name of the target branch, `git_config` git's own settings by lower-case key, `note` what
+    the opening itself has to tell a person.
     """
 
     repository: Repository
@@ -25,6 +31,7 @@ class Session(NamedTuple):
     target: Ref
     actor: str
     git_config: dict[str, str]
+    note: str = ""
 
     @property
     def scratch_dir(self) -> str:
@@ -32,15 +39,35 @@ class Session(NamedTuple):
         return f"{self.paths.root}/scratch"
 
     @property
-    def worktree_root(self) -> str:
-        """Return the directory that workers' worktrees are made in.
+    def has_default_root(self) -> bool:
+        """Tell whether nobody has set where worktrees are made."""
+        return self.settings.worktree_root == Settings().worktree_root
 
-        In a bare repository `worktrees` is git's own directory of admin directories.
+    @property
+    def noted_root(self) -> str | None:
+        """Return the directory inside the main checkout that was marked as ours, if any is."""
+        try:
+            with open(
+                f"{self.paths.root}/{ROOT_NOTE}", encoding="utf-8", errors="surrogateescape"
+            ) as file:
+                return file.read().removesuffix("\n")
+        except OSError:
+            return None
+
+    @property
+    def worktree_root(self) -> str:
+        """Return the directory that workers' worktrees are made in, an absolute path.
+
+        A relative one starts at the repository. In a bare repository `worktrees` is git's own
+        directory of admin directories, in another the project may have files there.
         """
         template = self.settings.worktree_root
-        if self.main_top == self.repository.common_dir and template == Settings().worktree_root:
-            template = "{repository}/worker-worktrees"
-        return template.format(repository=self.main_top)
+        if self.has_default_root and (
+            self.main_top == self.repository.common_dir or self.noted_root == OTHER_ROOT
+        ):
+            template = f"{{repository}}/{OTHER_ROOT}"
+        root = template.format(repository=self.main_top)
+        return os.path.normpath(os.path.join(self.main_top, root))
 
     @property
     def landing_lock(self) -> str:
@@ -51,3 +78,20 @@ class Session(NamedTuple):
     def worktree_lock(self) -> str:
         """Return the lock file of whatever adds or removes worktrees."""
         return f"{self.paths.locks}/worktrees"
+
+
+def missing_target(session: Session) -> Refused:
+    """Return the refusal of whatever needs the target where that branch has no commit."""
+    name = session.target.removeprefix("refs/heads/")
+    if session.git.find_oid("HEAD") is None:
+        return Refused(
+            f"the target branch {name} has no commit yet",
+            "git commit --allow-empty -m Start   (or: git config worker.target BRANCH)",
+            code="no_target",
+        )
+    return Refused(
+        f"there is no branch {name}, which is the target that work lands on",
+        "git config worker.target NAME",
+        code="no_target",
+        detail=f"or make it: git branch {name} COMMIT",
+    )

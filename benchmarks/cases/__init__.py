@@ -4,6 +4,10 @@ from collections.abc import Callable, Iterable
 
 from benchmarks.cases.agents import measure_begin, measure_output
 from benchmarks.cases.big import measure_landing, measure_spawn
+from benchmarks.cases.bus_peers import measure_peers
+from benchmarks.cases.bus_poll import measure_poll
+from benchmarks.cases.bus_publish import measure_crowd, measure_pace, measure_publish
+from benchmarks.cases.bus_wake import measure_wake
 from benchmarks.cases.hooks import measure_hooks
 from benchmarks.cases.hot import measure_hot_verbs
 from benchmarks.cases.library import measure_removal, measure_replay
@@ -23,6 +27,16 @@ CASES: dict[str, Callable[[Scene], Iterable[Result]]] = {
     "spawn": measure_spawn,
     "landing": measure_landing,
     "memory": measure_memory,
+}
+
+# The bus, by itself: `make bench-bus`.
+BUS_CASES: dict[str, Callable[[Scene], Iterable[Result]]] = {
+    "publish": measure_publish,
+    "crowd": measure_crowd,
+    "pace": measure_pace,
+    "wake": measure_wake,
+    "poll": measure_poll,
+    "peers": measure_peers,
 }
 
 # Those that check out many thousands of files.

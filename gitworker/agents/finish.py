@@ -5,7 +5,9 @@ from __future__ import annotations
 from gitworker import clock
 from gitworker.agents.launch import Run
 from gitworker.agents.rules import clipped, is_stale_seat, may_end, reason_of, shell_status
-from gitworker.errors import Conflict, Refused
+from gitworker.errors import GitWorkerError, Unavailable
+from gitworker.liveness.process import nearest_agent
+from gitworker.liveness.ring import ensure_beater
 from gitworker.session import Session
 from gitworker.store.api import Row
 from gitworker.store.tasks import find_task
@@ -16,13 +18,14 @@ from gitworker.workers.submit import Submission, submit
 from gitworker.workers.views import publish_views
 
 
-def finish(session: Session, run: Run, *, code: int, why: str) -> str:
+def finish(session: Session, run: Run, *, code: int, why: str, is_attended: bool) -> str:
     """Record how a run ended and what follows for its seat; return that in a sentence.
 
     Status 0 hands the work in where there are commits and nothing is uncommitted; otherwise the
     seat stays at work, for somebody to look at. Any other end, and one that was ordered, fails the
     task. A seat that the agent or a person has moved on meanwhile is left alone, and so is one
-    whose task is paused or waits for an answer.
+    whose task is paused or waits for an answer. Where somebody sits at the caller's terminal
+    (`is_attended`), a seat that stays at work is theirs from then on, as after `start`.
     """
     reason = clipped(why or reason_of(code))
     outcome = _settle_seat(session, run, reason, was_stopped=bool(why))
@@ -33,6 +36,8 @@ def finish(session: Session, run: Run, *, code: int, why: str) -> str:
     duration_ms = max(0, clock.monotonic_ms() - run.started_mono_ms)
     with session.store.write() as writer:
         record_end(writer, row, status=shell_status(code), reason=reason, duration_ms=duration_ms)
+    if is_attended:
+        _hand_over(session, run)
     publish_views(session, run.worker)
     return outcome
 
@@ -54,11 +59,27 @@ def _settle_seat(session: Session, run: Run, reason: str, *, was_stopped: bool) 
             failed = fail(acting, run.worker, reason=reason)
             return f"{run.worker} is {failed.state}: {reason}"
         done = submit(acting, run.worker, Submission())
-    except (Conflict, Refused) as error:  # nothing to hand in, or somebody else's act stands
-        state = _seat(session, run)["state"]
+    except GitWorkerError as error:  # nothing to hand in, or somebody else's act stands
         hint = f"\nhint: {error.hint}" if error.hint else ""
-        return f"{run.worker} is {state} still: {error.message}{hint}"
+        return f"{run.worker} is {_seat(session, run)['state']} still: {error.message}{hint}"
+    except OSError as error:  # a view could not be written; the run's end can be told all the same
+        return f"{run.worker} is {_seat(session, run)['state']}: {error}"
     return f"{run.worker} is {done.worker.state} at {done.commit[:10]}"
+
+
+def _hand_over(session: Session, run: Run) -> None:
+    """Let whoever runs us be the process of a seat that is still at work, and beaten for."""
+    seat = _seat(session, run)
+    heir = nearest_agent()
+    if heir is None or not may_end(seat["state"], is_ours=seat["pid"] == run.pid):
+        return
+    with session.store.write() as writer:
+        writer.run(
+            "workers.set_process",
+            worker=run.worker, pid=heir.pid, pid_start=heir.start, host=clock.host_name(),
+            boot_id=clock.boot_id(),
+        )  # fmt: skip
+    ensure_beater(session.paths, every_s=session.settings.liveness_beat_s)
 
 
 def _waits(session: Session, run: Run) -> bool:
@@ -71,5 +92,6 @@ def _waits(session: Session, run: Run) -> bool:
 def _seat(session: Session, run: Run) -> Row:
     with session.store.read() as reader:
         row = reader.row("workers.by_id", worker=run.worker)
-    assert row is not None
+    if row is None:  # another state directory stands in its place
+        raise Unavailable(f"worker {run.worker} is not known here any more")
     return row

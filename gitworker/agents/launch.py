@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 
 from gitworker import clock, proc
+from gitworker.agents.family import adopt_orphans
 from gitworker.agents.rules import command_text, must_start, run_refusal
 from gitworker.bus.beat import require_beating
 from gitworker.bus.ids import new_id
@@ -67,7 +68,10 @@ def require_seat(post: Post, name: str | None) -> Row:
     worktree = seat["worktree"]
     if worktree is not None and not os.path.isdir(worktree):
         worktree = None
-    refusal = run_refusal(worker, seat["state"], worktree=worktree, busy=_living(last))
+    busy = _living(last)
+    refusal = run_refusal(
+        worker, seat["state"], worktree=worktree, busy=busy, is_orphan=_is_orphan(last, busy)
+    )
     if refusal is not None:
         raise refusal
     return seat
@@ -88,7 +92,7 @@ def require_program(word: str, env: Mapping[str, str], *, directory: str | None)
     if not any(os.path.isfile(place) and os.access(place, os.X_OK) for place in places):
         raise NotFound(
             f"cannot run {ascii(word)[:80]}: there is no such program",
-            "git worker exec WORKER -- CMD",
+            "name one that is on PATH, or one of the worktree's own as ./NAME",
         )
 
 
@@ -104,6 +108,7 @@ def launch(post: Post, seat: Row, words: list[str], streams: Streams) -> Run:
         words, cwd=seat["worktree"], env=env, fds=streams.for_agent, terminal=streams.path
     )
     try:
+        adopt_orphans()  # before there can be any
         with post.store.write() as writer:
             run = _record(writer, post, seat, pid=pid, command=command_text(words))
         os.write(gate, b"\n")
@@ -207,3 +212,10 @@ def _living(run: Row | None) -> int | None:
         return None
     start = proc.find_start(run["pid"])
     return int(run["pid"]) if start is not None and start == run["pid_start"] else None
+
+
+def _is_orphan(run: Row | None, busy: int | None) -> bool:
+    """Tell whether the supervisor of a living run has died; unknown where no start is known."""
+    if run is None or busy is None or run["supervisor_start"] is None:
+        return False
+    return bool(proc.find_start(run["supervisor_pid"]) != run["supervisor_start"])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import threading
 
 from gitworker.paths import AGENT_LOG
@@ -36,6 +38,7 @@ class AgentLog:
         self._lock = threading.Lock()  # standard output and error come by a thread each
         self._fd = -1
         self._size = 0
+        self._is_hidden = False
 
     def write(self, data: bytes) -> None:
         """Append to the log, setting a full one aside first."""
@@ -48,12 +51,12 @@ class AgentLog:
                 self._size += len(data)
             except OSError:
                 self.lost_bytes += len(data)
-                self._close()
+                self._give_up()
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file; count it as lost where something else than a file has its place."""
         with self._lock:
-            self._close()
+            self._give_up()
 
     def _make_room(self, size: int) -> None:
         if self._fd < 0:
@@ -61,6 +64,8 @@ class AgentLog:
         elif not self._is_in_place():
             self._put_back()
         if self.max_bytes and self._size and self._size + size > self.max_bytes:
+            if self._is_hidden:  # what has its place now is not ours to move
+                raise OSError(errno.EFBIG, "full, and nowhere to go", self._path)
             try:
                 _move(self._path, self._aside)
             except OSError:  # nowhere to set it aside: rather a large log than none
@@ -69,9 +74,14 @@ class AgentLog:
             self._open()
 
     def _open(self) -> None:
-        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
-        self._fd = os.open(self._path, flags, 0o600)
-        self._size = os.fstat(self._fd).st_size
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
+        fd = os.open(self._path, flags, 0o600)
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode):  # a fifo that nobody reads would stop us, and the agent
+            os.close(fd)
+            raise OSError(errno.EINVAL, "no regular file", self._path)
+        self._fd = fd
+        self._size = found.st_size
 
     def _is_in_place(self) -> bool:
         """Tell whether the file we write to is the one that others find."""
@@ -87,14 +97,21 @@ class AgentLog:
         try:
             self._open()
         except OSError:  # the worktree itself has moved: the log went with it
-            self._fd = old
+            self._is_hidden = os.path.lexists(self._path) and os.fstat(old).st_nlink == 0
             return
+        self._is_hidden = False
         try:
             if os.fstat(old).st_nlink == 0:
                 _copy(old, self._fd)
                 self._size = os.fstat(self._fd).st_size
         finally:
             os.close(old)
+
+    def _give_up(self) -> None:
+        if self._is_hidden:
+            self.lost_bytes += self._size
+            self._is_hidden = False
+        self._close()
 
     def _close(self) -> None:
         if self._fd >= 0:

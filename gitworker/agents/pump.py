@@ -61,9 +61,13 @@ class Pump:
         poll = select.poll()
         poll.register(self._source, select.POLLIN)
         deadline = clock.monotonic_ms() + DRAIN_MS
-        while clock.monotonic_ms() < deadline and poll.poll(QUIET_MS):
+        while poll.poll(QUIET_MS):
+            began = clock.monotonic_ms()
+            if began >= deadline:
+                break
             if not self._copy():
                 return
+            deadline += clock.monotonic_ms() - began  # what a slow reader took is not the agent's
         self._close_source()
 
     def _copy(self) -> bool:

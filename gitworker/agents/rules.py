@@ -19,11 +19,17 @@ HINTS = {
 
 
 def run_refusal(
-    worker: str, state: str, *, worktree: str | None, busy: int | None
+    worker: str,
+    state: str,
+    *,
+    worktree: str | None,
+    busy: int | None,
+    is_orphan: bool = False,
 ) -> GitWorkerError | None:
     """Return why no agent can be started in a seat, or None.
 
-    `busy` is the process of another supervised agent that lives there.
+    `busy` is the process of another supervised agent that lives there, `is_orphan` whether its
+    supervisor has died, so that nobody obeys orders for it.
     """
     if state not in ("ASSIGNED", "WORKING"):
         hint = HINTS.get(state, "git worker show {worker}").format(worker=worker)
@@ -31,6 +37,12 @@ def run_refusal(
     if worktree is None:
         return Refused(f"worker {worker} has no worktree", f"git worker show {worker}")
     if busy is not None:
+        if is_orphan:
+            return Conflict(
+                f"an agent whose supervisor was killed works in the seat {worker} (process {busy})",
+                f"kill -CONT -- -{busy}; kill -TERM -- -{busy}   (end it, paused or not)",
+                code="busy_seat",
+            )
         return Conflict(
             f"an agent works in the seat {worker} already (process {busy})",
             f'git worker msg send cmd \'{{"command": "stop"}}\' --to {worker}',

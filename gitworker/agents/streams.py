@@ -43,6 +43,11 @@ class Streams:
                 fds[fd] = self._open_pipe(None if is_silent else fd)
         self.for_agent = (fds[0], fds[1], fds[2])
 
+    @property
+    def has_keys(self) -> bool:
+        """Tell whether somebody sits at the caller's terminal."""
+        return self.terminal is not None and self.terminal.keys is not None
+
     def begin(self, log: AgentLog) -> None:
         """Copy from now on, keys and output, output to the log too."""
         from gitworker.agents.pump import KeyPump, Pump  # threads: 4 ms, while the agent starts

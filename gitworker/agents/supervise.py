@@ -88,14 +88,14 @@ def _attend(
     open_session: Callable[[], Session],
 ) -> Ended:
     """Do for a running agent what its supervisor is for."""
-    from gitworker.agents.family import adopt_orphans
     from gitworker.agents.watch import Watch
     from gitworker.bus.waking import open_waker
     from gitworker.config import Settings
 
     signals, streams = around
-    adopt_orphans()
     streams.begin(log)
+    from gitworker.agents.finish import finish  # now: by the end something newer may be installed
+
     session = _try(open_session)
     settings = session.settings if session else Settings()
     log.max_bytes = settings.agent_log_max_bytes
@@ -107,7 +107,12 @@ def _attend(
     code = watch.until_end(waker, grace_s=settings.agent_stop_grace_s, limit_s=wish.time_limit_s)
     beats.stop()
     streams.end()
-    outcome = _finish(session, open_session, run, code=code, why=watch.why)
+    try:
+        outcome = finish(
+            session or open_session(), run, code=code, why=watch.why, is_attended=streams.has_keys
+        )
+    except (GitWorkerError, OSError) as error:
+        outcome = f"{run.worker}: the end of its agent could not be recorded: {error}"
     signals.release()  # nothing is left to do but to be read: a ^C may end that
     streams.wait()
     log.close()
@@ -138,17 +143,6 @@ def _tell(session: Session, run: Run) -> None:
     from gitworker.workers.views import publish_views
 
     _try(lambda: publish_views(session, run.worker))
-
-
-def _finish(
-    session: Session | None, open_session: Callable[[], Session], run: Run, *, code: int, why: str
-) -> str:
-    from gitworker.agents.finish import finish
-
-    try:
-        return finish(session or open_session(), run, code=code, why=why)
-    except (GitWorkerError, OSError) as error:
-        return f"{run.worker}: the end of its agent could not be recorded: {error}"
 
 
 def _try(act: Callable[[], T]) -> T | None:

@@ -11,6 +11,7 @@ from gitworker.agents.family import groups_of, reap, signal_all
 from gitworker.agents.rules import PAUSE, RESUME, STOP, clipped, is_order
 from gitworker.agents.signals import PASSED_ON, SUSPENDING
 from gitworker.bus.bell import ring_bell
+from gitworker.bus.blobs import find_blob
 from gitworker.bus.export import export_logs
 from gitworker.bus.ids import new_id
 from gitworker.errors import GitWorkerError
@@ -24,8 +25,10 @@ if TYPE_CHECKING:
     from gitworker.store.api import Row
 
 LOOK_S = 2.0
+NEXT_LOOK_S = 0.02  # after news, so that a busy bus costs a supervisor little
 LOOK_BLIND_S = 0.25  # where the bus cannot be read just now
 ORDERS_AT_ONCE = 50
+LEFT_S = 2.0  # and how long it is killed, before it is left alone
 REST_S = 2.0  # what the agent's own children get between TERM and KILL, once it has ended
 
 
@@ -63,23 +66,28 @@ class Watch:
                 self._take_orders()
             self._keep_time()
             if self._code is None:
-                has_news = self._wait(waker)
+                has_news = self._wait(waker, resting=has_news)
         self._end_the_rest()
         return self._code
 
-    def _wait(self, waker: Waker | None) -> bool:
-        """Wait for a signal, for news on the bus or for what is due; tell whether to read it."""
+    def _wait(self, waker: Waker | None, *, resting: bool) -> bool:
+        """Wait for a signal, for news on the bus or for what is due; tell whether to read it.
+
+        `resting` is for after news: where everybody talks, every message need not wake us.
+        """
         due = [at for at in (self._limit_at_ms, self._kill_at_ms) if at is not None]
         left_s = (min(due) - clock.monotonic_ms()) / 1000 if due else LOOK_S
         timeout_s = min(max(left_s, 0.0), LOOK_S)
         fd = self._signals.fileno()
+        poll = select.poll()
+        poll.register(fd, select.POLLIN)
+        if resting and poll.poll(min(timeout_s, NEXT_LOOK_S) * 1000):
+            return False
         try:
             if waker is not None:
                 return waker.wait(timeout_s, also={fd: select.POLLIN})
         except GitWorkerError:  # a busy database, or one that is gone: the agent goes on
             pass
-        poll = select.poll()
-        poll.register(fd, select.POLLIN)
         poll.poll(min(timeout_s, LOOK_BLIND_S) * 1000)
         return True
 
@@ -102,7 +110,10 @@ class Watch:
 
     def _suspend(self) -> None:
         """Stop with our caller's job, the agent too; both go on together."""
-        signal_all(self._run.pid, signal.SIGSTOP)
+        try:
+            self._halt()
+        except GitWorkerError:  # a bus that cannot be written: nobody of the agent's holds it
+            signal_all(self._run.pid, signal.SIGSTOP)
         self._streams.restore()
         os.kill(os.getpid(), signal.SIGSTOP)
         self._streams.resume()
@@ -126,7 +137,8 @@ class Watch:
             )
 
     def _obey(self, row: Row) -> None:
-        command, reason = row["command"], clipped(row["reason"])
+        order = self._in_full(row)
+        command, reason = order["command"], clipped(order["reason"])
         told = f"{row['from_agent']}: {reason}" if reason else str(row["from_agent"])
         if not is_order(command):
             self._log("warn", "order", f"{clipped(command) or 'nothing'} is no order", row)
@@ -134,11 +146,27 @@ class Watch:
         if command == STOP:
             self._stop(f"stopped by {told}")
         elif command == PAUSE and not self._is_paused:
+            self._halt()
             self._is_paused = True
-            signal_all(self._run.pid, signal.SIGSTOP)
         elif command == RESUME and self._is_paused:
             self._go_on()
         self._log("info", command, told, row)
+
+    def _in_full(self, row: Row) -> Row:
+        """Return what an order says; a long one lies in a file."""
+        if row["payload_ref"] is None:
+            return row
+        text = find_blob(self._post.paths.blobs, str(row["payload_ref"]))
+        with self._post.store.read() as reader:
+            return reader.row("runs.long_order", text=text) or row
+
+    def _halt(self) -> None:
+        """Stop the agent's processes where they stand, none of them with the bus in its hand.
+
+        Nobody else can be writing while we could: one stopped then would keep everybody waiting.
+        """
+        with self._post.store.write(durable=False):
+            signal_all(self._run.pid, signal.SIGSTOP)
 
     def _stop(self, why: str) -> None:
         """Ask the agent to end, and see to it that it does; the first reason counts."""
@@ -161,15 +189,15 @@ class Watch:
             self._kill_at_ms = now + 1000  # again, for what was started between look and signal
             signal_all(self._run.pid, signal.SIGKILL)
 
-    def _log(self, level: str, event: str, message: str, row: Row) -> None:
+    def _log(self, level: str, event: str, message: str, row: Row | None) -> None:
         """Publish what became of an order, and since when the agent is paused."""
         run = self._run
         now = clock.now_ms()
         with self._post.store.write() as writer:
             writer.run(
                 "runs.publish_log",
-                id=new_id(), now=now, worker=run.worker, task=run.task, in_reply_to=row["id"],
-                level=level, event=event, message=message,
+                id=new_id(), now=now, worker=run.worker, task=run.task,
+                in_reply_to=row["id"] if row else None, level=level, event=event, message=message,
             )  # fmt: skip
             writer.run("runs.set_paused", run=run.id, paused_at_ms=now if self._is_paused else None)
 
@@ -197,9 +225,21 @@ class Watch:
         poll = select.poll()
         poll.register(self._signals.fileno(), select.POLLIN)
         while groups_of(pid):
-            if clock.monotonic_ms() >= deadline:
+            late_ms = clock.monotonic_ms() - deadline
+            if late_ms >= LEFT_S * 1000:
+                self._tell_left(groups_of(pid))
+                break
+            if late_ms >= 0:
                 signal_all(pid, signal.SIGKILL)
             poll.poll(50)
             self._signals.take()
             reap()
         reap()
+
+    def _tell_left(self, groups: set[int]) -> None:
+        """Tell which process groups stayed: such as we may not signal (`sudo`), or stuck ones."""
+        names = ", ".join(map(str, sorted(groups)))
+        try:
+            self._log("warn", "leftover", f"could not be ended: process group {names}", None)
+        except GitWorkerError:  # the run's end still counts
+            return

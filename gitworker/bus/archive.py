@@ -26,7 +26,7 @@ def write_lines(path: str, rows: Iterable[Row], *, blobs: str) -> int:
     """
     number = 0
     try:
-        with open(path, "wb") as file:
+        with open(path, "wb", opener=_private) as file:
             with gzip.GzipFile("", "wb", LEVEL, file, mtime=0) as packed:
                 for row in rows:
                     packed.write(_line(row, blobs) + b"\n")
@@ -71,6 +71,10 @@ def is_whole(path: str, lines: int) -> bool:
         return sum(1 for _ in read_entries(path)) == lines
     except Unavailable:
         return False
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def _line(row: Row, blobs: str) -> bytes:

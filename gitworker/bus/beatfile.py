@@ -6,10 +6,10 @@ from putting an older state back over a transition's.
 
 from __future__ import annotations
 
-import fcntl
 import os
 
 from gitworker import clock
+from gitworker.bus.turns import Turn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,29 +18,20 @@ if TYPE_CHECKING:
 KEY = '  "last_heartbeat": '
 
 
-class ViewsLock:
-    """The lock of whoever replaces files in `workers/`; it dies with its holder."""
-
-    __slots__ = ("_fd", "_path")
-
-    def __init__(self, paths: StatePaths) -> None:
-        self._path = f"{paths.locks}/views"
-        self._fd = -1
-
-    def __enter__(self) -> None:
-        """Wait for the lock and take it."""
-        self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
-        fcntl.flock(self._fd, fcntl.LOCK_EX)
-
-    def __exit__(self, *_: object) -> None:
-        """Let the lock go."""
-        os.close(self._fd)
+def views_turn(paths: StatePaths) -> Turn:
+    """Return the turn of whoever replaces files in `workers/`."""
+    return Turn(f"{paths.locks}/views")
 
 
 def renew_beat(paths: StatePaths, agent: str, ts_ms: int) -> None:
-    """Tell the beat in the worker's state file, where it has one; replaced atomically."""
+    """Tell the beat in the worker's state file, where it has one; replaced atomically.
+
+    The next beat tells it where others kept the turn.
+    """
     path = f"{paths.workers}/{agent}.json"
-    with ViewsLock(paths):
+    with views_turn(paths) as taken:
+        if not taken:
+            return
         try:
             with open(path, encoding="utf-8") as file:
                 lines = file.readlines()

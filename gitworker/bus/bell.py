@@ -28,7 +28,7 @@ def ring_drain(paths: StatePaths, common_dir: str) -> bool:
     except FileNotFoundError:
         pass
     ring_bell(stamp)
-    proc.spawn_detached([sys.executable, "-I", "-m", "gitworker.hookentry", "drain", common_dir])
+    proc.spawn_detached([sys.executable, *proc.BACKGROUND, "drain", common_dir])
     return True
 
 

@@ -22,9 +22,10 @@ def save_blob(directory: str, content: bytes) -> str:
 
     ref = PREFIX + sha256(content).hexdigest()
     path = f"{directory}/{ref}"
-    if os.path.exists(path):
+    if is_kept(path, len(content)):
         return ref
-    partial = f"{directory}/.{ref}.{os.getpid()}.tmp"
+    # Threads and processes that save the same content at once write files of their own.
+    partial = f"{directory}/.{ref}.{os.getpid()}-{os.urandom(4).hex()}.tmp"
     try:
         os.makedirs(directory, mode=0o700, exist_ok=True)
         _write(partial, content)
@@ -35,6 +36,14 @@ def save_blob(directory: str, content: bytes) -> str:
             f"cannot keep the payload in {directory}: {error.strerror}", "df -h"
         ) from error
     return ref
+
+
+def is_kept(path: str, size: int) -> bool:
+    """Tell whether a blob is there with all its bytes; a torn one is to be written again."""
+    try:
+        return os.stat(path).st_size == size
+    except OSError:
+        return False
 
 
 def find_blob(directory: str, ref: str) -> str | None:
@@ -55,7 +64,7 @@ def is_blob_ref(ref: str) -> bool:
 
 
 def _write(path: str, content: bytes) -> None:
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         view = memoryview(content)
         while view:

@@ -8,7 +8,7 @@ and message ids derive from (branch, commit), so that two drains double nothing.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -38,11 +38,21 @@ class Move(NamedTuple):
     new: Oid
 
 
-def drain(session: Session, workers: Sequence[Worker] | None = None) -> dict[Ref, Oid]:
+Skipped = Callable[[Ref, Exception], None]
+
+
+def _pass_by(_ref: Ref, _error: Exception) -> None:
+    """Say nothing of a branch whose commits cannot be told now: the next drain tries again."""
+
+
+def drain(
+    session: Session, workers: Sequence[Worker] | None = None, *, skipped: Skipped = _pass_by
+) -> dict[Ref, Oid]:
     """Publish every commit that nobody was told of, and a beat for whoever rang.
 
-    `workers` are all of them, where somebody has just read them. Returns the tips of the target
-    and of the workers' branches as they were found.
+    `workers` are all of them, where somebody has just read them. A branch whose commits cannot be
+    told now stops nobody: `skipped` is called with it. Returns the tips of the target and of the
+    workers' branches as they were found.
     """
     rang = _empty_spool(session.paths.spool)
     with session.store.read() as reader:
@@ -56,12 +66,18 @@ def drain(session: Session, workers: Sequence[Worker] | None = None) -> dict[Ref
         git_config=session.git_config,
     )
     target_tip = refs.get(session.target)
-    if target_tip is not None and tips.get(session.target) != target_tip:
-        _publish_target(session, Move(session.target, tips.get(session.target), target_tip))
-    for ref, worker in holders.items():
+    for ref in dict.fromkeys((session.target, *holders)):
         tip = refs.get(ref)
-        if tip is not None and tip != tips.get(ref):
-            _publish_branch(session, worker, Move(ref, tips.get(ref), tip), target_tip)
+        if tip is None or tip == tips.get(ref):
+            continue
+        move = Move(ref, tips.get(ref), tip)
+        try:
+            if ref == session.target:
+                _publish_target(session, move)
+            else:
+                _publish_branch(session, holders[ref], move, target_tip)
+        except Exception as error:  # noqa: BLE001 - one branch never stops everybody
+            skipped(ref, error)
     if rang:
         with session.store.write(durable=False) as writer:
             for worker in holders.values():

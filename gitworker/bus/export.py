@@ -3,8 +3,7 @@
 Written from a recorded position and size, never by counting lines (seed 2, export tracking): what
 stands behind the recorded size, a crash's or another program's, is cut off and written again, so
 that no line stands twice or torn. A file that somebody removed, shortened or replaced is written
-anew from the start. Every line up to the recorded size is ours, but for a file that a program
-after seed 2 wrote before we ever did.
+anew from the start. Lines of a program after seed 2 stay where the table no longer has them all.
 """
 
 from __future__ import annotations
@@ -12,11 +11,17 @@ from __future__ import annotations
 import fcntl
 import os
 
+from gitworker.clock import monotonic_ms, sleep
+from gitworker.errors import Conflict
+
 TYPE_CHECKING = False  # this module is on the hot path: `typing` costs 8 ms
 if TYPE_CHECKING:
     from gitworker.paths import StatePaths
     from gitworker.store.api import Reader, Row, Store
 
+WAIT_MS = 2000  # whoever exports is done in milliseconds, but for a first export of very many
+FIRST_PAUSE_S = 0.001
+LAST_PAUSE_S = 0.05
 BATCH = 500
 BUS = "bus"
 TRANSITIONS = "transitions"
@@ -34,19 +39,42 @@ class ExportLock:
         self._fd = -1
 
     def __enter__(self) -> None:
-        """Wait for the lock and take it."""
+        """Wait for the lock and take it; raise Conflict where it stays taken (a stopped holder)."""
         self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
-        fcntl.flock(self._fd, fcntl.LOCK_EX)
+        deadline_ms = monotonic_ms() + WAIT_MS
+        pause_s = FIRST_PAUSE_S
+        while True:
+            try:
+                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                if monotonic_ms() >= deadline_ms:
+                    os.close(self._fd)
+                    raise Conflict(
+                        f"another command has held {self._path} for {WAIT_MS // 1000} s",
+                        "git worker msg export   (when it goes on, or has ended)",
+                        code="locked",
+                    ) from None
+                sleep(pause_s)
+                pause_s = min(2 * pause_s, LAST_PAUSE_S)
 
     def __exit__(self, *_: object) -> None:
         """Let the lock go."""
         os.close(self._fd)
 
 
-def export_logs(store: Store, paths: StatePaths) -> None:
-    """Bring both log files up to date with the database."""
-    with ExportLock(paths):
-        export_held(store, paths)
+def export_logs(store: Store, paths: StatePaths) -> bool:
+    """Bring both log files up to date with the database.
+
+    False: somebody who is stopped holds the lock, and whoever comes next writes what is missing.
+    No act waits for that.
+    """
+    try:
+        with ExportLock(paths):
+            export_held(store, paths)
+    except Conflict:
+        return False
+    return True
 
 
 def export_held(store: Store, paths: StatePaths) -> None:
@@ -138,13 +166,27 @@ def _position(reader: Reader, log: str, known: tuple[int, int], file: int) -> tu
     """Return the sequence and the size to go on from, given what stands in the file."""
     after, size = known
     actual_size = os.fstat(file).st_size
-    if log == BUS and known == (0, 0) and actual_size:
-        seed2 = reader.row("exports.bus_seq")
-        if seed2 and seed2["last_seq"] > 0:
-            return _adopt(file, seed2["last_seq"])
     if actual_size < size or not _ends_with(file, log, known):
         return 0, 0
+    if log == BUS and actual_size > size:
+        seed2 = reader.row("exports.bus_seq")
+        until = seed2["last_seq"] if seed2 else 0
+        if until > after and _holds_more(reader, file, known, until):
+            return _adopt(file, known, until)
     return after, size
+
+
+def _holds_more(reader: Reader, file: int, known: tuple[int, int], until: int) -> bool:
+    """Tell whether a program after seed 2 wrote more lines than the table has messages for them.
+
+    Then it has deleted messages since, or wrote all of this before we ever did.
+    """
+    after, size = known
+    row = reader.row("exports.count_between", after=after, until=until)
+    lines = 0
+    while chunk := os.pread(file, TAIL_BYTES, size):
+        lines, size = lines + chunk.count(b"\n"), size + len(chunk)
+    return row is None or after == 0 or lines > row["number"]
 
 
 def _ends_with(file: int, log: str, known: tuple[int, int]) -> bool:
@@ -161,22 +203,22 @@ def _ends_with(file: int, log: str, known: tuple[int, int]) -> bool:
     return tail.startswith((b'{"seq":%d,' % after, b'{"seq": %d,' % after), start)
 
 
-def _adopt(file: int, last_seq: int) -> tuple[int, int]:
-    """Return where to go on in a file of a program after seed 2, which recorded `last_seq`.
+def _adopt(file: int, known: tuple[int, int], until: int) -> tuple[int, int]:
+    """Return where to go on behind lines of a program after seed 2, which recorded `until`.
 
-    Lines behind it, or torn, were never recorded and are written again.
+    Lines behind that one, twice or torn, were never recorded and are written again.
     """
-    import json  # 8 ms, once in the life of a database
+    import json  # 8 ms, only beside such a program
 
-    after = size = 0
+    after, size = known
     with open(os.dup(file), "rb") as lines:
-        lines.seek(0)
+        lines.seek(size)
         for line in lines:
             try:
                 seq = int(json.loads(line)["seq"])
             except (ValueError, TypeError, KeyError):
                 break
-            if seq > last_seq or not line.endswith(b"\n"):
+            if not after < seq <= until or not line.endswith(b"\n"):
                 break
             after, size = seq, size + len(line)
     return after, size

@@ -12,6 +12,7 @@ from gitworker.bus.export import ExportLock, export_held
 from gitworker.errors import Conflict
 from gitworker.model.ids import Oid, Ref
 from gitworker.repo.git import Git
+from gitworker.repo.lock import hold
 from gitworker.repo.refs import create_ref, find_ref, move_ref
 from gitworker.session import Session
 
@@ -32,8 +33,13 @@ def commit_logs(session: Session) -> LogCommit:
     """Bring the log files up to date and commit them; where nothing changed, make no commit.
 
     The author is git's own user. Raises GitFailed where git knows none, Conflict where others keep
-    moving the ref.
+    moving the ref, or export for very long.
     """
+    with hold(f"{session.paths.locks}/log", what="log"):
+        return _commit_held(session)
+
+
+def _commit_held(session: Session) -> LogCommit:
     git = session.git
     for _ in range(ATTEMPTS):
         parent = find_ref(git, LOG_REF)

@@ -11,9 +11,9 @@ from gitworker import clock
 VARIANTS = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
 
 
-def new_id() -> str:
-    """Return a fresh UUIDv7 (RFC 9562) as text."""
-    time = f"{clock.now_ms() & 0xFFFF_FFFF_FFFF:012x}"
+def new_id(now_ms: int | None = None) -> str:
+    """Return a fresh UUIDv7 (RFC 9562) as text; `now_ms` for callers that know the time."""
+    time = f"{(clock.now_ms() if now_ms is None else now_ms) & 0xFFFF_FFFF_FFFF:012x}"
     noise = os.urandom(10).hex()
     variant = VARIANTS[noise[3]]
     return f"{time[:8]}-{time[8:]}-7{noise[:3]}-{variant}{noise[4:7]}-{noise[7:19]}"

@@ -18,6 +18,8 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import Counter
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from gitworker import clock
@@ -35,8 +37,8 @@ from gitworker.bus.process import Policy, process
 from gitworker.bus.request import wait_reply
 from gitworker.bus.rules import ATTEMPTS, check_type
 from gitworker.bus.send import INLINE_MAX_BYTES, address, check_text, own_task
-from gitworker.bus.waking import Waker, open_waker
-from gitworker.errors import GitWorkerError
+from gitworker.bus.waking import LOOK_ANYWAY_S, Waker, open_waker
+from gitworker.errors import GitWorkerError, Unavailable
 from gitworker.model.ids import HQ, parse_agent_id
 from gitworker.paths import StatePaths, require_repository, state_paths
 from gitworker.store.sqlite.migrate import open_database
@@ -61,6 +63,8 @@ def open_bus(path: str | None = None, *, agent: str | None = None, task: str | N
     GITWORKER_TASK, the worktree's, or the agent's own. Raises Unavailable where gitworker is not
     set up (`git worker init`), Invalid for an agent id that is none.
     """
+    is_told = agent in (None, os.environ.get("GITWORKER_ID"))  # what the environment says of tasks
+    told = os.environ.get("GITWORKER_TASK") if is_told else None
     path = path or os.environ.get("GITWORKER_BUS")
     if path:
         paths = StatePaths(os.path.dirname(path) if path.endswith("/bus.db") else path)
@@ -71,20 +75,23 @@ def open_bus(path: str | None = None, *, agent: str | None = None, task: str | N
         paths = state_paths(repository)
         speaker = who_asks(repository, agent, os.environ)
         here = task_here(repository)
-    return Bus(paths, speaker, task=task or os.environ.get("GITWORKER_TASK") or here)
+    return Bus(paths, speaker, task=task or told or here)
 
 
 class Bus:
     """One agent's end of the bus; any thread may use it, each has a connection of its own.
 
-    Whatever returns has happened: a message is on disk when `publish` returns.
+    Whatever returns has happened: a message is on disk when `publish` returns. Connections are let
+    go of by `close`, and soon after their thread has ended.
     """
 
     def __init__(self, paths: StatePaths, agent: str, *, task: str | None = None) -> None:
         self.paths = paths
         self.agent = agent
         self._own = threading.local()
-        self._opened: list[Database | Waker] = []
+        self._opened: list[tuple[threading.Thread, Database | Waker]] = []
+        self._inside: Counter[threading.Thread] = Counter()  # at work for long: in a loop, waiting
+        self._lock = threading.Lock()
         self._bell = Bell(paths.bell)
         self._agents: set[str] = set()  # addressees that are known to be agents' ids
         self._types: set[str] = set()  # message types that are known to be good
@@ -99,8 +106,9 @@ class Bus:
         """Return this thread's connection."""
         store: Database | None = getattr(self._own, "store", None)
         if store is None:
+            self._let_go(lambda thread: not thread.is_alive())
             store = self._own.store = open_database(self.paths.database)
-            self._opened.append(store)
+            self._keep(store)
         return store
 
     def publish(
@@ -121,13 +129,7 @@ class Bus:
         id or a payload that is none, NotFound for an addressee that nobody knows, BackPressure (a
         Conflict with `wait_ms`) where a limit is in the way: message.max_unread, message.max_rate.
         """
-        draft = (type, payload, to, id, correlation_id, in_reply_to)
-        row = self._row(draft)
-        self.store.write_one("messages.publish", durable=durable, **row)
-        self._keep_large(row, draft)
-        self._has_published = True
-        self._bell.ring()
-        return str(row["id"])
+        return self._publish((type, payload, to, id, correlation_id, in_reply_to), durable=durable)
 
     def publish_many(
         self, messages: Iterable[Mapping[str, Any]], *, durable: bool = True
@@ -139,6 +141,8 @@ class Bus:
         """
         drafts = [_draft_of(message) for message in messages]
         rows = [self._row(draft) for draft in drafts]
+        for to, number in Counter(map(_addressee, rows)).items():
+            self._pressure.admit(self.store, to, number)
         with self.store.write(durable=durable) as writer:
             for row in rows:
                 writer.run("messages.publish", **row)
@@ -151,16 +155,21 @@ class Bus:
     def poll(self, limit: int = POLL_LIMIT, *, wait_s: float = 0.0) -> list[Message]:
         """Return the oldest unread messages to this agent or to all; the cursor stays.
 
-        Where there are none, waits up to `wait_s` seconds for some.
+        Where there are none, waits up to `wait_s` seconds for some. Raises Unavailable where the
+        bus is closed meanwhile.
         """
+        if wait_s <= 0:
+            return self._unread(limit)
         deadline = clock.monotonic_ms() + wait_s * 1000
-        waker = self.waker() if wait_s > 0 else None
-        while True:
-            found = self._unread(limit)
-            left_s = (deadline - clock.monotonic_ms()) / 1000
-            if found or waker is None or left_s <= 0:
-                return found
-            waker.wait(left_s)
+        with self._stay() as is_closed:
+            waker = self.waker()
+            while True:
+                found = self._unread(limit)
+                left_s = (deadline - clock.monotonic_ms()) / 1000
+                if found or left_s <= 0:
+                    return found
+                waker.wait(min(left_s, LOOK_ANYWAY_S))
+                _require_open(is_closed)
 
     def ack(self, seq: int) -> None:
         """Say that everything up to `seq` is dealt with; the cursor never moves back.
@@ -184,19 +193,21 @@ class Bus:
         """Yield everybody's messages as they come, those that pass the filters; no cursor moves.
 
         Begins now, or after position `since`. Ends when `stop` says so (an event, or a function
-        that returns true), and when the database goes.
+        that returns true), when the database goes, and when the bus is closed.
         """
         store, paths = self.store, self.paths
         is_stopped = _stopper(stop)
-        with open_waker(store, paths) as waker:
+        with self._stay() as is_closed, open_waker(store, paths) as waker:
             items = follow(
                 store, paths, Filter(task, type, sender), since=since, waker=waker, look_s=LOOK_S
             )
             for item in items:
-                if is_stopped():
+                if is_stopped() or is_closed():
                     return
                 if item is not None:
                     yield item
+                    if is_closed():
+                        return
 
     def request(
         self,
@@ -213,22 +224,28 @@ class Bus:
 
         The answer stays unread, as every message does. Raises Conflict (`timeout`) where none has
         come within `timeout_s` seconds; asked again with the same `id`, it only waits again.
+        Unavailable where the bus is closed meanwhile.
         """
-        asked = self.publish(type, payload, to=to, id=id, correlation_id=correlation_id)
-        return wait_reply(
-            self.store, self.paths, self.waker(), asked, agent=self.agent, timeout_s=timeout_s
-        )
+        with self._stay() as is_closed:
+            asked = self.publish(type, payload, to=to, id=id, correlation_id=correlation_id)
+            return wait_reply(
+                self.store,
+                self.paths,
+                self.waker(),
+                asked,
+                agent=self.agent,
+                timeout_s=timeout_s,
+                look=lambda: _require_open(is_closed),
+            )
 
     def reply(self, message: Mapping[str, Any], type: str, payload: Any = None) -> str:
-        """Answer a message: to its sender, about the same thing; return the answer's id."""
-        self._agents.add(message["from"])  # whoever has spoken can be spoken to
-        return self.publish(
-            type,
-            payload,
-            to=message["from"],
-            correlation_id=message["correlation_id"] or message["id"],
-            in_reply_to=message["id"],
-        )
+        """Answer a message: to its sender, about the same thing; return the answer's id.
+
+        How much the sender has not read is no limit: two that answer each other would both wait.
+        """
+        to, about = message["from"], message["correlation_id"] or message["id"]
+        self._agents.add(to)  # whoever has spoken can be spoken to
+        return self._publish((type, payload, to, None, about, message["id"]), is_answer=True)
 
     def process_loop(
         self,
@@ -243,17 +260,21 @@ class Bus:
         up to a minute), and those after it wait. After `attempts` failures, counted across
         restarts, it becomes a dead letter: a copy stays in the table `dead_letters`, the cursor
         passes it, and its sender gets a message of type `x-dead-letter`. An attempt that took the
-        whole process with it counts. Returns when `stop` says so.
+        whole process with it counts; that someone it writes to is behind (BackPressure) counts from
+        five minutes on. Beats for the agent meanwhile, also while the handler works. Returns when
+        `stop` says so, or the bus is closed.
         """
-        process(self, handler, Policy(_stopper(stop), attempts))
-        self.export()
+        is_stopped = _stopper(stop)
+        with self._stay() as is_closed:
+            process(self, handler, Policy(lambda: is_stopped() or is_closed(), attempts))
+            self.export()
 
     def waker(self) -> Waker:
         """Return this thread's waker, which tells when somebody else has written to the bus."""
         waker: Waker | None = getattr(self._own, "waker", None)
         if waker is None:
             waker = self._own.waker = open_waker(self.store, self.paths)
-            self._opened.append(waker)
+            self._keep(waker)
         return waker
 
     def export(self) -> None:
@@ -266,12 +287,14 @@ class Bus:
                 return
 
     def close(self) -> None:
-        """Bring the log files up to date and let go of everything."""
+        """Bring the log files up to date and let go of everything.
+
+        Other threads that wait or follow or process end within two seconds, and let go themselves.
+        """
         self.export()
-        for opened in reversed(self._opened):
-            opened.close()
-        self._opened.clear()
         self._own = threading.local()
+        here = threading.current_thread()
+        self._let_go(lambda thread: thread is here or not self._inside[thread])
         self._bell.close()
 
     def __enter__(self) -> Bus:
@@ -282,11 +305,53 @@ class Bus:
         """Close it."""
         self.close()
 
-    def _unread(self, limit: int) -> list[Message]:
+    def unread_rows(self, limit: int) -> list[Row]:
+        """Return what `poll` gives as rows: large payloads are not read yet."""
         rows = self.store.rows("messages.unread", agent=self.agent, limit=limit)
         if rows:
             self._own.seen = max(getattr(self._own, "seen", 0), rows[-1]["seq"])
-        return [message_fields(row, blobs=self.paths.blobs) for row in rows]
+        return rows
+
+    def _unread(self, limit: int) -> list[Message]:
+        return [message_fields(row, blobs=self.paths.blobs) for row in self.unread_rows(limit)]
+
+    def _publish(self, draft: Draft, *, durable: bool = True, is_answer: bool = False) -> str:
+        row = self._row(draft)
+        self._pressure.admit(self.store, None if is_answer else _addressee(row))
+        self.store.write_one("messages.publish", durable=durable, **row)
+        self._keep_large(row, draft)
+        self._has_published = True
+        self._bell.ring()
+        return str(row["id"])
+
+    @contextmanager
+    def _stay(self) -> Iterator[Callable[[], bool]]:
+        """Keep this thread's connection while another thread closes the bus; give what tells so."""
+        own, here = self._own, threading.current_thread()
+        with self._lock:
+            self._inside[here] += 1
+        try:
+            yield lambda: self._own is not own
+        finally:
+            with self._lock:
+                self._inside[here] -= 1
+                is_out = not self._inside[here]
+                if is_out:
+                    del self._inside[here]
+            if is_out and self._own is not own:
+                self._let_go(lambda thread: thread is here)
+
+    def _keep(self, opened: Database | Waker) -> None:
+        with self._lock:
+            self._opened.append((threading.current_thread(), opened))
+
+    def _let_go(self, is_over: Callable[[threading.Thread], bool]) -> None:
+        """Close what threads have opened that are over."""
+        with self._lock:
+            over = [(thread, opened) for thread, opened in self._opened if is_over(thread)]
+            self._opened = [pair for pair in self._opened if pair not in over]
+        for _, opened in reversed(over):
+            opened.close()
 
     def _row(self, draft: Draft) -> dict[str, Value]:
         """Return a message as it is stored; checked, and with a large payload kept as a blob."""
@@ -312,7 +377,6 @@ class Bus:
                 self._agents.add(to)
             to = name
             correlation_id = correlation_id or task
-        self._pressure.admit(self.store, to)
         return {
             "id": id or new_id(),
             "ts_ms": clock.now_ms(),
@@ -331,6 +395,16 @@ class Bus:
         if ref is not None and not os.path.exists(f"{self.paths.blobs}/{ref!s}"):
             _, raw = encode_payload(draft[0], draft[1], max_bytes=self._limits.message_max_bytes)
             save_blob(self.paths.blobs, raw)
+
+
+def _require_open(is_closed: Callable[[], bool]) -> None:
+    if is_closed():
+        raise Unavailable("the bus was closed while something waited", code="closed")
+
+
+def _addressee(row: Mapping[str, Value]) -> str | None:
+    to = row["to_agent"]
+    return None if to is None else str(to)
 
 
 def _draft_of(message: Mapping[str, Any]) -> Draft:

@@ -51,46 +51,49 @@ class Pressure:
         self._granted = 0
         self._room: dict[str, int] = {}
 
-    def admit(self, store: Store, to: str | None) -> None:
-        """Count one message that is about to be published to an agent, None being everybody.
+    def admit(self, store: Store, to: str | None, number: int = 1) -> None:
+        """Count messages that are about to be published to an agent, None being everybody.
 
-        Raises BackPressure where it has to wait. Call it outside of any transaction.
+        Raises BackPressure where they have to wait. Call it outside of any transaction.
         """
         if to is not None and self._max_unread:
             left = self._room.get(to, 0)
-            self._room[to] = (left or self._room_for(store, to)) - 1
+            self._room[to] = (
+                left if left >= number else self._room_for(store, to, number)
+            ) - number
         if self._max_rate:
-            self._granted = (self._granted or self._ask(store)) - 1
+            left = self._granted
+            self._granted = (left if left >= number else self._ask(store, number)) - number
 
-    def _room_for(self, store: Store, to: str) -> int:
+    def _room_for(self, store: Store, to: str, number: int) -> int:
         with store.read() as reader:
             row = reader.row("pressure.unread", agent=to, limit=self._max_unread)
         unread = int(row["number"]) if row else 0
-        if unread >= self._max_unread:
+        if unread and unread + number > self._max_unread:  # a large batch needs an empty inbox
             raise BackPressure(
                 f"{to} has {unread} unread messages; {self._max_unread} are allowed"
                 " (message.max_unread)",
                 wait_ms=UNREAD_WAIT_MS,
             )
-        return unchecked(self._max_unread - unread)
+        return unchecked(self._max_unread - unread, number)
 
-    def _ask(self, store: Store) -> int:
+    def _ask(self, store: Store, number: int) -> int:
         rate = self._max_rate
         now = clock.now_ms()
         with store.read() as reader:
             row = reader.row("pressure.nth_newest", number=rate)
         if is_calm(row["ts_ms"] if row else None, now):
-            return unchecked(rate)
+            return unchecked(rate, number)
         with store.write(durable=False) as writer:
             row = writer.row("pressure.budget", agent=self._sender)
             tokens, at_ms = (row["tokens"], row["at_ms"]) if row else (float(rate * BURST_S), now)
             tokens = refilled(tokens, now - at_ms, rate=rate)
-            granted = grant(tokens, rate=rate)
+            granted = grant(tokens, number, rate=rate)
             writer.run("pressure.set_budget", agent=self._sender, tokens=tokens - granted, now=now)
         if not granted:
             raise BackPressure(
                 f"{self._sender} sends faster than {rate} messages a second (message.max_rate)",
-                wait_ms=wait_ms(tokens, rate=rate),
+                wait_ms=wait_ms(tokens, number, rate=rate),
             )
         return granted
 

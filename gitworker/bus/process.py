@@ -3,6 +3,8 @@
 A message on which the handler fails is handed out again after a while; after some attempts it
 becomes a dead letter (a copy in `dead_letters`, the cursor passes it, its sender is told), so that
 one bad message stops nobody for ever. Each agent has a cursor of its own: none waits for another.
+A handler that has to wait for a slow reader has not failed, but after some minutes that counts as
+an attempt: two agents that wait for each other would otherwise do so for ever.
 """
 
 from __future__ import annotations
@@ -10,10 +12,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker import clock
+from gitworker.bus.alive import SignOfLife
 from gitworker.bus.consume import acknowledge
+from gitworker.bus.follow import message_fields
 from gitworker.bus.ids import derived_id
+from gitworker.bus.pressure import BackPressure
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.bus.rules import BACKOFF_LAST_MS, backoff_ms
+from gitworker.errors import Conflict
 from gitworker.model.message import MessageType
 
 if TYPE_CHECKING:
@@ -24,6 +30,7 @@ if TYPE_CHECKING:
 ERROR_SHOWN = 500
 LOOK_S = 0.2  # how soon the loop notices that it is to stop
 BATCH = 100
+PRESSED_MAX_MS = 5 * 60 * 1000  # so long back-pressure is nobody's failure
 
 
 class Policy(NamedTuple):
@@ -35,25 +42,53 @@ class Policy(NamedTuple):
 
 def process(bus: Bus, handler: Callable[[Message], object], policy: Policy) -> None:
     """Hand unread messages to `handler` until the policy says stop (see Bus.process_loop)."""
-    waker = bus.waker()
-    has_begun = False  # a killed process can have been at work on its oldest message only
-    while not policy.is_stopped():
-        messages = bus.poll(BATCH)
-        if not messages:
-            bus.export()
-            waker.wait(LOOK_S)
-        for message in messages:
-            if policy.is_stopped():
-                return
-            delivery = Delivery(bus, message, policy)
-            if not has_begun:
-                delivery.load()
-            if not (delivery.may_begin() and delivery.hand_to(handler)):
-                break
-            has_begun = True
-        else:
-            continue
-        has_begun = False  # what failed comes again, with what was counted
+    course = Course()
+    with SignOfLife(bus):
+        while not policy.is_stopped():
+            try:
+                _hand_out(bus, handler, policy, course)
+            except Conflict:  # some program keeps the database locked: what is unread waits
+                course.has_begun = False
+                bus.waker().wait(LOOK_S)
+
+
+def _hand_out(
+    bus: Bus, handler: Callable[[Message], object], policy: Policy, course: Course
+) -> None:
+    """Hand out the next batch, or wait a little for one."""
+    rows = bus.unread_rows(BATCH)
+    if not rows:
+        bus.export()
+        bus.waker().wait(LOOK_S)
+    for row in rows:
+        if policy.is_stopped():
+            break
+        delivery = Delivery(bus, message_fields(row, blobs=bus.paths.blobs), policy)
+        if not course.has_begun:
+            delivery.load()
+        course.has_begun = delivery.may_begin() and delivery.hand_to(handler, course)
+        if not course.has_begun:  # what failed comes again, with what was counted
+            break
+
+
+class Course:
+    """What a loop remembers from one batch to the next.
+
+    `has_begun` is False where a killed process may have been at work on the next message: on its
+    oldest only.
+    """
+
+    def __init__(self) -> None:
+        self.has_begun = False
+        self._pressed_seq = 0
+        self._pressed_since_ms = 0
+
+    def is_pressed_long(self, seq: int) -> bool:
+        """Note that a message has to wait for a slow reader; tell whether it has for minutes."""
+        now = clock.monotonic_ms()
+        if seq != self._pressed_seq:
+            self._pressed_seq, self._pressed_since_ms = seq, now
+        return now - self._pressed_since_ms >= PRESSED_MAX_MS
 
 
 class Delivery:
@@ -91,18 +126,24 @@ class Delivery:
             return False
         return True
 
-    def hand_to(self, handler: Callable[[Message], object]) -> bool:
+    def hand_to(self, handler: Callable[[Message], object], course: Course) -> bool:
         """Call the handler and acknowledge; tell whether it went well."""
         if self._is_stored:
-            self._count(self._attempts + 1, "")
+            self._count(self._attempts + 1)
         try:
             handler(self._message)
+        except BackPressure as error:  # whom it writes to is behind: that is no failure yet
+            if course.is_pressed_long(self._message["seq"]):
+                self._fail(error)
+            else:
+                self._count(self._attempts, pause_ms=error.wait_ms)
+            return False
         except Exception as error:  # noqa: BLE001 - whatever a handler raises is its failure
             self._fail(error)
             return False
         except BaseException:  # an interrupt is nobody's failure
             if self._is_stored:
-                self._count(self._attempts, "")
+                self._count(self._attempts)
             raise
         self._done()
         return True
@@ -121,6 +162,7 @@ class Delivery:
 
         self._attempts += 1
         text = f"{type(error).__name__}: {error}"[:ERROR_SHOWN]
+        text = text.encode("utf-8", "replace").decode()  # what no database could keep
         log = logging.getLogger("gitworker.bus")
         log.warning(
             "attempt %d at message %s failed: %s", self._attempts, self._message["id"], text
@@ -128,11 +170,9 @@ class Delivery:
         if self._attempts >= self._policy.attempts:
             self._bury(text)
         else:
-            self._count(self._attempts, text)
+            self._count(self._attempts, text, pause_ms=backoff_ms(self._attempts))
 
-    def _count(self, attempts: int, error: str) -> None:
-        is_failed = attempts > 0 and error != ""
-        pause_ms = backoff_ms(attempts) if is_failed else 0
+    def _count(self, attempts: int, error: str = "", *, pause_ms: int = 0) -> None:
         self._bus.store.write_one(
             "deliveries.count",
             durable=False,

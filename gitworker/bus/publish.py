@@ -20,14 +20,22 @@ class Outgoing(NamedTuple):
     id: str | None = None
 
 
+def json_text(value: object) -> str:
+    """Return a value as JSON that SQLite and every reader take: what is no UTF-8 becomes `?`.
+
+    git's file names, authors and subjects are bytes; those that are no text come here as surrogates
+    (os.fsdecode), which no UTF-8 can hold.
+    """
+    import json  # 1 ms, and most commands publish nothing
+
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "replace").decode()
+
+
 def publish(writer: Writer, message: Outgoing, *, now: int) -> str:
     """Insert the message unless its id is known already; return the id."""
     message_id = message.id or new_id()
-    payload = None
-    if message.payload is not None:
-        import json  # 1 ms, and most commands publish nothing
-
-        payload = json.dumps(message.payload, ensure_ascii=False, separators=(",", ":"))
+    payload = None if message.payload is None else json_text(message.payload)
     writer.run(
         "messages.publish",
         id=message_id,

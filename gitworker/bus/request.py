@@ -1,22 +1,31 @@
 """Waiting for the answer to a message."""
 
+from collections.abc import Callable
 from typing import Any
 
 from gitworker import clock
 from gitworker.bus.follow import message_fields, newest_seq
-from gitworker.bus.waking import Waker
+from gitworker.bus.waking import LOOK_ANYWAY_S, Waker
 from gitworker.errors import Conflict
 from gitworker.paths import StatePaths
 from gitworker.store.api import Row, Store
 
 
 def wait_reply(
-    store: Store, paths: StatePaths, waker: Waker, asked: str, *, agent: str, timeout_s: float
+    store: Store,
+    paths: StatePaths,
+    waker: Waker,
+    asked: str,
+    *,
+    agent: str,
+    timeout_s: float,
+    look: Callable[[], object] = lambda: None,
 ) -> dict[str, Any]:
     """Return the first answer to the message with the id `asked`, which `agent` has sent.
 
     An answer has that id as `in_reply_to`, or, where it is to the agent, as `correlation_id`.
-    Raises Conflict (`timeout`) where none has come within `timeout_s` seconds. Writes nothing.
+    Raises Conflict (`timeout`) where none has come within `timeout_s` seconds. Calls `look` every
+    now and then, which may raise. Writes nothing.
     """
     deadline = clock.monotonic_ms() + timeout_s * 1000
     with store.read() as reader:
@@ -34,7 +43,8 @@ def wait_reply(
                 f"git worker msg request … --id {asked} --timeout 600   (asks nothing twice)",
                 code="timeout",
             )
-        waker.wait(left_s)
+        waker.wait(min(left_s, LOOK_ANYWAY_S))
+        look()
 
 
 def _look(store: Store, asked: str, agent: str, after: int) -> tuple[Row | None, int]:

@@ -9,14 +9,14 @@ journalled and throws any other away.
 import fcntl
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
 from gitworker import clock
 from gitworker.bus.archive import is_whole, publish_file, read_entries, write_lines
 from gitworker.bus.collect import Collected, collect_blobs
-from gitworker.bus.export import export_logs, trim_bus_log
+from gitworker.bus.export import trim_bus_log
 from gitworker.bus.rules_retention import (
     DAY_MS,
     Cursor,
@@ -40,7 +40,7 @@ class Wish(NamedTuple):
     """What to prune: messages older than `cutoff_ms`, and dead letters.
 
     What a living agent has not read stays; so does what somebody has not read who acknowledged
-    anything since `since_ms`.
+    anything since `since_ms`. Of a living agent that never acknowledged, what is to it alone stays.
     """
 
     cutoff_ms: int
@@ -81,10 +81,17 @@ def plan_prune(store: Store, wish: Wish) -> Plan:
     return Plan(messages, first_seq, last_seq, dead_letters, floor.agent)
 
 
-def prune(store: Store, paths: StatePaths, wish: Wish) -> Pruned:
+def prune(
+    store: Store,
+    paths: StatePaths,
+    wish: Wish,
+    *,
+    announce: Callable[[Plan], None] = lambda _: None,
+) -> Pruned:
     """Take old messages and dead letters away, into an archive where asked for, and tidy up.
 
-    Also ends what a killed prune has left. Raises Conflict while another prune runs.
+    Also ends what a killed prune has left. `announce` is told the plan before the work begins.
+    Raises Conflict while another prune runs, Unavailable where the disk is full.
     """
     lock = os.open(f"{paths.locks}/{LOCK_NAME}", os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -94,17 +101,17 @@ def prune(store: Store, paths: StatePaths, wish: Wish) -> Pruned:
             raise Conflict(
                 "another prune is running", "git worker msg stats", code="locked"
             ) from None
-        return _prune(store, paths, wish)
+        return _prune(store, paths, wish, announce)
     finally:
         os.close(lock)
 
 
-def _prune(store: Store, paths: StatePaths, wish: Wish) -> Pruned:
+def _prune(store: Store, paths: StatePaths, wish: Wish, announce: Callable[[Plan], None]) -> Pruned:
     ended = _settle_archives(store, paths)
     plan = plan_prune(store, wish)
+    announce(plan)
     archive = None
     if plan.messages or plan.dead_letters:
-        export_logs(store, paths)
         number = _begin(store)
         if wish.archiving:
             archive = _archive(store, paths, plan, wish, number=number)
@@ -112,7 +119,7 @@ def _prune(store: Store, paths: StatePaths, wish: Wish) -> Pruned:
             _delete_old(store, plan, wish, number=number)
         ended.append(number)
     if ended:
-        trim_bus_log(store, paths)
+        _trim(store, paths)
         with store.write() as writer:
             for number in ended:
                 writer.run("retention.archive_done", id=number)
@@ -123,6 +130,15 @@ def _prune(store: Store, paths: StatePaths, wish: Wish) -> Pruned:
         writer.run("retention.delete_old_budgets", cutoff_ms=clock.now_ms() - DAY_MS)
     collected = collect_blobs(store, paths.blobs, now_ms=clock.now_ms())
     return Pruned(plan, archive, collected, _give_back(store))
+
+
+def _trim(store: Store, paths: StatePaths) -> None:
+    try:
+        trim_bus_log(store, paths)
+    except OSError as error:  # the journal stays open: the next prune tries again
+        raise Unavailable(
+            f"cannot write {paths.bus_log} anew: {error.strerror}", "df -h", code="disk"
+        ) from error
 
 
 def _floor(reader: Reader, wish: Wish) -> Floor:
@@ -136,6 +152,9 @@ def _floor(reader: Reader, wish: Wish) -> Floor:
         if holds_back(cursor, living=wish.living, since_ms=wish.since_ms):
             row = reader.row("retention.first_unread", agent=cursor.agent, after=cursor.seq)
             unread.append((cursor.agent, row["seq"] if row else None))
+    for agent in wish.living - {cursor.agent for cursor in cursors}:
+        row = reader.row("retention.first_addressed", agent=agent)
+        unread.append((agent, row["seq"] if row else None))
     return lowest_floor(int(newest["seq"]) if newest else 0, unread)
 
 

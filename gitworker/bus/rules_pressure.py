@@ -12,19 +12,25 @@ def refilled(tokens: float, elapsed_ms: int, *, rate: int) -> float:
     return min(float(rate * BURST_S), tokens + max(0, elapsed_ms) * rate / 1000)
 
 
-def grant(tokens: float, *, rate: int) -> int:
-    """Return how many messages a sender may send before it asks again; 0: none now."""
-    return min(int(tokens), max(1, rate // LOOKS))
+def grant(tokens: float, wanted: int, *, rate: int) -> int:
+    """Return how many messages a sender may send before it asks again: all it wants, or 0.
+
+    A batch of more than a burst goes when the burst is there, and is owed afterwards.
+    """
+    if tokens < min(wanted, rate * BURST_S):
+        return 0
+    return max(wanted, min(int(tokens), rate // LOOKS))
 
 
-def wait_ms(tokens: float, *, rate: int) -> int:
-    """Return how long it takes until one message may be sent."""
-    return max(1, int((1 - tokens) * 1000 / rate) + 1)
+def wait_ms(tokens: float, wanted: int, *, rate: int) -> int:
+    """Return how long it takes until as many messages may be sent as are wanted."""
+    missing = min(wanted, rate * BURST_S) - tokens
+    return max(1, int(missing * 1000 / rate) + 1)
 
 
-def unchecked(room: int) -> int:
+def unchecked(room: int, wanted: int) -> int:
     """Return for how many messages nobody has to look again where there is room for `room`."""
-    return max(1, min(UNCHECKED_MAX, room // LOOKS))
+    return max(wanted, min(UNCHECKED_MAX, room // LOOKS))
 
 
 def is_calm(nth_newest_ms: int | None, now_ms: int) -> bool:

@@ -29,7 +29,8 @@ def cutoff_ms(now_ms: int, days: int) -> int:
 def holds_back(cursor: Cursor, *, living: frozenset[str], since_ms: int) -> bool:
     """Tell whether what an agent has not read must stay: it lives, or acknowledged lately.
 
-    Who never acknowledged anything has no cursor and reads as it likes (seed 2): it holds nothing.
+    Who never acknowledged anything has no cursor and reads as it likes (seed 2): it holds nothing
+    back but, while it lives, what was sent to it alone.
     """
     return cursor.agent in living or cursor.updated_at_ms >= since_ms
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from gitworker import clock
-from gitworker.bus.publish import Outgoing, publish
+from gitworker.bus.publish import Outgoing, json_text, publish
 from gitworker.model.task import TaskEvent
 from gitworker.model.worker import WorkerEvent
 from gitworker.states.lifecycle import lifecycle_lines
@@ -188,6 +188,12 @@ def _record(
         event=event,
         to_state=to_state,
         actor=actor,
-        metadata=json.dumps(metadata),
-        lines=json.dumps(lines),
+        metadata=_json(metadata),
+        lines=_json(lines),
     )
+
+
+def _json(value: object) -> str:
+    """Return JSON in ASCII; bytes that are no text become `?` (see `json_text`)."""
+    text = json.dumps(value)
+    return json.dumps(json.loads(json_text(value))) if "\\ud" in text else text

@@ -17,6 +17,7 @@ import select
 
 from gitworker import clock
 from gitworker.bus.inotify import LOST, Inotify
+from gitworker.errors import Conflict
 
 TYPE_CHECKING = False  # `poll --wait` is a hot verb: `typing` costs 8 ms
 if TYPE_CHECKING:
@@ -76,7 +77,9 @@ class Waker:
         self._on_spool = on_spool
         self._pauses = PAUSES[way]
         self._step = len(self._pauses) - 1 if inotify else 0
-        self._version = self._read_version() if way != ADAPTIVE else None
+        self._version: int | None = None
+        if way != ADAPTIVE:
+            self._version = self._read_version()
 
     def fileno(self) -> int:
         """Return the descriptor that is readable when there may be news; -1 where there is none."""
@@ -161,8 +164,12 @@ class Waker:
         return is_heard, is_rung
 
     def _read_version(self) -> int:
-        with self._store.read() as reader:
-            row = reader.row("messages.version")
+        """Return the database's version; the last one where some program locks readers out."""
+        try:
+            with self._store.read() as reader:
+                row = reader.row("messages.version")
+        except Conflict:
+            return self._version or 0
         return 0 if row is None else int(row["data_version"])
 
 

@@ -13,13 +13,13 @@ from gitworker.bus.drain import drain
 from gitworker.bus.limits import keep_limits
 from gitworker.bus.upkeep import ring_upkeep
 from gitworker.cli import output
+from gitworker.errors import GitWorkerError, error_of
 from gitworker.model.ids import Oid, Ref
 from gitworker.repo.opening import Opening, keep_target
 from gitworker.session import Session
-from gitworker.store.operations import Operation
 from gitworker.store.workers import Worker
 from gitworker.workers.find import require_worker
-from gitworker.workers.settle import settle
+from gitworker.workers.settle import Settled, settle
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -52,31 +52,33 @@ class Call:
     def survey(self) -> tuple[Session, dict[Ref, Oid]]:
         """Open the repository to look at it; return also the tips of the branches, just read."""
         session, _, workers = self._settle(create=False)
-        return session, drain(session, workers)
+        return session, drain(session, workers, skipped=_tell_skipped)
 
     def open_quickly(self) -> Session:
         """Open the repository for one look or one row: nothing is settled first."""
         return self._session(create=False)
 
-    def settle(self, *, create: bool) -> tuple[Session, list[Operation]]:
+    def settle(self, *, create: bool) -> tuple[Session, Settled]:
         """Open the repository, settle what is open or due; return also the interrupted acts."""
         session, settled, _ = self._settle(create=create)
         return session, settled
 
-    def _settle(self, *, create: bool) -> tuple[Session, list[Operation], list[Worker] | None]:
+    def _settle(self, *, create: bool) -> tuple[Session, Settled, list[Worker] | None]:
         session = self._session(create=create)
         session.git.version(cache=f"{session.paths.root}/git-version")
         keep_limits(session.paths, session.settings)
         keep_target(session.paths, session.target)
         settled, workers = settle(session)
         ring_upkeep(session.store, session.repository.common_dir)
-        for operation in settled:
-            output.narrate(f"settled an interrupted {operation.kind} of {operation.worker_id}")
+        _tell_settled(settled)
         return session, settled, workers
 
     def _session(self, *, create: bool) -> Session:
         opening, self.opening = self.opening, None
-        return open_session(identity=self.identity, create=create, opening=opening)
+        session = open_session(identity=self.identity, create=create, opening=opening)
+        if session.note:
+            output.narrate(session.note)
+        return session
 
     def worker(self, session: Session, name: str | None) -> Worker:
         """Return the worker that a name means; without one, whoever asks."""
@@ -96,3 +98,25 @@ class Call:
     def show(self, text: str, **fields: object) -> None:
         """Answer with text, or with the fields as one JSON document."""
         output.show(text, fields, as_json=self.as_json)
+
+
+def _tell_settled(settled: Settled) -> None:
+    """Tell what was ended, and what is left open, with what is in its way."""
+    for operation in settled.ended:
+        output.narrate(f"settled an interrupted {operation.kind} of {operation.worker_id}")
+    for operation, error in settled.left:
+        _warn(f"an interrupted {operation.kind} of {operation.worker_id} is left open", error)
+    if settled.untold is not None:
+        _warn("views and logs are not up to date", settled.untold)
+
+
+def _tell_skipped(ref: Ref, error: Exception) -> None:
+    _warn(f"commits of {ref.removeprefix('refs/heads/')} are not told yet", error_of(error))
+
+
+def _warn(what: str, error: GitWorkerError) -> None:
+    output.narrate(f"warning: {what}: {error.message}")
+    if error.detail:
+        output.narrate("\n".join(f"  {line}" for line in error.detail.splitlines()))
+    if error.hint:
+        output.narrate(f"hint: {error.hint}")

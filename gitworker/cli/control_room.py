@@ -5,7 +5,7 @@ from typing import Any
 from gitworker.cli import output
 from gitworker.cli.call import Call
 from gitworker.cli.follow_log import follow_log
-from gitworker.errors import Refused, Unavailable
+from gitworker.errors import GitWorkerError, Refused, Unavailable
 from gitworker.observe.log import json_log, read_log, render_log
 from gitworker.session import Session
 from gitworker.store.workers import Worker
@@ -47,7 +47,7 @@ def open_aside(session: Session, worker: Worker) -> None:
     """Open a worker's window without going there; where that fails, say so and go on."""
     try:
         room = open_room(session, open_tmux(session.main_top), worker, select=False)
-    except Unavailable as error:
+    except GitWorkerError as error:
         output.complain(error, about="no window")
     else:
         output.narrate(f"{window_name(room.task)} is open: {_how_to_attach(room)}")

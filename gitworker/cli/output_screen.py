@@ -76,7 +76,9 @@ class Screen:
             poll = select.poll()
             poll.register(IN, select.POLLIN)
             if poll.poll(0):
-                typed = os.read(IN, 1024)
+                typed = b""  # a terminal that has gone says nothing more
+                with suppress(OSError):
+                    typed = os.read(IN, 1024)
                 self.is_left = not typed or any(key in QUIT_KEYS for key in typed)
 
     def __enter__(self) -> "Screen":

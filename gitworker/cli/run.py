@@ -1,6 +1,5 @@
 """Running one command through click, with errors, statuses and completion as everywhere."""
 
-import errno
 import os
 
 import click
@@ -8,7 +7,7 @@ import click
 from gitworker.cli.call import Call
 from gitworker.cli.group import GROUP, PROGRAM
 from gitworker.cli.output import complain, silence
-from gitworker.errors import GitWorkerError, Invalid, Unavailable
+from gitworker.errors import GitWorkerError, Invalid, error_of, is_disk_full
 from gitworker.repo.opening import Opening
 
 COMPLETE = "_GIT_WORKER_COMPLETE"  # set by the scripts of `git worker completion`
@@ -55,11 +54,10 @@ def _run(call: Call, words: list[str]) -> int:
         return complain(_usage_error(error), as_json=call.as_json)
     except GitWorkerError as error:
         return complain(error, as_json=call.as_json)
-    except OSError as error:  # click writes help by itself
-        if error.errno != errno.ENOSPC or error.filename is not None:
+    except OSError as error:
+        if not is_disk_full(error):
             raise
-        full = Unavailable(f"cannot write the answer: {error.strerror}", "df -h", code="output")
-        return complain(full)
+        return complain(error_of(error))  # as text: standard output may be what is full
 
 
 def _usage_error(error: click.ClickException) -> Invalid:

@@ -10,6 +10,7 @@ from gitworker.repo.hooks.install import install, uninstall
 from gitworker.repo.hooks.status import HookStatus
 from gitworker.repo.hooks.user_hooks import linked_worktrees
 from gitworker.session import Session
+from gitworker.workers.root import mark_root, unmark_root
 
 
 def install_hooks(session: Session) -> list[str]:
@@ -18,6 +19,7 @@ def install_hooks(session: Session) -> list[str]:
     What `uninstall_everything` took out of info/exclude is put back.
     """
     add_excludes(session.repository.common_dir)
+    mark_root(session)
     tops = [
         top
         for admin, top in linked_worktrees(session.repository.common_dir)
@@ -29,9 +31,10 @@ def install_hooks(session: Session) -> list[str]:
 
 
 def uninstall_everything(session: Session) -> None:
-    """Take out our hooks, our lines in info/exclude and our link; the state directory stays."""
+    """Take out our hooks, excludes and link; worktrees and the state directory stay."""
     uninstall(session.git, session.repository)
     remove_excludes(session.repository.common_dir)
+    unmark_root(session)
     link = f"{session.main_top}/{LINK_NAME}"
     with suppress(OSError):  # no link, or a file of the user's
         if os.path.realpath(link) == os.path.realpath(session.paths.root) and os.path.islink(link):

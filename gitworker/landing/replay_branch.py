@@ -6,20 +6,22 @@ from dataclasses import dataclass, replace
 
 from gitworker import clock
 from gitworker.bus.drain import record_rewrite
-from gitworker.errors import NotFound
+from gitworker.errors import NotFound, Refused
 from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, ref_of
 from gitworker.paths import require_repository
 from gitworker.repo.follow import move_branch
 from gitworker.repo.memory import Memory
 from gitworker.repo.patches import keeps_patches
-from gitworker.repo.refs import find_tip
+from gitworker.repo.refs import change_refs, find_tip, read_loose_refs
 from gitworker.repo.replay import ReplayConflict, Replayed, replay
 from gitworker.repo.rescue import rescue_tips
 from gitworker.repo.worktrees import find_checkout
-from gitworker.session import Session
+from gitworker.session import Session, missing_target
 from gitworker.store.api import Writer
-from gitworker.store.operations import begin_operation
+from gitworker.store.operations import Operation, begin_operation
 from gitworker.store.workers import Worker
+
+ANCHORS = "refs/worker/landing/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +54,10 @@ def read_tips(session: Session, worker: Worker) -> Tips:
     ref = ref_of(Branch(worker.branch))
     common_dir = session.repository.common_dir
     tip, target = (find_tip(session.git, common_dir, name) for name in (ref, session.target))
-    for name, oid in ((ref, tip), (session.target, target)):
-        if oid is None:
-            raise NotFound(
-                f"the branch {name.removeprefix('refs/heads/')} is gone",
-                "git worker undo   (or: git reflog)",
-            )
-    assert tip is not None
-    assert target is not None
+    if target is None:
+        raise missing_target(session)
+    if tip is None:
+        raise NotFound(f"the branch {worker.branch} is gone", "git worker undo   (or: git reflog)")
     return Tips(ref, tip, target)
 
 
@@ -94,7 +92,11 @@ def plan_rewrite(session: Session, worker: Worker, tips: Tips, *, new: Oid) -> R
 
 
 def rescue_old_tips(session: Session, planned: Sequence[tuple[Worker, Rewrite]]) -> list[Rewrite]:
-    """Keep the old tips of branches that are to be rewritten, by one process for all of them."""
+    """Keep the old tips of branches that are to be rewritten, by one process for all of them.
+
+    Their new commits are kept as well, by an anchor: no ref leads to them yet, and a `git gc
+    --prune=now` after a kill would take what the journal names.
+    """
     going = [(worker, rewrite) for worker, rewrite in planned if rewrite.new != rewrite.old]
     saved = rescue_tips(
         session.git,
@@ -102,9 +104,29 @@ def rescue_old_tips(session: Session, planned: Sequence[tuple[Worker, Rewrite]])
             (WorkerId(worker.worker_id), TaskId(worker.task_id or ""), rewrite.old)
             for worker, rewrite in going
         ],
+        also=[
+            f"update {anchor_of(worker.worker_id, worker.task_id or '')} {rewrite.new}"
+            for worker, rewrite in going
+        ],
     )
     refs = {rewrite.ref: str(kept.ref) for (_, rewrite), kept in zip(going, saved, strict=True)}
     return [replace(rewrite, rescue_ref=refs.get(rewrite.ref)) for _, rewrite in planned]
+
+
+def anchor_of(worker: str, task: str) -> Ref:
+    """Return the ref that keeps what a worker's branch is about to become.
+
+    It goes with the branch, or when the act that made it is taken back or has landed.
+    """
+    return Ref(f"{ANCHORS}{worker}/{task}")
+
+
+def drop_anchors(session: Session, acts: Sequence[Operation]) -> None:
+    """Delete what anchors of these acts are left; no process is started where none are."""
+    anchors = [anchor_of(act.worker_id, act.task_id) for act in acts]
+    left = read_loose_refs(session.repository.common_dir, anchors)
+    if left is None or left:
+        change_refs(session.git, [f"delete {ref}" for ref in anchors], reason="gitworker: landed")
 
 
 def begin_rewrite(
@@ -148,8 +170,19 @@ def move_to(session: Session, rewrite: Rewrite) -> None:
 
 
 def _find_place(session: Session, worker: Worker, ref: Ref) -> tuple[str | None, str | None]:
-    """Return where the branch is checked out: a user may have removed the worktree by hand."""
+    """Return where the branch is checked out: a user may have removed the worktree by hand.
+
+    Raises Refused where the directory is there and git's own directory of it is gone, as after a
+    `git worktree prune` that could not see it: nothing could follow the branch there.
+    """
     if worker.worktree and os.path.isdir(worker.worktree):
+        if worker.admin_dir is not None and not os.path.isdir(worker.admin_dir):
+            raise Refused(
+                f"git no longer knows the worktree {worker.worktree}: {worker.admin_dir} is gone",
+                f"mv {worker.worktree} {worker.worktree}.old   (the branch is whole; what was"
+                " uncommitted stays there)",
+                code="worktree_unknown",
+            )
         return worker.worktree, worker.admin_dir
     elsewhere = find_checkout(session.git, ref)
     if elsewhere is None or not os.path.isdir(elsewhere):

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import fcntl
 import os
+from contextlib import suppress
 
 from gitworker import clock
 from gitworker.bus.beatfile import renew_beat
+from gitworker.bus.upkeep import ring_upkeep
+from gitworker.errors import GitWorkerError
 from gitworker.liveness.heartbeat import Forget, HeartbeatThread, Tell
 from gitworker.liveness.process import is_running
 from gitworker.liveness.ring import LOCK_NAME
 from gitworker.liveness.rules import is_beaten_for
 from gitworker.paths import StatePaths
+from gitworker.store.api import Reader
 from gitworker.store.sqlite.migrate import open_database
 from gitworker.store.workers import Worker, all_workers
 
@@ -23,13 +27,25 @@ LOOK_EVERY_S = 2.0
 
 
 def run_beater(root: str, every_s: float) -> int:
-    """Beat until no process is left to beat for; return the exit status."""
+    """Beat until no process is left to beat for; return the exit status.
+
+    Whoever starts to work while it ends finds its lock held and rings up no other: once the lock is
+    free it looks again, and goes on.
+    """
     paths = StatePaths(root)
+    while _beat_under_lock(paths, every_s) and _is_needed(paths):
+        pass
+    return 0
+
+
+def _beat_under_lock(paths: StatePaths, every_s: float) -> bool:
+    """Beat until nobody is left; tell whether this was the beater, and not another process."""
     fd = os.open(f"{paths.locks}/{LOCK_NAME}", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        return 0
+        os.close(fd)
+        return False
     thread = HeartbeatThread(
         lambda: open_database(paths.database),
         every_s=every_s,
@@ -41,19 +57,37 @@ def run_beater(root: str, every_s: float) -> int:
     try:
         while os.path.exists(paths.database):
             with store.read() as reader:
-                seats = {w.worker_id: w for w in all_workers(reader) if _works_here(w)}
+                seats = _seats_at_work(reader)
             for name in seats.keys() - beating:
                 thread.tell(Tell(name, task=seats[name].task_id))
             for name in beating - seats.keys():
                 thread.tell(Forget(name))
             beating = set(seats)
             if not beating:
-                return 0
+                break
+            with suppress(GitWorkerError):  # a busy database: beating goes on, the next look rings
+                ring_upkeep(store, os.path.dirname(paths.root))
             clock.sleep(LOOK_EVERY_S)
     finally:
         thread.stop()
+        store.close()
         os.close(fd)
-    return 0
+    return True
+
+
+def _is_needed(paths: StatePaths) -> bool:
+    if not os.path.exists(paths.database):
+        return False
+    store = open_database(paths.database)
+    try:
+        with store.read() as reader:
+            return bool(_seats_at_work(reader))
+    finally:
+        store.close()
+
+
+def _seats_at_work(reader: Reader) -> dict[str, Worker]:
+    return {w.worker_id: w for w in all_workers(reader) if _works_here(w)}
 
 
 def _renew_files(paths: StatePaths, times: dict[str, int]) -> None:

@@ -14,9 +14,7 @@ def ensure_beater(paths: StatePaths, *, every_s: int) -> None:
     """Start the beater unless one runs; two at once settle it by the lock."""
     if is_beating(paths):
         return
-    proc.spawn_detached(
-        [sys.executable, "-I", "-m", "gitworker.hookentry", "beat", paths.root, str(every_s)]
-    )
+    proc.spawn_detached([sys.executable, *proc.BACKGROUND, "beat", paths.root, str(every_s)])
 
 
 def is_beating(paths: StatePaths) -> bool:

@@ -1,5 +1,6 @@
 """What a beat's age means (DESIGN section 3). Pure: rows, probes and `now` in, verdicts out."""
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -49,6 +50,7 @@ class Facts(NamedTuple):
 
 
 BEATEN_FOR = frozenset({WorkerState.WORKING, WorkerState.IN_REVIEW})
+JUMP_MS = 24 * 60 * 60 * 1000
 TIMED = frozenset({WorkerState.WORKING, WorkerState.IN_REVIEW, WorkerState.STALE})
 
 
@@ -78,6 +80,25 @@ def beat_age_ms(beat: Beat, moment: Moment) -> int:
     if same_clock and beat.mono_ms is not None:
         return max(0, moment.mono_ms - beat.mono_ms)
     return max(0, moment.now_ms - beat.ts_ms)
+
+
+def has_jumped(beats: Iterable[Beat], moment: Moment) -> bool:
+    """Tell whether the wall clock has moved by a day against the newest beat of this boot.
+
+    A machine that slept for a day counts too, until the next beat.
+    """
+    ages = [
+        (moment.mono_ms - beat.mono_ms, moment.now_ms - beat.ts_ms)
+        for beat in beats
+        if beat.mono_ms is not None
+        and beat.host == moment.host
+        and bool(beat.boot_id)
+        and beat.boot_id == moment.boot_id
+    ]
+    if not ages:
+        return False
+    mono_ms, wall_ms = min(ages)
+    return abs(wall_ms - mono_ms) >= JUMP_MS
 
 
 def liveness_of(age_ms: int | None, settings: Settings) -> Liveness:

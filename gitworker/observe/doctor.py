@@ -22,6 +22,7 @@ from gitworker.observe.checks.state import (
     check_link,
 )
 from gitworker.observe.checks.system import check_git, check_python, check_sqlite
+from gitworker.observe.checks.target import check_target
 from gitworker.observe.checks.worktrees import check_beater, check_branches, check_worktrees
 from gitworker.observe.finding import Finding, Level, fail, warn
 from gitworker.observe.text import BOLD, GREEN, RED, YELLOW, count_text, cut, one_line, paint
@@ -73,6 +74,7 @@ def read_doctor(session: Session) -> Doctor:
         ("branches", lambda: check_branches(session)),
         ("hooks", lambda: check_hooks(session)),
         ("beater", lambda: check_beater(session)),
+        ("target", lambda: check_target(session)),
         ("history", lambda: check_history(session)),
     )
     return Doctor(tuple(_all(checks)))

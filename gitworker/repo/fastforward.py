@@ -2,10 +2,12 @@
 
 Where the target is checked out, the user's own `git merge --ff-only` runs there with every setting
 neutralised that would make it do something else; the outcome is checked and a wrong move is taken
-back. Elsewhere the ref moves by compare-and-set.
+back. It outlives us, with the landing lock. Elsewhere the ref moves by compare-and-set.
 """
 
 import os
+import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gitworker.crashpoint import crash_point
@@ -15,6 +17,7 @@ from gitworker.paths import Repository, require_repository
 from gitworker.repo.checks import (
     Change,
     abort_command,
+    changes_between,
     find_collisions,
     name_paths,
     open_operation,
@@ -23,6 +26,7 @@ from gitworker.repo.checks import (
 from gitworker.repo.diffs import diff_commits
 from gitworker.repo.follow import DETACHED, move_branch
 from gitworker.repo.git import Git, GitFailed
+from gitworker.repo.halfway import Checkout, Left, find_moved, has_begun, is_younger, put_back
 from gitworker.repo.refs import (
     find_head_ref,
     find_ref,
@@ -39,12 +43,13 @@ NAMED_AT_MOST = 100_000  # characters of paths on a command line; a system may s
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The target's move from `old` to `new`, and the line its reflog gets."""
+    """The target's move from `old` to `new`, the line its reflog gets, the lock git holds."""
 
     ref: Ref
     old: Oid
     new: Oid
     reason: str
+    lock_fd: int | None = None
 
     @property
     def name(self) -> str:
@@ -53,16 +58,24 @@ class Step:
 
 
 def fast_forward(
-    git: Git, *, ref: Ref, old: Oid, new: Oid, worktree: str | None, reason: str
+    git: Git,
+    *,
+    ref: Ref,
+    old: Oid,
+    new: Oid,
+    worktree: str | None,
+    reason: str,
+    lock_fd: int | None = None,
 ) -> None:
     """Move the target from `old` to its descendant `new`, its checkout with it.
 
-    `worktree` is where it is checked out (`find_checkout`). Raises Refused, with nothing changed,
-    where an open operation or uncommitted, untracked or ignored files there are in the way, or
-    `new` does not descend from `old`; Conflict where the target or the checkout moved meanwhile.
-    The user's hooks run as git runs them.
+    `worktree` is where it is checked out (`find_checkout`), `lock_fd` the lock that git keeps for
+    as long as it moves the checkout. Raises Refused, with nothing changed, where an open operation
+    or uncommitted, untracked or ignored files there are in the way, or `new` does not descend from
+    `old`; Conflict where the target or the checkout moved meanwhile, or files that git had moved
+    could not be put back. The user's hooks run as git runs them.
     """
-    step = Step(ref, old, new, reason)
+    step = Step(ref, old, new, reason, lock_fd)
     _check_tip(git, step)
     if worktree is not None:
         _in_checkout(git, step, worktree)
@@ -75,6 +88,39 @@ def fast_forward(
         # It was checked out between the look and the move: do it over, through the checkout.
         move_ref(git, ref, old=new, new=old, reason=f"{reason} (taken back)")
         _in_checkout(git, step, appeared)
+
+
+def settle_checkout(git: Git, *, ref: Ref, new: Oid, since_ms: int) -> None:
+    """Put back what a git that was killed on the way to `new` has moved where `ref` is checked out.
+
+    For who holds the lock, so that no such git lives. Only files that were touched since `since_ms`
+    count. Raises Conflict where files cannot be written, or git's lock of the index stands beside
+    them: it could be somebody else's, so a person removes it.
+    """
+    worktree = find_checkout(git, ref, alone=False)
+    old = find_ref(git, ref)
+    if worktree is None or not os.path.isdir(worktree) or old is None or old == new:
+        return
+    here = git.at(worktree)
+    admin_dir = require_repository(worktree).git_dir
+    checkout = Checkout(worktree, f"{admin_dir}/index", old, new, since_ms)
+    changes = changes_between(here, old, new)
+    if all(is_younger(checkout, c.path) for c in changes) and _index_has(here, changes, new):
+        here.run("read-tree", "-m", "-u", "--no-recurse-submodules", new, old)
+        return
+    if os.path.lexists(f"{admin_dir}/index.lock"):
+        moved = find_moved(here, checkout)
+        if moved:
+            raise Conflict(
+                f"a git that was killed left files of {worktree} half-way ({name_paths(moved)}),"
+                f" and {admin_dir}/index.lock",
+                f"rm {admin_dir}/index.lock   (where no git is at work there), then:"
+                " git worker recover",
+                code="index_locked",
+                detail="\n".join(moved),
+            )
+        return
+    _require_whole(worktree, put_back(here, checkout))
 
 
 def _check_tip(git: Git, step: Step) -> None:
@@ -124,7 +170,7 @@ def _check_worktree(git: Git, step: Step, worktree: str) -> tuple[Change, ...]:
 
 def _merge(here: Git, step: Step, *, worktree: str, changes: tuple[Change, ...]) -> None:
     crash_point("forward-checked")
-    done = here.run(
+    done = here.run_to_end(
         "merge", "--ff-only", "--no-autostash", "--no-squash", "--no-stat",
         "--no-overwrite-ignore", step.new,
         settings=(
@@ -132,7 +178,7 @@ def _merge(here: Git, step: Step, *, worktree: str, changes: tuple[Change, ...])
             f"branch.{step.name}.mergeOptions=", "core.abbrev=no",
         ),
         env={"GIT_REFLOG_ACTION": step.reason},
-        ok=range(-64, 256),
+        lock_fd=step.lock_fd,
     )  # fmt: skip
     crash_point("forward-merged")
     moved_from = _moved_from(done.out)
@@ -141,7 +187,7 @@ def _merge(here: Git, step: Step, *, worktree: str, changes: tuple[Change, ...])
     if moved_from is None:
         _check_descent(here, step)
     if done.status != 0:
-        _undo_checkout(here, step, changes)
+        _undo_checkout(here, step, changes, complaint=done.complaint)
         raise Refused(
             f"git could not fast-forward {step.name} in {worktree}; nothing was changed",
             f"git -C {worktree} status",
@@ -163,8 +209,8 @@ def _check_checkout(here: Git, step: Step, worktree: str) -> None:
         )
     if os.path.lexists(f"{admin_dir}/index.lock"):
         raise Conflict(
-            f"another git process holds {admin_dir}/index.lock",
-            f"git -C {worktree} status",
+            f"another git process holds {admin_dir}/index.lock, or a killed one has left it",
+            f"rm {admin_dir}/index.lock   (only where no git is at work in {worktree})",
             code="index_locked",
         )
     if _is_on(repository, step.ref):
@@ -244,12 +290,37 @@ def _index_is_at(here: Git, commit: Oid) -> bool:
     return done.status == 0
 
 
-def _undo_checkout(here: Git, step: Step, changes: tuple[Change, ...]) -> None:
-    """Put index and files back where git moved them and then could not move the ref."""
-    out = here.run("diff-index", "--cached", "--name-only", "-z", "--no-renames", step.new).text
-    left = set(out.split("\0"))
-    if find_head_ref(here) == step.ref and not any(change.path in left for change in changes):
+def _undo_checkout(here: Git, step: Step, changes: tuple[Change, ...], *, complaint: str) -> None:
+    """Put index and files back where git moved them, or some of them, and not the ref."""
+    if find_head_ref(here) != step.ref:
+        return
+    if _index_has(here, changes, step.new):
         here.run("read-tree", "-m", "-u", "--no-recurse-submodules", step.new, step.old)
+    elif has_begun(complaint):
+        index = f"{require_repository(here.directory).git_dir}/index"
+        checkout = Checkout(here.directory, index, step.old, step.new)
+        _require_whole(here.directory, put_back(here, checkout))
+
+
+def _index_has(here: Git, changes: Sequence[Change], commit: Oid) -> bool:
+    """Tell whether the index has a commit's entries at all changed paths."""
+    out = here.run("diff-index", "--cached", "--name-only", "-z", "--no-renames", commit).text
+    left = set(out.split("\0"))
+    return bool(changes) and not any(change.path in left for change in changes)
+
+
+def _require_whole(worktree: str, left: Left) -> None:
+    """Raise Conflict where files that git has moved could not be put back."""
+    if not left.missing:
+        return
+    raise Conflict(
+        f"git stopped in the middle of moving the files of {worktree}, and these could not be put"
+        f" back: {name_paths(left.missing)}",
+        f"git -C {worktree} checkout -- {shlex.quote(left.missing[0])}"
+        "   (says why), then: git worker recover",
+        code="checkout_broken",
+        detail="\n".join((*left.missing, *(f"{path} (changed)" for path in left.changed))),
+    )
 
 
 def _take_back(here: Git, step: Step, *, moved_from: Oid | None, worktree: str) -> None:

@@ -27,6 +27,7 @@ from gitworker.repo.checks import (
 )
 from gitworker.repo.disk import copy_index
 from gitworker.repo.git import Git, GitFailed
+from gitworker.repo.halfway import Checkout, has_begun, put_back
 from gitworker.repo.refs import find_head_ref, move_ref
 
 MARKER = "gitworker move"
@@ -242,6 +243,8 @@ def _carry_out(here: Git, move: Move, *, reason: str, lock: _Lock) -> None:
         )
     except GitFailed as failure:
         crash_point("move-refused")
+        if has_begun(failure.detail):
+            _put_files_back(here, move)
         move_ref(here, move.ref, old=move.new, new=move.old, reason=f"{reason} (taken back)")
         lock.keep = False
         raise _refusal(here, move, failure) from failure
@@ -249,6 +252,23 @@ def _carry_out(here: Git, move: Move, *, reason: str, lock: _Lock) -> None:
     os.replace(move.private_index, move.index)
     lock.keep = False
     crash_point("move-renamed")
+
+
+def _put_files_back(here: Git, move: Move) -> None:
+    """Put back what the checkout had moved when it failed; else it stays for `recover_move`."""
+    left = put_back(here, Checkout(move.worktree, move.index, move.old, move.new))
+    if left.missing:
+        raise Conflict(
+            f"git stopped in the middle of moving the files of {move.worktree}, and these could"
+            f" not be put back: {name_paths(left.missing)}",
+            "git worker recover",
+            code="checkout_broken",
+            detail="\n".join(left.missing),
+        )
+    copy_index(move.index, move.private_index)  # files were written: their dates are others now
+    here.run("update-index", "-q", "--refresh", env={"GIT_INDEX_FILE": move.private_index},
+             ok=(0, 1))  # fmt: skip
+    os.replace(move.private_index, move.index)
 
 
 def _refusal(here: Git, move: Move, failure: GitFailed) -> GitWorkerError:

@@ -89,6 +89,20 @@ class Git:
         )
         return _checked(done, args, ok)
 
+    def run_to_end(
+        self,
+        *args: str,
+        env: Mapping[str, str],
+        settings: Sequence[str] = (),
+        lock_fd: int | None = None,
+    ) -> proc.Completed:
+        """Run `git ARGS` so that our death does not cut it off; any exit status is returned.
+
+        `lock_fd` is a flock that stays held until it has ended.
+        """
+        environment = {**clean_environment(), **env}
+        return proc.run_to_end([*self._command(settings), *args], env=environment, lock_fd=lock_fd)
+
     def start(self, *args: str, stdin: bytes = b"") -> proc.Running:
         """Start `git ARGS` and return at once; `finish` waits for it."""
         return proc.start([*self._command(()), *args], env=clean_environment(), stdin=stdin)

@@ -1,13 +1,19 @@
 """The one door to filelock: locks that span processes and git (spawn, landing).
 
-The kernel releases such a lock when its holder dies; no pid is ever guessed dead.
+The kernel releases such a lock when its holder dies; no pid is ever guessed dead. A git that must
+not be overtaken by the repair of its own work can hold the lock as well (`descriptor_of`).
 """
 
+import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from gitworker.clock import monotonic_ms, sleep
 from gitworker.errors import Conflict
+
+POLL_S = 0.02
+_held: dict[str, int] = {}
 
 
 @contextmanager
@@ -16,9 +22,10 @@ def hold(path: str, *, what: str, timeout_s: float = 120) -> Iterator[None]:
     from filelock import FileLock, Timeout  # 27 ms (GIT-FACTS), only for commands that act on git
 
     os.makedirs(os.path.dirname(path), exist_ok=True)
+    deadline_ms = monotonic_ms() + int(timeout_s * 1000)
     lock = FileLock(path, timeout=timeout_s)
     try:
-        lock.acquire(poll_interval=0.02)
+        lock.acquire(poll_interval=POLL_S)
     except Timeout:
         raise Conflict(
             f"another command has held the {what} lock for {timeout_s:g} s",
@@ -26,6 +33,39 @@ def hold(path: str, *, what: str, timeout_s: float = 120) -> Iterator[None]:
             code="locked",
         ) from None
     try:
-        yield
+        _held[path] = hold_descriptor(
+            f"{path}.child",
+            deadline_ms=deadline_ms,
+            complaint=f"a git that a killed command had started still works under the {what} lock",
+        )
+        try:
+            yield
+        finally:
+            os.close(_held.pop(path))  # never unlocked: a child that has it may live on
     finally:
         lock.release()
+
+
+def descriptor_of(path: str) -> int | None:
+    """Return the descriptor of a lock that this process holds: who inherits it holds it as well."""
+    return _held.get(path)
+
+
+def hold_descriptor(path: str, *, deadline_ms: int, complaint: str) -> int:
+    """Lock the file `path` and return its descriptor: who has it holds the lock.
+
+    Raises Conflict with the complaint where it stays taken until then (CLOCK_MONOTONIC).
+    """
+    descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return descriptor
+            except BlockingIOError:
+                if monotonic_ms() >= deadline_ms:
+                    raise Conflict(complaint, "git worker status", code="locked") from None
+                sleep(POLL_S)
+    except BaseException:
+        os.close(descriptor)
+        raise

@@ -14,14 +14,27 @@ from gitworker.repo.git import Git
 
 TYPE_CHECKING = False  # `typing` costs 2 ms, which the questions need not wait for
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from gitworker.paths import Repository, StatePaths
 
 USUAL = ("main", "master")
-CONFIG = ("config", "--list", "-z")
+CONFIG = ("config", "--list", "-z", "--show-scope")
 OBJECTS = ("cat-file", "--batch")
 KEPT_NAME = "target"  # the target of the last command, which the next one asks for first
+OURS = "worker."
+WORKTREE_SCOPE = "worktree"
+
+
+class Target:
+    """The target's ref, whether it has a commit, and the settings file in it (None: no file)."""
+
+    __slots__ = ("exists", "ref", "settings")
+
+    def __init__(self, ref: Ref, *, exists: bool, settings: str | None) -> None:
+        self.ref = ref
+        self.exists = exists
+        self.settings = settings
 
 
 class Opening:
@@ -38,20 +51,22 @@ class Opening:
         self._objects = git.start(*OBJECTS, stdin=_asked(self._refs))
 
     def settings(self) -> dict[str, str]:
-        """Return git's settings as git itself resolves them, the last value of each key."""
+        """Return git's settings as git itself resolves them, the last value of each key.
+
+        Our own keys count for the whole repository: one worktree's `worker.…` is left out, since
+        an agent could turn off the review of its own work by it.
+        """
         found = {}
-        for entry in self.git.finish(self._config, CONFIG).text.split("\0"):
+        fields = self.git.finish(self._config, CONFIG).text.split("\0")
+        for scope, entry in zip(fields[::2], fields[1::2], strict=False):
             key, separator, value = entry.partition("\n")
+            if scope == WORKTREE_SCOPE and key.startswith(OURS):
+                continue
             found[key] = value if separator else "true"  # a key alone is true (git-config(1))
         return found
 
-    def target(
-        self, git_config: Mapping[str, str], env: Mapping[str, str]
-    ) -> tuple[Ref, str | None]:
-        """Return the target's ref and the text of the settings file in its commit, None without."""
-        named = env.get("GITWORKER_TARGET") or git_config.get("worker.target")
-        default = git_config.get("init.defaultbranch")
-        names = [named] if named else ["main", *([default] if default else []), "master"]
+    def target(self, names: Sequence[str]) -> Target:
+        """Return the first of these branches that has a commit, else the first of them."""
         refs = [ref_of(Branch(name)) for name in dict.fromkeys(names)]
         answer = self.git.finish(self._objects, OBJECTS).out
         held = _read(answer, self._refs)
@@ -60,13 +75,19 @@ class Opening:
         for ref in refs:
             exists, text = held[ref]
             if exists:
-                return ref, text
-        return refs[0], None
+                return Target(ref, exists=True, settings=text)
+        return Target(refs[0], exists=False, settings=None)
 
     def abandon(self) -> None:
         """End what nobody waits for any more."""
         self._config.abandon()
         self._objects.abandon()
+
+
+def usual_targets(git_config: Mapping[str, str]) -> list[str]:
+    """Return the branches that are the target where nobody has named one, the likeliest first."""
+    default = git_config.get("init.defaultbranch")
+    return ["main", *([default] if default else []), "master"]
 
 
 def ask(repository: Repository, env: Mapping[str, str], *, kept: str = "") -> Opening:
@@ -75,7 +96,10 @@ def ask(repository: Repository, env: Mapping[str, str], *, kept: str = "") -> Op
 
 
 def read_kept_target(paths: StatePaths) -> str:
-    """Return the target of the last command here, empty where none is known."""
+    """Return the target of the last command here, empty where none is known.
+
+    Only a guess, which saves a process: what counts is recorded in the database.
+    """
     try:
         with open(f"{paths.root}/{KEPT_NAME}", encoding="utf-8") as file:
             return file.read().strip()

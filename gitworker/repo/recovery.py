@@ -10,9 +10,8 @@ from gitworker.repo.checks import Change, changes_between
 from gitworker.repo.disk import copy_index
 from gitworker.repo.follow import Move, hold_journal, is_ours, read_tree, remove_file
 from gitworker.repo.git import Git, GitFailed
+from gitworker.repo.halfway import GITLINK, drop_empty_parents, entries, find_differing
 from gitworker.repo.refs import find_ref, is_ancestor, move_ref
-
-GITLINK = "160000"
 
 
 def recover_move(
@@ -27,6 +26,8 @@ def recover_move(
     if worktree is None or not os.path.isdir(worktree):
         return _has_moved(git, ref=ref, old=old, new=new)
     admin_dir = admin_dir or require_repository(worktree).git_dir
+    if not os.path.isdir(admin_dir):  # git has forgotten the worktree: only the branch is left
+        return _has_moved(git, ref=ref, old=old, new=new)
     move = Move(ref, old, new, worktree, admin_dir)
     here = git.at(worktree)
     descriptor = hold_journal(move)
@@ -43,6 +44,16 @@ def recover_move(
         os.close(descriptor)
 
 
+def contains(git: Git, tip: Oid, commit: Oid) -> bool:
+    """Tell whether `commit` is in the history of `tip`; one that gc has taken is in none."""
+    try:
+        return is_ancestor(git, commit, tip)
+    except GitFailed:
+        if git.find_oid(commit) is None:
+            return False
+        raise
+
+
 def find_unfinished(admin_dir: str) -> tuple[Ref, Oid, Oid] | None:
     """Return (ref, old, new) of a move whose lock was left in a worktree, read from the lock."""
     lock = f"{admin_dir}/index.lock"
@@ -56,7 +67,7 @@ def find_unfinished(admin_dir: str) -> tuple[Ref, Oid, Oid] | None:
 def _has_moved(git: Git, *, ref: Ref, old: Oid, new: Oid) -> bool:
     """Tell whether the branch was moved to `new`; an agent's own commit is no move of ours."""
     tip = find_ref(git, ref)
-    return tip is not None and tip != old and is_ancestor(git, new, tip)
+    return tip is not None and tip != old and contains(git, tip, new)
 
 
 def _require_own_lock(move: Move) -> None:
@@ -109,14 +120,14 @@ def _settle_by_path(here: Git, move: Move, changes: tuple[Change, ...]) -> bool:
     copy_index(move.index, index)
     env = {"GIT_INDEX_FILE": index}
     wanted = {change.path: change for change in changes}
-    differing = _differing(here, index) & wanted.keys()
+    differing = find_differing(here, index) & wanted.keys()
     untouched = {
         path
         for path, change in wanted.items()
         if path not in differing and (change.status != "A" or not _exists(move, path))
     }
-    here.run("update-index", "-z", "--index-info", stdin=_entries(changes), env=env)
-    still = _differing(here, index)
+    here.run("update-index", "-z", "--index-info", stdin=entries(changes), env=env)
+    still = find_differing(here, index)
     arrived = {
         path
         for path, change in wanted.items()
@@ -126,27 +137,14 @@ def _settle_by_path(here: Git, move: Move, changes: tuple[Change, ...]) -> bool:
     if not arrived and not gone:
         move_ref(here, move.ref, old=move.new, new=move.old, reason="gitworker: taken back")
         return False
-    _bring(here, move, {path: wanted[path] for path in untouched | gone})
+    try:
+        _bring(here, move, {path: wanted[path] for path in untouched | gone})
+    except GitFailed:
+        remove_file(index)  # it says that all has arrived: the next recovery would believe it
+        raise
     here.run("update-index", "-q", "--refresh", env=env, ok=(0, 1))
     os.replace(index, move.index)
     return True
-
-
-def _differing(here: Git, index: str) -> set[str]:
-    """Return the paths whose file differs from its entry in an index file."""
-    env = {"GIT_INDEX_FILE": index}
-    here.run("update-index", "-q", "--refresh", env=env, ok=(0, 1))
-    out = here.run("diff-files", "--name-only", "-z", "--ignore-submodules=all", env=env).text
-    return {path for path in out.split("\0") if path}
-
-
-def _entries(changes: tuple[Change, ...]) -> bytes:
-    return b"".join(
-        f"{change.new_mode if change.status != 'D' else 0} {change.new_oid}\t".encode()
-        + os.fsencode(change.path)
-        + b"\0"
-        for change in changes
-    )
 
 
 def _exists(move: Move, path: str) -> bool:
@@ -158,20 +156,10 @@ def _bring(here: Git, move: Move, wanted: dict[str, Change]) -> None:
     for path, change in wanted.items():
         if change.status == "D" and change.old_mode != GITLINK and _exists(move, path):
             os.unlink(f"{move.worktree}/{path}")
-            _drop_empty_parents(move.worktree, path)
+            drop_empty_parents(move.worktree, path)
     written = [path for path, change in wanted.items() if change.status != "D"]
     here.run(
         "checkout-index", "-f", "-u", "-z", "--stdin",
         stdin=b"".join(os.fsencode(path) + b"\0" for path in written),
         env={"GIT_INDEX_FILE": move.private_index},
     )  # fmt: skip
-
-
-def _drop_empty_parents(worktree: str, path: str) -> None:
-    parent = os.path.dirname(path)
-    while parent:
-        try:
-            os.rmdir(f"{worktree}/{parent}")
-        except OSError:
-            return
-        parent = os.path.dirname(parent)

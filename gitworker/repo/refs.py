@@ -12,6 +12,7 @@ LOOSE_AT_MOST = 200  # opening that many files costs what one git process does
 # git matches each ref with each pattern: with many names, all branches are read faster and sifted.
 NAMES_AT_MOST = 100
 BRANCHES = "refs/heads/"
+SYMBOLIC_AT_MOST = 5  # as git
 
 
 def read_refs(git: Git, patterns: Sequence[str]) -> dict[Ref, Oid]:
@@ -87,6 +88,24 @@ def find_tip(git: Git, common_dir: str, ref: Ref) -> Oid | None:
     return find_ref(git, ref) if found is None or ref not in found else found[ref]
 
 
+def follow_symbolic(common_dir: str, ref: Ref) -> Ref:
+    """Return the branch that a branch's name stands for (git-symbolic-ref(1)), mostly itself.
+
+    Read from its file: with other ref backends a name is taken as it is.
+    """
+    for _ in range(SYMBOLIC_AT_MOST):
+        try:
+            with open(f"{common_dir}/{ref}", encoding="utf-8", errors="surrogateescape") as file:
+                text = file.read()
+        except OSError:
+            break
+        named = text.removeprefix("ref: ").strip()
+        if named == text.strip() or not named.startswith(BRANCHES):
+            break
+        ref = Ref(named)
+    return ref
+
+
 def find_head_ref(git: Git) -> Ref | None:
     """Return the branch that HEAD is on in this worktree, None where it is detached."""
     done = git.run("symbolic-ref", "--quiet", "HEAD", ok=(0, 1))
@@ -147,4 +166,7 @@ def _lost_race(git: Git, ref: Ref, *, expected: Oid | None, failure: GitFailed) 
         message = f"git could not update {ref}"
     else:
         message = f"{ref} was moved by somebody else: expected {wanted}, it is {found}"
-    return Conflict(message, f"git reflog show {ref}", code="ref_moved", detail=failure.detail)
+    hint = f"git reflog show {ref}"
+    if ".lock'" in failure.detail:  # a git that was killed leaves its lock for ever
+        hint = f"where no git runs any more: rm $(git rev-parse --git-path {ref}.lock)"
+    return Conflict(message, hint, code="ref_moved", detail=failure.detail)

@@ -15,6 +15,7 @@ from gitworker.paths import require_repository
 from gitworker.repo.checks import read_status
 from gitworker.repo.disk import copy_index, private_directory
 from gitworker.repo.git import Git, GitFailed
+from gitworker.repo.hidden import hidden_changes, reveal
 from gitworker.repo.refs import PACKED_AT_MOST_BYTES, change_refs, create_ref, read_refs
 
 PREFIX = "refs/worker/rescue/"
@@ -45,15 +46,16 @@ def rescue(
 ) -> RescueRef:
     """Keep a branch's tip, and what is uncommitted or untracked in its worktree, under a new ref.
 
-    Neither the user's index nor a file is touched. A repository inside the worktree counts by its
-    commit only. Where the last rescue of this task points at
-    the same commit already, that one is returned. Raises GitFailed where git cannot write.
+    Neither the user's index nor a file is touched. What a flag of the index hides from git is
+    uncommitted work too. A repository inside the worktree counts by its commit only. Where the last
+    rescue of this task points at the same commit already, that one is returned. Raises GitFailed
+    where git cannot write.
     """
     oid = tip
     if worktree is not None and os.path.isdir(worktree):
         here = git.at(worktree)
         head = here.find_oid("HEAD") or tip
-        if not read_status(here).is_clean:
+        if not read_status(here).is_clean or hidden_changes(here):
             oid = _snapshot(here, tip=tip, head=head, title=f"{worker}/{task}")
         elif head != tip:  # an open rebase has commits that no branch has yet
             oid = _join(here, tip=tip, head=head, title=f"{worker}/{task}")
@@ -71,8 +73,14 @@ def rescue(
     raise Conflict(f"other commands keep taking the rescue refs of {worker}/{task}")
 
 
-def rescue_tips(git: Git, wanted: Sequence[tuple[WorkerId, TaskId, Oid]]) -> list[RescueRef]:
-    """Keep tips of several branches as `rescue` does, by one process where nobody interferes."""
+def rescue_tips(
+    git: Git, wanted: Sequence[tuple[WorkerId, TaskId, Oid]], *, also: Sequence[str] = ()
+) -> list[RescueRef]:
+    """Keep tips of several branches as `rescue` does, by one process where nobody interferes.
+
+    `also` are orders (`change_refs`) that the same process carries out; raises Conflict where git
+    cannot.
+    """
     kept: list[RescueRef | None] = []
     new = []
     for worker, task, tip in wanted:
@@ -84,8 +92,14 @@ def rescue_tips(git: Git, wanted: Sequence[tuple[WorkerId, TaskId, Oid]]) -> lis
         new.append(RescueRef(ref, tip, worker, task, 1))
         kept.append(new[-1])
     orders = [f"create {one.ref} {one.oid}" for one in new]
-    if orders and not change_refs(git, orders, reason="gitworker: rescue"):
+    if (orders or also) and not change_refs(git, [*also, *orders], reason="gitworker: rescue"):
         kept = [None] * len(kept)
+        if also and not change_refs(git, also, reason="gitworker: rescue"):
+            raise Conflict(
+                "git could not keep the new commits under a ref: are they gone again (git gc)?",
+                "run the command again",
+                code="not_kept",
+            )
     return [
         one or rescue(git, worker=worker, task=task, tip=tip, worktree=None)
         for one, (worker, task, tip) in zip(kept, wanted, strict=True)
@@ -138,6 +152,7 @@ def _snapshot(here: Git, *, tip: Oid, head: Oid, title: str) -> Oid:
     with private_directory(admin_dir, "gitworker-rescue-") as private:
         env = {"GIT_INDEX_FILE": f"{private}/index"}
         copy_index(f"{admin_dir}/index", env["GIT_INDEX_FILE"])
+        reveal(here, env)
         staged = _write_tree(here, env)  # None while paths are unmerged
         here.run("add", "--all", "--sparse", "--ignore-errors", "--", ":/",
                  env=env, settings=SETTINGS, ok=(0, 1, 128))  # fmt: skip

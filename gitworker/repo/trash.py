@@ -9,35 +9,80 @@ system: bytes, modes and times stay as they are.
 import json
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 
 from gitworker.clock import now_ms
 from gitworker.crashpoint import crash_point
 from gitworker.errors import NotFound, Refused
+from gitworker.paths import AGENT_LOG
 from gitworker.proc import spawn_detached
 from gitworker.repo.disk import remove_tree, write_atomically
 from gitworker.repo.git import clean_environment
 
 REMOVING, REMOVED, RESTORING = "removing", "removed", "restoring"
 DOOMED = ".doomed-"  # entries being deleted; never offered for restoring
+CLAIMED = ".restoring-"  # entries on their way back; never deleted
+LANDED = "landed"  # in an entry: its commit; kept for its ignored files, by its own time
+KEPT_DAYS = 7
 # A directory without write permission (Go's module cache) would survive a plain rm; files keep
-# their modes, since they may be hard links into somebody's store.
-DELETE = 'find "$1" -type d ! -perm -700 -exec chmod u+rwx {} + 2>/dev/null; exec rm -rf -- "$1"'
-# The same for entries (place, later name, commit) that must still be clean: nothing differs from
-# the commit, nothing is untracked. What was written to after the look stays in the trash.
+# their modes, since they may be hard links into somebody's store. What is mounted inside belongs to
+# somebody else: a bind mount shows in mountinfo alone, where it may be of the same file system.
+DELETE = """\
+grep -qsF "/${1##*/}/" /proc/self/mountinfo && exit 0
+find "$1" -xdev -type d ! -perm -700 -exec chmod u+rwx {} + 2>/dev/null
+rm -f --one-file-system -- "$1/./none" 2>/dev/null && exec rm -rf --one-file-system -- "$1"
+rm -fx -- "$1/./none" 2>/dev/null && exec rm -rfx -- "$1"
+exec rm -rf -- "$1\""""
+# The same for entries (place, commit) that must still be clean: nothing differs from the commit,
+# hidden by a flag of the index or not, nothing is untracked, HEAD holds no commit for itself. What
+# was written to after the look stays in the trash. So does an entry with ignored files: it gets a
+# mark, and a later run deletes it, if it is still clean, when the mark is old.
 DELETE_CLEAN = f"""\
-while [ $# -ge 3 ]; do (
-    cd "$1/tree" || exit 0
-    GIT_WORK_TREE=$1/tree GIT_INDEX_FILE=$1/admin/index
-    export GIT_WORK_TREE GIT_INDEX_FILE
+clean() {{
+    cd "$1/tree" || return 1
+    export GIT_WORK_TREE="$1/tree" GIT_INDEX_FILE="$1/admin/index"
     git update-index -q --refresh
-    git diff-index --quiet --ignore-submodules=none "$3" -- || exit 0
-    others=$(git ls-files --others --exclude-standard 2>&1) || exit 0
-    [ -z "$others" ] || exit 0
-    mv -- "$1" "$2" || exit 0
-    set -- "$2"
-    {DELETE}
-); shift 3; done"""
+    git diff-index --quiet --ignore-submodules=none "$2" -- || return 1
+    others=$(git ls-files --others --exclude-standard 2>&1) || return 1
+    [ -z "$others" ] || return 1
+    read -r head <"$1/admin/HEAD"
+    case $head in "ref: "* | "$2") ;; *)
+        [ -z "$(git rev-list -n 1 "$head" --not --all 2>&1)" ] || return 1
+    esac
+    git ls-files -v | grep -q '^[a-zS] ' || return 0
+    (
+        export GIT_INDEX_FILE="$1/look"
+        git read-tree "$2" || exit 1
+        git update-index -q --refresh
+        changed=$(git diff-index --name-only --diff-filter=d "$2" -- 2>&1)
+        rm -f "$1/look"
+        [ -z "$changed" ]
+    )
+}}
+bury() {{
+    grep -qsF "/${{1##*/}}/" /proc/self/mountinfo && return
+    doomed=${{1%/*}}/{DOOMED}${{1##*/}}
+    while [ -e "$doomed" ]; do doomed=$doomed-2; done
+    mv -- "$1" "$doomed" || return
+    set -- "$doomed"
+    ({DELETE})
+}}
+root=${{1%/*}}
+while [ $# -ge 2 ]; do (
+    clean "$1" "$2" || exit 0
+    ignored=$(git ls-files --others --directory --no-empty-directory 2>&1 | grep -vxF {AGENT_LOG})
+    if [ -n "$ignored" ]; then
+        printf '%s\n' "$2" >"$1/{LANDED}"
+    else
+        bury "$1"
+    fi
+); shift 2; done
+for mark in "$root"/*/{LANDED}; do (
+    [ -n "$(find "$mark" -mmin +{KEPT_DAYS * 24 * 60} 2>/dev/null)" ] || exit 0
+    read -r tip <"$mark"
+    clean "${{mark%/*}}" "$tip" && bury "${{mark%/*}}"
+); done"""
 RESUMED_AFTER_S = 600  # a deletion that is still under way is not begun a second time
 
 
@@ -125,14 +170,18 @@ def require_trash_entry(trash_root: str, name: str) -> TrashEntry:
 
 
 def repair_trash(trash_root: str) -> tuple[TrashEntry, ...]:
-    """Finish removals and restorations that were killed; return the entries that were repaired."""
+    """Finish removals and restorations that were killed; return the entries that were repaired.
+
+    One that the system does not let us finish now waits for a later repair and stops nobody.
+    """
     repaired = []
     for entry in _entries(trash_root):
-        if entry.state == REMOVING:
-            repaired.append(_remove(entry))
-        elif entry.state == RESTORING:
-            _restore(entry)
-            repaired.append(entry)
+        with suppress(OSError):
+            if entry.state == REMOVING:
+                repaired.append(_remove(entry))
+            elif entry.state == RESTORING:
+                _restore(entry)
+                repaired.append(entry)
     for path in _doomed(trash_root):
         _delete(path)
     return tuple(repaired)
@@ -142,12 +191,10 @@ def delete_clean_in_background(entries: Iterable[tuple[TrashEntry, str]], common
     """Delete the entries whose worktree holds nothing but the commit beside them; do not wait.
 
     One process does it, one entry after the other, at low priority. An entry with uncommitted or
-    untracked work stays. A deletion that is killed is resumed by a later repair.
+    untracked work stays. One that holds ignored files besides the commit stays for seven days: the
+    first call after that deletes it. A deletion that is killed is resumed by a later repair.
     """
-    words: list[str] = []
-    for entry, tip in entries:
-        parent, base = os.path.split(entry.path)
-        words += [entry.path, _free_name(f"{parent}/{DOOMED}{base}"), tip]
+    words = [word for entry, tip in entries for word in (entry.path, tip)]
     if words:
         spawn_detached(
             ["nice", "/bin/sh", "-c", DELETE_CLEAN, "sh", *words],
@@ -157,7 +204,8 @@ def delete_clean_in_background(entries: Iterable[tuple[TrashEntry, str]], common
 
 def _claim(entry: TrashEntry) -> TrashEntry:
     """Give the entry another name, by which a deletion in the background cannot take it."""
-    claimed = _free_name(f"{entry.path}-restoring")
+    parent, base = os.path.split(entry.path)
+    claimed = _free_name(f"{parent}/{CLAIMED}{base}")
     os.rename(entry.path, claimed)
     return replace(entry, path=claimed)
 

@@ -59,14 +59,25 @@ def read_tips(git: Git, refs: Mapping[Ref, Oid], *, against: Ref, named: Set[Oid
 
 
 def read_subjects(git: Git, commits: Set[Oid]) -> dict[Oid, str]:
-    """Return the first lines of commits' messages, by one process at most."""
+    """Return the first lines of commits' messages, by one process at most.
+
+    A commit that is gone from the repository has none, at the price of two processes more: a broken
+    branch hides no other.
+    """
     if not commits:
         return {}
-    out = git.run(
+    asked = "".join(f"{oid}\n" for oid in commits).encode()
+    done = git.run(
         "log", "-z", "--no-walk=unsorted", "--stdin", "--no-show-signature", "--encoding=UTF-8",
-        f"--format=%H{FIELD}%s", stdin="".join(f"{oid}\n" for oid in commits).encode(),
-    ).text  # fmt: skip
-    records = (record.partition(FIELD) for record in out.split("\0") if record)
+        f"--format=%H{FIELD}%s", stdin=asked, ok=(0, 128),
+    )  # fmt: skip
+    if done.status != 0:
+        answer = git.run("cat-file", "--batch-check=%(objectname)", stdin=asked).text
+        present = {Oid(line) for line in answer.splitlines() if " " not in line}
+        if present == commits:
+            raise GitFailed("git cannot read the branches' commits", detail=done.complaint)
+        return read_subjects(git, present)
+    records = (record.partition(FIELD) for record in done.text.split("\0") if record)
     return {Oid(oid): subject for oid, _, subject in records}
 
 

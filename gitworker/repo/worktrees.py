@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from gitworker.clock import sleep
 from gitworker.errors import Conflict, Refused
-from gitworker.model.ids import Branch, Oid, Ref, ref_of
+from gitworker.model.ids import Branch, Oid, Ref, is_oid, ref_of
 from gitworker.paths import require_repository
 from gitworker.repo.disk import remove_tree
 from gitworker.repo.git import Git, GitFailed
-from gitworker.repo.refs import delete_branch, find_ref
+from gitworker.repo.refs import delete_branch, find_head_ref, find_ref
 
 # What git says when another process holds one of its lock files for a moment.
 # The last is git reading the admin directory that another `worktree add` has half made.
@@ -49,22 +49,70 @@ def list_worktrees(git: Git) -> tuple[Worktree, ...]:
     return tuple(_parse(record, common_dir, admins) for record in records)
 
 
-def find_checkout(git: Git, ref: Ref) -> str | None:
+def find_checkout(git: Git, ref: Ref, *, alone: bool = True) -> str | None:
     """Return the worktree in which a branch is checked out, None where it is in none.
 
     A rebase or bisect of the branch in progress counts: git refuses to check it out elsewhere.
+    Raises Refused where it is checked out twice (`git worktree add --force`) and must be `alone`:
+    only one of them could follow, the other would show the move reverted.
     """
-    for worktree in list_worktrees(git):
-        if worktree.branch == ref or (
-            worktree.branch is None and ref in _busy_branches(worktree.admin_dir)
-        ):
-            return worktree.path
-    return None
+    found = [
+        _place(git, worktree)
+        for worktree in list_worktrees(git)
+        if worktree.branch == ref
+        or (worktree.branch is None and ref in _busy_branches(worktree.admin_dir))
+    ]
+    name = ref.removeprefix("refs/heads/")
+    if alone and len(found) > 1:
+        raise Refused(
+            f"{name} is checked out more than once: {', '.join(found)}",
+            f"git -C {found[-1]} switch --detach",
+            code="checked_out_twice",
+        )
+    return found[0] if found else None
+
+
+def _place(git: Git, worktree: Worktree) -> str:
+    """Return where a worktree is; with a separate git directory git itself names that instead."""
+    if worktree.bare or os.path.realpath(worktree.path) != os.path.realpath(worktree.admin_dir):
+        return worktree.path
+    here = require_repository(git.directory)
+    if here.is_linked or here.top is None:
+        raise Refused(
+            f"git does not tell where the main checkout of {worktree.admin_dir} is",
+            "run it again from the main checkout",
+            code="checkout_unknown",
+        )
+    return here.top
 
 
 def find_admin_dir(common_dir: str, path: str) -> str | None:
     """Return the admin directory of the linked worktree at `path`, which may be gone."""
     return _admin_dirs(common_dir).get(os.path.realpath(path))
+
+
+def detached_head(git: Git, admin_dir: str) -> Oid | None:
+    """Return the commit of a HEAD that is on no branch, None where it is on one.
+
+    Without a process, but where the refs are in another backend's files.
+    """
+    head = _read_line(f"{admin_dir}/HEAD")
+    if head.endswith("/.invalid"):  # reftable
+        return git.find_oid("HEAD") if find_head_ref(git) is None else None
+    return Oid(head) if is_oid(head) else None
+
+
+def last_head(git: Git, admin_dir: str) -> Oid | None:
+    """Return the commit of HEAD or, where its branch is gone, what its reflog says it was."""
+    head = git.find_oid("HEAD")
+    if head is not None:
+        return head
+    try:
+        with open(f"{admin_dir}/logs/HEAD", encoding="utf-8", errors="replace") as file:
+            last = file.read().splitlines()[-1].split(" ")[1]
+    except (OSError, IndexError):
+        return None
+    return git.find_oid(last) if is_oid(last) else None
 
 
 def add_worktree(
@@ -196,7 +244,7 @@ def _busy_branches(admin_dir: str) -> set[str]:
 def _read_line(path: str) -> str:
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            return file.readline().rstrip("\n")
+            return file.read().removesuffix("\n")  # git allows line feeds inside a path
     except OSError:
         return ""
 

@@ -161,7 +161,7 @@ def room_title(room: Room) -> str:
 
 def _alone(session: Session) -> AbstractContextManager[None]:
     """Keep two commands at once from making two windows for one task."""
-    return hold(f"{session.paths.locks}/tmux", what="tmux")
+    return hold(f"{session.paths.locks}/tmux", what="tmux", timeout_s=20)
 
 
 def _window(

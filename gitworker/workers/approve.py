@@ -1,12 +1,14 @@
 """approve: the mandatory rebase onto the target, then APPROVED with commit and patches."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gitworker.bus.drain import drain
 from gitworker.crashpoint import crash_point
-from gitworker.errors import GitWorkerError
+from gitworker.errors import GitWorkerError, Refused, error_of
 from gitworker.landing.replay_branch import (
+    Tips,
     begin_rewrite,
     move_to,
     plan_rewrite,
@@ -26,7 +28,7 @@ from gitworker.states.worker import worker_transition
 from gitworker.store.operations import find_operation
 from gitworker.store.workers import Worker
 from gitworker.workers.find import require_worker
-from gitworker.workers.recover import finish_interrupted, give_up, roll_back
+from gitworker.workers.recover import finish_interrupted, give_up, require_ended, roll_back
 from gitworker.workers.review import reviewer_of_record
 from gitworker.workers.rules import may_judge
 from gitworker.workers.verdict import finish_approval, send_back
@@ -35,12 +37,16 @@ from gitworker.workers.views import publish_views
 
 @dataclass(frozen=True, slots=True)
 class Approved:
-    """An approved worker: the commit that was approved and where the branch was before."""
+    """An approved worker: the commit that was approved and where the branch was before.
+
+    `unrequested` counts its commits whose patches came after the work was handed in.
+    """
 
     worker: Worker
     commit: Oid
     rebased_from: Oid | None
     rescue_ref: str | None
+    unrequested: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +81,8 @@ def approve_all(
         for name in names:
             try:
                 results.append(_approve(round_, name))
-            except GitWorkerError as error:
-                results.append(NotApproved(name, error))
+            except (GitWorkerError, OSError) as error:
+                results.append(NotApproved(name, error_of(error)))
     crash_point("approve.recorded")
     done = [result.worker.worker_id for result in results if isinstance(result, Approved)]
     publish_views(session, *done)
@@ -113,6 +119,9 @@ def _approve(round_: _Round, name: str) -> Approved:
         "identity": session.actor,
         "patches": list(patch_ids(session.git, tips.target, outcome.new)),
     }
+    if outcome.new != tips.branch:
+        _require_worktree_or_none(worker)
+    unrequested = _count_unrequested(session, worker, tips)
     planned = plan_rewrite(session, worker, tips, new=outcome.new)
     (rewrite,) = rescue_old_tips(session, [(worker, planned)])
     with session.store.write() as writer:
@@ -128,17 +137,51 @@ def _approve(round_: _Round, name: str) -> Approved:
     crash_point("approve.moved")
     worker = _finish(session, operation)
     moved = rewrite.old if rewrite.old != rewrite.new else None
-    return Approved(worker, rewrite.new, moved, rewrite.rescue_ref)
+    return Approved(worker, rewrite.new, moved, rewrite.rescue_ref, unrequested)
 
 
 def _check(session: Session, name: str) -> Worker:
     with session.store.read() as reader:
         worker = require_worker(reader, name, session)
+    require_ended(session, worker.worker_id)
     refusal = may_judge(session.actor, worker.worker_id, self_review=session.settings.review_self)
     if refusal is not None:
         raise refusal
     worker_transition(worker.state, WorkerEvent.APPROVE, stale_from=worker.stale_from)
     return worker
+
+
+def _require_worktree_or_none(worker: Worker) -> None:
+    """Refuse to move a branch under a worktree that git lists and that is not at its place.
+
+    It may have been moved by plain `mv`: git goes on working there, and with the branch moved and
+    the files not, its next commit would take back what the target holds.
+    """
+    if worker.worktree is None or worker.admin_dir is None or os.path.isdir(worker.worktree):
+        return
+    if os.path.isdir(worker.admin_dir):
+        raise Refused(
+            f"the worktree of {worker.worker_id} is not in {worker.worktree} any more",
+            "git worktree repair NEW-PLACE   (or, where it is deleted: git worktree remove"
+            f" --force {worker.worktree})",
+            code="worktree_missing",
+        )
+
+
+def _count_unrequested(session: Session, worker: Worker, tips: Tips) -> int:
+    with session.store.read() as reader:
+        row = reader.row(
+            "reviews.latest_verdict",
+            worker=worker.worker_id, task=worker.task_id, verdict="requested",
+        )  # fmt: skip
+    if row is None or row["commit_oid"] == tips.branch:
+        return 0
+    done = session.git.run(
+        "rev-list", "--count", "--cherry-pick", "--right-only",
+        f"{row['commit_oid']}...{tips.branch}", f"^{tips.target}", "--",
+        ok=(0, 128),
+    )  # fmt: skip
+    return int(done.text) if done.status == 0 else 1  # what was handed in is gone
 
 
 def _finish(session: Session, number: int) -> Worker:

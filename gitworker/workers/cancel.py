@@ -10,7 +10,7 @@ from gitworker.states.worker import worker_transition
 from gitworker.store.workers import Worker, find_worker
 from gitworker.workers.find import require_worker
 from gitworker.workers.moves import advance
-from gitworker.workers.recover import finish_interrupted
+from gitworker.workers.recover import finish_interrupted, require_ended
 from gitworker.workers.removal import EVENTS, finish_removal, plan_removal, refuse_stuck
 from gitworker.workers.views import publish_views
 
@@ -53,6 +53,7 @@ def _free(session: Session, name: str, kind: str) -> Freed:
         drain(session)
         with session.store.read() as reader:
             worker = require_worker(reader, name, session)
+        require_ended(session, worker.worker_id)
         worker_transition(worker.state, EVENTS[kind], stale_from=worker.stale_from)
         refuse_stuck(worker)
         operation = plan_removal(session, worker, kind)

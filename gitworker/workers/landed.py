@@ -1,4 +1,8 @@
-"""What follows once the target has moved: the record, then the worktree and the branch away."""
+"""What follows once the target has moved: the record, then the worktree and the branch away.
+
+What held nothing but the commit is deleted at once, what held ignored files besides after seven
+days (`repo/trash`); anything uncommitted or untracked stays in the trash, and under a rescue ref.
+"""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -9,11 +13,13 @@ from typing import Any, NamedTuple
 from gitworker import clock
 from gitworker.bus.drain import record_tip
 from gitworker.errors import GitWorkerError
+from gitworker.landing.replay_branch import drop_anchors
 from gitworker.model.ids import Branch, Oid, Ref, ref_of
 from gitworker.model.worker import WorkerEvent
+from gitworker.repo.checks import open_operation
 from gitworker.repo.follow import move_branch
 from gitworker.repo.recovery import recover_move
-from gitworker.repo.refs import find_ref, find_tip, is_ancestor
+from gitworker.repo.refs import find_ref, find_tip, read_loose_refs
 from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.operations import Operation, advance_operation, close_operation
@@ -22,6 +28,8 @@ from gitworker.workers.moves import advance, release_task
 from gitworker.workers.removal import (
     Discard,
     Going,
+    find_detached_head,
+    has_landed,
     is_locked,
     occupants,
     plan_removals,
@@ -59,6 +67,7 @@ def finish_merge(writer: Writer, operation: Operation) -> Worker:
 
 def close_merges(session: Session, operations: Sequence[Operation]) -> None:
     """End the journals of landings, once everything of them is done."""
+    drop_anchors(session, operations)
     with session.store.write() as writer:
         for operation in operations:
             close_operation(
@@ -116,7 +125,7 @@ def remove_landed(session: Session, landed: Sequence[Gone]) -> list[Cleaned]:
     """Remove the worktrees and branches of workers that have landed, where nobody needs them."""
     results = [_kept(session, one) for one in landed]
     going = [
-        Going(one.worker, one.dirty)
+        Going(one.worker, one.dirty, one.known)
         for one, kept in zip(landed, results, strict=True)
         if kept is None
     ]
@@ -143,13 +152,22 @@ def _try_to_remove(session: Session, going: Sequence[Going]) -> list[Cleaned]:
     try:
         removed = remove(session, operations)
     except GitWorkerError as error:  # the next command finishes what is journaled
-        return [Cleaned(one.worker.worktree, error.message) for one in going]
+        return [Cleaned(find_left(session, one.worker), error.message) for one in going]
     return [
-        Cleaned(one.worker.worktree, result.message)
+        Cleaned(find_left(session, one.worker), result.message)
         if isinstance(result, GitWorkerError)
         else Cleaned(discard=result.discard)
         for one, result in zip(going, removed, strict=True)
     ]
+
+
+def find_left(session: Session, worker: Worker) -> str | None:
+    """Return what is left of a landed worker: its worktree, else its branch, else None."""
+    if worker.worktree is not None and os.path.isdir(worker.worktree):
+        return worker.worktree
+    ref = ref_of(Branch(worker.branch or ""))
+    found = read_loose_refs(session.repository.common_dir, [ref])
+    return worker.branch if found is None or ref in found else None
 
 
 def _follow(session: Session, landing: Mapping[str, Any]) -> None:
@@ -164,7 +182,7 @@ def _follow(session: Session, landing: Mapping[str, Any]) -> None:
         places = {"worktree": None, "admin_dir": None}
     if old == new or find_ref(session.git, ref) is None:
         return
-    with suppress(GitWorkerError):
+    with suppress(GitWorkerError, OSError):
         if not recover_move(session.git, ref=ref, old=old, new=new, **places):
             move_branch(session.git, ref=ref, old=old, new=new, **places)
 
@@ -177,9 +195,11 @@ def _reason_to_keep(session: Session, worker: Worker, known: tuple[str, ...]) ->
         return "it is locked (git worktree unlock)"
     ref = ref_of(Branch(worker.branch or ""))
     tip = find_tip(session.git, session.repository.common_dir, ref)
-    if tip is None or tip in known:
-        return None
-    target = find_ref(session.git, session.target)
-    if target is None or not is_ancestor(session.git, tip, target):
+    if not has_landed(session, tip, known):
         return "its branch has commits that have not landed"
+    if not has_landed(session, find_detached_head(session, worker), known):
+        return "its HEAD is detached at commits that have not landed"
+    busy = open_operation(worker.admin_dir or "")
+    if busy is not None:  # which may hold more than git status tells, as an autostash
+        return f"a {busy} is open there"
     return None

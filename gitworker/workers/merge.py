@@ -1,13 +1,13 @@
 """merge: approved work reaches the target, several workers by one fast-forward."""
 
 from gitworker.bus.drain import drain
-from gitworker.errors import GitWorkerError
+from gitworker.errors import GitWorkerError, error_of
 from gitworker.repo.lock import hold
 from gitworker.repo.memory import Memory
 from gitworker.session import Session
 from gitworker.store.workers import Worker, all_workers
 from gitworker.workers.find import require_worker
-from gitworker.workers.recover import finish_interrupted
+from gitworker.workers.recover import finish_interrupted, require_landed
 from gitworker.workers.rules import is_approved, may_judge
 from gitworker.workers.window import (
     DoesNotStack,
@@ -32,6 +32,7 @@ def merge(
     """
     with hold(session.landing_lock, what="landing"):
         finish_interrupted(session)
+        require_landed(session)
         drain(session)
         chosen = _chosen(session, names, everything=everything)
         results = _Landing(session, keep=keep).run(chosen)
@@ -56,8 +57,8 @@ class _Landing:
             except DoesNotStack:
                 self._land()
                 self._try_alone(worker)
-            except GitWorkerError as error:
-                self.results[worker.worker_id] = NotLanded(worker.worker_id, error)
+            except (GitWorkerError, OSError) as error:
+                self.results[worker.worker_id] = NotLanded(worker.worker_id, error_of(error))
         self._land()
         return self.results
 
@@ -82,10 +83,15 @@ class _Landing:
 
     def _try_alone(self, worker: Worker) -> None:
         try:
-            self._add(worker)
-        except GitWorkerError as error:
-            self.results[worker.worker_id] = NotLanded(worker.worker_id, error)
+            self._add(self._anew(worker))
+        except (GitWorkerError, OSError) as error:
+            self.results[worker.worker_id] = NotLanded(worker.worker_id, error_of(error))
         self._land()
+
+    def _anew(self, seen: Worker) -> Worker:
+        """Return the worker as it stands now: a failed landing may have changed it."""
+        with self.session.store.read() as reader:
+            return require_worker(reader, seen.worker_id, self.session)
 
 
 def _chosen(session: Session, names: list[str], *, everything: bool) -> list[Worker]:

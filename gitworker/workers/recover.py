@@ -2,18 +2,22 @@
 
 Acts run under the landing or the worktree lock. Whoever holds the lock knows that an open act of
 its kind has no living owner, so nothing is ever guessed from a pid. The result is as before or
-done, never between.
+done, never between. What can be neither now (a lock that somebody left, a worktree that git cannot
+read) stays in the journal and stops only what touches the same worker or task; everybody else goes
+on.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from gitworker import clock
-from gitworker.errors import Conflict, GitWorkerError
+from gitworker.errors import Conflict, GitWorkerError, error_of
+from gitworker.landing.replay_branch import drop_anchors
 from gitworker.model.ids import Oid, Ref
+from gitworker.repo.fastforward import settle_checkout
 from gitworker.repo.lock import hold
-from gitworker.repo.recovery import recover_move
-from gitworker.repo.refs import find_ref, is_ancestor, read_refs
+from gitworker.repo.recovery import contains, recover_move
+from gitworker.repo.refs import find_ref, read_refs
 from gitworker.session import Session
 from gitworker.states.engine import InvalidTransition
 from gitworker.store.operations import (
@@ -27,44 +31,67 @@ from gitworker.workers.landed import RECORDED, Landing, clean_up, close_merges, 
 from gitworker.workers.removal import discard, finish_removal
 from gitworker.workers.restore import finish_undo
 from gitworker.workers.rollback import roll_back_spawn
+from gitworker.workers.settle import Settled, Unfinished
 from gitworker.workers.verdict import finish_approval
 from gitworker.workers.views import catch_up, publish_views
 
 
-def recover_all(session: Session) -> list[Operation]:
-    """Finish or roll back every interrupted act, and tell what was not told; return the acts.
+def recover_all(session: Session) -> Settled:
+    """Finish or roll back every interrupted act, and tell what was not told.
 
-    Never waits: where a lock is taken somebody is at work, and what is open is theirs.
+    Never waits: where a lock is taken somebody is at work, and what is open is theirs. Raises
+    nothing for an act that cannot be ended: it is returned among those left.
     """
-    catch_up(session)
+    untold = catch_up(session)
     with session.store.read() as reader:
         kinds = {operation.kind for operation in unfinished_operations(reader)}
-    finished: list[Operation] = []
+    settled = Settled([], [], untold)
     if kinds & FINISHERS.keys():
         with suppress(Conflict), hold(session.landing_lock, what="landing", timeout_s=0):
-            finished += finish_interrupted(session)
+            _add(settled, finish_interrupted(session))
     if "spawn" in kinds:
         with suppress(Conflict), hold(session.worktree_lock, what="worktree", timeout_s=0):
-            finished += finish_spawns(session)
-    return finished
+            _add(settled, finish_spawns(session))
+    return settled
 
 
-def finish_interrupted(session: Session) -> list[Operation]:
-    """Deal with interrupted acts of the landing kind; the caller holds the landing lock."""
+def finish_interrupted(session: Session) -> Settled:
+    """Deal with interrupted acts of the landing kind; the caller holds the landing lock.
+
+    One that cannot be ended now stops no other, but for older ones of the same worker.
+    """
     with session.store.read() as reader:
         pending = [o for o in unfinished_operations(reader) if o.kind in FINISHERS]
-    for operation in reversed(pending):  # a landing's removal is inside the landing
-        _finish_one(session, operation)
-    return pending
+    # Newest first, since a landing's removal is inside the landing; landings as they stand on the
+    # target, so that the tip that is told last is the target's.
+    landings = [one for one in pending if one.kind == "merge"]
+    others = [one for one in reversed(pending) if one.kind != "merge"]
+    return _end_each(session, others + landings, _finish_one)
 
 
-def finish_spawns(session: Session) -> list[Operation]:
+def finish_spawns(session: Session) -> Settled:
     """Roll interrupted spawns back; the caller holds the worktree lock."""
     with session.store.read() as reader:
         pending = [o for o in unfinished_operations(reader) if o.kind == "spawn"]
-    for operation in pending:
-        roll_back_spawn(session, operation.id)
-    return pending
+    return _end_each(session, pending, lambda _, one: roll_back_spawn(session, one.id))
+
+
+def require_ended(session: Session, worker: str) -> None:
+    """Raise Conflict where an act on a worker is still open, after `finish_interrupted`."""
+    _refuse_open(session, lambda one: one.kind in FINISHERS and one.worker_id == worker)
+
+
+def require_landed(session: Session) -> None:
+    """Raise Conflict where a landing may have moved the target and could not be recorded yet."""
+    _refuse_open(session, lambda one: one.kind == "merge" and one.step != RECORDED)
+
+
+def require_rolled_back(session: Session, *, worker: str, task: str) -> None:
+    """Raise Conflict where a spawn for a worker or a task is still open, after `finish_spawns`."""
+    _refuse_open(
+        session,
+        lambda one: one.kind == "spawn" and (one.worker_id == worker or one.task_id == task),
+    )
 
 
 def roll_back(session: Session, operation_id: int) -> None:
@@ -76,6 +103,7 @@ def roll_back(session: Session, operation_id: int) -> None:
             writer, operation.id, status="rolled_back", step=operation.step, data=operation.data,
             now=clock.now_ms(),
         )  # fmt: skip
+    drop_anchors(session, [operation])
 
 
 def give_up(session: Session, operation_id: int) -> None:
@@ -83,19 +111,58 @@ def give_up(session: Session, operation_id: int) -> None:
 
     Where that is not possible now the act stays open, for whoever comes next.
     """
-    with session.store.read() as reader:
-        operation = find_operation(reader, operation_id)
-    assert operation is not None
-    with suppress(GitWorkerError):
+    with suppress(Exception):
+        with session.store.read() as reader:
+            operation = find_operation(reader, operation_id)
+        assert operation is not None
         settle_branch(session, operation)
         roll_back(session, operation_id)
+
+
+def _end_each(
+    session: Session,
+    pending: Sequence[Operation],
+    end: Callable[[Session, Operation], object],
+) -> Settled:
+    settled = Settled([], [])
+    held: dict[str, GitWorkerError] = {}
+    for operation in pending:
+        error = held.get(operation.worker_id)
+        if error is None:
+            try:
+                end(session, operation)
+            except Exception as failure:  # noqa: BLE001 - one act never stops everybody
+                held[operation.worker_id] = error = error_of(failure)
+        if error is None:
+            settled.ended.append(operation)
+        else:
+            settled.left.append(Unfinished(operation, error))
+    return settled
+
+
+def _add(settled: Settled, more: Settled) -> None:
+    settled.ended.extend(more.ended)
+    settled.left.extend(more.left)
+
+
+def _refuse_open(session: Session, concerns: Callable[[Operation], bool]) -> None:
+    """Raise Conflict for the first open act that concerns the caller, who holds its kind's lock."""
+    with session.store.read() as reader:
+        found = [one for one in unfinished_operations(reader) if concerns(one)]
+    if found:
+        raise Conflict(
+            f"an interrupted {found[0].kind} of {found[0].worker_id} can neither be finished nor"
+            " taken back yet",
+            "git worker recover   (it says what is in the way)",
+            code="unfinished_act",
+        )
 
 
 def _finish_one(session: Session, operation: Operation) -> None:
     """Finish one act; an act that refuses for good is closed and stands in nobody's way."""
     try:
         FINISHERS[operation.kind](session, operation)
-    except GitWorkerError:
+    except Exception:
         with session.store.read() as reader:
             left = find_operation(reader, operation.id)
         if left is None or left.status == "open":
@@ -120,7 +187,9 @@ def settle_branch(session: Session, operation: Operation) -> Oid | None:
 
 def _finish_approve(session: Session, operation: Operation) -> None:
     tip = settle_branch(session, operation)
-    if tip is not None and is_ancestor(session.git, Oid(operation.data["new"]), tip):
+    if not _holds_task(session, operation):
+        roll_back(session, operation.id)
+    elif tip is not None and contains(session.git, tip, Oid(operation.data["new"])):
         try:
             with session.store.write() as writer:
                 finish_approval(writer, operation)
@@ -130,15 +199,30 @@ def _finish_approve(session: Session, operation: Operation) -> None:
         roll_back(session, operation.id)
 
 
+def _holds_task(session: Session, operation: Operation) -> bool:
+    """Tell whether the worker is still on the task that the act was about."""
+    with session.store.read() as reader:
+        worker = find_worker(reader, operation.worker_id)
+    return worker is not None and worker.task_id == operation.task_id
+
+
 def _finish_merge(session: Session, operation: Operation) -> None:
     data = operation.data
     if operation.step != RECORDED:
         target = find_ref(session.git, Ref(data["target_ref"]))
-        if target is None or not is_ancestor(session.git, Oid(data["new"]), target):
+        if target is None or not contains(session.git, target, Oid(data["new"])):
+            _put_checkout_back(session, operation)
             roll_back(session, operation.id)
             return
-        with session.store.write() as writer:
-            finish_merge(writer, operation)
+        if not _holds_task(session, operation):
+            roll_back(session, operation.id)
+            return
+        try:
+            with session.store.write() as writer:
+                finish_merge(writer, operation)
+        except InvalidTransition:  # it is recorded already, or somebody has failed it: that stands
+            roll_back(session, operation.id)
+            return
     with session.store.read() as reader:
         worker = find_worker(reader, operation.worker_id)
     if worker is not None and worker.task_id == operation.task_id:
@@ -146,6 +230,18 @@ def _finish_merge(session: Session, operation: Operation) -> None:
         discard(session, [] if cleaned.discard is None else [cleaned.discard])
         publish_views(session, worker.worker_id)
     close_merges(session, [operation])
+
+
+def _put_checkout_back(session: Session, operation: Operation) -> None:
+    """Put back the files of the target's checkout that a killed git had moved already."""
+    new = Oid(operation.data["new"])
+    if session.git.find_oid(new) is not None:
+        settle_checkout(
+            session.git,
+            ref=Ref(operation.data["target_ref"]),
+            new=new,
+            since_ms=operation.created_at_ms,
+        )
 
 
 FINISHERS: dict[str, Callable[[Session, Operation], object]] = {

@@ -12,15 +12,17 @@ from typing import Any, NamedTuple
 
 from gitworker import clock
 from gitworker.crashpoint import crash_point
-from gitworker.errors import Conflict, GitWorkerError, Refused
+from gitworker.errors import Conflict, GitWorkerError, Refused, error_of
+from gitworker.landing.replay_branch import anchor_of, drop_anchors
 from gitworker.liveness.process import processes_in
 from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, ref_of
 from gitworker.model.worker import WorkerEvent
-from gitworker.repo.checks import read_status
+from gitworker.repo.hidden import holds_work
 from gitworker.repo.lock import hold
-from gitworker.repo.refs import change_refs, delete_branch, find_ref, find_tip
+from gitworker.repo.refs import change_refs, delete_branch, find_ref, find_tip, is_ancestor
 from gitworker.repo.rescue import rescue
 from gitworker.repo.trash import TrashEntry, delete_clean_in_background
+from gitworker.repo.worktrees import detached_head, last_head
 from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.operations import (
@@ -31,7 +33,7 @@ from gitworker.store.operations import (
 )
 from gitworker.store.workers import Worker, find_worker
 from gitworker.workers.moves import advance, release_task
-from gitworker.workers.trashing import entry_name, put_into_trash, ready_trash
+from gitworker.workers.trashing import entry_name, put_into_trash, ready_trash, trash_root
 from gitworker.workers.views import publish_views
 
 Discard = tuple[TrashEntry, str]  # an entry, and the commit that is all it should hold
@@ -67,10 +69,10 @@ def refuse_stuck(worker: Worker) -> None:
 
 
 def is_dirty(session: Session, worker: Worker) -> bool:
-    """Tell whether the worktree holds anything uncommitted or untracked."""
+    """Tell whether the worktree holds anything untracked, or uncommitted, hidden or not."""
     if worker.worktree is None or not os.path.isdir(worker.worktree):
         return False
-    return not read_status(session.git.at(worker.worktree)).is_clean
+    return holds_work(session.git.at(worker.worktree))
 
 
 class Removed(NamedTuple):
@@ -81,10 +83,14 @@ class Removed(NamedTuple):
 
 
 class Going(NamedTuple):
-    """A worker whose worktree goes; `dirty` is the answer of `is_dirty` where it is known."""
+    """A worker whose worktree goes; `dirty` is the answer of `is_dirty` where it is known.
+
+    `known` are commits that need no rescue, since their patches have landed.
+    """
 
     worker: Worker
     dirty: bool | None = None
+    known: tuple[str, ...] = ()
 
 
 def plan_removal(session: Session, worker: Worker, kind: str) -> Operation:
@@ -112,6 +118,9 @@ def _plan(session: Session, going: Going, kind: str) -> dict[str, Any]:
     tip = find_tip(session.git, session.repository.common_dir, ref)
     has_tree = worker.worktree is not None and os.path.isdir(worker.worktree)
     dirty = is_dirty(session, worker) if going.dirty is None else going.dirty
+    if kind == "remove" and not dirty:  # a commit may have come since the landing was looked at
+        heads = (tip, find_detached_head(session, worker))
+        dirty = not all(has_landed(session, head, going.known) for head in heads)
     return {
         "ref": ref,
         "tip": tip,
@@ -119,9 +128,25 @@ def _plan(session: Session, going: Going, kind: str) -> dict[str, Any]:
         "rescue": _rescue(session, worker, tip, kind=kind, dirty=dirty),
         "worktree": worker.worktree if has_tree else None,
         "admin_dir": worker.admin_dir if has_tree else None,
+        "trash": trash_root(session),
         "dirty": dirty,
         "state": worker.state.value,
     }
+
+
+def find_detached_head(session: Session, worker: Worker) -> Oid | None:
+    """Return the commit that the worktree stands on without a branch, None where it has one."""
+    if worker.worktree is None or worker.admin_dir is None or not os.path.isdir(worker.worktree):
+        return None
+    return detached_head(session.git.at(worker.worktree), worker.admin_dir)
+
+
+def has_landed(session: Session, commit: str | None, known: Sequence[str]) -> bool:
+    """Tell whether a commit is one of `known` or contained in the target; None asks nothing."""
+    if commit is None or commit in known:
+        return True
+    target = find_ref(session.git, session.target)
+    return target is not None and is_ancestor(session.git, Oid(commit), target)
 
 
 def _journal(
@@ -144,7 +169,8 @@ def _journal(
 def finish_removal(session: Session, operation: Operation) -> Worker:
     """Carry a journaled removal out to its end: trash, branch, rows. Safe to repeat.
 
-    Raises Refused, the journal closed and nothing changed, where the worktree cannot be moved.
+    Raises Refused, the journal closed and nothing changed, where the worktree cannot be moved;
+    where something else is in the way the journal stays open.
     """
     (removed,) = remove(session, [operation])
     if isinstance(removed, GitWorkerError):
@@ -157,22 +183,26 @@ def finish_removal(session: Session, operation: Operation) -> Worker:
 def remove(session: Session, operations: Sequence[Operation]) -> list[Removed | GitWorkerError]:
     """Carry removals out, but for telling them and for deleting what the trash need not keep.
 
-    One that is refused is closed, nothing of it changed, and its error returned in its place. Any
-    other error is raised, the journals left open.
+    One that is refused is closed, nothing of it changed, and its error returned in its place. One
+    that cannot be finished now stays open for the next command, and its error is returned too.
     """
     if not operations:
         return []
     refused: dict[int, GitWorkerError] = {}
+    stuck: dict[int, GitWorkerError] = {}
     entries: dict[int, TrashEntry | None] = {}
     with hold(session.worktree_lock, what="worktree"):
-        ready_trash(session)
+        for trash in {trash_of(session, operation) for operation in operations}:
+            ready_trash(session, trash)
         for operation in operations:
             try:
                 entries[operation.id] = _put_away(session, operation)
             except Refused as error:
                 refused[operation.id] = error
-        gone = [operation for operation in operations if operation.id in entries]
-        _delete_branches(session, gone)
+            except (GitWorkerError, OSError) as error:
+                stuck[operation.id] = error_of(error)
+        stuck |= _delete_branches(session, [one for one in operations if one.id in entries])
+        gone = [one for one in operations if one.id in entries and one.id not in stuck]
         crash_point(f"{operations[0].kind}.branch")
     with session.store.write() as writer:
         done = {
@@ -181,7 +211,8 @@ def remove(session: Session, operations: Sequence[Operation]) -> list[Removed | 
         for operation in operations:
             if operation.id in refused:
                 _close(writer, operation, status="rolled_back")
-    return [done.get(one.id) or refused[one.id] for one in operations]
+    failed = refused | stuck
+    return [done.get(one.id) or failed[one.id] for one in operations]
 
 
 def _record(writer: Writer, operation: Operation, entry: TrashEntry | None) -> Removed:
@@ -212,7 +243,7 @@ def carry_out_locked(session: Session, operation: Operation) -> None:
 
     For a caller that holds the worktree lock.
     """
-    ready_trash(session)
+    ready_trash(session, trash_of(session, operation))
     _put_away(session, operation)
     _delete_branch(session, operation)
 
@@ -223,6 +254,7 @@ def _put_away(session: Session, operation: Operation) -> TrashEntry | None:
     if data["worktree"]:
         entry = put_into_trash(
             session,
+            trash_of(session, operation),
             worktree=data["worktree"],
             admin_dir=data["admin_dir"],
             name=entry_name(operation.worker_id, operation.task_id, operation.id),
@@ -230,6 +262,11 @@ def _put_away(session: Session, operation: Operation) -> TrashEntry | None:
         )
     crash_point(f"{operation.kind}.trashed")
     return entry
+
+
+def trash_of(session: Session, operation: Operation) -> str:
+    """Return the trash that a removal was planned into: settings may name another one by now."""
+    return str(operation.data.get("trash") or trash_root(session))
 
 
 def forget_branch(writer: Writer, operation: Operation) -> None:
@@ -241,32 +278,54 @@ def forget_branch(writer: Writer, operation: Operation) -> None:
 def _rescue(
     session: Session, worker: Worker, tip: Oid | None, *, kind: str, dirty: bool
 ) -> str | None:
-    """Keep what would be dropped; a landed branch's commits are in the target already."""
-    if tip is None or (kind == "remove" and not dirty):
+    """Keep what would be dropped; a landed branch's commits are in the target already.
+
+    Where the branch is gone, what stands in the worktree counts in its place.
+    """
+    if kind == "remove" and not dirty:
+        return None
+    worktree = worker.worktree if worker.worktree and os.path.isdir(worker.worktree) else None
+    if tip is None and worktree is not None:
+        tip = last_head(session.git.at(worktree), worker.admin_dir or "")
+    if tip is None:
         return None
     saved = rescue(
         session.git,
         worker=WorkerId(worker.worker_id),
         task=TaskId(worker.task_id or ""),
         tip=tip,
-        worktree=worker.worktree if worker.worktree and os.path.isdir(worker.worktree) else None,
+        worktree=worktree,
     )
     return str(saved.ref)
 
 
-def _delete_branches(session: Session, operations: Sequence[Operation]) -> None:
-    """Delete the branches by one process; where one has moved meanwhile, one after the other."""
+def _delete_branches(
+    session: Session, operations: Sequence[Operation]
+) -> dict[int, GitWorkerError]:
+    """Delete branches and anchors by one process; where one has moved, one after the other.
+
+    Returns the errors of those that cannot be deleted now.
+    """
     orders = [
         f"delete {operation.data['ref']} {operation.data['tip']}"
         for operation in operations
         if operation.data["tip"] is not None
     ]
-    if len(orders) == len(operations) > 1 and change_refs(
-        session.git, orders, reason="gitworker: remove"
+    anchors = [f"delete {anchor_of(one.worker_id, one.task_id)}" for one in operations]
+    if not operations:
+        return {}
+    if len(orders) == len(operations) and change_refs(
+        session.git, [*orders, *anchors], reason="gitworker: remove"
     ):
-        return
+        return {}
+    stuck: dict[int, GitWorkerError] = {}
     for operation in operations:
-        _delete_branch(session, operation)
+        try:
+            _delete_branch(session, operation)
+        except GitWorkerError as error:
+            stuck[operation.id] = error
+    drop_anchors(session, [one for one in operations if one.id not in stuck])
+    return stuck
 
 
 def _delete_branch(session: Session, operation: Operation) -> None:

@@ -25,9 +25,9 @@ from gitworker.store.rules_leases import Length
 from gitworker.store.tasks import find_task
 from gitworker.store.workers import find_worker
 from gitworker.workers.moves import advance
-from gitworker.workers.removal import carry_out_locked
+from gitworker.workers.removal import carry_out_locked, trash_of
 from gitworker.workers.rules import is_approved, return_refusal, undo_refusal
-from gitworker.workers.trashing import entry_name, find_entry, trash_root
+from gitworker.workers.trashing import entry_name, find_entry
 from gitworker.workers.views import publish_views
 
 FREEING = frozenset({"cancel", "reset"})
@@ -95,7 +95,7 @@ def _undo_approve(session: Session, operation: Operation, done: Operation) -> No
 
 
 def _undo_removal(session: Session, operation: Operation, done: Operation) -> None:
-    repair_trash(trash_root(session))
+    repair_trash(trash_of(session, done))
     try:
         require_returnable(session, done)
         _restore(session, done)
@@ -143,7 +143,7 @@ def _restore(session: Session, done: Operation) -> None:
     data = done.data
     ref = Ref(data["ref"])
     place = data["worktree"]
-    entry = find_entry(session, entry_name(done.worker_id, done.task_id, done.id))
+    entry = find_entry(trash_of(session, done), entry_name(done.worker_id, done.task_id, done.id))
     if entry is not None and os.path.lexists(place):
         raise Refused(f"{place} is in the way", f"mv {place} {place}.old", code="path_exists")
     if data["tip"] and find_ref(session.git, ref) is None:
@@ -162,10 +162,12 @@ def _is_ours(session: Session, done: Operation) -> bool:
     """Tell whether the worktree's place holds the seat's own worktree, and set it up where so."""
     place = done.data["worktree"]
     admin_dir = find_admin_dir(session.repository.common_dir, place)
-    if admin_dir is None or read_seat(admin_dir) not in (None, (done.worker_id, done.task_id)):
+    seat = None if admin_dir is None else read_seat(admin_dir)
+    if admin_dir is None or seat not in (None, (done.worker_id, done.task_id)):
         return False
     git = session.git.at(place)
-    if find_head_ref(git) not in (None, done.data["ref"]):  # detached: an open rebase
+    # One that has the seat's mark came back as it was, on whatever branch its user had switched to.
+    if seat is None and find_head_ref(git) not in (None, done.data["ref"]):
         return False
     write_seat(admin_dir, done.worker_id, done.task_id)
     install(session.git, session.repository, git)

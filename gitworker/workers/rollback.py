@@ -1,15 +1,23 @@
 """Rolling back a spawn: its worktree to the trash, its branch away, the journal closed."""
 
 import os
+from contextlib import suppress
 
 from gitworker import clock
 from gitworker.model.ids import Branch, Oid, TaskId, WorkerId, ref_of
+from gitworker.paths import read_seat
 from gitworker.repo.refs import delete_branch, read_refs
 from gitworker.repo.rescue import rescue
 from gitworker.repo.worktrees import find_admin_dir
 from gitworker.session import Session
 from gitworker.store.operations import Operation, close_operation, find_operation
-from gitworker.workers.trashing import entry_name, put_into_trash, ready_trash, set_aside
+from gitworker.workers.trashing import (
+    entry_name,
+    put_into_trash,
+    ready_trash,
+    set_aside,
+    trash_root,
+)
 
 
 def roll_back_spawn(session: Session, operation_id: int) -> None:
@@ -27,15 +35,24 @@ def roll_back_spawn(session: Session, operation_id: int) -> None:
         )  # fmt: skip
 
 
+def give_up_spawn(session: Session, operation_id: int) -> None:
+    """Roll a spawn back that has just failed; what cannot be undone now is left to who comes."""
+    with suppress(Exception):
+        roll_back_spawn(session, operation_id)
+
+
 def _drop_worktree(session: Session, operation: Operation) -> None:
     path = operation.data["path"]
     name = entry_name(operation.worker_id, operation.task_id, operation.id)
     admin_dir = find_admin_dir(session.repository.common_dir, path)
+    if admin_dir and read_seat(admin_dir) not in (None, (operation.worker_id, operation.task_id)):
+        return  # somebody else's by now
     unfinished = admin_dir is None or os.path.lexists(f"{admin_dir}/locked")  # git's own mark
     if admin_dir is not None and not unfinished and os.path.isfile(f"{path}/.git"):
         ref = ref_of(Branch(operation.data["branch"]))
-        ready_trash(session)
-        put_into_trash(session, worktree=path, admin_dir=admin_dir, name=name, ref=ref)
+        trash = trash_root(session)
+        ready_trash(session, trash)
+        put_into_trash(session, trash, worktree=path, admin_dir=admin_dir, name=name, ref=ref)
         return
     for left in filter(None, (admin_dir, path)):
         if os.path.isdir(left):

@@ -20,7 +20,7 @@ from gitworker.repo.hooks.install import install
 from gitworker.repo.lock import hold
 from gitworker.repo.refs import read_refs
 from gitworker.repo.worktrees import add_worktree
-from gitworker.session import Session
+from gitworker.session import Session, missing_target
 from gitworker.store.api import Reader, Writer
 from gitworker.store.operations import begin_operation, close_operation, find_last_operation
 from gitworker.store.rules_leases import Length
@@ -29,10 +29,16 @@ from gitworker.store.workers import Worker, add_worker, find_worker
 from gitworker.workers.include import copy_included
 from gitworker.workers.landed import Gone, remove_landed
 from gitworker.workers.moves import advance
-from gitworker.workers.recover import finish_interrupted, finish_spawns
+from gitworker.workers.recover import (
+    finish_interrupted,
+    finish_spawns,
+    require_ended,
+    require_rolled_back,
+)
 from gitworker.workers.removal import discard
-from gitworker.workers.rollback import roll_back_spawn
+from gitworker.workers.rollback import give_up_spawn
 from gitworker.workers.room import make_room
+from gitworker.workers.root import ready_root
 from gitworker.workers.rules import is_landed, seat_refusal, task_refusal, waits_for_dependencies
 from gitworker.workers.views import publish_views
 
@@ -71,10 +77,12 @@ def spawn(session: Session, request: Request) -> Spawned:
     _tidy_seat(session, request)
     with hold(session.worktree_lock, what="worktree"):
         finish_spawns(session)
+        require_rolled_back(session, worker=request.worker, task=request.task)
         with session.store.read() as reader:
             _check(reader, request)
         base = _base(session, request)
         branch = branch_of(request.worker, request.task)
+        ready_root(session)
         path = make_room(session, worker=request.worker, task=request.task)
         now = clock.now_ms()
         data = {"branch": branch, "base": base, "path": path}
@@ -92,7 +100,7 @@ def spawn(session: Session, request: Request) -> Spawned:
                     writer, operation, status="done", step="recorded", data=data, now=now
                 )
         except BaseException:
-            roll_back_spawn(session, operation)
+            give_up_spawn(session, operation)
             raise
     crash_point("spawn.recorded")
     publish_views(session, request.worker)
@@ -123,6 +131,7 @@ def _tidy_seat(session: Session, request: Request) -> None:
         return
     with hold(session.landing_lock, what="landing"):
         finish_interrupted(session)
+        require_ended(session, worker.worker_id)
         (cleaned,) = remove_landed(session, [Gone(worker)])
         discard(session, [] if cleaned.discard is None else [cleaned.discard])
 
@@ -180,12 +189,7 @@ def target_tip(session: Session, refs: dict[Ref, Oid]) -> Oid:
     """Return the target's commit; raise Refused where the branch has none yet."""
     tip = refs.get(session.target)
     if tip is None:
-        name = session.target.removeprefix("refs/heads/")
-        raise Refused(
-            f"the target branch {name} has no commit yet",
-            "git commit --allow-empty -m Start   (or: git config worker.target BRANCH)",
-            code="no_target",
-        )
+        raise missing_target(session)
     return tip
 
 

@@ -4,11 +4,11 @@ import os
 from dataclasses import dataclass
 
 from gitworker.bus.drain import drain, record_rewrite
-from gitworker.errors import Conflict, Refused
-from gitworker.model.ids import Branch, Oid, ref_of
+from gitworker.errors import Conflict, NotFound, Refused
+from gitworker.model.ids import Branch, Oid, Ref, ref_of
 from gitworker.repo.checks import open_operation
 from gitworker.repo.refs import find_head_ref, read_refs
-from gitworker.session import Session
+from gitworker.session import Session, missing_target
 from gitworker.store.heartbeats import touch
 from gitworker.store.workers import Worker
 from gitworker.workers.find import require_worker
@@ -38,8 +38,7 @@ def sync(session: Session, mode: str = "start", *, attached: bool = True) -> Syn
         )
     drain(session)
     ref = ref_of(Branch(worker.branch or ""))
-    refs = read_refs(session.git, [session.target, ref])
-    old, target = refs[ref], refs[session.target]
+    old, target = _tips(session, worker, ref)
     if mode == "start" and find_head_ref(session.git.at(worker.worktree)) != ref:
         raise Refused(
             f"{worker.worktree} is not on {worker.branch}",
@@ -47,13 +46,23 @@ def sync(session: Session, mode: str = "start", *, attached: bool = True) -> Syn
             code="wrong_branch",
         )
     _rebase(session, worker, mode, target, attached=attached)
-    new = read_refs(session.git, [ref])[ref]
+    new, _ = _tips(session, worker, ref)
     with session.store.write() as writer:
         if new != old:
             record_rewrite(writer, ref, old=old, new=new)
         touch(writer, worker.worker_id, task=worker.task_id)
     drain(session)
     return Synced(worker, old, new, target)
+
+
+def _tips(session: Session, worker: Worker, ref: Ref) -> tuple[Oid, Oid]:
+    """Return where the worker's branch and the target are; raise where one of them is gone."""
+    refs = read_refs(session.git, [session.target, ref])
+    if session.target not in refs:
+        raise missing_target(session)
+    if ref not in refs:
+        raise NotFound(f"the branch {worker.branch} is gone", "git reflog")
+    return refs[ref], refs[session.target]
 
 
 def _rebase(session: Session, worker: Worker, mode: str, target: Oid, *, attached: bool) -> None:

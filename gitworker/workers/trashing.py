@@ -1,6 +1,7 @@
 """Where removed worktrees go, and by which name they are found again: one entry per act."""
 
 import os
+from binascii import crc32
 
 from gitworker import clock
 from gitworker.paths import AGENT_LOG
@@ -10,8 +11,12 @@ from gitworker.session import Session
 
 
 def trash_root(session: Session) -> str:
-    """Return the trash of this repository's worktrees."""
-    return f"{session.worktree_root}/.trash"
+    """Return the trash of this repository's worktrees, its own where others may share the root."""
+    root = session.worktree_root
+    if root.startswith(f"{session.main_top}/"):
+        return f"{root}/.trash"
+    place = session.repository.common_dir
+    return f"{root}/.trash/{os.path.basename(session.main_top)}-{crc32(os.fsencode(place)):08x}"
 
 
 def entry_name(worker: str, task: str, operation: int) -> str:
@@ -19,37 +24,36 @@ def entry_name(worker: str, task: str, operation: int) -> str:
     return f"{worker}-{task}-{operation}"
 
 
-def ready_trash(session: Session) -> None:
-    """Make the trash if there is none, and finish what was killed in it."""
-    root = trash_root(session)
+def ready_trash(session: Session, root: str) -> None:
+    """Make a trash if there is none, and finish what was killed in it."""
     _guard(session, root)
     repair_trash(root)
 
 
 def put_into_trash(
-    session: Session, *, worktree: str, admin_dir: str, name: str, ref: str
+    session: Session, root: str, *, worktree: str, admin_dir: str, name: str, ref: str
 ) -> TrashEntry | None:
-    """Move a worktree into the trash, which is ready, under `name`; an earlier try is found.
+    """Move a worktree into the trash `root`, which is ready; an earlier try is found by `name`.
 
     Returns None where there is nothing to move and never was.
     """
-    found = find_entry(session, name)
+    found = find_entry(root, name)
     if found is not None or not os.path.isdir(worktree):
         return found
     _keep_log(session, worktree, name)
     return move_to_trash(
         worktree=worktree,
         admin_dir=admin_dir,
-        trash_root=trash_root(session),
+        trash_root=root,
         name=name,
         stamp=_stamp(),
         branch=ref,
     )
 
 
-def find_entry(session: Session, name: str) -> TrashEntry | None:
-    """Return the entry of that name, or None."""
-    found = [entry for entry in list_trash(trash_root(session), name=name) if entry.name == name]
+def find_entry(root: str, name: str) -> TrashEntry | None:
+    """Return the entry of that name in a trash, or None."""
+    found = [entry for entry in list_trash(root, name=name) if entry.name == name]
     return found[-1] if found else None
 
 

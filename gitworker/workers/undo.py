@@ -20,7 +20,7 @@ from gitworker.store.operations import (
     undoable_operations,
 )
 from gitworker.store.workers import Worker, find_worker
-from gitworker.workers.recover import finish_interrupted
+from gitworker.workers.recover import finish_interrupted, require_ended
 from gitworker.workers.restore import finish_undo, has_begun, require_returnable
 from gitworker.workers.rules import may_undo
 
@@ -51,6 +51,7 @@ def undo(session: Session) -> Undone:
         refusal = may_undo(session.actor, done.actor, self_review=session.settings.review_self)
         if refusal is not None:
             raise refusal
+        require_ended(session, done.worker_id)
         require_returnable(session, done)
         _check_branch(session, done)
         operation = _journal(session, done)

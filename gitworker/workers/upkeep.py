@@ -1,20 +1,25 @@
 """Upkeep: old messages pruned once a day, or when somebody asks; the search index brought along."""
 
 import os
+from collections.abc import Callable
 
 from gitworker import clock
 from gitworker.bus.retention import Plan, Pruned, Wish, plan_prune, prune
 from gitworker.bus.rules_retention import cutoff_ms
 from gitworker.liveness.readings import process_runs, read_beats, this_moment
-from gitworker.liveness.rules import Liveness, beat_age_ms, liveness_of
+from gitworker.liveness.rules import Liveness, beat_age_ms, has_jumped, liveness_of
 from gitworker.session import Session
 from gitworker.store.workers import all_workers
 
 
 def run_upkeep(session: Session) -> None:
-    """Do what is due once a day, as the settings say."""
+    """Do what is due once a day, as the settings say.
+
+    Nothing is pruned while the wall clock has moved by a day against the newest beat: by a clock
+    that was set forward a month everything would be old, and every cursor forgotten.
+    """
     days = session.settings.retention_days
-    if days:
+    if days and not _has_jumped(session):
         wish = wish_for(session, days=days, archiving=session.settings.retention_archive)
         prune_bus(session, wish)
 
@@ -25,7 +30,7 @@ def wish_for(session: Session, *, days: int, archiving: bool) -> Wish:
     return Wish(
         cutoff_ms(now, days),
         living_agents(session),
-        since_ms=now - session.settings.liveness_dead_s * 1000,
+        since_ms=cutoff_ms(now, max(days, 1)),
         archiving=archiving,
     )
 
@@ -35,9 +40,11 @@ def preview_prune(session: Session, wish: Wish) -> Plan:
     return plan_prune(session.store, wish)
 
 
-def prune_bus(session: Session, wish: Wish) -> Pruned:
+def prune_bus(
+    session: Session, wish: Wish, *, announce: Callable[[Plan], None] = lambda _: None
+) -> Pruned:
     """Prune, and take what is gone out of the search index; raise Conflict while another runs."""
-    done = prune(session.store, session.paths, wish)
+    done = prune(session.store, session.paths, wish, announce=announce)
     if done.plan.messages and os.path.exists(session.paths.search):
         from gitworker.bus.search import forget_pruned  # only where somebody searches
 
@@ -58,3 +65,9 @@ def living_agents(session: Session) -> frozenset[str]:
     }
     living |= {worker.worker_id for worker in workers if process_runs(worker, moment)}
     return frozenset(living)
+
+
+def _has_jumped(session: Session) -> bool:
+    with session.store.read() as reader:
+        beats = read_beats(reader)
+    return has_jumped(beats.values(), this_moment())

@@ -5,13 +5,15 @@ which the next command renews.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from gitworker import clock
-from gitworker.bus.beatfile import ViewsLock, replace_text
+from gitworker.bus.beatfile import replace_text, views_turn
 from gitworker.bus.bell import ring_bell
 from gitworker.bus.export import TRANSITIONS, export_logs
+from gitworker.errors import Conflict, GitWorkerError, error_of
 from gitworker.session import Session
 from gitworker.store.api import Reader
 from gitworker.store.tasks import find_task
@@ -19,8 +21,19 @@ from gitworker.store.workers import Worker, find_worker
 
 
 def publish_views(session: Session, *names: str) -> None:
-    """Renew the views of these workers and both logs, and ring the bell for followers."""
-    with ViewsLock(session.paths):
+    """Renew the views of these workers and both logs, and ring the bell for followers.
+
+    The act that they show is done: where they cannot be written now, the next command does it, or
+    says why it cannot.
+    """
+    with suppress(OSError, GitWorkerError):
+        _publish(session, names)
+
+
+def _publish(session: Session, names: Iterable[str]) -> None:
+    with views_turn(session.paths) as taken:
+        if not taken:
+            raise Conflict("another process keeps the workers' state files locked", "ps -ef")
         with session.store.read() as reader:
             states = {name: _state(reader, name) for name in dict.fromkeys(names)}
             reviews = {name: _review(reader, name) for name in dict.fromkeys(names)}
@@ -34,12 +47,19 @@ def publish_views(session: Session, *names: str) -> None:
     ring_bell(session.paths.bell)
 
 
-def catch_up(session: Session) -> None:
-    """Renew the views of workers whose last change nobody told: its command was killed."""
+def catch_up(session: Session) -> GitWorkerError | None:
+    """Renew the views of workers whose last change nobody told: its command was killed.
+
+    Returns why they cannot be renewed, where they cannot.
+    """
     with session.store.read() as reader:
         rows = reader.rows("exports.untold_workers", log=TRANSITIONS)
     if rows:
-        publish_views(session, *(row["entity_id"] for row in rows))
+        try:
+            _publish(session, [row["entity_id"] for row in rows])
+        except (OSError, GitWorkerError) as error:
+            return error_of(error)
+    return None
 
 
 def state_document(

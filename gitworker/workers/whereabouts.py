@@ -1,7 +1,10 @@
 """Where worktrees are: rows follow what `git worktree move` did, by whoever it was run."""
 
 import os
+from contextlib import suppress
 
+from gitworker.errors import GitWorkerError
+from gitworker.paths import read_seat
 from gitworker.session import Session
 from gitworker.store.workers import Worker
 
@@ -9,34 +12,59 @@ from gitworker.store.workers import Worker
 def follow_moves(session: Session, workers: list[Worker]) -> bool:
     """Correct the rows of worktrees that were moved: git keeps the new place in the admin dir.
 
-    Tells whether there were any.
+    Where the whole repository was moved, the worktree's hooks are led to the new place as well:
+    git passes over a hooks path that is not there, and the user's own hooks with it. Tells whether
+    there were any.
     """
     moved = False
     for worker in workers:
-        if worker.worktree is None or worker.admin_dir is None or os.path.isdir(worker.worktree):
+        if worker.worktree is None or worker.admin_dir is None:
             continue
-        place = _recorded_place(worker.admin_dir)
-        if place is not None and place != worker.worktree and os.path.isdir(place):
-            record_place(session, worker, place)
+        if os.path.isdir(worker.worktree) and os.path.isdir(worker.admin_dir):
+            continue
+        admin_dir = _admin_dir_now(session, worker, worker.admin_dir)
+        place = _recorded_place(admin_dir)
+        here = (worker.worktree, worker.admin_dir)
+        if place is not None and (place, admin_dir) != here and os.path.isdir(place):
+            record_place(session, worker, place, admin_dir=admin_dir)
+            if admin_dir != worker.admin_dir:
+                _lead_hooks_here(session, place)
             moved = True
     return moved
 
 
-def record_place(session: Session, worker: Worker, place: str) -> None:
-    """Record where a worker's worktree is."""
+def record_place(
+    session: Session, worker: Worker, place: str, *, admin_dir: str | None = None
+) -> None:
+    """Record where a worker's worktree is, and its admin directory where that is another now."""
     with session.store.write() as writer:
         writer.run(
             "workers.set_worktree",
             worker=worker.worker_id,
             worktree=place,
-            admin_dir=worker.admin_dir,
+            admin_dir=admin_dir or worker.admin_dir,
         )
+
+
+def _admin_dir_now(session: Session, worker: Worker, recorded: str) -> str:
+    """Return the worktree's admin directory: it moves with the repository, and keeps its name."""
+    if os.path.isdir(recorded):
+        return recorded
+    here = f"{session.repository.common_dir}/worktrees/{os.path.basename(recorded)}"
+    return here if read_seat(here) == (worker.worker_id, worker.task_id) else recorded
+
+
+def _lead_hooks_here(session: Session, place: str) -> None:
+    from gitworker.repo.hooks.install import install  # 5 ms, only where a repository was moved
+
+    with suppress(GitWorkerError):  # `doctor` tells of hooks that do not fire
+        install(session.git, session.repository, session.git.at(place))
 
 
 def _recorded_place(admin_dir: str) -> str | None:
     try:
         with open(f"{admin_dir}/gitdir", encoding="utf-8", errors="surrogateescape") as file:
-            pointer = file.readline().rstrip("\n")
-    except OSError:
+            pointer = file.read().removesuffix("\n")  # git allows line feeds inside a path
+        return os.path.dirname(os.path.realpath(os.path.join(admin_dir, pointer)))
+    except (OSError, ValueError):  # garbage in one file stops nobody
         return None
-    return os.path.dirname(os.path.realpath(os.path.join(admin_dir, pointer)))

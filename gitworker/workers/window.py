@@ -12,7 +12,7 @@ from gitworker import clock
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.claims.leases import require_task_free
 from gitworker.crashpoint import crash_point
-from gitworker.errors import Conflict, GitWorkerError, Refused
+from gitworker.errors import Conflict, GitWorkerError, Refused, Unavailable, error_of
 from gitworker.landing.replay_branch import (
     Rewrite,
     Tips,
@@ -27,6 +27,7 @@ from gitworker.landing.rules import approval_holds, is_still_approved
 from gitworker.model.ids import Oid
 from gitworker.model.worker import WorkerEvent
 from gitworker.repo.fastforward import fast_forward
+from gitworker.repo.lock import descriptor_of
 from gitworker.repo.memory import Memory
 from gitworker.repo.patches import patch_ids
 from gitworker.repo.replay import ReplayConflict
@@ -35,9 +36,9 @@ from gitworker.session import Session
 from gitworker.states.worker import worker_transition
 from gitworker.store.operations import Operation, find_operation
 from gitworker.store.workers import Worker, find_worker
-from gitworker.workers.landed import Landing, clean_up, close_merges, finish_merge
+from gitworker.workers.landed import Landing, clean_up, close_merges, find_left, finish_merge
 from gitworker.workers.moves import advance
-from gitworker.workers.recover import finish_interrupted
+from gitworker.workers.recover import finish_interrupted, require_ended
 from gitworker.workers.removal import discard, is_dirty
 from gitworker.workers.verdict import send_back
 from gitworker.workers.views import publish_views
@@ -86,6 +87,7 @@ def prepare(session: Session, worker: Worker, *, onto: Oid | None, memory: Memor
     worker back, changed patches withdraw the approval, and the error says so. Raises Conflict where
     somebody else holds the task's claim.
     """
+    require_ended(session, worker.worker_id)
     worker_transition(worker.state, WorkerEvent.MERGE, stale_from=worker.stale_from)
     with session.store.read() as reader:
         require_task_free(reader, worker.task_id or "", worker.worker_id)
@@ -108,7 +110,9 @@ def prepare(session: Session, worker: Worker, *, onto: Oid | None, memory: Memor
 def land(session: Session, window: list[Prepared], *, keep: bool) -> dict[str, Landed | NotLanded]:
     """Move the target over a prepared window, record every worker, clean up after them.
 
-    Raises what the fast-forward raises; then nothing has landed.
+    Raises what the fast-forward raises, where nothing has landed. Once the target has moved no
+    error leaves: what could not be recorded or cleaned up then is in the journal, for the next
+    command, and the results say so.
     """
     numbers = _journal(session, _rescued(session, window), keep=keep)
     first, last = window[0], window[-1]
@@ -121,19 +125,68 @@ def land(session: Session, window: list[Prepared], *, keep: bool) -> dict[str, L
             new=last.rewrite.new,
             worktree=find_checkout(session.git, session.target),
             reason=f"git worker merge {names}",
+            lock_fd=descriptor_of(session.landing_lock),
         )
-    except GitWorkerError:
-        finish_interrupted(session)  # closes what did not happen, by what the target says
-        raise
+    except GitWorkerError as error:
+        return _by_journal(session, window, numbers, error)
     crash_point("merge.forwarded")
+    try:
+        landed = _record(session, numbers)
+    except (GitWorkerError, OSError) as error:
+        return _by_journal(session, window, numbers, _unrecorded(session, error))
+    crash_point("merge.recorded")
+    try:
+        return _tidy(session, landed)
+    except Exception as error:  # noqa: BLE001 - they have landed; the next command cleans up
+        why = error_of(error).message
+        return {one.worker_id: _landed(session, one, op.data["new"], why) for op, one in landed}
+
+
+def _record(session: Session, numbers: list[int]) -> list[tuple[Operation, Worker]]:
+    """Record the landings of a window whose target has moved, in one transaction."""
+    landed = []
     with session.store.write() as writer:
-        landed = []
         for number in numbers:
             operation = find_operation(writer, number)
             assert operation is not None
             landed.append((operation, finish_merge(writer, operation)))
-    crash_point("merge.recorded")
-    return _tidy(session, landed)
+    return landed
+
+
+def _by_journal(
+    session: Session, window: list[Prepared], numbers: list[int], error: GitWorkerError
+) -> dict[str, Landed | NotLanded]:
+    """Settle a window by what the target says; return what landed, raise the error if nothing."""
+    finish_interrupted(session)
+    with session.store.read() as reader:
+        found = [find_operation(reader, number) for number in numbers]
+    status = {one.worker_id: one.status for one in found if one is not None}
+    if set(status.values()) == {"rolled_back"}:
+        raise error
+    results: dict[str, Landed | NotLanded] = {}
+    for prepared in window:
+        worker = prepared.worker
+        if status[worker.worker_id] == "done":
+            landed = _landed(session, worker, prepared.rewrite.new, error.message)
+            results[worker.worker_id] = landed
+        else:
+            results[worker.worker_id] = NotLanded(worker.worker_id, error)
+    return results
+
+
+def _landed(session: Session, worker: Worker, commit: str, why: str) -> Landed:
+    """Return a landed worker of whose worktree it is not sure that it went."""
+    kept = find_left(session, worker)
+    return Landed(worker, Oid(commit), session.target, kept, why if kept else None)
+
+
+def _unrecorded(session: Session, error: Exception) -> GitWorkerError:
+    name = session.target.removeprefix("refs/heads/")
+    return Unavailable(
+        f"{name} has it, but that could not be recorded: {error_of(error).message}",
+        "git worker recover",
+        code="not_recorded",
+    )
 
 
 def _rescued(session: Session, window: list[Prepared]) -> list[Prepared]:
@@ -196,8 +249,17 @@ def _look_for_dirt(session: Session, landed: list[tuple[Operation, Worker]]) -> 
     from concurrent.futures import ThreadPoolExecutor  # 6 ms, for several workers only
 
     with ThreadPoolExecutor(LOOKERS) as pool:
-        looks = pool.map(lambda worker: is_dirty(session, worker), going)
-        return {worker.worker_id: dirty for worker, dirty in zip(going, looks, strict=True)}
+        looks = pool.map(lambda worker: _is_dirty(session, worker), going)
+        seen = zip(going, looks, strict=True)
+        return {worker.worker_id: dirty for worker, dirty in seen if dirty is not None}
+
+
+def _is_dirty(session: Session, worker: Worker) -> bool | None:
+    """Tell whether a worktree is dirty; None where git cannot tell: who removes it looks again."""
+    try:
+        return is_dirty(session, worker)
+    except (GitWorkerError, OSError):
+        return None
 
 
 def _approval(session: Session, worker: Worker, tips: Tips) -> tuple[Oid, list[str]]:

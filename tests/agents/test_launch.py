@@ -2,11 +2,13 @@
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gitworker.agents.family import adopt_orphans
 from gitworker.agents.launch import Post, launch, require_program, require_seat
 from gitworker.agents.streams import Streams
 from gitworker.errors import Conflict, NotFound, Refused
@@ -28,6 +30,13 @@ MESSAGES = (
 TASKS = "SELECT id, status, version, view, incarnation, assigned_agent_id, started_at_ms FROM tasks"
 WORKERS = "SELECT worker_id, state, version, task_id, branch FROM workers"
 TIMES = {"timestamp", "created_at", "started_at", "pid", "base", "commit"}
+
+
+@pytest.fixture(autouse=True)
+def no_orphans() -> Iterator[None]:
+    """Let the process that runs these tests be nobody's foster parent afterwards."""
+    yield
+    adopt_orphans(adopting=False)
 
 
 def post(world: World) -> Post:

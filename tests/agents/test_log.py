@@ -1,13 +1,16 @@
 """An agent's log: bounded, kept when its worktree goes, never in the agent's way."""
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from gitworker.agents.log import AgentLog, open_log
 from gitworker.workers.undo import undo
-from tests.agents.seat import Seat
-from tests.cli.kit import ok
+from tests.agents.seat import Seat, read_until
+from tests.cli.kit import DEADLINE_S, ok
+from tests.workers.world import wait_until
 
 
 @pytest.fixture
@@ -114,9 +117,18 @@ def test_another_disk(tmp_path: Path, log: AgentLog) -> None:
 def test_the_bound_is_a_setting(seat: Seat) -> None:
     """The older part goes to the kept logs, so that no worktree becomes dirty by it."""
     seat.world.git("config", "worker.agent.log-max-bytes", "100")
-    answer = seat.exec("for n in 1 2 3 4 5 6; do echo 'forty bytes of text, line feed, dots...'; "
-                       "sleep 0.05; done")  # fmt: skip
-    assert answer.status == 0
+    with seat.running("cat", stdin=-1, stdout=-1) as process:
+        assert process.stdin
+        assert process.stdout
+        seat.order("resume", "the settings are known by now")
+        wait_until(lambda: len(seat.logs()) == 2)
+        for _ in range(6):
+            process.stdin.write(b"forty bytes of text, line feed, dots...\n")
+            process.stdin.flush()
+            read_until(process.stdout.fileno(), b"dots...\n")
+        process.stdin.close()
+        process.stdin = None
+        assert process.wait(DEADLINE_S) == 0
     aside = seat.world.state_dir / "logs" / "auth-t1.log.1"
     assert seat.log.stat().st_size <= 100
     assert aside.stat().st_size <= 100
@@ -140,3 +152,43 @@ def test_where_it_is() -> None:
     row = {"worker_id": "auth", "task_id": "t1", "worktree": "/w"}
     log = open_log(StatePaths("/state"), row)
     assert (log._path, log._aside) == ("/w/.worker.log", "/state/logs/auth-t1.log.1")
+
+
+def test_a_fifo_in_its_place(log: AgentLog, tmp_path: Path) -> None:
+    """A log that is a fifo stops nobody: its bytes are counted as lost."""
+    os.mkfifo(tmp_path / "log")
+    log.write(b"x" * 300_000)
+    assert log.lost_bytes == 300_000
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_another_thing_takes_its_place(
+    log: AgentLog, tmp_path: Path, make: Callable[[Path], None]
+) -> None:
+    """A log whose place a fifo or a directory took is counted as lost in the end, or comes back."""
+    log.max_bytes = 0
+    for is_over in (False, True):
+        log.write(b"12345")
+        (tmp_path / "log").unlink()
+        make(tmp_path / "log")
+        log.write(b"67")
+        if is_over:
+            break
+        (tmp_path / "log").unlink() if make is os.mkfifo else (tmp_path / "log").rmdir()
+        log.write(b"89")
+        assert (tmp_path / "log").read_bytes() == b"123456789"
+    log.close()
+    assert log.lost_bytes == len(b"1234567891234567")
+
+
+def test_a_full_log_without_a_place(log: AgentLog, tmp_path: Path) -> None:
+    """A log that cannot be put back stays bounded too, and moves nothing that is not its own."""
+    log.write(b"12345")
+    (tmp_path / "log").unlink()
+    (tmp_path / "log").mkdir()
+    log.write(b"67")
+    log.write(b"8901")
+    log.write(b"2")
+    assert log.lost_bytes == 12
+    assert (tmp_path / "log").is_dir()
+    assert not (tmp_path / "aside").exists()

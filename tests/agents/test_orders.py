@@ -136,3 +136,11 @@ def test_time_limit(seat: Seat) -> None:
     assert answer.status == 143
     assert "auth is FAILED: the time limit of 0.3 s was reached" in answer.err
     assert seat.exec("true").status == 1
+
+
+def test_a_long_order(seat: Seat) -> None:
+    """An order whose payload is too long for the message itself is obeyed as well."""
+    with seat.running("sleep", "60") as process:
+        seat.order("stop", "y" * 5000)
+        assert process.wait(DEADLINE_S) == 143
+    assert seat.runs()[0]["reason"].startswith("stopped by hq: yyy")

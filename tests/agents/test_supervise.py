@@ -1,6 +1,7 @@
 """exec: what the end of an agent does to its seat, and what is told of it."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ from gitworker.model.worker import WorkerEvent
 from gitworker.store.tasks import require_stored_task
 from gitworker.store.workers import find_worker
 from gitworker.workers.moves import advance
-from tests.agents.seat import COMMIT, Seat, is_alive
+from tests.agents.seat import COMMIT, Seat, is_alive, read_until
 from tests.cli.kit import DEADLINE_S, ok, run
 from tests.workers.world import wait_until
 
@@ -173,7 +174,9 @@ def test_one_agent_a_seat(seat: Seat) -> None:
         assert "works in the seat auth already" in answer.err
         process.kill()
         process.wait()
-        assert seat.exec("true").status == 3
+        answer = seat.exec("true")
+        assert answer.status == 3
+        assert f"kill -TERM -- -{seat.runs()[0]['pid']}" in answer.err, "no order is obeyed"
 
 
 def test_a_killed_supervisor_loses_nothing(seat: Seat) -> None:
@@ -305,3 +308,23 @@ def test_one_process_before_the_agent(seat: Seat, tmp_path: Path) -> None:
     trace = tmp_path / "trace"
     seat.exec("true", env={"GITWORKER_TRACE": str(trace)})
     assert trace.read_text().splitlines()[0].endswith(f"sh {seat.path} sh -c true")
+
+
+def test_a_state_directory_that_goes(seat: Seat) -> None:
+    """An agent outlives its state directory, and what of its end can be recorded still is."""
+    gone = seat.world.state_dir.with_name("gone")
+    with seat.running("sh", "-c", "echo ready; read line; exit 5", stdin=-1) as process:
+        assert process.stdin
+        assert process.stdout
+        read_until(process.stdout.fileno(), b"ready\n")
+        seat.order("resume", "is anybody there")
+        wait_until(lambda: len(seat.logs()) == 2)
+        seat.world.state_dir.rename(gone)
+        process.stdin.close()
+        process.stdin = None
+        assert process.wait(DEADLINE_S) == 5
+        shutil.rmtree(seat.world.state_dir, ignore_errors=True)
+        gone.rename(seat.world.state_dir)
+    assert seat.runs()[0]["exit_status"] == 5
+    ok(seat.world.root, "list")
+    seat.world.require_sound()

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import pytest
 
+from gitworker.proc import find_start
 from tests.agents.seat import COMMIT, Seat, is_alive, read_until
 from tests.cli.kit import DEADLINE_S
-from tests.workers.world import wait_until
+from tests.workers.world import no_beater, wait_until
 
 
 @dataclass
@@ -107,6 +108,26 @@ def test_keys_are_the_agents(seat: Seat, screen: Screen) -> None:
         screen.see(b"got words\r\n")
         assert process.wait(DEADLINE_S) == 3
     assert not screen.is_raw
+
+
+def test_at_a_terminal_the_seat_is_ones_own_again(seat: Seat, screen: Screen) -> None:
+    """Where an agent leaves its seat at work, whoever sits there works in it from then on."""
+    with no_beater(seat.world), at(screen, seat, "true") as process:
+        screen.see(b"auth is WORKING still")
+        assert process.wait(DEADLINE_S) == 0
+    heir = seat.world.worker("auth")
+    assert heir.pid == os.getpid()
+    assert heir.pid_start == find_start(os.getpid())
+    with no_beater(seat.world), at(screen, seat, "false") as process:
+        assert process.wait(DEADLINE_S) == 1
+    assert seat.state() == "FAILED"
+
+
+def test_without_a_terminal_nobody_is_there(seat: Seat) -> None:
+    """Where nobody sits, the seat's process has gone, and time will tell."""
+    with seat.running("true") as process:
+        assert process.wait(DEADLINE_S) == 0
+    assert seat.world.worker("auth").pid == seat.runs()[0]["pid"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])

@@ -10,8 +10,8 @@ from tests.architecture.house import ROOT
 
 MAKEFILE = ROOT / "Makefile"
 TARGETS = {
-    "bench", "check", "clean", "cover", "crash", "demo", "docs", "fast", "help", "peers-env", "test",
-    "test-all",
+    "bench", "bench-bus", "bench-peers", "check", "clean", "cover", "crash", "demo", "demo-bus",
+    "docs", "fast", "help", "peers-env", "test", "test-all",
 }  # fmt: skip
 TARGET = re.compile(r"^([a-z][a-z-]*):", re.MULTILINE)
 

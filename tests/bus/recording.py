@@ -4,7 +4,8 @@ Four senders publish EACH messages while a reader polls and acknowledges, each a
 connection of its own, so that one list holds everything in the order in which it happened. SQLite
 is listened to through a VFS, what our own code does through `os`. FILE gets the list, pickled:
 
-write PATH OFFSET BYTES · cut PATH SIZE · sync PATH BY COVERED · rename OLD NEW · drop PATH · told ID
+write PATH OFFSET BYTES · cut PATH SIZE · sync PATH BY COVERED · rename OLD NEW · drop PATH ·
+told ID
 
 COVERED is how much of the list had happened when the sync began: what came later it does not
 cover. BY is `sqlite` or `ours`. `told` stands where publish had returned.
@@ -32,17 +33,17 @@ class RecordedFile(apsw.VFSFile):
         self.path = name.filename() if isinstance(name, apsw.URIFilename) else str(name)
         super().__init__("unix", name, flags)
 
-    def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802 - apsw's names
+    def xWrite(self, data: bytes, offset: int) -> None:
         """Write, then say so."""
         super().xWrite(data, offset)
         EVENTS.append(("write", self.path, offset, bytes(data)))
 
-    def xTruncate(self, size: int) -> None:  # noqa: N802
+    def xTruncate(self, size: int) -> None:
         """Truncate, then say so."""
         super().xTruncate(size)
         EVENTS.append(("cut", self.path, size))
 
-    def xSync(self, flags: int) -> None:  # noqa: N802
+    def xSync(self, flags: int) -> None:
         """Sync, then say so."""
         covered = len(EVENTS)
         super().xSync(flags)
@@ -55,11 +56,11 @@ class Recorder(apsw.VFS):
     def __init__(self) -> None:
         super().__init__("recorder", "unix", makedefault=True)
 
-    def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> RecordedFile:  # noqa: N802
+    def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> RecordedFile:
         """Open a file that is listened to."""
         return RecordedFile(name, flags)
 
-    def xDelete(self, path: str, sync_directory: bool) -> None:  # noqa: N802
+    def xDelete(self, path: str, sync_directory: bool) -> None:
         """Delete, then say so."""
         super().xDelete(path, sync_directory)
         EVENTS.append(("drop", path))

@@ -1,5 +1,6 @@
 """The drain: what moved a branch does not matter, its new commits are told once."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -282,3 +283,36 @@ def test_a_repository_without_a_commit(tmp_path: Path) -> None:
     empty = Scene(root)
     drain(empty.session())
     assert empty.messages("x-target-moved") == []
+
+
+@pytest.mark.parametrize("part", ["name", "author", "subject"])
+def test_bytes_that_are_no_text(scene: Scene, worktree: Path, part: str) -> None:
+    """A commit whose file name, author or subject is not UTF-8 is told, and stops nobody."""
+    odd = os.fsdecode(b"J\xfcrgen")
+    file = odd if part == "name" else "plain"
+    (worktree / file).write_text("x")
+    git(worktree, "add", "--", file)
+    author = odd if part == "author" else "Ada"
+    message = odd if part == "subject" else "Plain"
+    git(worktree, "commit", "-q", "-m", message, f"--author={author} <ada@example.org>")
+    assert len(told(scene)) == 1
+    (payload,) = scene.messages("task_progress")
+    assert payload["files_changed_count"] == 1
+    if part == "name":
+        assert payload["files_changed"] == ["J?rgen"]
+
+
+def test_one_branch_stops_no_other(scene: Scene, worktree: Path) -> None:
+    """A branch whose commits cannot be told is passed by and told by a later drain."""
+    other = scene.spawn("docs", "u")
+    first, second = commit(worktree, "a"), commit(other, "b")
+    scene.execute(
+        "CREATE TRIGGER no_room BEFORE INSERT ON messages WHEN NEW.from_agent = 'auth'"
+        " BEGIN SELECT RAISE(ABORT, 'no room'); END"
+    )
+    skipped: list[Ref] = []
+    drain(scene.session(), skipped=lambda ref, _: skipped.append(ref))
+    assert skipped == [REF]
+    assert told(scene) == [second]
+    scene.execute("DROP TRIGGER no_room")
+    assert told(scene) == [second, first]

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from gitworker.bus.export import BATCH, TAIL_BYTES, export_logs, trim_bus_log
+from gitworker.bus.export import BATCH, TAIL_BYTES, ExportLock, export_logs, trim_bus_log
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.paths import StatePaths
 from gitworker.store.sqlite.database import Database
-from tests.store.support import ROOT, send
+from tests.store.support import ROOT, participant, send
 
 EXPORT = """
 import sys
@@ -223,6 +223,21 @@ def test_a_file_of_a_program_before_us(
     assert exported(state) == ids
 
 
+def test_lines_of_messages_that_another_program_deleted(state: StatePaths, store: Database) -> None:
+    """What a program after seed 2 exported and then took off the bus stays in the file."""
+    say(store, "a")
+    export_logs(store, state)
+    say(store, "b", "c", "d")
+    participant(state.root, "export")
+    with open(state.bus_log, "a", encoding="utf-8") as file:
+        file.write('{"seq": 4, "id": "d"}\n{"se')
+    store.execute("DELETE FROM messages WHERE seq < 4")
+    say(store, "e")
+    export_logs(store, state)
+    export_logs(store, state)
+    assert exported(state) == ["a", "b", "c", "d", "e"]
+
+
 def test_trimming_keeps_what_the_table_holds(state: StatePaths, store: Database) -> None:
     """Trimmed, the file holds the table's messages and goes on growing from there."""
     say(store, *(f"m{number}" for number in range(BATCH + 5)))
@@ -243,3 +258,16 @@ def test_trimming_keeps_what_the_table_holds(state: StatePaths, store: Database)
     export_logs(store, state)
     assert exported(state) == ["last"]
     assert sorted(path.name for path in Path(state.root).glob("bus.jsonl*")) == ["bus.jsonl"]
+
+
+def test_a_stopped_exporter_stops_nobody(
+    state: StatePaths, store: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever cannot have the lock goes on without; what is missing is written later."""
+    monkeypatch.setattr("gitworker.bus.export.WAIT_MS", 20)
+    say(store, "a")
+    with ExportLock(state):
+        assert not export_logs(store, state)
+        assert not Path(state.bus_log).exists()
+    assert export_logs(store, state)
+    assert exported(state) == ["a"]

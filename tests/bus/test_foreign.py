@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from gitworker.bus.export import export_logs
+from gitworker.bus.follow import message_fields
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.claims.leases import take_claim
 from gitworker.errors import Conflict
@@ -15,6 +16,7 @@ from gitworker.paths import StatePaths
 from gitworker.store.heartbeats import beat
 from gitworker.store.rules_leases import Length
 from gitworker.store.sqlite.database import Database
+from gitworker.store.sqlite.queries import query_text
 from tests.store.support import foreign, participant
 
 
@@ -195,3 +197,34 @@ def _take(store: Database, agent: str) -> bool:
     except Conflict:
         return False
     return True
+
+
+COLUMNS = ("id", "from_agent", "to_agent", "type", "correlation_id", "in_reply_to", "payload_ref")
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_bytes_for_texts_stop_nobody(state: StatePaths, store: Database, column: str) -> None:
+    """Bytes where seed 2 has a text are read as far as they are one, by every reader."""
+    values: dict[str, object] = {"id": "odd", "from_agent": "n", "type": "t"} | {column: "X"}
+    quoted = ["x'01ff41'" if value == "X" else f"'{value}'" for value in values.values()]
+    insert = f"INSERT INTO messages (ts_ms, {', '.join(values)}) VALUES (1, {', '.join(quoted)})"
+    assert foreign(state.database, insert) == [[]]
+    with store.write() as writer:
+        publish(writer, Outgoing("x-note", id="after", in_reply_to="odd"), now=1)
+    position = {"agent": "x", "after": 0}
+    lines_ = [json.loads(r["line"]) for r in store.rows("messages.poll_lines", **position, limit=9)]
+    assert lines_[-1]["id"] == "after"
+    if column != "to_agent":  # those it is not sent to never see it
+        name = {"from_agent": "from"}.get(column, column)
+        assert lines_[0][name] == "\x01\ufffdA"
+    for query in ("messages.poll", "messages.unread", "messages.follow"):
+        taken = {key: value for key, value in position.items() if f":{key}" in query_text(query)}
+        found = store.rows(query, **taken, limit=9)
+        assert found[-1]["id"] == "after"
+        assert not [value for row in found for value in row.values() if isinstance(value, bytes)]
+        assert [message_fields(row, blobs=state.blobs)["seq"] for row in found][-1] == 2
+    row = store.row("messages.by_seq", seq=1)
+    assert row is not None
+    assert row[column] == "\x01\ufffdA"
+    answer = store.row("messages.reply", id="odd", agent="x", after=0)
+    assert answer is not None

@@ -1,6 +1,5 @@
 """A disk that is full, or read-only: a clear error, nothing acknowledged lost, nothing stuck."""
 
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,23 +10,15 @@ from gitworker.bus import Bus, open_bus
 from gitworker.errors import Unavailable
 from gitworker.paths import StatePaths
 from gitworker.store.sqlite.migrate import create_database
+from tests.store.disks import fill, read_only, small_disk
 from tests.store.support import foreign
-
-SIZE_KIB = 4096
 
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
     """A small file system of its own."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={SIZE_KIB}k", "none", str(place)]
-    if subprocess.run(mount, check=False, capture_output=True).returncode:
-        pytest.skip("this user cannot mount a small tmpfs")
-    try:
+    with small_disk(tmp_path / "disk", size_kib=4096) as place:
         yield place
-    finally:
-        subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
 @pytest.fixture
@@ -38,17 +29,6 @@ def small(disk: Path) -> StatePaths:
         (root / name).mkdir(parents=True)
     create_database(str(root / "bus.db")).close()
     return StatePaths(str(root))
-
-
-def fill(disk: Path) -> Path:
-    """Take all the space that is left."""
-    filler = disk / "filler"
-    with open(filler, "wb", buffering=0) as file:
-        try:
-            while True:
-                file.write(b"\0" * 4096)
-        except OSError:
-            return filler
 
 
 def publish_on(bus: Bus, kept: list[str]) -> None:
@@ -78,12 +58,9 @@ def test_a_read_only_disk(disk: Path, small: StatePaths) -> None:
     """A disk that turned read-only is named, and works again when it is writable again."""
     with open_bus(small.root, agent="hq") as bus:
         kept = bus.publish("x-note")
-    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
-    try:
+    with read_only(disk):
         with pytest.raises(Unavailable) as caught, open_bus(small.root, agent="hq") as bus:
             bus.publish("x-note")
         assert caught.value.code == "read_only"
-    finally:
-        subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True)
     with open_bus(small.root, agent="hq") as bus:
         assert [m["id"] for m in bus.poll()] == [kept]

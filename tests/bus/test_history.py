@@ -1,6 +1,9 @@
 """The logs as history in git: one commit for each change, on a ref of its own, lost by no race."""
 
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -56,6 +59,27 @@ def test_each_change_is_a_commit(scene: Scene, session: Session) -> None:
     assert git(scene.root, "branch", "-av") == before[0]
     assert git(scene.root, "status", "--porcelain") == before[1]
     git(scene.root, "fsck", "--strict")
+
+
+def test_exports_may_race(scene: Scene) -> None:
+    """Exports at the same time make one line of commits, none with less in it than its parent."""
+    barrier = threading.Barrier(4)
+
+    def export(session: Session, name: str) -> None:
+        barrier.wait()
+        for number in range(3):
+            say(session, f"{name}{number}")
+            commit_logs(session)
+
+    sessions = {name: scene.session() for name in "abcd"}
+    with ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(export, session, name) for name, session in sessions.items()]:
+            done.result()
+    assert not commit_logs(scene.session()).is_new
+    commits = git(scene.root, "rev-list", "--reverse", LOG_REF).split()
+    seen = [logged(scene, commit) for commit in commits]
+    assert len(seen[-1]) == 12
+    assert all(later[: len(sooner)] == sooner for sooner, later in pairwise(seen))
 
 
 def test_archives_stay_in_the_history(scene: Scene, session: Session) -> None:

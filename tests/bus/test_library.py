@@ -257,10 +257,10 @@ def test_following_without_an_end(state: StatePaths, bus: Bus) -> None:
 
 def test_every_thread_has_its_connection(bus: Bus, auth: Bus) -> None:
     """Threads share one end without sharing a connection."""
-    seen = {id(bus.store)}
+    seen = {bus.store}
 
     def publish() -> None:
-        seen.add(id(bus.store))
+        seen.add(bus.store)
         for _ in range(20):
             bus.publish("x-note", durable=False)
 
@@ -305,6 +305,8 @@ def test_who_one_is(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITWORKER_TASK", "t2")
     with open_bus() as bus:
         assert (bus.agent, bus.task) == ("docs", "t2")
+    with open_bus(agent="auth") as bus:  # not whom the environment speaks of
+        assert (bus.agent, bus.task) == ("auth", "t1")
 
 
 def test_no_bus(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -319,5 +321,98 @@ def test_the_package_offers_three_names() -> None:
     """What the package gives is what it says, and nothing else."""
     assert gitworker.bus.PUBLIC == ("Bus", "Message", "open_bus")
     assert gitworker.bus.Message is not None
-    with pytest.raises(AttributeError, match="no attribute 'Buss'"):
-        _ = gitworker.bus.Buss
+    with pytest.raises(AttributeError, match="no attribute 'Bell'"):
+        _ = gitworker.bus.Bell
+
+
+def test_connections_of_threads_that_ended_are_let_go(bus: Bus) -> None:
+    """A program that starts a thread for each message does not run out of descriptors."""
+
+    def once() -> None:
+        bus.publish("x-note", durable=False)
+        bus.poll(1, wait_s=0.01)
+
+    for _ in range(20):
+        thread = threading.Thread(target=once)
+        thread.start()
+        thread.join()
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(20):
+        thread = threading.Thread(target=once)
+        thread.start()
+        thread.join()
+    assert len(os.listdir("/proc/self/fd")) <= before
+
+
+@pytest.mark.parametrize("act", ["poll", "request", "follow", "process_loop"])
+def test_close_beside_threads_at_work(bus: Bus, monkeypatch: pytest.MonkeyPatch, act: str) -> None:
+    """Threads that wait while the bus is closed end, by nothing but an error of ours."""
+    monkeypatch.setattr("gitworker.bus.library.LOOK_ANYWAY_S", 0.05)
+    monkeypatch.setattr("gitworker.bus.request.LOOK_ANYWAY_S", 0.05)
+    ended: list[object] = []
+    bus.publish("x-note", id="first")
+    bus.ack(1)
+    begun = threading.Event()
+
+    def work() -> None:
+        acts = {
+            "poll": lambda: bus.poll(wait_s=60),
+            "request": lambda: bus.request("x-ask", to="auth", timeout_s=60),
+            "follow": lambda: list(bus.follow()),
+            "process_loop": lambda: bus.process_loop(lambda _: None),
+        }
+        begun.set()
+        try:
+            ended.append(acts[act]())
+        except Unavailable as error:
+            ended.append(error.code)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    begun.wait()
+    wait_until(lambda: bool(bus._inside), "the thread to wait")  # noqa: SLF001 - nothing else tells
+    bus.close()
+    thread.join(20)
+    expected = {"poll": "closed", "request": "closed", "follow": [], "process_loop": None}
+    assert ended == [expected[act]]
+    assert not bus._opened  # noqa: SLF001
+
+
+def test_following_ends_with_ones_own_close(bus: Bus) -> None:
+    """A thread that closes the bus between two messages gets no further one."""
+    for name in ("a", "b"):
+        bus.publish("x-note", id=name)
+    seen = []
+    for message in bus.follow(since=0):
+        seen.append(message["id"])
+        bus.close()
+    assert seen == ["a"]
+
+
+def test_threads_publish_the_same_large_payload(state: StatePaths, bus: Bus) -> None:
+    """Each writes a file of its own until the name is there; nobody fails and nothing is left."""
+    together = threading.Barrier(4)
+    ids: list[str] = []
+
+    def publish(turn: int) -> None:
+        together.wait()
+        ids.append(bus.publish("x-big", [turn, "z" * 300_000], durable=False))
+
+    for turn in range(5):
+        threads = [threading.Thread(target=publish, args=(turn,)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(ids) == 20
+    assert [name for name in os.listdir(state.blobs) if name.startswith(".")] == []
+    assert len(os.listdir(state.blobs)) == 5
+
+
+def test_a_torn_blob_is_written_again(state: StatePaths, bus: Bus, auth: Bus) -> None:
+    """What a crash left of a payload under its name is no reason not to write it."""
+    bus.publish("x-big", "q" * 100_000)
+    (name,) = os.listdir(state.blobs)
+    os.truncate(f"{state.blobs}/{name}", 1000)
+    bus.publish("x-big", "q" * 100_000)
+    assert [m["payload"] for m in auth.poll()] == ["q" * 100_000] * 2

@@ -1,6 +1,5 @@
 """Power cuts: what publish has promised is there afterwards, on any disk that obeys a sync."""
 
-import json
 import os
 import pickle
 import random
@@ -104,8 +103,6 @@ def sound(paths: StatePaths) -> set[str]:
     with open_bus(paths.root, agent="after") as bus:
         bus.publish("x-note", id="after")
         assert bus.poll(len(rows) + 1)[-1]["id"] == "after"
-    lines = [json.loads(line)["id"] for line in Path(paths.bus_log).read_text().splitlines()]
-    assert lines == [*(row["id"] for row in rows), "after"]
     return {row["id"] for row in rows}
 
 

@@ -5,10 +5,12 @@ from collections.abc import Callable
 import pytest
 
 from gitworker import clock
+from gitworker.bus import open_bus
 from gitworker.bus.limits import Limits
 from gitworker.bus.pressure import BackPressure, Pressure, check_pressure, slow_consumers
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.bus.rules_pressure import BURST_S
+from gitworker.paths import StatePaths
 from gitworker.store.sqlite.database import Database
 from gitworker.store.sqlite.queries import query_text
 from tests.store.support import send
@@ -162,3 +164,45 @@ def test_looks_are_indexed(store: Database, name: str) -> None:
     plan = [row["detail"] for row in store.execute(f"EXPLAIN QUERY PLAN {text}", wanted)]
     assert any("messages" in detail for detail in plan)
     assert not [detail for detail in plan if detail.startswith("SCAN messages")], plan
+
+
+def test_the_library_is_limited_too(
+    state: StatePaths, store: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An agent in Python is held back as any other; a batch goes as a whole or not at all."""
+    monkeypatch.setenv("GITWORKER_MESSAGE_MAX_UNREAD", "3")
+    with open_bus(state.root, agent="a") as bus:
+        for _ in range(2):
+            bus.publish("status", {"progress": 0.5}, to="hq")
+        with pytest.raises(BackPressure, match="hq has 2 unread|hq has 3 unread"):
+            bus.publish_many([{"type": "status", "to": "hq"}] * 9)
+        bus.publish("status")
+    rows = store.rows("messages.follow", after=0, limit=100)
+    assert len([row for row in rows if row["to_agent"] == "hq"]) == 2
+    with open_bus(state.root, agent="hq") as bus:
+        bus.ack(bus.poll()[-1]["seq"])
+    with open_bus(state.root, agent="a") as bus:
+        bus.publish("status", to="hq")
+
+
+def test_a_batch_larger_than_the_limit(store: Database) -> None:
+    """A batch that no inbox could hold goes into an empty one, and nothing behind it."""
+    pressure = Pressure("a", limits(unread=5))
+    pressure.admit(store, "b", 9)
+    deliver(store, 9)
+    with pytest.raises(BackPressure):
+        pressure.admit(store, "b")
+
+
+def test_answers_go_to_a_full_inbox(
+    state: StatePaths, store: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two agents whose inboxes are full can still answer each other."""
+    monkeypatch.setenv("GITWORKER_MESSAGE_MAX_UNREAD", "3")
+    deliver(store, 3, to="hq")
+    send(store, "question", to_agent="a", from_agent="hq")
+    with open_bus(state.root, agent="a") as bus:
+        (question,) = bus.poll()
+        with pytest.raises(BackPressure):
+            bus.publish("x-answer", to="hq")
+        assert bus.reply(question, "x-answer")

@@ -1,6 +1,7 @@
 """Handing messages to a handler: at least once, in order, none skipped, none for ever."""
 
 import logging
+import os
 import subprocess
 import sys
 import threading
@@ -10,14 +11,24 @@ from typing import Any
 import pytest
 
 from gitworker.bus import Bus, Message, open_bus
+from gitworker.bus.pressure import BackPressure
 from gitworker.paths import StatePaths
 from gitworker.store.sqlite.database import Database
+from tests.store.support import wait_until
 
 CRASHING = """\
 import os, sys
 from gitworker.bus import open_bus
 with open_bus(sys.argv[1], agent="orchestrator") as bus:
     bus.process_loop(lambda message: os._exit(7), stop=lambda: not bus.poll(), attempts=2)
+"""
+
+LOCKING = """\
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("BEGIN IMMEDIATE")
+print("locked", flush=True)
+sys.stdin.read()
 """
 
 
@@ -146,6 +157,63 @@ def test_a_handler_that_kills_the_process(
     assert letter["error"] == "the process ended while it was handled"
 
 
+def test_back_pressure_is_no_failure(hq: Bus, reader: Bus, store: Database) -> None:
+    """A handler that has to wait for a slow reader is called again, and loses no attempt."""
+    hq.publish("x-job", 1)
+    handed: list[int] = []
+
+    def handle(message: Message) -> None:
+        handed.append(message["payload"])
+        if len(handed) < 4:
+            raise BackPressure("full", wait_ms=1)
+
+    run(reader, handle, attempts=2)
+    assert handed == [1] * 4
+    assert rows(store, "dead_letters") == []
+    assert rows(store, "deliveries") == []
+
+
+def test_a_locked_database_stops_no_loop(hq: Bus, reader: Bus, store: Database) -> None:
+    """While some program keeps the database locked, what is handled cannot be acknowledged."""
+    hq.publish("x-job", 1)
+    handed: list[int] = []
+    lockers: list[subprocess.Popen[bytes]] = []
+    reader.store.connection.set_busy_timeout(1)
+
+    def handle(message: Message) -> None:
+        handed.append(message["payload"])
+        if not lockers:
+            lockers.append(
+                subprocess.Popen(
+                    [sys.executable, "-c", LOCKING, reader.paths.database],
+                    stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                )
+            )  # fmt: skip
+            assert lockers[0].stdout is not None
+            assert lockers[0].stdout.readline() == b"locked\n"
+
+    def stop() -> bool:
+        if len(handed) < 1:
+            return False
+        lockers[0].communicate(b"")
+        return not reader.poll()
+
+    reader.process_loop(handle, stop=stop)
+    assert handed == [1, 1]
+    assert rows(store, "deliveries") == []
+
+
+def test_an_error_that_is_no_text(hq: Bus, reader: Bus, store: Database) -> None:
+    """An error with bytes that are no text is kept as far as it can be."""
+    hq.publish("x-job", 1)
+
+    def handle(message: Message) -> None:
+        raise ValueError("\udcff")
+
+    run(reader, handle, attempts=1)
+    assert [letter["error"] for letter in rows(store, "dead_letters")] == ["ValueError: ?"]
+
+
 def test_an_interrupt_is_no_failure(hq: Bus, reader: Bus, store: Database) -> None:
     """Ctrl-C in a handler ends the loop, and the message was never tried."""
     hq.publish("x-job", 1)
@@ -204,3 +272,61 @@ def test_it_stops_while_it_waits(hq: Bus, reader: Bus, monkeypatch: pytest.Monke
     reader.ack(1)
     reader.process_loop(handler, stop=stop)
     assert handler.handed == [1]
+
+
+def test_back_pressure_for_ever_is_a_failure(
+    hq: Bus, reader: Bus, store: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A handler that has waited for a slow reader for minutes loses its attempts after all."""
+    monkeypatch.setattr("gitworker.bus.process.PRESSED_MAX_MS", 30)
+    hq.publish("x-job", 1)
+    hq.publish("x-job", 2)
+    handed: list[int] = []
+
+    def handle(message: Message) -> None:
+        handed.append(message["payload"])
+        if message["payload"] == 1:
+            raise BackPressure("full", wait_ms=5)
+
+    run(reader, handle, attempts=2)
+    assert len(handed) > 3
+    assert handed[-1] == 2
+    (letter,) = rows(store, "dead_letters")
+    assert (letter["attempts"], letter["error"]) == (2, "BackPressure: full")
+
+
+def test_a_loop_beats(
+    hq: Bus, reader: Bus, store: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While a handler works its agent beats, and has a cursor: a prune leaves it its messages."""
+    monkeypatch.setattr("gitworker.bus.alive.EVERY_S", 0.02)
+    hq.publish("x-job", 1)
+
+    def beat_ms() -> int:
+        (row,) = rows(store, "heartbeats")
+        assert row["agent_id"] == "orchestrator"
+        return int(row["ts_ms"])
+
+    def handle(message: Message) -> None:
+        first = beat_ms()
+        assert [row["last_acked_seq"] for row in rows(store, "cursors")] == [0]
+        wait_until(lambda: beat_ms() > first, "the next beat")
+
+    run(reader, handle, attempts=1)
+    assert rows(store, "dead_letters") == []
+    assert [thread.name for thread in threading.enumerate() if thread.name == "alive"] == []
+
+
+def test_large_payloads_are_read_one_by_one(hq: Bus, reader: Bus) -> None:
+    """A batch of large messages is not in memory at once: each is read when its turn comes."""
+    hq.publish_many({"type": "x-big", "payload": [n, "z" * 300_000]} for n in range(3))
+    errors: list[str | None] = []
+
+    def handle(message: Message) -> None:
+        errors.append(message["payload_error"])
+        if len(errors) == 1:
+            for row in reader.unread_rows(9)[1:]:
+                os.unlink(f"{reader.paths.blobs}/{row['payload_ref']}")
+
+    run(reader, handle)
+    assert errors == [None, "blob_missing", "blob_missing"]

@@ -12,16 +12,23 @@ from typing import Any
 
 import pytest
 
+from gitworker.bus import open_bus
 from gitworker.bus.blobs import save_blob
 from gitworker.bus.collect import Collected, collect_blobs
 from gitworker.bus.export import export_logs
+from gitworker.bus.limits import Limits
 from gitworker.bus.retention import CHUNK, Plan, Wish, plan_prune, prune
 from gitworker.bus.rules_retention import DAY_MS
+from gitworker.bus.search import search
+from gitworker.bus.send import Draft
+from gitworker.bus.send import send as send_checked
 from gitworker.errors import Conflict, Unavailable
 from gitworker.paths import StatePaths
 from gitworker.store.sqlite.database import Database
-from gitworker.store.sqlite.migrate import open_database
+from gitworker.store.sqlite.migrate import create_database, open_database
 from tests.bus.conftest import DIRECTORIES
+from tests.store.disks import fill as fill_disk
+from tests.store.disks import small_disk
 from tests.store.support import SEED2, foreign, foreign_script, send
 
 NOW = 1_800_000_000_000
@@ -41,6 +48,7 @@ POINTS = (
     "prune.journal", "prune.content", "prune.written", "prune.renamed", "prune.chunk",
     "trim.replaced",
 )  # fmt: skip
+QUICK = {"prune.content", "prune.renamed", "trim.replaced"}  # `make test` dies at all of them
 
 
 @pytest.fixture(autouse=True)
@@ -159,6 +167,15 @@ def test_messages_to_others_hold_nobody_back(state: StatePaths, store: Database)
     with store.write() as writer:
         writer.run("messages.ack", agent="a", seq=0, now=OLD)
     assert plan_prune(store, wish("a")).messages == 3
+
+
+def test_a_living_agent_that_never_acknowledged(store: Database) -> None:
+    """What was sent to it alone stays; while it reads nothing, broadcasts wait for it no longer."""
+    fill(store, old=2, young=0)
+    for number in range(2):
+        send(store, f"a{number}", to_agent="a", ts_ms=OLD)
+    assert plan_prune(store, wish("a", "b"))[:5] == (2, 1, 2, 0, "a")
+    assert plan_prune(store, wish("b")).messages == 4
 
 
 def test_who_acknowledged_lately_lives(state: StatePaths, store: Database) -> None:
@@ -284,7 +301,10 @@ def test_one_prune_at_a_time(state: StatePaths, store: Database) -> None:
             prune(store, state, wish())
 
 
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize(
+    "point",
+    [pytest.param(p, marks=() if p in QUICK else pytest.mark.slow) for p in POINTS],
+)
 def test_killed_anywhere(tmp_path: Path, state: StatePaths, store: Database, point: str) -> None:
     """After a kill everything is in the table or in one archive, and a further run ends it."""
     fill(store, old=CHUNK + 20)
@@ -309,6 +329,7 @@ def test_killed_anywhere(tmp_path: Path, state: StatePaths, store: Database, poi
 def test_killed_without_an_archive(state: StatePaths, store: Database) -> None:
     """After a kill the next prune goes on, and the log file follows even where nothing is left."""
     fill(store, old=CHUNK)
+    export_logs(store, state)
     assert killed(state, "prune.chunk", archiving=False).returncode == KILLED
     assert ids(store) == ["y1", "y2"]
     assert len(exported(state)) == CHUNK + 2
@@ -403,3 +424,61 @@ def checkpoint(store: Database) -> None:
     """Bring the write-ahead log into the file."""
     with store.gate():
         store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+class Collecting:
+    """A store on which a prune collects every blob just before a message that refers to one."""
+
+    def __init__(self, store: Database, blobs: str) -> None:
+        self._store = store
+        self._blobs = blobs
+
+    def __getattr__(self, name: str) -> Any:
+        """Do everything else as the store does."""
+        return getattr(self._store, name)
+
+    def write_one(self, query: str, **values: Any) -> int:
+        """Collect, then write."""
+        for path in Path(self._blobs).iterdir():
+            path.unlink()
+        return self._store.write_one(query, **values)
+
+
+def test_a_blob_collected_too_soon_is_saved_again(state: StatePaths, store: Database) -> None:
+    """A payload whose blob went between its saving and its message is there when that returns."""
+    collecting = Collecting(store, state.blobs)
+    draft = Draft("x-note", json.dumps("x" * 5000))
+    send_checked(collecting, draft, sender="hq", task=None, blobs=state.blobs, limits=Limits())
+    assert len(os.listdir(state.blobs)) == 1
+    with open_bus(state.root, agent="hq") as bus:
+        bus._own.store = collecting
+        bus.publish("x-note", "y" * 5000)
+        read = [message["payload"] for message in bus.poll()]
+        bus._own.store = store
+    assert read == [None, "y" * 5000], "of the second, the first one's blob was collected"
+    assert len(os.listdir(state.blobs)) == 1
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    """On a full disk a prune and a search fail clearly, lose nothing, and go on with space."""
+    with small_disk(tmp_path / "disk", size_kib=4096) as disk:
+        state = StatePaths(str(disk / "worker-state"))
+        for name in DIRECTORIES:
+            Path(state.root, name).mkdir(parents=True)
+        store = create_database(state.database)
+        fill(store, old=600)
+        export_logs(store, state)
+        filler = fill_disk(disk)
+        with pytest.raises(Unavailable) as caught:
+            prune(store, state, wish())
+        assert caught.value.code == "disk"
+        with pytest.raises(Unavailable) as caught:
+            search(store, state, ["note"])
+        assert caught.value.code == "disk"
+        assert len(ids(store)) == 602
+        filler.unlink()
+        prune(store, state, wish())
+        assert ids(store) == exported(state) == ["y1", "y2"]
+        assert len(archived(state)) == 600
+        assert len(search(store, state, ["note"])) == 2
+        store.close()

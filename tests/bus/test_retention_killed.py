@@ -3,8 +3,10 @@
 import gzip
 import json
 import os
+import pickle
 import random
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,13 +14,17 @@ from pathlib import Path
 
 import pytest
 
+from gitworker.app import DIRECTORIES
 from gitworker.bus.export import export_logs
 from gitworker.bus.retention import Wish, prune
 from gitworker.paths import StatePaths
 from gitworker.store.sqlite.database import Database
-from tests.store.support import SCALE, foreign, participant, writer_process
+from gitworker.store.sqlite.migrate import open_database
+from tests.bus.test_power_cut import cuts
+from tests.store.support import ROOT, SCALE, foreign, participant, writer_process
 
 KILLS = 12
+CUTS = 60
 PRUNING = """
 import sys
 from gitworker.bus.retention import Wish, prune
@@ -79,3 +85,31 @@ def test_killed_at_random(state: StatePaths, store: Database, seed: int) -> None
     assert [json.loads(line)["id"] for line in lines] == table
     assert foreign(state.database, "PRAGMA integrity_check") == [[["ok"]]]
     assert not [name for name in os.listdir(state.archive) if not name.endswith(".jsonl.gz")]
+
+
+@pytest.mark.slow
+def test_power_cuts(tmp_path: Path) -> None:
+    """Whenever the power goes during a prune, the next one ends with each message in one place."""
+    root, file = tmp_path / "worker-state", tmp_path / "events"
+    for name in DIRECTORIES:
+        (root / name).mkdir(parents=True)
+    script = [sys.executable, "-m", "tests.bus.recording_prune", str(root), str(file), "600"]
+    subprocess.run(script, cwd=ROOT, check=True, timeout=120)
+    events = pickle.loads(file.read_bytes())
+    wanted = sorted(f"m{number}" for number in range(600))
+    archives = set()
+    for cut, (_, files) in enumerate(cuts(events, CUTS * SCALE, random.Random(7))):
+        state = StatePaths(str(tmp_path / f"cut-{cut}"))
+        for name in DIRECTORIES:
+            Path(state.root, name).mkdir(parents=True)
+        for path, content in files.items():
+            Path(state.root, Path(path).relative_to(root)).write_bytes(content)
+        archives.add(len(os.listdir(state.archive)))
+        store = open_database(state.database)
+        assert set(everywhere(state, store)) >= set(wanted), cut
+        prune(store, state, Wish(1000, frozenset(), 1 << 60))
+        assert sorted(everywhere(state, store)) == wanted, cut
+        assert Path(state.bus_log).read_bytes() == b"", cut
+        store.close()
+        shutil.rmtree(state.root)
+    assert len(archives) > 1, "no cut fell into the prune"

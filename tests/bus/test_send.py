@@ -37,8 +37,8 @@ def seats(store: Database) -> Database:
 
 def say(store: Database, state: StatePaths, draft: Draft, **options: Any) -> str:
     """Send a message as hq from outside any worktree, unless told otherwise."""
-    values = {"sender": "hq", "task": None, "blobs": state.blobs, "limits": Limits(10_000), **options}
-    return send(store, draft, **values)
+    values = {"sender": "hq", "task": None, "blobs": state.blobs, "limits": Limits(10_000)}
+    return send(store, draft, **{**values, **options})
 
 
 def read(store: Database, state: StatePaths, agent: str) -> list[dict[str, Any]]:

@@ -3,8 +3,11 @@
 import os
 import resource
 import select
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -26,6 +29,14 @@ from gitworker.paths import StatePaths
 from gitworker.store.sqlite.database import Database
 from tests.store.support import foreign, opened, send
 
+# Takes every lock of the WAL-index (sqlite.org/walformat.html, bytes 120 to 127).
+LOCKER = """\
+import fcntl, sys
+file = open(sys.argv[1], "r+b")
+fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 8, 120)
+print("locked", flush=True)
+sys.stdin.read()
+"""
 LONG_S = 30
 SHORT_S = 0.01
 
@@ -142,6 +153,31 @@ def test_without_inotify_it_asks(store: Database, tmp_path: Path) -> None:
     with open_waker(store, StatePaths(str(tmp_path / "gone"))) as waker:
         assert waker.fileno() == -1
         assert waker.pause_s == VERSION_FIRST_S
+
+
+@pytest.mark.slow
+def test_a_locked_database_is_no_news(state: StatePaths, store: Database) -> None:
+    """While some program locks even readers out there is nothing to see, and nothing fails."""
+    store.connection.set_busy_timeout(1)
+    with open_waker(store, state, ways=(VERSION,)) as waker:
+        with locked_for_readers(state.database):
+            assert not waker.changed()
+        with opened(state.database) as theirs:
+            send(theirs, "m")
+        assert waker.changed()
+
+
+@contextmanager
+def locked_for_readers(database: str) -> Iterator[None]:
+    """Let a foreign program hold what SQLite holds while it recovers a write-ahead log."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", LOCKER, f"{database}-shm"], stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"locked\n"
+    yield
+    process.communicate(b"")
 
 
 def test_too_many_open_files(state: StatePaths, store: Database) -> None:

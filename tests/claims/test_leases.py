@@ -200,3 +200,18 @@ def test_bad_names(scene: Scene) -> None:
     for act in (auth.take, auth.renew, auth.release, auth.require, auth.check):
         with refused("invalid"):
             act("x:\x1b[31m")
+
+
+def test_one_hq_does_not_release_what_another_took(scene: Scene, clocks: Clocks) -> None:
+    """What one `hq` took over from another is not the first one's to renew or to release."""
+    first, second = scene.of("hq"), scene.of("hq")
+    first.take("x:deploy", ttl_s=1)
+    clocks.pass_ms(1200)
+    second.take("x:deploy")
+    assert (first.check("x:deploy"), second.check("x:deploy")) == (False, True)
+    for act in (first.renew, first.release, first.require):
+        with refused("claim_lost"):
+            act("x:deploy")
+    assert second.renew("x:deploy").epoch == 2
+    second.release("x:deploy")
+    assert second.held() == []

@@ -1,17 +1,41 @@
-"""`msg search`, `msg prune`, `msg export` and limits on `msg send`, as whole processes."""
+"""`msg search`, `msg prune`, `msg export` and limits on `msg send`: what they say and answer."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from gitworker.__main__ import main
 from gitworker.bus.rules_retention import DAY_MS
 from tests.cli.conftest import Scene
-from tests.cli.kit import ok
+from tests.cli.kit import Answer, ok, plain
 from tests.conftest import git
 
 LATER = {"GITWORKER_CLOCK_MS": str(1_900_000_000_000)}
 BETWEEN = {"GITWORKER_CLOCK_MS": str(1_900_000_000_000 - 50 * DAY_MS)}
+
+
+Run = Callable[..., Answer]
+
+
+@pytest.fixture
+def here(
+    repository: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Run:
+    """Run a command in this process, in the main checkout; what is volatile is made plain."""
+
+    def run_here(*words: str, env: dict[str, str] | None = None) -> Answer:
+        with monkeypatch.context() as patch:
+            patch.chdir(repository)
+            for name, value in (env or {}).items():
+                patch.setenv(name, value)
+            capfd.readouterr()
+            status = main(words)
+            told = capfd.readouterr()
+        return Answer(status, plain(told.out, repository), plain(told.err, repository))
+
+    return run_here
 
 
 def test_search(scene: Scene) -> None:
@@ -34,71 +58,69 @@ def test_search(scene: Scene) -> None:
     assert scene.run("msg", "search").status == 2
 
 
-def test_prune(scene: Scene) -> None:
+def test_prune(scene: Scene, here: Run) -> None:
     """Old messages go into an archive, a dry run only says so, and both say who holds the rest."""
-    ok(scene.root, "init", env=LATER)  # else the daily upkeep would be faster than we are
-    ok(scene.root, "msg", "send", "status", '{"n": 1}', env=BETWEEN)
-    ok(scene.root, "msg", "send", "status", '{"n": 2}', env=LATER)
-    dry = scene.run("msg", "prune", "--dry-run", env=LATER)
+    here("init", env=LATER)  # else the daily upkeep would be faster than we are
+    here("msg", "send", "status", '{"n": 1}', env=BETWEEN)
+    here("msg", "send", "status", '{"n": 2}', env=LATER)
+    dry = here("msg", "prune", "--dry-run", env=LATER)
     assert (dry.status, dry.out) == (0, "would prune 1 message\n")
-    done = scene.run("msg", "prune", env=LATER)
+    done = here("msg", "prune", env=LATER)
     assert done.out == (
         "pruned 1 message\narchived in <root>/.git/worker-state/archive/bus-1-1.jsonl.gz\n"
     )
-    again = scene.run("msg", "prune", "--older-than", "0", "--no-archive", "--json", env=LATER)
+    again = here("msg", "prune", "--older-than", "0", "--no-archive", "--json", env=LATER)
     assert {name: again.document[name] for name in ("messages", "archive", "dry_run")} == {
         "messages": 0, "archive": None, "dry_run": False,
     }  # fmt: skip
-    off = scene.run("msg", "prune", env={"GITWORKER_RETENTION_DAYS": "0"})
+    off = here("msg", "prune", env={"GITWORKER_RETENTION_DAYS": "0"})
     assert (off.status, "--older-than" in off.err) == (2, True)
 
 
-def test_export(scene: Scene) -> None:
+def test_export(scene: Scene, here: Run) -> None:
     """The files are brought up to date and named; with --git they are committed once."""
-    ok(scene.root, "init")
-    ok(scene.root, "msg", "send", "status", '{"n": 1}')
+    here("init")
+    here("msg", "send", "status", '{"n": 1}')
     (scene.state / "bus.jsonl").unlink()
     files = "<root>/.git/worker-state/bus.jsonl\n<root>/.git/worker-state/transitions.jsonl\n"
-    assert scene.run("msg", "export").out == files
+    assert here("msg", "export").out == files
     assert json.loads((scene.state / "bus.jsonl").read_text())["seq"] == 1
-    assert scene.run("msg", "export", "--git").out == (
-        files + "refs/worker/log <short> (committed)\n"
-    )
-    told = scene.run("msg", "export", "--git", "--json").document
+    assert here("msg", "export", "--git").out == (files + "refs/worker/log <short> (committed)\n")
+    told = here("msg", "export", "--git", "--json").document
     assert (told["committed"], told["ref"]) == (False, "refs/worker/log")
     assert git(scene.root, "show", "refs/worker/log:bus.jsonl").startswith('{"seq":1,')
     assert git(scene.root, "log", "--format=%H").count("\n") == 0, "no branch has moved"
 
 
 @pytest.mark.parametrize("through_click", [False, True])
-def test_back_pressure(scene: Scene, through_click: bool) -> None:
+def test_back_pressure(scene: Scene, here: Run, through_click: bool) -> None:
     """A sender over a limit gets status 3 and the time to wait, and can wait for it."""
     scene.spawn("auth", "t1")
-    ok(scene.root, "msg", "poll", "--as", "auth")
+    here("msg", "poll", "--as", "auth")
     limits = {"GITWORKER_MESSAGE_MAX_UNREAD": "2"}
     send = ("msg", "send", "x-a", "{}", "--to", "auth", *(["--json"] if through_click else []))
     for _ in range(2):
-        assert scene.run(*send, env=limits).status == 0
-    refused = scene.run(*send, env=limits)
+        assert here(*send, env=limits).status == 0
+    refused = here(*send, env=limits)
     assert refused.status == 3
     said = refused.document["error"]["message"] if through_click else refused.err
     assert "auth has 2 unread messages; 2 are allowed (message.max_unread)" in said
-    assert scene.run(*send, "--wait", "1", env=limits).status == 3
-    assert scene.run("msg", "send", "x-a", "{}", env=limits).status == 0
-    ok(scene.root, "msg", "poll", "--as", "auth")
-    assert scene.run(*send, "--wait", "20", env=limits).status == 0
+    assert here(*send, "--wait", "1", env=limits).status == 3
+    assert here("msg", "send", "x-a", "{}", env=limits).status == 0
+    here("msg", "poll", "--as", "auth")
+    assert here(*send, "--wait", "20", env=limits).status == 0
 
 
-def test_limits_are_kept_for_hot_verbs(scene: Scene) -> None:
+def test_limits_are_kept_for_hot_verbs(scene: Scene, here: Run) -> None:
     """A limit in git's configuration holds for `msg send` after any full command has seen it."""
     git(scene.root, "config", "worker.message.max-unread", "1")
     scene.spawn("auth", "t1")
-    ok(scene.root, "msg", "poll", "--as", "auth")
+    here("msg", "poll", "--as", "auth")
     send = ("msg", "send", "x-a", "--to", "auth")
-    assert [scene.run(*send).status for _ in range(2)] == [0, 3]
+    assert [here(*send).status for _ in range(2)] == [0, 3]
     git(scene.root, "config", "worker.message.max-unread", "0")
-    ok(scene.root, "list")
-    assert scene.run(*send).status == 0
+    here("list")
+    assert here(*send).status == 0
 
 
 def test_upkeep_starts_by_itself(scene: Scene, tmp_path: Path) -> None:

@@ -92,6 +92,8 @@ def test_show(scene: Scene, seat: Path) -> None:
 
 def test_stats(scene: Scene, seat: Path) -> None:
     """The stats count messages and what each agent has not read, and name what died."""
+    old = "INSERT INTO messages (id, ts_ms, from_agent, to_agent, type)"
+    foreign(scene.state / "bus.db", f"{old} VALUES ('old', 1, 'n', 'auth', 't')")
     ok(scene.root, "msg", "send", "x-note", "--to", "auth")
     participant(scene.state, "beat", "nim", "idle", "")
     insert = (
@@ -101,14 +103,16 @@ def test_stats(scene: Scene, seat: Path) -> None:
     foreign(scene.state / "bus.db", insert)
     document = run(scene.root, "msg", "stats", "--json").document
     readings = {one["agent"]: one for one in document["readings"]}
-    assert (readings["auth"]["unread"], readings["auth"]["dead_letters"]) == (1, 1)
-    assert readings["nim"]["cursor"] == 0
-    assert readings["nim"]["unread"] == document["messages"] - 2  # two are to auth
+    assert (readings["auth"]["unread"], readings["auth"]["dead_letters"]) == (2, 1)
+    assert readings["auth"]["is_slow"]  # it reads, but not what has lain there since 1970
+    assert (readings["nim"]["cursor"], readings["nim"]["is_slow"]) == (0, False)
+    assert readings["nim"]["unread"] == document["messages"] - 3  # three are to auth
     assert document["database_bytes"] > 0
     assert document["dead_letters"][0]["error"] == "No: \x1b[31m"
     text = run(scene.root, "msg", "stats").out
     assert f"{document['messages']} messages, the oldest " in text
     assert "1 x-job from hq: auth failed 5 times" in text
+    assert "slow" in next(line for line in text.splitlines() if line.startswith("auth "))
     assert "\x1b" not in text
 
 
@@ -144,33 +148,33 @@ def test_follow_while_somebody_writes(scene: Scene, seat: Path) -> None:
             pass
 
 
-@pytest.mark.parametrize(
-    ("words", "status", "complaint"),
-    [
-        (("x-note", "{"), 2, "the payload is not valid JSON: '{'"),
-        (("x-note", "NaN"), 2, "the payload is not valid JSON: 'NaN'"),
-        (("x-note", "[Infinity]"), 2, "the payload is not valid JSON"),
-        (("x-note", b'"\xed\xa0\x80"'), 2, "the payload is not valid UTF-8"),
-        (("x-note", '{"a": "\x01"}'), 2, "the payload is not valid JSON"),
-        (("stauts", "{}"), 2, "there is no message type stauts"),
-        (("status", '"half"'), 2, "the payload of status must be a JSON object, not text"),
-        (("status", '{"progress": "half"}'), 2, "progress in the payload of status must be a"),
-        (("cmd", '{"action": 1}'), 2, "action in the payload of cmd must be a text, not integer"),
-        (("x-note", "{}", "--to", "nobody"), 4, "no worker and no task is called 'nobody'"),
-        (("x-note", "{}", "--to", b"\xff"), 4, "no worker and no task is called '\\udcff'"),
-        (("x-note", "{}", "--to", ""), 4, "no worker and no task is called ''"),
-        (("x-note", "@missing"), 4, "cannot read the payload from missing"),
-        (("x-note", "@."), 4, "cannot read the payload from .: Is a directory"),
-        (("x-note", "{}", "--id", b"\xff"), 2, "id must be 1 to 200 printable characters"),
-        (("x-note", "{}", "--correlation", "a\tb"), 2, "correlation-id must be 1 to 200"),
-    ],
-)
-def test_bad_input(seat: Path, words: tuple[str | bytes, ...], status: int, complaint: str) -> None:
+BAD: list[tuple[tuple[str | bytes, ...], int, str]] = [
+    (("x-note", "{"), 2, "the payload is not valid JSON: '{'"),
+    (("x-note", "NaN"), 2, "the payload is not valid JSON: 'NaN'"),
+    (("x-note", "[Infinity]"), 2, "the payload is not valid JSON"),
+    (("x-note", b'"\xed\xa0\x80"'), 2, "the payload is not valid UTF-8"),
+    (("x-note", '{"a": "\x01"}'), 2, "the payload is not valid JSON"),
+    (("stauts", "{}"), 2, "there is no message type stauts"),
+    (("status", '"half"'), 2, "the payload of status must be a JSON object, not text"),
+    (("status", '{"progress": "half"}'), 2, "progress in the payload of status must be a"),
+    (("cmd", '{"action": 1}'), 2, "action in the payload of cmd must be a text, not integer"),
+    (("x-note", "{}", "--to", "nobody"), 4, "no worker and no task is called 'nobody'"),
+    (("x-note", "{}", "--to", b"\xff"), 4, "no worker and no task is called '\\udcff'"),
+    (("x-note", "{}", "--to", ""), 4, "no worker and no task is called ''"),
+    (("x-note", "@missing"), 4, "cannot read the payload from missing"),
+    (("x-note", "@."), 4, "cannot read the payload from .: Is a directory"),
+    (("x-note", "{}", "--id", b"\xff"), 2, "id must be 1 to 200 printable characters"),
+    (("x-note", "{}", "--correlation", "a\tb"), 2, "correlation-id must be 1 to 200"),
+]
+
+
+def test_bad_input(seat: Path) -> None:
     """What is wrong with a message is said in one sentence, and nothing is sent."""
-    answer = run(seat, "msg", "send", *words)
-    assert answer.status == status
-    assert answer.err.startswith(f"error: {complaint}"), answer.err
-    assert answer.err.count("error:") == 1
+    for words, status, complaint in BAD:
+        answer = run(seat, "msg", "send", *words)
+        assert answer.status == status, answer
+        assert answer.err.startswith(f"error: {complaint}"), answer
+        assert answer.err.count("error:") == 1
     assert run(seat, "msg", "poll") == Answer(0, "", "")
 
 

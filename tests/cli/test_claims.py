@@ -40,11 +40,11 @@ def test_as_json(scene: Scene) -> None:
     }  # fmt: skip
     refusal = run(scene.root, "claim", "take", "x:deploy", "--json")
     assert (refusal.status, refusal.document["error"]["code"]) == (3, "claimed")
-    renewed = run(scene.root, "claim", "renew", "x:deploy", "--json").document
+    renewed = run(scene.root, "claim", "renew", "x:deploy", "--epoch", "1", "--json").document
     assert (renewed["name"], renewed["epoch"]) == ("x:deploy", 1)
     (listed,) = run(scene.root, "claim", "list", "--json").document["claims"]
     assert listed["name"] == "x:deploy"
-    released = run(scene.root, "claim", "release", "x:deploy", "--json").document
+    released = run(scene.root, "claim", "release", "x:deploy", "--epoch", "1", "--json").document
     assert released == {"schema": 1, "name": "x:deploy", "holder": "hq"}
     assert run(scene.root, "claim", "list", "--json").document == {"schema": 1, "claims": []}
     assert run(scene.root, "claim", "list").out == ""
@@ -58,8 +58,10 @@ def test_as_json(scene: Scene) -> None:
         (("take", "x:\x1b[2J"), 2, "printable"),
         (("take", "x:a", "--ttl", "0"), 2, "makes no sense"),
         (("take", "x:a", "--wait", "-1"), 2, "--wait"),
-        (("renew", "x:a"), 4, "hq holds no claim on x:a"),
-        (("release", "x:a"), 4, "hq holds no claim on x:a"),
+        (("renew", "x:a", "--as", "auth"), 4, "auth holds no claim on x:a"),
+        (("release", "x:a", "--as", "auth"), 4, "auth holds no claim on x:a"),
+        (("renew", "x:a"), 2, "git worker claim renew x:a --epoch N"),
+        (("release", "x:a"), 2, "git worker claim release x:a --epoch N"),
         (("take",), 2, "NAME"),
     ],
 )

@@ -49,7 +49,9 @@ def test_unborn_target(repository: Path) -> None:
     """A target that has no commit is named."""
     answer = run(repository, "spawn", "auth", "t1", env={"GITWORKER_TARGET": "release"})
     assert answer.status == 1
-    assert answer.err.startswith("error: the target branch release has no commit yet\n")
+    assert answer.err.startswith(
+        "error: there is no branch release, which is the target that work lands on\n"
+    )
     assert not (repository / "worktrees").exists()
 
 

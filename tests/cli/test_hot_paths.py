@@ -23,7 +23,7 @@ SHARED = {
     "gitworker.store.sqlite.queries",
 }  # fmt: skip
 BEAT = {
-    "gitworker.bus.beat", "gitworker.bus.beatfile", "gitworker.bus.ids",
+    "gitworker.bus.beat", "gitworker.bus.beatfile", "gitworker.bus.ids", "gitworker.bus.turns",
     "gitworker.cli.hot.heartbeat", "gitworker.model.message", "gitworker.store.claims",
     "gitworker.store.heartbeats", "gitworker.store.rules_leases",
 }  # fmt: skip
@@ -46,6 +46,7 @@ PROCESSES: dict[tuple[str, ...], int] = {
     ("msg", "send", "x-note"): 0,
     ("msg", "ack", "1"): 2,
     ("list",): 2,
+    ("agents",): 2,
     ("path", "auth"): 2,
     ("status",): 2,
 }
@@ -72,6 +73,18 @@ def test_hot_verbs_import_little(scene: Scene, words: tuple[str, ...]) -> None:
     """A hot verb imports nothing that is not on its list."""
     seat = scene.spawn("auth", "t1")
     assert imported(seat, *words) - SHARED - HOT[words] == set()
+
+
+def test_waiting_imports_little(scene: Scene) -> None:
+    """A poll that waits imports what waking takes, and a poll that need not wait does not."""
+    waiting = {"gitworker.bus.inotify", "gitworker.bus.waking"}
+    foreign = {"_ctypes", "_struct", "ctypes", "ctypes._endian", "struct", "types"}
+    seat = scene.spawn("auth", "t1")
+    words = ("msg", "poll", "--wait", "1")
+    assert imported(seat, *words) - SHARED - POLL == set()
+    found = imported(seat, *words)
+    assert waiting <= found
+    assert found - SHARED - POLL - waiting - foreign == set()
 
 
 @pytest.mark.parametrize("words", PROCESSES, ids=" ".join)

@@ -36,6 +36,7 @@ def test_the_way(scene: Scene) -> None:
         "commit",
         "rebased_from",
         "rescue",
+        "unrequested",
     }
     assert shape(scene, "merge", "auth", "--json") == {"schema", "results"}
     assert shape(scene, "recycle", "auth", "--json") == WORKER
@@ -44,7 +45,7 @@ def test_the_way(scene: Scene) -> None:
     assert shape(scene, "undo", "--json") == WORKER | {"undone", "message"}
     assert shape(scene, "fail", "auth", "-m", "No", "--json") == WORKER | {"reason"}
     assert shape(scene, "reset", "auth", "--json") == WORKER | {"freed_task", "rescue"}
-    assert shape(scene, "recover", "--json") == {"schema", "settled"}
+    assert shape(scene, "recover", "--json") == {"schema", "settled", "left"}
 
 
 def test_looking(scene: Scene) -> None:

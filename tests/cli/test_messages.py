@@ -257,7 +257,8 @@ def test_follow_ends_with_its_reader(seat: Path) -> None:
 @pytest.mark.parametrize("words", [("msg", "poll", "--no-ack"), ("msg", "follow", "--since", "0")])
 def test_terminals_are_safe(seat: Path, words: tuple[str, ...]) -> None:
     """No control character of a message reaches a terminal."""
-    ok(seat, "msg", "send", "x-note", json.dumps("\x1b]0;evil\x07\x9b31m\u202e", ensure_ascii=False))
+    evil = json.dumps("\x1b]0;evil\x07\x9b31m\u202e", ensure_ascii=False)
+    ok(seat, "msg", "send", "x-note", evil)
     ours, theirs = pty.openpty()
     with running(seat, *words, stdout=theirs) as process:
         os.close(theirs)

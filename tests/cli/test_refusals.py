@@ -102,13 +102,13 @@ def test_spawn_of_a_busy_worker(scene: Scene) -> None:
 
 
 def test_spawn_with_a_command(repository: Path) -> None:
-    """Spawn says that it runs no command, and makes nothing."""
-    answer = run(repository, "spawn", "auth", "t1", "--", "make", "test")
+    """Spawn with a command that is nowhere makes nothing."""
+    answer = run(repository, "spawn", "auth", "t1", "--", "no-such-program", "test")
     assert answer == Answer(
-        1,
+        4,
         "",
-        "error: spawn cannot run a command in the new worktree\n"
-        'hint: cd "$(git worker spawn auth t1)" && COMMAND\n',
+        "error: cannot run 'no-such-program': there is no such program\n"
+        "hint: name one that is on PATH, or one of the worktree's own as ./NAME\n",
     )
     assert not (repository / ".git/worker-state").exists()
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Scene
-from tests.cli.kit import DEADLINE_S, has_line, ok, read_lines, running
+from tests.cli.kit import DEADLINE_S, Answer, has_line, ok, read_lines, running
 from tests.cli.terminal import Terminal, on_terminal
 
 ENTERED = "\x1b[?1049h"
@@ -47,6 +47,13 @@ def test_texts(scene: Scene) -> None:
         scene.state.rename(scene.root / "away")
         _, err = process.communicate(timeout=DEADLINE_S)
     assert (process.returncode, err) == (0, b"the state directory is gone\n")
+
+
+def test_every_is_for_watch(scene: Scene) -> None:
+    """An interval without --watch is a misuse."""
+    answer = scene.run("status", "--every", "5")
+    hint = "error: --every needs --watch\nhint: git worker status --watch --every 5\n"
+    assert answer == Answer(2, "", hint)
 
 
 def test_a_dumb_terminal(scene: Scene) -> None:

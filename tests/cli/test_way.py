@@ -86,6 +86,20 @@ def test_reject(scene: Scene) -> None:
     assert answer == Answer(0, "auth is WORKING again\n", "")
 
 
+def test_approve_counts_what_came_late(scene: Scene) -> None:
+    """Approve says how many commits came after the work was handed in."""
+    seat = scene.submitted()
+    for count, words in ((1, "1 commit"), (2, "2 commits")):
+        scene.commit(seat, f"late-{count}")
+        assert scene.run("approve", "auth") == Answer(
+            0,
+            "auth is APPROVED at <short>\n"
+            f"{words} came after it was handed in: git worker diff auth\n",
+            "",
+        )
+        scene.run("undo")
+
+
 def test_merge(scene: Scene) -> None:
     """Merge says where the target is and takes the worktree away."""
     seat = scene.approved()
@@ -155,6 +169,29 @@ def test_recover_an_interrupted_act(scene: Scene) -> None:
         0, "1 interrupted act settled\n", "settled an interrupted approve of auth\n"
     )
     assert scene.run("list") == Answer(0, "auth\tAPPROVED\tt1\tauth/t1\n", "")
+
+
+def test_recover_what_cannot_be_ended(scene: Scene) -> None:
+    """An act that cannot be ended is told with what helps, once, and stops nobody else."""
+    scene.approved()
+    lock = scene.root / ".git/refs/heads/auth/t1.lock"
+    lock.touch()
+    landed = scene.run("merge", "auth")
+    assert (landed.status, landed.out) == (0, "auth landed: main is at <short>\n")
+    hint = "rm $(git rev-parse --git-path refs/heads/auth/t1.lock)"
+    for words, out in ((("recover",), "1 interrupted act left open\n"), (("list",), "auth\t")):
+        answer = scene.run(*words)
+        assert answer.status == (3 if words == ("recover",) else 0)
+        assert answer.out.startswith(out)
+        assert answer.err.startswith("warning: an interrupted remove of auth is left open: git co")
+        assert answer.err.endswith(f"hint: where no git runs any more: {hint}\n")
+        assert answer.err.count("warning") == 1
+    assert "open operations" in scene.run("status").out
+    assert "remove of auth stands at step begun" in scene.run("doctor").out
+    left = scene.run("recover", "--json").document["left"]
+    assert [(one["kind"], one["error"]["code"]) for one in left] == [("remove", "ref_moved")]
+    lock.unlink()
+    assert scene.run("recover").out == "1 interrupted act settled\n"
 
 
 def test_sync(scene: Scene) -> None:

@@ -43,3 +43,14 @@ def prepared(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
             return world
 
         yield prepare
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    """A repository that must be sound, with no act open, when the test is over."""
+    monkeypatch.setenv("GITWORKER_HOOKS", "off")
+    made = World.make(tmp_path / "repo")
+    with no_beater(made):
+        yield made
+        assert made.query("SELECT kind FROM operations WHERE status = 'open'") == []
+        made.require_sound()

@@ -50,6 +50,10 @@ def require_tidy(world: World, before: Inventory) -> None:
         name for name in world.refs() if name.startswith("refs/heads/") and "/" in name[11:]
     }
     assert branches <= {f"refs/heads/{branch}" for _, _, branch, _ in rows if branch}
+    anchors = {name.removeprefix("refs/worker/landing/") for name in world.refs()}
+    assert {name for name in anchors if not name.startswith("refs/")} <= {
+        name.removeprefix("refs/heads/") for name in branches
+    }
     for worker, state, branch, place in rows:
         if state not in ("IDLE", "COMPLETED"):
             assert f"refs/heads/{branch}" in branches, worker

@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,18 +13,7 @@ from gitworker.workers.recover import recover_all
 from gitworker.workers.review import reject
 from tests.crash.inventory import all_bytes
 from tests.workers.seat import look, make_dirty
-from tests.workers.world import World, no_beater, wait_until
-
-
-@pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    """A repository that must be sound, with no act open, when the test is over."""
-    monkeypatch.setenv("GITWORKER_HOOKS", "off")
-    made = World.make(tmp_path / "repo")
-    with no_beater(made):
-        yield made
-        assert made.query("SELECT kind FROM operations WHERE status = 'open'") == []
-        made.require_sound()
+from tests.workers.world import World, wait_until
 
 
 def kill_at(world: World, point: str, *words: str) -> None:
@@ -235,3 +223,60 @@ def test_interrupt_in_the_middle_of_a_move(world: World, tmp_path: Path) -> None
     after = look(world, place)[0]
     assert {name: after[name] for name in before} == before  # type: ignore[index]
     assert (place / "slow").read_text() == "x\n"
+
+
+def landing_that_waits(world: World, tmp_path: Path) -> "tuple[subprocess.Popen[bytes], Path]":
+    """Begin a landing whose git waits in the middle of the files; return it and what lets it go."""
+    gate, begun = tmp_path / "gate", tmp_path / "begun"
+    os.mkfifo(gate)
+    os.mkfifo(begun)
+    files = {".gitattributes": "slow filter=slow\n", "a": "1\n", "slow": "x\n", "z": "1\n"}
+    world.approved("auth", "login", files)
+    once = f"test -e {gate}-off || {{ echo $PPID >{begun}; cat {gate}; }}; cat"
+    world.git("config", "filter.slow.smudge", once)
+    merge = subprocess.Popen(
+        world.argv("merge", "auth"), cwd=world.root, start_new_session=True,
+        stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    (tmp_path / "git").write_text(begun.read_text())
+    Path(f"{gate}-off").touch()
+    return merge, gate
+
+
+def test_git_outlives_a_killed_landing(world: World, tmp_path: Path) -> None:
+    """Nobody takes a landing back under the git that is still at it: it ends, and is recorded."""
+    merge, gate = landing_that_waits(world, tmp_path)
+    os.killpg(merge.pid, signal.SIGKILL)
+    merge.wait()
+    recover_all(world.session())
+    assert world.query("SELECT kind FROM operations WHERE status = 'open'") == [("merge",)]
+    gate.write_text("")
+    wait_until(lambda: not git_runs_in(world.root))
+    recover_all(world.session())
+    assert world.stands("auth", "login") == ("COMPLETED", "COMPLETED")
+    assert world.show("slow") == "x"
+    assert world.git("status", "--porcelain") == ""
+    require_free_way(world)
+
+
+def test_git_killed_with_its_landing(world: World, tmp_path: Path) -> None:
+    """What a killed git left in the target's checkout is named, then put back, and lands later."""
+    merge, gate = landing_that_waits(world, tmp_path)
+    os.killpg(merge.pid, signal.SIGKILL)
+    merge.wait()
+    os.kill(int((tmp_path / "git").read_text()), signal.SIGKILL)
+    gate.write_text("")
+    wait_until(lambda: not git_runs_in(world.root))
+    lock = world.root / ".git" / "index.lock"
+    assert lock.exists()
+    assert (world.root / "a").exists()
+    (left,) = recover_all(world.session()).left
+    assert str(lock) in left.error.message
+    assert lock.exists()
+    lock.unlink()
+    assert recover_all(world.session()).left == []
+    assert world.git("status", "--porcelain") == ""
+    assert not (world.root / "a").exists()
+    assert world.stands("auth", "login") == ("APPROVED", "AWAITING_APPROVAL")
+    world.land("auth")
+    assert world.show("slow") == "x"

@@ -341,3 +341,19 @@ def install(repo: Repo, name: str, script: str) -> None:
     hook.parent.mkdir(exist_ok=True)
     hook.write_text(f"#!/bin/sh\n{script}\n")
     hook.chmod(0o755)
+
+
+def test_a_second_checkout_of_the_target_is_refused(repo: Repo, tmp_path: Path) -> None:
+    """Only one checkout can follow, so that two are too many."""
+    repo.git("worktree", "add", "-q", "--force", str(tmp_path / "second"), "main")
+    assert_refused(repo, str(repo.root), str(tmp_path / "second"))
+
+
+def test_a_separate_git_directory_follows(repo: Repo, tmp_path: Path) -> None:
+    """The main checkout of a git directory elsewhere is found from there, and asked for else."""
+    repo.git("init", "-q", "--separate-git-dir", str(tmp_path / "gd"))
+    repo.git("worktree", "add", "-q", "--detach", str(tmp_path / "linked"))
+    with pytest.raises(Refused, match="does not tell where the main checkout"):
+        forward(repo, tmp_path / "linked")
+    forward(repo)
+    assert_moved(repo)

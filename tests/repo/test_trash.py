@@ -1,6 +1,9 @@
 """What goes into the trash comes back byte for byte, whenever the move was killed."""
 
+import json
 import os
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -201,6 +204,104 @@ def test_what_was_written_late_is_not_deleted(
     assert (Path(clean.tree) / late).read_text() == "late\n"
 
 
+@pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
+def test_what_a_flag_hides_is_not_deleted(
+    seat: Seat, clean: TrashEntry, monkeypatch: pytest.MonkeyPatch, flag: str
+) -> None:
+    """A file that the index hides counts by what it holds; unchanged or absent it keeps nothing."""
+    common_dir = seat.repo.git("rev-parse", "--absolute-git-dir")
+    index = {**os.environ, "GIT_DIR": common_dir, "GIT_INDEX_FILE": f"{clean.admin}/index"}
+    argv = ["git", "update-index", flag, "f", "g"]
+    subprocess.run(argv, cwd=clean.tree, env=index, check=True)
+    (Path(clean.tree) / "g").unlink()
+    (Path(clean.tree) / "f").write_text("mine\n")
+    discard(seat, clean, monkeypatch)
+    assert list_trash(seat.trash_root) == (clean,)
+    Repo(seat.repo.root).git("--work-tree", clean.tree, "checkout", "auth/clean", "--", "f")
+    discard(seat, clean, monkeypatch)
+    assert os.listdir(seat.trash_root) == []
+
+
+def test_a_commit_that_only_its_head_holds_is_not_deleted(
+    seat: Seat, clean: TrashEntry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A detached HEAD keeps the entry while no ref leads to its commit."""
+    tip, tree = (seat.repo.git("rev-parse", f"auth/clean{suffix}") for suffix in ("", "^{tree}"))
+    lost = seat.repo.git("commit-tree", "-p", tip, "-m", "an experiment", tree)
+    (Path(clean.admin) / "HEAD").write_text(f"{lost}\n")
+    discard(seat, clean, monkeypatch)
+    assert list_trash(seat.trash_root) == (clean,)
+    seat.repo.git("branch", "kept", lost)
+    discard(seat, clean, monkeypatch)
+    assert os.listdir(seat.trash_root) == []
+
+
+def test_ignored_files_keep_an_entry_for_a_week(
+    seat: Seat, clean: TrashEntry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An entry with ignored files can come back for seven days, then the next deletion takes it."""
+    (Path(clean.tree) / "secret.log").write_text("the only copy\n")
+    discard(seat, clean, monkeypatch)
+    assert list_trash(seat.trash_root) == (clean,)
+    mark = Path(clean.path) / trash.LANDED
+    for days in (0, 6.9):
+        age(mark, days)
+        discard(seat, seat.remove(), monkeypatch)
+        assert clean in list_trash(seat.trash_root)
+        restore_from_trash(list_trash(seat.trash_root, name="auth/task")[0])
+    age(mark, 7.1)
+    (Path(clean.tree) / "late").write_text("written meanwhile\n")
+    dirty = seat.remove()
+    discard(seat, dirty, monkeypatch)
+    assert clean in list_trash(seat.trash_root)
+    (Path(clean.tree) / "late").unlink()
+    discard(seat, dirty, monkeypatch)
+    assert list_trash(seat.trash_root) == (dirty,)
+
+
+def test_an_entry_on_its_way_back_is_not_deleted(
+    seat: Seat, clean: TrashEntry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What an undo has claimed is nobody else's, however old its mark is."""
+    (Path(clean.tree) / "secret.log").write_text("the only copy\n")
+    discard(seat, clean, monkeypatch)
+    age(Path(clean.path) / trash.LANDED, 8)
+    claimed = trash._claim(clean)
+    discard(seat, seat.remove(), monkeypatch)
+    assert (Path(claimed.tree) / "secret.log").exists()
+
+
+@pytest.mark.parametrize("script", ["DELETE", "DELETE_CLEAN"])
+def test_a_deletion_stops_at_what_is_mounted_inside(
+    seat: Seat, clean: TrashEntry, tmp_path: Path, script: str
+) -> None:
+    """A directory of the host that is mounted in a worktree keeps its files."""
+    host, inside = tmp_path / "host", Path(clean.tree) / "data.log"
+    host.mkdir()
+    (host / "precious").write_text("the host's\n")
+    inside.mkdir()
+    tip = seat.repo.git("rev-parse", "auth/clean")
+    (Path(clean.path) / trash.LANDED).write_text(f"{tip}\n")
+    age(Path(clean.path) / trash.LANDED, 8)
+    git_dir = seat.repo.git("rev-parse", "--absolute-git-dir")
+    program = 'mount --bind "$1" "$2" || exit 77; shift 2; exec /bin/sh -c "$@"'
+    done = subprocess.run(
+        ["unshare", "--map-root-user", "--mount", "/bin/sh", "-c", program, "sh", host, inside,
+         getattr(trash, script), "sh", clean.path, tip],
+        check=False, env={**os.environ, "GIT_DIR": git_dir},
+    )  # fmt: skip
+    assert (host / "precious").exists()
+    if done.returncode:
+        pytest.skip("nothing can be mounted here")
+    assert (Path(clean.tree) / "f").exists()
+
+
+def age(file: Path, days: float) -> None:
+    """Make a file as old as that."""
+    then = time.time() - days * 24 * 3600
+    os.utime(file, (then, then))
+
+
 def test_a_killed_deletion_is_resumed(
     seat: Seat, clean: TrashEntry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -237,3 +338,18 @@ def test_a_foreign_directory_in_the_trash_is_left_alone(seat: Seat) -> None:
     assert list_trash(seat.trash_root) == ()
     assert repair_trash(seat.trash_root) == ()
     assert foreign.exists()
+
+
+def test_one_entry_stops_no_other(seat: Seat, tmp_path: Path) -> None:
+    """An entry whose removal cannot be finished waits, and the others are repaired."""
+    entry = seat.remove()
+    stuck = tmp_path / "worktrees" / ".trash" / "0-first"
+    stuck.mkdir()
+    record = json.loads((Path(entry.path) / "record").read_text())
+    for path, facts in (
+        (stuck, {"name": "stuck", "worktree": "/proc/self", "state": "removing"}),
+        (Path(entry.path), {"state": "removing"}),
+    ):
+        (path / "record").write_text(json.dumps({**record, "admin_dir": "/nowhere", **facts}))
+    assert [one.name for one in repair_trash(seat.trash_root)] == ["auth/task"]
+    assert repair_trash(seat.trash_root) == ()

@@ -94,6 +94,13 @@ def test_a_subject_of_many_lines(forked: Path) -> None:
     assert read_subjects(Git(str(forked)), {tip}) == {tip: "Täst of it"}
 
 
+def test_subjects_beside_a_commit_that_is_gone(forked: Path) -> None:
+    """A commit that is not in the repository any more hides nobody's subject."""
+    tip, gone = Oid(git(forked, "rev-parse", "main")), Oid("1" * 40)
+    assert set(read_subjects(Git(str(forked)), {tip, gone})) == {tip}
+    assert read_subjects(Git(str(forked)), {gone}) == {}
+
+
 def test_divergence_commits_and_files(forked: Path) -> None:
     """What would land is counted and listed, newest first, from where the branch left."""
     door = Git(str(forked))

@@ -11,7 +11,7 @@ import pytest
 
 from gitworker.errors import Unavailable
 from gitworker.store.sqlite import migrate
-from gitworker.store.sqlite.database import Database
+from gitworker.store.sqlite.database import PAGE_SIZE, Database
 from gitworker.store.sqlite.migrate import create_database, open_database
 from tests.store.support import SEED2, foreign, foreign_script, opened, send, writer_process
 
@@ -160,7 +160,7 @@ def test_a_damaged_table_is_reported_by_the_query(bus: Path) -> None:
         store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     (((root,),),) = foreign(bus, "SELECT rootpage FROM sqlite_master WHERE name = 'messages'")
     data = bytearray(bus.read_bytes())
-    data[(root - 1) * 4096 : root * 4096] = b"\xff" * 4096
+    data[(root - 1) * PAGE_SIZE : root * PAGE_SIZE] = b"\xff" * PAGE_SIZE
     bus.write_bytes(data)
     with opened(bus) as store, pytest.raises(Unavailable) as caught:
         store.rows("messages.follow", after=0, limit=1000)

@@ -79,6 +79,8 @@ def test_the_file_is_wal_and_gives_space_back(bus: Path) -> None:
     with opened(bus) as store:
         pragmas = ("foreign_keys", "synchronous", "journal_size_limit", "busy_timeout")
         assert [store.connection.pragma(p) for p in pragmas] == [1, 1, 4 * 1024 * 1024, 5000]
+        assert store.connection.pragma("page_size") == 1024
+        assert store.connection.pragma("wal_autocheckpoint") == 4_000_000 // 1024
 
 
 def test_an_empty_file_becomes_a_bus(tmp_path: Path) -> None:

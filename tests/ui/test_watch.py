@@ -46,6 +46,8 @@ def test_a_log_that_comes_later(server: Server, session: Session, give: Spawn) -
 
 def test_nobody_lives_in_the_worktree(server: Server, session: Session, give: Spawn) -> None:
     """Server and panes run in the main checkout: nobody lives in a worktree because of them."""
+    if not os.path.isdir("/proc/self"):
+        pytest.skip("where a process lives is read from /proc")
     worker = give()
     assert worker.worktree is not None
     os.chdir(worker.worktree)

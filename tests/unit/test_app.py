@@ -123,17 +123,111 @@ def test_who_asks(repository: Path, at: Any, tmp_path: Path) -> None:
         at(identity="No Such Name")
 
 
-def test_the_target(repository: Path, at: Any) -> None:
-    """The target is what is configured, else main, else git's default branch, else master."""
-    assert at().target == "refs/heads/main"
-    git(repository, "branch", "-m", "main", "trunk")
-    git(repository, "branch", "master")
+@pytest.mark.parametrize(
+    ("branches", "default", "target"),
+    [(["main", "master"], "", "main"), (["master", "trunk"], "trunk", "trunk"),
+     (["master", "x"], "", "master"), (["x"], "", "main")],
+)  # fmt: skip
+def test_the_first_target(
+    repository: Path, at: Any, branches: list[str], default: str, target: str
+) -> None:
+    """Where nobody names the target it is main, else git's default branch, else master."""
+    for name in branches:
+        git(repository, "branch", "-f", f"b-{name}")
+        git(repository, "branch", "-m", f"b-{name}", f"{name}-later")
+    git(repository, "checkout", "-q", "--detach")
+    git(repository, "branch", "-D", "main")
+    for name in branches:
+        git(repository, "branch", "-m", f"{name}-later", name)
+    if default:
+        git(repository, "config", "init.defaultBranch", default)
+    assert at().target == f"refs/heads/{target}"
+
+
+def test_a_branch_that_appears_is_not_the_target(repository: Path, at: Any) -> None:
+    """The target is found once: neither a new main nor the target's absence makes it another."""
+    git(repository, "branch", "-m", "main", "master")
     assert at().target == "refs/heads/master"
+    git(repository, "branch", "main")
+    assert at().target == "refs/heads/master"
+    git(repository, "branch", "-m", "master", "trunk")
     git(repository, "config", "init.defaultBranch", "trunk")
-    assert at().target == "refs/heads/trunk"
+    session = at()
+    assert session.target == "refs/heads/master"
+    with pytest.raises(Refused, match="master") as caught:
+        require_target_tip(session)
+    assert (caught.value.code, caught.value.hint) == ("no_target", "git config worker.target NAME")
+
+
+def test_a_checkout_by_environment_alone(repository: Path, at: Any, tmp_path: Path) -> None:
+    """Where git finds the repository by GIT_DIR only, the way out is told and nothing is made."""
+    (repository / ".git").rename(tmp_path / "elsewhere")
+    env = {**os.environ, "GIT_DIR": str(tmp_path / "elsewhere"), "GIT_WORK_TREE": str(repository)}
+    with pytest.raises(Unavailable, match="by GIT_DIR only"):
+        at(env=env)
+    assert not (tmp_path / "elsewhere" / "worker-state").exists()
+
+
+def test_another_name_of_the_target(repository: Path, at: Any) -> None:
+    """A symbolic ref stands for its branch: that is what moves, and what the name leads to."""
+    git(repository, "branch", "-m", "main", "trunk")
+    git(repository, "symbolic-ref", "refs/heads/main", "refs/heads/trunk")
+    for _ in range(2):
+        assert (at().target, at().note) == ("refs/heads/trunk", "")
+    git(repository, "symbolic-ref", "refs/heads/trunk", "refs/heads/main")  # in a circle
+    assert at().target.startswith("refs/heads/")
+
+
+def test_a_person_changes_the_target(repository: Path, at: Any) -> None:
+    """git's configuration, and over it the environment, name another target; it is told once."""
+    at()
+    git(repository, "branch", "trunk")
+    git(repository, "branch", "next")
+    git(repository, "config", "worker.target", "trunk")
+    session = at()
+    assert (session.target, session.note) == (
+        "refs/heads/trunk", "the target is trunk from now on; it was main",
+    )  # fmt: skip
+    assert at().note == ""
+    session = at(env={**os.environ, "GITWORKER_TARGET": "next"})
+    assert (session.target, session.note) == (
+        "refs/heads/next", "the target is next from now on; it was trunk",
+    )  # fmt: skip
     git(repository, "config", "worker.target", "unborn")
-    assert at().target == "refs/heads/unborn"
-    assert at(env={**os.environ, "GITWORKER_TARGET": "trunk"}).target == "refs/heads/trunk"
+    assert (at().target, at().note) == ("refs/heads/unborn", "")
+    git(repository, "config", "--unset", "worker.target")
+    assert at().target == "refs/heads/next"
+
+
+def test_an_agent_changes_no_target(repository: Path, at: Any, tmp_path: Path) -> None:
+    """Whatever is named by a worker, in its worktree or from a hook's job, the target stays."""
+    linked = tmp_path / "linked"
+    git(repository, "worktree", "add", "-q", str(linked))
+    write_seat(git(linked, "rev-parse", "--absolute-git-dir"), "auth", "t")
+    at()
+    git(repository, "branch", "evil")
+    env = {**os.environ, "GITWORKER_TARGET": "evil"}
+    assert at(linked, env=env).target == "refs/heads/main"
+    assert "the target stays main" in at(linked, env=env, identity="hq").note
+    assert at(env={**env, "GITWORKER_ID": "auth"}).target == "refs/heads/main"
+    assert at(env=env, attended=False).target == "refs/heads/main"
+    git(linked, "config", "worker.target", "evil")
+    assert at(linked).target == "refs/heads/main"
+    assert at().target == "refs/heads/evil"
+
+
+def test_one_worktrees_settings_do_not_count(repository: Path, at: Any, tmp_path: Path) -> None:
+    """Our keys in config.worktree are passed over, git's own there are not."""
+    linked = tmp_path / "linked"
+    git(repository, "worktree", "add", "-q", str(linked))
+    git(repository, "config", "extensions.worktreeConfig", "true")
+    git(repository, "branch", "evil")
+    for key, value in (("target", "evil"), ("review.self", "true")):
+        git(linked, "config", "--worktree", f"worker.{key}", value)
+    git(linked, "config", "--worktree", "user.name", "A")
+    session = at(linked)
+    assert (session.target, session.settings.review_self) == ("refs/heads/main", False)
+    assert session.git_config["user.name"] == "A"
 
 
 def test_a_target_without_a_commit(repository: Path, at: Any) -> None:
@@ -193,3 +287,26 @@ def test_a_state_directory_that_cannot_be_made(repository: Path, at: Any) -> Non
         at()
     assert caught.value.code == "read_only"
     assert "worker-state" in caught.value.message
+
+
+def test_a_path_that_is_not_utf8(tmp_path: Path, at: Any) -> None:
+    """Where SQLite cannot open the place the error says so, and nothing is made."""
+    place = Path(os.fsdecode(os.fsencode(tmp_path) + b"/raw-\xff"))
+    place.mkdir()
+    git(place, "init", "-q")
+    with pytest.raises(Unavailable) as caught:
+        at(place)
+    assert caught.value.code == "not_utf8"
+    assert "raw-\\xff" in caught.value.message
+    assert not (place / ".git" / "worker-state").exists()
+
+
+def test_the_excludes_hide_nothing_of_the_projects(repository: Path, at: Any) -> None:
+    """Only our link and our log at the top are hidden, in the main checkout and in worktrees."""
+    at()
+    (repository / "worktrees").mkdir()
+    (repository / ".trash").mkdir()
+    for name in ("worktrees/a", ".trash/a", "deep.worker.log", ".worker.log"):
+        (repository / name).write_text("x\n")
+    seen = git(repository, "status", "--porcelain").split()
+    assert sorted(seen[1::2]) == [".trash/", "deep.worker.log", "worktrees/"]

@@ -22,6 +22,23 @@ def test_the_class_decides_status_and_code(name: str) -> None:
     assert error.detail == ""
 
 
+@pytest.mark.parametrize(
+    ("error", "code", "message", "hint"),
+    [
+        (errors.Refused("No", "git status", code="x"), "x", "No", "git status"),
+        (OSError(28, "No space left", "/a"), "disk", "cannot write /a: No space left", "df -h"),
+        (OSError(30, "Read-only"), "disk", "cannot write: Read-only", "df -h"),
+        (OSError(2, "No such file", "/a"), "system", "/a: No such file", "git worker doctor"),
+        (OSError("odd"), "system", "odd", "git worker doctor"),
+        (ValueError("odd"), "internal", "ValueError: odd", "git worker doctor"),
+    ],
+)
+def test_any_exception(error: Exception, code: str, message: str, hint: str) -> None:
+    """Whatever went wrong can be told as one of our errors."""
+    told = errors.error_of(error)
+    assert (told.code, told.message, told.hint) == (code, message, hint)
+
+
 def test_every_class_is_listed() -> None:
     """No class of the tree goes without its status here."""
     found = {n for n, v in vars(errors).items() if isinstance(v, type)}

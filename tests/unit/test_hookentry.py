@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from gitworker import hookentry
+from gitworker import hookentry, proc
+from gitworker.repo.hooks.layout import SHARED, hook_sources
 from tests.bus.scene import Scene, commit
 from tests.conftest import git
 
-COMMAND = [sys.executable, "-I", "-m", "gitworker.hookentry"]
+COMMAND = [sys.executable, *proc.BACKGROUND]
 
 
 @pytest.fixture
@@ -107,3 +108,17 @@ def test_a_beater_for_nobody(scene: Scene) -> None:
     """The beater's job ends at once where nobody works."""
     done = run("beat", str(scene.state_dir), "10")
     assert (done.returncode, done.stdout, log_of(scene)) == (0, "", "")
+
+
+def test_background_jobs_find_what_the_user_installed(tmp_path: Path) -> None:
+    """Our jobs see the user's own packages; no PYTHON* variable and no directory misleads them."""
+    (tmp_path / "json.py").write_text("raise SystemExit('led astray')\n")
+    flags = "import json, sys; print(sys.flags.no_user_site, sys.flags.ignore_environment)"
+    done = subprocess.run(
+        [sys.executable, proc.BACKGROUND[0], "-c", flags],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout == "0 1\n"
+    script = Path(hook_sources(), SHARED).read_text()
+    assert f'"$gitworker_python" {" ".join(proc.BACKGROUND)} ' in script

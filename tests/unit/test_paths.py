@@ -181,6 +181,9 @@ def test_seats(tmp_path: Path) -> None:
     assert read_seat(str(tmp_path)) is None
     write_seat(str(tmp_path), "auth", "skills-abc")
     assert read_seat(str(tmp_path)) == ("auth", "skills-abc")
+    (tmp_path / "gitworker-seat").write_bytes(b"\xff\n")
+    assert read_seat(str(tmp_path)) is None
+    assert read_seat("a\0b") is None
     for text in ("", "auth\n", " t\n"):
         (tmp_path / "gitworker-seat").write_text(text)
         assert read_seat(str(tmp_path)) is None

@@ -1,5 +1,7 @@
 """The door to processes: streams both ways, statuses, timeouts, and what a child inherits."""
 
+import contextlib
+import fcntl
 import os
 import signal
 import subprocess
@@ -210,3 +212,76 @@ def test_an_interrupt_takes_the_child_along() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout == "alone\n"
+
+
+def test_to_the_end(tmp_path: Path) -> None:
+    """What must not be cut off is told like any other run, in a session of its own."""
+    done = proc.run_to_end(["sh", "-c", "cat; echo out; echo err >&2; exit 3"])
+    assert (done.status, done.out, done.err) == (3, b"out\n", b"err\n")
+    session = "import os; print(os.getsid(0) == os.getsid(os.getppid()))"
+    assert proc.run_to_end([sys.executable, "-c", session]).out == b"False\n"
+    before = len(os.listdir("/proc/self/fd"))
+    with pytest.raises(Unavailable, match="cannot run"):
+        proc.run_to_end(["no-such-program-anywhere"])
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+DRIVER = """
+import fcntl, os, sys
+from gitworker import proc
+fd = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)
+fcntl.flock(fd, fcntl.LOCK_EX)
+if fd != int(sys.argv[3]): os.dup2(fd, int(sys.argv[3]), inheritable=False); os.close(fd)
+proc.run_to_end(["sh", "-c", sys.argv[2]], lock_fd=int(sys.argv[3]))
+print("ended")
+"""
+
+
+@pytest.mark.parametrize("number", [3, 40])
+def test_to_the_end_without_us(tmp_path: Path, number: int) -> None:
+    """A kill of our whole process group leaves it at work, with the lock, until it has ended."""
+    begun, go, lock = tmp_path / "begun", tmp_path / "go", tmp_path / "lock"
+    os.mkfifo(begun)
+    os.mkfifo(go)
+    work = f"sleep 1000 & echo $! >{tmp_path}/daemon; echo >{begun}; cat {go}; echo {'x' * 99999}"
+    work += f"; echo done >{tmp_path}/done"
+    driver = subprocess.Popen(
+        [sys.executable, "-c", DRIVER, str(lock), work, str(number)], start_new_session=True
+    )
+    begun.read_text()
+    os.killpg(driver.pid, signal.SIGKILL)
+    driver.wait()
+    with open(lock) as held:
+        try:
+            with pytest.raises(BlockingIOError):
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            go.write_text("")
+            fcntl.flock(held, fcntl.LOCK_EX)  # the daemon that it left has it not
+            assert (tmp_path / "done").exists()
+        finally:
+            os.kill(int((tmp_path / "daemon").read_text()), signal.SIGKILL)
+
+
+def test_an_interrupt_waits_for_the_end(tmp_path: Path) -> None:
+    """Ctrl-C is heard when the work has ended; a second one is heard at once."""
+    begun, go, lock = tmp_path / "begun", tmp_path / "go", tmp_path / "lock"
+    os.mkfifo(begun)
+    os.mkfifo(go)
+    command = [sys.executable, "-c", DRIVER, str(lock), f"echo >{begun}; cat {go}", "40"]
+    first = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    begun.read_text()
+    first.send_signal(signal.SIGINT)
+    with pytest.raises(subprocess.TimeoutExpired):
+        first.wait(0.3)
+    go.write_text("")
+    out, err = first.communicate(timeout=60)
+    assert "KeyboardInterrupt" in err
+    assert "ended" not in out
+    second = subprocess.Popen(command, stderr=subprocess.PIPE)
+    begun.read_text()
+    while second.poll() is None:
+        second.send_signal(signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            second.wait(0.05)
+    second.communicate()
+    go.write_text("")

@@ -1,5 +1,7 @@
 """approve: the mandatory rebase, the record, and the conflict that sends a worker back."""
 
+import shutil
+
 import pytest
 
 from fixtures.repos import Repo
@@ -7,6 +9,8 @@ from gitworker.bus.drain import drain
 from gitworker.errors import Conflict, NotFound
 from gitworker.repo.patches import patch_ids
 from gitworker.states.engine import InvalidTransition
+from gitworker.workers.settle import settle
+from gitworker.workers.undo import undo
 from tests.workers.world import World, kept, unchanged
 
 
@@ -158,14 +162,59 @@ def test_worktree_removed_by_hand(world: World) -> None:
     assert world.show("a") == "1"
 
 
-def test_worktree_deleted_with_rm(world: World) -> None:
-    """A worktree that was deleted with plain rm does not stand in the way either."""
+def test_worktree_moved_with_mv(world: World) -> None:
+    """No branch moves under a worktree that git works in elsewhere, till it is repaired."""
     place = world.in_review("auth", "login", {"a": "1\n"})
     world.advance({"b": "2\n"})
-    place.rename(world.root.parent / "elsewhere")
+    elsewhere = world.root.parent / "elsewhere"
+    place.rename(elsewhere)
+    with unchanged(world, "worktree_missing"):
+        world.approve("auth")
+    assert world.git("status", "--porcelain", cwd=elsewhere) == ""
+    world.git("worktree", "repair", str(elsewhere))
+    settle(world.session())
+    world.approve("auth")
+    assert (elsewhere / "b").read_text() == "2\n"
+    assert world.git("status", "--porcelain", cwd=elsewhere) == ""
+
+
+@pytest.mark.parametrize("lagging", [False, True])
+def test_worktree_deleted_with_rm(world: World, lagging: bool) -> None:
+    """A worktree that was deleted with plain rm asks for a word to git where its branch moves."""
+    place = world.in_review("auth", "login", {"a": "1\n"})
+    if lagging:
+        world.advance({"b": "2\n"})
+    shutil.rmtree(place)
+    if lagging:
+        with unchanged(world, "worktree_missing"):
+            world.approve("auth")
+        world.git("worktree", "remove", "--force", str(place))
     world.approve("auth")
     world.land("auth")
     assert world.show("a") == "1"
+
+
+def test_commits_that_came_after_done(world: World) -> None:
+    """An approval counts the commits that nobody was asked to review; a rebase makes none."""
+    place = world.in_review("auth", "login", {"a": "1\n"})
+    world.commit("auth", {"late": "x\n"})
+    world.advance({"b": "2\n"})
+    assert world.approve("auth").unrequested == 1
+    undo(world.session())
+    world.git("reset", "-q", "--hard", "HEAD~1", cwd=place)
+    assert world.approve("auth").unrequested == 0
+    undo(world.session())
+    world.git("rebase", "-q", "main", cwd=place)
+    assert world.approve("auth").unrequested == 0
+
+
+def test_what_was_handed_in_is_gone(world: World) -> None:
+    """Where the commit that was handed in is no longer there, that is a change as well."""
+    place = world.in_review("auth", "login", {"a": "1\n"})
+    world.git("commit", "-q", "--amend", "-m", "Another", cwd=place)
+    world.git("reflog", "expire", "--expire=now", "--all")
+    world.git("gc", "-q", "--prune=now")
+    assert world.approve("auth").unrequested == 1
 
 
 def test_branch_in_the_main_checkout(world: World) -> None:

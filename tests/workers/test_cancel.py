@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -108,6 +109,30 @@ def test_branch_deleted_by_hand(world: World) -> None:
     assert freed.worker.state == "IDLE"
     (tree,) = trashed(world)
     assert (tree / "a").read_text() == "1\n"
+    assert freed.rescue_ref is not None
+    assert world.show("a", freed.rescue_ref) == "1"
+
+
+def test_branch_deleted_under_its_worktree(world: World) -> None:
+    """A branch whose ref somebody deleted is rescued from the reflog, uncommitted work with it."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    tip = world.tip("auth/login")
+    (place / "new").write_text("untracked\n")
+    world.git("update-ref", "-d", "refs/heads/auth/login")
+    freed = cancel(world.session(), "auth")
+    assert freed.rescue_ref is not None
+    assert world.tip(f"{freed.rescue_ref}^1") == tip
+    assert world.show("new", freed.rescue_ref) == "untracked"
+
+
+def test_nothing_to_rescue(world: World) -> None:
+    """Without branch, worktree and reflog a task is withdrawn all the same."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    world.git("update-ref", "-d", "refs/heads/auth/login")
+    admin = world.worker("auth").admin_dir
+    (Path(admin or "") / "logs" / "HEAD").write_text("")
+    assert cancel(world.session(), "auth").rescue_ref is None
+    assert not place.exists()
 
 
 def test_cancel_of_a_free_seat(world: World) -> None:

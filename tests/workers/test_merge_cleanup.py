@@ -5,8 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from fixtures.repos import Repo
+from gitworker.workers.removal import Going, finish_removal, plan_removals
 from gitworker.workers.trashing import trash_root
+from gitworker.workers.undo import undo
 from tests.workers.world import World, unchanged, wait_until
 
 HOLD = "import sys; print('here', flush=True); sys.stdin.read()"
@@ -25,12 +29,85 @@ def every_object(world: World) -> bytes:
 
 
 def test_clean_worktree_is_deleted(world: World) -> None:
-    """A landed worktree with nothing uncommitted is not kept, ignored files or not."""
+    """A landed worktree with nothing but its commit and our log is not kept."""
     place = world.approved("auth", "login", {"a": "1\n"})
-    Repo(place).write({"build.o": "ignored"})
+    Repo(place).write({".worker.log": "what the agent said\n"})
     world.land("auth")
     wait_until(lambda: trashed(world) == [])
     assert not [name for name in world.refs() if "rescue" in name]
+    assert len(list((world.state_dir / "logs").glob("auth-login-*.log"))) == 1
+
+
+def test_ignored_files_can_be_had_back(world: World) -> None:
+    """A landed worktree with ignored files stays in the trash, and undo brings them back."""
+    place = world.approved("auth", "login", {"a": "1\n"})
+    Repo(place).write({"secret.o": "the-secret-key"})
+    world.land("auth")
+    (tree,) = trashed(world)
+    wait_until(lambda: (tree.parent / "landed").exists())
+    assert not [name for name in world.refs() if "rescue" in name]
+    undo(world.session())
+    assert (place / "secret.o").read_text() == "the-secret-key"
+
+
+@pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
+def test_hidden_change_is_rescued(world: World, flag: str) -> None:
+    """A change that a flag of the index hides is uncommitted work: in the trash and a rescue."""
+    place = world.approved("auth", "login", {"a": "1\n"})
+    world.git("update-index", flag, "README", cwd=place)
+    Repo(place).write({"README": "my settings\n"})
+    world.land("auth")
+    assert world.show("README", "refs/worker/rescue/auth/login/1") == "my settings"
+    (tree,) = trashed(world)
+    assert (tree / "README").read_text() == "my settings\n"
+
+
+def test_commits_on_no_branch_are_kept(world: World) -> None:
+    """A worktree whose HEAD is detached at commits of its own is landed and kept."""
+    place = world.approved("auth", "login", {"a": "1\n"})
+    world.git("checkout", "-q", "--detach", cwd=place)
+    lost = world.commit("auth", {"experiment": "x\n"})
+    done = world.land("auth")
+    assert (done.kept, "detached" in (done.kept_why or "")) == (str(place), True)
+    assert world.tip("HEAD") == world.tip("auth/login")
+    assert world.git("rev-parse", "HEAD", cwd=place) == lost
+
+
+def test_open_rebase_is_kept(world: World) -> None:
+    """A worktree with an open rebase is kept, clean as it looks: it may hold an autostash."""
+    place = world.approved("auth", "login", {"a": "1\n"})
+    Repo(place).write({"README": "not committed\n"})
+    stop = {**os.environ, "GIT_SEQUENCE_EDITOR": "echo break >"}
+    rebase = ("rebase", "-q", "--autostash", "-i", "main")
+    assert Repo(place).run(*rebase, env=stop).returncode == 0
+    assert world.git("status", "--porcelain", cwd=place) == ""
+    done = world.land("auth")
+    assert (done.kept, done.kept_why) == (str(place), "a rebase is open there")
+    world.git("rebase", "--abort", cwd=place)
+    assert (place / "README").read_text() == "not committed\n"
+
+
+def test_head_detached_at_what_has_landed(world: World) -> None:
+    """A HEAD that is detached at a commit of the target keeps nothing."""
+    place = world.approved("auth", "login", {"a": "1\n"})
+    world.git("checkout", "-q", "--detach", cwd=place)
+    assert world.land("auth").kept is None
+    wait_until(lambda: trashed(world) == [])
+
+
+def test_commit_between_look_and_plan_is_rescued(world: World) -> None:
+    """What is committed after a worktree was found to be done with is kept by a rescue ref."""
+    place = world.approved("auth", "login", {"a": "1\n"})
+    landed = world.land("auth", keep=True).worker
+    looked = Going(landed, dirty=False, known=(world.tip("auth/login"),))
+    late = world.commit("auth", {"late": "x\n"})
+    (operation,) = plan_removals(world.session(), [looked], "remove")
+    removed = finish_removal(world.session(), operation)
+    assert removed.worktree is None
+    assert world.refs()["refs/worker/rescue/auth/login/1"] == late
+    (tree,) = trashed(world)
+    assert (tree / "late").exists()
+    assert not place.exists()
 
 
 def test_dirty_worktree_goes_to_the_trash(world: World) -> None:

@@ -133,6 +133,7 @@ def test_task_blocked_by_deeper_branch(world: World) -> None:
 
 def test_path_in_the_way(world: World) -> None:
     """A directory of somebody's at the worktree's place is left alone."""
+    world.spawn("docs", "words")
     Repo(world.root).write({"worktrees/login/mine": "precious"})
     with unchanged(world, "path_exists"):
         world.spawn("auth", "login")

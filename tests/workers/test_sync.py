@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.repos import Repo
-from gitworker.errors import Conflict, NotFound
+from gitworker.errors import Conflict, GitWorkerError, NotFound
 from gitworker.repo.checks import open_operation
 from gitworker.workers.sync import sync
 from tests.workers.world import World, unchanged
@@ -99,3 +99,15 @@ def test_approval_waits_for_an_open_rebase(world: World) -> None:
     conflicted(world)
     with unchanged(world, "operation_open"):
         world.submit("auth")
+
+
+@pytest.mark.parametrize("gone", ["main", "auth/login"])
+def test_gone_branch(world: World, gone: str) -> None:
+    """Where the target or the worker's own branch is gone, it says which."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    world.git("checkout", "-q", "--detach")
+    world.git("branch", "-m", gone, "kept")
+    with pytest.raises(GitWorkerError, match=gone) as caught:
+        sync(world.session(place), attached=False)
+    assert caught.value.code in ("no_target", "not_found")
+    world.git("branch", "-m", "kept", gone)

@@ -10,7 +10,7 @@ from gitworker.workers.cancel import cancel, recycle, reset
 from gitworker.workers.fail import fail
 from gitworker.workers.undo import undo
 from tests.workers.seat import look, make_dirty, open_rebase
-from tests.workers.world import World, unchanged
+from tests.workers.world import World, no_beater, unchanged
 
 
 @pytest.mark.parametrize("mess", [make_dirty, open_rebase])
@@ -28,6 +28,38 @@ def test_undo_cancel(world: World, mess) -> None:  # type: ignore[no-untyped-def
     assert world.task("login").assigned_agent_id == "auth"
     assert world.query("SELECT task_id, claimed_by FROM task_claims") == [("login", "auth")]
     assert world.session(place).actor == "auth"
+
+
+@pytest.mark.parametrize("how", ["switched", "renamed", "deleted"])
+def test_undo_brings_back_what_stood_elsewhere(world: World, how: str) -> None:
+    """A worktree that stood on another branch, or on none that exists, comes back as it was."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    if how == "switched":
+        world.git("switch", "-qc", "try-something", cwd=place)
+    elif how == "renamed":
+        world.git("branch", "-m", "auth/login", "feature", cwd=place)
+    else:
+        world.git("update-ref", "-d", "refs/heads/auth/login")
+    make_dirty(world, place)
+    names = (".git", "README", "a", "new", "src", "x.o", ".gitignore")
+    head = world.git("symbolic-ref", "HEAD", cwd=place)
+    cancel(world.session(), "auth")
+    undo(world.session())
+    assert world.stands("auth", "login") == ("WORKING", "IN_PROGRESS")
+    assert sorted(file.name for file in place.iterdir()) == sorted(names)
+    assert world.git("symbolic-ref", "HEAD", cwd=place) == head
+
+
+def test_undo_below_a_line_feed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worktree below a directory with a line feed in its name comes back as any other."""
+    monkeypatch.setenv("GITWORKER_HOOKS", "off")
+    world = World.make(tmp_path / "new\nline" / "repo")
+    with no_beater(world):
+        place = world.working("auth", "login", {"a": "1\n"})
+        (place / "new").write_text("untracked\n")
+        cancel(world.session(), "auth")
+        undo(world.session())
+        assert (place / "new").read_text() == "untracked\n"
 
 
 def test_undone_work_goes_on(world: World) -> None:

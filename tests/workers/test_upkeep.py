@@ -92,6 +92,38 @@ def test_the_settings(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(Path(session.paths.archive).iterdir()) == []
 
 
+def test_a_clock_that_jumps(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the wall clock was set forward a month nothing goes by itself, until the next beat."""
+    session = scene.session()
+    say(session, "a")
+    with session.store.write(durable=False) as writer:
+        beat(writer, "nim", status="idle", task=None, progress=None)
+    monkeypatch.setenv("GITWORKER_CLOCK_MS", str(clock.now_ms() + LATER_MS))
+    run_upkeep(session)
+    assert ids(session) == ["a"]
+    with session.store.write(durable=False) as writer:
+        beat(writer, "nim", status="idle", task=None, progress=None)
+    run_upkeep(session)
+    assert ids(session) == []
+
+
+@pytest.mark.parametrize(
+    ("days", "ago_days", "held_by"),
+    [(0, 0.9, "nim"), (0, 1.1, None), (3, 2.9, "nim"), (3, 3.1, None)],
+)
+def test_who_acknowledged_within_the_days(
+    scene: Scene, days: int, ago_days: float, held_by: str | None
+) -> None:
+    """Whose cursor has moved within the time asked for, at least a day, keeps what is unread."""
+    session = scene.session()
+    say(session, "a")
+    now = clock.now_ms()
+    with session.store.write(durable=False) as writer:
+        writer.run("messages.ack", agent="nim", seq=0, now=now - int(ago_days * DAY_MS))
+    wish = wish_for(session, days=days, archiving=True)._replace(cutoff_ms=now + DAY_MS)
+    assert preview_prune(session, wish).held_by == held_by
+
+
 def test_a_preview_changes_nothing(scene: Scene) -> None:
     """What would go is said, and a living agent's unread messages are not part of it."""
     session = scene.session()

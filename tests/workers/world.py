@@ -210,7 +210,7 @@ class World:
         places = [place for place in self.worktrees() if os.path.isdir(place)]
         return {
             "refs": self.refs(),
-            "status": {place: self.git(*status, cwd=place) for place in (self.root, *places)},
+            "status": {place: self.git(*status, cwd=place) for place in (str(self.root), *places)},
             "worktrees": self.git("worktree", "list", "--porcelain"),
             "rows": self.rows(),
         }

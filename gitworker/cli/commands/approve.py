@@ -20,7 +20,8 @@ def command(call: Call, workers: tuple[str, ...], message: str | None) -> int:
 
     The rebase comes first and is mandatory. Where it conflicts, nothing moves: the worker is
     WORKING again, the files are named, and the status is 3. The old tip stays under a rescue ref.
-    A worker cannot approve its own work. Later commits withdraw an approval. Of several workers,
+    A worker cannot approve its own work. Commits that came after `git worker done` are approved
+    with the others, and it says how many. Later commits withdraw an approval. Of several workers,
     one that cannot be approved is reported and stops nobody else; the status is the worst one.
 
     \b
@@ -50,6 +51,11 @@ def _text(approved: Approved) -> str:
     lines = [f"{approved.worker.worker_id} is {approved.worker.state} at {short(approved.commit)}"]
     if approved.rescue_ref:
         lines += [f"before the rebase: {approved.rescue_ref}", "undo: git worker undo"]
+    if approved.unrequested:
+        counted = f"{approved.unrequested} commit{'s' * (approved.unrequested > 1)}"
+        lines.append(
+            f"{counted} came after it was handed in: git worker diff {approved.worker.worker_id}"
+        )
     return "\n".join(lines)
 
 
@@ -59,6 +65,7 @@ def _fields(approved: Approved) -> dict[str, Any]:
         "commit": approved.commit,
         "rebased_from": approved.rebased_from,
         "rescue": approved.rescue_ref,
+        "unrequested": approved.unrequested,
     }
 
 

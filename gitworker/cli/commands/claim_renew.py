@@ -3,14 +3,16 @@
 import click
 
 from gitworker.cli.call import Call
-from gitworker.cli.claims import claims_of
+from gitworker.cli.claims import claims_of, require_epoch
 from gitworker.cli.options import Verb
 from gitworker.observe.claims import claim_fields
 
 
 @click.command("renew", cls=Verb)
 @click.argument("name", metavar="NAME")
-@click.option("--epoch", type=click.IntRange(min=0), metavar="N", help="Only the claim N.")
+@click.option(
+    "--epoch", type=click.IntRange(min=0), metavar="N", help="Only the claim N; `hq` has to say."
+)
 @click.option("--ttl", type=float, metavar="S", help="For S seconds; default: as it was taken for.")
 @click.pass_obj
 def command(call: Call, name: str, epoch: int | None, ttl: float | None) -> None:
@@ -24,5 +26,7 @@ def command(call: Call, name: str, epoch: int | None, ttl: float | None) -> None
     \b
       git worker claim renew 'path:src/auth/**' --epoch "$epoch"
     """
-    claim = claims_of(call.open_quickly()).renew(name, epoch=epoch, ttl_s=ttl)
+    session = call.open_quickly()
+    require_epoch(session, "renew", name, epoch)
+    claim = claims_of(session).renew(name, epoch=epoch, ttl_s=ttl)
     call.show("", **claim_fields(claim))

@@ -29,10 +29,12 @@ def command(ctx: click.Context, worker: str | None, limit_s: float | None) -> in
     "pause" and "resume", with a "reason". So is --time-limit.
 
     Once it has ended, what it left running is ended too. Status 0 with commits and nothing
-    uncommitted hands the work in, as `done` does; status 0 without leaves the worker WORKING; any
-    other end, and a stop, fails the task. What the agent or a person did to the worker meanwhile
-    stands. The exit status is the agent's; 128 + n where signal n ended it. With --json the agent's
-    output goes to .worker.log only.
+    uncommitted hands the work in, as `done` does; status 0 without leaves the worker WORKING, and
+    at a terminal it is you who works there then; any other end, and a stop, fails the task. What
+    the agent or a person did to the worker meanwhile stands. The exit status is the agent's, or
+    128 + n where signal n ended it.
+
+    With --json the agent's output goes to .worker.log only.
 
     \b
       git worker exec auth -- claude -p 'Build the login form'

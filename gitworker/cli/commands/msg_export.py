@@ -6,6 +6,7 @@ from gitworker.bus.export import export_logs
 from gitworker.cli.call import Call
 from gitworker.cli.fields import short
 from gitworker.cli.options import Verb
+from gitworker.errors import Conflict
 
 
 @click.command("export", cls=Verb)
@@ -35,6 +36,10 @@ def command(call: Call, in_git: bool) -> None:
         told = "committed" if commit.is_new else "unchanged"
         lines.append(f"{LOG_REF} {short(commit.oid)} ({told})")
         fields |= {"ref": LOG_REF, "commit": commit.oid, "committed": commit.is_new}
-    else:
-        export_logs(session.store, paths)
+    elif not export_logs(session.store, paths):
+        raise Conflict(
+            "another command holds the lock of the log files and does not go on",
+            "git worker doctor",
+            code="locked",
+        )
     call.show("\n".join(lines), **fields)

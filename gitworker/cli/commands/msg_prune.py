@@ -1,11 +1,19 @@
 """git worker msg prune."""
 
+from typing import TYPE_CHECKING
+
 import click
 
+from gitworker.cli import output
 from gitworker.cli.call import Call
 from gitworker.cli.fields import count
 from gitworker.cli.options import Verb
 from gitworker.errors import Invalid
+
+if TYPE_CHECKING:
+    from gitworker.bus.retention import Plan
+
+TELL_FROM = 50_000  # so many messages take some seconds
 
 
 @click.command("prune", cls=Verb)
@@ -46,7 +54,7 @@ def command(call: Call, days: int | None, no_archive: bool, dry_run: bool) -> No
         text = f"would prune {count(plan.messages, 'message')}" + _held(plan.held_by)
         call.show(text, **plan._asdict(), dry_run=True)
         return
-    done = prune_bus(session, wish)
+    done = prune_bus(session, wish, announce=_announce)
     plan = done.plan
     lines = [f"pruned {count(plan.messages, 'message')}" + _held(plan.held_by)]
     if done.archive:
@@ -62,6 +70,11 @@ def command(call: Call, days: int | None, no_archive: bool, dry_run: bool) -> No
         freed_bytes=done.freed_bytes,
         dry_run=False,
     )
+
+
+def _announce(plan: "Plan") -> None:
+    if plan.messages >= TELL_FROM:
+        output.narrate(f"pruning {plan.messages} messages…")
 
 
 def _held(agent: str | None) -> str:

@@ -34,8 +34,11 @@ def command(
     """Send a message and print its id.
 
     The payload is JSON: given here, read from @FILE, or from standard input for `-`. The message is
-    on disk when the command returns. TYPE is a word such as status, log, signal or cmd. Where the
-    addressee has too many unread messages, or too many are sent, nothing is sent: exit status 3.
+    on disk when the command returns. Where the addressee has too many unread messages, or too many
+    are sent, nothing is sent: exit status 3.
+
+    TYPE is status, log, signal or cmd, one of the task_*, review_* and agent_* types, state_change,
+    or a word of your own that begins with x-.
 
     \b
       git worker msg send status '{"progress": 0.5, "step": "tests"}'

@@ -42,7 +42,7 @@ def run_exec(words: list[str]) -> int | None:
     def open_session() -> Session:
         from gitworker.cli.call import Call  # 40 ms, while the agent starts
 
-        return Call(identity).open()
+        return Call(identity).settle(create=False)[0]
 
     wish = Wish(program, time_limit_s=limit_s)
     ended = exec_at(place, rest[0] if rest else None, wish, open_session=open_session)

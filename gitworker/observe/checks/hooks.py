@@ -29,6 +29,9 @@ def check_hooks(session: Session) -> Iterator[Finding]:
 
 
 def _shims(found: HookStatus) -> Iterator[Finding]:
+    if found.put_aside:
+        names = ", ".join(found.put_aside)
+        yield ok("hooks", f"installed by others in our directory, run from hooks-found: {names}")
     if not found.is_present:
         yield warn("hooks", "our hook scripts are missing", REPAIR)
     elif found.tampered:

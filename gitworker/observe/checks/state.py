@@ -72,7 +72,7 @@ def check_excludes(session: Session) -> Iterator[Finding]:
         return
     names = [LINK_NAME]
     inside = os.path.relpath(session.worktree_root, session.main_top)
-    if not inside.startswith(".."):
+    if not inside.startswith("..") and os.path.isdir(session.worktree_root):
         names.append(f"{inside}/task/")
     done = session.git.at(session.main_top).run(
         "check-ignore", "--no-index", "--", *names, ok=(0, 1)
@@ -82,7 +82,7 @@ def check_excludes(session: Session) -> Iterator[Finding]:
     if missing:
         yield warn(
             "excludes", f"git would add {', '.join(missing)} to a commit",
-            "git worker init   (info/exclude lost our lines, or a .gitignore overrides them)",
+            "git worker init   (info/exclude lost our lines, or a .gitignore overrides ours)",
         )  # fmt: skip
     else:
         yield ok("excludes", "our files are excluded")

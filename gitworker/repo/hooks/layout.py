@@ -11,6 +11,7 @@ ANY_HOOK = "any-hook"  # the script for every other hook that the user has
 SHARED = "gitworker.sh"  # what the scripts read; it carries the settings
 STAMP = "stamp"  # what the shims were made from; newer sources make them stale
 CONFIG_HOOKS = "gitconfig"  # config hooks for git >= 2.54, included by our worktrees
+FOUND = "hooks-found"  # in the state directory: what others installed in our directory
 PLACE = f"/{STATE_DIR_NAME}/hooks"  # how we know our directory, wherever the repository was moved
 ID_LINE = b"# gitworker-shim 1"  # how we know a script of ours
 

@@ -2,18 +2,19 @@
 
 One directory serves all our worktrees. Each file is replaced by rename, so a hook that git starts
 meanwhile is whole; the directory is read-only, since a hook installer that an agent runs in its
-worktree would write here. The stamp's and the directory's own time are the newest time among the
+worktree would write here. As root it writes all the same: such files are put aside (`hooks-found`)
+and run from there. The stamp's and the directory's own time are the newest time among the
 sources: whatever is newer than the stamp makes the shims stale, in Python and in sh (`-nt`).
 """
 
 import contextlib
-import fcntl
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from gitworker import __version__
+from gitworker.clock import monotonic_ms
 from gitworker.paths import Repository, StatePaths, state_paths
 from gitworker.repo.disk import remove_tree
 from gitworker.repo.git import Git
@@ -22,15 +23,20 @@ from gitworker.repo.hooks.layout import (
     ALWAYS,
     ANY_HOOK,
     CONFIG_HOOKS,
+    FOUND,
+    ID_LINE,
     SHARED,
     STAMP,
     config_escaped,
     hook_sources,
+    is_hook_name,
     shell_quoted,
 )
 from gitworker.repo.hooks.user_hooks import UserHooks, find_user_hooks, sources_seen
+from gitworker.repo.lock import hold_descriptor
 
 CONFIG_HOOKS_SINCE = (2, 54)
+LOCK_WAIT_MS = 10_000  # writing shims takes a few milliseconds
 SCRIPT_MODE = 0o555
 FILE_MODE = 0o444
 OPEN_MODE = 0o755
@@ -123,13 +129,13 @@ def write_shims(
         interpreter = stamp.interpreter
     # abspath, not realpath: a venv's python is a symlink that must stay one to find its packages
     interpreter = os.path.abspath(interpreter or sys.executable)
-    files = shim_files(repository, user_hooks, interpreter, config_hooks=config_hooks)
     os.makedirs(paths.spool, mode=0o700, exist_ok=True)
     os.makedirs(paths.hooks, mode=OPEN_MODE, exist_ok=True)
     os.chmod(paths.hooks, OPEN_MODE)
     try:
-        for name in sorted(set(os.listdir(paths.hooks)) - set(files) - {STAMP}):
-            remove_tree(f"{paths.hooks}/{name}")
+        _put_aside(paths)
+        files = shim_files(repository, user_hooks, interpreter, config_hooks=config_hooks)
+        _clear(paths, files)
         for name, (content, mode) in files.items():
             _replace(f"{paths.hooks}/{name}", content, mode)
         new_stamp = Stamp(__version__, interpreter, user_hooks.hooks_path, user_hooks.seen)
@@ -161,11 +167,29 @@ def shim_files(
         for name in (*user_hooks.names, *user_hooks.dormant):
             # a dormant hook too: chmod +x changes no directory's time, so nothing would tell us
             files.setdefault(name, (_source(sources, ANY_HOOK), SCRIPT_MODE))
+    for name in find_put_aside(state_paths(repository)):
+        files.setdefault(name, (_source(sources, ANY_HOOK), SCRIPT_MODE))
     if config_hooks:
         directory = state_paths(repository).hooks
         hooks = sorted(name for name, (_, mode) in files.items() if mode == SCRIPT_MODE)
         files[CONFIG_HOOKS] = (_config_hooks(directory, hooks), FILE_MODE)
     return files
+
+
+def is_foreign(path: str) -> bool:
+    """Tell whether a file or directory in the shim directory is not one that we write there."""
+    name = os.path.basename(path).removesuffix(".new")
+    if name in (STAMP, CONFIG_HOOKS):
+        return False
+    return not os.path.isfile(path) or ID_LINE not in (read_bytes(path) or b"").splitlines()
+
+
+def find_put_aside(paths: StatePaths) -> list[str]:
+    """Return the hooks that others installed in our directory; the shims run them from aside."""
+    try:
+        return sorted(filter(is_hook_name, os.listdir(f"{paths.root}/{FOUND}")))
+    except OSError:
+        return []
 
 
 def uses_config_hooks(state_hooks: str) -> bool:
@@ -180,14 +204,49 @@ def remove_shims(paths: StatePaths) -> None:
 
 @contextlib.contextmanager
 def shims_lock(paths: StatePaths) -> Iterator[None]:
-    """Hold the lock under which shims and shared settings change; it dies with its holder."""
+    """Hold the lock under which shims and shared settings change; it dies with its holder.
+
+    Raises Conflict where it stays taken: its holder may be stopped.
+    """
     os.makedirs(paths.locks, mode=0o700, exist_ok=True)
-    fd = os.open(f"{paths.locks}/hooks", os.O_RDWR | os.O_CREAT, 0o600)
+    path = f"{paths.locks}/hooks"
+    fd = hold_descriptor(
+        path,
+        deadline_ms=monotonic_ms() + LOCK_WAIT_MS,
+        complaint=f"another command has held {path} for {LOCK_WAIT_MS // 1000} s",
+    )
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
         yield
     finally:
         os.close(fd)
+
+
+def _put_aside(paths: StatePaths) -> None:
+    """Move what others left in the shim directory where the shims run it; nothing is deleted."""
+    for name in sorted(os.listdir(paths.hooks)):
+        path = f"{paths.hooks}/{name}"
+        if not is_foreign(path) or _is_partial(path):
+            continue
+        os.makedirs(f"{paths.root}/{FOUND}", mode=0o700, exist_ok=True)
+        aside = f"{paths.root}/{FOUND}/{name}"
+        number = 1
+        while os.path.lexists(aside) and os.path.lexists(f"{aside}.{number}"):
+            number += 1
+        if os.path.lexists(aside):  # found before: the newer one counts
+            os.rename(aside, f"{aside}.{number}")
+        os.rename(path, aside)
+
+
+def _is_partial(path: str) -> bool:
+    """Tell whether a file is what a killed one of us was writing."""
+    name = os.path.basename(path)
+    return name.endswith(".new") and (is_hook_name(name[:-4]) or name[:-4] == SHARED)
+
+
+def _clear(paths: StatePaths, files: Mapping[str, object]) -> None:
+    """Remove our own scripts that are not needed any more."""
+    for name in sorted(set(os.listdir(paths.hooks)) - set(files) - {STAMP}):
+        remove_tree(f"{paths.hooks}/{name}")
 
 
 def _wants_config_hooks(git: Git, repository: Repository) -> bool:

@@ -5,10 +5,11 @@ from typing import NamedTuple
 
 from gitworker.paths import Repository, state_paths
 from gitworker.repo.git import Git
-from gitworker.repo.hooks.config_files import read_bytes
 from gitworker.repo.hooks.install import is_installed
-from gitworker.repo.hooks.layout import ALWAYS, CONFIG_HOOKS, ID_LINE, SHARED, STAMP
+from gitworker.repo.hooks.layout import ALWAYS, SHARED, STAMP
 from gitworker.repo.hooks.shims import (
+    find_put_aside,
+    is_foreign,
     read_stamp,
     shims_are_stale,
     uses_config_hooks,
@@ -28,7 +29,8 @@ class HookStatus(NamedTuple):
     """The state of our hooks in a repository.
 
     `tampered` names shims that are missing or not what we wrote, and files there that are not
-    ours; it is empty where no shims are written (`is_present` false).
+    ours; it is empty where no shims are written (`is_present` false). `put_aside` names hooks that
+    others had installed there; they run in every worker's worktree.
     """
 
     worktrees: tuple[WorktreeHooks, ...]
@@ -36,6 +38,7 @@ class HookStatus(NamedTuple):
     is_present: bool
     is_stale: bool
     tampered: tuple[str, ...]
+    put_aside: tuple[str, ...]
     by_config: bool
     interpreter: str | None
 
@@ -55,6 +58,7 @@ def status(git: Git, repository: Repository) -> HookStatus:
         is_present=os.path.isdir(hooks),
         is_stale=shims_are_stale(hooks),
         tampered=find_tampered(repository),
+        put_aside=tuple(find_put_aside(state_paths(repository))),
         by_config=uses_config_hooks(hooks),
         interpreter=None if stamp is None else stamp.interpreter,
     )
@@ -66,10 +70,5 @@ def find_tampered(repository: Repository) -> tuple[str, ...]:
     if not os.path.isdir(hooks):
         return ()
     found = set(os.listdir(hooks))
-    foreign = {
-        name
-        for name in found - {STAMP, CONFIG_HOOKS}
-        if not os.path.isfile(f"{hooks}/{name}")
-        or ID_LINE not in (read_bytes(f"{hooks}/{name}") or b"").splitlines()
-    }
+    foreign = {name for name in found if is_foreign(f"{hooks}/{name}")}
     return tuple(sorted(foreign | ({*ALWAYS, SHARED, STAMP} - found)))

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 BUSY_TIMEOUT_MS = 5000
 JOURNAL_SIZE_LIMIT = 4 * 1024 * 1024
+CHECKPOINT_BYTES = 4_000_000  # below the limit, so that the `-wal` keeps its size
+# A message touches five pages of the `-wal`: small ones make publishing 1.5 times as fast, and a
+# poll among five million messages costs the same (benchmarks/RESULTS-BUS.md).
+PAGE_SIZE = 1024
 GATE_TIMEOUT_MS = 20_000
 CONFLICT_MARK = "gitworker: conflict"
 REFUSED_MARK = "gitworker: "
@@ -43,7 +47,9 @@ class Database:
             self.connection = apsw.Connection(path, flags=flags)
             self.connection.set_busy_timeout(BUSY_TIMEOUT_MS)
             if create:  # counts only before the first page is written
-                self.connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+                self.connection.execute(
+                    f"PRAGMA page_size = {PAGE_SIZE}; PRAGMA auto_vacuum = INCREMENTAL"
+                )
             self._configure()
         except apsw.Error as error:
             raise translated(error, path) from error
@@ -63,6 +69,7 @@ class Database:
                 f"{self.path} is on a file system where SQLite's WAL does not work",
                 "move the repository to a local disk",
             )
+        connection.wal_autocheckpoint(CHECKPOINT_BYTES // connection.pragma("page_size"))
 
     def close(self) -> None:
         """Close the connection."""
@@ -92,16 +99,15 @@ class Database:
 
         What `write` gives, for less: SQLite commits by itself.
         """
-        connection = self.connection
         with self._gate:
-            before = connection.total_changes()
             try:
-                connection.execute(query_text(query), values)
+                self.connection.execute(query_text(query), values)
             except apsw.Error as error:
                 raise translated(error, self.path) from error
+            changed = self.connection.changes()
         if durable:  # also where nothing changed: whoever wrote it may have died before its sync
             self.sync()
-        return connection.total_changes() - before
+        return changed
 
     def execute(self, sql: str, values: dict[str, Value] | None = None) -> list[Row]:
         """Execute SQL text of this backend and return its rows."""
@@ -251,10 +257,9 @@ class Gate:
         if self._fd < 0:
             self._fd = _open_gate(self._path)
         try:
-            _lock(self._fd)
-        except BaseException:
-            self.close()
-            raise
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._wait()
 
     def __exit__(self, *_: object) -> None:
         """Let the lock go."""
@@ -262,6 +267,13 @@ class Gate:
             fcntl.flock(self._fd, fcntl.LOCK_UN)
         else:
             self.close()
+
+    def _wait(self) -> None:
+        try:
+            _wait_for_lock(self._fd)
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Let go of the file too."""
@@ -281,13 +293,9 @@ def _open_gate(path: str) -> int:
         ) from error
 
 
-def _lock(fd: int) -> None:
+def _wait_for_lock(fd: int) -> None:
     """Take the lock; bounded, so that a stopped process elsewhere cannot hang us for ever."""
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return
-    except BlockingIOError:
-        deadline = clock.monotonic_ms() + GATE_TIMEOUT_MS
+    deadline = clock.monotonic_ms() + GATE_TIMEOUT_MS
     pause_s = 0.0005
     while True:
         try:
@@ -321,7 +329,7 @@ def translated(error: apsw.Error, path: str) -> GitWorkerError:
             "git worker doctor",
             code="database_damaged",
         )
-    if isinstance(error, apsw.BusyError):
+    if isinstance(error, apsw.BusyError | apsw.ProtocolError):  # or its -shm stayed locked
         return Conflict("the database is busy", "run the command again", code="busy")
     if isinstance(error, apsw.ReadOnlyError | apsw.CantOpenError | apsw.PermissionsError):
         return Unavailable(f"cannot write {path}: {text}", "git worker doctor", code="read_only")

@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import git
 from tests.repo.hooks.support import Seat, commit, make_seat, quoted, wait_until
 
-DRAIN = "-I -m gitworker.hookentry drain"
+DRAIN = "-EP -m gitworker.hookentry drain"
 
 
 def ring(seat: Seat, dialect: tuple[str, ...], name: str = "post-commit", *args: str) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from gitworker.errors import Conflict
 from gitworker.paths import Repository, StatePaths
 from gitworker.repo.hooks.layout import ALWAYS, SHARED, STAMP, hook_sources, is_hook_name
 from gitworker.repo.hooks.shims import (
@@ -16,6 +17,7 @@ from gitworker.repo.hooks.shims import (
     refresh_shims,
     remove_shims,
     shims_are_stale,
+    shims_lock,
     write_shims,
 )
 from gitworker.repo.hooks.user_hooks import UserHooks, find_user_hooks
@@ -29,7 +31,7 @@ from tests.repo.hooks.support import (
     wait_until,
 )
 
-REFRESH = "-I -m gitworker.hookentry refresh-hooks"
+REFRESH = "-EP -m gitworker.hookentry refresh-hooks"
 
 
 def touched(seat: Seat, source: str) -> Path:
@@ -142,18 +144,50 @@ def test_the_directory_holds_what_is_needed_and_is_closed(seat: Seat) -> None:
     assert all(os.access(seat.hooks / name, os.X_OK) for name in ALWAYS)
 
 
-def test_what_others_left_there_goes(seat: Seat) -> None:
-    """A refresh removes foreign files and directories and puts ours back."""
-    seat.hooks.chmod(0o755)
-    (seat.hooks / "post-commit").rename(seat.hooks / "post-commit.old")
-    (seat.hooks / "post-commit").write_text("#!/bin/sh\nexit 1\n")
-    (seat.hooks / "nest").mkdir()
-    (seat.hooks / "nest" / "egg").write_text("")
-    assert shims_are_stale(str(seat.hooks))
-    refresh_shims(seat.git, seat.repository)
-    assert {path.name for path in seat.hooks.iterdir()} == {*ALWAYS, SHARED, STAMP}
+def test_what_others_left_there_is_put_aside(seat: Seat) -> None:
+    """A refresh puts ours back; foreign files and directories are kept, the newest by its name."""
+    found = seat.hooks.parent / "hooks-found"
+    for number in (1, 2, 3):
+        seat.hooks.chmod(0o755)
+        (seat.hooks / "post-commit").unlink()
+        (seat.hooks / "post-commit").write_text(f"#!/bin/sh\nexit {number}\n")
+        (seat.hooks / "nest").mkdir()
+        (seat.hooks / "nest" / "egg").write_text(str(number))
+        (seat.hooks / "post-merge.new").write_text("cut sh")
+        assert shims_are_stale(str(seat.hooks))
+        refresh_shims(seat.git, seat.repository)
+        assert {path.name for path in seat.hooks.iterdir()} == {*ALWAYS, SHARED, STAMP}
+        assert (found / "post-commit").read_text() == f"#!/bin/sh\nexit {number}\n"
+        assert (found / "nest" / "egg").read_text() == str(number)
     source = Path(hook_sources(), "post-commit").read_bytes()
     assert (seat.hooks / "post-commit").read_bytes() == source
+    assert {path.name for path in found.iterdir()} == {
+        f"{name}{end}" for name in ("post-commit", "nest") for end in ("", ".1", ".2")
+    }
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_a_hook_put_aside_runs(seat: Seat, tmp_path: Path, own: bool) -> None:
+    """A hook that an installer wrote into our directory refuses what it refused, now and later."""
+    remote = tmp_path / "remote"
+    git(tmp_path, "init", "-q", "--bare", str(remote))
+    commit(seat.worktree)
+    if own:
+        add_user_hook(seat.root / ".git" / "hooks", "pre-push", tmp_path / "log")
+        refresh_shims(seat.git, seat.repository, force=True)
+    seat.hooks.chmod(0o755)
+    (seat.hooks / "pre-push").unlink(missing_ok=True)
+    foreign = seat.hooks / "pre-push"
+    foreign.write_text(f"#!/bin/sh\ncat >{tmp_path}/told\ntest -e {tmp_path}/allowed\n")
+    foreign.chmod(0o755)
+    refresh_shims(seat.git, seat.repository)
+    push = ["git", "push", "-q", str(remote), "HEAD:refs/heads/x"]
+    assert subprocess.run(push, cwd=seat.worktree, check=False, timeout=60).returncode == 1
+    assert (tmp_path / "told").read_text().startswith("HEAD ")
+    assert not (tmp_path / "log").exists()
+    (tmp_path / "allowed").touch()
+    subprocess.run(push, cwd=seat.worktree, check=True, timeout=60)
+    assert not own or "\nHEAD " in (tmp_path / "log").read_text()
 
 
 def test_a_hook_never_misses_while_shims_are_written(seat: Seat, tmp_path: Path) -> None:
@@ -244,3 +278,12 @@ def test_shellcheck_finds_nothing(seat: Seat) -> None:
         [shellcheck, *map(str, [*shipped, *written])], check=False, capture_output=True, text=True
     )
     assert done.stdout == ""
+
+
+def test_a_stopped_holder_of_the_lock_is_told(seat: Seat, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for the lock without a bound."""
+    monkeypatch.setattr("gitworker.repo.hooks.shims.LOCK_WAIT_MS", 20)
+    held = shims_lock(StatePaths(str(seat.hooks.parent)))
+    with held, pytest.raises(Conflict, match="locks/hooks"):
+        refresh_shims(seat.git, seat.repository, force=True)
+    assert refresh_shims(seat.git, seat.repository, force=True)

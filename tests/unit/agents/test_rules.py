@@ -41,6 +41,9 @@ def test_refusals() -> None:
     busy = run_refusal("auth", "WORKING", worktree="/w", busy=7)
     assert isinstance(busy, Conflict)
     assert "process 7" in busy.message
+    orphan = run_refusal("auth", "WORKING", worktree="/w", busy=7, is_orphan=True)
+    assert isinstance(orphan, Conflict)
+    assert "kill -TERM -- -7" in orphan.hint
 
 
 @pytest.mark.parametrize(

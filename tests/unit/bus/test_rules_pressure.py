@@ -24,24 +24,37 @@ def test_refill(tokens: float, elapsed_ms: int, left: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tokens", "rate", "granted"), [(0.9, 1000, 0), (1.0, 1000, 1), (500.0, 1000, 50), (9.0, 1, 1)]
+    ("tokens", "wanted", "rate", "granted"),
+    [
+        (0.9, 1, 1000, 0),
+        (1.0, 1, 1000, 1),
+        (500.0, 1, 1000, 50),
+        (9.0, 1, 1, 1),
+        (99.0, 100, 1000, 0),
+        (100.0, 100, 1000, 100),
+        (59.0, 100, 1, 0),
+        (60.0, 100, 1, 100),
+    ],
 )
-def test_grants(tokens: float, rate: int, granted: int) -> None:
-    """A sender is given a twentieth of a second's worth at once, and never more than it has."""
-    assert grant(tokens, rate=rate) == granted
+def test_grants(tokens: float, wanted: int, rate: int, granted: int) -> None:
+    """A sender is given what it wants or nothing, and at most a twentieth of a second's more."""
+    assert grant(tokens, wanted, rate=rate) == granted
 
 
 def test_waits() -> None:
-    """The time to wait is when one token will be there."""
-    assert wait_ms(0.0, rate=10) == 101
-    assert wait_ms(0.999, rate=10_000) == 1
-    assert refilled(0.25, wait_ms(0.25, rate=7), rate=7) >= 1
+    """The time to wait is when as many tokens will be there as are wanted, a burst at most."""
+    assert wait_ms(0.0, 1, rate=10) == 101
+    assert wait_ms(0.999, 1, rate=10_000) == 1
+    assert wait_ms(-10.0, 10**9, rate=1) == (BURST_S + 10) * 1000 + 1
+    assert refilled(0.25, wait_ms(0.25, 3, rate=7), rate=7) >= 3
 
 
-@pytest.mark.parametrize(("room", "free"), [(1, 1), (40, 2), (10**6, UNCHECKED_MAX)])
-def test_unchecked(room: int, free: int) -> None:
+@pytest.mark.parametrize(
+    ("room", "wanted", "free"), [(1, 1, 1), (40, 1, 2), (40, 30, 30), (10**6, 1, UNCHECKED_MAX)]
+)
+def test_unchecked(room: int, wanted: int, free: int) -> None:
     """The more room there is, the more rarely anybody looks."""
-    assert unchecked(room) == free
+    assert unchecked(room, wanted) == free
 
 
 def test_calm_and_slow() -> None:

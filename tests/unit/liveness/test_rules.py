@@ -1,6 +1,5 @@
 """What a beat's age means, by tables and over random facts."""
 
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +12,7 @@ from gitworker.liveness.rules import (
     Moment,
     beat_age_ms,
     due_event,
+    has_jumped,
     is_at_work,
     is_beaten_for,
     is_quiet,
@@ -54,6 +54,33 @@ def test_age_by_the_wall_clock(changes: dict[str, object]) -> None:
     """Another host, another boot or a foreign beat is measured by the wall clock."""
     beat = Beat(NOW - 9, MOMENT.mono_ms - 7, "boot", "here")._replace(**changes)
     assert beat_age_ms(beat, MOMENT) == 9
+
+
+@pytest.mark.parametrize(
+    ("jump_ms", "changes", "jumped"),
+    [
+        (86_400_000, {}, True),
+        (-86_400_007, {}, True),
+        (86_399_000, {}, False),
+        (86_400_000, {"mono_ms": None}, False),
+        (86_400_000, {"host": "there"}, False),
+        (86_400_000, {"boot_id": "earlier"}, False),
+        (86_400_000, {"boot_id": ""}, False),
+    ],
+)
+def test_a_clock_that_was_set(jump_ms: int, changes: dict[str, object], jumped: bool) -> None:
+    """The newest beat of this boot tells whether the wall clock has moved by a day since."""
+    newest = silent(9)._replace(**changes)
+    later = MOMENT._replace(now_ms=NOW + jump_ms)
+    assert has_jumped([newest], later) is jumped
+    assert not has_jumped([], later)
+
+
+def test_the_newest_beat_counts() -> None:
+    """A beat from before a jump says nothing once there is one from after it."""
+    before = Beat(NOW - 90_000_000, MOMENT.mono_ms - 99, "boot", "here")
+    assert has_jumped([before], MOMENT)
+    assert not has_jumped([before, silent(0)], MOMENT)
 
 
 def test_an_unknown_boot_is_never_the_same_boot() -> None:

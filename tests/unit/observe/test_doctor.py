@@ -83,7 +83,7 @@ def test_sound_repository(session: Session) -> None:
     assert [one for one in doctor.findings if one.level is not Level.OK] == []
     assert found(doctor, "worktrees") == [("ok", "1 of workers, all in place", None)]
     assert found(doctor, "history") == [("ok", "main: 1 landed, linear, all of it in place", None)]
-    assert len(doctor.findings) == 16
+    assert len(doctor.findings) == 17
 
 
 def test_fresh_repository(session: Session) -> None:
@@ -140,6 +140,7 @@ def test_link(session: Session, repository: Path) -> None:
 def test_excludes(session: Session, repository: Path) -> None:
     """Excludes that are gone, or overridden, are named."""
     remove_excludes(session.repository.common_dir)
+    (repository / "worktrees").mkdir()
     (level, message, _) = found(read_doctor(session), "excludes")[0]
     assert level == "warn"
     assert message == "git would add .worker-state, worktrees/task/ to a commit"
@@ -428,3 +429,29 @@ def test_state_directory_gone(session: Session) -> None:
     ]
     assert not doctor.is_healthy
     assert complaints(session) != []
+
+
+def test_checkouts_of_the_target(session: Session, repository: Path, tmp_path: Path) -> None:
+    """What a killed git left in the target's checkout is named, and a checkout too many."""
+    well = [("ok", "work lands on main", None)]
+    lock = repository / ".git" / "index.lock"
+    lock.touch()
+    os.utime(lock, (NOW_MS // 1000, NOW_MS // 1000))
+    assert found(read_doctor(session), "target") == well
+    os.utime(lock, (NOW_MS // 1000 - 120, NOW_MS // 1000 - 120))
+    ((level, message, hint),) = found(read_doctor(session), "target")
+    assert (level, message) == ("warn", f"{lock} is there for 2m, as a killed git leaves it")
+    assert hint == f"rm {lock}   (where no git is at work in {repository})"
+    lock.unlink()
+    assert found(read_doctor(session), "target") == well
+    second = tmp_path / "second"
+    git(repository, "worktree", "add", "-q", "--force", str(second), "main")
+    ((level, _, hint),) = found(read_doctor(session), "target")
+    assert (level, hint) == ("warn", f"git -C {second} switch --detach")
+
+
+def test_no_target(session: Session, repository: Path) -> None:
+    """A target that is not there any more is a failure, with what names another."""
+    git(repository, "branch", "-m", "main", "trunk")
+    ((level, _, hint),) = found(read_doctor(session), "target")
+    assert (level, hint) == ("fail", "git config worker.target NAME")

@@ -5,17 +5,22 @@ A file `<room>.sql` holds blocks that begin with `-- name: <query> — <purpose>
 
 import os
 
-_ROOMS: dict[str, dict[str, str]] = {}
+_TEXTS: dict[str, str] = {}
+_ROOMS: set[str] = set()
 _HERE = os.path.dirname(__file__)
 _MARK = "-- name: "
 
 
 def query_text(name: str) -> str:
     """Return the SQL of `<room>.<query>`; KeyError for a name that does not exist."""
-    room, _, query = name.partition(".")
+    text = _TEXTS.get(name)
+    if text is not None:
+        return text
+    room = name.partition(".")[0]
     if room not in _ROOMS:
-        _ROOMS[room] = load_room(room)
-    return _ROOMS[room][query]
+        _TEXTS.update({f"{room}.{query}": text for query, text in load_room(room).items()})
+        _ROOMS.add(room)
+    return _TEXTS[name]
 
 
 def load_room(room: str) -> dict[str, str]:

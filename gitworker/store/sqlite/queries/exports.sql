@@ -11,6 +11,9 @@ SELECT last_seq FROM export_state WHERE id = 1;
 -- name: set_bus_seq — move seed 2's export position
 UPDATE export_state SET last_seq = :last_seq WHERE id = 1;
 
+-- name: count_between — how many messages lie behind one position, up to another
+SELECT COUNT(*) AS number FROM messages WHERE seq > :after AND seq <= :until;
+
 -- name: bus_lines — messages after a position as lines in the shape of seed 2's export
 -- As bytes, and its texts cast to texts: a foreign program may have put bytes or bad UTF-8 there.
 SELECT seq, CAST(json_object(

@@ -6,7 +6,10 @@ VALUES (:id, :ts_ms, :from_agent, :to_agent, :type, :correlation_id, :in_reply_t
 ON CONFLICT (id) DO NOTHING;
 
 -- name: poll — unread messages to an agent or to all, oldest first, by two indexed ranges merged
-SELECT seq, id, CAST(ts_ms AS INTEGER) AS ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref
+SELECT seq, CAST(id AS TEXT) AS id, CAST(ts_ms AS INTEGER) AS ts_ms,
+    CAST(from_agent AS TEXT) AS from_agent, CAST(to_agent AS TEXT) AS to_agent,
+    CAST(type AS TEXT) AS type, CAST(correlation_id AS TEXT) AS correlation_id,
+    CAST(in_reply_to AS TEXT) AS in_reply_to, payload, CAST(payload_ref AS TEXT) AS payload_ref
 FROM (
     SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload,
         payload_ref
@@ -19,8 +22,10 @@ FROM (
 );
 
 -- name: unread — what poll gives after the agent's own cursor, by one statement
-SELECT seq, id, CAST(ts_ms AS INTEGER) AS ts_ms, from_agent, to_agent, type, correlation_id,
-    in_reply_to, payload, payload_ref
+SELECT seq, CAST(id AS TEXT) AS id, CAST(ts_ms AS INTEGER) AS ts_ms,
+    CAST(from_agent AS TEXT) AS from_agent, CAST(to_agent AS TEXT) AS to_agent,
+    CAST(type AS TEXT) AS type, CAST(correlation_id AS TEXT) AS correlation_id,
+    CAST(in_reply_to AS TEXT) AS in_reply_to, payload, CAST(payload_ref AS TEXT) AS payload_ref
 FROM (
     SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload,
         payload_ref
@@ -35,17 +40,17 @@ FROM (
 );
 
 -- name: poll_lines — the same as ready JSON lines (seed 2's shape), so that no JSON module loads
-SELECT seq, payload_ref, json_object(
+SELECT seq, CAST(payload_ref AS TEXT) AS payload_ref, json_object(
     'seq', seq,
-    'id', id,
+    'id', CAST(id AS TEXT),
     'ts', strftime('%Y-%m-%dT%H:%M:%S', ts_ms / 1000, 'unixepoch') || printf('.%03dZ', ts_ms % 1000),
-    'from', from_agent,
-    'to', to_agent,
-    'type', type,
-    'correlation_id', correlation_id,
-    'in_reply_to', in_reply_to,
+    'from', CAST(from_agent AS TEXT),
+    'to', CAST(to_agent AS TEXT),
+    'type', CAST(type AS TEXT),
+    'correlation_id', CAST(correlation_id AS TEXT),
+    'in_reply_to', CAST(in_reply_to AS TEXT),
     'payload', CASE WHEN json_valid(payload) THEN json(payload) END,
-    'payload_ref', payload_ref,
+    'payload_ref', CAST(payload_ref AS TEXT),
     'payload_error', CASE WHEN payload IS NOT NULL AND NOT json_valid(payload)
         THEN 'decode_failed' END
 ) AS line
@@ -61,8 +66,10 @@ FROM (
 );
 
 -- name: follow — every message after a position, whoever it is for
-SELECT seq, id, CAST(ts_ms AS INTEGER) AS ts_ms, from_agent, to_agent, type, correlation_id,
-    in_reply_to, payload, payload_ref
+SELECT seq, CAST(id AS TEXT) AS id, CAST(ts_ms AS INTEGER) AS ts_ms,
+    CAST(from_agent AS TEXT) AS from_agent, CAST(to_agent AS TEXT) AS to_agent,
+    CAST(type AS TEXT) AS type, CAST(correlation_id AS TEXT) AS correlation_id,
+    CAST(in_reply_to AS TEXT) AS in_reply_to, payload, CAST(payload_ref AS TEXT) AS payload_ref
 FROM messages WHERE seq > :after ORDER BY seq LIMIT :limit;
 
 -- name: last_seq — the newest message's position
@@ -73,18 +80,24 @@ SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, 
 FROM messages WHERE correlation_id = :correlation_id ORDER BY seq DESC LIMIT :limit;
 
 -- name: by_id — one message by its id
-SELECT seq, id, CAST(ts_ms AS INTEGER) AS ts_ms, from_agent, to_agent, type, correlation_id,
-    in_reply_to, payload, payload_ref
+SELECT seq, CAST(id AS TEXT) AS id, CAST(ts_ms AS INTEGER) AS ts_ms,
+    CAST(from_agent AS TEXT) AS from_agent, CAST(to_agent AS TEXT) AS to_agent,
+    CAST(type AS TEXT) AS type, CAST(correlation_id AS TEXT) AS correlation_id,
+    CAST(in_reply_to AS TEXT) AS in_reply_to, payload, CAST(payload_ref AS TEXT) AS payload_ref
 FROM messages WHERE id = :id;
 
 -- name: by_seq — one message by its position
-SELECT seq, id, CAST(ts_ms AS INTEGER) AS ts_ms, from_agent, to_agent, type, correlation_id,
-    in_reply_to, payload, payload_ref
+SELECT seq, CAST(id AS TEXT) AS id, CAST(ts_ms AS INTEGER) AS ts_ms,
+    CAST(from_agent AS TEXT) AS from_agent, CAST(to_agent AS TEXT) AS to_agent,
+    CAST(type AS TEXT) AS type, CAST(correlation_id AS TEXT) AS correlation_id,
+    CAST(in_reply_to AS TEXT) AS in_reply_to, payload, CAST(payload_ref AS TEXT) AS payload_ref
 FROM messages WHERE seq = :seq;
 
 -- name: reply — the first answer to a message after a position, to an agent or to all
-SELECT seq, id, CAST(ts_ms AS INTEGER) AS ts_ms, from_agent, to_agent, type, correlation_id,
-    in_reply_to, payload, payload_ref
+SELECT seq, CAST(id AS TEXT) AS id, CAST(ts_ms AS INTEGER) AS ts_ms,
+    CAST(from_agent AS TEXT) AS from_agent, CAST(to_agent AS TEXT) AS to_agent,
+    CAST(type AS TEXT) AS type, CAST(correlation_id AS TEXT) AS correlation_id,
+    CAST(in_reply_to AS TEXT) AS in_reply_to, payload, CAST(payload_ref AS TEXT) AS payload_ref
 FROM (
     SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload,
         payload_ref
@@ -123,18 +136,17 @@ ON CONFLICT (agent_id) DO UPDATE SET
 -- name: version — a number that is another one once another connection has committed
 PRAGMA data_version;
 
--- name: totals — how many messages there are, from when to when, and how large their payloads are
+-- name: totals — how many messages there are, and from when the oldest is
 SELECT COUNT(*) AS messages, COALESCE(MAX(seq), 0) AS last_seq,
-    CAST(MIN(ts_ms) AS INTEGER) AS first_ts_ms, CAST(MAX(ts_ms) AS INTEGER) AS last_ts_ms,
-    COALESCE(SUM(LENGTH(CAST(payload AS BLOB))), 0) AS payload_bytes,
-    COUNT(payload_ref) AS with_blob
+    (SELECT CAST(ts_ms AS INTEGER) FROM messages ORDER BY seq LIMIT 1) AS first_ts_ms
 FROM messages;
 
 -- name: readers — every agent that is known, with its cursor and how much it has not read
-SELECT agent_id, last_acked_seq, updated_at_ms,
-    (SELECT COUNT(*) FROM messages WHERE to_agent IS NULL AND seq > last_acked_seq)
-        + (SELECT COUNT(*) FROM messages WHERE to_agent = agent_id AND seq > last_acked_seq)
-        AS unread,
+SELECT agent_id, last_acked_seq,
+    (SELECT COUNT(*) FROM (SELECT 1 FROM messages
+        WHERE to_agent IS NULL AND seq > last_acked_seq LIMIT :count_to))
+    + (SELECT COUNT(*) FROM (SELECT 1 FROM messages
+        WHERE to_agent = agent_id AND seq > last_acked_seq LIMIT :count_to)) AS unread,
     (SELECT MIN(ts_ms) FROM (
         SELECT ts_ms FROM (SELECT CAST(ts_ms AS INTEGER) AS ts_ms FROM messages
             WHERE to_agent IS NULL AND seq > last_acked_seq ORDER BY seq LIMIT 1)
@@ -143,8 +155,7 @@ SELECT agent_id, last_acked_seq, updated_at_ms,
             WHERE to_agent = agent_id AND seq > last_acked_seq ORDER BY seq LIMIT 1)
     )) AS oldest_ts_ms
 FROM (
-    SELECT known.agent_id, COALESCE(cursors.last_acked_seq, 0) AS last_acked_seq,
-        cursors.updated_at_ms
+    SELECT known.agent_id, COALESCE(cursors.last_acked_seq, 0) AS last_acked_seq
     FROM (
         SELECT agent_id FROM cursors UNION SELECT agent_id FROM heartbeats
         UNION SELECT worker_id FROM workers

@@ -76,6 +76,9 @@ SELECT MIN(seq) AS seq FROM (
     SELECT MIN(seq) FROM messages WHERE to_agent IS NULL AND seq > :after
 );
 
+-- name: first_addressed — the oldest message that was sent to an agent alone
+SELECT MIN(seq) AS seq FROM messages WHERE to_agent = :agent;
+
 -- name: begin_archive — journal an archive before its file is begun
 INSERT INTO archives (step, created_at_ms) VALUES ('writing', :now);
 

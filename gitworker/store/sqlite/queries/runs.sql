@@ -29,13 +29,19 @@ SELECT id, worker_id, task_id, command, supervisor_pid, supervisor_start, pid, p
 FROM runs WHERE id IN (SELECT MAX(id) FROM runs GROUP BY worker_id) ORDER BY worker_id;
 
 -- name: orders — what was told a seat's supervisor after a position, oldest first
-SELECT seq, id, from_agent,
+SELECT seq, id, from_agent, payload_ref,
     CASE WHEN json_valid(payload)
         THEN COALESCE(json_extract(payload, '$.command'), json_extract(payload, '$.action'))
     END AS command,
     CASE WHEN json_valid(payload) THEN json_extract(payload, '$.reason') END AS reason
 FROM messages
 WHERE to_agent = :worker AND seq > :after AND type = 'cmd' ORDER BY seq LIMIT :limit;
+
+-- name: long_order — the same of a payload that lies in a file
+SELECT CASE WHEN json_valid(:text)
+        THEN COALESCE(json_extract(:text, '$.command'), json_extract(:text, '$.action'))
+    END AS command,
+    CASE WHEN json_valid(:text) THEN json_extract(:text, '$.reason') END AS reason;
 
 -- name: publish_started — `agent_started`, its payload built here so that no JSON module loads
 INSERT INTO messages (id, ts_ms, from_agent, type, correlation_id, payload)

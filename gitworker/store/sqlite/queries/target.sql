@@ -1,0 +1,8 @@
+-- name: recorded — the branch that work lands on, as a person chose it or as it was first found
+SELECT value AS name FROM meta WHERE key = 'gitworker_target';
+
+-- name: record_first — record the target, unless another command was faster
+INSERT OR IGNORE INTO meta (key, value) VALUES ('gitworker_target', :name);
+
+-- name: change — record another target, unless another command was faster
+UPDATE meta SET value = :name WHERE key = 'gitworker_target' AND value = :seen;

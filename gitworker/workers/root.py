@@ -1,0 +1,125 @@
+"""The directory that worktrees are made in: where it may be, and how git is kept out of it.
+
+In the main checkout it carries a `.gitignore` of ours that hides it whole. A line in info/exclude
+would be read in every worktree, and hide there a directory of the same name that the project has.
+"""
+
+import os
+from contextlib import suppress
+
+from gitworker.errors import Refused
+from gitworker.session import OTHER_ROOT, ROOT_NOTE, Session
+
+MARK_NAME = ".gitignore"
+MARK = "# gitworker makes worktrees here; none of this is the project's\n*\n"
+
+
+def ready_root(session: Session) -> None:
+    """See to it that worktrees can be made in the session's directory for them.
+
+    Where the project has files in the default one, another is chosen, for good. Raises Refused,
+    with nothing made, where the directory is the project's, or cannot be reached from the
+    repository by a rename: removing a worktree would be a copy.
+    """
+    root = session.worktree_root
+    _require_one_file_system(session, root)
+    inside = _inside(session, root)
+    if inside is None or _is_marked(root):
+        return
+    if inside == "." or _is_the_projects(session, root):
+        if session.has_default_root and inside != OTHER_ROOT:
+            _note(session, OTHER_ROOT)
+            ready_root(session)
+            return
+        raise Refused(
+            f"{root} holds files of the project; worktrees need a directory of their own",
+            "git config worker.worktree.root ../worktrees",
+            code="root_taken",
+        )
+    _note(session, inside)
+    os.makedirs(root, exist_ok=True)
+    mark_root(session)
+
+
+def mark_root(session: Session) -> None:
+    """Put our `.gitignore` back where it was taken away, as `git clean -fdx` does."""
+    noted = session.noted_root
+    if noted is None:
+        return
+    mark = f"{session.main_top}/{noted}/{MARK_NAME}"
+    try:
+        with open(mark, "x", encoding="utf-8") as file:
+            file.write(MARK)
+    except OSError:  # it is there, the directory is not, or it cannot be written
+        return
+
+
+def unmark_root(session: Session) -> None:
+    """Take our `.gitignore` away, and the directory where nothing else is in it."""
+    noted = session.noted_root
+    if noted is None:
+        return
+    root = f"{session.main_top}/{noted}"
+    if not _is_marked(root):  # a file of the user's, or none
+        return
+    with suppress(OSError):
+        os.unlink(f"{root}/{MARK_NAME}")
+        os.rmdir(root)
+
+
+def _is_marked(root: str) -> bool:
+    try:
+        with open(f"{root}/{MARK_NAME}", encoding="utf-8", errors="replace") as file:
+            return file.read() == MARK
+    except OSError:
+        return False
+
+
+def _inside(session: Session, root: str) -> str | None:
+    """Return where the directory is in the main checkout, None where it is outside."""
+    if session.main_top == session.repository.common_dir:
+        return None
+    inside = os.path.relpath(root, session.main_top)
+    return None if inside.split("/")[0] in ("..", ".git") else inside
+
+
+def _is_the_projects(session: Session, root: str) -> bool:
+    """Tell whether a directory holds files that are, or could become, the project's."""
+    if not os.path.isdir(root):
+        return False
+    listed = session.git.at(session.main_top).run(
+        "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", root
+    )
+    return any(name and not name.endswith("/") for name in listed.text.split("\0"))
+
+
+def _note(session: Session, inside: str) -> None:
+    """Write down which directory of the main checkout is ours."""
+    partial = f"{session.paths.root}/{ROOT_NOTE}.{os.getpid()}.tmp"
+    with open(partial, "w", encoding="utf-8", errors="surrogateescape") as file:
+        file.write(f"{inside}\n")
+    os.replace(partial, f"{session.paths.root}/{ROOT_NOTE}")
+
+
+def _require_one_file_system(session: Session, root: str) -> None:
+    """Move an empty directory there and away: two mounts of one file system refuse that too."""
+    place = root
+    while not os.path.lexists(place):
+        place = os.path.dirname(place)
+    probe = f"{session.paths.root}/probe-{os.getpid()}"
+    there = f"{place}/.gitworker-probe-{os.getpid()}"
+    os.makedirs(probe, exist_ok=True)
+    try:
+        if place == session.main_top == os.path.dirname(session.repository.common_dir):
+            return  # one directory, and nobody sees a name come and go in it
+        os.rename(probe, there)
+        probe = there
+    except OSError as error:
+        raise Refused(
+            f"worktrees cannot be made in {root}, which a rename from the repository does not"
+            f" reach ({error.strerror}): removing one is a rename into a trash there",
+            "git config worker.worktree.root DIRECTORY   (on the repository's file system)",
+            code="cross_device",
+        ) from error
+    finally:
+        os.rmdir(probe)

@@ -1,0 +1,220 @@
+"""A day in the life of a bus, its clocks turned by the test: nothing is lost, nothing grows."""
+
+import contextlib
+import json
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from gitworker import clock
+from gitworker.bus import Bus, open_bus
+from gitworker.bus.archive import read_entries
+from gitworker.bus.export import export_logs
+from gitworker.bus.retention import Wish, prune
+from gitworker.config import Settings
+from gitworker.liveness.rules import Liveness, beat_age_ms, liveness_of
+from gitworker.observe.signs import beat_of, read_moment
+from gitworker.paths import StatePaths
+from gitworker.store.heartbeats import beat
+from tests.store.support import foreign
+from tests.workers.world import World, no_beater, wait_until
+
+SCALE = int(os.environ.get("GITWORKER_TEST_SCALE", "1"))
+HOURS = 24
+STEPS_AN_HOUR = 6
+AGENTS = tuple(f"agent-{number}" for number in range(10))
+EACH_STEP = 3 * SCALE  # messages of each agent
+HOUR_MS = 60 * 60 * 1000
+KEPT_MS = 3 * HOUR_MS
+RSS_MAX_KB = 40 * 1024
+GROWTH_MAX_KB = 4 * 1024
+WARM = HOURS // 4  # from this hour on nothing may grow
+# Bursts of output for as long as it is let.
+TALK = "while :; do yes 'what an agent says' | head -c 2000000; read -t 0.2 x; done"
+
+
+@dataclass
+class Time:
+    """The clocks as the test wants them."""
+
+    wall_ms: int = field(default_factory=clock.now_ms)
+    mono_ms: int = field(default_factory=clock.monotonic_ms)
+
+    def pass_by(self, ms: int) -> None:
+        """Let time pass."""
+        self.wall_ms += ms
+        self.mono_ms += ms
+
+    def sleep(self, ms: int) -> None:
+        """Close the laptop's lid: CLOCK_MONOTONIC stands still, the wall clock does not."""
+        self.wall_ms += ms
+
+
+@pytest.fixture
+def time_(monkeypatch: pytest.MonkeyPatch) -> Time:
+    """Clocks that only the test turns, in this process."""
+    turned = Time()
+    monkeypatch.setattr("gitworker.clock.now_ms", lambda: turned.wall_ms)
+    monkeypatch.setattr("gitworker.clock.monotonic_ms", lambda: turned.mono_ms)
+    return turned
+
+
+@dataclass
+class Soak:
+    """The bus, who talks on it, and what was promised and read."""
+
+    world: World
+    paths: StatePaths
+    time: Time
+    ends: dict[str, Bus]
+    published: list[str] = field(default_factory=list)
+    read: dict[str, list[str]] = field(default_factory=lambda: {name: [] for name in AGENTS})
+    archives: int = 0
+
+    def step(self, number: int) -> None:
+        """Let everybody beat, publish, read and acknowledge once."""
+        for name, bus in self.ends.items():
+            with bus.store.write(durable=False) as writer:
+                beat(writer, name, status="working", task=None, progress=None)
+            drafts = [
+                {"type": "x-note", "payload": {"step": number}, "id": f"{name}-{number:04}-{part}"}
+                for part in range(EACH_STEP)
+            ]
+            self.published += bus.publish_many(drafts)
+        for name, bus in self.ends.items():
+            while messages := bus.poll():
+                self.read[name] += [message["id"] for message in messages]
+                bus.ack(messages[-1]["seq"])
+        self.require_alive()
+
+    def tidy(self) -> None:
+        """Prune what is older than three hours, and export."""
+        bus = self.ends[AGENTS[0]]
+        wish = Wish(self.time.wall_ms - KEPT_MS, frozenset(AGENTS), self.time.wall_ms - HOUR_MS)
+        self.archives += prune(bus.store, self.paths, wish).archive is not None
+        export_logs(bus.store, self.paths)
+
+    def require_alive(self) -> None:
+        """Fail where an agent that has just beaten passes for silent."""
+        with self.ends[AGENTS[0]].store.read() as reader:
+            rows = {row["agent_id"]: row for row in reader.rows("liveness.all")}
+        moment = read_moment()
+        for name in AGENTS:
+            beaten = beat_of(rows[name], rows[name]["ts_ms"])
+            assert beaten is not None
+            assert liveness_of(beat_age_ms(beaten, moment), Settings()) is Liveness.OK, name
+
+    def require_all(self, told: list[str]) -> None:
+        """Fail unless every message is in the table or in one archive, and reached everybody."""
+        rows, sound = foreign(
+            self.paths.database,
+            "SELECT id FROM messages WHERE type = 'x-note' ORDER BY seq",
+            "PRAGMA integrity_check",
+        )
+        assert sound == [["ok"]]
+        assert isinstance(rows, list)
+        table = [row[0] for row in rows]
+        archived = [
+            entry["id"]
+            for path in sorted(Path(self.paths.archive).glob("*.gz"))
+            for entry in read_entries(str(path))
+            if entry["type"] == "x-note"
+        ]
+        assert sorted(archived + table) == sorted(self.published)
+        assert len(table) < len(self.published) / 3
+        for name in AGENTS:
+            assert [one for one in self.read[name] if one in set(self.published)] == self.published
+        assert told == self.published
+        with open(self.paths.bus_log, encoding="utf-8") as file:
+            lines = [json.loads(line) for line in file]
+        assert [line["id"] for line in lines if line["type"] == "x-note"] == table
+
+
+@pytest.fixture
+def soak(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, time_: Time) -> Iterator[Soak]:
+    """A repository with a seat for a supervised agent, and ten agents that talk."""
+    monkeypatch.setenv("GITWORKER_HOOKS", "off")
+    world = World.make(tmp_path / "repo")
+    world.spawn("auth", "t1")
+    paths = StatePaths(str(world.root / ".git" / "worker-state"))
+    ends = {name: open_bus(paths.root, agent=name) for name in AGENTS}
+    with no_beater(world):
+        yield Soak(world, paths, time_, ends)
+    for bus in ends.values():
+        bus.close()
+
+
+@contextlib.contextmanager
+def running(soak: Soak, *words: str, out: Path | None = None) -> Iterator[int]:
+    """Run a command in the background and give its pid; what it prints goes to a file."""
+    with open(out or os.devnull, "wb") as stream:
+        process = subprocess.Popen(
+            ["git-worker", *words], cwd=soak.world.root, stdin=subprocess.DEVNULL, stdout=stream,
+            stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        try:
+            yield process.pid
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+def rss_kb(pid: int) -> int:
+    """Return the resident memory of a process."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(re.findall(r"VmRSS:\s+(\d+) kB", status)[0])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
+def test_a_day(soak: Soak, tmp_path: Path) -> None:
+    """A day of beats, messages, a laptop's sleeps, prunes and exports loses and grows nothing."""
+    heard = tmp_path / "heard"
+    follow = ("msg", "follow", "--json", "--type", "x-note", "--since", "0")
+    with (
+        running(soak, *follow, out=heard) as follower,
+        running(soak, "exec", "auth", "--", "bash", "-c", TALK) as supervisor,
+    ):
+        wait_until(lambda: bool(soak.world.query("SELECT id FROM runs")))
+        warm: dict[int, int] = {}
+        for hour in range(HOURS):
+            live_an_hour(soak, hour)
+            wait_until(lambda: len(told(heard)) == len(soak.published))
+            for pid in (follower, supervisor):
+                assert rss_kb(pid) < RSS_MAX_KB
+                if hour >= WARM:
+                    assert rss_kb(pid) - warm.setdefault(pid, rss_kb(pid)) < GROWTH_MAX_KB
+        soak.tidy()
+        soak.require_all(told(heard))
+        assert soak.archives > 2
+        assert len(soak.world.query("SELECT id FROM runs WHERE ended_at_ms IS NULL")) == 1
+
+
+def live_an_hour(soak: Soak, hour: int) -> None:
+    """Let an hour pass: the lid is closed in some, the wall clock is set back in another."""
+    for part in range(STEPS_AN_HOUR):
+        soak.step(hour * STEPS_AN_HOUR + part)
+        soak.time.pass_by(20_000)
+        soak.require_alive()
+        soak.time.pass_by(HOUR_MS // STEPS_AN_HOUR - 20_000)
+    if hour % 5 == 3:
+        soak.step((HOURS + hour) * STEPS_AN_HOUR)
+        soak.time.sleep(2 * HOUR_MS)
+        soak.require_alive()
+    if hour == HOURS // 2:
+        soak.step((HOURS + hour) * STEPS_AN_HOUR)
+        soak.time.sleep(-HOUR_MS)
+        soak.require_alive()
+    if hour % 2:
+        soak.tidy()
+
+
+def told(heard: Path) -> list[str]:
+    """Return the ids in the whole lines that the follower has printed."""
+    lines = heard.read_text().rpartition("\n")[0].splitlines()
+    return [json.loads(line)["id"] for line in lines]

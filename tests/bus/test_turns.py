@@ -1,0 +1,47 @@
+"""Files that are views only: whoever holds their lock for ever stops nobody."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from gitworker.bus.beatfile import renew_beat
+from gitworker.bus.turns import Turn
+from gitworker.paths import StatePaths
+
+TOLD = '{\n  "last_heartbeat": "2026-01-01T00:00:00Z",\n  "pid": 1\n}\n'
+
+
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Hold a lock as a stopped process would."""
+    fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        os.close(fd)
+
+
+def test_a_turn_is_not_waited_for_without_end(tmp_path: Path) -> None:
+    """Who gets no turn in time is told so, and gets one once the holder is gone."""
+    lock = tmp_path / "lock"
+    with held(lock), Turn(str(lock), wait_ms=30) as taken:
+        assert taken is False
+    with Turn(str(lock), wait_ms=0) as taken:
+        assert taken is True
+        with Turn(str(lock), wait_ms=0) as second:
+            assert second is False
+
+
+def test_a_beat_is_told_when_it_is_its_turn(tmp_path: Path) -> None:
+    """A beat replaces its line of the state file, and makes no file where there is none."""
+    paths = StatePaths(str(tmp_path))
+    os.makedirs(paths.workers)
+    os.makedirs(paths.locks)
+    (tmp_path / "workers/auth.json").write_text(TOLD)
+    renew_beat(paths, "auth", 1_800_000_000_000)
+    renew_beat(paths, "docs", 1_800_000_000_000)
+    assert "2027-01-15T08:00:00Z" in (tmp_path / "workers/auth.json").read_text()
+    assert os.listdir(paths.workers) == ["auth.json"]

@@ -1,0 +1,82 @@
+"""Commands of the bus on a disk that is full, or read-only."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.kit import ok, run
+from tests.conftest import git
+from tests.store.disks import fill, read_only, small_disk
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A small file system of its own."""
+    with small_disk(tmp_path / "disk", size_kib=8192) as place:
+        yield place
+
+
+@pytest.fixture
+def root(disk: Path) -> Path:
+    """A repository on that disk, with one message on its bus."""
+    place = disk / "repo"
+    place.mkdir()
+    git(place, "init", "-q", "-b", "main")
+    git(place, "commit", "-q", "--allow-empty", "-m", "Start")
+    ok(place, "msg", "send", "x-note", '"kept"')
+    return place
+
+
+def test_sending_to_a_full_disk(root: Path, disk: Path) -> None:
+    """A message that has no room is refused by name, and the bus works on when there is some."""
+    filler = fill(disk)
+    statuses = []
+    while not statuses or (statuses[-1] == 0 and len(statuses) < 50):
+        answer = run(root, "msg", "send", "x-note", '"' + "x" * 4000 + '"')
+        statuses.append(answer.status)
+    assert statuses[-1] == 1
+    assert answer.err.startswith("error: cannot write ")
+    assert answer.err.endswith("hint: df -h\n")
+    large = run(root, "msg", "send", "x-note", '"' + "x" * 5000 + '"')
+    assert large.status == 1
+    assert large.err.startswith("error: cannot keep the payload in ")
+    filler.unlink()
+    sent = ok(root, "msg", "send", "x-note", '"after"')
+    messages = run(root, "msg", "poll").lines
+    assert [messages[0]["payload"], messages[-1]["id"]] == ["kept", sent]
+    assert len(messages) == 1 + statuses.count(0) + 1
+
+
+def test_a_read_only_disk(root: Path, disk: Path) -> None:
+    """Nothing hangs and nothing crashes where nothing can be written: the error names the place."""
+    with read_only(disk):
+        for words in (("follow", "--since", "0"), ("send", "x-note"), ("stats",)):
+            answer = run(root, "msg", *words)
+            assert (answer.status, answer.out) == (1, ""), words
+            assert str(root) in answer.err
+            assert "error: " in answer.err
+        assert run(root, "msg", "poll").status == 1  # it comes again: nothing is acknowledged
+    assert [m["payload"] for m in run(root, "msg", "poll").lines] == ["kept"]
+
+
+def test_a_view_without_room(disk: Path, repository: Path) -> None:
+    """A beat whose state file has no room says so in words; an act is done all the same."""
+    ok(repository, "spawn", "auth", "t1")
+    views = repository / ".git" / "worker-state" / "workers"
+    shutil.move(views, disk / "workers")
+    views.symlink_to(disk / "workers")
+    filler = fill(disk)
+    answer = run(repository, "heartbeat", "auth")
+    assert (answer.status, answer.err) == (
+        1, "error: cannot write: No space left on device\nhint: df -h\n",
+    )  # fmt: skip
+    assert run(repository, "start", "auth", "--pid", str(os.getpid())).status == 0
+    told = run(repository, "list")
+    assert told.out == "auth\tWORKING\tt1\tauth/t1\n"
+    assert told.err.startswith("warning: views and logs are not up to date: cannot write: No space")
+    filler.unlink()
+    assert run(repository, "list").err == ""
+    assert '"WORKING"' in (disk / "workers" / "auth.json").read_text()

@@ -1,0 +1,78 @@
+"""Killed behind the journal, then `git gc --prune=now`: what no ref led to is gone, or kept."""
+
+import pytest
+
+from tests.crash.acts import dirty_approval, dirty_review
+from tests.crash.inventory import require_nothing_lost, require_tidy, take
+from tests.workers.world import World
+
+ACTS = {"approve": dirty_review, "merge": dirty_approval}
+
+
+def kill(world: World, kind: str) -> str:
+    """Kill an approve or a merge behind its journal and return the commit that it was to make."""
+    assert world.drive(kind, "auth", GITWORKER_CRASH_AT=f"{kind}.journal").returncode == -9
+    rows = world.query("SELECT data ->> 'new' FROM operations WHERE status = 'open'")
+    return str(rows[0][0])
+
+
+def collect(world: World) -> None:
+    """Throw away at once whatever no ref leads to."""
+    world.git("reflog", "expire", "--expire=now", "--all")
+    world.git("gc", "--quiet", "--prune=now")
+
+
+def has(world: World, commit: str) -> bool:
+    """Tell whether the repository holds a commit."""
+    return world.git("cat-file", "--batch-check", "--batch-all-objects").find(commit) >= 0
+
+
+@pytest.mark.parametrize("kind", ACTS)
+def test_the_new_commits_are_anchored(world: World, kind: str) -> None:
+    """What the journal names outlives a gc, and the act can be done again."""
+    ACTS[kind](world)
+    before = take(world)
+    new = kill(world, kind)
+    collect(world)
+    assert has(world, new)
+    assert world.drive("recover_all").stdout.strip() == kind
+    require_nothing_lost(world, before)
+    require_tidy(world, before)
+    assert world.drive(kind, "auth").returncode == 0
+    require_tidy(world, before)
+
+
+@pytest.mark.parametrize("kind", ACTS)
+def test_gone_is_not_done(world: World, kind: str) -> None:
+    """An act whose commits are gone all the same (a power cut) did not happen."""
+    ACTS[kind](world)
+    before = take(world)
+    new = kill(world, kind)
+    world.git("update-ref", "-d", "refs/worker/landing/auth/login")
+    collect(world)
+    assert not has(world, new)
+    assert world.drive("recover_all").stdout.strip() == kind
+    require_nothing_lost(world, before)
+    require_tidy(world, before)
+    assert world.drive(kind, "auth").returncode == 0
+    require_tidy(world, before)
+
+
+def test_a_commit_on_top_of_the_old_ones(world: World) -> None:
+    """Nor did it happen where the agent went on, on the old commits."""
+    dirty_review(world)
+    new = kill(world, "approve")
+    world.git("update-ref", "-d", "refs/worker/landing/auth/login")
+    world.git("commit", "-q", "--allow-empty", "-m", "More", cwd=world.path("auth"))
+    collect(world)
+    assert not has(world, new)
+    assert world.drive("recover_all").stdout.strip() == "approve"
+    assert world.worker("auth").state == "IN_REVIEW"
+
+
+@pytest.mark.parametrize("keep", [(), ("--keep",)])
+def test_no_anchor_is_left(world: World, keep: tuple[str, ...]) -> None:
+    """A landing leaves no anchor, whether its branch goes or is kept."""
+    dirty_approval(world)
+    assert world.drive("merge", "auth", *keep).returncode == 0
+    assert [name for name in world.refs() if name.startswith("refs/worker/landing/")] == []

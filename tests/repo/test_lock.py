@@ -1,0 +1,52 @@
+"""The lock of what acts on git: waited for, and held on by a git that outlives its command."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gitworker.errors import Conflict
+from gitworker.repo.lock import descriptor_of, hold
+
+HOLDER = """
+import os, subprocess, sys
+from gitworker.repo.lock import descriptor_of, hold
+with hold(sys.argv[1], what="landing"):
+    fd = descriptor_of(sys.argv[1])
+    subprocess.Popen(["cat", sys.argv[2]], pass_fds=[fd], stdout=subprocess.DEVNULL)
+    print("held", flush=True)
+    os.kill(os.getpid(), 9)
+"""
+
+
+def test_a_held_lock_is_a_conflict(tmp_path: Path) -> None:
+    """The second holder is refused in time, and not after the first has let go."""
+    lock = str(tmp_path / "locks" / "landing")
+    with hold(lock, what="landing"):
+        assert descriptor_of(lock) is not None
+        second = hold(lock, what="landing", timeout_s=0.05)
+        with pytest.raises(Conflict, match="another command has held the landing lock"), second:
+            raise AssertionError("held twice")
+    assert descriptor_of(lock) is None
+    with hold(lock, what="landing", timeout_s=0):
+        pass
+
+
+def test_a_child_of_a_killed_holder_holds_on(tmp_path: Path) -> None:
+    """Nobody gets the lock before what the killed holder had started has ended."""
+    lock, gate = str(tmp_path / "landing"), tmp_path / "gate"
+    os.mkfifo(gate)
+    holder = subprocess.run(
+        [sys.executable, "-c", HOLDER, lock, str(gate)], stdout=subprocess.PIPE, check=False
+    )
+    assert holder.stdout == b"held\n"
+    told = "a git that a killed command had started"
+    second = hold(lock, what="landing", timeout_s=0)
+    with pytest.raises(Conflict, match=told) as caught, second:
+        raise AssertionError("held beside the child")
+    assert caught.value.code == "locked"
+    gate.write_text("")
+    with hold(lock, what="landing", timeout_s=60):
+        pass
