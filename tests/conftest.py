@@ -32,8 +32,8 @@ GIT_CONFIG = """\
 """
 
 
-# Suites of whole programs and whole acts: most of their time is interpreters and gits starting. They
-# run after the fast ring, which stays under a minute without them.
+# Suites of whole programs and whole acts: most of their time is interpreters and gits starting.
+# They run after the fast ring, which stays under a minute without them.
 WHOLE = ("agents", "cli", "concurrency", "crash", "repo/hooks", "ui", "workers")
 TESTS = Path(__file__).parent
 
@@ -42,9 +42,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the suites of whole programs, those of their tests that are not slow anyway."""
     for item in items:
         place = item.path.relative_to(TESTS).as_posix()
-        if place.startswith(tuple(f"{name}/" for name in WHOLE)):
-            if item.get_closest_marker("slow") is None and item.get_closest_marker("peers") is None:
-                item.add_marker(pytest.mark.whole)
+        is_whole = place.startswith(tuple(f"{name}/" for name in WHOLE))
+        if is_whole and not any(item.get_closest_marker(name) for name in ("slow", "peers")):
+            item.add_marker(pytest.mark.whole)
 
 
 @pytest.fixture(autouse=True)

@@ -37,8 +37,8 @@ class Claims:
     """The claims of one holder on one bus; belongs to one thread, as its store does.
 
     Names are task ids, `path:PATTERN` and `KIND:ANYTHING`; for others every method raises Invalid.
-    `hq` is many: where it names no epoch, the one counts under which this object took the name last,
-    so that what somebody else has taken as `hq` since is not ours.
+    `hq` is many: where it names no epoch, the one counts under which this object took the name
+    last, so that what somebody else has taken as `hq` since is not ours.
     """
 
     def __init__(

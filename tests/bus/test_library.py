@@ -370,12 +370,12 @@ def test_close_beside_threads_at_work(bus: Bus, monkeypatch: pytest.MonkeyPatch,
     thread = threading.Thread(target=work)
     thread.start()
     begun.wait()
-    wait_until(lambda: bool(bus._inside), "the thread to wait")  # noqa: SLF001 - nothing else tells
+    wait_until(lambda: bool(bus._inside), "the thread to wait")
     bus.close()
     thread.join(20)
     expected = {"poll": "closed", "request": "closed", "follow": [], "process_loop": None}
     assert ended == [expected[act]]
-    assert not bus._opened  # noqa: SLF001
+    assert not bus._opened
 
 
 def test_following_ends_with_ones_own_close(bus: Bus) -> None:

@@ -11,7 +11,6 @@ import pytest
 
 from gitworker import clock
 from gitworker.liveness.beater import run_beater
-from gitworker.liveness.heartbeat import HeartbeatThread
 from gitworker.liveness.process import find_process
 from gitworker.liveness.ring import ensure_beater, is_beating
 from gitworker.workers.start import start
@@ -168,27 +167,3 @@ def beaten(scene: Scene, since: int) -> set[str]:
     """Return who has beaten since then."""
     rows = scene.execute("SELECT agent_id FROM heartbeats WHERE ts_ms >= :since", since=since)
     return {row["agent_id"] for row in rows}
-
-
-def test_who_begins_while_it_ends(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A seat that begins while the beater still holds its lock is beaten for all the same."""
-    scene.spawn("auth", "t")
-    agent = sleeper()
-    stop = HeartbeatThread.stop
-    stops: list[int] = []
-
-    def begin(thread: HeartbeatThread, timeout_s: float = 5) -> None:
-        if not stops:  # it rings up nobody, since the lock is held
-            start(scene.session(), "auth", pid=agent.pid)
-        stops.append(1)
-        stop(thread, timeout_s)
-
-    def look(_seconds: float) -> None:
-        wait_until(lambda: beaten(scene, since) == {"auth"}, "a beat")
-        agent.communicate()
-
-    since = clock.now_ms()
-    monkeypatch.setattr(HeartbeatThread, "stop", begin)
-    monkeypatch.setattr("gitworker.clock.sleep", look)
-    assert run_beater(scene.session().paths.root, 3600) == 0
-    assert (beaten(scene, since), len(stops)) == ({"auth"}, 2)

@@ -1,6 +1,5 @@
 """Settings: defaults < the target's file < git config < environment, each value checked."""
 
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

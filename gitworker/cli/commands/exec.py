@@ -28,7 +28,7 @@ def command(ctx: click.Context, worker: str | None, limit_s: float | None) -> in
     Messages of type cmd to the worker are obeyed: {"command": "stop"} (TERM, after a grace KILL),
     "pause" and "resume", with a "reason". So is --time-limit.
 
-    Once it has ended, what it left running is ended too. Status 0 with commits and nothing
+    Once it has ended, what it left in its session is ended too. Status 0 with commits and nothing
     uncommitted hands the work in, as `done` does; status 0 without leaves the worker WORKING, and
     at a terminal it is you who works there then; any other end, and a stop, fails the task. What
     the agent or a person did to the worker meanwhile stands. The exit status is the agent's, or

@@ -7,7 +7,6 @@ import pytest
 
 from gitworker.app import open_session
 from gitworker.cli.watch_status import _Looker
-from gitworker.errors import Conflict
 from gitworker.session import Session
 from tests.unit.observe.scene import commit, spawned
 
@@ -20,19 +19,18 @@ def session(repository: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
 
 
 def test_a_busy_database(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While the database is too busy the last status stays; without a last one it is an error."""
+    """While nobody can write, the status is read all the same, and commits are told later."""
     seat = spawned(session, "auth", "skills")
     looker = _Looker(session, every_subject=True)
-    before = looker.look()
+    looker.look()
     commit(seat, "a.txt")
     monkeypatch.setattr("gitworker.store.sqlite.database.GATE_TIMEOUT_MS", 10)
     with Path(session.paths.gate).open("w") as gate:
         fcntl.flock(gate, fcntl.LOCK_EX)
-        assert looker.look() is before
-        with pytest.raises(Conflict):
-            _Looker(session, every_subject=True).look()
-    after = looker.look()
-    assert [(one.tip and one.tip.subject) for one in after.seats] == ["Add a.txt"]
+        busy = looker.look()
+    assert [(one.tip and one.tip.subject) for one in busy.seats] == ["Add a.txt"]
+    assert "commit" not in {event.kind for event in busy.events}
+    assert "commit" in {event.kind for event in looker.look().events}
 
 
 def test_git_is_asked_once(
