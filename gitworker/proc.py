@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SIGPIPE = 13  # the same on every system we know; importing `signal` costs 2 ms
 SIGKILL = 9
 # How our background jobs start: no PYTHON* variable and no working directory misleads them, but
-# what `pip install --user` has installed is found (-I would hide it). The hooks' script does so too.
+# what `pip install --user` has installed is found (-I would hide it). The hooks do so too.
 BACKGROUND = ("-EP", "-m", "gitworker.hookentry")
 _IN_DIRECTORY = 'cd "$1" && shift && exec "$@"'
 _GATE_FD = 3
