@@ -154,7 +154,7 @@ BAD: list[tuple[tuple[str | bytes, ...], int, str]] = [
     (("x-note", "[Infinity]"), 2, "the payload is not valid JSON"),
     (("x-note", b'"\xed\xa0\x80"'), 2, "the payload is not valid UTF-8"),
     (("x-note", '{"a": "\x01"}'), 2, "the payload is not valid JSON"),
-    (("stauts", "{}"), 2, "there is no message type stauts"),
+    (("state_chang", "{}"), 2, "there is no message type state_chang"),
     (("status", '"half"'), 2, "the payload of status must be a JSON object, not text"),
     (("status", '{"progress": "half"}'), 2, "progress in the payload of status must be a"),
     (("cmd", '{"action": 1}'), 2, "action in the payload of cmd must be a text, not integer"),

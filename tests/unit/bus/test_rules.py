@@ -47,7 +47,7 @@ def test_types_of_the_seeds_and_private_ones(text: str) -> None:
         ("ü", "not a message type"),
         ("x-" + "a" * 63, "65 characters"),
         ("heartbeat", "reserved"),
-        ("stauts", "there is no message type stauts: private types begin with 'x-'"),
+        ("state_chang", "there is no message type state_chang: private types begin with 'x-'"),
         ("x-", "there is no message type"),
         ("x_a", "there is no message type"),
     ],
