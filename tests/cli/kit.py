@@ -84,6 +84,14 @@ def plain(text: str, root: Path) -> str:
     return text
 
 
+def unmeasured() -> dict[str, str]:
+    """Return an environment without coverage, for a command that the test interrupts.
+
+    Coverage takes a lock of its own in every function; an interrupt in there leaves it locked.
+    """
+    return {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
+
+
 @contextmanager
 def running(cwd: Path | str, *words: str, **options: Any) -> Iterator["subprocess.Popen[bytes]"]:
     """Give a command that runs on; it is killed afterwards where it still does."""

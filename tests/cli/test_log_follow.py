@@ -5,13 +5,14 @@ import signal
 from pathlib import Path
 
 from tests.cli.conftest import Scene
-from tests.cli.kit import DEADLINE_S, Answer, ok, plain, read_lines, running
+from tests.cli.kit import DEADLINE_S, Answer, ok, plain, read_lines, running, unmeasured
 
 
 def test_json_lines(scene: Scene) -> None:
     """Changes of state, commits, messages and lines of the agent's log come as they happen."""
     seat = scene.spawn("auth", "t1")
-    with running(scene.root, "log", "auth", "--follow", "--json", "-n", "1") as process:
+    words = ("log", "auth", "--follow", "--json", "-n", "1")
+    with running(scene.root, *words, env=unmeasured()) as process:
         (last,) = read_lines(process, 1)
         assert (last["kind"], last["to"]) == ("transition", "ASSIGNED")
         ok(scene.root, "start", "auth", "--pid", str(scene.agent_pid))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Scene
-from tests.cli.kit import Answer, has_line, ok, plain, read_lines, run, running
+from tests.cli.kit import Answer, has_line, ok, plain, read_lines, run, running, unmeasured
 
 
 @pytest.fixture
@@ -208,7 +208,7 @@ def test_follow(scene: Scene, seat: Path) -> None:
     """Follow prints from now on what passes its filters, and ends with 130 on an interrupt."""
     ok(seat, "msg", "send", "status", '{"phase": "before"}')
     words = ("msg", "follow", "--type", "status", "--from", "auth", "--task", "t1")
-    with running(scene.root, *words) as follower:
+    with running(scene.root, *words, env=unmeasured()) as follower:
         sent = []
         while not has_line(follower):  # it has begun when one shows
             ok(scene.root, "msg", "send", "status", '{"phase": "hq"}', "--correlation", "t1")
@@ -260,7 +260,7 @@ def test_terminals_are_safe(seat: Path, words: tuple[str, ...]) -> None:
     evil = json.dumps("\x1b]0;evil\x07\x9b31m\u202e", ensure_ascii=False)
     ok(seat, "msg", "send", "x-note", evil)
     ours, theirs = pty.openpty()
-    with running(seat, *words, stdout=theirs) as process:
+    with running(seat, *words, stdout=theirs, env=unmeasured()) as process:
         os.close(theirs)
         text = ""
         while "evil" not in text or not text.endswith("\n"):

@@ -9,18 +9,20 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Scene
-from tests.cli.kit import DEADLINE_S, Answer, has_line, ok, read_lines, running
+from tests.cli.kit import DEADLINE_S, Answer, has_line, ok, read_lines, running, unmeasured
 from tests.cli.terminal import Terminal, on_terminal
 
 ENTERED = "\x1b[?1049h"
 LEFT = "\x1b[?1049l"
 XTERM = {"TERM": "xterm-256color"}
+UNMEASURED = {"COVERAGE_PROCESS_CONFIG": "", "COVERAGE_PROCESS_START": ""}  # see kit.unmeasured
 
 
 def test_json_lines(scene: Scene) -> None:
     """With --json each change is one line, and what only grows older is none."""
     scene.spawn("auth", "t1")
-    with running(scene.root, "status", "--watch", "--json", "--every", "0.2") as process:
+    words = ("status", "--watch", "--json", "--every", "0.2")
+    with running(scene.root, *words, env=unmeasured()) as process:
         (first,) = read_lines(process, 1)
         assert [seat["worker"] for seat in first["workers"]] == ["auth"]
         assert not has_line(process, 1.0)
@@ -112,7 +114,7 @@ def test_the_screen(scene: Scene) -> None:
 def test_signals_leave_the_terminal_as_it_was(scene: Scene, number: int, status: int) -> None:
     """However it is ended, the terminal is given back."""
     ok(scene.root, "init")
-    with on_terminal(scene.root, "status", "--watch", env=XTERM) as terminal:
+    with on_terminal(scene.root, "status", "--watch", env={**XTERM, **UNMEASURED}) as terminal:
         terminal.read_until("no workers yet")
         if number == signal.SIGINT:
             terminal.type("\x03")
