@@ -34,7 +34,7 @@ GIT_CONFIG = """\
 
 # Suites of whole programs and whole acts: most of their time is interpreters and gits starting.
 # They run after the fast ring, which stays under a minute without them.
-WHOLE = ("agents", "cli", "concurrency", "crash", "repo/hooks", "ui", "workers")
+WHOLE = ("agents", "cli", "concurrency", "crash", "liveness", "repo", "ui", "workers")
 TESTS = Path(__file__).parent
 
 
