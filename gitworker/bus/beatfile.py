@@ -9,18 +9,19 @@ from __future__ import annotations
 import os
 
 from gitworker import clock
-from gitworker.bus.turns import Turn
+from gitworker.bus.export import Turn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitworker.paths import StatePaths
 
+WAIT_MS = 2000
 KEY = '  "last_heartbeat": '
 
 
 def views_turn(paths: StatePaths) -> Turn:
     """Return the turn of whoever replaces files in `workers/`."""
-    return Turn(f"{paths.locks}/views")
+    return Turn(f"{paths.locks}/views", wait_ms=WAIT_MS)
 
 
 def renew_beat(paths: StatePaths, agent: str, ts_ms: int) -> None:

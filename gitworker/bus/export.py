@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from gitworker.store.api import Reader, Row, Store
 
 WAIT_MS = 2000  # whoever exports is done in milliseconds, but for a first export of very many
-FIRST_PAUSE_S = 0.001
-LAST_PAUSE_S = 0.05
+FIRST_PAUSE_S = 0.0005
+LAST_PAUSE_S = 0.02
 BATCH = 500
 BUS = "bus"
 TRANSITIONS = "transitions"
@@ -29,38 +29,62 @@ TAIL_BYTES = 16 * 1024  # the last line of ours is looked for in so much: a payl
 BUS_LINES = "exports.bus_lines"
 
 
-class ExportLock:
-    """The lock of whoever writes the log files; it dies with its holder."""
+class Turn:
+    """Waits for a lock file; `with Turn(path) as taken` tells whether it was had in time.
 
-    __slots__ = ("_fd", "_path")
+    For files that are only views of the database: a holder that is stopped (^Z) must not stop
+    everybody who wants to tell something. The lock dies with its holder.
+    """
 
-    def __init__(self, paths: StatePaths) -> None:
-        self._path = f"{paths.root}/export.lock"
+    __slots__ = ("_fd", "_path", "_wait_ms")
+
+    def __init__(self, path: str, *, wait_ms: int) -> None:
+        self._path = path
+        self._wait_ms = wait_ms
         self._fd = -1
 
-    def __enter__(self) -> None:
-        """Wait for the lock and take it; raise Conflict where it stays taken (a stopped holder)."""
-        self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
-        deadline_ms = monotonic_ms() + WAIT_MS
+    def __enter__(self) -> bool:
+        """Wait for the lock and take it; give up after the bound."""
+        self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        deadline = monotonic_ms() + self._wait_ms
         pause_s = FIRST_PAUSE_S
         while True:
             try:
                 fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return
+                return True
             except BlockingIOError:
-                if monotonic_ms() >= deadline_ms:
-                    os.close(self._fd)
-                    raise Conflict(
-                        f"another command has held {self._path} for {WAIT_MS // 1000} s",
-                        "git worker msg export   (when it goes on, or has ended)",
-                        code="locked",
-                    ) from None
-                sleep(pause_s)
-                pause_s = min(2 * pause_s, LAST_PAUSE_S)
+                if monotonic_ms() >= deadline:
+                    return False
+            sleep(pause_s)
+            pause_s = min(pause_s * 2, LAST_PAUSE_S)
 
     def __exit__(self, *_: object) -> None:
         """Let the lock go."""
         os.close(self._fd)
+
+
+class ExportLock:
+    """The lock of whoever writes the log files; it dies with its holder."""
+
+    __slots__ = ("_path", "_turn")
+
+    def __init__(self, paths: StatePaths) -> None:
+        self._path = f"{paths.root}/export.lock"
+        self._turn = Turn(self._path, wait_ms=WAIT_MS)
+
+    def __enter__(self) -> None:
+        """Wait for the lock and take it; raise Conflict where it stays taken (a stopped holder)."""
+        if not self._turn.__enter__():
+            self._turn.__exit__()
+            raise Conflict(
+                f"another command has held {self._path} for {WAIT_MS // 1000} s",
+                "git worker msg export   (when it goes on, or has ended)",
+                code="locked",
+            )
+
+    def __exit__(self, *_: object) -> None:
+        """Let the lock go."""
+        self._turn.__exit__()
 
 
 def export_logs(store: Store, paths: StatePaths) -> bool:

@@ -154,11 +154,6 @@ def repository_mark(session: Session) -> str:
     return digest(session.paths.root)
 
 
-def room_title(room: Room) -> str:
-    """Return the window's name."""
-    return window_name(room.task)
-
-
 def _alone(session: Session) -> AbstractContextManager[None]:
     """Keep two commands at once from making two windows for one task."""
     return hold(f"{session.paths.locks}/tmux", what="tmux", timeout_s=20)

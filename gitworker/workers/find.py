@@ -1,7 +1,7 @@
 """Which worker somebody means: by id, by task, by branch, or the worktree one stands in."""
 
 from gitworker.errors import NotFound
-from gitworker.model.ids import HQ, WorkerId, parse_worker_id
+from gitworker.model.ids import HQ
 from gitworker.session import Session
 from gitworker.store.api import Reader
 from gitworker.store.workers import (
@@ -38,14 +38,3 @@ def require_worker(reader: Reader, name: str | None, session: Session) -> Worker
             f"git worker list   (there {'is ' + shown if names else 'are no workers yet'})",
         )
     return found
-
-
-def worker_branch(worker: Worker) -> str:
-    """Return the branch of a worker that holds a task."""
-    assert worker.branch is not None
-    return worker.branch
-
-
-def parse_worker_name(text: str) -> WorkerId:
-    """Return a worker id given as `auth` or, as people paste it, as the branch `auth/task`."""
-    return parse_worker_id(text.partition("/")[0])

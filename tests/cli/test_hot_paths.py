@@ -23,7 +23,7 @@ SHARED = {
     "gitworker.store.sqlite.queries",
 }  # fmt: skip
 BEAT = {
-    "gitworker.bus.beat", "gitworker.bus.beatfile", "gitworker.bus.ids", "gitworker.bus.turns",
+    "gitworker.bus.beat", "gitworker.bus.beatfile", "gitworker.bus.ids",
     "gitworker.cli.hot.heartbeat", "gitworker.model.message", "gitworker.store.claims",
     "gitworker.store.heartbeats", "gitworker.store.rules_leases",
 }  # fmt: skip
