@@ -26,14 +26,16 @@ FAST := not whole and not slow and not peers
 COVER ?= $(CI)
 COVERED := build/covered
 MEASURED = $(if $(COVER),$(BIN)/coverage run -m pytest -n $(JOBS),$(PYTEST))
-SHELL_FILES := .ci/run fixtures/newer_git $(wildcard githooks/*)
+SHELL_FILES := .ci/run fixtures/debs fixtures/newer_git fixtures/git_matrix $(wildcard githooks/*)
+# What may differ from one git to the next, the hooks' suites and those beside git-lfs among it.
+GIT_FACING := tests/repo tests/workers tests/landing tests/kinds tests/concurrency tests/crash
 # What GITWORKER_TEST_SCALE multiplies in the crash, scale and differential suites.
 SCALE ?= 10
 
 # The tests' children write byte code as an installed program would.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo demo-bus test fast check cover bench bench-bus bench-peers docs crash peers-env test-all clean
+.PHONY: help demo demo-bus test fast check cover bench bench-bus bench-peers docs crash git-matrix peers-env test-all clean
 
 help: ## print every target and what it does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-11s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -99,6 +101,9 @@ crash: $(READY) ## run the crash and concurrency suites at SCALE times their bou
 	GITWORKER_TEST_SCALE=$(SCALE) $(PYTEST) tests/crash tests/concurrency \
 		tests/bus/test_torture.py tests/bus/test_power_cut.py
 
+git-matrix: $(READY) ## run the git-facing tests on the gits of three Debian suites, unpacked into .peers (network)
+	fixtures/git_matrix $(PY) -n $(JOBS) $(GIT_FACING)
+
 peers-env: $(READY) ## install the programs that gitworker must live beside into .peers (network)
 	test -x $(PEERS)/venv/bin/python || $(PY) -m venv $(PEERS)/venv
 	$(PY) -c '$(PEERS_OF_PYPROJECT)' > $(PEERS)/requirements.txt
@@ -115,6 +120,11 @@ peers-env: $(READY) ## install the programs that gitworker must live beside into
 	@if ! test -x $(PEERS)/git-newer/bin/git; then \
 		fixtures/newer_git >/dev/null || \
 			echo "make: no newer git to be had, so the tests of its config hooks will be skipped" >&2; \
+	fi
+	@if ! test -x $(PEERS)/bin/git-lfs; then \
+		fixtures/debs "$$(. /etc/os-release && echo "$$VERSION_CODENAME")" $(PEERS)/lfs git-lfs && \
+		ln -sf ../lfs/usr/bin/git-lfs $(PEERS)/bin/git-lfs || \
+			echo "make: no git-lfs to be had, so the tests beside it will be skipped" >&2; \
 	fi
 	@ls $(PEERS)/bin
 

@@ -8,13 +8,13 @@ from gitworker.config import Settings, load_settings
 from gitworker.errors import Unavailable
 from gitworker.model.ids import HQ, Oid
 from gitworker.paths import (
-    AGENT_LOG,
     Repository,
     StatePaths,
     require_repository,
     state_paths,
 )
-from gitworker.repo.git import Git
+from gitworker.repo.excludes import EXCLUDE_BEGIN, add_excludes, remove_excludes
+from gitworker.repo.main_place import main_worktree, note_main_worktree
 from gitworker.repo.opening import Opening, Target, ask, read_kept_target, usual_targets
 from gitworker.repo.refs import follow_symbolic
 from gitworker.session import Session, missing_target
@@ -25,9 +25,6 @@ from gitworker.store.target import change_target, find_target, record_target
 from gitworker.workers.root import mark_root
 
 DIRECTORIES = ("spool", "hooks", "blobs", "workers", "reviews", "logs", "archive", "locks")
-EXCLUDE_BEGIN = "# gitworker: begin (removed by `git worker hooks uninstall`)"
-EXCLUDE_END = "# gitworker: end"
-EXCLUDED = ("/.worker-state", f"/{AGENT_LOG}")  # in every worktree; `workers/root` hides the rest
 LINK_NAME = ".worker-state"
 
 
@@ -70,6 +67,7 @@ def open_session(
         opening.abandon()
     settings = load_settings(file_text=target.settings, git_config=git_config, env=env)
     store = store or open_store(paths, repository, main_top, create=create)
+    note_main_worktree(paths, repository)
     session = Session(
         repository=repository,
         paths=paths,
@@ -156,50 +154,6 @@ def prepare_state(paths: StatePaths, repository: Repository, main_top: str) -> N
     _make_link(paths, main_top)
 
 
-def add_excludes(common_dir: str) -> None:
-    """Put our lines into info/exclude, marked, once."""
-    path = f"{common_dir}/info/exclude"
-    try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            text = file.read()
-    except FileNotFoundError:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        text = ""
-    if EXCLUDE_BEGIN in text:
-        return
-    if text and not text.endswith("\n"):
-        text += "\n"
-    block = "\n".join((EXCLUDE_BEGIN, *EXCLUDED, EXCLUDE_END)) + "\n"
-    _replace_file(path, text + block)
-
-
-def remove_excludes(common_dir: str) -> None:
-    """Take our lines out of info/exclude, leaving every other byte."""
-    path = f"{common_dir}/info/exclude"
-    try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            text = file.read()
-    except FileNotFoundError:
-        return
-    before, begin, rest = text.partition(EXCLUDE_BEGIN)
-    _, end, after = rest.partition(EXCLUDE_END + "\n")
-    if begin and end:
-        _replace_file(path, before + after)
-
-
-def main_worktree(repository: Repository) -> str:
-    """Return the root of the main worktree; a bare repository's own directory."""
-    common_dir = repository.common_dir
-    if os.path.basename(common_dir) == ".git":
-        return os.path.dirname(common_dir)
-    if not repository.is_linked and repository.top is not None:
-        return repository.top
-    configured = Git(common_dir).run("config", "--get", "core.worktree", ok=(0, 1)).text.strip()
-    if configured:  # a submodule: relative to the git directory (git-config(1))
-        return os.path.realpath(os.path.join(common_dir, configured))
-    return common_dir
-
-
 def require_target_tip(session: Session) -> Oid:
     """Return the target's commit; raise Refused where there is no such branch (any more)."""
     tip = session.git.find_oid(session.target)
@@ -232,13 +186,4 @@ def _make_link(paths: StatePaths, main_top: str) -> None:
         return
 
 
-def _replace_file(path: str, text: str) -> None:
-    partial = f"{path}.{os.getpid()}.tmp"
-    with open(partial, "w", encoding="utf-8", errors="surrogateescape") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(partial, path)
-
-
-__all__ = ["Settings", "open_session"]
+__all__ = ["EXCLUDE_BEGIN", "Settings", "add_excludes", "open_session", "remove_excludes"]

@@ -2,7 +2,8 @@
 
 Pure apart from reading what it is handed: git's answers come from the caller. A key `room.name`
 is `[room] name` in the file, `worker.<room>.<name>` in git config (with `-` for `_`, since git
-allows no underscore there) and `GITWORKER_<ROOM>_<NAME>` in the environment.
+allows no underscore there) and `GITWORKER_<ROOM>_<NAME>` in the environment. A list is an array of
+strings in the file, and one item a line in the other places.
 """
 
 from collections.abc import Mapping
@@ -35,10 +36,32 @@ class Settings(NamedTuple):
     message_max_rate: int = 1000
     retention_days: int = 30
     retention_archive: bool = True
+    verify_commands: tuple[str, ...] = ()
+    verify_timeout_s: int = 1800
+    verify_env: tuple[str, ...] = ()  # NAME=value, or NAME: as it is where the command runs
+    verify_keep: tuple[str, ...] = ()  # patterns of ignored paths that stay between runs
+    verify_retry_flaky: bool = False
+    merge_remote: str = ""  # empty: the target is local
+    merge_remote_timeout_s: int = 900  # of one push or fetch, a pre-push hook included; 0: none
+    merge_window: int = 8
+    merge_parallel: int = 1
+    worktree_pool: int = 0  # worktrees kept ready for the next tasks
+    worktree_reuse: bool = True  # with a pool: landed worktrees come back to it, caches and all
+    worktree_spare_bytes: int = 256 * 1024 * 1024  # to be left free by a new worktree
+    worktree_copy: tuple[str, ...] = ()
+    worktree_link: tuple[str, ...] = ()
+    worktree_setup: tuple[str, ...] = ()
+    worktree_setup_timeout_s: int = 600
+    gc_days: int = 7
+    gc_max_bytes: int = 0  # of trash, verify worktrees and logs; 0: no budget
+    radar_enabled: bool = True
+    radar_delay_s: int = 2
+    from_file: tuple[str, ...] = ()  # the keys whose value is the repository's, not the user's
 
 
 ROOMS = (
     "worktree", "checkout", "review", "task", "liveness", "agent", "claims", "message", "retention",
+    "verify", "merge", "gc", "radar",
 )  # fmt: skip
 FILE_NAME = ".gitworker.toml"
 
@@ -54,14 +77,18 @@ def load_settings(
     found: dict[str, object] = {}
     if file_text:
         found.update(_from_file(file_text))
+    from_file = set(found)
     for name in _names():
         dotted = key_of(name)
         text = git_config.get("worker." + dotted.replace("_", "-"))
         if text is not None:
             found[name] = _parse(name, text, f"git config worker.{dotted.replace('_', '-')}")
+            from_file.discard(name)
         text = env.get("GITWORKER_" + dotted.replace(".", "_").upper())
         if text is not None:
             found[name] = _parse(name, text, "environment")
+            from_file.discard(name)
+    found["from_file"] = tuple(sorted(from_file))
     return Settings(**found)  # type: ignore[arg-type]
 
 
@@ -72,7 +99,7 @@ def key_of(name: str) -> str:
 
 
 def _names() -> list[str]:
-    return list(Settings._fields)
+    return [name for name in Settings._fields if name != "from_file"]
 
 
 def _from_file(text: str) -> dict[str, object]:
@@ -95,8 +122,11 @@ def _from_file(text: str) -> dict[str, object]:
         if name is None or name == "target":  # a file that is read from the target cannot name it
             raise Invalid(f"{FILE_NAME} of the target has an unknown setting: {dotted}")
         kind = type(getattr(Settings(), name))
+        if kind is tuple and isinstance(value, list) and all(type(item) is str for item in value):
+            value = tuple(value)
         if type(value) is not kind:
-            raise Invalid(f"{FILE_NAME} of the target: {dotted} must be of type {kind.__name__}")
+            wanted = "an array of strings" if kind is tuple else f"of type {kind.__name__}"
+            raise Invalid(f"{FILE_NAME} of the target: {dotted} must be {wanted}")
         found[name] = _checked(name, value, f"{FILE_NAME} of the target")
     return found
 
@@ -116,6 +146,8 @@ def _parse(name: str, text: str, origin: str) -> object:
         except ValueError:
             raise Invalid(f"{origin}: {key_of(name)} is {text!r}, not a whole number") from None
         return _checked(name, value, origin)
+    if isinstance(default, tuple):
+        return _checked(name, tuple(line for line in text.split("\n") if line.strip()), origin)
     return _checked(name, text, origin)
 
 
@@ -123,6 +155,10 @@ def _checked(name: str, value: object, origin: str) -> object:
     """Return a value of the right type; raise Invalid where it makes no sense."""
     if isinstance(value, int) and value < 0:
         raise Invalid(f"{origin}: {key_of(name)} is {value}; it cannot be negative")
+    if isinstance(value, tuple) and any("\0" in item for item in value):
+        raise Invalid(f"{origin}: {key_of(name)} has a NUL byte")
+    if name in ("merge_window", "merge_parallel") and value == 0:
+        raise Invalid(f"{origin}: {key_of(name)} is 0; it is at least 1")
     if name == "worktree_root":
         left = str(value).replace("{repository}", "")
         if "{" in left or "}" in left:

@@ -3,6 +3,8 @@
     python -EP -m gitworker.hookentry drain COMMON_DIR
     python -EP -m gitworker.hookentry refresh-hooks COMMON_DIR
     python -EP -m gitworker.hookentry upkeep COMMON_DIR
+    python -EP -m gitworker.hookentry radar COMMON_DIR
+    python -EP -m gitworker.hookentry pool COMMON_DIR
     python -EP -m gitworker.hookentry beat STATE_DIR SECONDS
 
 What goes wrong is appended to `logs/background.log`; nobody waits for the exit status.
@@ -48,6 +50,8 @@ def _drain(common_dir: str) -> int:
     export_logs(session.store, session.paths)
     _ring(session.paths.bell)
     ring_upkeep(session.store, common_dir)
+    if session.settings.worktree_pool:
+        _ring_pool(session)
     if os.path.exists(session.paths.search):
         from gitworker.bus.search import index_some  # 10 ms, only where somebody searches
 
@@ -62,6 +66,20 @@ def _upkeep(common_dir: str) -> int:
     return 0
 
 
+def _pool(common_dir: str) -> int:
+    from gitworker.workers.pool_care import keep_pool
+
+    keep_pool(_open(common_dir))
+    return 0
+
+
+def _radar(common_dir: str) -> int:
+    from gitworker.landing.radar_watch import watch_branches
+
+    watch_branches(_open(common_dir))
+    return 0
+
+
 def _refresh_hooks(common_dir: str) -> int:
     from gitworker.repo.hooks.shims import refresh_shims
 
@@ -71,9 +89,15 @@ def _refresh_hooks(common_dir: str) -> int:
 
 
 def _beat(root: str, every_s: str) -> int:
+    from gitworker.agents.orphans import Keeper
     from gitworker.liveness.beater import run_beater
 
-    return run_beater(root, float(every_s))
+    def open_session() -> "Session":
+        session = _open(os.path.dirname(root))
+        os.chdir("/")  # it lives for long, and keeps nobody's directory
+        return session
+
+    return run_beater(root, float(every_s), Keeper(open_session).attend)
 
 
 def _open(common_dir: str) -> "Session":
@@ -84,6 +108,12 @@ def _open(common_dir: str) -> "Session":
         os.environ.pop(name, None)
     os.chdir(common_dir)
     return open_session(identity="hq", create=False, attended=False)
+
+
+def _ring_pool(session: "Session") -> None:
+    from gitworker.workers.pool import ring_pool  # only where there is a pool
+
+    ring_pool(session)
 
 
 def _ring(bell: str) -> None:
@@ -107,6 +137,8 @@ JOBS: "dict[str, Callable[..., int]]" = {
     "drain": _drain,
     "refresh-hooks": _refresh_hooks,
     "upkeep": _upkeep,
+    "radar": _radar,
+    "pool": _pool,
     "beat": _beat,
 }
 

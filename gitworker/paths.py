@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 STATE_DIR_NAME = "worker-state"
 AGENT_LOG = ".worker.log"  # in a worktree: what its supervised agent writes
 SEAT_FILE = "gitworker-seat"  # in a worktree's admin directory: worker id, task id
+LOCK_FILE = "locked"  # there too, by git-worktree(1): why nobody may move or remove the worktree
+LOCK_MARK = "gitworker: an agent works here"
 
 
 class Repository:
@@ -140,10 +142,11 @@ def require_repository(
 ) -> Repository:
     """Return the repository that `start` (default: the working directory) belongs to.
 
-    GIT_DIR, and GIT_WORK_TREE beside it, are followed as git does. Raises Unavailable where
-    there is none.
+    Without `start` GIT_DIR, and GIT_WORK_TREE beside it, are followed as git does; who names a
+    place means that place. Raises Unavailable where there is none.
     """
-    env = os.environ if env is None else env
+    if env is None:
+        env = os.environ if start is None else {}
     start = os.getcwd() if start is None else start
     git_dir = env.get("GIT_DIR")
     if git_dir:
@@ -176,6 +179,55 @@ def write_seat(git_dir: str, worker: str, task: str) -> None:
     """Record in an admin directory which worker and task its worktree belongs to."""
     with open(f"{git_dir}/{SEAT_FILE}", "w", encoding="utf-8") as file:
         file.write(f"{worker} {task}\n")
+
+
+def lock_seat(git_dir: str, pid: int) -> None:
+    """Lock a worktree as `git worktree lock` does, while a process works there.
+
+    A lock of its user's stays, and counts. Where none can be written the worktree goes without.
+    """
+    lock, partial = f"{git_dir}/{LOCK_FILE}", f"{git_dir}/gitworker-lock"
+    try:
+        with open(partial, "w", encoding="ascii") as file:
+            file.write(_lock_text(pid))
+        if _read_line(lock).startswith(LOCK_MARK):
+            os.replace(partial, lock)
+        else:
+            os.link(partial, lock)  # at once and whole, and never over another's
+    except OSError:
+        pass
+    _remove(partial)
+
+
+def unlock_seat(git_dir: str, pid: int | None = None) -> None:
+    """Take our lock off a worktree: that of one process, or whosever it is; never its user's."""
+    lock = f"{git_dir}/{LOCK_FILE}"
+    line = _read_line(lock)
+    if line.startswith(LOCK_MARK) and (pid is None or f"{line}\n" == _lock_text(pid)):
+        _remove(lock)
+
+
+def is_locked_by_agent(git_dir: str) -> bool:
+    """Tell whether a worktree has a lock of ours."""
+    lock = f"{git_dir}/{LOCK_FILE}"  # mostly absent, and every command asks for every worktree
+    return os.path.lexists(lock) and _read_line(lock).startswith(LOCK_MARK)
+
+
+def is_locked_by_user(git_dir: str) -> bool:
+    """Tell whether a worktree has a lock (git-worktree(1)) that is not ours."""
+    lock = f"{git_dir}/{LOCK_FILE}"
+    return os.path.lexists(lock) and not _read_line(lock).startswith(LOCK_MARK)
+
+
+def _lock_text(pid: int) -> str:
+    return f"{LOCK_MARK} (process {pid})\n"
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:  # it is gone, or the directory is
+        return
 
 
 def _search_upwards(start: str) -> Repository | None:

@@ -75,6 +75,11 @@ class Session(NamedTuple):
         return f"{self.paths.locks}/landing"
 
     @property
+    def queue_lock(self) -> str:
+        """Return the lock file of the landing queue, held while its windows are verified."""
+        return f"{self.paths.locks}/queue"
+
+    @property
     def worktree_lock(self) -> str:
         """Return the lock file of whatever adds or removes worktrees."""
         return f"{self.paths.locks}/worktrees"

@@ -34,7 +34,9 @@ GIT_CONFIG = """\
 
 # Suites of whole programs and whole acts: most of their time is interpreters and gits starting.
 # They run after the fast ring, which stays under a minute without them.
-WHOLE = ("agents", "cli", "concurrency", "crash", "liveness", "repo", "ui", "workers")
+WHOLE = (
+    "agents", "cli", "concurrency", "crash", "kinds", "landing", "liveness", "repo", "ui", "workers",
+)  # fmt: skip
 TESTS = Path(__file__).parent
 
 
@@ -68,6 +70,7 @@ def hermetic(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
         "LC_ALL": "C.UTF-8",
         "COLUMNS": "80",
         "NO_COLOR": "1",
+        "GITWORKER_RADAR_ENABLED": "no",  # it would outlive the test; its own tests switch it on
     }
     for name, value in environment.items():
         monkeypatch.setenv(name, value)

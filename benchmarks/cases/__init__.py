@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from benchmarks.cases.agents import measure_begin, measure_output
-from benchmarks.cases.big import measure_landing, measure_spawn
+from benchmarks.cases.big import measure_landing, measure_pool, measure_spawn
 from benchmarks.cases.bus_peers import measure_peers
 from benchmarks.cases.bus_poll import measure_poll
 from benchmarks.cases.bus_publish import measure_crowd, measure_pace, measure_publish
@@ -12,6 +12,8 @@ from benchmarks.cases.hooks import measure_hooks
 from benchmarks.cases.hot import measure_hot_verbs
 from benchmarks.cases.library import measure_removal, measure_replay
 from benchmarks.cases.memory import measure_memory
+from benchmarks.cases.queue import measure_landed_removal, measure_queue
+from benchmarks.cases.radar import measure_radar
 from benchmarks.cases.status import measure_status
 from benchmarks.results import Result
 from benchmarks.scene import Scene
@@ -24,8 +26,12 @@ CASES: dict[str, Callable[[Scene], Iterable[Result]]] = {
     "status": measure_status,
     "replay": measure_replay,
     "removal": measure_removal,
+    "landed-removal": measure_landed_removal,
     "spawn": measure_spawn,
+    "pool": measure_pool,
     "landing": measure_landing,
+    "queue": measure_queue,
+    "radar": measure_radar,
     "memory": measure_memory,
 }
 
@@ -40,4 +46,4 @@ BUS_CASES: dict[str, Callable[[Scene], Iterable[Result]]] = {
 }
 
 # Those that check out many thousands of files.
-LARGE = {"landing", "memory", "removal", "replay", "spawn"}
+LARGE = {"landed-removal", "landing", "memory", "removal", "replay", "spawn"}

@@ -43,6 +43,31 @@ def measure_spawn(scene: Scene) -> Iterator[Result]:
     )
 
 
+def measure_pool(scene: Scene) -> Iterator[Result]:
+    """Measure a spawn that takes a parked worktree against `git worktree add`.
+
+    On a disk, as users have it: what a pool saves is writing files, which memory makes cheap.
+    """
+    root = build_big_repo(scene.folder / "repo")
+    scene.git(root, "config", "worker.worktree.pool", "1")
+    scene.worker(root, "pool", "--fill")
+    numbers = iter(range(10_000))
+    samples = interleave(
+        {
+            "add": lambda: _add(scene, root, next(numbers)),
+            "ours": lambda: _spawn(scene, root, next(numbers)),
+        },
+        rounds=scene.count(SPAWN_ROUNDS),
+        settle=scene.settle_disk,
+    )
+    yield compare(
+        "`spawn` in 13,000 files, with a pool",
+        ours=("git-worker spawn WORKER TASK (worker.worktree.pool is 1)", samples["ours"]),
+        theirs=("git worktree add -b BRANCH PATH", samples["add"]),
+        at_most=0.25,
+    )
+
+
 def measure_landing(scene: Scene) -> Iterator[Result]:
     """Measure approve and merge of 50 clean branches against a script of plain git.
 

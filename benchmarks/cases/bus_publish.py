@@ -28,6 +28,7 @@ SYNC_MS = 4
 SENDERS = 64
 PACE_MS = 100
 PACED = 60
+BUSY_ENDS = 10  # so many of each first and last messages are sent while others begin or have ended
 OURS = 'gitworker.bus: bus.publish("x-bench", {…}%s)'
 THEIRS = "apsw: json.dumps, one prepared INSERT a transaction, the same schema, synchronous=%s"
 
@@ -88,7 +89,7 @@ def measure_pace(scene: Scene) -> Iterator[Result]:
     job = (*JOBS, "publish", "library", str(state), str(PACED), "0", str(PACE_MS))
     with started(scene, *[job] * SENDERS) as processes:
         answers, _ = together(processes)
-    took = [time for times in answers for time in times[10:]]  # all have begun by then
+    took = [time for times in answers for time in times[BUSY_ENDS:-BUSY_ENDS]]
     yield Result(
         f"{SENDERS} processes publish ten a second each, durable",
         "p99 ≤ 10 ms",
@@ -96,4 +97,5 @@ def measure_pace(scene: Scene) -> Iterator[Result]:
         f"p99 {percentile(took, 99):.1f} ms",
         p50_p99(took),
         our_command=OURS % "",
+        note="the first and the last second are left out: 64 interpreters begin and end then",
     )

@@ -11,24 +11,40 @@ from gitworker.liveness.ring import ensure_beater
 from gitworker.session import Session
 from gitworker.store.api import Row
 from gitworker.store.tasks import find_task
-from gitworker.workers.fail import fail, recover
+from gitworker.workers.fail import fail, recover, stop
 from gitworker.workers.rules import is_rightly_silent
 from gitworker.workers.runs import record_end
 from gitworker.workers.submit import Submission, submit
 from gitworker.workers.views import publish_views
 
 
-def finish(session: Session, run: Run, *, code: int, why: str, is_attended: bool) -> str:
+class Ending:
+    """How an agent ended: its code (negative: the signal), and who had it stopped, if anybody.
+
+    `is_late` where that was the time limit.
+    """
+
+    __slots__ = ("code", "is_late", "why")
+
+    def __init__(self, code: int, *, why: str = "", is_late: bool = False) -> None:
+        self.code = code
+        self.why = why
+        self.is_late = is_late
+
+
+def finish(session: Session, run: Run, ending: Ending, *, is_attended: bool) -> str:
     """Record how a run ended and what follows for its seat; return that in a sentence.
 
     Status 0 hands the work in where there are commits and nothing is uncommitted; otherwise the
-    seat stays at work, for somebody to look at. Any other end, and one that was ordered, fails the
-    task. A seat that the agent or a person has moved on meanwhile is left alone, and so is one
-    whose task is paused or waits for an answer. Where somebody sits at the caller's terminal
-    (`is_attended`), a seat that stays at work is theirs from then on, as after `start`.
+    seat stays at work, for somebody to look at. Any other end fails the task, which is tried again;
+    one that was ordered, or came by the time limit, blocks it until somebody assigns it. A seat
+    that the agent or a person has moved on meanwhile is left alone, and so is one whose task is
+    paused or waits for an answer. Where somebody sits at the caller's terminal (`is_attended`), a
+    seat that stays at work is theirs from then on, as after `start`.
     """
-    reason = clipped(why or reason_of(code))
-    outcome = _settle_seat(session, run, reason, was_stopped=bool(why))
+    code = ending.code
+    reason = clipped(ending.why or reason_of(code))
+    outcome = _settle_seat(session, run, reason, ending)
     row = {
         "id": run.id, "worker_id": run.worker, "task_id": run.task, "pid": run.pid,
         "command": run.command,
@@ -42,14 +58,17 @@ def finish(session: Session, run: Run, *, code: int, why: str, is_attended: bool
     return outcome
 
 
-def _settle_seat(session: Session, run: Run, reason: str, *, was_stopped: bool) -> str:
+def _settle_seat(session: Session, run: Run, reason: str, ending: Ending) -> str:
     acting = session._replace(actor=run.worker)
     try:
         seat = _seat(session, run)
         is_ours = seat["task_id"] == run.task and seat["pid"] == run.pid
         if not may_end(seat["state"], is_ours=is_ours):
             return f"{run.worker} is {seat['state']}"
-        if not was_stopped and _waits(session, run):
+        if ending.why:
+            stopped = stop(acting, run.worker, reason=reason, is_late=ending.is_late)
+            return f"{run.worker} is {stopped.state}: {reason}"
+        if _waits(session, run):
             return (
                 f"{run.worker} is {seat['state']} still: {run.task} waits for an answer or a time"
             )

@@ -15,6 +15,7 @@ from gitworker.agents.rules import command_text, must_start, run_refusal
 from gitworker.bus.beat import require_beating
 from gitworker.bus.ids import new_id
 from gitworker.errors import Conflict, NotFound
+from gitworker.paths import lock_seat
 from gitworker.repo.git import LOCAL_ENV
 from gitworker.store.heartbeats import beat
 
@@ -30,14 +31,19 @@ if TYPE_CHECKING:
 class Run:
     """A supervised run: who, where, which process, and after which message orders count."""
 
-    __slots__ = ("after", "command", "id", "pid", "started_mono_ms", "task", "worker", "worktree")
+    __slots__ = (
+        "after", "command", "id", "pid", "pid_start", "started_mono_ms", "task", "worker",
+        "worktree",
+    )  # fmt: skip
 
-    def __init__(self, seat: Row, *, run: int, pid: int, command: str, after: int) -> None:
+    def __init__(
+        self, seat: Row, *, run: int, process: tuple[int, str | None], command: str, after: int
+    ) -> None:
         self.id = run
         self.worker: str = seat["worker_id"]
         self.task: str = seat["task_id"]
         self.worktree: str = seat["worktree"]
-        self.pid = pid
+        self.pid, self.pid_start = process
         self.command = command
         self.after = after
         self.started_mono_ms = clock.monotonic_ms()
@@ -69,12 +75,14 @@ def require_seat(post: Post, name: str | None) -> Row:
     if worktree is not None and not os.path.isdir(worktree):
         worktree = None
     busy = _living(last)
-    refusal = run_refusal(
-        worker, seat["state"], worktree=worktree, busy=busy, is_orphan=_is_orphan(last, busy)
-    )
-    if refusal is not None:
-        raise refusal
-    return seat
+    refusal = run_refusal(worker, seat["state"], worktree=worktree, busy=busy)
+    if refusal is None:
+        return seat
+    if busy is not None:
+        from gitworker.liveness.ring import ensure_orphans_kept  # 1 ms, where it was killed
+
+        ensure_orphans_kept(post.store, post.paths)
+    raise refusal
 
 
 def require_program(word: str, env: Mapping[str, str], *, directory: str | None) -> None:
@@ -111,6 +119,7 @@ def launch(post: Post, seat: Row, words: list[str], streams: Streams) -> Run:
         adopt_orphans()  # before there can be any
         with post.store.write() as writer:
             run = _record(writer, post, seat, pid=pid, command=command_text(words))
+        lock_seat(seat["admin_dir"], pid)
         os.write(gate, b"\n")
     except BaseException:
         os.close(gate)
@@ -169,7 +178,8 @@ def _record(writer: Writer, post: Post, seat: Row, *, pid: int, command: str) ->
     )  # fmt: skip
     newest = writer.row("messages.last_seq")
     assert newest is not None
-    return Run(seat, run=run, pid=pid, command=command, after=int(newest["seq"]))
+    after = int(newest["seq"])
+    return Run(seat, run=run, process=(pid, start), command=command, after=after)
 
 
 def _start(writer: Writer, seat: Row, *, actor: str, pid: int) -> None:
@@ -212,10 +222,3 @@ def _living(run: Row | None) -> int | None:
         return None
     start = proc.find_start(run["pid"])
     return int(run["pid"]) if start is not None and start == run["pid_start"] else None
-
-
-def _is_orphan(run: Row | None, busy: int | None) -> bool:
-    """Tell whether the supervisor of a living run has died; unknown where no start is known."""
-    if run is None or busy is None or run["supervisor_start"] is None:
-        return False
-    return bool(proc.find_start(run["supervisor_pid"]) != run["supervisor_start"])

@@ -10,6 +10,16 @@ SIGNALS = {
     13: "SIGPIPE", 14: "SIGALRM", 15: "SIGTERM",
 }  # fmt: skip
 STOP, PAUSE, RESUME = "stop", "pause", "resume"
+# What one command starts and all use from then on, by the name of its program.
+SHARED = frozenset({
+    "tmux", "screen", "SCREEN", "gpg-agent", "ssh-agent", "dirmngr", "scdaemon", "keyboxd",
+    "watchman", "dbus-daemon", "dbus-launch",
+})  # fmt: skip
+SHARED_GIT = frozenset({
+    "fsmonitor--daemon", "credential-cache--daemon", "maintenance", "gc",
+})  # fmt: skip
+VALUED_GIT_OPTIONS = frozenset({"-C", "-c"})
+BACKGROUND = "gitworker.hookentry"
 HINTS = {
     "STALE": "git worker recover {worker}",
     "FAILED": "git worker reset {worker}",
@@ -19,17 +29,11 @@ HINTS = {
 
 
 def run_refusal(
-    worker: str,
-    state: str,
-    *,
-    worktree: str | None,
-    busy: int | None,
-    is_orphan: bool = False,
+    worker: str, state: str, *, worktree: str | None, busy: int | None
 ) -> GitWorkerError | None:
     """Return why no agent can be started in a seat, or None.
 
-    `busy` is the process of another supervised agent that lives there, `is_orphan` whether its
-    supervisor has died, so that nobody obeys orders for it.
+    `busy` is the process of another supervised agent that lives there.
     """
     if state not in ("ASSIGNED", "WORKING"):
         hint = HINTS.get(state, "git worker show {worker}").format(worker=worker)
@@ -37,12 +41,6 @@ def run_refusal(
     if worktree is None:
         return Refused(f"worker {worker} has no worktree", f"git worker show {worker}")
     if busy is not None:
-        if is_orphan:
-            return Conflict(
-                f"an agent whose supervisor was killed works in the seat {worker} (process {busy})",
-                f"kill -CONT -- -{busy}; kill -TERM -- -{busy}   (end it, paused or not)",
-                code="busy_seat",
-            )
         return Conflict(
             f"an agent works in the seat {worker} already (process {busy})",
             f'git worker msg send cmd \'{{"command": "stop"}}\' --to {worker}',
@@ -68,6 +66,21 @@ def may_end(state: str, *, is_ours: bool) -> bool:
 def is_stale_seat(state: str) -> bool:
     """Tell whether a seat has to be recovered before its agent's end can be told."""
     return state == "STALE"
+
+
+def is_shared(words: list[str]) -> bool:
+    """Tell whether a process serves everybody, whoever's command happened to start it.
+
+    `words` is its command line: a daemon of the user's, git's own upkeep, or our background jobs.
+    """
+    if not words:
+        return False
+    name = words[0].rpartition("/")[2].partition(":")[0]  # `tmux: server`
+    if name in SHARED or BACKGROUND in words:
+        return True
+    if name == "git":
+        return _git_command(words[1:]) in SHARED_GIT
+    return name.removeprefix("git-") in SHARED_GIT
 
 
 def is_order(command: object) -> bool:
@@ -100,6 +113,16 @@ def command_text(words: list[str]) -> str:
     text = " ".join(_quoted(word) for word in words)
     text = text.encode("utf-8", "replace").decode()
     return text if len(text) <= COMMAND_MAX else text[: COMMAND_MAX - 1] + "…"
+
+
+def _git_command(words: list[str]) -> str | None:
+    """Return the subcommand in the words that follow `git`."""
+    is_value = False
+    for word in words:
+        if not is_value and not word.startswith("-"):
+            return word
+        is_value = not is_value and word in VALUED_GIT_OPTIONS
+    return None
 
 
 def _quoted(word: str) -> str:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from gitworker.agents.launch import Run
     from gitworker.agents.log import AgentLog
-    from gitworker.liveness.heartbeat import HeartbeatThread
     from gitworker.session import Session
 
     T = TypeVar("T")
@@ -88,29 +87,33 @@ def _attend(
     open_session: Callable[[], Session],
 ) -> Ended:
     """Do for a running agent what its supervisor is for."""
+    from gitworker.agents.beats import Beats
     from gitworker.agents.watch import Watch
     from gitworker.bus.waking import open_waker
     from gitworker.config import Settings
 
     signals, streams = around
     streams.begin(log)
-    from gitworker.agents.finish import finish  # now: by the end something newer may be installed
+    from gitworker.agents.finish import (  # now: by the end something newer may be installed
+        Ending,
+        finish,
+    )
 
     session = _try(open_session)
     settings = session.settings if session else Settings()
     log.max_bytes = settings.agent_log_max_bytes
-    beats = _start_beats(post, run, settings.liveness_beat_s)
+    beats = Beats(post, run, every_s=settings.liveness_beat_s)
+    beats.start()
     if session is not None:
         _tell(session, run)
     waker = _try(lambda: open_waker(post.store, post.paths))
-    watch = Watch(post, run, signals=signals, streams=streams)
+    watch = Watch(post, run, signals=signals, streams=streams, beats=beats)
     code = watch.until_end(waker, grace_s=settings.agent_stop_grace_s, limit_s=wish.time_limit_s)
     beats.stop()
     streams.end()
     try:
-        outcome = finish(
-            session or open_session(), run, code=code, why=watch.why, is_attended=streams.has_keys
-        )
+        ending = Ending(code, why=watch.why, is_late=watch.is_late)
+        outcome = finish(session or open_session(), run, ending, is_attended=streams.has_keys)
     except (GitWorkerError, OSError) as error:
         outcome = f"{run.worker}: the end of its agent could not be recorded: {error}"
     signals.release()  # nothing is left to do but to be read: a ^C may end that
@@ -119,23 +122,6 @@ def _attend(
     if log.lost_bytes:
         outcome += f"\n{log.lost_bytes} bytes of its output could not be written to its log"
     return Ended(run, shell_status(code), outcome)
-
-
-def _start_beats(post: Post, run: Run, every_s: float) -> HeartbeatThread:
-    from gitworker.bus.beatfile import renew_beat
-    from gitworker.liveness.heartbeat import HeartbeatThread, Tell
-    from gitworker.store.sqlite.migrate import open_database
-
-    def renew(times: dict[str, int]) -> None:
-        for agent, ts_ms in times.items():
-            renew_beat(post.paths, agent, ts_ms)
-
-    thread = HeartbeatThread(
-        lambda: open_database(post.paths.database), every_s=every_s, on_beat=renew
-    )
-    thread.start()
-    thread.tell(Tell(run.worker, task=run.task))
-    return thread
 
 
 def _tell(session: Session, run: Run) -> None:

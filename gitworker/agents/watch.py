@@ -7,27 +7,27 @@ import select
 import signal
 
 from gitworker import clock
-from gitworker.agents.family import groups_of, reap, signal_all
+from gitworker.agents.family import Family, reap
+from gitworker.agents.orders import others_at_work, read_orders
 from gitworker.agents.rules import PAUSE, RESUME, STOP, clipped, is_order
 from gitworker.agents.signals import PASSED_ON, SUSPENDING
 from gitworker.bus.bell import ring_bell
-from gitworker.bus.blobs import find_blob
 from gitworker.bus.export import export_logs
 from gitworker.bus.ids import new_id
 from gitworker.errors import GitWorkerError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gitworker.agents.beats import Beats
     from gitworker.agents.launch import Post, Run
+    from gitworker.agents.orders import Order
     from gitworker.agents.signals import Signals
     from gitworker.agents.streams import Streams
     from gitworker.bus.waking import Waker
-    from gitworker.store.api import Row
 
 LOOK_S = 2.0
 NEXT_LOOK_S = 0.02  # after news, so that a busy bus costs a supervisor little
 LOOK_BLIND_S = 0.25  # where the bus cannot be read just now
-ORDERS_AT_ONCE = 50
 LEFT_S = 2.0  # and how long it is killed, before it is left alone
 REST_S = 2.0  # what the agent's own children get between TERM and KILL, once it has ended
 
@@ -39,12 +39,17 @@ class Watch:
     what was sent before the run does not count. `{worker}.supervisor` acknowledges them.
     """
 
-    def __init__(self, post: Post, run: Run, *, signals: Signals, streams: Streams) -> None:
+    def __init__(
+        self, post: Post, run: Run, *, signals: Signals, streams: Streams, beats: Beats
+    ) -> None:
         self.why = ""
+        self.is_late = False  # whether it is the time limit that had it stopped
         self._post = post
         self._run = run
         self._signals = signals
         self._streams = streams
+        self._beats = beats
+        self._family = Family(run.pid, run.pid_start, worktree=run.worktree, adopts=True)
         self._code: int | None = None
         self._after = run.after
         self._grace_ms = 0
@@ -103,8 +108,11 @@ class Watch:
             elif number in PASSED_ON:
                 self._pass_on(number)
 
+    def _send(self, number: int) -> None:
+        self._family.send(number, others_at_work(self._post.store, self._run.id))
+
     def _pass_on(self, number: int) -> None:
-        signal_all(self._run.pid, number)
+        self._send(number)
         if self._is_paused:  # a stopped process hears nothing until it goes on
             self._go_on()
 
@@ -113,60 +121,52 @@ class Watch:
         try:
             self._halt()
         except GitWorkerError:  # a bus that cannot be written: nobody of the agent's holds it
-            signal_all(self._run.pid, signal.SIGSTOP)
+            self._send(signal.SIGSTOP)
+        self._beats.rest()  # or we might be stopped with the bus in our own hand
         self._streams.restore()
         os.kill(os.getpid(), signal.SIGSTOP)
         self._streams.resume()
+        self._beats.start()
         if not self._is_paused:
-            signal_all(self._run.pid, signal.SIGCONT)
+            self._send(signal.SIGCONT)
 
     def _take_orders(self) -> None:
         try:
-            while rows := self._read_orders():
-                for row in rows:
-                    self._obey(row)
-                    self._after = row["seq"]
-                self._acknowledge()
+            while orders := self._read_orders():
+                for order in orders:
+                    self._obey(order)
+                    self._after = order.seq
+                self._tell()
         except GitWorkerError:  # read again at the next look
             return
 
-    def _read_orders(self) -> list[Row]:
-        with self._post.store.read() as reader:
-            return reader.rows(
-                "runs.orders", worker=self._run.worker, after=self._after, limit=ORDERS_AT_ONCE
-            )
+    def _read_orders(self) -> list[Order]:
+        post = self._post
+        with post.store.read() as reader:
+            return read_orders(reader, post.paths, worker=self._run.worker, after=self._after)
 
-    def _obey(self, row: Row) -> None:
-        order = self._in_full(row)
-        command, reason = order["command"], clipped(order["reason"])
-        told = f"{row['from_agent']}: {reason}" if reason else str(row["from_agent"])
+    def _obey(self, order: Order) -> None:
+        command = order.command
         if not is_order(command):
-            self._log("warn", "order", f"{clipped(command) or 'nothing'} is no order", row)
+            self._log("warn", "order", f"{clipped(command) or 'nothing'} is no order", order)
             return
         if command == STOP:
-            self._stop(f"stopped by {told}")
+            self._stop(f"stopped by {order.told}")
         elif command == PAUSE and not self._is_paused:
             self._halt()
             self._is_paused = True
         elif command == RESUME and self._is_paused:
             self._go_on()
-        self._log("info", command, told, row)
-
-    def _in_full(self, row: Row) -> Row:
-        """Return what an order says; a long one lies in a file."""
-        if row["payload_ref"] is None:
-            return row
-        text = find_blob(self._post.paths.blobs, str(row["payload_ref"]))
-        with self._post.store.read() as reader:
-            return reader.row("runs.long_order", text=text) or row
+        self._log("info", str(command), order.told, order)
 
     def _halt(self) -> None:
         """Stop the agent's processes where they stand, none of them with the bus in its hand.
 
         Nobody else can be writing while we could: one stopped then would keep everybody waiting.
         """
+        spare = others_at_work(self._post.store, self._run.id)
         with self._post.store.write(durable=False):
-            signal_all(self._run.pid, signal.SIGSTOP)
+            self._family.send(signal.SIGSTOP, spare)
 
     def _stop(self, why: str) -> None:
         """Ask the agent to end, and see to it that it does; the first reason counts."""
@@ -175,38 +175,50 @@ class Watch:
         self.why = why
         self._kill_at_ms = clock.monotonic_ms() + self._grace_ms
         self._pass_on(signal.SIGTERM)
+        self._leave_word()
+
+    def _leave_word(self) -> None:
+        """Note the stop, so that whoever carries on after our death sees it through."""
+        run = self._run.id
+        try:
+            with self._post.store.write(durable=False) as writer:
+                writer.run("orphans.claim", run=run, after=self._after)
+                writer.run("orphans.stop", run=run, why=self.why, kill_at_mono_ms=self._kill_at_ms)
+        except GitWorkerError:  # a bus that cannot be written: then we must not die
+            return
 
     def _go_on(self) -> None:
         self._is_paused = False
-        signal_all(self._run.pid, signal.SIGCONT)
+        self._send(signal.SIGCONT)
 
     def _keep_time(self) -> None:
         now = clock.monotonic_ms()
         if self._limit_at_ms is not None and now >= self._limit_at_ms:
             self._limit_at_ms = None
+            self.is_late = not self.why
             self._stop(f"the time limit of {self._limit_s:g} s was reached")
         if self._kill_at_ms is not None and now >= self._kill_at_ms:
             self._kill_at_ms = now + 1000  # again, for what was started between look and signal
-            signal_all(self._run.pid, signal.SIGKILL)
+            self._send(signal.SIGKILL)
 
-    def _log(self, level: str, event: str, message: str, row: Row | None) -> None:
-        """Publish what became of an order, and since when the agent is paused."""
+    def _log(self, level: str, event: str, message: str, order: Order | None) -> None:
+        """Publish what became of an order and acknowledge it; and since when the agent is paused.
+
+        In one transaction: whoever carries on after our death carries no order out again.
+        """
         run = self._run
         now = clock.now_ms()
         with self._post.store.write() as writer:
             writer.run(
                 "runs.publish_log",
                 id=new_id(), now=now, worker=run.worker, task=run.task,
-                in_reply_to=row["id"] if row else None, level=level, event=event, message=message,
+                in_reply_to=order.id if order else None, level=level, event=event, message=message,
             )  # fmt: skip
             writer.run("runs.set_paused", run=run.id, paused_at_ms=now if self._is_paused else None)
+            if order is not None:
+                writer.run("messages.ack", agent=f"{run.worker}.supervisor", seq=order.seq, now=now)
 
-    def _acknowledge(self) -> None:
-        with self._post.store.write(durable=False) as writer:
-            writer.run(
-                "messages.ack",
-                agent=f"{self._run.worker}.supervisor", seq=self._after, now=clock.now_ms(),
-            )  # fmt: skip
+    def _tell(self) -> None:
         try:
             export_logs(self._post.store, self._post.paths)
             ring_bell(self._post.paths.bell)
@@ -214,23 +226,24 @@ class Watch:
             return
 
     def _end_the_rest(self) -> None:
-        """End what the agent left running in its session, and reap it."""
-        pid = self._run.pid
-        if not groups_of(pid):
+        """End what the agent left running, and reap it."""
+        family = self._family
+        spare = others_at_work(self._post.store, self._run.id)
+        if not family.groups(spare):
             reap()
             return
-        signal_all(pid, signal.SIGTERM)
-        signal_all(pid, signal.SIGCONT)
+        family.send(signal.SIGTERM, spare)
+        family.send(signal.SIGCONT, spare)
         deadline = clock.monotonic_ms() + int(REST_S * 1000)
         poll = select.poll()
         poll.register(self._signals.fileno(), select.POLLIN)
-        while groups_of(pid):
+        while groups := family.groups(spare):
             late_ms = clock.monotonic_ms() - deadline
             if late_ms >= LEFT_S * 1000:
-                self._tell_left(groups_of(pid))
+                self._tell_left(groups)
                 break
             if late_ms >= 0:
-                signal_all(pid, signal.SIGKILL)
+                family.send(signal.SIGKILL, spare)
             poll.poll(50)
             self._signals.take()
             reap()

@@ -57,6 +57,14 @@ def find_blob(directory: str, ref: str) -> str | None:
         return None
 
 
+def blob_bytes(directory: str, ref: str) -> int:
+    """Return the size of a blob; 0 where it is missing."""
+    try:
+        return os.stat(f"{directory}/{ref}").st_size if is_blob_ref(ref) else 0
+    except OSError:
+        return 0
+
+
 def is_blob_ref(ref: str) -> bool:
     """Tell whether a name is that of a blob, and so cannot lead elsewhere."""
     digest = ref.removeprefix(PREFIX)

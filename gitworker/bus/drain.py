@@ -58,6 +58,7 @@ def drain(
     with session.store.read() as reader:
         everyone = all_workers(reader) if workers is None else workers
         tips = {Ref(row["ref"]): Oid(row["oid"]) for row in reader.rows("tips.all")}
+        for_radar = bool(reader.rows("tips.due", now=clock.now_ms()))
     holders = {ref_of(Branch(worker.branch)): worker for worker in everyone if worker.branch}
     refs = read_branches(
         session.git,
@@ -71,6 +72,7 @@ def drain(
         if tip is None or tip == tips.get(ref):
             continue
         move = Move(ref, tips.get(ref), tip)
+        for_radar = True
         try:
             if ref == session.target:
                 _publish_target(session, move)
@@ -83,6 +85,10 @@ def drain(
             for worker in holders.values():
                 if worker.worker_id in rang:
                     touch(writer, worker.worker_id, task=worker.task_id)
+    if for_radar:
+        from gitworker.bus.radar import ring_radar  # not needed where nothing moved
+
+        ring_radar(session, everyone)
     return refs
 
 
@@ -93,7 +99,9 @@ def record_rewrite(writer: Writer, ref: Ref, *, old: Oid, new: Oid) -> None:
 
 def record_tip(writer: Writer, ref: Ref, oid: Oid) -> None:
     """Record a tip as published, because whoever calls has told it."""
-    writer.run("tips.set", ref=ref, oid=oid, now=clock.now_ms())
+    now = clock.now_ms()
+    writer.run("tips.set_due_if_moved", ref=ref, oid=oid, now=now)
+    writer.run("tips.set", ref=ref, oid=oid, now=now)
 
 
 def _publish_branch(session: Session, worker: Worker, move: Move, target: Oid | None) -> None:
@@ -134,13 +142,15 @@ def _publish_target(session: Session, move: Move) -> None:
 
 
 def _claim_move(writer: Writer, move: Move, now: int) -> bool:
-    """Record the new tip if the last one is still what we compared with."""
+    """Record the new tip if the last one is still what we compared with; the radar sees it too."""
     if move.old is None:
         if writer.row("tips.of_ref", ref=move.ref) is not None:
             return False
         writer.run("tips.set", ref=move.ref, oid=move.new, now=now)
-        return True
-    return writer.run("tips.move", ref=move.ref, old=move.old, new=move.new, now=now) == 1
+    elif writer.run("tips.move", ref=move.ref, old=move.old, new=move.new, now=now) != 1:
+        return False
+    writer.run("tips.set_due", ref=move.ref, now=now)
+    return True
 
 
 def _progress(worker: Worker, commit: NewCommit) -> Outgoing:

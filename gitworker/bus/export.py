@@ -4,6 +4,9 @@ Written from a recorded position and size, never by counting lines (seed 2, expo
 stands behind the recorded size, a crash's or another program's, is cut off and written again, so
 that no line stands twice or torn. A file that somebody removed, shortened or replaced is written
 anew from the start. Lines of a program after seed 2 stay where the table no longer has them all.
+
+Nobody syncs the files, while the position beside them may be on disk: after a power cut they may
+have holes. So a position that was written in another boot counts once the file was looked through.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 import fcntl
 import os
 
+from gitworker import clock
 from gitworker.clock import monotonic_ms, sleep
 from gitworker.errors import Conflict
 
@@ -103,8 +107,12 @@ def export_logs(store: Store, paths: StatePaths) -> bool:
 
 def export_held(store: Store, paths: StatePaths) -> None:
     """Bring both log files up to date; the caller holds the lock."""
-    _export(store, BUS, paths.bus_log, BUS_LINES)
-    _export(store, TRANSITIONS, paths.transition_log, "exports.transition_lines")
+    boot = clock.boot_id()
+    for log, path, query in (
+        (BUS, paths.bus_log, BUS_LINES),
+        (TRANSITIONS, paths.transition_log, "exports.transition_lines"),
+    ):
+        Export(store, log, boot=boot).bring(path, query)
 
 
 def trim_bus_log(store: Store, paths: StatePaths) -> None:
@@ -130,36 +138,84 @@ def trim_bus_log(store: Store, paths: StatePaths) -> None:
             if size < old_size:
                 os.replace(partial, paths.bus_log)
                 crash_point("trim.replaced")
-                _record(store, BUS, until, size)
+                Export(store, BUS, boot=clock.boot_id()).record(until, size)
     finally:
         os.close(file)
         if os.path.exists(partial):
             os.unlink(partial)
 
 
-def _export(store: Store, log: str, path: str, query: str) -> None:
-    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
+class Export:
+    """One log file's way from the tables to the disk; whoever uses it holds the lock."""
+
+    __slots__ = ("_boot", "_log", "_store")
+
+    def __init__(self, store: Store, log: str, *, boot: str) -> None:
+        self._store = store
+        self._log = log
+        self._boot = boot
+
+    def bring(self, path: str, query: str) -> None:
+        """Write what the tables hold and the file does not."""
+        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            after, size = self._begin(file)
+            while True:
+                with self._store.read() as reader:
+                    rows = reader.rows(query, after=after, limit=BATCH)
+                if not rows:
+                    return
+                text = _lines(rows)
+                _write_all(file, text)
+                after, size = rows[-1]["seq"], size + len(text)
+                self.record(after, size)
+        finally:
+            os.close(file)
+
+    def record(self, after: int, size: int) -> None:
+        """Record how far the file is written."""
+        with self._store.write(durable=False) as writer:
+            writer.run(
+                "exports.set_position",
+                log=self._log, last_seq=after, size_bytes=size, boot_id=self._boot,
+            )  # fmt: skip
+            if self._log == BUS:
+                writer.run("exports.set_bus_seq", last_seq=after)
+
+    def _begin(self, file: int) -> tuple[int, int]:
+        """Return the position to go on from, the file cut there and set to it."""
         actual_size = os.fstat(file).st_size
-        with store.read() as reader:
-            known = _recorded(reader, log)
-            after, size = _position(reader, log, known, file)
-        if (after, size) > known:  # else a later crash of the foreign exporter leaves its tail
-            _record(store, log, after, size)
+        with self._store.read() as reader:
+            row = reader.row("exports.position", log=self._log)
+        known = (row["last_seq"], row["size_bytes"]) if row else (0, 0)
+        is_of_this_boot = row is None or row["boot_id"] == self._boot
+        if is_of_this_boot or self._is_intact(file, known):
+            with self._store.read() as reader:
+                after, size = _position(reader, self._log, known, file)
+        else:
+            after, size = self._oldest(file)
+        if (after, size) != known or not is_of_this_boot:  # before anything is cut
+            self.record(after, size)
         if actual_size != size:
             os.ftruncate(file, size)
         os.lseek(file, size, os.SEEK_SET)
-        while True:
-            with store.read() as reader:
-                rows = reader.rows(query, after=after, limit=BATCH)
-            if not rows:
-                return
-            text = _lines(rows)
-            _write_all(file, text)
-            after, size = rows[-1]["seq"], size + len(text)
-            _record(store, log, after, size)
-    finally:
-        os.close(file)
+        return after, size
+
+    def _is_intact(self, file: int, known: tuple[int, int]) -> bool:
+        from gitworker.bus.intact import is_intact  # once after each boot
+
+        return is_intact(self._store, self._log, file, known)
+
+    def _oldest(self, file: int) -> tuple[int, int]:
+        """Return where a damaged file is written anew from: behind what the table has no more."""
+        if self._log != BUS:
+            return 0, 0
+        with self._store.read() as reader:
+            row = reader.row("exports.first_seq")
+            first = row["seq"] if row else None
+            newest = reader.row("exports.bus_seq")
+        until = newest["last_seq"] if first is None and newest else (first or 1) - 1
+        return _adopt(file, (0, 0), until)
 
 
 def _copy(store: Store, file: int, position: tuple[int, int], until: int) -> tuple[int, int]:
@@ -246,13 +302,6 @@ def _adopt(file: int, known: tuple[int, int], until: int) -> tuple[int, int]:
                 break
             after, size = seq, size + len(line)
     return after, size
-
-
-def _record(store: Store, log: str, after: int, size: int) -> None:
-    with store.write(durable=False) as writer:
-        writer.run("exports.set_position", log=log, last_seq=after, size_bytes=size)
-        if log == BUS:
-            writer.run("exports.set_bus_seq", last_seq=after)
 
 
 def _write_all(file: int, text: bytes) -> None:

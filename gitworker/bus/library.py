@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from gitworker import clock
 from gitworker.bus.bell import Bell
-from gitworker.bus.blobs import save_blob
+from gitworker.bus.blobs import blob_bytes, save_blob
 from gitworker.bus.consume import POLL_LIMIT, acknowledge, require_position
 from gitworker.bus.encode import encode_payload
 from gitworker.bus.export import export_logs
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 Message = dict[str, Any]
 # A message to publish: type, payload, to, id, correlation_id, in_reply_to.
 Draft = tuple[str, Any, str | None, str | None, str | None, str | None]
+POLL_BYTES = 16 * 1024 * 1024  # of large payloads at once: they may have as much each
 LOOK_S = 0.2  # how soon a loop notices that it is to stop
 
 
@@ -155,8 +156,9 @@ class Bus:
     def poll(self, limit: int = POLL_LIMIT, *, wait_s: float = 0.0) -> list[Message]:
         """Return the oldest unread messages to this agent or to all; the cursor stays.
 
-        Where there are none, waits up to `wait_s` seconds for some. Raises Unavailable where the
-        bus is closed meanwhile.
+        Large payloads end a batch at 16 MiB, though never before its first message; the rest comes
+        with the next poll, once these are acknowledged. Where there are none, waits up to `wait_s`
+        seconds for some. Raises Unavailable where the bus is closed meanwhile.
         """
         if wait_s <= 0:
             return self._unread(limit)
@@ -313,7 +315,15 @@ class Bus:
         return rows
 
     def _unread(self, limit: int) -> list[Message]:
-        return [message_fields(row, blobs=self.paths.blobs) for row in self.unread_rows(limit)]
+        found: list[Message] = []
+        size_bytes = 0
+        for row in self.unread_rows(limit):
+            if row["payload_ref"] is not None:
+                size_bytes += blob_bytes(self.paths.blobs, row["payload_ref"])
+            if found and size_bytes > POLL_BYTES:
+                break
+            found.append(message_fields(row, blobs=self.paths.blobs))
+        return found
 
     def _publish(self, draft: Draft, *, durable: bool = True, is_answer: bool = False) -> str:
         row = self._row(draft)
@@ -377,9 +387,10 @@ class Bus:
                 self._agents.add(to)
             to = name
             correlation_id = correlation_id or task
+        now = clock.now_ms()
         return {
-            "id": id or new_id(),
-            "ts_ms": clock.now_ms(),
+            "id": id or new_id(now),
+            "ts_ms": now,
             "from_agent": self.agent,
             "to_agent": to,
             "type": type,

@@ -1,9 +1,14 @@
 """What several commands answer with: a worker as JSON fields, short commit ids, counted nouns."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from gitworker.store.workers import Worker
-from gitworker.workers.cancel import Freed
+
+TYPE_CHECKING = False  # what cancels costs 25 ms, which those that only show need not pay
+if TYPE_CHECKING:
+    from gitworker.workers.cancel import Freed
 
 SHORT = 10
 
@@ -24,6 +29,10 @@ def freed_text(freed: Freed) -> str:
     lines = [f"{freed.worker.worker_id} is {freed.worker.state}"]
     if freed.rescue_ref:
         lines.append(f"its work is kept under {freed.rescue_ref}")
+    for name in freed.stacked:
+        lines.append(
+            f"{name} stands on it and will land without it (git worker sync --take-parent keeps it)"
+        )
     lines.append("undo: git worker undo")
     return "\n".join(lines)
 

@@ -17,6 +17,7 @@ TYPE_COLORS = {
     "review_request": YELLOW,
     "review_result": GREEN,
     "cmd": YELLOW,
+    "conflict_warning": YELLOW,
     "signal": YELLOW,
     "x-dead-letter": RED,
 }

@@ -12,7 +12,7 @@ from gitworker.errors import GitWorkerError, Unavailable
 
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 OUT = 1
 ERR = 2
@@ -51,6 +51,11 @@ def answer_frame(text: str) -> None:
     _write(OUT, text)
 
 
+def steer(text: str) -> None:
+    """Write to the terminal of standard error what steers it; the caller has made it safe."""
+    _write(ERR, text)
+
+
 def document(fields: Mapping[str, object]) -> None:
     """Write one JSON document that carries our schema's number."""
     _write(OUT, json_line({"schema": SCHEMA, **fields}) + "\n")
@@ -70,6 +75,11 @@ def narrate(text: str) -> None:
         _write(ERR, printable(text).rstrip("\n") + "\n")
     except (OSError, GitWorkerError):
         return
+
+
+def narrator() -> Callable[[str], None] | None:
+    """Return what tells a person how something goes on; None where nobody is at a terminal."""
+    return narrate if is_terminal(ERR) else None
 
 
 def complain(error: GitWorkerError, *, about: str = "", as_json: bool = False) -> int:

@@ -10,6 +10,8 @@ from gitworker.repo.hooks.install import install, uninstall
 from gitworker.repo.hooks.status import HookStatus
 from gitworker.repo.hooks.user_hooks import linked_worktrees
 from gitworker.session import Session
+from gitworker.workers.pool import pool_root
+from gitworker.workers.pool_care import empty_pool
 from gitworker.workers.root import mark_root, unmark_root
 
 
@@ -31,7 +33,12 @@ def install_hooks(session: Session) -> list[str]:
 
 
 def uninstall_everything(session: Session) -> None:
-    """Take out our hooks, excludes and link; worktrees and the state directory stay."""
+    """Take out our hooks, excludes and link; worktrees and the state directory stay.
+
+    Parked worktrees go: nobody would see them without our `.gitignore`.
+    """
+    if os.path.isdir(pool_root(session)):
+        empty_pool(session)
     uninstall(session.git, session.repository)
     remove_excludes(session.repository.common_dir)
     unmark_root(session)

@@ -1,18 +1,22 @@
 """What `exec` and `spawn … -- CMD` have in common: somebody else's words, and the run's answer."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import click
 
-from gitworker.agents.supervise import Ended, Wish
 from gitworker.cli import output
 from gitworker.cli.call import Call
-from gitworker.cli.hot.exec import END_OF_OPTIONS, exec_at
-from gitworker.cli.hot.place import place_of
 from gitworker.cli.options import Verb
 from gitworker.session import Session
 
+TYPE_CHECKING = False  # agents are imported where one runs: 5 ms that a plain spawn need not pay
+if TYPE_CHECKING:
+    from gitworker.agents.supervise import Ended, Wish
+
 PROGRAM = "gitworker.program"
+END_OF_OPTIONS = "--"
 
 
 class Runner(Verb):
@@ -47,6 +51,9 @@ def program_of(ctx: click.Context) -> list[str]:
 
 def run_in_seat(call: Call, session: Session, worker: str | None, wish: Wish, **fields: Any) -> int:
     """Supervise a command in a seat, answer where JSON is wanted, return its exit status."""
+    from gitworker.cli.hot.exec import exec_at
+    from gitworker.cli.hot.place import place_of
+
     wish.is_silent = call.as_json
     ended = exec_at(place_of(session), worker, wish, open_session=lambda: session)
     if call.as_json:

@@ -62,14 +62,18 @@ def read_tips(session: Session, worker: Worker) -> Tips:
 
 
 def replay_onto_target(
-    session: Session, tips: Tips, *, memory: Memory
+    session: Session, tips: Tips, *, memory: Memory, exclude: Oid | None = None
 ) -> Replayed | ReplayConflict:
-    """Return what the branch becomes on the target, or the conflict. Moves nothing."""
+    """Return what the branch becomes on the target, or the conflict. Moves nothing.
+
+    `exclude` is where a branch that stands on another worker's begins (`stack.own_start`).
+    """
     return replay(
         session.git,
         target=tips.target,
         topic=tips.branch,
         scratch_dir=session.scratch_dir,
+        exclude=exclude,
         memory=memory,
     )
 

@@ -1,13 +1,15 @@
 """The repository's one background process that beats for the processes working in it.
 
 `start` rings it up; an flock makes it one. It beats for every WORKING seat of this host and boot
-whose process still runs, and ends when there is none left: no daemon is needed for anything else.
+whose process still runs, looks after agents that have lost their supervisor, and ends when there
+is none left: no daemon is needed for anything else.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Callable
 from contextlib import suppress
 
 from gitworker import clock
@@ -16,29 +18,32 @@ from gitworker.bus.upkeep import ring_upkeep
 from gitworker.errors import GitWorkerError
 from gitworker.liveness.heartbeat import Forget, HeartbeatThread, Tell
 from gitworker.liveness.process import is_running
+from gitworker.liveness.readings import lost_runs, this_moment
 from gitworker.liveness.ring import LOCK_NAME
 from gitworker.liveness.rules import is_beaten_for
 from gitworker.paths import StatePaths
-from gitworker.store.api import Reader
+from gitworker.store.api import Reader, Store
 from gitworker.store.sqlite.migrate import open_database
 from gitworker.store.workers import Worker, all_workers
 
 LOOK_EVERY_S = 2.0
+Attend = Callable[[Store], bool]
 
 
-def run_beater(root: str, every_s: float) -> int:
+def run_beater(root: str, every_s: float, attend: Attend = lambda _: False) -> int:
     """Beat until no process is left to beat for; return the exit status.
 
-    Whoever starts to work while it ends finds its lock held and rings up no other: once the lock is
-    free it looks again, and goes on.
+    `attend` looks after the agents without a supervisor and tells whether there are any. Whoever
+    starts to work while it ends finds its lock held and rings up no other: once the lock is free it
+    looks again, and goes on.
     """
     paths = StatePaths(root)
-    while _beat_under_lock(paths, every_s) and _is_needed(paths):
+    while _beat_under_lock(paths, every_s, attend) and _is_needed(paths):
         pass
     return 0
 
 
-def _beat_under_lock(paths: StatePaths, every_s: float) -> bool:
+def _beat_under_lock(paths: StatePaths, every_s: float, attend: Attend) -> bool:
     """Beat until nobody is left; tell whether this was the beater, and not another process."""
     fd = os.open(f"{paths.locks}/{LOCK_NAME}", os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -63,7 +68,7 @@ def _beat_under_lock(paths: StatePaths, every_s: float) -> bool:
             for name in beating - seats.keys():
                 thread.tell(Forget(name))
             beating = set(seats)
-            if not beating:
+            if not attend(store) and not beating:
                 break
             with suppress(GitWorkerError):  # a busy database: beating goes on, the next look rings
                 ring_upkeep(store, os.path.dirname(paths.root))
@@ -81,7 +86,8 @@ def _is_needed(paths: StatePaths) -> bool:
     store = open_database(paths.database)
     try:
         with store.read() as reader:
-            return bool(_seats_at_work(reader))
+            lost = lost_runs(reader.rows("runs.open"), this_moment())
+            return bool(lost.orphans or _seats_at_work(reader))
     finally:
         store.close()
 

@@ -1,10 +1,20 @@
 """Reading what the rules of liveness judge: the clocks, the beats, the processes."""
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from gitworker import clock
 from gitworker.liveness.process import is_running
 from gitworker.liveness.rules import Beat, Moment
 from gitworker.store.api import Reader, Row
 from gitworker.store.workers import Worker
+
+
+class Lost(NamedTuple):
+    """Runs without a supervisor: those whose agent has ended too, and those of its orphans."""
+
+    over: list[Row]
+    orphans: list[Row]
 
 
 def this_moment() -> Moment:
@@ -26,17 +36,24 @@ def process_runs(worker: Worker, moment: Moment) -> bool | None:
     return is_running(worker.pid, worker.pid_start)
 
 
-def run_is_over(run: Row, moment: Moment) -> bool:
-    """Tell whether a run that nobody ended has lost both agent and supervisor on this machine.
+def lost_runs(rows: Sequence[Row], moment: Moment) -> Lost:
+    """Return which of the runs that nobody ended have lost their supervisor on this machine.
 
-    While the agent lives its process is the seat's: it is beaten for, and the run goes on.
+    While an agent lives its process is the seat's: it is beaten for, and the run goes on. One that
+    was told to end counts as an orphan until whoever told it has seen it end.
     """
-    if run["host"] != moment.host:
-        return False
-    if run["boot_id"] != moment.boot_id:
-        return True
-    pids = ((run["supervisor_pid"], run["supervisor_start"]), (run["pid"], run["pid_start"]))
-    return all(pid is None or is_running(pid, start) is False for pid, start in pids)
+    lost = Lost([], [])
+    for run in rows:
+        if run["host"] != moment.host:
+            continue
+        if run["boot_id"] != moment.boot_id:
+            lost.over.append(run)
+        elif is_running(run["supervisor_pid"], run["supervisor_start"]) is False:
+            is_over = not run["why"] and (
+                run["pid"] is None or is_running(run["pid"], run["pid_start"]) is False
+            )
+            (lost.over if is_over else lost.orphans).append(run)
+    return lost
 
 
 def _beat(row: Row) -> Beat:

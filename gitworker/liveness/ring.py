@@ -1,13 +1,20 @@
 """Ringing up the beater; apart from it, since most commands only look whether it runs."""
 
+from __future__ import annotations
+
 import fcntl
 import os
 import sys
 
-from gitworker import proc
-from gitworker.paths import StatePaths
+from gitworker import clock, proc
 
 LOCK_NAME = "beater"
+BEAT_S = 10  # seed 2, where the settings are not read
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitworker.paths import StatePaths
+    from gitworker.store.api import Store
 
 
 def ensure_beater(paths: StatePaths, *, every_s: int) -> None:
@@ -15,6 +22,19 @@ def ensure_beater(paths: StatePaths, *, every_s: int) -> None:
     if is_beating(paths):
         return
     proc.spawn_detached([sys.executable, *proc.BACKGROUND, "beat", paths.root, str(every_s)])
+
+
+def ensure_orphans_kept(store: Store, paths: StatePaths) -> None:
+    """Start the beater where an agent has lost its supervisor: it obeys orders in its place."""
+    with store.read() as reader:
+        rows = reader.rows("runs.open")
+    here = (clock.host_name(), clock.boot_id())
+    for row in rows:
+        start = row["supervisor_start"]
+        is_ours = (row["host"], row["boot_id"]) == here and start is not None
+        if is_ours and proc.find_start(row["supervisor_pid"]) != start:
+            ensure_beater(paths, every_s=BEAT_S)
+            return
 
 
 def is_beating(paths: StatePaths) -> bool:

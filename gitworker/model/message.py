@@ -20,6 +20,9 @@ class MessageType:
     LOG = "log"
     SIGNAL = "signal"
     CMD = "cmd"
+    WINDOW = "x-window"  # a window of the landing queue: whom it carries, how it ended
+    VERIFY = "x-verify"  # a verdict of the verify commands
+    CONFLICT_WARNING = "conflict_warning"  # the radar's: two branches have begun to conflict
     DEAD_LETTER = "x-dead-letter"  # tells a sender that an agent's handler failed on its message
 
 

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gitworker.errors import NotFound
-from gitworker.model.ids import Branch, ref_of
+from gitworker.model.ids import Branch, Oid, Ref, ref_of
+from gitworker.observe.stack import own_start
 from gitworker.repo.refs import find_ref
 from gitworker.repo.walk import read_diff as read_git_diff
+from gitworker.store.stacks import find_stack
 
 if TYPE_CHECKING:
     from gitworker.session import Session
@@ -30,6 +32,7 @@ def read_diff(
 ) -> Diff:
     """Run `git diff TARGET...BRANCH` with the user's settings; raise NotFound without a branch.
 
+    Of a branch that stands on another worker's it shows its own commits only.
     `stat` asks for the summary by file, as wide as `width`.
     """
     branch = worker.branch
@@ -42,8 +45,21 @@ def read_diff(
     if stat:
         options.append("--stat" if width is None else f"--stat={width}")
     ref = ref_of(Branch(branch))
-    text = read_git_diff(session.git, base=session.target, tip=ref, options=options)
+    base = _base(session, worker, ref)
+    text = read_git_diff(session.git, base=base, tip=ref, options=options)
     return Diff(worker.worker_id, branch, session.target.removeprefix("refs/heads/"), text)
+
+
+def _base(session: Session, worker: Worker, ref: Ref) -> Ref | Oid:
+    """Return what the diff is against: of a branch on another's, where its own commits begin."""
+    with session.store.read() as reader:
+        if find_stack(reader, worker.worker_id, worker.task_id) is None:
+            return session.target
+    tip, target = find_ref(session.git, ref), find_ref(session.git, session.target)
+    start = None
+    if tip is not None and target is not None:
+        start = own_start(session, worker, tip=tip, target=target)
+    return start or session.target
 
 
 def render_diff(diff: Diff, *, width: int | None, color: bool) -> str:

@@ -43,6 +43,7 @@ HINTS = {
     "disk": "df -h",
 }
 HARMLESS = frozenset({"not_initialised"})
+UNREADABLE = frozenset({"git_too_old", "untrusted_owner"})  # it is git that opens no repository
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ def read_doctor_without_session(repository: Repository, error: GitWorkerError) -
         ("disk", lambda: check_file_system(paths)),
         ("session", lambda: [_of_error(error)]),
     )
-    if error.code in HARMLESS and not os.path.isdir(paths.root):
+    if error.code in HARMLESS | UNREADABLE and not os.path.isdir(paths.root):
         checks = tuple(check for check in checks if check[0] != "state")
     return Doctor(tuple(_all(checks)))
 
@@ -133,7 +134,8 @@ def _all(checks: Iterable[tuple[str, Check]]) -> Iterator[Finding]:
 
 def _of_error(error: GitWorkerError) -> Finding:
     say = warn if error.code in HARMLESS else fail
-    return say("database", error.message, _hint(error))
+    check = "repository" if error.code in UNREADABLE else "database"
+    return say(check, error.message, _hint(error))
 
 
 def _hint(error: GitWorkerError) -> str | None:

@@ -189,10 +189,15 @@ def _summary(event: Event) -> str:
     if isinstance(body, dict):
         for key in TELLING:
             if isinstance(body.get(key), str) and body[key]:
-                return str(body[key])
+                return f"{body[key]}{_log_of(body)}"
     if event.kind == "transition" or not event.body or event.body == "{}":
         return ""
     return event.body[:ELSE_SHOWN]
+
+
+def _log_of(body: dict[str, Any]) -> str:
+    """Return where the output of what a body tells about is, as of a failed verification."""
+    return f"  log: {body['log']}" if isinstance(body.get("log"), str) else ""
 
 
 def _decoded(text: str | None) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker import clock
+from gitworker.observe.agent_logs import AgentLogs
 from gitworker.observe.events import (
     Event,
     Position,
@@ -20,12 +21,12 @@ from gitworker.observe.events import (
     read_position,
     read_worker_events,
 )
-from gitworker.observe.tail import Tail, find_agent_log, last_lines, worktree_log
+from gitworker.observe.tail import find_agent_log, last_lines
 from gitworker.observe.text import DIM, cut, paint
+from gitworker.store.workers import all_workers
 
 if TYPE_CHECKING:
     from gitworker.session import Session
-    from gitworker.store.api import Row
     from gitworker.store.workers import Worker
 
 DEFAULT_LIMIT = 50
@@ -67,7 +68,8 @@ def read_log(
 class LogFollower:
     """What happens from a position on, looked at again and again; nothing is written.
 
-    Of one worker: what concerns it and whatever task it holds meanwhile, and what its agent logs.
+    Of one worker: what concerns it and whatever task it holds meanwhile, and what its agent logs;
+    else of everybody, and what the agents that are at work log.
     """
 
     def __init__(self, session: Session, worker: Worker | None, position: Position) -> None:
@@ -75,53 +77,52 @@ class LogFollower:
         self._worker = worker.worker_id if worker else None
         self._position = position
         self._tasks = {worker.task_id} if worker else set()
-        self._tail = Tail(find_agent_log(session.paths.logs, worker) if worker else None)
-        self._lines = 0
+        with session.store.read() as reader:
+            workers = all_workers(reader)
+        self._logs = AgentLogs(session.paths.logs, workers, worker)
+        self._lines: dict[str, int] = {}
 
     @property
     def has_agent_log(self) -> bool:
         """Tell whether an agent's log is followed as well, which only looking at it shows."""
-        return self._tail.path is not None
+        return self._logs.is_following
 
     def news(self) -> tuple[Event, ...]:
         """Return what happened since the last look, in the order of time."""
         events: tuple[Event, ...] = ()
         while True:
             with self._session.store.read() as reader:
-                if self._worker is not None:
-                    self._follow_seat(reader.row("workers.by_id", worker=self._worker))
+                workers = all_workers(reader)
                 found, position = read_events_after(reader, self._position, limit=BATCH)
+            self._follow_seats(workers)
             events += tuple(event for event in found if self._wants(event))
             if position == self._position:
                 break
             self._position = position
-        return events + self.lines()
+        lines = self.lines()
+        self._logs.forget(workers)
+        return events + lines
 
     def lines(self) -> tuple[Event, ...]:
-        """Return what the agent logged since the last look, and nothing else."""
-        found = self._tail.read()
+        """Return what the agents logged since the last look, and nothing else."""
+        found = self._logs.read()
         now = clock.now_ms() if found else 0
-        first = self._lines + 1
-        self._lines += len(found)
-        return tuple(
-            log_event(self._worker or "", line, ts_ms=now, number=number)
-            for number, line in enumerate(found, first)
-        )
+        events = []
+        for worker, line in found:
+            number = self._lines[worker] = self._lines.get(worker, 0) + 1
+            events.append(log_event(worker, line, ts_ms=now, number=number))
+        return tuple(events)
 
     def close(self) -> None:
-        """Close the agent's log."""
-        self._tail.close()
+        """Close the agents' logs."""
+        self._logs.close()
 
-    def _follow_seat(self, row: Row | None) -> None:
-        """Go with the seat to its next task and worktree."""
-        if row is None:
-            return
-        if row["task_id"]:
-            self._tasks.add(row["task_id"])
-        path = worktree_log(row["worktree"])
-        if path is not None and path != self._tail.path:
-            self._tail.close()
-            self._tail = Tail(path, whole=True)
+    def _follow_seats(self, workers: list[Worker]) -> None:
+        """Go with the seats to their next tasks and worktrees."""
+        self._tasks |= {
+            seat.task_id for seat in workers if seat.worker_id == self._worker and seat.task_id
+        }
+        self._logs.follow(workers)
 
     def _wants(self, event: Event) -> bool:
         if self._worker is None:

@@ -9,6 +9,11 @@ SILENT = frozenset({Liveness.STALE, Liveness.DEAD, Liveness.UNKNOWN})
 REMEMBERED_MS = 24 * 3600 * 1000  # for how long a silent agent without a seat is shown as lost
 
 
+def is_expected(state: WorkerState) -> bool:
+    """Tell whether an agent is expected to live in a seat."""
+    return state in EXPECTED
+
+
 def shows(
     state: WorkerState | None, liveness: Liveness, *, runs: bool | None, age_ms: int | None
 ) -> bool:

@@ -11,11 +11,14 @@ from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, ref_of
 from gitworker.observe.events import Event, read_worker_events
 from gitworker.observe.rules import next_command, seat_liveness, waits_for
 from gitworker.observe.signs import beat_of, process_runs, read_moment
+from gitworker.observe.stack import own_start
+from gitworker.observe.verified import Verified, read_verified
 from gitworker.repo.checks import Status as Uncommitted
 from gitworker.repo.checks import open_operation, read_status
 from gitworker.repo.refs import read_refs
 from gitworker.repo.rescue import RescueRef, list_rescues
 from gitworker.repo.walk import CommitLine, count_divergence, list_changed_files, list_commits
+from gitworker.store.stacks import Stack, find_stack
 from gitworker.store.tasks import StoredTask, find_task, open_dependencies
 from gitworker.store.workers import find_worker
 
@@ -62,11 +65,15 @@ class Landing:
 
 @dataclass(frozen=True, slots=True)
 class Branching:
-    """How the branch stands to the target, and what would land: newest commits first, paths."""
+    """How the branch stands to the target, and what would land: newest commits first, paths.
+
+    `own` counts what would land: less than `ahead` where it stands on another worker's branch.
+    """
 
     tip: Oid
     ahead: int
     behind: int
+    own: int
     commits: tuple[CommitLine, ...]
     files: tuple[str, ...]
 
@@ -93,9 +100,11 @@ class Show:
     waits_for: str | None
     life: Life
     branching: Branching | None
+    stack: Stack | None
     checkout: Checkout | None
     review: Review | None
     landing: Landing | None
+    verified: Verified | None
     rescues: tuple[RescueRef, ...]
     events: tuple[Event, ...]
     next_command: str
@@ -107,6 +116,7 @@ class _Stored:
     task: StoredTask | None
     dependencies: tuple[str, ...]
     life: Life
+    stack: Stack | None
     review: Review | None
     landing: Landing | None
     events: tuple[Event, ...]
@@ -119,6 +129,7 @@ def read_show(session: Session, worker: Worker) -> Show:
         stored = _stored(session, reader, worker, moment)
     worker, task = stored.worker, stored.task
     status = task.status if task else None
+    branching = _branching(session, worker)
     return Show(
         now_ms=moment.now_ms,
         target=session.target.removeprefix("refs/heads/"),
@@ -127,10 +138,12 @@ def read_show(session: Session, worker: Worker) -> Show:
         dependencies=stored.dependencies,
         waits_for=waits_for(worker.state, task_status=status, stale_from=worker.stale_from),
         life=stored.life,
-        branching=_branching(session, worker),
+        branching=branching,
+        stack=stored.stack,
         checkout=_checkout(session, worker),
         review=stored.review,
         landing=stored.landing,
+        verified=_verified(session, stored, branching),
         rescues=_rescues(session, worker),
         events=stored.events,
         next_command=next_command(
@@ -150,10 +163,19 @@ def _stored(session: Session, reader: Reader, seen: Worker, moment: Moment) -> _
         task=task,
         dependencies=tuple(open_dependencies(reader, task_id)) if task_id else (),
         life=_life(session, reader.row("liveness.of_agent", agent=name), worker, moment),
+        stack=find_stack(reader, name, task_id),
         review=_review(review) if review else None,
         landing=_landing(landing) if landing else None,
         events=read_worker_events(reader, worker=name, task=task_id, limit=EVENTS_SHOWN),
     )
+
+
+def _verified(session: Session, stored: _Stored, branching: Branching | None) -> Verified | None:
+    """Return the newest verdict on the branch as it is, on what landed, or that sent it back."""
+    commits = [branching.tip] if branching else []
+    commits += [Oid(stored.landing.target_new)] if stored.landing else []
+    with session.store.read() as reader:
+        return read_verified(reader, stored.worker, commits)
 
 
 def _life(session: Session, row: Row | None, worker: Worker, moment: Moment) -> Life:
@@ -189,17 +211,19 @@ def _branching(session: Session, worker: Worker) -> Branching | None:
     tip, target = oids.get(ref), oids.get(session.target)
     if tip is None or target is None:
         return None
-    return _compared(session, ref, tip=tip, target=target)
+    start = own_start(session, worker, tip=tip, target=target)
+    return _compared(session, ref, tip=tip, target=target, start=start)
 
 
-def _compared(session: Session, ref: Ref, *, tip: Oid, target: Oid) -> Branching:
+def _compared(session: Session, ref: Ref, *, tip: Oid, target: Oid, start: Oid | None) -> Branching:
     git = session.git
     ahead, behind = count_divergence(git, ours=tip, theirs=target)
-    if ahead == 0:
-        return Branching(tip, ahead, behind, (), ())
-    commits = list_commits(git, base=target, tip=tip, limit=COMMITS_SHOWN)
-    files = list_changed_files(git, base=session.target, tip=ref)
-    return Branching(tip, ahead, behind, commits, files)
+    own = ahead if start is None else count_divergence(git, ours=tip, theirs=start)[0]
+    if own == 0:
+        return Branching(tip, ahead, behind, own, (), ())
+    commits = list_commits(git, base=start or target, tip=tip, limit=COMMITS_SHOWN)
+    files = list_changed_files(git, base=start or session.target, tip=ref)
+    return Branching(tip, ahead, behind, own, commits, files)
 
 
 def _checkout(session: Session, worker: Worker) -> Checkout | None:

@@ -13,6 +13,7 @@ from gitworker.observe.status import (
     progress_text,
 )
 from gitworker.observe.text import BOLD, age_text, count_text, cut, one_line, paint
+from gitworker.observe.verified import json_verified, verified_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 LABEL = 10
 SHORT = 10
 FILES_SHOWN = 10
-WHOLE = frozenset({"worktree", "pull req."})  # what is cut leads nowhere
+WHOLE = frozenset({"worktree", "pull req.", "log"})  # what is cut leads nowhere
 RUNS = {True: "runs", False: "is gone", None: "cannot be seen from here"}
 
 
@@ -61,12 +62,14 @@ def json_show(show: Show) -> dict[str, Any]:
         "target": show.target,
         "branch": worker.branch,
         "base": worker.base_oid,
+        "parent": _json_parent(show),
         "commits": _json_branching(show.branching) if show.branching else None,
         "worktree": _json_checkout(show.checkout) if show.checkout else None,
         "process": {"pid": worker.pid, "host": worker.host, "runs": show.life.process_runs},
         "life": _json_life(show.life),
         "review": _json_review(show),
         "landing": _json_landing(show),
+        "verify": json_verified(show.verified),
         "rescues": [{"ref": one.ref, "commit": one.oid} for one in show.rescues],
         "events": [json_event(event) for event in show.events],
         "next": show.next_command,
@@ -100,6 +103,8 @@ def _branch(show: Show) -> Iterator[tuple[str, str]]:
     yield "branch", f"{worker.branch}  {branching.tip[:SHORT]}  {stands} against {show.target}"
     if worker.base_oid:
         yield "base", worker.base_oid[:SHORT]
+    if show.stack is not None:
+        yield "stands on", f"{show.stack.parent_branch}  (of {show.stack.parent_worker})"
 
 
 def _worktree(show: Show) -> Iterator[tuple[str, str]]:
@@ -133,6 +138,7 @@ def _ending(show: Show) -> Iterator[tuple[str, str]]:
         yield "review", f"{review.verdict} {age} ago by {by}, of {review.commit[:SHORT]}"
         for line in review.note.splitlines():
             yield "", line
+    yield from verified_lines(show.verified, show.now_ms)
     if landing is not None:
         age = age_text(max(0, show.now_ms - landing.ts_ms))
         yield "landed", f"{landing.target_new[:SHORT]} on {landing.target} {age} ago"
@@ -140,10 +146,10 @@ def _ending(show: Show) -> Iterator[tuple[str, str]]:
 
 def _sections(show: Show) -> Iterator[tuple[str, list[str]]]:
     branching = show.branching
-    if branching is not None and branching.ahead:
-        title = f"{count_text(branching.ahead, 'commit')} that would land"
+    if branching is not None and branching.own:
+        title = f"{count_text(branching.own, 'commit')} that would land"
         lines = [f"{one.oid[:SHORT]}  {one.subject}" for one in branching.commits]
-        yield title, lines + _more(branching.ahead - len(branching.commits))
+        yield title, lines + _more(branching.own - len(branching.commits))
     if branching is not None and branching.files:
         shown = list(branching.files[:FILES_SHOWN])
         title = f"{count_text(len(branching.files), 'file')} changed"
@@ -185,9 +191,20 @@ def _json_task(show: Show) -> dict[str, Any] | None:
     }  # fmt: skip
 
 
+def _json_parent(show: Show) -> dict[str, Any] | None:
+    stack = show.stack
+    if stack is None:
+        return None
+    return {
+        "worker": stack.parent_worker, "task": stack.parent_task, "branch": stack.parent_branch,
+        "commit": stack.parent_oid,
+    }  # fmt: skip
+
+
 def _json_branching(branching: Branching) -> dict[str, Any]:
     return {
         "tip": branching.tip, "ahead": branching.ahead, "behind": branching.behind,
+        "own": branching.own,
         "newest": [
             {"commit": one.oid, "author": one.author, "subject": one.subject}
             for one in branching.commits

@@ -47,7 +47,10 @@ COLORS = {2: STATE_COLORS, 4: LIVENESS_COLORS}
 
 
 class Seat(NamedTuple):
-    """One worker's line. `note` is the one thing to know of it; `tip` is None without a branch."""
+    """One worker's line. `note` is the one thing to know of it; `tip` is None without a branch.
+
+    `parent` is the worker that it stands on, where that is still to land.
+    """
 
     worker: str
     state: WorkerState
@@ -61,6 +64,7 @@ class Seat(NamedTuple):
     last_error: str | None
     tip: Tip | None
     note: str
+    parent: str | None = None
 
 
 class OpenOperation(NamedTuple):
@@ -199,6 +203,7 @@ def _seat(row: Row, tips: dict[Ref, Tip], moment: Moment, session: Session) -> S
             state, last_error=row["last_error"], waits=waits,
             subject=tip.subject if tip is not None and is_new else None,
         ),
+        parent=row["parent"],
     )  # fmt: skip
 
 
@@ -206,7 +211,7 @@ def _cells(seat: Seat, now_ms: int) -> tuple[str, ...]:
     tip = seat.tip
     return (
         seat.worker,
-        seat.task or NOTHING,
+        _task_text(seat),
         seat.state.value,
         age_text(max(0, now_ms - seat.since_ms)),
         seat.liveness.value,
@@ -214,6 +219,13 @@ def _cells(seat: Seat, now_ms: int) -> tuple[str, ...]:
         divergence_text(tip.ahead, tip.behind) if tip else NOTHING,
         seat.note,
     )
+
+
+def _task_text(seat: Seat) -> str:
+    """Return the task, with the worker that it stands on as `form on auth`."""
+    if seat.task is None:
+        return NOTHING
+    return seat.task if seat.parent is None else f"{seat.task} on {seat.parent}"
 
 
 def _operation_text(one: OpenOperation, now_ms: int) -> str:
@@ -234,6 +246,7 @@ def _json_seat(seat: Seat, now_ms: int) -> dict[str, Any]:
         "task": seat.task,
         "task_status": seat.task_status.value if seat.task_status else None,
         "branch": seat.branch,
+        "parent": seat.parent,
         "commit": seat.tip.oid if seat.tip else None,
         "subject": seat.tip.subject if seat.tip else None,
         "ahead": seat.tip.ahead if seat.tip else None,

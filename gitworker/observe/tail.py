@@ -58,16 +58,17 @@ def last_lines(path: str, number: int) -> tuple[list[str], int]:
 class Tail:
     """What is written to a file from now on, line by line; one that appears later, from its start.
 
-    With `whole` also what is in it already; without a path there is nothing to tell.
+    With `whole` also what is in it already, from the byte `start` on; without a path there is
+    nothing to tell.
     """
 
-    def __init__(self, path: str | None, *, whole: bool = False) -> None:
+    def __init__(self, path: str | None, *, whole: bool = False, start: int = 0) -> None:
         self.path = path
         self._fd = -1
         self._rest = b""
         self._open()
-        if self._fd >= 0 and not whole:
-            os.lseek(self._fd, 0, os.SEEK_END)
+        if self._fd >= 0:
+            os.lseek(self._fd, start if whole else 0, os.SEEK_SET if whole else os.SEEK_END)
 
     def __del__(self) -> None:
         """Close the file."""

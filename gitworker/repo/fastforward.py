@@ -90,6 +90,15 @@ def fast_forward(
         _in_checkout(git, step, appeared)
 
 
+def check_forward(git: Git, *, ref: Ref, old: Oid, new: Oid, worktree: str | None) -> None:
+    """Raise what `fast_forward` would raise for what is in its way now; change nothing."""
+    step = Step(ref, old, new, "")
+    _check_tip(git, step)
+    _check_descent(git, step)
+    if worktree is not None:
+        _check_worktree(git, step, worktree)
+
+
 def settle_checkout(git: Git, *, ref: Ref, new: Oid, since_ms: int) -> None:
     """Put back what a git that was killed on the way to `new` has moved where `ref` is checked out.
 

@@ -30,6 +30,8 @@ LOCAL_ENV = (
 )
 SETTINGS_ENV = ("GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT")
 MINIMUM = (2, 39)
+PROMISED = "from promisor remote"  # git's last words, after all that the transport had to say
+PROMISED_HINT = "git fetch   (not all objects are in a partial clone: its remote must be in reach)"
 
 
 class GitFailed(GitWorkerError):
@@ -103,9 +105,12 @@ class Git:
         environment = {**clean_environment(), **env}
         return proc.run_to_end([*self._command(settings), *args], env=environment, lock_fd=lock_fd)
 
-    def start(self, *args: str, stdin: bytes = b"") -> proc.Running:
-        """Start `git ARGS` and return at once; `finish` waits for it."""
-        return proc.start([*self._command(()), *args], env=clean_environment(), stdin=stdin)
+    def start(
+        self, *args: str, stdin: bytes = b"", env: Mapping[str, str] | None = None
+    ) -> proc.Running:
+        """Start `git ARGS` and return at once; `finish` waits for it. `env` is as in `run`."""
+        environment = {**clean_environment(), **(env or {})}
+        return proc.start([*self._command(()), *args], env=environment, stdin=stdin)
 
     def finish(self, running: proc.Running, args: Sequence[str]) -> proc.Completed:
         """Wait for what `start(*args)` began; raise GitFailed where it failed."""
@@ -200,13 +205,21 @@ def require_version(text: str) -> tuple[int, ...]:
 
 def _checked(done: proc.Completed, args: Sequence[str], ok: Sequence[int]) -> proc.Completed:
     if done.status not in ok:
-        raise GitFailed(_headline(args, done), detail=done.complaint)
+        raise failure_of(args, done)
     return done
+
+
+def failure_of(args: Sequence[str], done: proc.Completed) -> GitFailed:
+    """Return what is to be said of a git that has failed: its first complaint, all of it below."""
+    hint = PROMISED_HINT if PROMISED in done.complaint else None
+    return GitFailed(_headline(args, done), hint, detail=done.complaint)
 
 
 def _headline(args: Sequence[str], done: proc.Completed) -> str:
     """Return one line on what failed: the subcommand, the status, git's first complaint."""
     complaint = done.complaint.splitlines()
-    first = next((line for line in complaint if line.startswith(("fatal:", "error:"))), None)
+    first = next((line for line in complaint if PROMISED in line), None) or next(
+        (line for line in complaint if line.startswith(("fatal:", "error:"))), None
+    )
     first = first or (complaint[0] if complaint else "")
     return f"git {args[0]} failed with status {done.status}" + (f": {first}" if first else "")

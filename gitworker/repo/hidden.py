@@ -27,10 +27,10 @@ def holds_work(git: Git) -> bool:
     The index is read while git looks at the files.
     """
     running = git.start("--no-optional-locks", *STATUS)
-    may_hide = _may_hide(f"{require_repository(git.directory).git_dir}/index")
+    hiding = may_hide(f"{require_repository(git.directory).git_dir}/index")
     if git.finish(running, STATUS).out:
         return True
-    return may_hide and bool(hidden_changes(git))
+    return hiding and bool(hidden_changes(git))
 
 
 def hidden_changes(git: Git) -> tuple[str, ...]:
@@ -39,7 +39,7 @@ def hidden_changes(git: Git) -> tuple[str, ...]:
     Where no entry has a flag, which is usual, it costs one read of the index and no process.
     """
     admin_dir = require_repository(git.directory).git_dir
-    if not _may_hide(f"{admin_dir}/index"):
+    if not may_hide(f"{admin_dir}/index"):
         return ()
     with private_directory(admin_dir, "gitworker-hidden-") as private:
         env = {"GIT_INDEX_FILE": f"{private}/index"}
@@ -56,7 +56,7 @@ def reveal(git: Git, env: Mapping[str, str]) -> bool:
 
     A file that is absent hides nothing: a sparse checkout leaves it out.
     """
-    if not _may_hide(env["GIT_INDEX_FILE"]):
+    if not may_hide(env["GIT_INDEX_FILE"]):
         return False
     entries = git.run("ls-files", "-v", "-z", env=env).text.split("\0")
     flagged = [entry[2:] for entry in entries if entry[:1] == "S" or entry[:1].islower()]
@@ -69,7 +69,7 @@ def reveal(git: Git, env: Mapping[str, str]) -> bool:
     return True
 
 
-def _may_hide(index: str) -> bool:
+def may_hide(index: str) -> bool:
     """Tell whether an entry of an index file may have a flag (gitformat-index(5)).
 
     True where it has a form that is not read here: a split index, ids of 32 bytes.

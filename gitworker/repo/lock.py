@@ -46,6 +46,21 @@ def hold(path: str, *, what: str, timeout_s: float = 120) -> Iterator[None]:
         lock.release()
 
 
+def is_held(path: str) -> bool:
+    """Tell whether anybody holds a lock file now, this process included."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+
+
 def descriptor_of(path: str) -> int | None:
     """Return the descriptor of a lock that this process holds: who inherits it holds it as well."""
     return _held.get(path)

@@ -10,12 +10,13 @@ import os
 
 from gitworker.config import FILE_NAME
 from gitworker.model.ids import Branch, Ref, ref_of
-from gitworker.repo.git import Git
+from gitworker.repo.git import Git, GitFailed
 
 TYPE_CHECKING = False  # `typing` costs 2 ms, which the questions need not wait for
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from gitworker import proc
     from gitworker.paths import Repository, StatePaths
 
 USUAL = ("main", "master")
@@ -57,7 +58,7 @@ class Opening:
         an agent could turn off the review of its own work by it.
         """
         found = {}
-        fields = self.git.finish(self._config, CONFIG).text.split("\0")
+        fields = self._answer(self._config, CONFIG).text.split("\0")
         for scope, entry in zip(fields[::2], fields[1::2], strict=False):
             key, separator, value = entry.partition("\n")
             if scope == WORKTREE_SCOPE and key.startswith(OURS):
@@ -68,7 +69,7 @@ class Opening:
     def target(self, names: Sequence[str]) -> Target:
         """Return the first of these branches that has a commit, else the first of them."""
         refs = [ref_of(Branch(name)) for name in dict.fromkeys(names)]
-        answer = self.git.finish(self._objects, OBJECTS).out
+        answer = self._answer(self._objects, OBJECTS).out
         held = _read(answer, self._refs)
         if not held.keys() >= set(refs):  # a target that nobody could foresee
             held = _read(self.git.run(*OBJECTS, stdin=_asked(refs)).out, refs)
@@ -77,6 +78,15 @@ class Opening:
             if exists:
                 return Target(ref, exists=True, settings=text)
         return Target(refs[0], exists=False, settings=None)
+
+    def _answer(self, running: proc.Running, args: Sequence[str]) -> proc.Completed:
+        """Return what git said; where it does not open the repository, say why in our words."""
+        try:
+            return self.git.finish(running, args)
+        except GitFailed as failure:
+            from gitworker.repo.rules_kinds import explain  # only after a failure
+
+            raise explain(failure.detail) or failure from None
 
     def abandon(self) -> None:
         """End what nobody waits for any more."""

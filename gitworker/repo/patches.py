@@ -34,14 +34,25 @@ def patch_ids(git: Git, base: Oid, tip: Oid) -> tuple[str, ...]:
     runs as in a bare repository, so that no worktree's attributes change the text; a binary file
     counts by its blobs before and after.
     """
+    return tuple(patches_by_commit(git, [f"{base}..{tip}"]).values())
+
+
+def patches_by_commit(
+    git: Git, revisions: Sequence[str], *, missing_ok: bool = False
+) -> dict[Oid, str]:
+    """Return the same by commit, for any revisions; `missing_ok`: those that are gone are none."""
     bare = Git(require_repository(git.directory).common_dir)
-    log = bare.run("--bare", "log", *OPTIONS, f"{base}..{tip}", "--", settings=SETTINGS).out
+    stdin = "".join(f"{revision}\n" for revision in revisions).encode()
+    missing = ["--ignore-missing"] if missing_ok else []
+    log = bare.run(
+        "--bare", "log", *OPTIONS, *missing, "--stdin", stdin=stdin, settings=SETTINGS
+    ).out
     if not log:
-        return ()
+        return {}
     out = bare.run("--bare", "patch-id", "--verbatim", stdin=log).text
     by_commit = {commit: patch for patch, commit in (line.split() for line in out.splitlines())}
-    commits = (line[7:] for line in log.split(b"\n") if line.startswith(b"commit "))
-    return tuple(by_commit.get(commit.decode(), EMPTY) for commit in commits)
+    commits = (line[7:].decode() for line in log.split(b"\n") if line.startswith(b"commit "))
+    return {Oid(commit): by_commit.get(commit, EMPTY) for commit in commits}
 
 
 def keeps_patches(

@@ -47,7 +47,7 @@ class Plan:
     """What a rebase of `topic` onto `target` would do.
 
     `commits` are all commits considered, in order; `todo` those that the target has not already.
-    `ground` is there where it was read along.
+    `ground` is there where it was read along. What `exclude` contains is not the topic's own.
     """
 
     target: Oid
@@ -57,6 +57,12 @@ class Plan:
     commits: tuple[Commit, ...] = ()
     todo: tuple[Commit, ...] = ()
     ground: Ground | None = None
+    exclude: Oid | None = None
+
+    @property
+    def ours(self) -> tuple[str, ...]:
+        """Return the words that limit a walk of git's to the topic's own commits."""
+        return () if self.exclude is None else (f"^{self.exclude}",)
 
     @property
     def is_unchanged(self) -> bool:
@@ -64,18 +70,30 @@ class Plan:
         return self.is_linear and self.bases == (self.target,)
 
 
-def load_plan(git: Git, *, target: Oid, topic: Oid, memory: Memory | None = None) -> Plan:
-    """Return the plan. An up-to-date branch is not read any further."""
+def load_plan(
+    git: Git,
+    *,
+    target: Oid,
+    topic: Oid,
+    exclude: Oid | None = None,
+    memory: Memory | None = None,
+) -> Plan:
+    """Return the plan, of `exclude..topic` alone where that is given.
+
+    An up-to-date branch is not read any further.
+    """
     known = None if memory is None else memory.changes
+    plan = Plan(target, topic, (topic,), is_linear=True, exclude=exclude)
     walked = git.text(
-        "rev-list", "--reverse", "--topo-order", "--parents", "--left-right", f"{target}...{topic}"
-    ).splitlines()
+        "rev-list", "--reverse", "--topo-order", "--parents", "--left-right",
+        f"{target}...{topic}", *plan.ours,
+    ).splitlines()  # fmt: skip
     ours = [line[1:].split(" ") for line in walked if line[0] == TOPIC_SIDE]
     if not ours:
-        return Plan(target, topic, (topic,), is_linear=True)
+        return plan
     if not _is_line(ours):
-        return _load_any_plan(git, target, topic)
-    plan = Plan(target, topic, (Oid(ours[0][1]),), is_linear=True)
+        return _load_any_plan(git, plan)
+    plan = replace(plan, bases=(Oid(ours[0][1]),))
     if plan.is_unchanged:
         return plan
     theirs = [line[1:].split(" ") for line in walked if line[0] == TARGET_SIDE]
@@ -132,7 +150,7 @@ def _load_line(
     base = plan.bases[0]
     changes = diff_commits(git, [*line, *compared, f"{plan.target} {base}"], known=known)
     if changes is None:  # a graft between two calls: ask as if we had not looked
-        return _load_any_plan(git, plan.target, plan.topic)
+        return _load_any_plan(git, plan)
     ours, others, incoming = changes[: len(line)], changes[len(line) : -1], changes[-1]
     commits, ground = _read(git, line, [*ours, incoming], tip=plan.target, base=base)
     plan = replace(plan, commits=commits, todo=commits, ground=ground)
@@ -143,11 +161,14 @@ def _load_line(
     return replace(plan, todo=_without_known(git, commits, marks, ground.heads))
 
 
-def _load_any_plan(git: Git, target: Oid, topic: Oid) -> Plan:
+def _load_any_plan(git: Git, plan: Plan) -> Plan:
     """Return the plan of a topic with merges, root commits or several forks."""
-    bases = git.text("merge-base", "--all", target, topic, ok=(0, 1)).split()
-    merges = git.text("rev-list", "--min-parents=2", "--max-count=1", topic, f"^{target}")
-    plan = Plan(target, topic, tuple(map(Oid, bases)), is_linear=not merges)
+    upstream = plan.exclude or plan.target
+    bases = git.text("merge-base", "--all", upstream, plan.topic, ok=(0, 1)).split()
+    merges = git.text(
+        "rev-list", "--min-parents=2", "--max-count=1", plan.topic, f"^{plan.target}", *plan.ours
+    )
+    plan = replace(plan, bases=tuple(map(Oid, bases)), is_linear=not merges)
     if plan.is_unchanged:
         return plan
     marked = _list_marked(git, plan)
@@ -171,7 +192,7 @@ def _list_marked(git: Git, plan: Plan) -> dict[Oid, str]:
     """Return rebase's own list, each commit with a mark that says whether the target has it."""
     lines = git.text(
         "rev-list", "--reverse", "--topo-order", "--no-merges", "--cherry-mark", "--right-only",
-        f"{plan.target}...{plan.topic}",
+        f"{plan.target}...{plan.topic}", *plan.ours,
     ).split()  # fmt: skip
     return {Oid(line[1:]): line[0] for line in lines}
 

@@ -65,9 +65,14 @@ def find_unfinished(admin_dir: str) -> tuple[Ref, Oid, Oid] | None:
 
 
 def _has_moved(git: Git, *, ref: Ref, old: Oid, new: Oid) -> bool:
-    """Tell whether the branch was moved to `new`; an agent's own commit is no move of ours."""
+    """Tell whether the branch was moved to `new`; an agent's own commit is no move of ours.
+
+    Where `new` is an ancestor of `old` (`repo/rewind`), whatever still has `old` was not moved.
+    """
     tip = find_ref(git, ref)
-    return tip is not None and tip != old and contains(git, tip, new)
+    if tip is None or tip == old or not contains(git, tip, new):
+        return False
+    return tip == new or not contains(git, tip, old) or not contains(git, old, new)
 
 
 def _require_own_lock(move: Move) -> None:

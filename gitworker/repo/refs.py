@@ -170,3 +170,8 @@ def _lost_race(git: Git, ref: Ref, *, expected: Oid | None, failure: GitFailed) 
     if ".lock'" in failure.detail:  # a git that was killed leaves its lock for ever
         hint = f"where no git runs any more: rm $(git rev-parse --git-path {ref}.lock)"
     return Conflict(message, hint, code="ref_moved", detail=failure.detail)
+
+
+def tracking_ref(remote: str, ref: Ref) -> Ref:
+    """Return where git keeps what a remote's branch was last seen at (git-fetch(1))."""
+    return Ref(f"refs/remotes/{remote}/{ref.removeprefix('refs/heads/')}")

@@ -53,9 +53,18 @@ ReplayResult = Replayed | ReplayConflict
 
 
 def replay(
-    git: Git, *, target: Oid, topic: Oid, scratch_dir: str, memory: Memory | None = None
+    git: Git,
+    *,
+    target: Oid,
+    topic: Oid,
+    scratch_dir: str,
+    exclude: Oid | None = None,
+    memory: Memory | None = None,
 ) -> ReplayResult:
     """Return `topic` rebased onto `target`; write only the new commits.
+
+    Of a topic that stands on somebody else's branch only `exclude..topic` is replayed, as by
+    `git rebase --onto target exclude topic`; commits that the target has by patch are dropped too.
 
     `git` may stand in any worktree of the repository: its settings hold. `scratch_dir` is a
     directory of ours for private files and, where it is needed, the scratch worktree. The
@@ -64,7 +73,7 @@ def replay(
     in the same worktree, have learnt.
     """
     memory = memory or Memory()
-    plan = load_plan(git, target=target, topic=topic, memory=memory)
+    plan = load_plan(git, target=target, topic=topic, exclude=exclude, memory=memory)
     if plan.is_unchanged:
         return Replayed(topic, (), unchanged=True)
     if not memory.settings(git).needs_rebase and all(commit.is_rewritable for commit in plan.todo):
@@ -99,7 +108,9 @@ def _in_memory(git: Git, plan: Plan, *, memory: Memory, scratch_dir: str) -> Rep
 
 
 def _for_real(git: Git, plan: Plan, *, scratch_dir: str) -> ReplayResult:
-    outcome = rebase_in_scratch(git, target=plan.target, topic=plan.topic, scratch_dir=scratch_dir)
+    outcome = rebase_in_scratch(
+        git, target=plan.target, topic=plan.topic, exclude=plan.exclude, scratch_dir=scratch_dir
+    )
     if outcome.conflict is not None:
         subjects = {commit.oid: commit.subject for commit in plan.todo}
         stopped = outcome.conflict

@@ -15,7 +15,7 @@ from gitworker.model.ids import Oid
 from gitworker.paths import require_repository
 from gitworker.repo.checks import open_operation
 from gitworker.repo.disk import remove_tree
-from gitworker.repo.git import Git, GitFailed
+from gitworker.repo.git import Git, GitFailed, failure_of
 from gitworker.repo.worktrees import find_admin_dir
 
 # What would make a rebase ask, stash, move other branches, or keep merges.
@@ -45,17 +45,21 @@ class Rebased:
     paths: tuple[str, ...]
 
 
-def rebase_in_scratch(git: Git, *, target: Oid, topic: Oid, scratch_dir: str) -> Rebased:
-    """Rebase `topic` onto `target` in the scratch worktree; move no branch.
+def rebase_in_scratch(
+    git: Git, *, target: Oid, topic: Oid, scratch_dir: str, exclude: Oid | None = None
+) -> Rebased:
+    """Rebase `topic`, or only `exclude..topic`, onto `target` in the scratch worktree.
 
+    It moves no branch.
     Waits while another process uses the worktree. Raises GitFailed where the rebase fails for
     another reason than a conflict, as when signing does not work.
     """
     os.makedirs(scratch_dir, exist_ok=True)
     with _alone(f"{scratch_dir}/rebase-lock"):
         scratch = _require_clean(git, f"{scratch_dir}/rebase", target)
+        onto = [target] if exclude is None else ["--onto", target, exclude]
         done = scratch.run(
-            "rebase", target, topic, env=ENVIRONMENT, settings=NEUTRAL, ok=range(-64, 256)
+            "rebase", *onto, topic, env=ENVIRONMENT, settings=NEUTRAL, ok=range(-64, 256)
         )
         if done.status == 0:
             return Rebased(scratch.require_oid("HEAD"), None, ())
@@ -63,7 +67,9 @@ def rebase_in_scratch(git: Git, *, target: Oid, topic: Oid, scratch_dir: str) ->
         paths = _unmerged(scratch)
         scratch.run("rebase", "--abort", settings=NEUTRAL, ok=range(-64, 256))
         if stopped is None or not (paths or b"CONFLICT" in done.out):
-            raise GitFailed(f"git rebase failed with status {done.status}", detail=done.complaint)
+            failure = failure_of(["rebase"], done)
+            failure.detail = _without_advice(failure.detail)  # it was aborted: nothing to continue
+            raise failure
         return Rebased(topic, stopped, paths)
 
 
@@ -118,3 +124,9 @@ def _make(git: Git, path: str, start: Oid) -> None:
 def _unmerged(scratch: Git) -> tuple[str, ...]:
     out = scratch.run("diff", "--name-only", "--diff-filter=U", "-z", "--no-ext-diff").text
     return tuple(sorted({path for path in out.split("\0") if path}))
+
+
+def _without_advice(text: str) -> str:
+    """Return git's words without progress and hints."""
+    lines = [line for line in text.splitlines() if not line.startswith(("hint:", "Rebasing ("))]
+    return "\n".join(lines)

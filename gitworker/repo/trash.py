@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from gitworker.clock import now_ms
 from gitworker.crashpoint import crash_point
 from gitworker.errors import NotFound, Refused
-from gitworker.paths import AGENT_LOG
+from gitworker.paths import AGENT_LOG, is_locked_by_user, unlock_seat
 from gitworker.proc import spawn_detached
 from gitworker.repo.disk import remove_tree, write_atomically
 from gitworker.repo.git import clean_environment
@@ -116,12 +116,13 @@ def move_to_trash(
     `stamp` and `name` name it (a number is added where they are taken). Raises Refused, with
     nothing changed, where the worktree is locked (git-worktree(1)) or lies on another file system.
     """
-    if os.path.lexists(f"{admin_dir}/locked"):
+    if is_locked_by_user(admin_dir):
         raise Refused(
             f"{worktree} is locked", f"git worktree unlock {worktree}", code="worktree_locked"
         )
     os.makedirs(trash_root, exist_ok=True)
     _require_one_device(trash_root, worktree, admin_dir)
+    unlock_seat(admin_dir)  # of an agent that is gone: it must not come back with the worktree
     path = _make_entry(f"{trash_root}/{stamp}-{_flat(name)}")
     entry = TrashEntry(path, name, worktree, admin_dir, branch, REMOVING)
     _write(entry)
@@ -200,6 +201,14 @@ def delete_clean_in_background(entries: Iterable[tuple[TrashEntry, str]], common
             ["nice", "/bin/sh", "-c", DELETE_CLEAN, "sh", *words],
             env={**clean_environment(), "GIT_DIR": common_dir},
         )
+
+
+def delete_in_background(path: str) -> None:
+    """Delete a directory that nobody needs, under a name by which it is never given back."""
+    parent, base = os.path.split(path)
+    doomed = _free_name(f"{parent}/{DOOMED}{base.lstrip('.')}")
+    os.rename(path, doomed)
+    _delete(doomed)
 
 
 def _claim(entry: TrashEntry) -> TrashEntry:

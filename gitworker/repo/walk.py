@@ -97,14 +97,14 @@ def list_commits(git: Git, *, base: Oid, tip: Oid, limit: int) -> tuple[CommitLi
     return tuple(CommitLine(Oid(oid), author, subject) for oid, author, subject in records)
 
 
-def list_changed_files(git: Git, *, base: Ref, tip: Ref) -> tuple[str, ...]:
+def list_changed_files(git: Git, *, base: Ref | Oid, tip: Ref) -> tuple[str, ...]:
     """Return the paths that `tip` changed since it left `base`; empty for unrelated histories."""
     done = git.run("diff", "--name-only", "--no-ext-diff", "-z", f"{base}...{tip}", "--",
                    ok=(0, 128))  # fmt: skip
     return tuple(path for path in done.text.split("\0") if path and done.status == 0)
 
 
-def read_diff(git: Git, *, base: Ref, tip: Ref, options: Sequence[str] = ()) -> str:
+def read_diff(git: Git, *, base: Ref | Oid, tip: Ref, options: Sequence[str] = ()) -> str:
     """Return `git diff BASE...TIP` as the user's git shows it; undecodable bytes by escapes."""
     return git.run("diff", *options, f"{base}...{tip}", "--").text
 

@@ -5,7 +5,7 @@ Nothing here runs `git worktree prune`, which would drop a user's unmounted work
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gitworker.clock import sleep
 from gitworker.errors import Conflict, Refused
@@ -13,6 +13,7 @@ from gitworker.model.ids import Branch, Oid, Ref, is_oid, ref_of
 from gitworker.paths import require_repository
 from gitworker.repo.disk import remove_tree
 from gitworker.repo.git import Git, GitFailed
+from gitworker.repo.main_place import find_separate
 from gitworker.repo.refs import delete_branch, find_head_ref, find_ref
 
 # What git says when another process holds one of its lock files for a moment.
@@ -42,11 +43,23 @@ class Worktree:
 
 def list_worktrees(git: Git) -> tuple[Worktree, ...]:
     """Return all worktrees, the main one (or the bare repository) first."""
-    common_dir = require_repository(git.directory).common_dir
-    admins = _admin_dirs(common_dir)
+    here = require_repository(git.directory)
+    admins = _admin_dirs(here.common_dir)
     out = _list_patiently(git)
     records = [record.split("\0") for record in out.split("\0\0") if record.strip("\0")]
-    return tuple(_parse(record, common_dir, admins) for record in records)
+    found = [_parse(record, here.common_dir, admins) for record in records]
+    if here.is_linked and not found[0].bare and _is_bare(git, here.common_dir):
+        found[0] = replace(found[0], head=None, branch=None, bare=True, detached=False)
+    return tuple(found)
+
+
+def _is_bare(git: Git, common_dir: str) -> bool:
+    """Tell whether a bare repository says so where git does not look from a linked worktree."""
+    file = f"{common_dir}/config.worktree"
+    if not os.path.lexists(file):
+        return False
+    done = git.run("config", "--file", file, "--type=bool", "--get", "core.bare", ok=(0, 1))
+    return done.text == "true\n"
 
 
 def find_checkout(git: Git, ref: Ref, *, alone: bool = True) -> str | None:
@@ -77,13 +90,14 @@ def _place(git: Git, worktree: Worktree) -> str:
     if worktree.bare or os.path.realpath(worktree.path) != os.path.realpath(worktree.admin_dir):
         return worktree.path
     here = require_repository(git.directory)
-    if here.is_linked or here.top is None:
+    place = find_separate(here) if here.is_linked else here.top
+    if place is None:
         raise Refused(
             f"git does not tell where the main checkout of {worktree.admin_dir} is",
             "run it again from the main checkout",
             code="checkout_unknown",
         )
-    return here.top
+    return place
 
 
 def find_admin_dir(common_dir: str, path: str) -> str | None:
@@ -165,7 +179,7 @@ def _attempt(
         _clean_up(git, path=path, ref=ref_of(branch), base=base)
         if any(mark in failure.detail for mark in CONTENTION):
             return failure
-        raise _explained(failure, branch) from failure
+        raise explained(failure, branch) from failure
     return None
 
 
@@ -263,7 +277,7 @@ def _clean_up(git: Git, *, path: str, ref: Ref, base: Oid) -> None:
         delete_branch(git, ref, base)
 
 
-def _explained(failure: GitFailed, branch: Branch) -> GitFailed | Refused:
+def explained(failure: GitFailed, branch: Branch) -> GitFailed | Refused:
     """Say in our words that a branch stands where this one would need a directory."""
     if "cannot create" not in failure.detail and "cannot lock ref" not in failure.detail:
         return failure

@@ -38,7 +38,7 @@ class Happening(StrEnum):
     RECOVER = "recover"
     RESUME_REVIEW = "resume_review"
     EXPIRE = "expire"
-    TIMEOUT = "timeout"  # silent past DEAD though alive
+    TIMEOUT = "timeout"  # silent past DEAD though alive, or longer at work than it may be
     PR_CLOSED = "pr_closed"
     STOP = "stop"
     TOKENS_EXHAUSTED = "tokens_exhausted"
@@ -87,6 +87,11 @@ REWORK: Events = (E.ADMIN_RESTART, E.ASSIGNED, E.AGENT_STARTED)
 def _assign_failed(facts: Facts) -> Events | None:
     # somebody asks for it now, so the back-off is over; but retry_count may not pass max_retries
     return (E.RETRY, E.ASSIGNED) if facts.retries_left else None
+
+
+def _assign_blocked(facts: Facts) -> Events | None:
+    # somebody had it stopped, or its time was over, and asks for it now
+    return (E.ADMIN_RESTART, E.ASSIGNED) if facts.retries_left else None
 
 
 def _submit(facts: Facts) -> Events:
@@ -144,6 +149,7 @@ RULES: Mapping[Happening, ByStatus] = MappingProxyType(
             S.DEFINED: (E.DEPS_MET, E.ASSIGNED),
             S.READY: (E.ASSIGNED,),
             S.FAILED: _assign_failed,
+            S.BLOCKED: _assign_blocked,
         },
         Happening.START: {S.ASSIGNED: (E.AGENT_STARTED,)},
         Happening.SETUP_FAILED: {S.ASSIGNED: (E.EXECUTION_ERROR,)},
@@ -167,7 +173,7 @@ RULES: Mapping[Happening, ByStatus] = MappingProxyType(
         Happening.RECOVER: _everywhere(()),
         Happening.RESUME_REVIEW: _everywhere(()),
         Happening.EXPIRE: _at_work(_retry),
-        Happening.TIMEOUT: {S.ASSIGNED: (E.TIMEOUT,), S.IN_PROGRESS: (E.TIMEOUT,)},
+        Happening.TIMEOUT: {S.ASSIGNED: (E.TIMEOUT,), **_at_work((E.TIMEOUT,))},
         Happening.PR_CLOSED: {
             S.VERIFYING: (E.PR_CREATED, E.PR_CLOSED),
             S.AWAITING_APPROVAL: (E.PR_CLOSED,),

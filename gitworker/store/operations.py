@@ -4,6 +4,8 @@ from typing import Any, NamedTuple
 
 from gitworker.store.api import Reader, Row, Writer
 
+LAST = 2**63 - 1  # no id is higher
+
 
 class Operation(NamedTuple):
     """One act. `data` holds what finishing it, rolling it back or undoing it needs."""
@@ -69,9 +71,26 @@ def find_last_operation(
     return None if row is None else _operation(row)
 
 
-def undoable_operations(reader: Reader, limit: int = 20) -> list[Operation]:
-    """Return the finished acts that can be undone, newest first."""
-    return [_operation(row) for row in reader.rows("operations.newest_done", limit=limit)]
+def undoable_operations(
+    reader: Reader, limit: int = 20, *, before: int = LAST
+) -> list[Operation]:
+    """Return the finished acts that leave something to undo, newest first, older than `before`."""
+    rows = reader.rows("operations.newest_done", limit=limit, before=before)
+    return [_operation(row) for row in rows]
+
+
+def window_of(reader: Reader, act: Operation) -> list[Operation]:
+    """Return every landing that went by the same fast-forward as this one, in their order."""
+    first = act.data.get("window") or act.id
+    found = [_operation(row) for row in reader.rows("takeback.landings_from", first=first)]
+    alone = [one for one in found if one.id == first]
+    return alone + [one for one in found if one.data.get("window") == first]
+
+
+def later_acts(reader: Reader, act: Operation) -> list[Operation]:
+    """Return what was done to the same worker's task after an act and stands, newest first."""
+    rows = reader.rows("takeback.later", id=act.id, worker=act.worker_id, task=act.task_id)
+    return [_operation(row) for row in rows]
 
 
 def _operation(row: Row) -> Operation:

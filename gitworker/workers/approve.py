@@ -16,6 +16,7 @@ from gitworker.landing.replay_branch import (
     replay_onto_target,
     rescue_old_tips,
 )
+from gitworker.landing.stack import find_ground, require_parent_ready
 from gitworker.model.ids import Oid
 from gitworker.model.worker import WorkerEvent
 from gitworker.repo.lock import hold
@@ -39,7 +40,8 @@ from gitworker.workers.views import publish_views
 class Approved:
     """An approved worker: the commit that was approved and where the branch was before.
 
-    `unrequested` counts its commits whose patches came after the work was handed in.
+    `unrequested` counts its commits whose patches came after the work was handed in. `without` is
+    the branch it stood on where that was withdrawn: its commits are not approved, and do not land.
     """
 
     worker: Worker
@@ -47,6 +49,7 @@ class Approved:
     rebased_from: Oid | None
     rescue_ref: str | None
     unrequested: int
+    without: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,8 @@ class NotApproved:
 
 def approve(session: Session, name: str, *, note: str = "") -> Approved:
     """Rebase the worker's branch onto the target and record the approval.
+
+    One that stands on another worker's branch is rebased onto that, until it has landed.
 
     Raises Conflict with the files named when the rebase conflicts: the worker is then WORKING
     again. Raises Refused or InvalidTransition before anything is touched.
@@ -109,9 +114,12 @@ def _approve(round_: _Round, name: str) -> Approved:
     session = round_.session
     worker = _check(session, name)
     tips = read_tips(session, worker)
-    outcome = replay_onto_target(session, tips, memory=round_.memory)
+    ground = find_ground(session, worker, tips)
+    require_parent_ready(session, worker, ground)
+    tips = Tips(tips.ref, tips.branch, ground.onto)
+    outcome = replay_onto_target(session, tips, memory=round_.memory, exclude=ground.exclude)
     if isinstance(outcome, ReplayConflict):
-        raise send_back(session, worker, outcome)
+        raise send_back(session, worker, outcome, onto=ground.name)
     verdict = {
         "base": tips.target,
         "note": round_.note,
@@ -121,7 +129,7 @@ def _approve(round_: _Round, name: str) -> Approved:
     }
     if outcome.new != tips.branch:
         _require_worktree_or_none(worker)
-    unrequested = _count_unrequested(session, worker, tips)
+    unrequested = _count_unrequested(session, worker, tips, ground.exclude)
     planned = plan_rewrite(session, worker, tips, new=outcome.new)
     (rewrite,) = rescue_old_tips(session, [(worker, planned)])
     with session.store.write() as writer:
@@ -137,7 +145,8 @@ def _approve(round_: _Round, name: str) -> Approved:
     crash_point("approve.moved")
     worker = _finish(session, operation)
     moved = rewrite.old if rewrite.old != rewrite.new else None
-    return Approved(worker, rewrite.new, moved, rewrite.rescue_ref, unrequested)
+    without = ground.stack.parent_branch if ground.stack and ground.is_gone else None
+    return Approved(worker, rewrite.new, moved, rewrite.rescue_ref, unrequested, without)
 
 
 def _check(session: Session, name: str) -> Worker:
@@ -168,7 +177,7 @@ def _require_worktree_or_none(worker: Worker) -> None:
         )
 
 
-def _count_unrequested(session: Session, worker: Worker, tips: Tips) -> int:
+def _count_unrequested(session: Session, worker: Worker, tips: Tips, exclude: Oid | None) -> int:
     with session.store.read() as reader:
         row = reader.row(
             "reviews.latest_verdict",
@@ -178,7 +187,8 @@ def _count_unrequested(session: Session, worker: Worker, tips: Tips) -> int:
         return 0
     done = session.git.run(
         "rev-list", "--count", "--cherry-pick", "--right-only",
-        f"{row['commit_oid']}...{tips.branch}", f"^{tips.target}", "--",
+        f"{row['commit_oid']}...{tips.branch}", f"^{tips.target}",
+        *([f"^{exclude}"] if exclude else []), "--",
         ok=(0, 128),
     )  # fmt: skip
     return int(done.text) if done.status == 0 else 1  # what was handed in is gone

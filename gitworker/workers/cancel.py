@@ -7,6 +7,7 @@ from gitworker.model.worker import WorkerEvent
 from gitworker.repo.lock import hold
 from gitworker.session import Session
 from gitworker.states.worker import worker_transition
+from gitworker.store.stacks import workers_on
 from gitworker.store.workers import Worker, find_worker
 from gitworker.workers.find import require_worker
 from gitworker.workers.moves import advance
@@ -17,11 +18,15 @@ from gitworker.workers.views import publish_views
 
 @dataclass(frozen=True, slots=True)
 class Freed:
-    """A seat that is IDLE again: what it held, and the ref that keeps it."""
+    """A seat that is IDLE again: what it held, and the ref that keeps it.
+
+    `stacked` are the workers that stand on what it held: they go on without it.
+    """
 
     worker: Worker
     task_id: str | None
     rescue_ref: str | None
+    stacked: tuple[str, ...] = ()
 
 
 def cancel(session: Session, name: str) -> Freed:
@@ -53,9 +58,10 @@ def _free(session: Session, name: str, kind: str) -> Freed:
         drain(session)
         with session.store.read() as reader:
             worker = require_worker(reader, name, session)
+            stacked = workers_on(reader, worker.worker_id, worker.task_id)
         require_ended(session, worker.worker_id)
         worker_transition(worker.state, EVENTS[kind], stale_from=worker.stale_from)
         refuse_stuck(worker)
         operation = plan_removal(session, worker, kind)
         freed = finish_removal(session, operation)
-    return Freed(freed, worker.task_id, operation.data["rescue"])
+    return Freed(freed, worker.task_id, operation.data["rescue"], stacked)

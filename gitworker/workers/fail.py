@@ -1,10 +1,11 @@
-"""fail, and recover for one worker."""
+"""fail, stop, and recover for one worker."""
 
 from gitworker import clock
 from gitworker.bus.drain import drain
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.model.worker import WorkerEvent, WorkerState
 from gitworker.session import Session
+from gitworker.states.worker_task import Happening
 from gitworker.store.heartbeats import touch
 from gitworker.store.workers import Worker, find_worker
 from gitworker.workers.find import require_worker
@@ -23,10 +24,37 @@ def fail(session: Session, name: str | None, *, reason: str) -> Worker:
     drain(session)
     with session.store.read() as reader:
         worker = require_worker(reader, name, session)
-    event = FAILING.get(worker.state, WorkerEvent.FAIL)
+    return _end(session, worker, FAILING.get(worker.state, WorkerEvent.FAIL), reason=reason)
+
+
+def stop(session: Session, name: str, *, reason: str, is_late: bool = False) -> Worker:
+    """Record that the worker's agent was stopped by an order, or because its time was over.
+
+    The task is BLOCKED: nobody tries it again until somebody assigns it. Branch and worktree stay.
+    Raises InvalidTransition for a seat that is not at work.
+    """
+    drain(session)
+    with session.store.read() as reader:
+        worker = require_worker(reader, name, session)
+    happening = Happening.TIMEOUT if is_late else Happening.STOP
+    return _end(session, worker, WorkerEvent.STOP, reason=reason, happening=happening)
+
+
+def _end(
+    session: Session,
+    worker: Worker,
+    event: WorkerEvent,
+    *,
+    reason: str,
+    happening: str | None = None,
+) -> Worker:
+    """Fire what ends a worker's work on it and its task, and tell why."""
     now = clock.now_ms()
     with session.store.write() as writer:
-        worker = advance(writer, worker, event, actor=session.actor, metadata={"reason": reason})
+        worker = advance(
+            writer, worker, event, actor=session.actor, happening=happening,
+            metadata={"reason": reason},
+        )  # fmt: skip
         writer.run("workers.set_error", worker=worker.worker_id, error=reason)
         if worker.task_id:
             writer.run("tasks.set_error", task=worker.task_id, error=reason)

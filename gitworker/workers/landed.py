@@ -36,7 +36,11 @@ from gitworker.workers.removal import (
     remove,
 )
 
-RECORDED = "recorded"  # the step of a landing that is told, but not cleaned up
+# The steps of a landing. A push that has begun may have landed, whatever became of us.
+PUSHING = "pushing"
+ANSWERED = "answered"  # the remote was asked since: its tracking ref says whether it took the push
+PUSHED = "pushed"
+RECORDED = "recorded"  # told, but not cleaned up
 
 
 def finish_merge(writer: Writer, operation: Operation) -> Worker:

@@ -1,104 +1,75 @@
 """merge: approved work reaches the target, several workers by one fast-forward."""
 
-from gitworker.bus.drain import drain
-from gitworker.errors import GitWorkerError, error_of
-from gitworker.repo.lock import hold
-from gitworker.repo.memory import Memory
-from gitworker.session import Session
-from gitworker.store.workers import Worker, all_workers
-from gitworker.workers.find import require_worker
-from gitworker.workers.recover import finish_interrupted, require_landed
-from gitworker.workers.rules import is_approved, may_judge
-from gitworker.workers.window import (
-    DoesNotStack,
-    Landed,
-    NotLanded,
-    Prepared,
-    land,
-    prepare,
-)
+from collections.abc import Callable, Collection, Iterator
+from contextlib import ExitStack, contextmanager
 
-__all__ = ["Landed", "NotLanded", "merge"]
+from gitworker import clock
+from gitworker.errors import Conflict
+from gitworker.landing.lineup import line_up
+from gitworker.repo.lock import hold
+from gitworker.repo.transfer import Narrate
+from gitworker.session import Session
+from gitworker.store.api import Reader
+from gitworker.store.workers import Worker, find_worker
+from gitworker.workers.find import require_worker
+from gitworker.workers.queue import Queue, Show
+from gitworker.workers.rules import may_judge
+from gitworker.workers.window import Landed, NotLanded
+
+__all__ = ["Landed", "NotLanded", "choose", "merge"]
+
+GLANCE_S = 0.5  # how long another queue may take before we say that we wait for it
+PATIENCE_S = 86_400
 
 
 def merge(
-    session: Session, names: list[str], *, everything: bool = False, keep: bool = False
+    session: Session,
+    names: list[str],
+    *,
+    everything: bool = False,
+    keep: bool = False,
+    skip: Collection[str] = (),
+    windows: int | None = None,
+    tell: Callable[[str], None] = lambda line: None,
+    show: Show | None = None,
+    narrate: Narrate | None = None,
 ) -> list[Landed | NotLanded]:
-    """Land workers in the order named, oldest approval first with `everything`.
+    """Land workers in the order named, in the queue's order with `everything`.
 
-    They are replayed one on top of another and land by one fast-forward. A worker that does not
-    fit waits until those before it have landed, and is then judged against the target alone; one
-    that cannot land is reported and does not stop the others.
+    They are replayed one on top of another, verified as windows, and land by one fast-forward each.
+    A worker that does not fit waits until those before it have landed, and is then judged against
+    the target alone; one that cannot land is reported and does not stop the others. Those of `skip`
+    are left out. `tell` takes
+    lines for people, `show` how runs go on, `narrate` how transfers do. Raises Refused, before
+    anything is touched, for whoever may not judge and where the repository's verify commands are
+    not trusted.
     """
-    with hold(session.landing_lock, what="landing"):
-        finish_interrupted(session)
-        require_landed(session)
-        drain(session)
-        chosen = _chosen(session, names, everything=everything)
-        results = _Landing(session, keep=keep).run(chosen)
-    return [results[worker.worker_id] for worker in chosen]
+    named = choose(session, names, everything=False)  # as they stand before others had their turn
+    with _turn(session, tell):
+        found = choose(session, [], everything=True) if everything else named
+        chosen = [worker for worker in found if worker.worker_id not in skip]
+        queue = Queue(session, keep=keep, tell=tell, show=show, narrate=narrate)
+        results = queue.run(chosen, windows=windows)
+    return [results[one.worker_id] for one in chosen if one.worker_id in results]
 
 
-class _Landing:
-    """One run of merge: the window being assembled, and what became of each worker."""
-
-    def __init__(self, session: Session, *, keep: bool) -> None:
-        self.session = session
-        self.keep = keep
-        self.window: list[Prepared] = []
-        self.results: dict[str, Landed | NotLanded] = {}
-        self.memory = Memory()
-
-    def run(self, chosen: list[Worker]) -> dict[str, Landed | NotLanded]:
-        """Take the workers one by one, landing whenever one does not fit on top."""
-        for worker in chosen:
-            try:
-                self._add(worker)
-            except DoesNotStack:
-                self._land()
-                self._try_alone(worker)
-            except (GitWorkerError, OSError) as error:
-                self.results[worker.worker_id] = NotLanded(worker.worker_id, error_of(error))
-        self._land()
-        return self.results
-
-    def _add(self, worker: Worker) -> None:
-        base = self.window[-1].rewrite.new if self.window else None
-        self.window.append(prepare(self.session, worker, onto=base, memory=self.memory))
-
-    def _land(self) -> None:
-        """Land the window; where it is refused as a whole, each worker is tried alone."""
-        window, self.window = self.window, []
-        if not window:
-            return
+@contextmanager
+def _turn(session: Session, tell: Callable[[str], None]) -> Iterator[None]:
+    """Hold the queue's lock: one queue at a time verifies and lands."""
+    with ExitStack() as held:
         try:
-            self.results |= land(self.session, window, keep=self.keep)
-        except GitWorkerError as error:
-            if len(window) == 1:
-                name = window[0].worker.worker_id
-                self.results[name] = NotLanded(name, error)
-                return
-            for prepared in window:
-                self._try_alone(prepared.worker)
-
-    def _try_alone(self, worker: Worker) -> None:
-        try:
-            self._add(self._anew(worker))
-        except (GitWorkerError, OSError) as error:
-            self.results[worker.worker_id] = NotLanded(worker.worker_id, error_of(error))
-        self._land()
-
-    def _anew(self, seen: Worker) -> Worker:
-        """Return the worker as it stands now: a failed landing may have changed it."""
-        with self.session.store.read() as reader:
-            return require_worker(reader, seen.worker_id, self.session)
+            held.enter_context(hold(session.queue_lock, what="queue", timeout_s=GLANCE_S))
+        except Conflict:
+            tell("another merge is at work; this one waits for its turn")
+            held.enter_context(hold(session.queue_lock, what="queue", timeout_s=PATIENCE_S))
+        yield
 
 
-def _chosen(session: Session, names: list[str], *, everything: bool) -> list[Worker]:
+def choose(session: Session, names: list[str], *, everything: bool) -> list[Worker]:
+    """Return the workers that are to land, in order; raise Refused for one's own work."""
     with session.store.read() as reader:
         if everything:
-            waiting = [w for w in all_workers(reader) if is_approved(w.state)]
-            chosen = sorted(waiting, key=lambda w: (w.state_changed_at_ms, w.worker_id))
+            chosen = _in_order(reader)
         else:
             named = [require_worker(reader, name, session) for name in names]
             chosen = list({worker.worker_id: worker for worker in named}.values())
@@ -109,3 +80,9 @@ def _chosen(session: Session, names: list[str], *, everything: bool) -> list[Wor
         if refusal is not None:
             raise refusal
     return chosen
+
+
+def _in_order(reader: Reader) -> list[Worker]:
+    """Return whoever is approved, as the queue's rules order them."""
+    found = (find_worker(reader, one.worker_id) for one in line_up(reader, clock.now_ms()))
+    return [worker for worker in found if worker is not None]

@@ -14,10 +14,11 @@ from gitworker import clock
 from gitworker.errors import Conflict, GitWorkerError, error_of
 from gitworker.landing.replay_branch import drop_anchors
 from gitworker.model.ids import Oid, Ref
-from gitworker.repo.fastforward import settle_checkout
-from gitworker.repo.lock import hold
+from gitworker.repo.fastforward import fast_forward, settle_checkout
+from gitworker.repo.lock import descriptor_of, hold
 from gitworker.repo.recovery import contains, recover_move
-from gitworker.repo.refs import find_ref, read_refs
+from gitworker.repo.refs import find_ref, read_refs, tracking_ref
+from gitworker.repo.worktrees import find_checkout
 from gitworker.session import Session
 from gitworker.states.engine import InvalidTransition
 from gitworker.store.operations import (
@@ -27,11 +28,22 @@ from gitworker.store.operations import (
     unfinished_operations,
 )
 from gitworker.store.workers import find_worker
-from gitworker.workers.landed import RECORDED, Landing, clean_up, close_merges, finish_merge
+from gitworker.workers.landed import (
+    ANSWERED,
+    PUSHED,
+    PUSHING,
+    RECORDED,
+    Landing,
+    clean_up,
+    close_merges,
+    finish_merge,
+)
 from gitworker.workers.removal import discard, finish_removal
-from gitworker.workers.restore import finish_undo
 from gitworker.workers.rollback import roll_back_spawn
+from gitworker.workers.rollback_adopt import roll_back_adopt
+from gitworker.workers.rules import gives_seat
 from gitworker.workers.settle import Settled, Unfinished
+from gitworker.workers.takeback import finish_undo
 from gitworker.workers.verdict import finish_approval
 from gitworker.workers.views import catch_up, publish_views
 
@@ -49,9 +61,13 @@ def recover_all(session: Session) -> Settled:
     if kinds & FINISHERS.keys():
         with suppress(Conflict), hold(session.landing_lock, what="landing", timeout_s=0):
             _add(settled, finish_interrupted(session))
-    if "spawn" in kinds:
+    if any(gives_seat(kind) for kind in kinds):
         with suppress(Conflict), hold(session.worktree_lock, what="worktree", timeout_s=0):
             _add(settled, finish_spawns(session))
+    if "setup" in kinds:
+        from gitworker.workers.setup import finish_setups  # 5 ms, while one runs or after a kill
+
+        settled.ended.extend(finish_setups(session))
     return settled
 
 
@@ -70,10 +86,10 @@ def finish_interrupted(session: Session) -> Settled:
 
 
 def finish_spawns(session: Session) -> Settled:
-    """Roll interrupted spawns back; the caller holds the worktree lock."""
+    """Roll interrupted spawns and adoptions back; the caller holds the worktree lock."""
     with session.store.read() as reader:
-        pending = [o for o in unfinished_operations(reader) if o.kind == "spawn"]
-    return _end_each(session, pending, lambda _, one: roll_back_spawn(session, one.id))
+        pending = [o for o in unfinished_operations(reader) if gives_seat(o.kind)]
+    return _end_each(session, pending, lambda _, one: ROLL_BACKS[one.kind](session, one.id))
 
 
 def require_ended(session: Session, worker: str) -> None:
@@ -90,7 +106,7 @@ def require_rolled_back(session: Session, *, worker: str, task: str) -> None:
     """Raise Conflict where a spawn for a worker or a task is still open, after `finish_spawns`."""
     _refuse_open(
         session,
-        lambda one: one.kind == "spawn" and (one.worker_id == worker or one.task_id == task),
+        lambda one: gives_seat(one.kind) and (one.worker_id == worker or one.task_id == task),
     )
 
 
@@ -209,6 +225,8 @@ def _holds_task(session: Session, operation: Operation) -> bool:
 def _finish_merge(session: Session, operation: Operation) -> None:
     data = operation.data
     if operation.step != RECORDED:
+        if data.get("remote"):
+            _follow_push(session, operation)
         target = find_ref(session.git, Ref(data["target_ref"]))
         if target is None or not contains(session.git, target, Oid(data["new"])):
             _put_checkout_back(session, operation)
@@ -232,6 +250,34 @@ def _finish_merge(session: Session, operation: Operation) -> None:
     close_merges(session, [operation])
 
 
+def _follow_push(session: Session, operation: Operation) -> None:
+    """Bring the target to what the remote took; raise Conflict where nobody knows if it did."""
+    data = operation.data
+    if operation.step == PUSHING:
+        raise Conflict(
+            f"whether {data['remote']} took the push of {operation.worker_id} is not known",
+            "git worker recover   (it asks the remote)",
+            code="push_unknown",
+        )
+    ref, new = Ref(data["target_ref"]), Oid(data["new"])
+    kept = find_ref(session.git, tracking_ref(data["remote"], ref))
+    took = operation.step == PUSHED or (
+        operation.step == ANSWERED and kept is not None and contains(session.git, kept, new)
+    )
+    target = find_ref(session.git, ref)
+    if took and target is not None and not contains(session.git, target, new):
+        _put_checkout_back(session, operation)
+        fast_forward(
+            session.git,
+            ref=ref,
+            old=target,
+            new=new,
+            worktree=find_checkout(session.git, ref),
+            reason=f"git worker merge {operation.worker_id}: {operation.task_id}",
+            lock_fd=descriptor_of(session.landing_lock),
+        )
+
+
 def _put_checkout_back(session: Session, operation: Operation) -> None:
     """Put back the files of the target's checkout that a killed git had moved already."""
     new = Oid(operation.data["new"])
@@ -244,6 +290,16 @@ def _put_checkout_back(session: Session, operation: Operation) -> None:
         )
 
 
+ROLL_BACKS: dict[str, Callable[[Session, int], None]] = {
+    "spawn": roll_back_spawn,
+    "adopt": roll_back_adopt,
+}
+def _finish_gc(session: Session, operation: Operation) -> None:
+    from gitworker.workers.gc_finish import finish_gc  # 5 ms, only after a killed gc
+
+    finish_gc(session, operation)
+
+
 FINISHERS: dict[str, Callable[[Session, Operation], object]] = {
     "approve": _finish_approve,
     "merge": _finish_merge,
@@ -251,4 +307,5 @@ FINISHERS: dict[str, Callable[[Session, Operation], object]] = {
     "cancel": finish_removal,
     "reset": finish_removal,
     "remove": finish_removal,
+    "gc": _finish_gc,
 }

@@ -17,10 +17,11 @@ from gitworker.landing.replay_branch import anchor_of, drop_anchors
 from gitworker.liveness.process import processes_in
 from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, ref_of
 from gitworker.model.worker import WorkerEvent
+from gitworker.paths import is_locked_by_user
 from gitworker.repo.hidden import holds_work
 from gitworker.repo.lock import hold
 from gitworker.repo.refs import change_refs, delete_branch, find_ref, find_tip, is_ancestor
-from gitworker.repo.rescue import rescue
+from gitworker.repo.rescue import RescueRef, rescue
 from gitworker.repo.trash import TrashEntry, delete_clean_in_background
 from gitworker.repo.worktrees import detached_head, last_head
 from gitworker.session import Session
@@ -47,7 +48,7 @@ def occupants(worker: Worker) -> list[int]:
 
 def is_locked(worker: Worker) -> bool:
     """Tell whether the worktree was locked by its user (git-worktree(1))."""
-    return worker.admin_dir is not None and os.path.lexists(f"{worker.admin_dir}/locked")
+    return worker.admin_dir is not None and is_locked_by_user(worker.admin_dir)
 
 
 def refuse_stuck(worker: Worker) -> None:
@@ -121,11 +122,14 @@ def _plan(session: Session, going: Going, kind: str) -> dict[str, Any]:
     if kind == "remove" and not dirty:  # a commit may have come since the landing was looked at
         heads = (tip, find_detached_head(session, worker))
         dirty = not all(has_landed(session, head, going.known) for head in heads)
+    saved = _rescue(session, worker, tip, kind=kind, dirty=dirty)
     return {
         "ref": ref,
         "tip": tip,
         "base": worker.base_oid,
-        "rescue": _rescue(session, worker, tip, kind=kind, dirty=dirty),
+        "rescue": saved and str(saved.ref),
+        "rescued": saved and saved.oid,
+        "submodules": _rescue_submodules(session, worker) if has_tree else [],
         "worktree": worker.worktree if has_tree else None,
         "admin_dir": worker.admin_dir if has_tree else None,
         "trash": trash_root(session),
@@ -234,7 +238,20 @@ def _record(writer: Writer, operation: Operation, entry: TrashEntry | None) -> R
 
 
 def discard(session: Session, entries: Sequence[Discard]) -> None:
-    """Delete landed worktrees from the trash in the background, those that are clean."""
+    """Delete landed worktrees from the trash in the background, those that are clean.
+
+    Where there is a pool, they are offered to it first.
+    """
+    if session.settings.worktree_link:
+        from gitworker.workers.links import drop_links  # 2 ms, only where it is set
+
+        for entry, _ in entries:
+            drop_links(session, entry.tree)
+    if entries and session.settings.worktree_pool and session.settings.worktree_reuse:
+        from gitworker.workers.pool import give_to_pool  # 3 ms, only where there is a pool
+
+        give_to_pool(session, entries)
+        return
     delete_clean_in_background(entries, session.repository.common_dir)
 
 
@@ -277,7 +294,7 @@ def forget_branch(writer: Writer, operation: Operation) -> None:
 
 def _rescue(
     session: Session, worker: Worker, tip: Oid | None, *, kind: str, dirty: bool
-) -> str | None:
+) -> RescueRef | None:
     """Keep what would be dropped; a landed branch's commits are in the target already.
 
     Where the branch is gone, what stands in the worktree counts in its place.
@@ -289,14 +306,27 @@ def _rescue(
         tip = last_head(session.git.at(worktree), worker.admin_dir or "")
     if tip is None:
         return None
-    saved = rescue(
+    return rescue(
         session.git,
         worker=WorkerId(worker.worker_id),
         task=TaskId(worker.task_id or ""),
         tip=tip,
         worktree=worktree,
     )
-    return str(saved.ref)
+
+
+def _rescue_submodules(session: Session, worker: Worker) -> list[str]:
+    """Keep in the main checkout what only the worktree's submodules have; return the refs there."""
+    if worker.admin_dir is None or not os.path.isdir(f"{worker.admin_dir}/modules"):
+        return []
+    from gitworker.repo.submodules import rescue_submodules  # 3 ms, only where there are any
+
+    return rescue_submodules(
+        session.git,
+        worker=WorkerId(worker.worker_id),
+        task=TaskId(worker.task_id or ""),
+        admin_dir=worker.admin_dir,
+    )
 
 
 def _delete_branches(
@@ -347,7 +377,7 @@ def _delete_branch(session: Session, operation: Operation) -> None:
             tip=tip,
             worktree=None,
         )
-        data.update(tip=tip, rescue=str(saved.ref))
+        data.update(tip=tip, rescue=str(saved.ref), rescued=saved.oid)
     delete_branch(session.git, ref, tip)
 
 

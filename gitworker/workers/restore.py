@@ -1,7 +1,8 @@
-"""Carrying an undo out: the branch moved back, or branch, worktree and seat given back."""
+"""Giving back what an act took: the branch moved back, or branch, worktree and seat."""
 
 import os
 from contextlib import suppress
+from typing import NamedTuple
 
 from gitworker import clock
 from gitworker.bus.drain import record_tip
@@ -20,28 +21,36 @@ from gitworker.repo.trash import repair_trash, restore_from_trash
 from gitworker.repo.worktrees import find_admin_dir
 from gitworker.session import Session
 from gitworker.store.api import Writer
-from gitworker.store.operations import Operation, close_operation, find_operation
+from gitworker.store.operations import Operation, close_operation
 from gitworker.store.rules_leases import Length
 from gitworker.store.tasks import find_task
 from gitworker.store.workers import find_worker
 from gitworker.workers.moves import advance
 from gitworker.workers.removal import carry_out_locked, trash_of
-from gitworker.workers.rules import is_approved, return_refusal, undo_refusal
+from gitworker.workers.rules import is_approved, is_landed, return_refusal, undo_refusal
 from gitworker.workers.trashing import entry_name, find_entry
 from gitworker.workers.views import publish_views
 
 FREEING = frozenset({"cancel", "reset"})
 
 
-def finish_undo(session: Session, operation: Operation) -> None:
-    """Carry a journaled undo out to its end; repeating it does no harm.
+class Seat(NamedTuple):
+    """What a worker gets back: its task's branch, its tip, what it started from, its worktree."""
+
+    worker_id: str
+    task_id: str
+    ref: Ref
+    tip: Oid | None
+    base: str | None
+    worktree: str | None
+
+
+def finish_return(session: Session, operation: Operation, done: Operation) -> None:
+    """Carry the undo of an approve or a removal out to its end; repeating it does no harm.
 
     Where it cannot be done the journal is closed, what was done of it is taken back, and the
     error goes on.
     """
-    with session.store.read() as reader:
-        done = find_operation(reader, operation.data["undoes"])
-    assert done is not None
     try:
         if done.kind == "approve":
             _undo_approve(session, operation, done)
@@ -51,7 +60,7 @@ def finish_undo(session: Session, operation: Operation) -> None:
     except BaseException:
         if not has_begun(session, done):
             with session.store.write() as writer:
-                _close(writer, operation, "rolled_back")
+                close(writer, operation, "rolled_back")
         raise
     publish_views(session, done.worker_id)
 
@@ -60,6 +69,17 @@ def has_begun(session: Session, done: Operation) -> bool:
     """Tell whether anything of the undo of `done` has taken effect in git."""
     tip = find_ref(session.git, Ref(done.data["ref"]))
     return tip != (done.data["new"] if done.kind == "approve" else None)
+
+
+def require_branch(session: Session, done: Operation) -> None:
+    """Raise Refused where the branch is not where the act left it: somebody built on it since."""
+    if has_begun(session, done):
+        name = done.data["ref"].removeprefix("refs/heads/")
+        raise Refused(
+            f"the branch {name} has changed since; undoing would drop that",
+            f"git log {name}",
+            code="branch_moved",
+        )
 
 
 def require_returnable(session: Session, done: Operation) -> None:
@@ -90,23 +110,23 @@ def _undo_approve(session: Session, operation: Operation, done: Operation) -> No
     crash_point("undo.moved")
     with session.store.write() as writer:
         _withdraw(writer, done, actor=operation.actor)
-        _close(writer, done, "undone")
-        _close(writer, operation, "done")
+        close(writer, done, "undone")
+        close(writer, operation, "done")
 
 
 def _undo_removal(session: Session, operation: Operation, done: Operation) -> None:
     repair_trash(trash_of(session, done))
     try:
         require_returnable(session, done)
-        _restore(session, done)
+        bring_back(session, seat_of(done), done)
     except Refused:
         _take_again(session, done)
         raise
     crash_point("undo.restored")
     with session.store.write() as writer:
         _give_back(session, writer, done, actor=operation.actor)
-        _close(writer, done, "undone")
-        _close(writer, operation, "done")
+        close(writer, done, "undone")
+        close(writer, operation, "done")
 
 
 def _take_again(session: Session, done: Operation) -> None:
@@ -119,7 +139,8 @@ def _take_again(session: Session, done: Operation) -> None:
     carry_out_locked(session, done)
 
 
-def _close(writer: Writer, operation: Operation, status: str) -> None:
+def close(writer: Writer, operation: Operation, status: str) -> None:
+    """End an act: done, undone or rolled back."""
     close_operation(
         writer, operation.id, status=status, step=operation.step, data=operation.data,
         now=clock.now_ms(),
@@ -138,38 +159,53 @@ def _move_back(session: Session, done: Operation) -> None:
         move_branch(session.git, ref=ref, old=old, new=new, **places)
 
 
-def _restore(session: Session, done: Operation) -> None:
-    """Bring branch and worktree back: from the trash, or anew where it was clean and is gone."""
+def seat_of(done: Operation) -> Seat:
+    """Return what a removal took away."""
     data = done.data
-    ref = Ref(data["ref"])
-    place = data["worktree"]
-    entry = find_entry(trash_of(session, done), entry_name(done.worker_id, done.task_id, done.id))
-    if entry is not None and os.path.lexists(place):
-        raise Refused(f"{place} is in the way", f"mv {place} {place}.old", code="path_exists")
-    if data["tip"] and find_ref(session.git, ref) is None:
-        create_ref(session.git, ref, Oid(data["tip"]), reason="gitworker: undo")
+    tip = data["tip"] and Oid(data["tip"])
+    return Seat(done.worker_id, done.task_id, Ref(data["ref"]), tip, data["base"], data["worktree"])
+
+
+def bring_back(session: Session, seat: Seat, removal: Operation | None) -> None:
+    """Bring branch and worktree back: from the trash, or anew where it was clean and is gone.
+
+    For who holds the worktree lock. Raises Refused where something stands in the way.
+    """
+    place = seat.worktree
+    entry = None
+    if removal is not None:
+        name = entry_name(removal.worker_id, removal.task_id, removal.id)
+        entry = find_entry(trash_of(session, removal), name)
+    if entry is not None and place and os.path.lexists(place):
+        raise path_exists(place)
+    if seat.tip and find_ref(session.git, seat.ref) is None:
+        create_ref(session.git, seat.ref, seat.tip, reason="gitworker: undo")
     if entry is not None:
         with suppress(NotFound):  # landed and clean: it is being deleted, and made anew below
             restore_from_trash(entry)
     if place and not os.path.isdir(place):
-        branch = Branch(data["ref"].removeprefix("refs/heads/"))
+        branch = Branch(seat.ref.removeprefix("refs/heads/"))
         session.git.run("worktree", "add", "--quiet", "--", place, branch)
-    if place and not _is_ours(session, done):
-        raise Refused(f"{place} is in the way", f"mv {place} {place}.old", code="path_exists")
+    if place and not _is_ours(session, seat, place):
+        raise path_exists(place)
 
 
-def _is_ours(session: Session, done: Operation) -> bool:
-    """Tell whether the worktree's place holds the seat's own worktree, and set it up where so."""
-    place = done.data["worktree"]
+def path_exists(place: str) -> Refused:
+    """Return the refusal of whatever needs a path where something else is."""
+    return Refused(f"{place} is in the way", f"mv {place} {place}.old", code="path_exists")
+
+
+def _is_ours(session: Session, seat: Seat, place: str) -> bool:
+    """Tell whether a place holds the seat's own worktree, and set it up where so."""
     admin_dir = find_admin_dir(session.repository.common_dir, place)
-    seat = None if admin_dir is None else read_seat(admin_dir)
-    if admin_dir is None or seat not in (None, (done.worker_id, done.task_id)):
+    mark = None if admin_dir is None else read_seat(admin_dir)
+    if admin_dir is None or mark not in (None, (seat.worker_id, seat.task_id)):
         return False
     git = session.git.at(place)
     # One that has the seat's mark came back as it was, on whatever branch its user had switched to.
-    if seat is None and find_head_ref(git) not in (None, done.data["ref"]):
+    if mark is None and find_head_ref(git) not in (None, seat.ref):
         return False
-    write_seat(admin_dir, done.worker_id, done.task_id)
+    write_seat(admin_dir, seat.worker_id, seat.task_id)
     install(session.git, session.repository, git)
     return True
 
@@ -187,31 +223,41 @@ def _withdraw(writer: Writer, done: Operation, *, actor: str) -> None:
 
 
 def _give_back(session: Session, writer: Writer, done: Operation, *, actor: str) -> None:
-    """Give the seat its task again: assigned and at work; a removal changes no state."""
-    data = done.data
-    admin_dir = data["worktree"] and find_admin_dir(session.repository.common_dir, data["worktree"])
-    now = clock.now_ms()
-    if data["tip"]:
-        record_tip(writer, data["ref"], data["tip"])
-    if done.kind not in FREEING:
-        writer.run(
-            "workers.set_worktree",
-            worker=done.worker_id, worktree=data["worktree"], admin_dir=admin_dir,
-        )  # fmt: skip
+    """Give the seat its task again; the undo of a removal changes no state."""
+    seat = seat_of(done)
+    if done.kind in FREEING:
+        assign_again(session, writer, seat, actor=actor)
         return
+    if seat.tip:
+        record_tip(writer, seat.ref, seat.tip)
+    writer.run(
+        "workers.set_worktree",
+        worker=seat.worker_id, worktree=seat.worktree, admin_dir=_admin_dir(session, seat),
+    )  # fmt: skip
+
+
+def assign_again(session: Session, writer: Writer, seat: Seat, *, actor: str) -> None:
+    """Give a free seat the task that it had: recycled if need be, assigned and at work."""
+    if seat.tip:
+        record_tip(writer, seat.ref, seat.tip)
+    worker = find_worker(writer, seat.worker_id)
+    assert worker is not None
+    if is_landed(worker.state):
+        advance(writer, worker, WorkerEvent.RECYCLE, actor=actor)
+    branch = seat.ref.removeprefix("refs/heads/")
     writer.run(
         "workers.set_assignment",
-        worker=done.worker_id, task=done.task_id,
-        branch=data["ref"].removeprefix("refs/heads/"), base_oid=data["base"],
-        worktree=data["worktree"], admin_dir=admin_dir, now=now,
+        worker=seat.worker_id, task=seat.task_id, branch=branch, base_oid=seat.base,
+        worktree=seat.worktree, admin_dir=_admin_dir(session, seat), now=clock.now_ms(),
     )  # fmt: skip
     length = Length(session.settings.claims_lease_s * 1000)
-    take_claim(writer, done.task_id, done.worker_id, length=length)
-    writer.run(
-        "tasks.set_assigned",
-        task=done.task_id, agent=done.worker_id, branch=data["ref"].removeprefix("refs/heads/"),
-    )  # fmt: skip
-    worker = find_worker(writer, done.worker_id)
+    take_claim(writer, seat.task_id, seat.worker_id, length=length)
+    writer.run("tasks.set_assigned", task=seat.task_id, agent=seat.worker_id, branch=branch)
+    worker = find_worker(writer, seat.worker_id)
     assert worker is not None
     worker = advance(writer, worker, WorkerEvent.ASSIGN, actor=actor, happening="undo")
     advance(writer, worker, WorkerEvent.START, actor=actor, happening="recover")
+
+
+def _admin_dir(session: Session, seat: Seat) -> str | None:
+    return seat.worktree and find_admin_dir(session.repository.common_dir, seat.worktree)

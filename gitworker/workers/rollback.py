@@ -26,7 +26,8 @@ def roll_back_spawn(session: Session, operation_id: int) -> None:
         operation = find_operation(reader, operation_id)
     if operation is None or operation.status != "open":
         return
-    _drop_worktree(session, operation)
+    drop_worktree(session, operation)
+    _drop_claimed(session, operation)
     _drop_branch(session, operation)
     with session.store.write() as writer:
         close_operation(
@@ -41,7 +42,8 @@ def give_up_spawn(session: Session, operation_id: int) -> None:
         roll_back_spawn(session, operation_id)
 
 
-def _drop_worktree(session: Session, operation: Operation) -> None:
+def drop_worktree(session: Session, operation: Operation) -> None:
+    """Put the worktree that an act has made, or half made, into the trash."""
     path = operation.data["path"]
     name = entry_name(operation.worker_id, operation.task_id, operation.id)
     admin_dir = find_admin_dir(session.repository.common_dir, path)
@@ -57,6 +59,19 @@ def _drop_worktree(session: Session, operation: Operation) -> None:
     for left in filter(None, (admin_dir, path)):
         if os.path.isdir(left):
             set_aside(session, left, name)
+
+
+def _drop_claimed(session: Session, operation: Operation) -> None:
+    """Put what is left of a parked worktree that the spawn had claimed into the trash."""
+    pool = operation.data.get("pool")
+    if pool is not None:
+        from gitworker.workers.pool import claim_name  # only where there is a pool
+
+        claimed = f"{pool}/{claim_name(operation.id)}"
+        if os.path.isdir(claimed):
+            set_aside(
+                session, claimed, entry_name(operation.worker_id, operation.task_id, operation.id)
+            )
 
 
 def _drop_branch(session: Session, operation: Operation) -> None:

@@ -3,9 +3,9 @@
 import os
 
 from gitworker.errors import Refused
+from gitworker.paths import unlock_seat
 from gitworker.session import Session
 from gitworker.store.workers import find_worker_of_task
-from gitworker.workers.removal import occupants
 from gitworker.workers.whereabouts import record_place
 
 
@@ -23,6 +23,8 @@ def make_room(session: Session, *, worker: str, task: str) -> str:
         older = find_worker_of_task(reader, task)
     if older is None or older.worktree != path:
         raise _taken(path)
+    from gitworker.workers.removal import occupants  # 10 ms, only where something is in the way
+
     if occupants(older):
         path = f"{path}@{worker}"
         if os.path.lexists(path):
@@ -31,6 +33,8 @@ def make_room(session: Session, *, worker: str, task: str) -> str:
     aside = f"{path}@{older.worker_id}"
     if os.path.lexists(aside):
         raise _taken(aside)
+    if older.admin_dir is not None:
+        unlock_seat(older.admin_dir)  # of an agent that is gone
     session.git.run("worktree", "move", "--", path, aside)
     record_place(session, older, aside)
     return path

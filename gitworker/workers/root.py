@@ -5,6 +5,7 @@ would be read in every worktree, and hide there a directory of the same name tha
 """
 
 import os
+from binascii import crc32
 from contextlib import suppress
 
 from gitworker.errors import Refused
@@ -65,6 +66,15 @@ def unmark_root(session: Session) -> None:
     with suppress(OSError):
         os.unlink(f"{root}/{MARK_NAME}")
         os.rmdir(root)
+
+
+def shelf_of(session: Session, name: str) -> str:
+    """Return where worktrees of this repository lie that no worker has, under such a name."""
+    root = session.worktree_root
+    if root.startswith(f"{session.main_top}/"):
+        return f"{root}/{name}"
+    place = session.repository.common_dir
+    return f"{root}/{name}/{os.path.basename(session.main_top)}-{crc32(os.fsencode(place)):08x}"
 
 
 def _is_marked(root: str) -> bool:

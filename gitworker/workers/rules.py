@@ -5,6 +5,7 @@ from gitworker.model.ids import RESERVED
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
 
+SEATING = frozenset({"spawn", "adopt"})
 FREE = frozenset({WorkerState.IDLE, WorkerState.COMPLETED})
 HELD = frozenset(
     {
@@ -24,9 +25,19 @@ ENDED_HINTS = {
 }
 
 
+def gives_seat(kind: str) -> bool:
+    """Tell whether an act gives a worker its task, under the lock of the worktrees."""
+    return kind in SEATING
+
+
 def is_landed(state: WorkerState) -> bool:
     """Tell whether a seat's task has landed, so that it is recycled before its next one."""
     return state is WorkerState.COMPLETED
+
+
+def is_assigned(state: WorkerState) -> bool:
+    """Tell whether a seat has its task and nobody has begun yet."""
+    return state is WorkerState.ASSIGNED
 
 
 def is_approved(state: WorkerState) -> bool:
@@ -47,6 +58,11 @@ def is_rightly_silent(status: TaskStatus) -> bool:
 def waits_for_retry(status: TaskStatus) -> bool:
     """Tell whether a task has failed and may be tried again later."""
     return status is TaskStatus.FAILED
+
+
+def verification_ends(status: TaskStatus, *, retries_left: bool) -> bool:
+    """Tell whether a failed verification is the end of a task: a review round is no retry."""
+    return status is TaskStatus.VERIFYING and not retries_left
 
 
 def waits_for_dependencies(status: TaskStatus) -> bool:
@@ -72,7 +88,7 @@ def task_refusal(
             f"task {task} is {status}, held by {holder or 'somebody else'}",
             f"git worker show {holder or task}",
         )
-    if status in ENDED_HINTS:
+    if status in ENDED_HINTS and not (status is TaskStatus.BLOCKED and retries_left):
         return Refused(f"task {task} is {status}", ENDED_HINTS[status])
     if status is TaskStatus.FAILED and not retries_left:
         return Refused(

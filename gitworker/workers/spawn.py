@@ -4,8 +4,11 @@ The journal is written first. A spawn that was killed is rolled back by the next
 worktree that was never handed out holds nothing of a user's, and it goes to the trash all the same.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from gitworker import clock
 from gitworker.bus.drain import record_tip
@@ -18,36 +21,41 @@ from gitworker.model.worker import WorkerEvent
 from gitworker.paths import write_seat
 from gitworker.repo.hooks.install import install
 from gitworker.repo.lock import hold
-from gitworker.repo.refs import read_refs
-from gitworker.repo.worktrees import add_worktree
+from gitworker.repo.refs import read_branches
 from gitworker.session import Session, missing_target
 from gitworker.store.api import Reader, Writer
-from gitworker.store.operations import begin_operation, close_operation, find_last_operation
+from gitworker.store.operations import (
+    begin_operation,
+    close_operation,
+    find_last_operation,
+    unfinished_operations,
+)
 from gitworker.store.rules_leases import Length
 from gitworker.store.tasks import find_task, open_dependencies, require_stored_task
 from gitworker.store.workers import Worker, add_worker, find_worker
-from gitworker.workers.include import copy_included
-from gitworker.workers.landed import Gone, remove_landed
+from gitworker.workers.furnish import begin_setup, furnish
 from gitworker.workers.moves import advance
-from gitworker.workers.recover import (
-    finish_interrupted,
-    finish_spawns,
-    require_ended,
-    require_rolled_back,
-)
-from gitworker.workers.removal import discard
-from gitworker.workers.rollback import give_up_spawn
 from gitworker.workers.room import make_room
 from gitworker.workers.root import ready_root
-from gitworker.workers.rules import is_landed, seat_refusal, task_refusal, waits_for_dependencies
+from gitworker.workers.rules import (
+    gives_seat,
+    is_landed,
+    seat_refusal,
+    task_refusal,
+    waits_for_dependencies,
+)
 from gitworker.workers.views import publish_views
+
+if TYPE_CHECKING:
+    from gitworker.workers.pool import Look
+    from gitworker.workers.stack import Parent
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """What is asked for; `must_exist` is assign's condition on the seat.
 
-    `narrate` is told how a fetch goes on, a line at a time.
+    `narrate` is told how a fetch or the setup goes on, a line at a time.
     """
 
     worker: WorkerId
@@ -72,52 +80,79 @@ def spawn(session: Session, request: Request) -> Spawned:
     """Give a worker a task: branch and worktree made, hooks installed, ASSIGNED recorded.
 
     Raises Refused, NotFound or Conflict before anything is touched; what fails later is rolled
-    back.
+    back. Where the setup commands fail the worker is FAILED, its worktree stays, Refused is raised.
     """
-    _tidy_seat(session, request)
-    with hold(session.worktree_lock, what="worktree"):
-        finish_spawns(session)
-        require_rolled_back(session, worker=request.worker, task=request.task)
-        with session.store.read() as reader:
-            _check(reader, request)
-        base = _base(session, request)
-        branch = branch_of(request.worker, request.task)
-        ready_root(session)
-        path = make_room(session, worker=request.worker, task=request.task)
-        now = clock.now_ms()
-        data = {"branch": branch, "base": base, "path": path}
-        with session.store.write() as writer:
-            operation = begin_operation(
-                writer, "spawn", worker=request.worker, task=request.task, actor=session.actor,
-                now=now, data=data,
-            )  # fmt: skip
-        crash_point("spawn.journal")
-        try:
-            admin_dir = _build(session, request, branch=branch, base=base, path=path)
-            with session.store.write() as writer:
-                worker = _record(writer, session, request, Place(branch, base, path, admin_dir))
-                close_operation(
-                    writer, operation, status="done", step="recorded", data=data, now=now
-                )
-        except BaseException:
-            give_up_spawn(session, operation)
-            raise
+    if session.settings.worktree_setup:
+        from gitworker.landing.trust import require_trusted  # 5 ms, only where there is a setup
+
+        require_trusted(session, "setup")
+    tidy_seat(session, request)
+    look = _begin_look(session)
+    try:
+        with hold(session.worktree_lock, what="worktree"):
+            end_interrupted(session, request)
+            place, worker, setup = _make(session, request, look)
+    finally:
+        if look is not None:
+            look.abandon()
     crash_point("spawn.recorded")
     publish_views(session, request.worker)
-    return Spawned(worker, path, branch, base)
+    if setup is not None:
+        from gitworker.workers.setup import run_setup  # 5 ms, only where there is one
+
+        run_setup(session, setup, worker, narrate=request.narrate)
+    return Spawned(worker, place.path, place.branch, place.base)
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a task lives in git and on disk."""
+    """Where a task lives in git and on disk, the act that makes it, whose branch it stands on."""
 
     branch: Branch
     base: Oid
     path: str
-    admin_dir: str
+    operation: int
+    parent: Parent | None = None
+    admin_dir: str = ""
 
 
-def _tidy_seat(session: Session, request: Request) -> None:
+def _make(
+    session: Session, request: Request, look: Look | None
+) -> tuple[Place, Worker, int | None]:
+    """Make and record it all; return also the act of the setup that is to run.
+
+    The caller holds the worktree lock.
+    """
+    with session.store.read() as reader:
+        check_seat(reader, request)
+    base, parent = _base(session, request)
+    branch = branch_of(request.worker, request.task)
+    ready_root(session)
+    path = make_room(session, worker=request.worker, task=request.task)
+    now = clock.now_ms()
+    data = {"branch": branch, "base": base, "path": path, **_pool_note(session)}
+    with session.store.write() as writer:
+        operation = begin_operation(
+            writer, "spawn", worker=request.worker, task=request.task, actor=session.actor,
+            now=now, data=data,
+        )  # fmt: skip
+    crash_point("spawn.journal")
+    try:
+        place = Place(branch, base, path, operation, parent)
+        place = _build(session, request, place, look)
+        with session.store.write() as writer:
+            worker = record_seat(writer, session, request, place)
+            close_operation(writer, operation, status="done", step="recorded", data=data, now=now)
+            setup = begin_setup(session, writer, worker)
+    except BaseException:
+        from gitworker.workers.rollback import give_up_spawn  # 15 ms, only after a failure
+
+        give_up_spawn(session, operation)
+        raise
+    return place, worker, setup
+
+
+def tidy_seat(session: Session, request: Request) -> None:
     """Remove the worktree that a landed task left behind because somebody was in it.
 
     One that was kept on purpose (`merge --keep`) stays: from then on it is its user's own.
@@ -129,6 +164,10 @@ def _tidy_seat(session: Session, request: Request) -> None:
         landing = find_last_operation(reader, "merge", worker=worker.worker_id, task=worker.task_id)
     if landing is not None and landing.data["keep"]:
         return
+    from gitworker.workers.landed import Gone, remove_landed  # 20 ms, for a seat that was left
+    from gitworker.workers.recover import finish_interrupted, require_ended
+    from gitworker.workers.removal import discard
+
     with hold(session.landing_lock, what="landing"):
         finish_interrupted(session)
         require_ended(session, worker.worker_id)
@@ -136,7 +175,19 @@ def _tidy_seat(session: Session, request: Request) -> None:
         discard(session, [] if cleaned.discard is None else [cleaned.discard])
 
 
-def _check(reader: Reader, request: Request) -> None:
+def end_interrupted(session: Session, request: Request) -> None:
+    """Roll back the spawns that were killed; refuse where one of this worker or task stays open."""
+    with session.store.read() as reader:
+        if not any(gives_seat(one.kind) for one in unfinished_operations(reader)):
+            return
+    from gitworker.workers.recover import finish_spawns, require_rolled_back  # 20 ms, after a kill
+
+    finish_spawns(session)
+    require_rolled_back(session, worker=request.worker, task=request.task)
+
+
+def check_seat(reader: Reader, request: Request) -> None:
+    """Raise NotFound, Refused or Conflict where the worker or the task is not free."""
     worker = find_worker(reader, request.worker)
     if worker is None and request.must_exist:
         raise NotFound(
@@ -160,11 +211,16 @@ def _check(reader: Reader, request: Request) -> None:
     require_task_free(reader, request.task, request.worker)
 
 
-def _base(session: Session, request: Request) -> Oid:
-    """Return the commit to start from; refuse where the branch's name is not free."""
+def _base(session: Session, request: Request) -> tuple[Oid, Parent | None]:
+    """Return the commit to start from and whose it is; refuse where the branch is not free."""
     blocker = ref_of(Branch(request.worker))
     wanted = ref_of(branch_of(request.worker, request.task))
-    refs = read_refs(session.git, [session.target, blocker])
+    refs = read_branches(
+        session.git,
+        session.repository.common_dir,
+        [session.target, blocker, wanted],
+        git_config=session.git_config,
+    )
     if blocker in refs:
         raise Refused(
             f"the branch {request.worker} exists, so git allows no branch"
@@ -181,8 +237,13 @@ def _base(session: Session, request: Request) -> Oid:
             code="branch_exists",
         )
     if request.start is None:
-        return target_tip(session, refs)
-    return _resolve_start(session, request, request.start)
+        return target_tip(session, refs), None
+    from gitworker.workers.stack import find_parent  # 2 ms, only with --from
+
+    parent = find_parent(session, request.start, worker=request.worker, task=request.task)
+    if parent is not None:
+        return parent.tip, parent
+    return _resolve_start(session, request, request.start), None
 
 
 def target_tip(session: Session, refs: dict[Ref, Oid]) -> Oid:
@@ -202,29 +263,68 @@ def _resolve_start(session: Session, request: Request, start: str) -> Oid:
     return session.git.require_oid(start, "the start")
 
 
-def _build(session: Session, request: Request, *, branch: Branch, base: Oid, path: str) -> str:
-    """Make the worktree with branch, hooks, seat file and included files; return its admin dir."""
-    worktree = add_worktree(
-        session.git,
-        path=path,
-        branch=branch,
-        base=base,
-        workers_setting=session.settings.checkout_workers or None,
-    )
+def tend_pool(session: Session) -> None:
+    """Have the pool filled again in the background, where there is one; once the answer is out."""
+    if session.settings.worktree_pool:
+        from gitworker.workers.pool import ring_pool
+
+        ring_pool(session)
+
+
+def _pool_note(session: Session) -> dict[str, str]:
+    """Return what rolling back needs to know of the pool; nothing where there is none."""
+    if not session.settings.worktree_pool:
+        return {}
+    from gitworker.workers.pool import pool_root
+
+    return {"pool": pool_root(session)}
+
+
+def _begin_look(session: Session) -> Look | None:
+    """Begin to look at a parked worktree, where there is one, while other things are done."""
+    if not session.settings.worktree_pool:
+        return None
+    from gitworker.workers.pool import look_ahead  # 3 ms, only where there is a pool
+
+    return look_ahead(session)
+
+
+def _build(session: Session, request: Request, place: Place, look: Look | None) -> Place:
+    """Make the worktree with branch, hooks, seat file and what it shares; add its admin dir."""
+    is_warm = False
+    admin_dir = None
+    if session.settings.worktree_pool:
+        from gitworker.workers.pool import take  # 3 ms, only where there is a pool
+
+        taken = take(session, place, operation=place.operation, look=look)
+        if taken is not None:
+            admin_dir, is_warm = taken
+    if admin_dir is None:
+        from gitworker.repo.worktrees import add_worktree  # 3 ms, where no parked one was taken
+        from gitworker.workers.space import require_space
+
+        require_space(session, place.base)
+        admin_dir = add_worktree(
+            session.git,
+            path=place.path,
+            branch=place.branch,
+            base=place.base,
+            workers_setting=session.settings.checkout_workers or None,
+        ).admin_dir
     crash_point("spawn.worktree")
-    worktree_git = session.git.at(path)
-    admin_dir = worktree.admin_dir
-    install(session.git, session.repository, worktree_git)
+    install(session.git, session.repository, session.git.at(place.path))
     write_seat(admin_dir, request.worker, request.task)
     crash_point("spawn.hooks")
-    copy_included(session, path)
-    return admin_dir
+    furnish(session, place.path, is_warm=is_warm)
+    return replace(place, admin_dir=admin_dir)
 
 
-def _record(writer: Writer, session: Session, request: Request, place: Place) -> Worker:
+def record_seat(writer: Writer, session: Session, request: Request, place: Place) -> Worker:
+    """Record that a worker has a task and a place for it, and tell it: ASSIGNED."""
     now = clock.now_ms()
     actor = session.actor
-    worker = find_worker(writer, request.worker) or add_worker(writer, request.worker, now)
+    seat = find_worker(writer, request.worker)
+    worker = seat or add_worker(writer, request.worker, now)
     if is_landed(worker.state):
         worker = advance(writer, worker, WorkerEvent.RECYCLE, actor=actor)
     _add_task(writer, session, request, now)
@@ -252,7 +352,21 @@ def _record(writer: Writer, session: Session, request: Request, place: Place) ->
         now=now,
     )
     record_tip(writer, ref_of(place.branch), place.base)
+    if seat is not None or place.parent is not None:
+        _record_parent(writer, request, place.parent, now)
     return worker
+
+
+def _record_parent(writer: Writer, request: Request, parent: Parent | None, now: int) -> None:
+    """Record whose branch the task stands on; what it once stood on counts no more."""
+    from gitworker.store.stacks import forget_stack, record_stack  # 1 ms
+
+    if parent is None:
+        forget_stack(writer, request.worker, request.task)
+        return
+    from gitworker.workers.stack import stack_of
+
+    record_stack(writer, stack_of(parent, worker=request.worker, task=request.task), now)
 
 
 def _add_task(writer: Writer, session: Session, request: Request, now: int) -> None:
@@ -272,4 +386,4 @@ def _add_task(writer: Writer, session: Session, request: Request, now: int) -> N
         raise Conflict(f"task {request.task} got a dependency meanwhile", "git worker list")
 
 
-__all__ = ["Request", "Spawned", "spawn", "target_tip"]
+__all__ = ["Request", "Spawned", "spawn", "target_tip", "tend_pool"]

@@ -7,6 +7,7 @@ from gitworker.errors import NotFound
 from gitworker.liveness.process import Process, find_process, nearest_agent
 from gitworker.liveness.ring import ensure_beater
 from gitworker.model.worker import WorkerEvent
+from gitworker.paths import lock_seat
 from gitworker.session import Session
 from gitworker.store.heartbeats import beat
 from gitworker.store.workers import Worker, find_worker
@@ -51,6 +52,8 @@ def start(session: Session, name: str | None, *, pid: int | None = None) -> Work
         started = find_worker(writer, worker.worker_id)
     assert started is not None
     if process is not None:
+        if started.admin_dir is not None:
+            lock_seat(started.admin_dir, process.pid)
         ensure_beater(session.paths, every_s=session.settings.liveness_beat_s)
     publish_views(session, worker.worker_id)
     return started

@@ -8,11 +8,13 @@ from gitworker.bus.drain import drain
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.claims.leases import require_task_held
 from gitworker.errors import Refused
+from gitworker.landing.replay_branch import Tips
+from gitworker.landing.stack import Ground, find_ground
 from gitworker.model.ids import Branch, Oid, ref_of
 from gitworker.model.worker import WorkerEvent
 from gitworker.repo.checks import Status, open_operation, read_status
 from gitworker.repo.refs import read_refs
-from gitworker.repo.replay import verdict
+from gitworker.repo.replay import ReplayConflict, replay, verdict
 from gitworker.session import Session
 from gitworker.states.worker import worker_transition
 from gitworker.store.heartbeats import touch
@@ -60,16 +62,32 @@ def submit(session: Session, name: str | None, submission: Submission) -> Submit
     if tip is None:
         raise Refused(f"the branch {worker.branch} is gone", "git reflog")
     target = refs.get(session.target)
-    own = session.git.text("rev-list", "--count", tip, *([f"^{target}"] if target else []), "--")
+    ground = None if target is None else find_ground(session, worker, Tips(ref, tip, target))
+    known = [target, ground.exclude] if ground else []
+    own = session.git.text("rev-list", "--count", tip, *(f"^{oid}" for oid in known if oid), "--")
     if int(own) == 0:
         raise Refused(
             f"the branch {worker.branch} has no commit of its own",
             "git commit -am 'What I did'",
             code="empty_branch",
         )
-    conflicts = verdict(session.git, target=target, topic=tip) if target else ()
+    conflicts = _foresee(session, tip, ground) if ground else ()
     submitted = _record(session, worker, tip, submission)
     return Submitted(submitted, tip, int(own), conflicts)
+
+
+def _foresee(session: Session, tip: Oid, ground: Ground) -> tuple[str, ...]:
+    """Return the paths that would conflict now; what stands on another's branch is replayed."""
+    if ground.exclude is None:
+        return verdict(session.git, target=ground.onto, topic=tip)
+    outcome = replay(
+        session.git,
+        target=ground.onto,
+        topic=tip,
+        exclude=ground.exclude,
+        scratch_dir=session.scratch_dir,
+    )
+    return outcome.paths if isinstance(outcome, ReplayConflict) else ()
 
 
 def _settle_worktree(session: Session, worker: Worker, commit_message: str | None) -> None:

@@ -6,7 +6,7 @@ look at its process, and what applies a change is imported when there is one.
 
 from typing import NamedTuple
 
-from gitworker.liveness.readings import process_runs, read_beats, run_is_over, this_moment
+from gitworker.liveness.readings import lost_runs, process_runs, read_beats, this_moment
 from gitworker.liveness.ring import ensure_beater, is_beating
 from gitworker.liveness.rules import (
     Beat,
@@ -17,6 +17,7 @@ from gitworker.liveness.rules import (
     is_quiet,
     may_time_out,
 )
+from gitworker.paths import is_locked_by_agent, unlock_seat
 from gitworker.session import Session
 from gitworker.store.heartbeats import touch
 from gitworker.store.workers import Worker, all_workers
@@ -36,18 +37,21 @@ def sweep(session: Session) -> Swept:
     """Apply what is due: stale, recovered and expired seats, retries whose back-off is over.
 
     A seat whose process runs while its beater has died is beaten for and gets a new beater: being
-    busy is never taken for being dead.
+    busy is never taken for being dead. So does an agent whose supervisor has died.
     """
     moment = this_moment()
     with session.store.read() as reader:
         workers = all_workers(reader)
         beats = read_beats(reader)
         retries = [row["id"] for row in reader.rows("tasks.due_retries", now=moment.now_ms)]
-        over = [run for run in reader.rows("runs.open") if run_is_over(run, moment)]
-    if over:
+        lost = lost_runs(reader.rows("runs.open"), moment)
+    if lost.over:
         from gitworker.workers.runs import settle_runs  # 10 ms, only after a supervisor was killed
 
-        settle_runs(session, over)
+        settle_runs(session, lost.over)
+    if lost.orphans:  # the beater attends to them: it is one, so nobody is signalled twice
+        ensure_beater(session.paths, every_s=session.settings.liveness_beat_s)
+    _unlock_left(workers, moment)
     moved = follow_moves(session, workers)
     quiet = _quiet(session, workers, beats, moment)
     if quiet and _revive(session, quiet):
@@ -63,6 +67,15 @@ def sweep(session: Session) -> Swept:
     from gitworker.workers.timeouts import apply_due  # 10 ms, only when something is due
 
     return Swept(apply_due(session, due, retries), None)
+
+
+def _unlock_left(workers: list[Worker], moment: Moment) -> None:
+    """Take our lock off worktrees whose agent has ended while nobody saw it."""
+    for worker in workers:
+        if worker.admin_dir is None or worker.pid is None:
+            continue
+        if is_locked_by_agent(worker.admin_dir) and process_runs(worker, moment) is False:
+            unlock_seat(worker.admin_dir, worker.pid)
 
 
 def _quiet(

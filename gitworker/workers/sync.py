@@ -1,34 +1,48 @@
-"""sync: from the worktree, rebase my branch onto the target now, by a real git rebase."""
+"""sync: from the worktree, rebase my branch onto the target now, by a real git rebase.
+
+A branch that stands on another worker's is rebased onto that until it has landed, and onto the
+target afterwards; only its own commits are, as by `git rebase --onto`.
+"""
 
 import os
 from dataclasses import dataclass
 
 from gitworker.bus.drain import drain, record_rewrite
 from gitworker.errors import Conflict, NotFound, Refused
-from gitworker.model.ids import Branch, Oid, Ref, ref_of
+from gitworker.landing.replay_branch import Tips
+from gitworker.landing.stack import Ground, find_ground
+from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, is_oid, ref_of
 from gitworker.repo.checks import open_operation
-from gitworker.repo.refs import find_head_ref, read_refs
+from gitworker.repo.refs import find_head_ref, is_ancestor, read_refs
+from gitworker.repo.rescue import rescue
 from gitworker.session import Session, missing_target
+from gitworker.store.api import Writer
 from gitworker.store.heartbeats import touch
+from gitworker.store.stacks import forget_stack, move_stack
 from gitworker.store.workers import Worker
 from gitworker.workers.find import require_worker
 
 
 @dataclass(frozen=True, slots=True)
 class Synced:
-    """Where the branch was and is, and the target it stands on now."""
+    """Where the branch was and is, and the target or parent that it stands on now.
+
+    `parent` is the parent's branch, None for the target.
+    """
 
     worker: Worker
     old: Oid
     new: Oid
     target: Oid
+    parent: str | None
 
 
 def sync(session: Session, mode: str = "start", *, attached: bool = True) -> Synced:
     """Rebase the worker's branch onto the target; `mode` is start, continue or abort.
 
-    git's own output goes to standard error where `attached`. Raises Conflict with the files when
-    the rebase stops, Refused outside a worker's worktree or where git refuses to begin.
+    `take` begins too, with the parent's commits as the worker's own: it stands on nobody's from
+    then on. git's own output goes to standard error where `attached`. Raises Conflict with the
+    files when the rebase stops, Refused outside a worker's worktree or where git refuses to begin.
     """
     with session.store.read() as reader:
         worker = require_worker(reader, None, session)
@@ -39,20 +53,38 @@ def sync(session: Session, mode: str = "start", *, attached: bool = True) -> Syn
     drain(session)
     ref = ref_of(Branch(worker.branch or ""))
     old, target = _tips(session, worker, ref)
-    if mode == "start" and find_head_ref(session.git.at(worker.worktree)) != ref:
+    if mode in ("start", "take") and find_head_ref(session.git.at(worker.worktree)) != ref:
         raise Refused(
             f"{worker.worktree} is not on {worker.branch}",
             f"git -C {worker.worktree} switch {worker.branch}   (or: git worker sync --abort)",
             code="wrong_branch",
         )
-    _rebase(session, worker, mode, target, attached=attached)
+    if mode == "take":
+        with session.store.write() as writer:
+            forget_stack(writer, worker.worker_id, worker.task_id or "")
+    ground = Ground(target, None, None, None)
+    if mode != "abort":
+        ground = find_ground(session, worker, Tips(ref, old, target))
+    if mode == "continue":
+        ground = ground._replace(onto=_read_onto(worker) or ground.onto)
+    try:
+        _rebase(session, worker, mode, ground, attached=attached)
+    except Conflict:  # it has begun
+        _keep(session, worker, old)
+        raise
     new, _ = _tips(session, worker, ref)
+    if new != old and not is_ancestor(session.git, old, new):
+        _keep(session, worker, old)
+    has_left = ground.stack is not None and is_ancestor(session.git, ground.onto, target)
     with session.store.write() as writer:
         if new != old:
             record_rewrite(writer, ref, old=old, new=new)
+        if mode != "abort":
+            _record_ground(writer, ground, has_left=has_left)
         touch(writer, worker.worker_id, task=worker.task_id)
     drain(session)
-    return Synced(worker, old, new, target)
+    parent = None if ground.parent is None else ground.parent.parent_branch
+    return Synced(worker, old, new, ground.onto, parent)
 
 
 def _tips(session: Session, worker: Worker, ref: Ref) -> tuple[Oid, Oid]:
@@ -65,11 +97,39 @@ def _tips(session: Session, worker: Worker, ref: Ref) -> tuple[Oid, Oid]:
     return refs[ref], refs[session.target]
 
 
-def _rebase(session: Session, worker: Worker, mode: str, target: Oid, *, attached: bool) -> None:
+def _keep(session: Session, worker: Worker, tip: Oid) -> None:
+    """Keep what a rebase replaces under a rescue ref: the branch's reflog goes with the branch."""
+    task = TaskId(worker.task_id or "")
+    rescue(session.git, worker=WorkerId(worker.worker_id), task=task, tip=tip, worktree=None)
+
+
+def _read_onto(worker: Worker) -> Oid | None:
+    """Return the commit that an open rebase rebases onto, by its file (git-rebase(1))."""
+    try:
+        with open(f"{worker.admin_dir}/rebase-merge/onto", encoding="ascii") as file:
+            text = file.read().strip()
+    except (OSError, UnicodeDecodeError):
+        return None
+    return Oid(text) if is_oid(text) else None
+
+
+def _record_ground(writer: Writer, ground: Ground, *, has_left: bool) -> None:
+    """Record what a stacked branch begins at now; one whose parent is withdrawn is free of it."""
+    if ground.stack is None:
+        return
+    if has_left and ground.is_gone:
+        forget_stack(writer, ground.stack.worker_id, ground.stack.task_id)
+    else:
+        move_stack(writer, ground.stack, ground.onto)
+
+
+def _rebase(session: Session, worker: Worker, mode: str, ground: Ground, *, attached: bool) -> None:
     """Run git rebase in the worktree; git itself keeps what it replaces in the reflog."""
     top = worker.worktree or ""
+    begin = ["--no-autostash", "--no-update-refs", "--no-autosquash", *_onto(session, ground)]
     arguments = {
-        "start": ["--no-autostash", "--no-update-refs", "--no-autosquash", target],
+        "start": begin,
+        "take": begin,
         "continue": ["--continue"],
         "abort": ["--abort"],
     }[mode]
@@ -90,3 +150,10 @@ def _rebase(session: Session, worker: Worker, mode: str, target: Oid, *, attache
         code="rebase_conflict",
         detail="\n".join(f"  {name}" for name in files),
     )
+
+
+def _onto(session: Session, ground: Ground) -> list[str]:
+    """Return git rebase's words for what goes where; what stands on the ground already is plain."""
+    if ground.exclude is None or is_ancestor(session.git, ground.exclude, ground.onto):
+        return [ground.onto]
+    return ["--onto", ground.onto, ground.exclude]

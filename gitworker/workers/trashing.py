@@ -1,22 +1,20 @@
 """Where removed worktrees go, and by which name they are found again: one entry per act."""
 
 import os
-from binascii import crc32
 
 from gitworker import clock
 from gitworker.paths import AGENT_LOG
 from gitworker.repo.disk import remove_tree
 from gitworker.repo.trash import TrashEntry, list_trash, move_to_trash, repair_trash
 from gitworker.session import Session
+from gitworker.workers.root import shelf_of
+
+WATCHER = "fsmonitor--daemon.ipc"  # the socket at which git's daemon listens
 
 
 def trash_root(session: Session) -> str:
     """Return the trash of this repository's worktrees, its own where others may share the root."""
-    root = session.worktree_root
-    if root.startswith(f"{session.main_top}/"):
-        return f"{root}/.trash"
-    place = session.repository.common_dir
-    return f"{root}/.trash/{os.path.basename(session.main_top)}-{crc32(os.fsencode(place)):08x}"
+    return shelf_of(session, ".trash")
 
 
 def entry_name(worker: str, task: str, operation: int) -> str:
@@ -26,7 +24,7 @@ def entry_name(worker: str, task: str, operation: int) -> str:
 
 def ready_trash(session: Session, root: str) -> None:
     """Make a trash if there is none, and finish what was killed in it."""
-    _guard(session, root)
+    guard(session, root)
     repair_trash(root)
 
 
@@ -41,6 +39,7 @@ def put_into_trash(
     if found is not None or not os.path.isdir(worktree):
         return found
     _keep_log(session, worktree, name)
+    _end_watching(session, worktree, admin_dir)
     return move_to_trash(
         worktree=worktree,
         admin_dir=admin_dir,
@@ -60,13 +59,19 @@ def find_entry(root: str, name: str) -> TrashEntry | None:
 def set_aside(session: Session, path: str, name: str) -> None:
     """Move a half-made worktree or admin directory into the trash, where nobody restores it."""
     root = trash_root(session)
-    _guard(session, root)
+    guard(session, root)
     place = aside = f"{root}/{_stamp()}-{name}-partial"
     number = 1
     while os.path.lexists(aside):
         number += 1
         aside = f"{place}-{number}"
     os.rename(path, aside)
+
+
+def _end_watching(session: Session, worktree: str, admin_dir: str) -> None:
+    """End git's file system monitor of a worktree (core.fsmonitor), which would outlive it."""
+    if os.path.exists(f"{admin_dir}/{WATCHER}"):
+        session.git.at(worktree).run("fsmonitor--daemon", "stop", ok=range(256))
 
 
 def _keep_log(session: Session, worktree: str, name: str) -> None:
@@ -84,8 +89,8 @@ def _keep_log(session: Session, worktree: str, name: str) -> None:
         shutil.copyfile(f"{worktree}/{AGENT_LOG}", kept, follow_symlinks=False)
 
 
-def _guard(session: Session, root: str) -> None:
-    """Make the trash look like a repository of its own, since `git clean -fdx` passes those by.
+def guard(session: Session, root: str) -> None:
+    """Make a shelf look like a repository of its own, since `git clean -fdx` passes those by.
 
     It comes by one rename: a `git clean` that runs right now never sees half of it.
     """

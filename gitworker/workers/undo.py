@@ -1,73 +1,102 @@
-"""undo: takes back the newest approve's rebase, cancel, reset or removal.
+"""undo: takes back the newest act, or one by its number: an approve, a landing, a removal, a gc.
 
 It is journaled like every act; its own steps can each be repeated, so a killed undo is finished.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from gitworker import clock
 from gitworker.bus.drain import drain, record_rewrite
 from gitworker.crashpoint import crash_point
-from gitworker.errors import NotFound, Refused
+from gitworker.errors import NotFound
 from gitworker.model.ids import Oid, TaskId, WorkerId
 from gitworker.repo.lock import hold
 from gitworker.repo.rescue import rescue
 from gitworker.session import Session
-from gitworker.store.operations import (
-    Operation,
-    begin_operation,
-    find_operation,
-    undoable_operations,
-)
+from gitworker.store.operations import Operation, begin_operation, find_operation
 from gitworker.store.workers import Worker, find_worker
+from gitworker.workers.records import Record, find_record, newest_record, refuse_later
 from gitworker.workers.recover import finish_interrupted, require_ended
-from gitworker.workers.restore import finish_undo, has_begun, require_returnable
+from gitworker.workers.restore import require_branch, require_returnable
 from gitworker.workers.rules import may_undo
+from gitworker.workers.rules_undo import listed
+from gitworker.workers.takeback import finish_undo
+from gitworker.workers.undo_gc import plan_gc_undo
+from gitworker.workers.undo_merge import plan_undo
 
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """What was taken back, and how the worker stands now."""
+    """What was taken back, and how its workers stand now; a gc has none."""
 
+    number: int
     kind: str
-    worker: Worker
+    workers: tuple[Worker, ...]
     message: str
 
+    @property
+    def worker(self) -> Worker:
+        """Return the one worker of an act on one."""
+        return self.workers[0]
 
-def undo(session: Session) -> Undone:
-    """Take back the newest act that can be undone.
 
-    Raises NotFound where there is none, Refused where the worker has moved on since.
+def undo(session: Session, number: int | None = None) -> Undone:
+    """Take back the newest act, or the one of that number (`records.list_records`).
+
+    Raises NotFound where there is none, Refused where the worker has moved on since, something
+    later stands on it, or the landing cannot go back.
     """
     with hold(session.landing_lock, what="landing"):
         finish_interrupted(session)
         drain(session)
-        with session.store.read() as reader:
-            found = undoable_operations(reader, limit=1)
-            worker = find_worker(reader, found[0].worker_id) if found else None
-        if not found or worker is None:
+        record = newest_record(session) if number is None else find_record(session, number)
+        if record is None:
             raise NotFound("there is nothing to undo", "git worker log")
-        done = found[0]
-        refusal = may_undo(session.actor, done.actor, self_review=session.settings.review_self)
+        refusal = may_undo(
+            session.actor, record.actor, self_review=session.settings.review_self
+        ) or refuse_later(session, record)
         if refusal is not None:
             raise refusal
-        require_ended(session, done.worker_id)
-        require_returnable(session, done)
-        _check_branch(session, done)
-        operation = _journal(session, done)
-        crash_point("undo.journal")
+        for act in record.acts:
+            require_ended(session, act.worker_id)
+        operation = PLANS.get(record.kind, _plan_return)(session, record)
         finish_undo(session, operation)
         with session.store.read() as reader:
-            now_stands = find_worker(reader, done.worker_id)
-    assert now_stands is not None
-    return Undone(done.kind, now_stands, MESSAGES[done.kind].format(op=done, worker=now_stands))
+            found = [find_worker(reader, name) for name in record.workers]
+    workers = tuple(worker for worker in found if worker is not None)
+    message = MESSAGES[record.kind].format(
+        op=record.acts[0], worker=workers[0] if workers else None,
+        names=listed(record.workers), number=len(record.acts[0].data.get("refs", ())),
+        target=str(record.acts[0].data.get("target_ref")).removeprefix("refs/heads/"),
+        old=str(record.acts[0].data.get("target_old"))[:12],
+    )  # fmt: skip
+    return Undone(record.number, record.kind, workers, message)
 
 
 MESSAGES = {
     "approve": "the rebase and the approval of {op.worker_id} are taken back; it is {worker.state}",
+    "merge": "{target} is back at {old}; {names} at work again",
     "cancel": "{op.task_id} is back with {op.worker_id}, which is {worker.state}",
     "reset": "{op.task_id} is back with {op.worker_id}, which is {worker.state}",
     "remove": "the worktree and the branch of {op.worker_id} are back; it is {worker.state}",
+    "gc": "{number} rescue refs are back; what was deleted from the disk is not",
+}
+
+
+def _plan_return(session: Session, record: Record) -> Operation:
+    done = record.acts[0]
+    require_returnable(session, done)
+    require_branch(session, done)
+    operation = _journal(session, done)
+    crash_point("undo.journal")
+    return operation
+
+
+Plan = Callable[[Session, Record], Operation]
+PLANS: dict[str, Plan] = {
+    "merge": lambda session, record: plan_undo(session, record.window),
+    "gc": lambda session, record: plan_gc_undo(session, record.acts[0]),
 }
 
 
@@ -90,14 +119,3 @@ def _journal(session: Session, done: Operation) -> Operation:
         operation = find_operation(writer, number)
     assert operation is not None
     return operation
-
-
-def _check_branch(session: Session, done: Operation) -> None:
-    """Refuse where the branch is not where the act left it: somebody built on it since."""
-    if has_begun(session, done):
-        name = done.data["ref"].removeprefix("refs/heads/")
-        raise Refused(
-            f"the branch {name} has changed since; undoing would drop that",
-            f"git log {name}",
-            code="branch_moved",
-        )

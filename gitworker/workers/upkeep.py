@@ -6,6 +6,7 @@ from collections.abc import Callable
 from gitworker import clock
 from gitworker.bus.retention import Plan, Pruned, Wish, plan_prune, prune
 from gitworker.bus.rules_retention import cutoff_ms
+from gitworker.errors import Refused
 from gitworker.liveness.readings import process_runs, read_beats, this_moment
 from gitworker.liveness.rules import Liveness, beat_age_ms, has_jumped, liveness_of
 from gitworker.session import Session
@@ -15,8 +16,7 @@ from gitworker.store.workers import all_workers
 def run_upkeep(session: Session) -> None:
     """Do what is due once a day, as the settings say.
 
-    Nothing is pruned while the wall clock has moved by a day against the newest beat: by a clock
-    that was set forward a month everything would be old, and every cursor forgotten.
+    Nothing is pruned while the wall clock has jumped (see `wish_for`).
     """
     days = session.settings.retention_days
     if days and not _has_jumped(session):
@@ -25,7 +25,18 @@ def run_upkeep(session: Session) -> None:
 
 
 def wish_for(session: Session, *, days: int, archiving: bool) -> Wish:
-    """Return what pruning messages older than `days` means now: who lives, what is old."""
+    """Return what pruning messages older than `days` means now: who lives, what is old.
+
+    Raises Refused while the wall clock has moved by a day against the newest beat: by a clock that
+    was set forward a month everything would be old, and every cursor forgotten.
+    """
+    if _has_jumped(session):
+        raise Refused(
+            "the wall clock has moved by a day or more since the last beat: what is old by it may"
+            " be new",
+            "git worker heartbeat WORKER   (where the clock is right now: then prune again)",
+            code="clock_jumped",
+        )
     now = clock.now_ms()
     return Wish(
         cutoff_ms(now, days),

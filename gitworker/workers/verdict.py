@@ -1,19 +1,20 @@
-"""Recording the two outcomes of an approve: APPROVED, or a conflict that sends the worker back."""
+"""Recording what becomes of work that was handed in: APPROVED, or sent back and why."""
 
 import json
 
 from gitworker import clock
 from gitworker.bus.drain import record_tip
 from gitworker.bus.publish import Outgoing, publish
-from gitworker.errors import Conflict
+from gitworker.errors import Conflict, Refused
 from gitworker.model.worker import WorkerEvent
 from gitworker.repo.replay import ReplayConflict
 from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.operations import Operation, close_operation
+from gitworker.store.tasks import find_task
 from gitworker.store.workers import Worker, find_worker
 from gitworker.workers.moves import advance
-from gitworker.workers.rules import is_stale
+from gitworker.workers.rules import is_approved, is_stale, verification_ends
 from gitworker.workers.views import publish_views
 
 
@@ -61,8 +62,10 @@ def finish_approval(writer: Writer, operation: Operation) -> Worker:
     return stored
 
 
-def send_back(session: Session, worker: Worker, conflict: ReplayConflict) -> Conflict:
-    """Record that the branch conflicts with the target and return the error that says so."""
+def send_back(
+    session: Session, worker: Worker, conflict: ReplayConflict, *, onto: str = "the target"
+) -> Conflict:
+    """Record that the branch conflicts with what it lands on; return the error that says so."""
     files = list(conflict.paths)
     now = clock.now_ms()
     with session.store.write() as writer:
@@ -96,9 +99,58 @@ def send_back(session: Session, worker: Worker, conflict: ReplayConflict) -> Con
     publish_views(session, worker.worker_id)
     listed = "\n".join(f"  {name}" for name in files)
     return Conflict(
-        f"{worker.branch} conflicts with the target in {len(files)} file(s); worker"
+        f"{worker.branch} conflicts with {onto} in {len(files)} file(s); worker"
         f" {worker.worker_id} is WORKING again",
         f"cd {worker.worktree} && git worker sync",
         code="rebase_conflict",
         detail=f"{conflict.commit[:10]} {conflict.subject}\n{listed}",
+    )
+
+
+def send_back_failed(
+    session: Session, worker: Worker, *, commit: str, onto: str, reason: str, log: str
+) -> Refused:
+    """Record that the verify commands fail on a worker's commits; return the error that says so.
+
+    `commit` is what was verified, `onto` what passes without this worker's commits. Where the task
+    has no retries left the worker has FAILED, else it is WORKING again.
+    """
+    with session.store.write() as writer:
+        current = find_worker(writer, worker.worker_id)
+        assert current is not None
+        task = None if current.task_id is None else find_task(writer, current.task_id)
+        ends = task is not None and verification_ends(task.status, retries_left=task.retries_left)
+        if ends and is_approved(current.state):  # a stop ends a review, not an approval
+            current = advance(
+                writer, current, WorkerEvent.APPROVAL_WITHDRAWN, actor=session.actor,
+                metadata={"reason": reason},
+            )  # fmt: skip
+        moved = advance(
+            writer,
+            current,
+            WorkerEvent.STOP if ends else WorkerEvent.VERIFY_FAILED,
+            actor=session.actor,
+            happening=WorkerEvent.VERIFY_FAILED.value,
+            metadata={"commit": commit, "reason": reason, "log": log},
+        )
+        writer.run("workers.set_review", worker=worker.worker_id, review_state="changes_requested")
+        publish(
+            writer,
+            Outgoing(
+                "review_result",
+                sender=session.actor,
+                to=worker.worker_id,
+                correlation_id=worker.task_id,
+                payload={
+                    "verdict": "verify_failed", "reason": reason, "log": log, "commit": commit,
+                    "onto": onto,
+                },
+            ),
+            now=clock.now_ms(),
+        )  # fmt: skip
+    publish_views(session, worker.worker_id)
+    return Refused(
+        f"{worker.branch} does not pass: {reason}; worker {worker.worker_id} is {moved.state}",
+        f"less {log}",
+        code="verify_failed",
     )

@@ -47,6 +47,15 @@ def _publish(session: Session, names: Iterable[str]) -> None:
     ring_bell(session.paths.bell)
 
 
+def expected_views(session: Session, name: str) -> dict[str, dict[str, Any] | None]:
+    """Return what a worker's files should say, by the directory they are in; None for none."""
+    with session.store.read() as reader:
+        return {
+            session.paths.workers: _state(reader, name),
+            session.paths.reviews: _review(reader, name),
+        }
+
+
 def catch_up(session: Session) -> GitWorkerError | None:
     """Renew the views of workers whose last change nobody told: its command was killed.
 

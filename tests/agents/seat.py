@@ -99,8 +99,21 @@ def is_alive(pid: int) -> bool:
 
 
 def is_stopped(pid: int) -> bool:
-    """Tell whether a process is stopped by a signal."""
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+    """Tell whether a process is stopped by a signal, or waits for a child that is.
+
+    A shell does so between vfork and exec: it was stopped at that moment, and goes on with it.
+    """
+    state = _state(pid)
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return state == "T" or (state == "D" and "T" in map(_state, map(int, children)))
+
+
+def _state(pid: int) -> str:
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:  # it has ended meanwhile
+        return ""
+    return text.rpartition(")")[2].split()[0]
 
 
 def read_until(fd: int, wanted: bytes) -> bytes:

@@ -25,6 +25,7 @@ def test_stop(seat: Seat, key: str) -> None:
     assert seat.state() == "FAILED"
     assert seat.runs()[0]["reason"] == "stopped by hq: enough"
     assert ("info", "stop", "hq: enough") in seat.logs()
+    assert seat.world.query("SELECT * FROM orphans") == [], "nobody has to see it through"
     (answer,) = seat.world.query(f"SELECT type FROM messages WHERE in_reply_to = '{sent}'")
     assert answer == ("log",)
 
@@ -136,6 +137,23 @@ def test_time_limit(seat: Seat) -> None:
     assert answer.status == 143
     assert "auth is FAILED: the time limit of 0.3 s was reached" in answer.err
     assert seat.exec("true").status == 1
+    assert events(seat) == ["TIMEOUT"]
+
+
+def test_a_stopped_task_waits_for_somebody(seat: Seat) -> None:
+    """What was stopped is blocked and not tried again by itself; whoever assigns it goes on."""
+    with seat.running("sleep", "60") as process:
+        seat.order("stop", "not now")
+        assert process.wait(DEADLINE_S) == 143
+    assert seat.world.stands("auth", "t1") == ("FAILED", "BLOCKED")
+    assert events(seat) == ["ADMIN_STOP"]
+    root = seat.world.root
+    ok(root, "reset", "auth")
+    ok(root, "spawn", "auth", "t1")
+    assert seat.world.stands("auth", "t1") == ("ASSIGNED", "ASSIGNED")
+    assert events(seat) == ["ADMIN_STOP", "ADMIN_RESTART", "ASSIGNED"]
+    assert seat.exec(COMMIT).status == 0
+    seat.world.require_sound()
 
 
 def test_a_long_order(seat: Seat) -> None:
@@ -144,3 +162,10 @@ def test_a_long_order(seat: Seat) -> None:
         seat.order("stop", "y" * 5000)
         assert process.wait(DEADLINE_S) == 143
     assert seat.runs()[0]["reason"].startswith("stopped by hq: yyy")
+
+
+def events(seat: Seat) -> list[str]:
+    """Return what was fired on the task since its agent began."""
+    rows = seat.world.query("SELECT event FROM transitions WHERE machine = 'task' ORDER BY seq")
+    names = [str(row[0]) for row in rows]
+    return names[names.index("AGENT_STARTED") + 1 :]

@@ -82,18 +82,35 @@ def test_suspending_suspends_both(seat: Seat) -> None:
 
 
 def test_what_an_agent_leaves_running_is_ended(seat: Seat) -> None:
-    """The rest of the agent's session is ended with it, what ignores TERM and other groups too."""
+    """The rest is ended with the agent: what ignores TERM, other groups, what left its session."""
     script = (
         "set -m; (trap '' TERM; exec sleep 61) & echo $!; sleep 62 & echo $!;"
-        f" (setsid sleep 63 >/dev/null 2>&1 & echo $!); {COMMIT}"
+        " (setsid sleep 63 >/dev/null 2>&1 & echo $!);"
+        f" (cd / && setsid sleep 64 >/dev/null 2>&1 & echo $!); {COMMIT}"
     )
     answer = seat.exec(script)
     assert answer.status == 0
-    stubborn, other, escaped = map(int, answer.out.split())
-    assert not is_alive(stubborn)
-    assert not is_alive(other)
-    assert is_alive(escaped), "what has a session of its own is nobody's to end"
-    os.kill(escaped, signal.SIGKILL)
+    *ours, away = map(int, answer.out.split())
+    assert not any(map(is_alive, ours))
+    assert is_alive(away), "what went elsewhere, as daemons do, is nobody's to end"
+    os.kill(away, signal.SIGKILL)
+
+
+def test_orders_reach_who_left_the_session(seat: Seat) -> None:
+    """A pause, a stop and the kill after it reach what the agent has started in other sessions."""
+    env = {**os.environ, "GITWORKER_AGENT_STOP_GRACE_S": "1"}
+    child = "echo $$; trap '' TERM; while :; do sleep 0.05; done"
+    script = f'setsid sh -c "{child.replace("$", chr(92) + "$")}" & wait'
+    with seat.running("sh", "-c", script, env=env) as process:
+        assert process.stdout
+        pid = int(read_until(process.stdout.fileno(), b"\n"))
+        seat.order("pause")
+        wait_until(lambda: is_stopped(pid))
+        seat.order("resume")
+        wait_until(lambda: not is_stopped(pid))
+        seat.order("stop")
+        assert process.wait(DEADLINE_S) == 143
+        assert not is_alive(pid)
 
 
 def test_orphans_are_reaped_while_the_agent_runs(seat: Seat) -> None:
@@ -119,7 +136,7 @@ def test_orphans_are_reaped_while_the_agent_runs(seat: Seat) -> None:
 
 def test_a_pipe_that_is_kept_open_keeps_nobody(seat: Seat) -> None:
     """A daemon of the agent's that holds its output open does not keep the supervisor."""
-    answer = seat.exec(f"echo $$; (setsid sleep 60 & echo $!); {COMMIT}; echo last")
+    answer = seat.exec(f"echo $$; (cd / && setsid sleep 60 & echo $!); {COMMIT}; echo last")
     lines = answer.out.split()
     assert (answer.status, lines[-1]) == (0, "last")
     os.kill(int(lines[1]), signal.SIGKILL)

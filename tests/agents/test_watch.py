@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from gitworker import proc
 from gitworker.agents import watch
+from gitworker.agents.orders import Order
 from gitworker.agents.watch import Watch
 from gitworker.errors import Unavailable
 from tests.agents.seat import is_alive, is_stopped
@@ -27,6 +29,15 @@ class Bus:
         self.is_broken = is_broken
         self.stood: list[bool] = []
         self.told: list[str] = []
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator["Bus"]:
+        """Give itself."""
+        yield self
+
+    def rows(self, _query: str) -> list[dict[str, Any]]:
+        """Know of no other run."""
+        return []
 
     @contextlib.contextmanager
     def write(self, *, durable: bool = True) -> Iterator["Bus"]:
@@ -59,18 +70,20 @@ def agent() -> Iterator[int]:
 def watching(bus: Bus) -> Watch:
     """Return a watch over the agent of a bus."""
     post: Any = SimpleNamespace(store=bus)
-    run: Any = SimpleNamespace(after=0, pid=bus.pid, id=1, worker="auth", task="t1")
+    run: Any = SimpleNamespace(
+        after=0, pid=bus.pid, pid_start=proc.find_start(bus.pid), id=1, worker="auth", task="t1",
+        worktree="/",
+    )  # fmt: skip
     read, _ = os.pipe()
     signals: Any = SimpleNamespace(fileno=lambda: read, take=list)
-    return Watch(post, run, signals=signals, streams=SimpleNamespace())  # type: ignore[arg-type]
+    nothing: Any = SimpleNamespace()
+    return Watch(post, run, signals=signals, streams=nothing, beats=nothing)
 
 
 def test_a_pause_freezes_nobody_who_writes(agent: int) -> None:
     """An agent is stopped while its supervisor holds the write lock: none of its processes does."""
     bus = Bus(agent)
-    order: Any = {
-        "id": "m", "from_agent": "hq", "command": "pause", "reason": None, "payload_ref": None,
-    }  # fmt: skip
+    order = Order(seq=1, id="m", sender="hq", command="pause", reason=None)
     watching(bus)._obey(order)
     assert bus.stood[:2] == [False, True]
 

@@ -93,6 +93,17 @@ def test_a_batch_is_one_transaction(bus: Bus, auth: Bus) -> None:
     assert [m["payload"] for m in auth.poll(2)] == [0, 1]
 
 
+def test_large_payloads_come_a_few_at_a_time(bus: Bus, auth: Bus) -> None:
+    """A poll ends before its large payloads fill the memory, in order, and leaves none out."""
+    sizes = [9, 6, 6, 0, 15, 9, 0]
+    sent = [bus.publish("x-note", "x" * (size << 20), to="auth") for size in sizes]
+    batches = []
+    while messages := auth.poll():
+        batches.append([sizes[sent.index(message["id"])] for message in messages])
+        auth.ack(messages[-1]["seq"])
+    assert batches == [[9, 6], [6, 0], [15], [9, 0]]
+
+
 @pytest.mark.parametrize(
     ("words", "options", "complaint"),
     [

@@ -14,6 +14,7 @@ import pytest
 
 from gitworker.app import DIRECTORIES
 from gitworker.bus import open_bus
+from gitworker.bus.export import export_logs
 from gitworker.paths import StatePaths
 from gitworker.store.sqlite.migrate import open_database
 from tests.bus.power import Disk, Event, Files, without_our_syncs, without_syncs
@@ -83,6 +84,28 @@ def losses(life: Life, events: list[Event], place: Path, *, number: int, seed: i
     return found
 
 
+def torn_logs(
+    life: Life, place: Path, *, number: int, seed: int
+) -> Iterator[tuple[list[str], list[str]]]:
+    """Cut the power so often, export afterwards, and yield the lines there are and should be."""
+    chance = random.Random(seed)
+    for cut, (_, files) in enumerate(cuts(life.events, number, chance)):
+        root = place / f"log-{cut}"
+        for path, content in files.items():
+            file = root / Path(path).relative_to(life.root)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+        paths = StatePaths(str(root))
+        store = open_database(paths.database)
+        try:
+            export_logs(store, paths)
+            rows = store.rows("exports.bus_lines", after=0, limit=-1)
+        finally:
+            store.close()
+        found = Path(paths.bus_log).read_bytes().decode("utf-8", "replace").splitlines()
+        yield found, [row["line"].decode() for row in rows]
+
+
 def sound(paths: StatePaths) -> set[str]:
     """Return the messages of a bus that is sound in itself and can be used; fail otherwise."""
     store = open_database(paths.database)
@@ -129,6 +152,23 @@ def test_a_disk_that_lies_breaks_the_database(life: Life, tmp_path: Path) -> Non
     """Where no sync is obeyed the database itself breaks: the simulation reaches that far."""
     found = losses(life, without_syncs(life.events), tmp_path, number=CONTROL_CUTS, seed=3)
     assert len(found.damaged) > CONTROL_CUTS // 3
+
+
+@pytest.mark.slow
+def test_the_log_has_no_hole_after_a_cut(
+    life: Life, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the boot after a cut the exported log is whole again, whatever the disk has kept of it."""
+    monkeypatch.setattr("gitworker.clock.boot_id", lambda: "the next")
+    for found, wanted in torn_logs(life, tmp_path, number=CUTS, seed=4):
+        assert found == wanted
+
+
+@pytest.mark.slow
+def test_a_log_that_nobody_looks_through_has_holes(life: Life, tmp_path: Path) -> None:
+    """Where the boot is taken for the same one some cuts leave a hole: there is one to mend."""
+    logs = torn_logs(life, tmp_path, number=CUTS, seed=4)
+    assert any(found != wanted for found, wanted in logs)
 
 
 def test_the_disk_keeps_what_was_synced() -> None:

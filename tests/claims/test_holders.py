@@ -13,9 +13,10 @@ from gitworker.repo.memory import Memory
 from gitworker.store.sqlite.migrate import open_database
 from gitworker.workers.fail import fail
 from gitworker.workers.merge import NotLanded
+from gitworker.workers.prepare import prepare
 from gitworker.workers.start import start
 from gitworker.workers.submit import Submission, submit
-from gitworker.workers.window import land, prepare
+from gitworker.workers.window import land
 from tests.claims.scene import Clocks, Scene, refused
 from tests.store.support import foreign, participant
 from tests.workers.world import World, kept, unchanged, wait_until

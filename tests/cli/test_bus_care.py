@@ -77,6 +77,20 @@ def test_prune(scene: Scene, here: Run) -> None:
     assert (off.status, "--older-than" in off.err) == (2, True)
 
 
+def test_prune_after_a_jump_of_the_clock(scene: Scene, here: Run) -> None:
+    """A clock that was set forward takes nothing away, not even in a dry run; the hint helps."""
+    here("init")
+    here("spawn", "auth", "t1")
+    here("heartbeat", "auth")
+    here("msg", "send", "status", '{"n": 1}')
+    for words in ((), ("--dry-run",), ("--json",)):
+        answer = here("msg", "prune", *words, env=LATER)
+        assert answer.status == 1
+        assert "clock has moved" in answer.err + answer.out
+    here("heartbeat", "auth", env=LATER)
+    assert here("msg", "prune", env=LATER).status == 0
+
+
 def test_export(scene: Scene, here: Run) -> None:
     """The files are brought up to date and named; with --git they are committed once."""
     here("init")

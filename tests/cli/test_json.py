@@ -9,6 +9,7 @@ from tests.cli.conftest import Scene
 from tests.cli.kit import ok, run
 
 WORKER = {"schema", "worker", "state", "task", "branch", "worktree"}
+FREED = {"freed_task", "rescue", "stacked"}
 
 
 def shape(scene: Scene, *words: str) -> set[str]:
@@ -27,7 +28,9 @@ def test_the_way(scene: Scene) -> None:
     assert shape(scene, "heartbeat", "auth", "--json") == {"schema", "worker"}
     seat = scene.root / "worktrees/t1"
     scene.commit(seat, "new.txt")
-    assert shape(scene, "-C", str(seat), "sync", "--json") == WORKER | {"old", "new", "target"}
+    assert shape(scene, "-C", str(seat), "sync", "--json") == WORKER | {
+        "old", "new", "target", "parent",
+    }  # fmt: skip
     handed_in = WORKER | {"commit", "commits", "conflicts"}
     assert shape(scene, "done", "auth", "--json") == handed_in
     assert shape(scene, "reject", "auth", "-m", "No", "--json") == WORKER
@@ -36,15 +39,17 @@ def test_the_way(scene: Scene) -> None:
         "commit",
         "rebased_from",
         "rescue",
-        "unrequested",
+        "unrequested", "without",
     }
     assert shape(scene, "merge", "auth", "--json") == {"schema", "results"}
     assert shape(scene, "recycle", "auth", "--json") == WORKER
     assert shape(scene, "assign", "auth", "t2", "--json") == WORKER | {"path"}
-    assert shape(scene, "cancel", "auth", "--json") == WORKER | {"freed_task", "rescue"}
-    assert shape(scene, "undo", "--json") == WORKER | {"undone", "message"}
+    assert shape(scene, "cancel", "auth", "--json") == WORKER | FREED
+    assert shape(scene, "undo", "--json") == WORKER | {
+        "undone", "number", "message", "workers",
+    }  # fmt: skip
     assert shape(scene, "fail", "auth", "-m", "No", "--json") == WORKER | {"reason"}
-    assert shape(scene, "reset", "auth", "--json") == WORKER | {"freed_task", "rescue"}
+    assert shape(scene, "reset", "auth", "--json") == WORKER | FREED
     assert shape(scene, "recover", "--json") == {"schema", "settled", "left"}
 
 

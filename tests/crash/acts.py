@@ -2,10 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from fixtures.repos import Repo
+from gitworker.repo.pool import list_parked
 from gitworker.workers.cancel import cancel
 from gitworker.workers.fail import fail
+from gitworker.workers.pool import open_pool
+from gitworker.workers.pool_care import keep_pool
+from gitworker.workers.start import start
 from tests.workers.seat import make_dirty
 from tests.workers.world import World
 
@@ -14,6 +19,7 @@ MOVE = (
 )  # fmt: skip
 TRASH = ("trash-recorded", "trash-admin", "trash-tree")
 CLEAN_UP = ("remove.journal", *TRASH, "remove.trashed", "remove.branch")
+POOL = ("pool.taken", "pool.moved", "pool.handed", "pool.switched")
 THEIRS = {"b": "theirs\n", ".gitignore": "*.o\n*.tmp\n"}
 
 
@@ -35,6 +41,15 @@ class Act:
 def nothing(world: World) -> None:
     """Leave the repository without workers."""
     Repo(world.root).write({".worktreeinclude": "*.o\n", "x.o": "ignored"})
+
+
+def parked(world: World) -> None:
+    """A pool with one worktree that is ready, with a cache, and behind the target."""
+    world.git("config", "worker.worktree.pool", "1")
+    keep_pool(world.session())
+    (one,) = list_parked(open_pool(world.session()))
+    Repo(Path(one.tree)).write({"cache.o": "built"})
+    world.advance(THEIRS)
 
 
 def dirty_review(world: World) -> None:
@@ -65,11 +80,30 @@ def clean_approval(world: World) -> None:
     world.advance(THEIRS)
 
 
+def verified_window(world: World) -> None:
+    """Two approved workers whose window is verified before it lands."""
+    world.git("config", "worker.verify.commands", "test ! -e bad")
+    world.approved("bob", "t-bob", {"bob": "1\n"})
+    clean_approval(world)
+
+
 def window(world: World) -> None:
     """Three approved workers that land together, one of them with uncommitted work."""
     for name in ("bob", "cat"):
         world.approved(name, f"t-{name}", {name: "1\n"})
     dirty_approval(world)
+
+
+def stack(world: World) -> None:
+    """An approved worker on top of another one, the target moved on."""
+    world.in_review("auth", "login", {"a": "1\n"})
+    world.spawn("bob", "t-bob", start="auth")
+    start(world.session(), "bob", pid=None)
+    world.commit("bob", {"bob": "2\n"})
+    world.submit("bob")
+    world.advance(THEIRS)
+    for name in ("auth", "bob"):
+        world.approve(name)
 
 
 def target_elsewhere(world: World) -> None:
@@ -95,6 +129,24 @@ def cancelled(world: World) -> None:
     cancel(world.session(), "auth")
 
 
+def landed_window(world: World) -> None:
+    """Three workers that landed together, one of them with uncommitted work in its worktree."""
+    window(world)
+    world.merge(everything=True)
+
+
+def landed_elsewhere(world: World) -> None:
+    """A landed worker whose target is checked out nowhere."""
+    target_elsewhere(world)
+    world.land("auth")
+
+
+def landed_and_kept(world: World) -> None:
+    """A landed worker whose worktree was kept and has followed."""
+    dirty_approval(world)
+    world.land("auth", keep=True)
+
+
 def dirty_after_approval(world: World) -> None:
     """A worker whose branch was rebased by its approval."""
     dirty_review(world)
@@ -106,6 +158,10 @@ ACTS = (
         "spawn", nothing, ("spawn", "auth", "login"),
         ("spawn.journal", "spawn.worktree", "spawn.hooks", "spawn.recorded"),
         ("ASSIGNED", "ASSIGNED"),
+    ),
+    Act(
+        "spawn-pool", parked, ("spawn", "auth", "login"),
+        ("spawn.journal", *POOL, "spawn.worktree", "spawn.recorded"), ("ASSIGNED", "ASSIGNED"),
     ),
     Act(
         "approve", dirty_review, ("approve", "auth"),
@@ -134,6 +190,15 @@ ACTS = (
         ("COMPLETED", "COMPLETED"),
     ),
     Act(
+        "merge-verified", verified_window, ("merge", "--all"),
+        ("queue.opened", "queue.verified", "merge.journal", "merge.forwarded", "queue.closed"),
+        ("COMPLETED", "COMPLETED"),
+    ),
+    Act(
+        "merge-stack", stack, ("merge", "--all"),
+        ("merge.journal", "forward-merged", "merge.recorded"), ("COMPLETED", "COMPLETED"),
+    ),
+    Act(
         "merge-clean", clean_approval, ("merge", "auth"),
         ("merge.journal", "merge.recorded", *CLEAN_UP), ("COMPLETED", "COMPLETED"),
     ),
@@ -159,16 +224,36 @@ ACTS = (
         ("undo.journal", *MOVE, "undo.moved"), ("IN_REVIEW", "AWAITING_APPROVAL"),
     ),
     Act(
+        "undo-merge", landed_window, ("undo",),
+        ("undo.journal", *MOVE, "undo.rewound", "restore-tree", "undo.returned"),
+        ("WORKING", "IN_PROGRESS"),
+    ),
+    Act(
+        "undo-merge-elsewhere", landed_elsewhere, ("undo",), ("rewind-ref",),
+        ("WORKING", "IN_PROGRESS"),
+    ),
+    Act(
+        "undo-merge-kept", landed_and_kept, ("undo",), ("undo.rewound", "undo.returned"),
+        ("WORKING", "IN_PROGRESS"),
+    ),
+    Act(
         "recover", dirty_review, ("recover_all",), ("recover-settled",),
         ("APPROVED", "AWAITING_APPROVAL"), first=(("approve", "auth"), "move-ref"),
     ),
 )  # fmt: skip
 # Reached only by a move that git refuses after the ref has moved; `test_refusal` kills it there.
-# Pruning has no act: tests/bus/test_retention.py kills it.
+# Pruning has no act: tests/bus/test_retention.py kills it; nor has verifying: test_verify.py does.
+# Pushes are killed in tests/workers/test_queue_remote.py.
+# Adoptions are killed in tests/crash/test_adopt.py: what they find is nobody's before.
 ELSEWHERE = {
-    "move-refused",
+    "move-refused", "merge.pushing", "merge.pushed",
     "prune.journal", "prune.content", "prune.written", "prune.renamed", "prune.chunk",
     "trim.replaced",
+    "pool.listed", "pool.added", "pool.recorded", "pool.advanced", "pool.returned",
+    "setup.started", "setup.failed", "setup.closed",
+    "verify-prepared", "verify-started", "verify-ended", "verify-recorded",
+    "gc.journal", "gc.refs", "gc.disk",
+    "adopt.journal", "adopt.renamed", "adopt.worktree", "adopt.hooks", "adopt.recorded",
 }  # fmt: skip
 
 

@@ -20,11 +20,14 @@ class Outcome:
     paths: tuple[str, ...] = ()
 
 
-def rebase_outcome(worktree: Repo, target: str, topic: str, *settings: str) -> Outcome:
+def rebase_outcome(
+    worktree: Repo, target: str, topic: str, *settings: str, exclude: str | None = None
+) -> Outcome:
     """Rebase for real, detached, and tell the outcome; the worktree is clean again afterwards."""
     options = [part for setting in settings for part in ("-c", setting)]
     worktree.git("checkout", "-q", "--detach", topic)
-    done = worktree.run(*options, "rebase", target)
+    onto = [target] if exclude is None else ["--onto", target, exclude]
+    done = worktree.run(*options, "rebase", *onto)
     if done.returncode == 0:
         return Outcome(commits=commits_between(worktree, target, worktree.head()))
     names = worktree.git("diff", "--name-only", "--diff-filter=U", "-z")
@@ -36,12 +39,15 @@ def rebase_outcome(worktree: Repo, target: str, topic: str, *settings: str) -> O
     return outcome
 
 
-def replay_outcome(repo: Repo, target: str, topic: str) -> tuple[Outcome, ReplayResult]:
+def replay_outcome(
+    repo: Repo, target: str, topic: str, exclude: str | None = None
+) -> tuple[Outcome, ReplayResult]:
     """Replay and tell the outcome in the same words."""
     result = replay(
         Git(str(repo.root)),
         target=Oid(target),
         topic=Oid(topic),
+        exclude=None if exclude is None else Oid(exclude),
         scratch_dir=str(repo.root.parent / "scratch"),
     )
     if isinstance(result, Replayed):
@@ -49,20 +55,23 @@ def replay_outcome(repo: Repo, target: str, topic: str) -> tuple[Outcome, Replay
     return Outcome(stopped=result.commit, paths=result.paths), result
 
 
-def assert_same(repo: Repo, target: str, topic: str, *settings: str) -> ReplayResult:
+def assert_same(
+    repo: Repo, target: str, topic: str, *settings: str, exclude: str | None = None
+) -> ReplayResult:
     """Require that replay gives what rebase gives, that no ref moved; return replay's result.
 
     `settings` go to both: to the rebase by `-c`, to the replay through the repository's config.
+    With `exclude` it is `git rebase --onto TARGET EXCLUDE`.
     """
     worktree = repo.root.parent / "oracle"
     oracle = Repo(worktree)
     if not worktree.exists():
         repo.git("worktree", "add", "-q", "--detach", str(worktree), target)
-    expected = rebase_outcome(oracle, target, topic, *settings)
+    expected = rebase_outcome(oracle, target, topic, *settings, exclude=exclude)
     oracle.git("checkout", "-q", "--detach", target)
     refs = repo.git("for-each-ref")
     status = repo.git("status", "--porcelain")
-    actual, result = replay_outcome(repo, target, topic)
+    actual, result = replay_outcome(repo, target, topic, exclude)
     assert actual == expected, f"replay gave {actual}\nrebase gave {expected}"
     assert repo.git("for-each-ref") == refs
     assert repo.git("status", "--porcelain") == status

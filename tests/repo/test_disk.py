@@ -3,7 +3,15 @@
 import os
 from pathlib import Path
 
-from gitworker.repo.disk import copy_index, private_directory, remove_tree, write_atomically
+import pytest
+
+from gitworker.repo.disk import (
+    clone_file,
+    copy_index,
+    private_directory,
+    remove_tree,
+    write_atomically,
+)
 
 
 def test_a_private_directory_is_private_and_goes(tmp_path: Path) -> None:
@@ -58,3 +66,17 @@ def test_an_atomic_write_leaves_no_temporary(tmp_path: Path) -> None:
     write_atomically(str(tmp_path / "f"), b"2")
     assert (tmp_path / "f").read_bytes() == b"2"
     assert os.listdir(tmp_path) == ["f"]
+
+
+def test_clone_or_nothing(tmp_path: Path) -> None:
+    """A clone has the content where the file system shares blocks; elsewhere nothing is left."""
+    source, target = tmp_path / "source", tmp_path / "target"
+    source.write_text("content")
+    if clone_file(str(source), str(target)):
+        assert target.read_text() == "content"
+    else:
+        assert not target.exists()
+    target.write_text("mine")
+    with pytest.raises(FileExistsError):
+        clone_file(str(source), str(target))
+    assert target.read_text() == "mine"

@@ -280,6 +280,30 @@ def test_the_main_worktree(repository: Path, at: Any, tmp_path: Path) -> None:
     assert at(linked).worktree_root == f"{repository}/worktrees"
 
 
+def test_a_separate_git_directory(at: Any, tmp_path: Path) -> None:
+    """A main worktree that its git directory does not name is noted, and found from the others."""
+    main, linked = tmp_path / "main", tmp_path / "linked"
+    git(tmp_path, "init", "-q", "--separate-git-dir=x.git", str(main))
+    git(main, "commit", "-q", "--allow-empty", "-m", "Start")
+    git(main, "worktree", "add", "-q", str(linked))
+    assert at(main).main_top == str(main)
+    assert at(linked).main_top == str(main)
+    main.rename(tmp_path / "moved")
+    assert at(linked).main_top == str(tmp_path / "x.git")
+    assert at(tmp_path / "moved").main_top == str(tmp_path / "moved")
+    assert at(linked).main_top == str(tmp_path / "moved")
+
+
+def test_a_bare_repository_in_its_own_directory(repository: Path, at: Any, tmp_path: Path) -> None:
+    """A directory whose `.git` leads to a bare repository inside it is the main place."""
+    place = tmp_path / "place"
+    git(tmp_path, "clone", "-q", "--bare", str(repository), str(place / ".bare"))
+    (place / ".git").write_text("gitdir: ./.bare\n")
+    git(place, "worktree", "add", "-q", "main", "main")
+    assert at(place / "main").main_top == str(place)
+    assert at(place).main_top == str(place)
+
+
 def test_a_state_directory_that_cannot_be_made(repository: Path, at: Any) -> None:
     """Where the state directory cannot be made the error names it."""
     (repository / ".git" / "worker-state").write_text("in the way")

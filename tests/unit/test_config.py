@@ -37,18 +37,46 @@ def test_precedence() -> None:
 def test_every_setting_has_its_three_names() -> None:
     """Each field but the target is reached from the file, git config and the environment."""
     for field, default in Settings._field_defaults.items():
-        if field == "target":
+        if field in ("target", "from_file"):
             continue
         dotted = key_of(field)
         room, dot, name = dotted.rpartition(".")
-        value = {"str": "x", "int": "7", "bool": "false"}[type(default).__name__]
-        told = f'"{value}"' if value == "x" else value
+        value = {"str": "x", "int": "7", "bool": "false", "tuple": "x"}[type(default).__name__]
+        told = {"str": '"x"', "tuple": '["x"]'}.get(type(default).__name__, value)
         file = f"[{room}]\n{name} = {told}\n" if dot else f"{name} = {told}\n"
         config = {f"worker.{dotted.replace('_', '-')}": value}
         env = {f"GITWORKER_{dotted.replace('.', '_').upper()}": value}
         found = {getattr(load(*source), field) for source in
                  ((file, {}, {}), (None, config, {}), (None, {}, env))}  # fmt: skip
         assert len(found) == 1, dotted
+
+
+def test_lists() -> None:
+    """A list is an array of strings in the file, and a line for each item elsewhere."""
+    file = '[verify]\ncommands = ["make", "make lint"]\n'
+    assert load(file).verify_commands == ("make", "make lint")
+    config = {"worker.verify.commands": "make\n\nmake test\n"}
+    assert load(file, config).verify_commands == ("make", "make test")
+    assert load(file, config, {"GITWORKER_VERIFY_COMMANDS": ""}).verify_commands == ()
+
+
+def test_the_origin_of_a_setting() -> None:
+    """A setting counts as the repository's only where nothing of the user's replaces it."""
+    file = '[verify]\ncommands = ["make"]\n[merge]\nwindow = 4\n'
+    assert load(file).from_file == ("merge_window", "verify_commands")
+    assert load(file, {"worker.verify.commands": "make"}).from_file == ("merge_window",)
+    assert load(file, {}, {"GITWORKER_MERGE_WINDOW": "4"}).from_file == ("verify_commands",)
+    assert load().from_file == ()
+
+
+@pytest.mark.parametrize("file", [
+    '[verify]\ncommands = "make"\n', "[verify]\ncommands = [1]\n", '[merge]\nwindow = 0\n',
+    '[merge]\nparallel = 0\n', '[verify]\ncommands = ["a\\u0000b"]\n', 'from_file = ["x"]\n',
+])  # fmt: skip
+def test_settings_of_landing_that_make_no_sense(file: str) -> None:
+    """A list that is none, an empty window and a NUL byte are refused."""
+    with pytest.raises(Invalid):
+        load(file)
 
 
 @pytest.mark.parametrize(("key", "dotted"), [

@@ -10,7 +10,7 @@ from gitworker.workers.cancel import cancel, recycle, reset
 from gitworker.workers.fail import fail
 from gitworker.workers.undo import undo
 from tests.workers.seat import look, make_dirty, open_rebase
-from tests.workers.world import World, no_beater, unchanged
+from tests.workers.world import World, newest, no_beater, unchanged
 
 
 @pytest.mark.parametrize("mess", [make_dirty, open_rebase])
@@ -128,7 +128,7 @@ def test_undo_removal_of_a_dirty_worktree(world: World) -> None:
     make_dirty(world, place)
     before, tip = look(world, place), world.tip("auth/login")
     world.land("auth")
-    done = undo(world.session())
+    done = undo(world.session(), newest(world, "remove"))
     assert (done.kind, done.worker.state.value) == ("remove", "COMPLETED")
     assert look(world, place) == before
     assert world.tip("auth/login") == tip
@@ -139,18 +139,10 @@ def test_undo_removal_of_a_clean_worktree(world: World) -> None:
     """A landed worktree that was deleted is made anew, with seat and hooks."""
     place = world.approved("auth", "login", {"a": "1\n"})
     world.land("auth")
-    undo(world.session())
+    undo(world.session(), newest(world, "remove"))
     assert (place / "a").read_text() == "1\n"
     assert world.session(place).actor == "auth"
-    assert "worker-state" in world.git("config", "core.hooksPath", cwd=place)
-
-
-def test_a_landing_is_not_undone(world: World) -> None:
-    """Nothing moves the target back: where the newest act is a landing the undo refuses."""
-    world.approved("auth", "login", {"a": "1\n"})
-    world.land("auth", keep=True)
-    with unchanged(world, "moved_on"):
-        undo(world.session())
+    assert "worker-state/hooks" in world.git("config", "--worktree", "--list", cwd=place)
 
 
 def test_nothing_to_undo(world: World) -> None:
@@ -268,7 +260,7 @@ def test_recycled_seat(world: World) -> None:
     world.land("auth")
     recycle(world.session(), "auth")
     with unchanged(world, "moved_on"):
-        undo(world.session())
+        undo(world.session(), newest(world, "remove"))
 
 
 def test_by_another_worker(world: World) -> None:

@@ -10,6 +10,7 @@ from gitworker.bus.limits import Limits
 from gitworker.bus.rules_retention import DAY_MS
 from gitworker.bus.search import search
 from gitworker.bus.send import Draft, send
+from gitworker.errors import Refused
 from gitworker.session import Session
 from gitworker.store.heartbeats import beat
 from gitworker.workers.upkeep import (
@@ -93,13 +94,16 @@ def test_the_settings(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_clock_that_jumps(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After the wall clock was set forward a month nothing goes by itself, until the next beat."""
+    """After the wall clock was set forward a month nothing goes, by hand neither, until a beat."""
     session = scene.session()
     say(session, "a")
     with session.store.write(durable=False) as writer:
         beat(writer, "nim", status="idle", task=None, progress=None)
     monkeypatch.setenv("GITWORKER_CLOCK_MS", str(clock.now_ms() + LATER_MS))
     run_upkeep(session)
+    with pytest.raises(Refused, match="clock has moved") as caught:
+        wish_for(session, days=30, archiving=True)
+    assert caught.value.code == "clock_jumped"
     assert ids(session) == ["a"]
     with session.store.write(durable=False) as writer:
         beat(writer, "nim", status="idle", task=None, progress=None)

@@ -215,14 +215,21 @@ class World:
             "rows": self.rows(),
         }
 
-    def require_sound(self) -> None:
-        """Fail the test unless log, database and the target's history are right."""
+    def require_sound(self, since: str | None = None) -> None:
+        """Fail the test unless log, database and the target's history (since then) are right."""
         session = self.session()
         export_logs(session.store, session.paths)
         log = Path(session.paths.transition_log).read_text().splitlines()
         assert validate_log(log) == []
         assert self.query("PRAGMA integrity_check") == [("ok",)]
-        assert self.git("rev-list", "--merges", session.target) == ""
+        history = f"{since}..{session.target}" if since else session.target
+        assert self.git("rev-list", "--merges", history) == ""
+
+
+def newest(world: World, kind: str) -> int:
+    """Return the number of the newest act of a kind."""
+    rows = world.query(f"SELECT MAX(id) FROM operations WHERE kind = '{kind}'")
+    return int(rows[0][0])
 
 
 @contextlib.contextmanager

@@ -24,6 +24,8 @@ def command(call: Call, workers: tuple[str, ...], message: str | None) -> int:
     with the others, and it says how many. Later commits withdraw an approval. Of several workers,
     one that cannot be approved is reported and stops nobody else; the status is the worst one.
 
+    A branch that stands on another worker's is approved after that one, and rebased onto it.
+
     \b
       git worker diff auth
       git worker approve auth -m 'Good work'
@@ -51,6 +53,8 @@ def _text(approved: Approved) -> str:
     lines = [f"{approved.worker.worker_id} is {approved.worker.state} at {short(approved.commit)}"]
     if approved.rescue_ref:
         lines += [f"before the rebase: {approved.rescue_ref}", "undo: git worker undo"]
+    if approved.without:
+        lines.append(f"without the commits of {approved.without}, which was withdrawn")
     if approved.unrequested:
         counted = f"{approved.unrequested} commit{'s' * (approved.unrequested > 1)}"
         lines.append(
@@ -66,6 +70,7 @@ def _fields(approved: Approved) -> dict[str, Any]:
         "rebased_from": approved.rebased_from,
         "rescue": approved.rescue_ref,
         "unrequested": approved.unrequested,
+        "without": approved.without,
     }
 
 

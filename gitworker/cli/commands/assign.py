@@ -7,13 +7,15 @@ from gitworker.cli.call import Call
 from gitworker.cli.fields import worker_fields
 from gitworker.cli.options import TaskId, Text, Verb, WorkerId
 from gitworker.model import ids
-from gitworker.workers.spawn import Request, spawn
+from gitworker.workers.spawn import Request, spawn, tend_pool
 
 
 @click.command("assign", cls=Verb)
 @click.argument("worker", type=WorkerId())
 @click.argument("task", type=TaskId())
-@click.option("--from", "start", metavar="REV", type=Text(), help="Begin at this commit.")
+@click.option(
+    "--from", "start", metavar="REV|WORKER", type=Text(), help="Begin at this commit, or worker."
+)
 @click.option("--title", metavar="TEXT", type=Text(), default=None, help="What the task is called.")
 @click.pass_obj
 def command(
@@ -27,9 +29,13 @@ def command(
     \b
       cd "$(git worker assign auth password-reset)"
     """
-    request = Request(worker, task, title=title or "", start=start, must_exist=True)
-    spawned = spawn(call.open(), request)
+    request = Request(
+        worker, task, title=title or "", start=start, must_exist=True, narrate=output.narrator()
+    )
+    session = call.open()
+    spawned = spawn(session, request)
     if call.as_json:
         output.document({**worker_fields(spawned.worker), "path": spawned.path})
     else:
         output.answer_exact(spawned.path)
+    tend_pool(session)

@@ -27,4 +27,5 @@ def command(call: Call, worker: str) -> None:
         **worker_fields(freed.worker),
         freed_task=freed.task_id,
         rescue=freed.rescue_ref,
+        stacked=list(freed.stacked),
     )

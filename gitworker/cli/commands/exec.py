@@ -26,13 +26,17 @@ def command(ctx: click.Context, worker: str | None, limit_s: float | None) -> in
     signals are passed on.
 
     Messages of type cmd to the worker are obeyed: {"command": "stop"} (TERM, after a grace KILL),
-    "pause" and "resume", with a "reason". So is --time-limit.
+    "pause" and "resume", with a "reason". So is --time-limit. They reach all that the agent has
+    started, in sessions of its own too. Where the supervisor is killed the agent goes on, and the
+    repository's beater obeys orders to it.
 
-    Once it has ended, what it left in its session is ended too. Status 0 with commits and nothing
-    uncommitted hands the work in, as `done` does; status 0 without leaves the worker WORKING, and
-    at a terminal it is you who works there then; any other end, and a stop, fails the task. What
-    the agent or a person did to the worker meanwhile stands. The exit status is the agent's, or
-    128 + n where signal n ended it.
+    Once the agent has ended, what it left running is ended too: its session, and whatever works in
+    the worktree; no daemon that everybody uses (tmux, ssh-agent, git's own). Status 0 with commits
+    and nothing uncommitted hands the work in, as `done` does; status 0 without leaves the worker
+    WORKING, and at a terminal it is you who works there then; any other end fails the task, which
+    is tried again; a stop and the time limit block it until somebody assigns it again. What the
+    agent or a person did to the worker meanwhile stands. The exit status is the agent's, or 128 + n
+    where signal n ended it.
 
     With --json the agent's output goes to .worker.log only.
 

@@ -24,9 +24,10 @@ def command(call: Call, worker: str | None, limit: int, follow: bool, agent_line
     """Show what happened, newest last.
 
     Changes of state, commits and messages of every worker, or of one and its task, in the order of
-    time. With --follow it goes on until Ctrl-C, and tells of one worker also what its agent writes
-    to .worker.log. Such lines carry no time: they get the time at which they were seen, with
-    --agent-log the time of the file's last change. With --follow, --json gives JSON Lines.
+    time. With --follow it goes on until Ctrl-C, and tells also what agents write to .worker.log:
+    the one worker's, else those of all that are at work. Such lines carry no time: they get the
+    time at which they were seen, with --agent-log the time of the file's last change. With
+    --follow, --json gives JSON Lines.
 
     \b
       git worker log auth -n 20

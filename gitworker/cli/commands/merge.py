@@ -8,53 +8,111 @@ from gitworker.cli import output
 from gitworker.cli.call import Call
 from gitworker.cli.fields import short
 from gitworker.cli.options import Verb, WorkerName
+from gitworker.cli.output_progress import ProgressLine
+from gitworker.cli.trusting import offer_trust
 from gitworker.errors import Invalid
+from gitworker.session import Session
 from gitworker.workers.merge import Landed, NotLanded, merge
+from gitworker.workers.plan import Planned, plan
 
 
 @click.command("merge", cls=Verb)
 @click.argument("workers", nargs=-1, type=WorkerName(), metavar="[WORKER]...")
-@click.option("--all", "everything", is_flag=True, help="Land whatever is approved, oldest first.")
+@click.option(
+    "--all", "everything", is_flag=True, help="Land whatever is approved, in the queue's order."
+)
 @click.option("--keep", is_flag=True, help="Keep worktrees and branches.")
+@click.option("--dry-run", is_flag=True, help="Say what would land, in which windows; do nothing.")
 @click.pass_obj
-def command(call: Call, workers: tuple[str, ...], everything: bool, keep: bool) -> int:
+def command(
+    call: Call, workers: tuple[str, ...], everything: bool, keep: bool, dry_run: bool
+) -> int:
     """Land approved work on the target.
 
-    One worker after the other: replayed onto the target if that has moved, then fast-forwarded; the
-    target's history stays linear and uncommitted work in its checkout is never touched. A landed
-    worker is COMPLETED; its worktree and branch go, unless --keep says otherwise or a process lives
-    there. A worker that cannot land is reported and stops nobody else; the status is the worst one.
+    Workers are replayed onto the target one on top of another, as many as fit into a window. Where
+    verify commands are set ([verify] commands in .gitworker.toml) they run on the window's last
+    commit: if they pass, all of it lands by one fast-forward; if not, the worker that breaks it is
+    found by bisection and goes back to work with the log, and the others land. With [merge] remote
+    set, the commits are pushed there first, never by force.
+
+    The target's history stays linear and uncommitted work in its checkout is never touched. A
+    landed worker is COMPLETED; its worktree and branch go, unless --keep says otherwise or a
+    process lives there. A worker that cannot land is reported and stops nobody else; the status is
+    the worst one.
 
     \b
       git worker merge auth
       git worker merge --all
+      git worker merge --all --dry-run
     """
     if everything == bool(workers):
         raise Invalid("name workers, or say --all", "git worker merge --all", code="usage")
-    results = merge(call.open(), list(workers), everything=everything, keep=keep)
+    if dry_run:
+        return _plan(call, list(workers), everything=everything)
+    session = call.open()
+    offer_trust(call, session, "verify")
+    results = run_merge(session, list(workers), everything=everything, keep=keep)
     if call.as_json:
-        output.document({"results": [_fields(result) for result in results]})
+        output.document({"results": [fields_of(result) for result in results]})
     else:
-        _tell(results)
+        tell_results(results)
     return max(
         (result.error.status for result in results if isinstance(result, NotLanded)), default=0
     )
 
 
-def _tell(results: list[Landed | NotLanded]) -> None:
+def run_merge(session: Session, workers: list[str], **options: Any) -> list[Landed | NotLanded]:
+    """Run `merge` and show on a terminal how runs and transfers go on."""
+    with ProgressLine() as line:
+        narrate = line.narrate if output.is_terminal(output.ERR) else None
+        return merge(
+            session, workers, tell=line.narrate, show=line.show, narrate=narrate, **options
+        )
+
+
+def _plan(call: Call, workers: list[str], *, everything: bool) -> int:
+    found = plan(call.open_to_read(), workers, everything=everything)
+    if call.as_json:
+        output.document({"plan": [_planned_fields(one) for one in found]})
+        return 0
+    for one in found:
+        if one.error is not None:
+            output.complain(one.error, about=one.worker_id)
+        else:
+            known = ", passed before" if one.is_known else ""
+            output.answer(f"window {one.window}: {one.worker_id} ({one.task_id}){known}")
+    if not found:
+        output.answer("nothing is approved")
+    return 0
+
+
+def _planned_fields(one: Planned) -> dict[str, Any]:
+    fields = one._asdict()
+    fields["error"] = None if one.error is None else output.error_fields(one.error)
+    fields["worker"] = fields.pop("worker_id")
+    fields["task"] = fields.pop("task_id")
+    return fields
+
+
+def tell_results(results: list[Landed | NotLanded]) -> None:
+    """Write a line for everybody who landed; errors of the others go to standard error."""
+    stopped: dict[int, list[NotLanded]] = {}  # what is in the way of several is said once
     for result in results:
         if isinstance(result, NotLanded):
-            output.complain(result.error, about=result.worker_id)
+            stopped.setdefault(id(result.error), []).append(result)
             continue
         target = result.target.removeprefix("refs/heads/")
         output.answer(f"{result.worker.worker_id} landed: {target} is at {short(result.commit)}")
         if result.kept:
             output.narrate(f"kept {result.kept}: {result.kept_why}")
+    for same in stopped.values():
+        output.complain(same[0].error, about=", ".join(one.worker_id for one in same))
     if not results:
         output.answer("nothing is approved")
 
 
-def _fields(result: Landed | NotLanded) -> dict[str, Any]:
+def fields_of(result: Landed | NotLanded) -> dict[str, Any]:
+    """Return what became of one worker as JSON data."""
     if isinstance(result, NotLanded):
         return {
             "worker": result.worker_id,

@@ -30,7 +30,8 @@ def command(call: Call, days: int | None, no_archive: bool, dry_run: bool) -> No
     Messages go that are old enough and that every living agent has read; an agent lives while it
     beats, acknowledges or its process runs. They, dead letters of that age, and the content of
     their large payloads are in archive/bus-FIRST-LAST.jsonl.gz before anything is deleted.
-    bus.jsonl is written anew with what is left. Runs by itself once a day.
+    bus.jsonl is written anew with what is left. Runs by itself once a day. Refused while the wall
+    clock has moved by a day against the last beat.
 
     \b
       git worker msg prune --dry-run

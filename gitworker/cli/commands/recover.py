@@ -10,6 +10,7 @@ from gitworker.cli.fields import count, worker_fields
 from gitworker.cli.options import Verb, worker_argument
 from gitworker.store.operations import Operation
 from gitworker.workers.fail import recover
+from gitworker.workers.pushing import recover_pushes
 
 
 @click.command("recover", cls=Verb)
@@ -19,7 +20,8 @@ def command(call: Call, worker: str | None) -> int:
     """Finish interrupted acts, or bring a stale worker back.
 
     Without a name: whatever a killed command left half done is finished or taken back, and said.
-    Every other command does this too. An act for which neither is possible yet is left open: it is
+    Every other command does this too, but for a push that was cut off: only `recover` and `merge`
+    ask the remote whether it arrived. An act for which neither is possible yet is left open: it is
     said with what is in the way, stops only what touches the same worker, and the status is not 0.
     With a name: a STALE worker goes back to where it went stale, to work or into review.
 
@@ -32,6 +34,8 @@ def command(call: Call, worker: str | None) -> int:
         recovered = recover(session, worker)
         call.show(f"{recovered.worker_id} is {recovered.state} again", **worker_fields(recovered))
         return 0
+    if any(error.code == "push_unknown" for _, error in settled.left):
+        settled = recover_pushes(session)
     ended = [_fields(act) for act in settled.ended]
     left = [{**_fields(act), "error": output.error_fields(error)} for act, error in settled.left]
     parts = [f"{count(len(ended), 'interrupted act')} settled"] if ended else []

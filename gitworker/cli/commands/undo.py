@@ -5,25 +5,52 @@ import click
 from gitworker.cli.call import Call
 from gitworker.cli.fields import worker_fields
 from gitworker.cli.options import Verb
+from gitworker.errors import Invalid
 from gitworker.workers.undo import undo
+
+SHOWN = 20
 
 
 @click.command("undo", cls=Verb)
+@click.argument("number", required=False, type=click.IntRange(min=1), metavar="[N]")
+@click.option("-l", "--list", "listing", is_flag=True, help="List what can be taken back.")
+@click.option(
+    "-n", "--limit", type=click.IntRange(min=1), default=SHOWN, show_default=True, metavar="N",
+    help="List at most this many.",
+)  # fmt: skip
 @click.pass_obj
-def command(call: Call) -> None:
-    """Take the last approve, merge, cancel or reset back.
+def command(call: Call, number: int | None, listing: bool, limit: int) -> None:
+    """Take the last approve, merge, cancel, reset or gc back.
 
-    The newest act that can be undone: an approval's rebase, the clean-up of a merge (the target
-    itself never moves back), a cancel, a reset. Branch, worktree, uncommitted work and task are
-    as they were. Refused where the branch has been built on since.
+    Without a number the newest act; --list numbers them all and says of each whether it can be
+    taken back now. A landing goes as a whole: the target moves back over everything that came by
+    the same fast-forward, its checkout with it, and the workers are at work again, with branch,
+    worktree and uncommitted work as they were. That is refused once anything landed or was
+    committed on top, a remote has it, or another worker's branch begins there; then `git revert`
+    is named with the commits. The removal of one landed worktree can be taken back by its own
+    number. Of a gc the rescue refs come back for as long as git keeps their commits.
 
     \b
       git worker undo
+      git worker undo --list
+      git worker undo 17
     """
-    undone = undo(call.open())
+    if listing:
+        if number is not None:
+            raise Invalid("--list takes no number", f"git worker undo {number}", code="usage")
+        from gitworker.cli.undo_list import json_records, render_records
+        from gitworker.workers.records import list_records
+
+        records = list_records(call.open_to_read(), limit=limit)
+        call.render(records, render_records, json_records)
+        return
+    undone = undo(call.open(), number)
+    workers = [worker_fields(worker) for worker in undone.workers]
     call.show(
         f"undid {undone.kind}: {undone.message}",
         undone=undone.kind,
+        number=undone.number,
         message=undone.message,
-        **worker_fields(undone.worker),
+        **(workers[0] if workers else {}),
+        workers=workers,
     )

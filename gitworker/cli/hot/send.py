@@ -20,6 +20,7 @@ OPTIONS = {
     "--wait": "S",
     "--as": "ID",
 }
+ORDER = "cmd"
 STDIN = 0
 WAIT_MAX_S = 86_400
 CHUNK = 1 << 16
@@ -74,6 +75,10 @@ def send_from(place: Place, draft: Draft, *, wait_s: float = 0) -> str:
                 raise
             clock.sleep(min(left_ms, error.wait_ms) / 1000)
     place.tell()
+    if draft.type == ORDER:
+        from gitworker.liveness.ring import ensure_orphans_kept  # 1 ms, for orders alone
+
+        ensure_orphans_kept(place.store, place.paths)
     return message_id
 
 

@@ -68,15 +68,14 @@ def check_link(session: Session) -> Iterator[Finding]:
 
 def check_excludes(session: Session) -> Iterator[Finding]:
     """Ask git itself whether what we put into the work tree is ignored."""
-    if session.main_top == session.repository.common_dir:
+    here = session.git.at(session.main_top)
+    if here.text("rev-parse", "--is-inside-work-tree") != "true":  # bare: nobody can add anything
         return
     names = [LINK_NAME]
     inside = os.path.relpath(session.worktree_root, session.main_top)
     if not inside.startswith("..") and os.path.isdir(session.worktree_root):
         names.append(f"{inside}/task/")
-    done = session.git.at(session.main_top).run(
-        "check-ignore", "--no-index", "--", *names, ok=(0, 1)
-    )
+    done = here.run("check-ignore", "--no-index", "--", *names, ok=(0, 1))
     seen = set(done.text.splitlines())
     missing = [name for name in names if name not in seen]
     if missing:

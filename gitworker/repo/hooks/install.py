@@ -81,12 +81,22 @@ def uninstall(git: Git, repository: Repository) -> None:
         remove_shims(paths)
 
 
+def uninstall_one(git: Git, admin: str) -> None:
+    """Take our hooks out of the one worktree with that admin directory."""
+    _take_back(git, admin)
+
+
 def is_installed(git: Git, admin: str, state_hooks: str) -> bool:
     """Tell whether the worktree with that admin directory is pointed at our shims."""
     file = f"{admin}/config.worktree"
     if not _names(read_bytes(file), PLACE):
         return False
     return any(value.startswith(state_hooks) for _, value in _ours(git, file))
+
+
+def mentions(admin: str, state_hooks: str) -> bool:
+    """Tell, without a process, whether a worktree's own configuration names our shims."""
+    return _names(read_bytes(f"{admin}/config.worktree"), state_hooks)
 
 
 def _switch_on(git: Git, repository: Repository) -> None:

@@ -13,7 +13,7 @@ import apsw
 from gitworker.errors import Unavailable
 from gitworker.store.sqlite.database import Database, Gate, translated
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 _HERE = os.path.dirname(__file__)
 # Not in schema.sql, since it is made after the rows: no row of `meta` can open the machines again.
 _FREEZE = """
@@ -101,6 +101,12 @@ def _create_schema(database: Database) -> None:
     """Execute schema.sql; on seed 2's own file its tables are there already and stay."""
     database.execute(_text("schema.sql"))
     load_machines(database)
+
+
+def guard_texts() -> list[str]:
+    """Return the scripts that make an empty bus of our version, its guards among them."""
+    steps = range(2, SCHEMA_VERSION + 1)
+    return [_text("schema.sql"), *(_text(f"migrations/{step}.sql") for step in steps), _FREEZE]
 
 
 def _text(name: str) -> str:

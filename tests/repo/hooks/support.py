@@ -11,6 +11,8 @@ from gitworker.paths import Repository, require_repository, state_paths
 from gitworker.repo.git import Git
 from gitworker.repo.hooks.install import install
 from gitworker.repo.hooks.layout import ALWAYS
+from gitworker.repo.hooks.shims import write_shims
+from gitworker.repo.hooks.user_hooks import find_user_hooks
 from tests.conftest import git
 
 DEADLINE_S = 20
@@ -74,6 +76,12 @@ class Seat(NamedTuple):
         install(
             self.git, self.repository, Git(str(self.worktree)), interpreter=str(self.interpreter)
         )
+
+    def install_by_path(self) -> None:
+        """Install our hooks as a git before 2.54 would have us, whatever git runs here."""
+        found = find_user_hooks(self.git, self.repository)
+        write_shims(self.repository, found, interpreter=str(self.interpreter))
+        self.install()
 
     def told(self) -> list[str]:
         """Return what the stand-in interpreter was started with, one line per start."""

@@ -34,6 +34,14 @@ from tests.repo.hooks.support import (
 REFRESH = "-EP -m gitworker.hookentry refresh-hooks"
 
 
+@pytest.fixture
+def seat(repository: Path, tmp_path: Path) -> Seat:
+    """A worktree whose core.hooksPath is our directory; config hooks have tests of their own."""
+    made = make_seat(tmp_path, repository)
+    made.install_by_path()
+    return made
+
+
 def touched(seat: Seat, source: str) -> Path:
     """Return the path that a source of the shims stands for, existing."""
     home = Path(os.environ["HOME"])

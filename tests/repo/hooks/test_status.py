@@ -18,7 +18,7 @@ def test_status_tells_worktrees_chained_hooks_and_tampering(
     nothing = status(seat.git, seat.repository)
     assert (nothing.is_present, nothing.is_stale, nothing.tampered) == (False, True, ())
     assert [worktree.is_installed for worktree in nothing.worktrees] == [False]
-    seat.install()
+    seat.install_by_path()
     git(seat.root, "worktree", "add", "-q", "--detach", str(tmp_path / "other"))
     now = status(seat.git, seat.repository)
     assert {w.path: w.is_installed for w in now.worktrees} == {

@@ -12,6 +12,7 @@ from gitworker.agents.rules import (
     clipped,
     command_text,
     is_order,
+    is_shared,
     is_stale_seat,
     may_end,
     must_start,
@@ -41,9 +42,7 @@ def test_refusals() -> None:
     busy = run_refusal("auth", "WORKING", worktree="/w", busy=7)
     assert isinstance(busy, Conflict)
     assert "process 7" in busy.message
-    orphan = run_refusal("auth", "WORKING", worktree="/w", busy=7, is_orphan=True)
-    assert isinstance(orphan, Conflict)
-    assert "kill -TERM -- -7" in orphan.hint
+    assert '{"command": "stop"}' in str(busy.hint)
 
 
 @pytest.mark.parametrize(
@@ -89,3 +88,20 @@ def test_texts_are_bounded() -> None:
     assert clipped(None) == ""
     assert clipped(7) == "7"
     assert len(clipped("x" * 5000)) == REASON_MAX
+
+
+@pytest.mark.parametrize(
+    ("command", "shared"),
+    [
+        ("tmux new -d", True), ("tmux: server", True), ("/usr/bin/ssh-agent -s", True),
+        ("python -EP -m gitworker.hookentry beat /x 10", True),
+        ("git fsmonitor--daemon run --detach", True), ("git -C /x -c a=b gc --auto", True),
+        ("/usr/lib/git-core/git maintenance run --auto", True),
+        ("git-credential-cache--daemon /x/socket", True),
+        ("git commit -m gc", False), ("git -C gc status", False), ("git --version", False),
+        ("git", False), ("sleep 60", False), ("sh -c tmux", False), ("", False),
+    ],
+)  # fmt: skip
+def test_what_everybody_shares(command: str, shared: bool) -> None:
+    """A daemon of the user's, git's own upkeep and our jobs serve everybody; nothing else does."""
+    assert is_shared(command.split()) is shared

@@ -6,9 +6,11 @@ import pytest
 
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.model.task import TaskEvent
+from gitworker.model.worker import WorkerEvent
 from gitworker.observe.events import Event
 from gitworker.observe.log import LogFollower, json_log, read_log, render_log
 from gitworker.session import Session
+from gitworker.workers.moves import advance
 from gitworker.workers.start import start
 from tests.unit.observe.conftest import NOW_MS, Clock
 from tests.unit.observe.scene import spawned, worker, working
@@ -79,6 +81,49 @@ def test_the_agents_log(session: Session, clock: Clock) -> None:
     ]  # fmt: skip
     lines = render_log(read_log(session, seat)._replace(events=events), width=None, color=False)
     assert [line.partition("  ")[2] for line in lines.splitlines()] == ["auth | one", "auth | 100%"]
+
+
+def test_everybodys_logs(session: Session, clock: Clock) -> None:
+    """Without a worker the logs of all that are at work are told, from where each begins to."""
+    logs = {}
+    for name, task in (("auth", "skills"), ("docs", "guide")):
+        seat = spawned(session, name, task)
+        logs[name] = Path(str(seat.worktree)) / ".worker.log"
+        logs[name].write_text("earlier\n")
+    working(session, "nim", "river")
+    follower = LogFollower(session, None, read_log(session, None).position)
+    assert follower.has_agent_log, "nim is at work"
+    add(logs["auth"], "before it begins")
+    assert follower.lines() == ()
+    fire(session, "auth", WorkerEvent.START)
+    assert said(follower.news()) == [("auth", 1, "before it begins")]
+    add(logs["auth"], "one", "two")
+    add(logs["docs"], "not at work")
+    assert said(follower.lines()) == [("auth", 2, "one"), ("auth", 3, "two")]
+    add(logs["auth"], "last")
+    fire(session, "auth", WorkerEvent.FAIL)
+    assert said(follower.news()) == [("auth", 4, "last")], "what it wrote before it ended is told"
+    add(logs["auth"], "by hand")
+    assert said(follower.news()) == []
+    follower.close()
+
+
+def add(log: Path, *lines: str) -> None:
+    """Write lines to an agent's log."""
+    with log.open("a") as file:
+        file.writelines(f"{line}\n" for line in lines)
+
+
+def said(events: tuple[Event, ...]) -> list[tuple[str, int, str | None]]:
+    """Return whose the lines of logs are, their numbers and texts."""
+    return [(event.who, event.seq, event.body) for event in events if event.kind == "log"]
+
+
+def fire(session: Session, name: str, event: WorkerEvent) -> None:
+    """Let something happen to a worker, without a beater or a drain."""
+    seat = worker(session, name)
+    with session.store.write() as writer:
+        advance(writer, seat, event, actor="hq")
 
 
 def test_the_next_task(session: Session) -> None:

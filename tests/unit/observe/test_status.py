@@ -112,7 +112,7 @@ def test_json_status() -> None:
         "worker": "auth", "state": "WORKING", "since": "1970-01-01T02:44:35.000Z", "age_s": 125,
         "task": "skills-abc", "task_status": "IN_PROGRESS", "branch": "auth/skills-abc",
         "commit": TIP, "subject": "Add \x1b[2Jskills", "ahead": 3, "behind": 1, "liveness": "OK",
-        "progress": 0.4, "waits_for": None, "last_error": None,
+        "progress": 0.4, "waits_for": None, "last_error": None, "parent": None,
     }  # fmt: skip
     assert document["workers"][2]["commit"] is document["workers"][2]["task_status"] is None
     assert document["operations"] == [

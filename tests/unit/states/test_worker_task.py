@@ -14,6 +14,7 @@ CASES = f"""
 assign | DEFINED | | DEPS_MET ASSIGNED | ASSIGNED
 assign | READY | | ASSIGNED | ASSIGNED
 assign | FAILED | | RETRY ASSIGNED | ASSIGNED
+assign | BLOCKED | | ADMIN_RESTART ASSIGNED | ASSIGNED
 start | ASSIGNED | | AGENT_STARTED | IN_PROGRESS
 setup_failed | ASSIGNED | | EXECUTION_ERROR | READY
 submit | IN_PROGRESS | | AGENT_COMPLETED | VERIFYING
@@ -49,6 +50,8 @@ expire | IN_PROGRESS | x | MAX_RETRIES | BLOCKED
 expire | PAUSED | x | {REWORK} MAX_RETRIES | BLOCKED
 timeout | IN_PROGRESS | | TIMEOUT | BLOCKED
 timeout | ASSIGNED | | TIMEOUT | BLOCKED
+timeout | PAUSED | | {REWORK} TIMEOUT | BLOCKED
+timeout | WAITING_INPUT | | {REWORK} TIMEOUT | BLOCKED
 pr_closed | AWAITING_APPROVAL | a | PR_CLOSED | BLOCKED
 pr_closed | VERIFYING | | PR_CREATED PR_CLOSED | BLOCKED
 stop | IN_PROGRESS | | ADMIN_STOP | BLOCKED
@@ -144,11 +147,12 @@ def test_every_happening_has_a_rule() -> None:
 
 def test_assign_refuses_what_has_ended_or_is_held() -> None:
     """A task somebody holds, that has ended, or that has no retry left is not assigned."""
-    for status in set(S) - {S.DEFINED, S.READY, S.FAILED}:
+    for status in set(S) - {S.DEFINED, S.READY, S.FAILED, S.BLOCKED}:
         with pytest.raises(InvalidTransition):
             task_events("assign", status=status)
-    with pytest.raises(InvalidTransition, match=r"\(FAILED, ASSIGNED\)"):
-        task_events("assign", status=S.FAILED, retries_left=False)
+    for status in (S.FAILED, S.BLOCKED):
+        with pytest.raises(InvalidTransition, match=rf"\({status}, ASSIGNED\)"):
+            task_events("assign", status=status, retries_left=False)
 
 
 def test_unknown_happening_is_an_error() -> None:

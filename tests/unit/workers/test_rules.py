@@ -13,6 +13,7 @@ W, T = WorkerState, TaskStatus
     ("rule", "true_of"),
     [
         (rules.is_landed, {W.COMPLETED}),
+        (rules.is_assigned, {W.ASSIGNED}),
         (rules.is_approved, {W.APPROVED}),
         (rules.is_stale, {W.STALE}),
     ],
@@ -57,14 +58,14 @@ def test_who_can_take_a_task(state: WorkerState) -> None:
 def test_which_task_can_be_assigned(
     status: TaskStatus, waits_for: list[str], retries_left: bool
 ) -> None:
-    """A task is assigned when it is free, its dependencies are met and a retry is left."""
+    """A task is assigned when free or stopped, with its dependencies met and a retry left."""
     refusal = rules.task_refusal(
         "t1", status, waits_for=waits_for, holder="docs", retries_left=retries_left
     )
     free = (
         status is T.READY
         or (status is T.DEFINED and not waits_for)
-        or (status is T.FAILED and retries_left)
+        or (status in (T.FAILED, T.BLOCKED) and retries_left)
     )
     assert (refusal is None) is free
     if refusal is not None:

@@ -1,15 +1,20 @@
--- name: position — how far a log file is written
-SELECT last_seq, size_bytes FROM export_positions WHERE log = :log;
+-- name: position — how far a log file is written, and in which boot that was recorded
+SELECT last_seq, size_bytes, boot_id FROM export_positions WHERE log = :log;
 
 -- name: set_position — record how far a log file is written
-INSERT INTO export_positions (log, last_seq, size_bytes) VALUES (:log, :last_seq, :size_bytes)
-ON CONFLICT (log) DO UPDATE SET last_seq = excluded.last_seq, size_bytes = excluded.size_bytes;
+INSERT INTO export_positions (log, last_seq, size_bytes, boot_id)
+VALUES (:log, :last_seq, :size_bytes, :boot_id)
+ON CONFLICT (log) DO UPDATE SET last_seq = excluded.last_seq, size_bytes = excluded.size_bytes,
+    boot_id = excluded.boot_id;
 
 -- name: bus_seq — seed 2's own export position
 SELECT last_seq FROM export_state WHERE id = 1;
 
 -- name: set_bus_seq — move seed 2's export position
 UPDATE export_state SET last_seq = :last_seq WHERE id = 1;
+
+-- name: first_seq — where the messages that the table still holds begin
+SELECT MIN(seq) AS seq FROM messages;
 
 -- name: count_between — how many messages lie behind one position, up to another
 SELECT COUNT(*) AS number FROM messages WHERE seq > :after AND seq <= :until;
@@ -24,6 +29,12 @@ SELECT seq, CAST(json_object(
     'payload_ref', CAST(payload_ref AS TEXT)
 ) AS BLOB) AS line
 FROM messages WHERE seq > :after ORDER BY seq LIMIT :limit;
+
+-- name: count_transition_lines — how many lines the transitions up to a position have in the log file
+SELECT COUNT(*) AS number FROM transitions, json_each(
+    CASE WHEN json_valid(transitions.lines) THEN transitions.lines ELSE '[]' END
+) AS each
+WHERE transitions.seq <= :until AND each.type = 'object';
 
 -- name: untold_workers — workers whose transitions are not in the log file yet
 SELECT DISTINCT entity_id FROM transitions

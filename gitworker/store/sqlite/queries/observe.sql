@@ -2,11 +2,15 @@
 SELECT w.worker_id, w.state, w.state_changed_at_ms, w.task_id, w.branch, w.base_oid,
     w.stale_from, w.last_error, t.status AS task_status, CAST(h.ts_ms AS INTEGER) AS beat_ms, c.mono_ms, c.boot_id,
     c.host,
-    CASE WHEN h.current_task IS w.task_id OR h.current_task IS NULL THEN h.progress END AS progress
+    CASE WHEN h.current_task IS w.task_id OR h.current_task IS NULL THEN h.progress END AS progress,
+    p.worker_id AS parent
 FROM workers AS w
 LEFT JOIN tasks AS t ON t.id = w.task_id
 LEFT JOIN heartbeats AS h ON h.agent_id = w.worker_id
 LEFT JOIN heartbeat_clocks AS c ON c.agent_id = h.agent_id AND c.ts_ms = h.ts_ms
+LEFT JOIN stacks AS s ON s.worker_id = w.worker_id AND s.task_id = w.task_id
+LEFT JOIN workers AS p ON p.worker_id = s.parent_worker AND p.task_id = s.parent_task
+    AND p.state IS NOT 'COMPLETED'
 ORDER BY w.worker_id;
 
 -- name: list — every seat in short, by name
@@ -82,13 +86,14 @@ FROM messages AS m WHERE m.seq > :after ORDER BY m.seq LIMIT :limit;
 SELECT (SELECT COALESCE(MAX(seq), 0) FROM transitions) AS transition,
     (SELECT COALESCE(MAX(seq), 0) FROM messages) AS message;
 
--- name: landings — every landing, oldest first
+-- name: landings — every landing that stands, oldest first
 SELECT id, worker_id, task_id, target_ref, target_old, target_new, landed_at_ms
-FROM landings ORDER BY id;
+FROM landings WHERE undone_at_ms IS NULL ORDER BY id;
 
--- name: landing_of — the newest landing of a seat's task
+-- name: landing_of — the newest landing of a seat's task that stands
 SELECT id, worker_id, task_id, target_ref, target_old, target_new, landed_at_ms
-FROM landings WHERE worker_id = :worker AND task_id = :task ORDER BY id DESC LIMIT 1;
+FROM landings WHERE worker_id = :worker AND task_id = :task AND undone_at_ms IS NULL
+ORDER BY id DESC LIMIT 1;
 
 -- name: sqlite_version — the version of the SQLite that we run on
 SELECT sqlite_version() AS version;

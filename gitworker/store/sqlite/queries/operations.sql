@@ -23,7 +23,9 @@ FROM operations WHERE id = :id;
 
 -- name: newest_done — finished acts that can be undone, newest first
 SELECT id, kind, worker_id, task_id, status, step, data, actor, created_at_ms, updated_at_ms
-FROM operations WHERE status = 'done' AND kind IN ('approve', 'cancel', 'reset', 'remove')
+FROM operations
+WHERE status = 'done' AND kind IN ('approve', 'merge', 'cancel', 'reset', 'remove', 'gc')
+    AND id < :before
 ORDER BY id DESC LIMIT :limit;
 
 -- name: land — record a landing

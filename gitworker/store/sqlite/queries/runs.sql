@@ -13,9 +13,10 @@ WHERE id = :run AND ended_at_ms IS NULL;
 -- name: set_paused — since when the agent is stopped, NULL where it runs
 UPDATE runs SET paused_at_ms = :paused_at_ms WHERE id = :run;
 
--- name: open — the runs that nobody has ended, oldest first
+-- name: open — the runs that nobody has ended, oldest first; `why` one without a supervisor is to end
 SELECT id, worker_id, task_id, command, supervisor_pid, supervisor_start, pid, pid_start, host,
-    boot_id, started_at_ms, ended_at_ms, exit_status, reason, paused_at_ms
+    boot_id, started_at_ms, ended_at_ms, exit_status, reason, paused_at_ms,
+    (SELECT why FROM orphans WHERE run_id = runs.id) AS why
 FROM runs WHERE ended_at_ms IS NULL ORDER BY id;
 
 -- name: latest — the newest run of a seat

@@ -23,3 +23,15 @@ SELECT new_oid, old_oid FROM own_rewrites WHERE ref = :ref ORDER BY ts_ms;
 
 -- name: forget_rewrites — of a ref that is gone
 DELETE FROM own_rewrites WHERE ref = :ref;
+
+-- name: due — refs that moved since the radar looked at them
+SELECT ref FROM radar_due WHERE retry_at_ms <= :now;
+
+-- name: set_due — a ref that the radar has to look at
+INSERT INTO radar_due (ref, ts_ms) VALUES (:ref, :now)
+ON CONFLICT (ref) DO UPDATE SET ts_ms = excluded.ts_ms, retry_at_ms = 0;
+
+-- name: set_due_if_moved — the same, where the last published tip is another one
+INSERT INTO radar_due (ref, ts_ms)
+SELECT :ref, :now WHERE EXISTS (SELECT 1 FROM published_tips WHERE ref = :ref AND oid <> :oid)
+ON CONFLICT (ref) DO UPDATE SET ts_ms = excluded.ts_ms, retry_at_ms = 0;

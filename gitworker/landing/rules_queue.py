@@ -1,0 +1,145 @@
+"""The landing queue: who comes first, how large a window is, which prefix to verify next. Pure.
+
+A window is a list of workers stacked one on top of another; its prefix of length n carries the
+first n of them. A prefix that fails makes every longer one fail, so the culprit is the first worker
+whose prefix fails.
+"""
+
+import heapq
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
+
+MS_A_POINT = 60_000  # a minute of waiting weighs as much as one point of priority
+PENALTY = 10  # points of priority for each time that the work came back since it was assigned
+LARGEST = 4  # a window grows to this many times its setting
+
+
+class Candidate(NamedTuple):
+    """An approved worker that wants to land.
+
+    A lower `priority` comes first (seed 4); `after` are the tasks that land before this one.
+    """
+
+    worker_id: str
+    task_id: str
+    priority: int
+    approved_at_ms: int
+    failures: int = 0
+    after: frozenset[str] = frozenset()
+
+
+def score(candidate: Candidate, now_ms: int) -> float:
+    """Return what orders the queue, the smallest first: priority, penalties, less the wait."""
+    waited_ms = max(0, now_ms - candidate.approved_at_ms)
+    return candidate.priority + PENALTY * candidate.failures - waited_ms / MS_A_POINT
+
+
+def order(candidates: Collection[Candidate], now_ms: int) -> list[Candidate]:
+    """Return the candidates as they are to land: by score, but none before what it lands after.
+
+    What waits in a circle comes last, by score.
+    """
+    by_task = {one.task_id: one for one in candidates}
+    waits = {one.task_id: {t for t in one.after if t in by_task} for one in candidates}
+    followers: dict[str, list[str]] = {}
+    for task, before in waits.items():
+        for earlier in before:
+            followers.setdefault(earlier, []).append(task)
+
+    def ranked(task: str) -> tuple[float, int, str]:
+        one = by_task[task]
+        return (score(one, now_ms), one.approved_at_ms, one.worker_id)
+
+    ready = [(*ranked(task), task) for task, before in waits.items() if not before]
+    heapq.heapify(ready)
+    placed = []
+    while ready:
+        *_, task = heapq.heappop(ready)
+        placed.append(task)
+        for follower in followers.get(task, ()):
+            waits[follower].discard(task)
+            if not waits[follower]:
+                heapq.heappush(ready, (*ranked(follower), follower))
+    circling = sorted(by_task.keys() - set(placed), key=ranked)
+    return [by_task[task] for task in (*placed, *circling)]
+
+
+def parents_first(names: Iterable[str], parents: Mapping[str, str]) -> list[str]:
+    """Return names in their order, but each after its parent, where that is one of them."""
+    left = dict.fromkeys(names)
+    placed: list[str] = []
+    while left:
+        name = next(iter(left))
+        chain = [name]
+        while (parent := parents.get(chain[-1])) in left and parent not in chain:
+            chain.append(parent)
+        for one in reversed(chain):
+            placed.append(one)
+            del left[one]
+    return placed
+
+
+def next_size(setting: int, *, last: int | None, was_full: bool = True, passed: bool = True) -> int:
+    """Return how many workers the next window may carry.
+
+    `last` is the size of the last one, None where there was none. A full window that passed makes
+    it larger by one, one that failed makes it half; a setting of one keeps every worker by itself.
+    """
+    if last is None or setting == 1:
+        return setting
+    if not passed:
+        return max(1, last // 2)
+    return min(last + (1 if was_full else 0), LARGEST * setting)
+
+
+class Span(NamedTuple):
+    """What is known of a window of `size` workers: `green` passes, `red` fails.
+
+    Nothing is known of a prefix longer than 0 and shorter than size + 1 at first.
+    """
+
+    size: int
+    green: int
+    red: int
+
+    @property
+    def is_settled(self) -> bool:
+        """Tell whether the longest prefix that passes is known."""
+        return self.red == self.green + 1
+
+    @property
+    def has_failure(self) -> bool:
+        """Tell whether any prefix failed."""
+        return self.red <= self.size
+
+    def learn(self, prefix: int, *, passed: bool) -> "Span":
+        """Return what is known after a verdict on one prefix."""
+        if passed:
+            return self._replace(green=max(self.green, prefix))
+        return self._replace(red=min(self.red, prefix))
+
+    def concerns(self, prefix: int) -> bool:
+        """Tell whether a verdict on a prefix would say anything new."""
+        return self.green < prefix < self.red
+
+
+def whole(size: int) -> Span:
+    """Return what is known of a window before anything is verified: what it stands on passes."""
+    return Span(size, 0, size + 1)
+
+
+def next_probes(span: Span, slots: int, running: Iterable[int] = ()) -> list[int]:
+    """Return the prefixes to verify now, with `slots` runs at once and some running already.
+
+    The whole window first. Further slots speculate on it failing: they split what is unknown
+    evenly, so that a failure is narrowed down at once.
+    """
+    busy = {prefix for prefix in running if span.concerns(prefix)}
+    wanted: list[int] = []
+    if not span.has_failure:
+        wanted.append(span.size)
+    parts = slots if not span.has_failure else slots + 1
+    width = span.red - span.green if span.has_failure else span.size - span.green
+    wanted += [span.green + round(width * part / parts) for part in range(parts - 1, 0, -1)]
+    fresh = [p for p in dict.fromkeys(wanted) if span.concerns(p) and p not in busy]
+    return fresh[: max(0, slots - len(busy))]

@@ -1,0 +1,25 @@
+"""The settings that a commit of the target brings, as they are to count once it is the target."""
+
+import os
+
+from gitworker.config import FILE_NAME, Settings, load_settings
+from gitworker.landing.rules_verify import declared_environment
+from gitworker.model.ids import Oid
+from gitworker.session import Session
+
+
+def settings_at(session: Session, commit: Oid) -> Settings:
+    """Return the settings with a commit's `.gitworker.toml`; raise Invalid for a wrong one."""
+    shown = session.git.run("cat-file", "blob", f"{commit}:{FILE_NAME}", ok=(0, 128))
+    text = shown.out.decode("utf-8", "replace") if shown.status == 0 else None
+    settings = load_settings(file_text=text, git_config=session.git_config, env=os.environ)
+    declared_environment(settings.verify_env, os.environ)
+    return settings
+
+
+def changes_settings(session: Session, old: Oid, new: Oid) -> bool:
+    """Tell whether two commits differ in their `.gitworker.toml`."""
+    done = session.git.run(
+        "diff-tree", "--quiet", "--no-ext-diff", old, new, "--", FILE_NAME, ok=(0, 1)
+    )
+    return done.status == 1

@@ -1,0 +1,64 @@
+"""What the verify commands last said of a worker's work, and where their output is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gitworker import clock
+from gitworker.observe.text import age_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from gitworker.store.api import Reader, Row
+    from gitworker.store.workers import Worker
+
+SHORT = 10
+
+
+class Verified(NamedTuple):
+    """A verdict: of which commit, when, why it failed, and the log of the run."""
+
+    verdict: str
+    commit: str
+    reason: str
+    log: str
+    ts_ms: int
+
+
+def read_verified(reader: Reader, worker: Worker, commits: Iterable[str]) -> Verified | None:
+    """Return the newest verdict on a worker's present task, or None.
+
+    It is of one of these commits, or of a window of the landing queue that its work has broken.
+    """
+    rows = [reader.row("verify.latest_of_commit", commit_oid=commit) for commit in commits]
+    since = worker.assigned_at_ms or 0
+    rows.append(reader.row("verify.failure_of_worker", worker=worker.worker_id, since=since))
+    found = [_verified(row) for row in rows if row is not None]
+    return max(found, key=lambda one: one.ts_ms, default=None)
+
+
+def verified_lines(verified: Verified | None, now_ms: int) -> Iterator[tuple[str, str]]:
+    """Yield labels and texts that say what was found out, and where to read on."""
+    if verified is None:
+        return
+    age = age_text(max(0, now_ms - verified.ts_ms))
+    why = f": {verified.reason}" if verified.reason else ""
+    yield "verify", f"{verified.verdict} {age} ago, {verified.commit[:SHORT]}{why}"
+    yield "log", verified.log
+
+
+def json_verified(verified: Verified | None) -> dict[str, Any] | None:
+    """Return a verdict as JSON data."""
+    if verified is None:
+        return None
+    return {
+        "verdict": verified.verdict, "commit": verified.commit, "reason": verified.reason,
+        "log": verified.log, "at": clock.iso_utc(verified.ts_ms),
+    }  # fmt: skip
+
+
+def _verified(row: Row) -> Verified:
+    return Verified(
+        row["verdict"], row["commit_oid"], row["reason"] or "", row["log"], row["ts_ms"]
+    )

@@ -1,0 +1,75 @@
+"""Our lines in info/exclude, which hide our files in work trees from git: marked, removable."""
+
+import os
+
+from gitworker.paths import AGENT_LOG
+
+EXCLUDE_BEGIN = "# gitworker: begin (removed by `git worker hooks uninstall`)"
+EXCLUDE_END = "# gitworker: end"
+EXCLUDED = ("/.worker-state", f"/{AGENT_LOG}")  # in every worktree; `workers/root` hides the rest
+
+
+def add_excludes(common_dir: str) -> None:
+    """Put our lines into info/exclude, marked, once."""
+    path = f"{common_dir}/info/exclude"
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            text = file.read()
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        text = ""
+    if EXCLUDE_BEGIN in text:
+        return
+    if text and not text.endswith("\n"):
+        text += "\n"
+    block = "\n".join((EXCLUDE_BEGIN, *EXCLUDED, EXCLUDE_END)) + "\n"
+    _replace_file(path, text + block)
+
+
+def exclude_link(common_dir: str, name: str) -> None:
+    """Add a line to ours that hides a link of this name at a checkout's top.
+
+    A pattern that ends in a slash, as `node_modules/`, matches the directory, but not a link to it.
+    """
+    line = "/" + "".join(f"\\{letter}" if letter in "*?[\\" else letter for letter in name)
+    path = f"{common_dir}/info/exclude"
+    add_excludes(common_dir)
+    with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        before, begin, rest = file.read().partition(EXCLUDE_BEGIN)
+    ours, end, after = rest.partition(EXCLUDE_END)
+    if end and line not in ours.split("\n"):
+        _replace_file(path, f"{before}{begin}{ours}{line}\n{end}{after}")
+
+
+def remove_excludes(common_dir: str) -> None:
+    """Take our lines out of info/exclude, leaving every other byte."""
+    path = f"{common_dir}/info/exclude"
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            text = file.read()
+    except FileNotFoundError:
+        return
+    before, begin, rest = text.partition(EXCLUDE_BEGIN)
+    _, end, after = rest.partition(EXCLUDE_END + "\n")
+    if begin and end:
+        _replace_file(path, before + after)
+
+
+def missing_excludes(common_dir: str) -> tuple[str, ...]:
+    """Return those of our lines that info/exclude has not."""
+    try:
+        path = f"{common_dir}/info/exclude"
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            lines = file.read().splitlines()
+    except OSError:
+        lines = []
+    return tuple(line for line in (EXCLUDE_BEGIN, *EXCLUDED, EXCLUDE_END) if line not in lines)
+
+
+def _replace_file(path: str, text: str) -> None:
+    partial = f"{path}.{os.getpid()}.tmp"
+    with open(partial, "w", encoding="utf-8", errors="surrogateescape") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(partial, path)

@@ -1,0 +1,122 @@
+"""Taking a branch back to an ancestor, its checkout with it, without touching anybody's work.
+
+Only for what was landed a moment ago and nothing stands on. The branch goes by compare-and-set; the
+files follow as those of a worker's branch do (`repo/follow`): by a two-tree read-tree that refuses
+overlap, under git's own lock of the index, which outlives us and says what is under way.
+"""
+
+import os
+
+from gitworker.crashpoint import crash_point
+from gitworker.errors import Conflict, Refused
+from gitworker.model.ids import Oid, Ref
+from gitworker.paths import require_repository
+from gitworker.repo.checks import (
+    abort_command,
+    changes_between,
+    find_collisions,
+    name_paths,
+    open_operation,
+    read_status,
+)
+from gitworker.repo.follow import is_ours, move_branch
+from gitworker.repo.git import Git
+from gitworker.repo.hidden import hidden_changes
+from gitworker.repo.recovery import recover_move
+from gitworker.repo.refs import find_head_ref, move_ref
+from gitworker.repo.worktrees import find_checkout
+
+
+def require_room(git: Git, *, ref: Ref, old: Oid, new: Oid, worktree: str) -> None:
+    """Raise Refused or Conflict where a checkout could not follow its branch from `old` to `new`.
+
+    Nothing changes. In the way are an open operation, git's lock of the index, uncommitted changes
+    to the same files, flags of the index that hide some, untracked and ignored files.
+    """
+    if not os.path.isdir(worktree):
+        raise Refused(
+            f"{_short(ref)} is checked out in {worktree}, which is not there now",
+            "git worktree list",
+            code="checkout_missing",
+        )
+    here = git.at(worktree)
+    _require_quiet(here, ref, worktree)
+    changes = changes_between(here, old, new)
+    paths = {change.path for change in changes}
+    status = read_status(here, untracked=False)
+    if status.unmerged:  # git moves nothing then, and says so only after the branch has moved
+        raise Refused(
+            f"{worktree} has files in conflict",
+            f"git -C {worktree} status",
+            code="unmerged",
+        )
+    dirty = paths & {*status.paths, *hidden_changes(here)}
+    if dirty:
+        raise Refused(
+            f"uncommitted changes in {worktree} would be overwritten: {name_paths(dirty)}",
+            f"git -C {worktree} stash",
+            code="would_overwrite",
+            detail="\n".join(sorted(dirty)),
+        )
+    blocked = find_collisions(worktree, changes)
+    if blocked:
+        raise Refused(
+            f"files that git does not track in {worktree} are in the way: {name_paths(blocked)}",
+            f"git -C {worktree} status --ignored",
+            code="would_overwrite",
+            detail="\n".join(blocked),
+        )
+
+
+def rewind(git: Git, *, ref: Ref, old: Oid, new: Oid, worktree: str | None, reason: str) -> None:
+    """Take a branch from `old` back to its ancestor `new`; a killed one is brought to its end.
+
+    `worktree` is where it is checked out. Raises Refused, with nothing changed, where something
+    there is in the way; Conflict where the branch is elsewhere or a git holds the index.
+    """
+    if recover_move(git, ref=ref, old=old, new=new, worktree=worktree):
+        return
+    if worktree is not None:
+        require_room(git, ref=ref, old=old, new=new, worktree=worktree)
+        move_branch(git, ref=ref, old=old, new=new, worktree=worktree, reason=reason)
+        return
+    move_ref(git, ref, old=old, new=new, reason=reason)
+    crash_point("rewind-ref")
+    appeared = find_checkout(git, ref)
+    if appeared is not None and not _index_is_at(git.at(appeared), new):
+        # It was checked out between the look and the move: do it over, through the checkout.
+        move_ref(git, ref, old=new, new=old, reason=f"{reason} (taken back)")
+        rewind(git, ref=ref, old=old, new=new, worktree=appeared, reason=reason)
+
+
+def _require_quiet(here: Git, ref: Ref, worktree: str) -> None:
+    admin_dir = require_repository(worktree).git_dir
+    operation = open_operation(admin_dir)
+    if operation is not None:
+        raise Refused(
+            f"a {operation} is in progress in {worktree}, where {_short(ref)} is checked out",
+            f"git -C {worktree} {abort_command(operation)}",
+            code="operation_open",
+        )
+    lock = f"{admin_dir}/index.lock"
+    if os.path.lexists(lock) and not is_ours(lock):
+        raise Conflict(
+            f"another git process holds {lock}, or a killed one has left it",
+            f"rm {lock}   (only where no git is at work in {worktree})",
+            code="index_locked",
+        )
+    head = find_head_ref(here)
+    if head != ref:
+        raise Conflict(
+            f"{worktree} is on {head or 'a detached HEAD'}, not on {_short(ref)}",
+            f"git -C {worktree} status",
+            code="not_on_branch",
+        )
+
+
+def _index_is_at(here: Git, commit: Oid) -> bool:
+    return here.run("diff-index", "--cached", "--quiet", commit, ok=(0, 1)).status == 0
+
+
+def _short(ref: Ref) -> str:
+    return ref.removeprefix("refs/heads/")

@@ -1,0 +1,43 @@
+"""What git's words mean where it opens no repository of this kind, and what to tell a person. Pure.
+
+gitworker works wherever the git on PATH does; what that git cannot read is refused in one line
+before anything is written. git has no exit statuses for this, so its messages are read (LC_ALL=C).
+"""
+
+from shlex import quote
+
+from gitworker.errors import Unavailable
+
+EXTENSIONS = "unknown repository extension"
+FORMAT = "Expected git repo version"
+OWNER = "detected dubious ownership in repository at "
+BAD_VALUE = "invalid value for 'extensions."
+NEWER = "git --version   (install a newer git, and put it first on PATH)"
+
+
+def explain(complaint: str) -> Unavailable | None:
+    """Return why git does not open a repository; None where its words are of something else."""
+    lines = complaint.splitlines()
+    for number, line in enumerate(lines):
+        words = line.removeprefix("fatal: ").removeprefix("error: ")
+        if words.startswith(EXTENSIONS):
+            names = [one.strip() for one in lines[number + 1 :] if one.startswith("\t")]
+            return _too_new(f"it uses extensions.{' and extensions.'.join(names)}")
+        if words.startswith(FORMAT):
+            return _too_new(f"its format is version {words.rpartition(' ')[2]}")
+        if words.startswith(BAD_VALUE):
+            return _too_new(f"it has an {words}")
+        if words.startswith(OWNER):
+            place = words.removeprefix(OWNER).strip("'")
+            return Unavailable(
+                f"git does not trust {place}: it belongs to another user",
+                f"git config --global --add safe.directory {quote(place)}",
+                code="untrusted_owner",
+            )
+    return None
+
+
+def _too_new(why: str) -> Unavailable:
+    return Unavailable(
+        f"the git on PATH does not support this repository: {why}", NEWER, code="git_too_old"
+    )

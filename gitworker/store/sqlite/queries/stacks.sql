@@ -1,0 +1,38 @@
+-- name: set — what a worker's task stands on
+INSERT INTO stacks (worker_id, task_id, parent_worker, parent_task, parent_branch, parent_oid, ts_ms)
+VALUES (:worker, :task, :parent_worker, :parent_task, :parent_branch, :parent_oid, :now)
+ON CONFLICT (worker_id, task_id) DO UPDATE SET parent_worker = excluded.parent_worker,
+    parent_task = excluded.parent_task, parent_branch = excluded.parent_branch,
+    parent_oid = excluded.parent_oid, ts_ms = excluded.ts_ms;
+
+-- name: move — the commit that a branch begins at by now
+UPDATE stacks SET parent_oid = :parent_oid WHERE worker_id = :worker AND task_id = :task;
+
+-- name: forget — a task that stands on nobody's
+DELETE FROM stacks WHERE worker_id = :worker AND task_id = :task;
+
+-- name: of_worker — what a worker's task stands on
+SELECT worker_id, task_id, parent_worker, parent_task, parent_branch, parent_oid
+FROM stacks WHERE worker_id = :worker AND task_id = :task;
+
+-- name: all — everything that stands on something
+SELECT worker_id, task_id, parent_worker, parent_task, parent_branch, parent_oid
+FROM stacks ORDER BY worker_id, task_id;
+
+-- name: landing_of — the newest landing of a worker's task that stands
+SELECT target_new AS oid FROM landings
+WHERE worker_id = :worker AND task_id = :task AND undone_at_ms IS NULL ORDER BY id DESC LIMIT 1;
+
+-- name: tips_of — commits that a worker's branch is known to have been at
+SELECT commit_oid AS oid FROM reviews WHERE worker_id = :worker AND task_id = :task
+UNION SELECT branch_old FROM landings WHERE worker_id = :worker AND task_id = :task
+UNION SELECT target_new FROM landings WHERE worker_id = :worker AND task_id = :task
+UNION SELECT new_oid FROM own_rewrites WHERE ref = :ref
+UNION SELECT old_oid FROM own_rewrites WHERE ref = :ref
+UNION SELECT oid FROM published_tips WHERE ref = :ref;
+
+-- name: on_top — who stands on a worker's task and is at it still
+SELECT s.worker_id FROM stacks AS s
+JOIN workers AS w ON w.worker_id = s.worker_id AND w.task_id = s.task_id
+WHERE s.parent_worker = :worker AND s.parent_task = :task AND w.state IS NOT 'COMPLETED'
+ORDER BY s.worker_id;

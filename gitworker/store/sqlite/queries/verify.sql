@@ -1,0 +1,34 @@
+-- name: latest_of_key — the newest verdict on a tree with these commands, of runs by some
+SELECT id, key, tree_oid, commit_oid, verdict, flaky, reason, log, duration_ms, ts_ms
+FROM verify_runs WHERE key = :key AND actor IN (SELECT value FROM json_each(:actors))
+ORDER BY id DESC LIMIT 1;
+
+-- name: latest_of_commit — the newest run on a commit
+SELECT id, key, tree_oid, commit_oid, verdict, flaky, reason, log, duration_ms, ts_ms
+FROM verify_runs WHERE commit_oid = :commit_oid ORDER BY id DESC LIMIT 1;
+
+-- name: record — a run that has ended
+INSERT INTO verify_runs (key, tree_oid, commit_oid, verdict, flaky, reason, log, duration_ms, actor,
+    ts_ms)
+VALUES (:key, :tree_oid, :commit_oid, :verdict, :flaky, :reason, :log, :duration_ms, :actor, :now);
+
+-- name: trusted — whether somebody has agreed to these commands
+SELECT hash FROM trusted_commands WHERE hash = :hash;
+
+-- name: all_trusted — what was agreed to, newest first
+SELECT hash, kind, commands, trusted_by, ts_ms FROM trusted_commands ORDER BY ts_ms DESC, hash;
+
+-- name: trust — agree to commands
+INSERT INTO trusted_commands (hash, kind, commands, trusted_by, ts_ms)
+VALUES (:hash, :kind, :commands, :by, :now) ON CONFLICT (hash) DO NOTHING;
+
+-- name: revoke — take an agreement back
+DELETE FROM trusted_commands WHERE hash = :hash;
+
+-- name: failure_of_worker — the newest failed verification for which a seat's work was sent back
+SELECT 'failed' AS verdict, json_extract(metadata, '$.commit') AS commit_oid,
+    json_extract(metadata, '$.reason') AS reason, json_extract(metadata, '$.log') AS log, ts_ms
+FROM transitions
+WHERE machine = 'worker' AND entity_id = :worker AND ts_ms >= :since
+    AND json_type(metadata, '$.log') = 'text' AND json_type(metadata, '$.commit') = 'text'
+ORDER BY version DESC LIMIT 1;

@@ -1,0 +1,43 @@
+-- name: open — a window that is about to be verified
+INSERT INTO windows (base_oid, tip_oid, workers, size, actor, started_at_ms)
+VALUES (:base, :tip, :workers, :size, :actor, :now);
+
+-- name: last_id — the id of the row just inserted
+SELECT last_insert_rowid() AS id;
+
+-- name: tell — the verdicts on a window so far
+UPDATE windows SET verdicts = :verdicts WHERE id = :id;
+
+-- name: close — the end of a window
+UPDATE windows SET outcome = :outcome, landed = :landed, verdicts = :verdicts, ended_at_ms = :now
+WHERE id = :id;
+
+-- name: end_cut_off — close what a killed queue left open; who runs it holds the queue's lock
+UPDATE windows SET outcome = 'cut_off', ended_at_ms = :now WHERE ended_at_ms IS NULL;
+
+-- name: newest — the newest windows, newest first
+SELECT id, base_oid, tip_oid, workers, verdicts, size, landed, outcome, actor, started_at_ms,
+    ended_at_ms
+FROM windows ORDER BY id DESC LIMIT :limit;
+
+-- name: waiting — seats in a state, with what orders the queue
+SELECT workers.worker_id, workers.task_id, workers.state_changed_at_ms,
+    COALESCE(tasks.priority, 100) AS priority,
+    (SELECT COUNT(*) FROM transitions
+        WHERE machine = 'worker' AND entity_id = workers.worker_id
+            AND event IN ('verify_failed', 'merge_conflict')
+            AND version > COALESCE((
+                SELECT MAX(version) FROM transitions
+                WHERE machine = 'worker' AND entity_id = workers.worker_id AND event = 'assign'
+            ), 0)) AS failures
+FROM workers LEFT JOIN tasks ON tasks.id = workers.task_id
+WHERE workers.state = :state AND workers.task_id IS NOT NULL;
+
+-- name: dependencies — which tasks of seats in a state land after which: what they need, or stand on
+SELECT task_dependencies.task_id, task_dependencies.depends_on
+FROM workers JOIN task_dependencies ON task_dependencies.task_id = workers.task_id
+WHERE workers.state = :state
+UNION ALL
+SELECT stacks.task_id, stacks.parent_task
+FROM workers JOIN stacks ON stacks.worker_id = workers.worker_id AND stacks.task_id = workers.task_id
+WHERE workers.state = :state;

@@ -1,0 +1,57 @@
+"""The landing queue as stored: its windows, and what orders it."""
+
+import json
+from typing import Any, NamedTuple
+
+from gitworker.store.api import Reader, Row, Writer
+
+
+class Window(NamedTuple):
+    """One window: whom it carries in order, the verdicts on its prefixes, how it ended.
+
+    Each of `workers` has `worker`, `task` and `commit`; each of `verdicts` has `prefix` (how many
+    workers), `commit`, `passed`, `cached`, `flaky`, `reason`, `log` and `duration_ms`. `outcome` is
+    None while it is open; `landed` is how many landed.
+    """
+
+    id: int
+    base_oid: str
+    tip_oid: str
+    workers: list[dict[str, Any]]
+    verdicts: list[dict[str, Any]]
+    size: int
+    landed: int
+    outcome: str | None
+    actor: str
+    started_at_ms: int
+    ended_at_ms: int | None
+
+
+def open_window(
+    writer: Writer, *, base: str, workers: list[dict[str, Any]], size: int, actor: str, now: int
+) -> int:
+    """Insert a window and return its id; what a killed queue left open is closed as cut off.
+
+    For who holds the queue's lock.
+    """
+    writer.run("windows.end_cut_off", now=now)
+    writer.run(
+        "windows.open",
+        base=base, tip=workers[-1]["commit"], workers=json.dumps(workers), size=size, actor=actor,
+        now=now,
+    )  # fmt: skip
+    row = writer.row("windows.last_id")
+    assert row is not None
+    return int(row["id"])
+
+
+def newest_windows(reader: Reader, limit: int) -> list[Window]:
+    """Return the newest windows, newest first."""
+    return [_window(row) for row in reader.rows("windows.newest", limit=limit)]
+
+
+def _window(row: Row) -> Window:
+    values = dict(row)
+    values["workers"] = json.loads(values["workers"])
+    values["verdicts"] = json.loads(values["verdicts"])
+    return Window(**values)

@@ -1,0 +1,194 @@
+"""adopt: work that exists, a branch or a worktree made by hand, becomes a worker's.
+
+The worktree stays where it is, with all that is in it. The branch gets the name that workers'
+branches have, by git's own rename, and only where that was said. Journaled as a spawn is; killed
+anywhere it is rolled back by the next command.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gitworker import clock
+from gitworker.bus.drain import record_tip
+from gitworker.crashpoint import crash_point
+from gitworker.errors import Conflict, Refused
+from gitworker.landing.replay_branch import anchor_of, drop_anchors
+from gitworker.landing.trust import require_trusted
+from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, branch_of, ref_of
+from gitworker.paths import write_seat
+from gitworker.repo.branches import rename_branch
+from gitworker.repo.hooks.install import install
+from gitworker.repo.lock import hold
+from gitworker.repo.refs import change_refs, find_tip, read_refs
+from gitworker.repo.worktrees import find_admin_dir
+from gitworker.session import Session
+from gitworker.store.operations import begin_operation, close_operation, find_operation
+from gitworker.workers.adoptable import Found, find_adoptable, require_adoptable
+from gitworker.workers.furnish import begin_setup, furnish
+from gitworker.workers.rollback_adopt import give_up_adopt
+from gitworker.workers.room import make_room
+from gitworker.workers.root import ready_root
+from gitworker.workers.setup import run_setup
+from gitworker.workers.spawn import (
+    Place,
+    Request,
+    Spawned,
+    check_seat,
+    end_interrupted,
+    record_seat,
+    tidy_seat,
+)
+from gitworker.workers.views import publish_views
+
+
+@dataclass(frozen=True, slots=True)
+class Adoption:
+    """What is asked for: `name` is a branch or the path of a worktree.
+
+    `rename` allows the branch to get the name `<worker>/<task>`; `narrate` is told what the setup
+    commands of a new worktree write.
+    """
+
+    name: str
+    worker: WorkerId
+    task: TaskId
+    title: str = ""
+    rename: bool = False
+    narrate: Callable[[str], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """A worker that has its work: `renamed_from` is the branch's old name where it got another."""
+
+    spawned: Spawned
+    renamed_from: Branch | None
+
+
+def adopt(session: Session, wanted: Adoption) -> Adopted:
+    """Make an existing branch, with its worktree where it has one, a worker's: ASSIGNED.
+
+    Uncommitted work, ignored files, reflog and settings stay as they are; a branch that is checked
+    out nowhere gets a worktree. Raises Refused, NotFound or Conflict before anything is touched;
+    what fails later is rolled back. Where the setup commands of a new worktree fail the worker is
+    FAILED, its worktree stays, Refused is raised.
+    """
+    request = Request(wanted.worker, wanted.task, title=wanted.title)
+    tidy_seat(session, request)
+    with hold(session.worktree_lock, what="worktree"):
+        end_interrupted(session, request)
+        with session.store.read() as reader:
+            check_seat(reader, request)
+        found = find_adoptable(session, wanted.name)
+        require_adoptable(session, found)
+        if found.worktree is None and session.settings.worktree_setup:
+            require_trusted(session, "setup")
+        ref = _check_name(session, wanted, found)
+        number, place = _journal(session, wanted, found, ref)
+        try:
+            adopted, setup = _carry_out(session, request, found, place)
+        except BaseException:
+            give_up_adopt(session, number)
+            raise
+    crash_point("adopt.recorded")
+    publish_views(session, wanted.worker)
+    if setup is not None:
+        run_setup(session, setup, adopted.worker, narrate=wanted.narrate)
+    return Adopted(adopted, None if ref == found.ref else found.branch)
+
+
+def _check_name(session: Session, wanted: Adoption, found: Found) -> Ref:
+    """Return the ref that the branch is to have; refuse where it is not free, or not allowed."""
+    branch = branch_of(wanted.worker, wanted.task)
+    ref = ref_of(branch)
+    if ref == found.ref:
+        return ref
+    blocker = ref_of(Branch(wanted.worker))
+    refs = read_refs(session.git, [ref, f"{ref}/", blocker])
+    taken = [name for name in refs if name != found.ref]
+    if taken:
+        name = taken[0].removeprefix("refs/heads/")
+        raise Refused(
+            f"the branch {name} exists, so {found.branch} cannot become {branch}",
+            f"choose another worker or task id, or: git branch -m {name} NEW-NAME",
+            code="branch_exists",
+        )
+    if not wanted.rename:
+        raise Refused(
+            f"a worker's branch is called WORKER/TASK, so {found.branch} would become {branch}",
+            f"git worker adopt --rename {found.branch} {wanted.worker} {wanted.task}"
+            f"   (or keep it and copy: git branch {branch} {found.branch})",
+            code="rename_needed",
+        )
+    return ref
+
+
+def _journal(session: Session, wanted: Adoption, found: Found, ref: Ref) -> tuple[int, Place]:
+    """Write the journal; return the act's number and where the worker's work will be."""
+    made = found.worktree is None
+    if made:
+        ready_root(session)
+        path = make_room(session, worker=wanted.worker, task=wanted.task)
+    else:
+        assert found.worktree is not None
+        path = found.worktree.path
+    base = _find_base(session, found.tip)
+    branch = Branch(ref.removeprefix("refs/heads/"))
+    data = {
+        "ref": ref, "branch": branch, "old_ref": found.ref, "tip": found.tip, "base": base,
+        "path": path, "made": made,
+    }  # fmt: skip
+    with session.store.write() as writer:
+        number = begin_operation(
+            writer, "adopt", worker=wanted.worker, task=wanted.task, actor=session.actor,
+            now=clock.now_ms(), data=data,
+        )  # fmt: skip
+    crash_point("adopt.journal")
+    return number, Place(branch, base, path, number)
+
+
+def _find_base(session: Session, tip: Oid) -> Oid:
+    """Return where a branch left the target; its tip where it never did."""
+    target = find_tip(session.git, session.repository.common_dir, session.target)
+    if target is None:
+        return tip
+    return Oid(session.git.text("merge-base", target, tip, ok=(0, 1)) or tip)
+
+
+def _carry_out(
+    session: Session, request: Request, found: Found, place: Place
+) -> tuple[Spawned, int | None]:
+    """Rename the branch, make the worktree where there is none, set it up, record the seat.
+
+    Returns the setup that is to be run, too: what was adopted in its place has none.
+    """
+    ref = ref_of(place.branch)
+    anchor = anchor_of(request.worker, request.task)  # a killed rename may leave neither name
+    change_refs(session.git, [f"update {anchor} {found.tip}"], reason="gitworker: adopt")
+    if ref != found.ref:
+        rename_branch(session.git, found.ref, ref, tip=found.tip)
+    crash_point("adopt.renamed")
+    if found.worktree is None:
+        session.git.run("worktree", "add", "--quiet", "--", place.path, place.branch)
+    crash_point("adopt.worktree")
+    admin_dir = find_admin_dir(session.repository.common_dir, place.path)
+    if admin_dir is None:
+        raise Conflict(f"the worktree {place.path} is gone", "git worktree list")
+    write_seat(admin_dir, request.worker, request.task)
+    install(session.git, session.repository, session.git.at(place.path))
+    crash_point("adopt.hooks")
+    if found.worktree is None:
+        furnish(session, place.path, is_warm=False)
+    place = Place(place.branch, place.base, place.path, place.operation, admin_dir=admin_dir)
+    with session.store.write() as writer:
+        worker = record_seat(writer, session, request, place)
+        record_tip(writer, ref, found.tip)  # what was there before is no news
+        operation = find_operation(writer, place.operation)
+        assert operation is not None
+        close_operation(
+            writer, operation.id, status="done", step="recorded", data=operation.data,
+            now=clock.now_ms(),
+        )  # fmt: skip
+        setup = begin_setup(session, writer, worker) if found.worktree is None else None
+    drop_anchors(session, [operation])
+    return Spawned(worker, place.path, place.branch, place.base), setup

@@ -1,0 +1,173 @@
+"""What on the disk gc may take: removed worktrees, verify worktrees, parked ones, logs."""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import NamedTuple
+
+from gitworker.landing.verify_tree import Slot, idle_slots
+from gitworker.model.ids import Oid, Ref
+from gitworker.repo.lock import hold
+from gitworker.repo.refs import read_refs
+from gitworker.repo.rescue import PREFIX
+from gitworker.repo.trash import CLAIMED, DOOMED, delete_in_background, list_trash
+from gitworker.session import Session
+from gitworker.store.operations import Operation, find_operation
+from gitworker.workers.pool import pool_root
+from gitworker.workers.rules_gc import LOG, POOL, TRASH, VERIFY, Item
+from gitworker.workers.trashing import entry_name, trash_root
+
+PARTIAL = "-partial"  # what `set_aside` put there
+SETTLING_MS = 2000  # what is written while a worktree is being moved counts as written before
+
+
+class Extent(NamedTuple):
+    """How large a directory is, and when anything in it was last written."""
+
+    size_bytes: int
+    newest_ms: int
+
+
+def disk_items(session: Session) -> list[Item]:
+    """Return everything on the disk that is ours to clear away, with its size."""
+    return [*_trash(session), *_logs(session), *_verify(session), *_pool(session)]
+
+
+def delete_trash(session: Session, names: list[str]) -> None:
+    """Delete these directories of the trash in the background; absent is fine."""
+    root = trash_root(session)
+    with hold(session.worktree_lock, what="worktree"):  # no undo takes one back meanwhile
+        for name in names:
+            with suppress(FileNotFoundError):
+                delete_in_background(f"{root}/{name}")
+
+
+def delete_logs(session: Session, names: list[str]) -> None:
+    """Delete these files below `logs/`; absent is fine."""
+    for name in names:
+        with suppress(FileNotFoundError):
+            os.unlink(f"{session.paths.logs}/{name}")
+
+
+def delete_verify(session: Session, names: list[str]) -> None:
+    """Delete these verify worktrees, those that nobody has taken meanwhile."""
+    if not names:
+        return
+    for slot in idle_slots(session):
+        try:
+            if str(slot.number) in names:
+                with hold(session.worktree_lock, what="worktree"):
+                    slot.discard()
+        finally:
+            slot.release()
+
+
+def _trash(session: Session) -> Iterator[Item]:
+    root = trash_root(session)
+    kept = read_refs(session.git, [PREFIX])
+    entries = {entry.path: entry.name for entry in list_trash(root)}
+    for name in _names(root):
+        path = f"{root}/{name}"
+        if name == ".git" or name.startswith((DOOMED, CLAIMED)) or not os.path.isdir(path):
+            continue
+        extent = measure(path)
+        if path in entries:
+            act = _act(session, entries[path])
+            at_ms = act.updated_at_ms if act else extent.newest_ms
+            written_ms = measure(f"{path}/tree").newest_ms  # our own marks lie beside it
+            holds = _held_by(act, entries[path], written_ms, kept)
+            yield Item(TRASH, name, at_ms, extent.size_bytes, holds, entries[path])
+        elif name.rstrip("0123456789-").endswith(PARTIAL.rstrip("-")):
+            yield Item(TRASH, name, extent.newest_ms, extent.size_bytes)
+
+
+def _held_by(act: Operation | None, name: str, newest_ms: int, kept: Mapping[Ref, Oid]) -> str:
+    """Return what would be lost with a removed worktree beyond its ignored files."""
+    if act is None or entry_name(act.worker_id, act.task_id, act.id) != name:
+        return "a worktree that no act on record removed"
+    if newest_ms > act.updated_at_ms + SETTLING_MS:
+        return "files that were written after it was removed"
+    ref = act.data.get("rescue")
+    if act.kind == "spawn" or (act.kind == "remove" and not act.data.get("dirty")):
+        return ""
+    return "" if ref in kept else "work that no rescue ref keeps"
+
+
+def _act(session: Session, name: str) -> Operation | None:
+    number = name.rpartition("-")[2]
+    if not number.isdigit():
+        return None
+    with session.store.read() as reader:
+        return find_operation(reader, int(number))
+
+
+def _logs(session: Session) -> Iterator[Item]:
+    root = session.paths.logs
+    for directory, _, names in os.walk(root):
+        for name in names:
+            path = f"{directory}/{name}"
+            with suppress(OSError):
+                stat = os.lstat(path)
+                at_ms = stat.st_mtime_ns // 1_000_000
+                yield Item(LOG, os.path.relpath(path, root), at_ms, stat.st_size)
+
+
+def _verify(session: Session) -> Iterator[Item]:
+    slots = idle_slots(session)
+    try:
+        for slot in slots:
+            if os.path.isdir(slot.tree):
+                extent = measure(slot.tree)
+                yield Item(VERIFY, str(slot.number), _used_ms(session, slot), extent.size_bytes)
+    finally:
+        for slot in slots:
+            slot.release()
+
+
+def _used_ms(session: Session, slot: Slot) -> int:
+    """Return when a verify worktree was last brought to a commit."""
+    for path in (f"{session.paths.root}/verify/{slot.number}.index", slot.tree):
+        with suppress(OSError):
+            return os.stat(path).st_mtime_ns // 1_000_000
+    return 0
+
+
+def _pool(session: Session) -> Iterator[Item]:
+    """Yield the pool as a whole where the settings want none; else it is in use."""
+    root = pool_root(session)
+    if session.settings.worktree_pool == 0 and os.path.isdir(root):
+        extent = measure(root)
+        yield Item(POOL, "pool", extent.newest_ms, extent.size_bytes)
+
+
+def measure(path: str) -> Extent:
+    """Return how much a directory holds on the disk; what cannot be read counts nothing.
+
+    Another file system mounted inside is not looked at.
+    """
+    size = newest = 0
+    try:
+        device = os.lstat(path).st_dev
+    except OSError:
+        return Extent(0, 0)
+    stack = [path]
+    while stack:
+        with suppress(OSError), os.scandir(stack.pop()) as entries:
+            for entry in entries:
+                with suppress(OSError):
+                    stat = entry.stat(follow_symlinks=False)
+                    if stat.st_dev != device:
+                        continue
+                    size += stat.st_blocks * 512
+                    if entry.is_dir(follow_symlinks=False):
+                        stack.append(entry.path)
+                    else:
+                        newest = max(newest, stat.st_mtime_ns // 1_000_000)
+    return Extent(size, newest or os.lstat(path).st_mtime_ns // 1_000_000)
+
+
+def _names(root: str) -> list[str]:
+    try:
+        return sorted(os.listdir(root))
+    except OSError:
+        return []

@@ -1,0 +1,29 @@
+"""Carrying a journaled gc out, or what a killed one left of it."""
+
+from gitworker import clock
+from gitworker.crashpoint import crash_point
+from gitworker.session import Session
+from gitworker.store.operations import Operation, close_operation
+from gitworker.workers.gc_disk import delete_logs, delete_trash, delete_verify
+from gitworker.workers.gc_refs import expire
+from gitworker.workers.pool_care import empty_pool
+
+
+def finish_gc(session: Session, operation: Operation) -> None:
+    """Carry a journaled gc out to its end; repeating it does no harm.
+
+    A ref that somebody has moved since is not this gc's any more, and is taken off the record.
+    """
+    data = dict(operation.data)
+    data["refs"] = expire(session, data["refs"])
+    crash_point("gc.refs")
+    delete_trash(session, data["entry_paths"])
+    delete_logs(session, data["logs"])
+    delete_verify(session, data["verify"])
+    if data["pool"] and session.settings.worktree_pool == 0:
+        empty_pool(session)
+    crash_point("gc.disk")
+    with session.store.write() as writer:
+        close_operation(
+            writer, operation.id, status="done", step="collected", data=data, now=clock.now_ms()
+        )

@@ -1,0 +1,113 @@
+"""Which rescue refs can go: what they keep has landed, or is on another ref.
+
+A ref whose commits are nowhere else, or that keeps uncommitted work, says so and stays.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+
+from gitworker.model.ids import Oid, Ref
+from gitworker.repo.reachable import find_missing, find_unreachable
+from gitworker.repo.refs import change_refs, read_refs
+from gitworker.repo.rescue import PREFIX
+from gitworker.session import Session
+from gitworker.store.api import Reader, Row
+from gitworker.workers.rules_gc import RESCUE, Item
+
+PASSING = "refs/worker/"  # ours, of which none keeps work for its own sake
+
+
+def rescue_items(session: Session) -> list[Item]:
+    """Return every rescue ref with the time it was made and what only it holds."""
+    refs = read_refs(session.git, ["refs/"])
+    rescues = {ref: oid for ref, oid in refs.items() if ref.startswith(PREFIX)}
+    if not rescues:
+        return []
+    with session.store.read() as reader:
+        made = {str(row["ref"]): int(row["at_ms"]) for row in reader.rows("takeback.rescued")}
+        landed = _landed_tips(reader)
+    missing = find_missing(session.git, set(refs.values()) | landed)
+    held = _held(session, rescues, refs, landed=landed, missing=missing)
+    return [
+        Item(
+            RESCUE,
+            ref,
+            made.get(ref) or _made_ms(session, ref),
+            holds=held.get(oid, ""),
+            what=oid,
+        )
+        for ref, oid in rescues.items()
+    ]
+
+
+def _held(
+    session: Session,
+    rescues: Mapping[Ref, Oid],
+    refs: Mapping[Ref, Oid],
+    *,
+    landed: set[Oid],
+    missing: set[Oid],
+) -> dict[Oid, str]:
+    """Return for the commits of rescue refs what would be lost with them."""
+    held = dict.fromkeys(set(rescues.values()) & missing, "its commit is gone: git worker fsck")
+    others = {oid for ref, oid in refs.items() if not ref.startswith(PASSING)}
+    tips = (others | landed) - missing
+    only_here = find_unreachable(session.git, set(rescues.values()) - missing, tips=tips)
+    target = refs.get(session.target)
+    for oid in only_here:
+        if target is None or not _has_landed(session, oid, target):
+            held[oid] = "commits, or uncommitted work, that nothing else has"
+    return held
+
+
+def _has_landed(session: Session, oid: Oid, target: Oid) -> bool:
+    """Tell whether each commit is in the target under another id; a merge (a snapshot) is not."""
+    done = session.git.run(
+        "rev-list", "--cherry-pick", "--right-only", "-n", "1", f"{target}...{oid}", "--",
+        ok=(0, 128),
+    )  # fmt: skip
+    return done.status == 0 and not done.text.strip()
+
+
+def _landed_tips(reader: Reader) -> set[Oid]:
+    """Return what branches that landed were before they were replayed, at each step of that."""
+    landings = reader.rows("fsck.landings")
+    tips = {Oid(row[end]) for row in landings for end in ("branch_old", "target_new")}
+    before = _replaced(reader.rows("takeback.rewrites"))
+    found, new = set(tips), tips
+    while new:
+        new = {old for oid in new for old in before.get(oid, ())} - found
+        found |= new
+    return found
+
+
+def _replaced(rows: Sequence[Row]) -> dict[Oid, list[Oid]]:
+    replaced: dict[Oid, list[Oid]] = {}
+    for row in rows:
+        if row["old"] and row["new"]:
+            replaced.setdefault(Oid(row["new"]), []).append(Oid(row["old"]))
+    return replaced
+
+
+def _made_ms(session: Session, ref: Ref) -> int:
+    """Return when a ref that no act names was made: by its file, else by its commit's date."""
+    try:
+        return os.stat(f"{session.repository.common_dir}/{ref}").st_mtime_ns // 1_000_000
+    except OSError:
+        text = session.git.text("for-each-ref", "--format=%(creatordate:unix)", ref)
+        return int(text or 0) * 1000
+
+
+def expire(session: Session, refs: Mapping[str, str]) -> dict[str, str]:
+    """Delete those of these refs that still point where they did; return the ones that are gone."""
+    present = read_refs(session.git, list(refs)) if refs else {}
+    orders = [f"delete {ref} {oid}" for ref, oid in refs.items() if present.get(Ref(ref)) == oid]
+    _delete(session, orders)
+    left = read_refs(session.git, list(refs)) if refs else {}
+    return {ref: oid for ref, oid in refs.items() if left.get(Ref(ref)) != oid}
+
+
+def _delete(session: Session, orders: Sequence[str]) -> None:
+    if orders and not change_refs(session.git, orders, reason="gitworker: gc"):
+        for order in orders:  # one of them is in the way of all
+            change_refs(session.git, [order], reason="gitworker: gc")

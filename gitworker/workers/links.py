@@ -1,0 +1,75 @@
+"""Directories of the main checkout that new worktrees share by a symbolic link (`worktree.link`).
+
+Only what git ignores is linked, never what it tracks anywhere, nor anything outside the main
+checkout. Whoever removes a worktree removes the link alone: git, rm and our trash never follow it.
+"""
+
+import os
+
+from gitworker.repo.excludes import exclude_link
+from gitworker.repo.git import Git
+from gitworker.session import Session
+
+OURS = frozenset({"", ".", ".git", ".worker-state", ".worker.log"})
+
+
+def make_links(session: Session, worktree: str) -> None:
+    """Link what `worktree.link` names into a new worktree, as far as it is there and may be."""
+    here = session.git.at(worktree)
+    for path in session.settings.worktree_link:
+        name = os.path.normpath(path).removeprefix("./")
+        source, link = f"{session.main_top}/{name}", f"{worktree}/{name}"
+        if not _may_link(session, name) or os.path.islink(source) or not os.path.exists(source):
+            continue
+        if os.path.islink(link) and os.readlink(link) == source:
+            continue
+        if os.path.lexists(link) or _is_tracked(here, name):
+            continue
+        if _is_tracked(session.git.at(session.main_top), name) or not _is_ignored(
+            session.git.at(session.main_top), name
+        ):
+            continue
+        _link(session, here, source=source, link=link, name=name)
+
+
+def drop_links(session: Session, worktree: str) -> None:
+    """Take our links out of a worktree that goes; what they lead to stays."""
+    for path in session.settings.worktree_link:
+        name = os.path.normpath(path).removeprefix("./")
+        link = f"{worktree}/{name}"
+        if os.path.islink(link) and os.readlink(link) == f"{session.main_top}/{name}":
+            os.unlink(link)
+
+
+def _may_link(session: Session, name: str) -> bool:
+    """Tell whether a path is one inside the main checkout that is not git's and not ours."""
+    first = name.split("/")[0]
+    if os.path.isabs(name) or first == ".." or first in OURS or "\n" in name:
+        return False
+    place, root = f"{session.main_top}/{name}/", f"{session.worktree_root}/"
+    if place.startswith(root) or root.startswith(place):
+        return False
+    return os.path.realpath(place) == place.rstrip("/")  # nothing on the way leads elsewhere
+
+
+def _link(session: Session, here: Git, *, source: str, link: str, name: str) -> None:
+    """Make one link that git does not show; none where git would show it all the same."""
+    parent = os.path.dirname(link)
+    top = os.path.realpath(here.directory)
+    if not f"{os.path.realpath(parent)}/".startswith(f"{top}/"):
+        return
+    os.makedirs(parent, exist_ok=True)
+    os.symlink(source, link)
+    if _is_ignored(here, name):
+        return
+    exclude_link(session.repository.common_dir, name)  # `node_modules/` matches no link
+    if not _is_ignored(here, name):
+        os.unlink(link)
+
+
+def _is_ignored(git: Git, name: str) -> bool:
+    return git.run("check-ignore", "--quiet", "--", name, ok=(0, 1)).status == 0
+
+
+def _is_tracked(git: Git, name: str) -> bool:
+    return bool(git.run("--literal-pathspecs", "ls-files", "-z", "--", name).out)

@@ -1,0 +1,253 @@
+"""The pool: worktrees parked at the target's tip in the background (`pool_care`), taken by spawn.
+
+Off where `worktree.pool` is 0; then nothing here is run or imported. One job at a time keeps it, at
+low priority; a spawn never waits for it and never fails by it. What landed comes back with its
+ignored files (`worktree.reuse`), so that caches go on from task to task. What somebody has
+written into goes to the trash.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+from zlib import crc32
+
+from gitworker import clock, proc
+from gitworker.bus.bell import ring_bell
+from gitworker.crashpoint import crash_point
+from gitworker.errors import Conflict, GitWorkerError
+from gitworker.model.ids import Branch, Oid, ref_of
+from gitworker.repo.git import Git, GitFailed
+from gitworker.repo.pool import (
+    TAKEN,
+    Parked,
+    Pool,
+    bring_to,
+    claim,
+    hand_over,
+    has_stamps,
+    is_clean,
+    is_untouched,
+    list_parked,
+    start_look,
+    switch,
+)
+from gitworker.repo.refs import create_ref, find_tip
+from gitworker.session import Session
+from gitworker.workers.root import shelf_of
+
+if TYPE_CHECKING:
+    from gitworker.repo.trash import TrashEntry
+
+BELL = "pool-bell"  # in the state directory: touched when the pool has something to do
+RETURNING = "returning"  # in a trash entry: its commit; the pool may take it
+FOLDER = ".pool"
+SHARED = ("core.", "extensions.", "filter.", "submodule.", "checkout.")
+NOT_SHARED = frozenset(
+    {"core.hookspath", "core.worktree", "core.bare", "extensions.worktreeconfig"}
+)
+FRESH_MS = 1000  # an older look, as when somebody else had the lock, says nothing
+RELATIVE_SINCE = (2, 48)  # older ones cannot read a relative path in an admin directory
+
+
+class Taken(NamedTuple):
+    """A parked worktree that a spawn has made its own; `is_warm`: with an earlier task's caches."""
+
+    admin_dir: str
+    is_warm: bool
+
+
+def pool_root(session: Session) -> str:
+    """Return the directory of this repository's parked worktrees."""
+    return shelf_of(session, FOLDER)
+
+
+def open_pool(session: Session) -> Pool:
+    """Return the pool as the repository's settings have it now."""
+    workers = session.settings.checkout_workers
+    return Pool(
+        root=pool_root(session),
+        repository=session.repository,
+        git=session.git.at(session.main_top),
+        lock=session.worktree_lock,
+        stamp=_stamp(session),
+        settings=(f"checkout.workers={workers}",) if workers else (),
+    )
+
+
+class Wanted(Protocol):
+    """What a spawn makes: a branch that begins at `base`, checked out at `path`."""
+
+    @property
+    def branch(self) -> Branch:
+        """Return the branch."""
+        ...
+
+    @property
+    def base(self) -> Oid:
+        """Return the commit that it begins at."""
+        ...
+
+    @property
+    def path(self) -> str:
+        """Return where the worktree will be."""
+        ...
+
+
+class Look:
+    """A look at a parked worktree that has begun before it is claimed."""
+
+    def __init__(self, parked: Parked, running: proc.Running) -> None:
+        self.parked = parked
+        self.running = running
+        self.begun_ms = clock.monotonic_ms()
+
+    def has_seen(self, parked: Parked) -> bool:
+        """Tell whether it was at this worktree just now and found it untouched; it ends by that."""
+        if parked.path != self.parked.path or clock.monotonic_ms() - self.begun_ms > FRESH_MS:
+            return False
+        same = has_stamps(parked)  # while the other process looks
+        return self.running.finish().status == 0 and same
+
+    def abandon(self) -> None:
+        """End it, if nobody has waited for it."""
+        self.running.abandon()
+
+
+def look_ahead(session: Session) -> Look | None:
+    """Begin to look at the worktree that a spawn at the target's tip would take."""
+    pool = open_pool(session)
+    tip = find_tip(session.git, session.repository.common_dir, session.target)
+    for parked in _best_first(pool, tip):
+        return Look(parked, start_look(pool, parked))
+    return None
+
+
+def claim_name(operation: int) -> str:
+    """Return the name by which a spawn claims a parked worktree."""
+    return f"{TAKEN}{operation}"
+
+
+def take(session: Session, place: Wanted, *, operation: int, look: Look | None) -> Taken | None:
+    """Make a parked worktree that of a new branch, at its place; None where none is fit.
+
+    `look` is what `look_ahead` has begun. The caller holds the worktree lock and rolls back by
+    `claim_name(operation)`.
+    """
+    pool = open_pool(session)
+    for parked in _best_first(pool, place.base):
+        seen = look is not None and look.has_seen(parked)
+        claimed = claim(pool, parked, claim_name(operation))
+        if claimed is None:
+            continue
+        crash_point("pool.taken")
+        if _is_fit(pool, claimed, place.base, seen=seen):
+            _make_branch(session, place, parked=parked, claimed=claimed)
+            return Taken(_hand_over(session, pool, claimed, place), claimed.is_warm)
+        from gitworker.workers.trashing import set_aside  # 3 ms, only where one is not fit
+
+        with suppress(OSError):  # then it keeps the name, no other can have it, and one is made
+            set_aside(session, claimed.path, os.path.basename(parked.path))
+    return None
+
+
+def ring_pool(session: Session) -> None:
+    """See to it that the pool is looked after in the background, where it has to be."""
+    wanted = session.settings.worktree_pool
+    if not wanted:
+        return
+    parked = list_parked(open_pool(session))
+    tip = find_tip(session.git, session.repository.common_dir, session.target)
+    if len(parked) != wanted or any(one.commit != tip for one in parked):
+        _start_job(session)
+
+
+def give_to_pool(session: Session, entries: Sequence[tuple[TrashEntry, str]]) -> None:
+    """Offer landed worktrees in the trash, each with its commit, to the pool."""
+    for entry, tip in entries:
+        with suppress(OSError), open(f"{entry.path}/{RETURNING}", "w", encoding="ascii") as file:
+            file.write(tip)
+    _start_job(session)
+
+
+def _start_job(session: Session) -> None:
+    ring_bell(f"{session.paths.root}/{BELL}")
+    command = [sys.executable, *proc.BACKGROUND, "pool", session.repository.common_dir]
+    proc.spawn_detached(["nice", *command])
+
+
+def _best_first(pool: Pool, base: Oid | None) -> list[Parked]:
+    """Return the ready worktrees: those at the commit first, of these those with caches."""
+    ready = [one for one in list_parked(pool) if one.stamp == pool.stamp]
+    return sorted(ready, key=lambda one: (one.commit != base, not one.is_warm))
+
+
+def _is_fit(pool: Pool, claimed: Parked, base: Oid, *, seen: bool) -> bool:
+    """Bring a claimed worktree to a commit; tell whether it is then as a fresh one would be."""
+    try:
+        if not seen and not is_untouched(pool, claimed):
+            return False
+        if claimed.commit == base:
+            return True
+        bring_to(pool, claimed.path, old=claimed.commit, new=base)
+        return is_clean(pool, claimed.path, base)
+    except (GitWorkerError, OSError):
+        return False
+
+
+def _make_branch(session: Session, place: Wanted, *, parked: Parked, claimed: Parked) -> None:
+    """Make the branch; where git refuses it, the worktree is parked again as it was."""
+    ref = ref_of(place.branch)
+    try:
+        create_ref(session.git, ref, place.base, reason=f"branch: Created from {place.base}")
+    except Conflict as error:
+        if claimed.commit == place.base:
+            with suppress(OSError):
+                os.rename(claimed.path, parked.path)
+        if isinstance(error.__cause__, GitFailed):
+            from gitworker.repo.worktrees import explained
+
+            raise explained(error.__cause__, place.branch) from error
+        raise
+
+
+def _hand_over(session: Session, pool: Pool, claimed: Parked, place: Wanted) -> str:
+    switch(pool, claimed, ref_of(place.branch))
+    crash_point("pool.switched")
+    is_relative = (
+        session.git_config.get("worktree.userelativepaths") == "true"
+        and session.git.version() >= RELATIVE_SINCE
+    )
+    admin_dir = hand_over(pool, claimed, place.path, is_relative=is_relative)
+    _tell_user_hook(session, session.git.at(place.path), place.base)
+    return admin_dir
+
+
+def _tell_user_hook(session: Session, here: Git, base: Oid) -> None:
+    """Run the user's post-checkout as `git worktree add` does; it may fail there, too."""
+    path = session.git_config.get("core.hookspath") or f"{session.repository.common_dir}/hooks"
+    hook = os.path.join(here.directory, os.path.expanduser(path), "post-checkout")
+    by_config = any(key.startswith("hook.") for key in session.git_config)
+    if by_config or os.access(hook, os.X_OK):
+        here.run(
+            "hook", "run", "--ignore-missing", "post-checkout", "--", "0" * len(base), base, "1",
+            ok=range(256),
+        )  # fmt: skip
+
+
+def _stamp(session: Session) -> str:
+    """Return what makes checkouts of one commit differ: settings, attributes, sparse patterns."""
+    config = sorted(
+        f"{key}={value}"
+        for key, value in session.git_config.items()
+        if key.startswith(SHARED) and key not in NOT_SHARED
+    )
+    common = session.repository.common_dir
+    content = [os.fsencode("\n".join(config))]
+    for name in ("info/attributes", "info/sparse-checkout"):
+        with suppress(OSError), open(f"{common}/{name}", "rb") as file:
+            content.append(file.read())
+    return f"{crc32(b'|'.join(content)):08x}"

@@ -1,0 +1,87 @@
+"""What gc takes: by age, then by a disk budget, the oldest first. Pure."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from gitworker.errors import GitWorkerError, Refused
+from gitworker.model.ids import RESERVED
+
+DAY_MS = 24 * 60 * 60 * 1000
+RESCUE, TRASH, VERIFY, POOL, LOG = "rescue", "trash", "verify", "pool", "log"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Something that gc may take: a rescue ref, a removed worktree, a verify worktree, a log.
+
+    `at_ms` is when it was last of use. `holds` says what would be lost with it, empty where that is
+    nothing; `what` it is (a commit, a path).
+    """
+
+    kind: str
+    name: str
+    at_ms: int
+    size_bytes: int = 0
+    holds: str = ""
+    what: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is asked for: items that are older than `days` (None: no age), then down to a budget.
+
+    `max_bytes` is for everything on the disk together, None for no budget. What holds work that
+    nothing else has goes only where `unlanded` is asked for by name.
+    """
+
+    days: int | None
+    max_bytes: int | None = None
+    unlanded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What goes, oldest first, and what is as old and stays because of what it holds."""
+
+    going: tuple[Item, ...]
+    held: tuple[Item, ...]
+
+    @property
+    def size_bytes(self) -> int:
+        """Return how many bytes go."""
+        return sum(item.size_bytes for item in self.going)
+
+
+def choose(items: Iterable[Item], wish: Wish, now_ms: int) -> Choice:
+    """Decide what goes."""
+    ordered = sorted(items, key=lambda item: (item.at_ms, item.kind, item.name))
+    old = [item for item in ordered if is_old(item, wish, now_ms)]
+    going = [item for item in old if wish.unlanded or not item.holds]
+    if wish.max_bytes is not None:
+        taken = set(going)
+        left = [item for item in ordered if item not in taken and item.size_bytes]
+        excess = sum(item.size_bytes for item in left) - wish.max_bytes
+        for item in left:
+            if excess <= 0:
+                break
+            if wish.unlanded or not item.holds:
+                going.append(item)
+                excess -= item.size_bytes
+    chosen = set(going)
+    return Choice(tuple(going), tuple(item for item in old if item not in chosen))
+
+
+def is_old(item: Item, wish: Wish, now_ms: int) -> bool:
+    """Tell whether something is past the age that is asked for."""
+    return wish.days is not None and now_ms - item.at_ms >= wish.days * DAY_MS
+
+
+def may_clear(actor: str, *, self_review: bool) -> GitWorkerError | None:
+    """Return why `actor` must not clear away what others left, or None."""
+    if actor in RESERVED or self_review:
+        return None
+    return Refused(
+        f"worker {actor} may not clear away what others left",
+        "leave it to whoever runs the repository",
+        code="not_allowed",
+    )

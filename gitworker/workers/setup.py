@@ -1,0 +1,186 @@
+"""The setup commands of a new worktree (`worktree.setup`): run once, in order, before any agent.
+
+They run in a session of their own, which ends with us, with their output in a log. A setup that
+fails, or that was killed with its spawn, leaves a FAILED worker with its worktree.
+"""
+
+import os
+import select
+from collections.abc import Callable
+from contextlib import suppress
+
+from gitworker import clock
+from gitworker.crashpoint import crash_point
+from gitworker.errors import Refused
+from gitworker.landing.rules_verify import command_environment
+from gitworker.landing.verify_family import Family
+from gitworker.landing.verify_run import Ended, Run, RunLog
+from gitworker.liveness.process import is_running
+from gitworker.repo.git import LOCAL_ENV
+from gitworker.session import Session
+from gitworker.states.engine import InvalidTransition
+from gitworker.store.operations import (
+    Operation,
+    close_operation,
+    find_operation,
+    unfinished_operations,
+)
+from gitworker.store.workers import Worker, find_worker
+from gitworker.workers.fail import fail
+from gitworker.workers.rules import is_assigned
+
+TICK_MS = 500
+CHUNK = 1 << 16
+KILLED = "its spawn was killed while the setup ran"
+
+
+class _Bench:
+    """Where the commands run; what is known of their processes ends with them."""
+
+    def __init__(self, tree: str) -> None:
+        self.tree = tree
+
+    def record(self, family: Family) -> None:
+        """Note nothing: who runs this stands in the journal."""
+
+    def forget(self) -> None:
+        """Forget nothing."""
+
+
+def run_setup(
+    session: Session, operation: int, worker: Worker, *, narrate: Callable[[str], None] | None
+) -> None:
+    """Run the setup commands in a worker's new worktree; each has worktree.setup_timeout_s.
+
+    What they write goes to a log and, line by line, to `narrate`. Raises Refused where one fails:
+    the worker is FAILED then, its worktree stays. An interrupt counts as a failure and goes on.
+    """
+    reason = "it was interrupted"
+    log = None
+    try:
+        log = RunLog(f"{session.paths.logs}/setup", tree=worker.worker_id, now_ms=clock.now_ms())
+        ended = _run(session, worker, log, narrate or (lambda _: None))
+        reason = ended.reason
+        log.close("failed" if reason else "passed", ended.duration_ms, reason)
+    finally:
+        if reason:
+            _fail(session, operation, worker, f"setup: {reason}")
+    _close(session, operation)
+    crash_point("setup.closed")
+    if reason:
+        raise Refused(
+            f"the setup of {worker.worktree} failed: {reason}",
+            f"git worker reset {worker.worker_id}   (its worktree stays until then; the output is"
+            f" in {log.path})",
+            code="setup_failed",
+            detail=_last_lines(log.path),
+        )
+
+
+def finish_setups(session: Session) -> list[Operation]:
+    """Fail the workers whose setup was killed with its spawn; return those acts."""
+    with session.store.read() as reader:
+        pending = [one for one in unfinished_operations(reader) if one.kind == "setup"]
+    ended = []
+    for one in pending:
+        if _is_dead(one):
+            with session.store.read() as reader:
+                worker = find_worker(reader, one.worker_id)
+            if worker is not None and worker.task_id == one.task_id:
+                _fail(session, one.id, worker, f"setup: {KILLED}")
+            _close(session, one.id)
+            ended.append(one)
+    return ended
+
+
+def _is_dead(operation: Operation) -> bool:
+    """Tell whether the process that runs a setup is gone; another host's is never known to be."""
+    data = operation.data
+    if data["host"] != clock.host_name():
+        return False
+    return data["boot"] != clock.boot_id() or is_running(data["pid"], data["start"]) is False
+
+
+def _run(session: Session, worker: Worker, log: RunLog, narrate: Callable[[str], None]) -> Ended:
+    """Run the commands to their end, and return how that was."""
+    tree = worker.worktree or ""
+    env = command_environment(os.environ, {}, tree=tree, scrubbed=LOCAL_ENV)
+    env.pop("GITWORKER_VERIFY", None)
+    env.update(
+        GITWORKER_ID=worker.worker_id,
+        GITWORKER_TASK=worker.task_id or "",
+        GITWORKER_BRANCH=worker.branch or "",
+        GITWORKER_WORKTREE=tree,
+        GITWORKER_REPOSITORY=session.main_top,
+    )
+    run = Run(
+        _Bench(tree),
+        log.descriptor,
+        commands=session.settings.worktree_setup,
+        env=env,
+        timeout_s=session.settings.worktree_setup_timeout_s,
+    )
+    crash_point("setup.started")
+    told = _Told(log.path, narrate)
+    poll = select.poll()
+    poll.register(run, select.POLLIN)
+    try:
+        while not run.has_ended():
+            if run.time_left_ms() == 0 or run.is_too_loud:
+                return run.kill()
+            poll.poll(min(TICK_MS, run.time_left_ms()))
+            told.catch_up()
+    except BaseException:
+        run.kill()
+        raise
+    ended = run.end()
+    told.catch_up()
+    return ended
+
+
+class _Told:
+    """How much of a log has been told."""
+
+    def __init__(self, path: str, narrate: Callable[[str], None]) -> None:
+        self._path = path
+        self._narrate = narrate
+        self._at = 0
+
+    def catch_up(self) -> None:
+        """Tell the whole lines that have come since."""
+        with open(self._path, "rb") as file:
+            file.seek(self._at)
+            while whole := file.read(CHUNK):
+                end = whole.rfind(b"\n") + 1 or (len(whole) if len(whole) == CHUNK else 0)
+                if not end:
+                    return
+                self._at += end
+                file.seek(self._at)
+                self._narrate(whole[:end].decode("utf-8", "replace").strip("\n"))
+
+
+def _fail(session: Session, operation: int, worker: Worker, reason: str) -> None:
+    """Make the worker FAILED, unless somebody has gone on with it already."""
+    with session.store.read() as reader:
+        now = find_worker(reader, worker.worker_id)
+    if now is not None and now.task_id == worker.task_id and is_assigned(now.state):
+        with suppress(InvalidTransition):
+            fail(session, worker.worker_id, reason=reason)
+    crash_point("setup.failed")
+    _close(session, operation)
+
+
+def _close(session: Session, number: int) -> None:
+    with session.store.write() as writer:
+        operation = find_operation(writer, number)
+        if operation is not None and operation.status == "open":
+            close_operation(
+                writer, number, status="done", step="ended", data=operation.data,
+                now=clock.now_ms(),
+            )  # fmt: skip
+
+
+def _last_lines(path: str) -> str:
+    with open(path, "rb") as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - 4096))
+        return "\n".join(file.read().decode("utf-8", "replace").strip().splitlines()[-20:])

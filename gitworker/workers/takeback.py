@@ -1,0 +1,28 @@
+"""Carrying a journaled undo out, whatever it takes back.
+
+What undoes a landing or a gc is imported when there is one: every command that acts passes here.
+"""
+
+from gitworker.session import Session
+from gitworker.store.operations import Operation, find_operation
+from gitworker.workers.restore import finish_return
+
+
+def finish_undo(session: Session, operation: Operation) -> None:
+    """Carry an undo out to its end; repeating it does no harm.
+
+    Raises what stands in the way; the journal is closed where nothing of it has taken effect.
+    """
+    with session.store.read() as reader:
+        done = find_operation(reader, operation.data["undoes"])
+    assert done is not None
+    if done.kind == "merge":
+        from gitworker.workers.undo_merge import finish_landing
+
+        finish_landing(session, operation, done)
+    elif done.kind == "gc":
+        from gitworker.workers.undo_gc import finish_gc_undo
+
+        finish_gc_undo(session, operation, done)
+    else:
+        finish_return(session, operation, done)

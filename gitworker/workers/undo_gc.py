@@ -1,0 +1,67 @@
+"""Undoing a gc: the rescue refs that it expired are made again, while their commits are there."""
+
+from gitworker import clock
+from gitworker.crashpoint import crash_point
+from gitworker.errors import Refused
+from gitworker.model.ids import Oid, Ref
+from gitworker.repo.reachable import find_missing
+from gitworker.repo.refs import change_refs, read_refs
+from gitworker.session import Session
+from gitworker.store.operations import Operation, begin_operation, find_operation
+from gitworker.workers.restore import close
+
+
+def expired_refs(done: Operation) -> dict[Ref, Oid]:
+    """Return the rescue refs that a gc took away, with what they pointed at."""
+    return {Ref(ref): Oid(oid) for ref, oid in done.data["refs"].items()}
+
+
+def require_objects(session: Session, done: Operation) -> None:
+    """Raise Refused where a gc expired no ref, or git has deleted some of the commits since."""
+    refs = expired_refs(done)
+    if not refs:
+        raise Refused(
+            f"gc {done.id} expired no rescue ref; what it deleted from the disk is gone",
+            "git worker undo --list",
+            code="nothing_kept",
+        )
+    gone = find_missing(session.git, list(refs.values()))
+    if gone:
+        raise Refused(
+            f"git has deleted {len(gone)} of the {len(refs)} commits that gc {done.id} let go",
+            "git fsck --lost-found",
+            code="commits_gone",
+            detail="\n".join(f"{ref} {oid}" for ref, oid in refs.items() if oid in gone),
+        )
+
+
+def plan_gc_undo(session: Session, done: Operation) -> Operation:
+    """Check that every ref can be made again and write the journal."""
+    require_objects(session, done)
+    with session.store.write() as writer:
+        number = begin_operation(
+            writer, "undo", worker=done.worker_id, task=done.task_id, actor=session.actor,
+            now=clock.now_ms(), data={"undoes": done.id},
+        )  # fmt: skip
+        operation = find_operation(writer, number)
+    assert operation is not None
+    crash_point("undo.journal")
+    return operation
+
+
+def finish_gc_undo(session: Session, operation: Operation, done: Operation) -> None:
+    """Make the refs again; a ref whose name was given to another rescue since stays as it is."""
+    refs = expired_refs(done)
+    present = read_refs(session.git, list(refs))
+    orders = [f"create {ref} {oid}" for ref, oid in refs.items() if ref not in present]
+    made = not orders or change_refs(session.git, orders, reason="gitworker: undo of gc")
+    with session.store.write() as writer:
+        if made:
+            close(writer, done, "undone")
+        close(writer, operation, "done" if made else "rolled_back")
+    if not made:
+        raise Refused(
+            f"git could not make the rescue refs of gc {done.id} again",
+            "git fsck",
+            code="commits_gone",
+        )

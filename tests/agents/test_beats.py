@@ -1,0 +1,57 @@
+"""The beats of a supervised agent, which rest while their process is to be stopped."""
+
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+from gitworker.agents.beats import Beats
+from gitworker.store.sqlite.database import Database, Gate
+from tests.agents.seat import Seat
+from tests.cli.kit import DEADLINE_S
+from tests.workers.world import wait_until
+
+BEATS = "SELECT ts_ms FROM heartbeats WHERE agent_id = 'auth'"
+STILL_S = 0.2
+
+
+def beats(seat: Seat) -> Beats:
+    """Return the beats of the seat's agent, one at the start and then none for long."""
+    paths = seat.world.session().paths
+    post: Any = SimpleNamespace(paths=paths)
+    run: Any = SimpleNamespace(worker="auth", task="t1")
+    return Beats(post, run, every_s=3600)
+
+
+def test_they_rest_with_empty_hands(seat: Seat) -> None:
+    """To let them rest waits for a beat that is under way: the bus is in nobody's hand then."""
+    one = beats(seat)
+    gate = Gate(f"{seat.world.session().paths.database}-gate")
+    resting = threading.Thread(target=one.rest)
+    gate.__enter__()
+    try:
+        one.start()
+        resting.start()
+        resting.join(STILL_S)
+        assert resting.is_alive(), "a beat waits for the bus"
+        assert seat.world.query(BEATS) == []
+    finally:
+        gate.__exit__()
+    resting.join(DEADLINE_S)
+    assert not resting.is_alive()
+    assert len(seat.world.query(BEATS)) == 1
+
+
+def test_they_begin_again(seat: Seat) -> None:
+    """After a rest they beat again; to rest or to stop twice is nothing."""
+    one = beats(seat)
+    one.start()
+    one.rest()
+    one.rest()
+    store = seat.world.session().store
+    assert isinstance(store, Database)
+    store.execute("DELETE FROM heartbeats")
+    one.start()
+    wait_until(lambda: seat.world.query(BEATS) != [])
+    one.stop()
+    one.stop()
+    assert not [t for t in threading.enumerate() if t.name == "heartbeat"]

@@ -1,0 +1,219 @@
+"""Agents whose supervisor was killed: they go on, are told of, and obey orders all the same."""
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from gitworker.agents.orphans import FOUND, Keeper
+from gitworker.liveness.ring import is_beating
+from gitworker.store.sqlite.migrate import open_database
+from tests.agents.seat import Seat, is_alive, is_stopped, read_until
+from tests.cli.kit import ok
+from tests.workers.world import no_beater, wait_until
+
+COUNTING = (
+    "sh", "-c",
+    "exec 2> errors; trap 'echo x >> terms' TERM; : > terms; while :; do sleep 0.02; done",
+)  # fmt: skip
+TWO = 2
+
+
+@dataclass(frozen=True)
+class Orphan:
+    """An agent without a supervisor, and a keeper that looks when it is told to."""
+
+    seat: Seat
+    pid: int
+    keeper: Keeper
+
+    def look(self) -> bool:
+        """Let the keeper look once; return whether there is somebody to keep."""
+        return look(self.seat, self.keeper)
+
+
+def look(seat: Seat, keeper: Keeper) -> bool:
+    """Let a keeper look once through a connection of its own."""
+    store = open_database(seat.world.session().paths.database)
+    try:
+        return keeper.attend(store)
+    finally:
+        store.close()
+
+
+@contextlib.contextmanager
+def orphaned(
+    seat: Seat, *words: str, orders: tuple[str, ...] = (), began: str = ""
+) -> Iterator[Orphan]:
+    """Give an agent that got these orders before its supervisor was killed; no beater runs.
+
+    `began` is a file in the worktree that tells that it has begun.
+    """
+    with seat.running(*words, env=dict(os.environ)) as process, no_beater(seat.world):
+        wait_until(lambda: Path(seat.path, began).exists())
+        for order in orders:
+            before = len(seat.logs())
+            seat.order(order)
+            wait_until(lambda n=before: len(seat.logs()) > n)
+        process.kill()
+        process.wait()
+        yield Orphan(seat, seat.runs()[-1]["pid"], Keeper(seat.world.session))
+
+
+def test_a_paused_agent_goes_on(seat: Seat) -> None:
+    """An agent that its supervisor had stopped goes on, which is told once."""
+    with orphaned(seat, "sleep", "60", orders=("pause",)) as orphan:
+        assert is_stopped(orphan.pid)
+        assert orphan.look()
+        wait_until(lambda: not is_stopped(orphan.pid))
+        assert orphan.look()
+        assert seat.runs()[0]["paused_at_ms"] is None
+        assert [log for log in seat.logs() if log[1] == "orphan"] == [("warn", "orphan", FOUND)]
+        assert [log[1] for log in seat.logs()] == ["agent_start", "pause", "orphan"]
+
+
+def test_orders_are_obeyed(seat: Seat) -> None:
+    """A pause holds until a resume; what is no order is told; a stop ends agent, run and task."""
+    with orphaned(seat, "sleep", "60") as orphan:
+        orphan.look()
+        seat.order("pause", "lunch")
+        orphan.look()
+        wait_until(lambda: is_stopped(orphan.pid))
+        assert seat.runs()[0]["paused_at_ms"] is not None
+        orphan.look()
+        assert is_stopped(orphan.pid), "it was paused by an order since"
+        seat.order("resume")
+        seat.order("dance")
+        orphan.look()
+        wait_until(lambda: not is_stopped(orphan.pid))
+        seat.order("stop", "enough")
+        orphan.look()
+        wait_until(lambda: not is_alive(orphan.pid))
+        assert orphan.look(), "its end is told by whoever sees it"
+        assert not orphan.look()
+    (found,) = seat.runs()
+    assert found["ended_at_ms"]
+    assert (found["exit_status"], found["reason"]) == (None, "stopped by hq: enough")
+    (stopped,) = seat.world.messages("agent_stopped")
+    assert (stopped["exit_status"], stopped["reason"]) == (None, "stopped by hq: enough")
+    assert seat.world.stands("auth", "t1") == ("FAILED", "BLOCKED")
+    assert ("warn", "order", "dance is no order") in seat.logs()
+    assert seat.world.query("SELECT * FROM orphans") == []
+    seat.world.require_sound()
+
+
+def test_one_that_does_not_stop_is_killed(seat: Seat, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once the grace is over an agent that minds no TERM is killed."""
+    monkeypatch.setenv("GITWORKER_AGENT_STOP_GRACE_S", "1")
+    with orphaned(seat, *COUNTING, began="terms") as orphan:
+        orphan.look()
+        seat.order("stop")
+        seat.order("stop", "again")
+        wait_until(lambda: not (orphan.look() and is_alive(orphan.pid)))
+        wait_until(lambda: not orphan.look())
+    assert terms(seat) == 1
+    assert seat.runs()[0]["reason"] == "stopped by hq"
+
+
+def test_a_stop_is_seen_through(seat: Seat, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the supervisor was killed between TERM and KILL, the agent is killed all the same."""
+    monkeypatch.setenv("GITWORKER_AGENT_STOP_GRACE_S", "1")
+    with orphaned(seat, *COUNTING, orders=("stop",), began="terms") as orphan:
+        assert is_alive(orphan.pid)
+        wait_until(lambda: not (orphan.look() and is_alive(orphan.pid)))
+        wait_until(lambda: not orphan.look())
+    assert terms(seat) == 1
+    assert [event for _, event, _ in seat.logs()].count("stop") == 1
+    assert seat.runs()[0]["reason"] == "stopped by hq"
+    assert seat.world.stands("auth", "t1") == ("FAILED", "BLOCKED")
+
+
+def test_orders_count_once(seat: Seat) -> None:
+    """What was sent before the run, or its supervisor has carried out, is not carried out again."""
+    seat.order("stop", "too early")
+    with orphaned(seat, "sleep", "60", orders=("resume", "pause", "resume")) as orphan:
+        orphan.look()
+        orphan.look()
+        told = [event for _, event, _ in seat.logs()]
+        assert told == ["agent_start", "resume", "pause", "resume", "orphan"]
+        assert is_alive(orphan.pid)
+
+
+def test_two_keepers_signal_once(seat: Seat) -> None:
+    """Of two that look at the same moment one carries an order out."""
+    with orphaned(seat, *COUNTING, began="terms") as orphan:
+        orphan.look()
+        for _ in range(5):
+            seat.order("resume")
+        seat.order("stop")
+        keepers = [Keeper(seat.world.session) for _ in range(TWO)]
+        barrier = threading.Barrier(TWO)
+
+        def at_once(keeper: Keeper) -> None:
+            barrier.wait()
+            look(seat, keeper)
+
+        threads = [threading.Thread(target=at_once, args=(keeper,)) for keeper in keepers]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        wait_until(lambda: bool(terms(seat)))
+        assert [event for _, event, _ in seat.logs()].count("stop") == 1
+        orphan.look()
+        assert terms(seat) == 1
+
+
+def test_a_seat_that_was_moved_on(seat: Seat) -> None:
+    """Where somebody has ended the work in the seat, the end of its orphan says nothing more."""
+    with orphaned(seat, "sleep", "60") as orphan:
+        orphan.look()
+        ok(seat.world.root, "fail", "auth", "-m", "No idea")
+        seat.order("stop")
+        orphan.look()
+        wait_until(lambda: not is_alive(orphan.pid))
+        wait_until(lambda: not orphan.look())
+    assert seat.world.stands("auth", "t1") == ("FAILED", "FAILED")
+    assert seat.runs()[0]["reason"] == "stopped by hq"
+
+
+def test_an_order_alone_finds_whoever_obeys(seat: Seat) -> None:
+    """After kill -9 of the supervisor a stop that is sent ends the agent, with no other command."""
+    with seat.running("sleep", "60") as process:
+        process.kill()
+        process.wait()
+        (before,) = seat.runs()
+        assert not is_beating(seat.world.session().paths)
+        seat.order("stop", "enough")
+        wait_until(lambda: not is_alive(before["pid"]))
+        wait_until(lambda: seat.runs()[0]["ended_at_ms"] is not None)
+        wait_until(lambda: not is_beating(seat.world.session().paths))
+    assert seat.runs()[0]["reason"] == "stopped by hq: enough"
+    assert seat.world.stands("auth", "t1") == ("FAILED", "BLOCKED")
+
+
+def test_any_command_finds_it(seat: Seat) -> None:
+    """The next command lets a paused agent go on, and its own end is found by whoever looks."""
+    with seat.running("sh", "-c", "echo ready; sleep 60", stdin=-1) as process:
+        assert process.stdout
+        read_until(process.stdout.fileno(), b"ready\n")
+        pid = seat.runs()[0]["pid"]
+        seat.order("pause")
+        wait_until(lambda: is_stopped(pid))
+        process.kill()
+        process.wait()
+        ok(seat.world.root, "list")
+        wait_until(lambda: not is_stopped(pid))
+    wait_until(lambda: seat.runs()[0]["ended_at_ms"] is not None)
+    wait_until(lambda: not is_beating(seat.world.session().paths))
+    assert seat.state() == "WORKING", "until it has been silent for long"
+
+
+def terms(seat: Seat) -> int | None:
+    """Return how often the agent was asked to end; None before it counts."""
+    path = Path(seat.path, "terms")
+    return path.read_text().count("x") if path.exists() else None

@@ -1,0 +1,159 @@
+"""Log files after the end of a boot: looked through once, written anew where they have holes."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gitworker import clock
+from gitworker.bus.export import export_logs
+from gitworker.bus.publish import Outgoing, publish
+from gitworker.paths import StatePaths
+from gitworker.store.sqlite.database import Database
+
+MESSAGES = 40
+NUL_RUN = 64
+
+
+def hole(text: bytes) -> bytes:
+    """Return a text with zeros in its middle."""
+    half = len(text) // 2
+    return text[:half] + bytes(NUL_RUN) + text[half + NUL_RUN :]
+
+
+def torn(text: bytes) -> bytes:
+    """Return a text without the end of its last line, in the old size."""
+    return text[:-NUL_RUN] + b"x" * NUL_RUN
+
+
+def without_a_line(text: bytes) -> bytes:
+    """Return a text of the same size in which a line has become part of the next one."""
+    lines = text.splitlines(keepends=True)
+    at = len(lines) // 2
+    return b"".join((*lines[:at], b" " * len(lines[at]), *lines[at + 1 :]))
+
+
+def doubled(text: bytes) -> bytes:
+    """Return a text of the same size in which a line stands in another one's place too."""
+    lines = text.splitlines(keepends=True)
+    at = next(i for i in range(10, len(lines) - 1) if len(lines[i]) == len(lines[i + 1]))
+    return b"".join((*lines[: at + 1], *lines[at : at + 1], *lines[at + 2 :]))
+
+
+def fill(store: Database, state: StatePaths) -> None:
+    """Publish messages, make tasks and cancel them; export."""
+    for number in range(MESSAGES):
+        with store.write() as writer:
+            publish(writer, Outgoing("x-note", payload={"n": number}), now=1)
+            writer.run(
+                "tasks.insert",
+                task=f"t{number:03}", title="", requires_approval=0, max_retries=3, now=1,
+            )  # fmt: skip
+        move(store, f"t{number:03}")
+    export_logs(store, state)
+
+
+def move(store: Database, task: str) -> None:
+    """Cancel a task, with its line in the log."""
+    line = json.dumps([{"entity_id": task, "to_state": "cancelled"}])
+    store.execute(
+        "INSERT INTO transitions (ts_ms, machine, entity_id, version, from_state, event, to_state,"
+        " actor, lines) VALUES (1, 'task', :task, 1, 'DEFINED', 'USER_CANCELLED', 'CANCELLED',"
+        " 'hq', :line)",
+        {"task": task, "line": line},
+    )
+
+
+@pytest.mark.parametrize("log", ["bus_log", "transition_log"])
+@pytest.mark.parametrize("damage", [hole, torn, without_a_line])
+def test_a_damaged_file_is_whole_again(
+    state: StatePaths,
+    store: Database,
+    monkeypatch: pytest.MonkeyPatch,
+    log: str,
+    damage: Callable[[bytes], bytes],
+) -> None:
+    """A file with its old size but not its old content is written anew in the next boot."""
+    fill(store, state)
+    path = Path(getattr(state, log))
+    before = path.read_bytes()
+    path.write_bytes(damage(before))
+    assert path.stat().st_size == len(before)
+    monkeypatch.setattr("gitworker.clock.boot_id", lambda: "the next")
+    export_logs(store, state)
+    assert path.read_bytes() == before
+
+
+def test_a_line_that_stands_twice(
+    state: StatePaths, store: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A message in another one's place is noticed too."""
+    fill(store, state)
+    path = Path(state.bus_log)
+    before = path.read_bytes()
+    path.write_bytes(doubled(before))
+    monkeypatch.setattr("gitworker.clock.boot_id", lambda: "the next")
+    export_logs(store, state)
+    assert path.read_bytes() == before
+
+
+def test_a_whole_file_is_looked_through_once(
+    state: StatePaths, store: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A whole file stays as it is, and its position counts as one of this boot from then on."""
+    fill(store, state)
+    path = Path(state.bus_log)
+    found = path.stat()
+    monkeypatch.setattr("gitworker.clock.boot_id", lambda: "the next")
+    export_logs(store, state)
+    assert (path.stat().st_ino, path.stat().st_mtime_ns) == (found.st_ino, found.st_mtime_ns)
+    for name in ("bus", "transitions"):
+        row = store.row("exports.position", log=name)
+        assert row is not None
+        assert row["boot_id"] == "the next"
+    path.write_bytes(hole(path.read_bytes()))
+    export_logs(store, state)
+    assert b"\0" in path.read_bytes(), "within a boot nobody looks through it"
+
+
+def test_what_the_table_has_no_more_stays(
+    state: StatePaths, store: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lines before a hole stay where their messages are gone from the table."""
+    fill(store, state)
+    path = Path(state.bus_log)
+    before = path.read_bytes()
+    store.execute("DELETE FROM messages WHERE seq <= 3")
+    path.write_bytes(hole(before))
+    monkeypatch.setattr("gitworker.clock.boot_id", lambda: "the next")
+    export_logs(store, state)
+    assert path.read_bytes() == before
+
+
+def test_an_older_database(state: StatePaths, store: Database) -> None:
+    """A position that says nothing of its boot is checked, and then says it."""
+    fill(store, state)
+    path = Path(state.bus_log)
+    before = path.read_bytes()
+    store.execute("UPDATE export_positions SET boot_id = NULL")
+    path.write_bytes(hole(before))
+    export_logs(store, state)
+    assert path.read_bytes() == before
+    rows = store.execute("SELECT DISTINCT boot_id FROM export_positions")
+    assert rows == [{"boot_id": clock.boot_id()}]
+
+
+def test_a_shortened_file(
+    state: StatePaths, store: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that is shorter than recorded, or gone, is whole again too."""
+    fill(store, state)
+    path = Path(state.bus_log)
+    before = path.read_bytes()
+    for number, size in enumerate((0, len(before) // 2, len(before) - 1)):
+        os.truncate(path, size)
+        monkeypatch.setattr("gitworker.clock.boot_id", lambda n=number: f"boot {n}")
+        export_logs(store, state)
+        assert path.read_bytes() == before

@@ -1,0 +1,112 @@
+"""`undo --list`, `undo N`, `fsck` and `gc` as whole programs: what they say and how they end."""
+
+import re
+
+from tests.cli.conftest import Scene
+from tests.cli.kit import Answer, ok
+from tests.conftest import git
+
+
+def test_a_landing_and_its_undo(scene: Scene) -> None:
+    """A landing is listed with its removal, and taken back with one command."""
+    seat = scene.approved()
+    old = git(scene.root, "rev-parse", "main")
+    ok(scene.root, "merge", "auth")
+    listed = scene.run("undo", "--list")
+    assert listed.status == 0
+    rows = [line.split("\t") for line in listed.out.splitlines()]
+    first = "the approve cannot be undone before what came after it: merge (3)"
+    assert [(row[2], row[3], row[4], row[6]) for row in rows] == [
+        ("remove", "auth", "hq", "can be undone"),
+        ("merge", "auth", "hq", "can be undone"),
+        ("approve", "auth", "hq", f"no: {first}"),
+    ]  # fmt: skip
+    answer = scene.run("undo")
+    assert (answer.status, answer.err) == (0, "")
+    assert re.fullmatch(r"undid merge: main is back at \w+; auth at work again\n", answer.out)
+    assert git(scene.root, "rev-parse", "main") == old
+    assert seat.exists()
+    assert scene.run("fsck").status == 0
+
+
+def test_what_cannot_be_undone_says_how_to_revert(scene: Scene) -> None:
+    """With a commit on top, undo is refused with the command that reverts, exit 1."""
+    scene.approved()
+    ok(scene.root, "merge", "auth")
+    scene.commit(scene.root, "on-top.txt")
+    answer = scene.run("undo")
+    assert (answer.status, answer.out) == (1, "")
+    assert "main has moved on since" in answer.err
+    assert "hint: git revert " in answer.err
+    (first,) = [
+        one
+        for one in scene.run("undo", "--list", "--json").document["records"]
+        if one["kind"] == "merge"
+    ]
+    assert (first["can_undo"], first["workers"], first["tasks"]) == (False, ["auth"], ["t1"])
+    assert first["hint"].startswith("git revert ")
+
+
+def test_wrong_words(scene: Scene) -> None:
+    """Numbers that are none are usage errors, unknown ones are not found."""
+    ok(scene.root, "init")
+    assert scene.run("undo", "0").status == 2
+    assert scene.run("undo", "--list", "3").status == 2
+    assert scene.run("undo", "3") == Answer(
+        4,
+        "",
+        "error: there is nothing to undo under 3: it is no such act\n"
+        "hint: git worker undo --list\n",
+    )
+    assert scene.run("undo", "--list").out == "there is nothing to undo\n"
+
+
+def test_fsck(scene: Scene) -> None:
+    """One line for each finding with what helps, exit 1; silent and 0 where all is whole."""
+    seat = scene.submitted()
+    assert scene.run("fsck") == Answer(0, "1 commit, 1 worker: whole\n", "")
+    git(scene.root, "update-ref", "-d", "refs/heads/auth/t1")
+    (scene.state / "workers" / "auth.json").unlink()
+    answer = scene.run("fsck")
+    assert (answer.status, answer.err) == (1, "")
+    assert "branch_gone: branch auth/t1 of auth is gone\n  --repair makes it again" in answer.out
+    assert "view_wrong: " in answer.out
+    told = scene.run("fsck", "--json").document
+    assert told["whole"] is False
+    assert {"code", "where", "what", "mendable", "help"} == set(told["findings"][0])
+    mended = scene.run("fsck", "--repair")
+    assert mended.status == 0
+    assert "mended branch_gone: branch auth/t1 of auth is gone\n" in mended.out
+    assert mended.out.endswith("1 commit, 1 worker: whole\n")
+    again = scene.run("fsck", "--repair", "--json").document
+    assert (again["whole"], again["mended"], again["failed"]) == (True, [], [])
+    assert git(seat, "status", "--porcelain") == ""
+
+
+def test_gc(scene: Scene) -> None:
+    """It says what goes and what stays, lets go of it, and names the way back."""
+    scene.submitted()
+    scene.working("docs", "t2")
+    scene.commit(scene.root, "theirs.txt")
+    ok(scene.root, "approve", "auth")
+    ok(scene.root, "merge", "auth")
+    scene.commit(scene.root / "worktrees/t2", "half.txt")
+    ok(scene.root, "cancel", "docs")
+    dry = scene.run("gc", "--dry-run", "--older-than", "0")
+    assert (dry.status, dry.err) == (0, "")
+    assert "goes  rescue ref refs/worker/rescue/auth/t1/1\n" in dry.out
+    held = "stays  rescue ref refs/worker/rescue/docs/t2/1: holds commits, or uncommitted work,"
+    assert held in dry.out
+    answer = scene.run("gc", "--older-than", "0")
+    assert answer.status == 0
+    assert "let go of 1 rescue ref, " in answer.out
+    assert re.search(r"undo: git worker undo \d+ ", answer.out)
+    refs = git(scene.root, "for-each-ref", "--format=%(refname)", "refs/worker/rescue")
+    assert refs == "refs/worker/rescue/docs/t2/1"
+    undone = scene.run("undo", "--json").document
+    assert (undone["undone"], undone["workers"]) == ("gc", [])
+    assert scene.run("gc").out == "nothing to let go of\n"
+    told = scene.run("gc", "--json", "--dry-run", "--older-than", "0").document
+    assert {"number", "size_bytes", "going", "held", "dry_run"} < set(told)
+    git(scene.root, "config", "worker.gc.days", "0")
+    assert scene.run("gc").status == 2

@@ -1,0 +1,115 @@
+"""Stacks, adopted work and published branches, as the command line tells them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Scene
+from tests.cli.kit import ok
+from tests.conftest import git
+
+
+def stacked(scene: Scene) -> Path:
+    """A worker on top of another one; return its worktree."""
+    scene.commit(scene.working("auth", "t1"), "one.txt")
+    seat = Path(ok(scene.root, "spawn", "ui", "t2", "--from", "auth"))
+    ok(scene.root, "start", "ui", "--pid", str(scene.agent_pid))
+    scene.commit(seat, "two.txt")
+    return seat
+
+
+def test_stack(scene: Scene) -> None:
+    """status and show name the parent, diff shows the child's own commits only."""
+    seat = stacked(scene)
+    assert "t2 on auth" in ok(scene.root, "status")
+    shown = ok(scene.root, "show", "ui")
+    assert "stands on" in shown
+    assert "1 commit that would land" in shown
+    document = json.loads(ok(scene.root, "show", "ui", "--json"))
+    assert (document["parent"]["worker"], document["commits"]["own"]) == ("auth", 1)
+    assert "one.txt" not in ok(scene.root, "diff", "ui")
+    assert "auth/t1 is at" in ok(seat, "sync")
+
+
+def test_stack_lands_in_order(scene: Scene) -> None:
+    """A child is refused before its parent, with the command that helps."""
+    stacked(scene)
+    for worker in ("auth", "ui"):
+        ok(scene.root, "done", worker)
+    answer = scene.run("approve", "ui")
+    assert (answer.status, "hint: git worker approve auth ui" in answer.err) == (1, True)
+    ok(scene.root, "approve", "auth", "ui")
+    ok(scene.root, "merge", "--all")
+    assert git(scene.root, "log", "-3", "--format=%s") == "Write two.txt\nWrite one.txt\nStart"
+
+
+def test_withdrawn_parent(scene: Scene) -> None:
+    """Approving a child whose parent was cancelled says what it is approved without."""
+    stacked(scene)
+    assert "ui stands on it and will land without it" in ok(scene.root, "cancel", "auth")
+    ok(scene.root, "done", "ui")
+    assert "without the commits of auth/t1, which was withdrawn" in ok(scene.root, "approve", "ui")
+
+
+def test_take_parent(scene: Scene) -> None:
+    """A child that takes its parent's commits stands on nobody's."""
+    seat = stacked(scene)
+    ok(seat, "sync", "--take-parent")
+    assert json.loads(ok(scene.root, "show", "ui", "--json"))["parent"] is None
+    assert scene.run("sync", "--take-parent", "--abort", cwd=seat).status == 2
+
+
+def test_adopt(scene: Scene) -> None:
+    """adopt prints the worktree's path, and says that the branch has another name."""
+    place = scene.root.parent / "by-hand"
+    git(scene.root, "worktree", "add", "-q", "-b", "feature", str(place))
+    refused = scene.run("adopt", "feature", "auth", "t1")
+    assert (refused.status, "git worker adopt --rename feature auth t1" in refused.err) == (1, True)
+    answer = scene.run("adopt", "--rename", str(place), "auth", "t1")
+    assert answer.status == 0
+    assert answer.out.strip() == str(place).replace(str(scene.root), "<root>")
+    assert "the branch feature is called auth/t1 now" in answer.err
+    git(scene.root, "branch", "b/t2")
+    document = json.loads(ok(scene.root, "adopt", "b/t2", "b", "t2", "--json"))
+    assert (document["worker"], document["renamed_from"]) == ("b", None)
+
+
+@pytest.fixture
+def remote(scene: Scene) -> Path:
+    """A bare remote of the repository."""
+    place = scene.root.parent / "up.git"
+    git(scene.root, "init", "-q", "--bare", str(place))
+    git(scene.root, "remote", "add", "up", str(place))
+    return place
+
+
+def test_push(scene: Scene, remote: Path) -> None:
+    """done --push hands in and publishes, and says both."""
+    seat = scene.working("auth", "t1")
+    scene.commit(seat, "one.txt")
+    assert "published to up" in ok(seat, "done", "--push")
+    assert git(remote, "rev-parse", "auth/t1") == git(scene.root, "rev-parse", "auth/t1")
+
+
+def test_failed_push(scene: Scene, remote: Path) -> None:
+    """Where the push fails the work is handed in, the exit status is 1, and the reason is told."""
+    seat = scene.working("auth", "t1")
+    scene.commit(seat, "one.txt")
+    remote.rename(remote.with_name("elsewhere"))
+    answer = scene.run("done", "--push", cwd=seat)
+    assert (answer.status, answer.out.startswith("auth is IN_REVIEW")) == (1, True)
+    assert "handed in, but not published: there is no repository where up points to" in answer.err
+    ok(scene.root, "reject", "auth", "-m", "Again")
+    document = json.loads(scene.run("done", "--push", "--json", cwd=seat).out)
+    assert document["pushed_to"] is None
+    assert document["push_error"]["code"] == "remote_not_found"
+
+
+def test_push_to_nowhere(scene: Scene) -> None:
+    """Without a remote nothing is handed in either; --remote alone is a slip."""
+    seat = scene.working("auth", "t1")
+    scene.commit(seat, "one.txt")
+    assert scene.run("done", "--push", cwd=seat).status == 1
+    assert scene.run("done", "--remote", "up", cwd=seat).status == 2
+    assert "WORKING" in ok(scene.root, "list")

@@ -1,0 +1,82 @@
+"""adopt, killed at every point: branch and worktree are as they were, or the worker's."""
+
+from pathlib import Path
+
+import pytest
+
+from fixtures.repos import Repo
+from tests.crash.inventory import require_nothing_lost, take
+from tests.workers.seat import look, make_dirty
+from tests.workers.world import World
+
+POINTS = ("adopt.journal", "adopt.renamed", "adopt.worktree", "adopt.hooks", "adopt.recorded")
+KILLED = -9
+
+
+def by_hand(world: World) -> Path:
+    """Make a dirty worktree by hand, and a branch without one."""
+    place = world.root.parent / "by-hand"
+    Repo(world.root).worktree(place, "-b", "feature").commit("By hand", {"hand": "1\n"})
+    make_dirty(world, place)
+    world.git("branch", "idle", "feature")
+    world.session()
+    return place
+
+
+def die(world: World, name: str, point: str) -> None:
+    """Adopt until it is killed at the point."""
+    done = world.drive("adopt", name, "auth", "login", GITWORKER_CRASH_AT=point)
+    assert done.returncode == KILLED, done.stderr
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_adopted_worktree(world: World, point: str) -> None:
+    """The next command leaves a worktree made by hand untouched, by the one name or the other."""
+    place = by_hand(world)
+    before, seen, refs = take(world), look(world, place), world.refs()
+    die(world, str(place), point)
+    assert world.drive("recover_all").returncode == 0
+    require_nothing_lost(world, before)
+    assert look(world, place)[:4] == seen[:4]
+    if point == "adopt.recorded":
+        assert world.stands("auth", "login") == ("ASSIGNED", "ASSIGNED")
+        assert "refs/heads/auth/login" in world.refs()
+    else:
+        assert world.refs() == refs
+        assert look(world, place) == seen
+        assert world.query("SELECT worker_id FROM workers") == []
+        assert world.drive("adopt", str(place), "auth", "login").returncode == 0
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_adopted_branch(world: World, point: str) -> None:
+    """The next command gives a branch its name back, and leaves no worktree of it."""
+    by_hand(world)
+    before, refs = take(world), world.refs()
+    die(world, "idle", point)
+    assert world.drive("recover_all").returncode == 0
+    require_nothing_lost(world, before)
+    if point != "adopt.recorded":
+        assert world.refs() == refs
+        assert len(world.worktrees()) == 1
+    again = world.drive("adopt", "idle", "auth", "login")
+    assert again.returncode == (4 if point == "adopt.recorded" else 0) or "auth" in again.stderr
+
+
+def test_git_was_killed_in_the_rename(world: World) -> None:
+    """Where git left neither name, the branch is made again at its commit."""
+    by_hand(world)
+    tip = world.tip("idle")
+    die(world, "idle", "adopt.journal")
+    world.git("update-ref", "-d", "refs/heads/idle")
+    assert world.drive("recover_all").returncode == 0
+    assert world.tip("idle") == tip
+
+
+def test_commit_after_the_kill(world: World) -> None:
+    """A commit made under the new name comes along when the old one is given back."""
+    place = by_hand(world)
+    die(world, str(place), "adopt.hooks")
+    tip = Repo(place).commit("After the kill", {"late": "l\n"})
+    assert world.drive("recover_all").returncode == 0
+    assert world.tip("feature") == tip

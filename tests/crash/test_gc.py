@@ -1,0 +1,46 @@
+"""A gc, and its undo, killed at every point: the next command ends it, and nothing else goes."""
+
+import pytest
+
+from gitworker.workers.cancel import cancel
+from gitworker.workers.fsck.proof import prove
+from gitworker.workers.undo import undo
+from tests.workers.world import World
+
+KILLED = -9
+RESCUE = "refs/worker/rescue/"
+
+
+def litter(world: World) -> None:
+    """Leave rescue refs and a removed worktree of what landed and of what did not."""
+    world.in_review("auth", "login", {"a": "1\n"})
+    world.working("docs", "words", {"d": "1\n"})
+    world.advance({"theirs": "1\n"})
+    world.approve("auth")
+    world.land("auth")
+    cancel(world.session(), "docs")
+    (world.state_dir / "logs" / "old.log").write_text("old\n")
+
+
+@pytest.mark.parametrize("point", ["gc.journal", "gc.refs", "gc.disk"])
+def test_a_killed_gc_is_finished(world: World, point: str) -> None:
+    """What the journal names goes, what it does not stays, and an undo brings the refs back."""
+    litter(world)
+    before = world.refs()
+    assert world.drive("gc", GITWORKER_CRASH_AT=point).returncode == KILLED
+    assert world.drive("recover_all").stdout.strip() == "gc"
+    assert [name for name in world.refs() if name.startswith(RESCUE)] == [f"{RESCUE}docs/words/1"]
+    assert not (world.state_dir / "logs" / "old.log").exists()
+    assert prove(world.session()).findings == ()
+    undo(world.session())
+    assert world.refs() == before
+
+
+def test_a_killed_undo_of_a_gc_is_finished(world: World) -> None:
+    """The refs come back although the undo was killed."""
+    litter(world)
+    before = world.refs()
+    assert world.drive("gc").returncode == 0
+    assert world.drive("undo", GITWORKER_CRASH_AT="undo.journal").returncode == KILLED
+    assert world.drive("recover_all").stdout.strip() == "undo"
+    assert world.refs() == before

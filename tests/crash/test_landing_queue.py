@@ -1,0 +1,150 @@
+"""The landing queue with many workers: undisturbed, killed, two at once, on a busy remote."""
+
+import os
+import random
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fixtures.repos import Repo
+from gitworker.workers.merge import merge
+from tests.crash.yard import CHECK, Yard, make_ground
+from tests.workers.world import World, no_beater, wait_until
+
+SCALE = float(os.environ.get("GITWORKER_TEST_SCALE", "1"))
+COUNT = max(20, int(40 * SCALE))
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def ground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    """A repository with verify commands of its user's."""
+    monkeypatch.setenv("GITWORKER_HOOKS", "off")
+    monkeypatch.setenv("GITWORKER_VERIFY_COMMANDS", CHECK)
+    world = make_ground(tmp_path / "repo")
+    with no_beater(world):
+        yield world
+
+
+def test_many_land(ground: World, tmp_path: Path) -> None:
+    """All good ones land, each bad one goes back for its own reason, by few runs of the check."""
+    yard = Yard.fill(ground, COUNT, seed=1)
+    merge(ground.session(), [], everything=True)
+    yard.require_result()
+    yard.require_every_tip_verified(tmp_path / "look")
+    assert yard.count_runs() <= 0.45 * COUNT
+
+
+def test_many_land_though_killed(ground: World, tmp_path: Path) -> None:
+    """However often the queue is killed -9, the next one brings it to the same end."""
+    chance = random.Random(2)
+    yard = Yard.fill(ground, COUNT, seed=2)
+    kills = 0
+    while not yard.is_done():
+        kills += queue_for(ground, chance.uniform(0.05, 1.5) if kills < COUNT else None)
+    assert kills >= 3
+    merge(ground.session(), [], everything=True)  # cleans up what the last one left
+    yard.require_result()
+    yard.require_every_tip_verified(tmp_path / "look")
+
+
+def test_two_queues_at_once(ground: World, tmp_path: Path) -> None:
+    """Two queues in one repository land everybody once."""
+    yard = Yard.fill(ground, COUNT // 2, seed=3)
+    argv = ground.argv("merge", "--all")
+    queues = [subprocess.Popen(argv, cwd=ground.root, stderr=subprocess.DEVNULL) for _ in range(2)]
+    for queue in queues:
+        queue.wait(300)
+    yard.require_result()
+    yard.require_every_tip_verified(tmp_path / "look")
+    landings = ground.query("SELECT worker_id FROM landings ORDER BY worker_id")
+    assert landings == [(name,) for name in sorted(yard.good)]
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_many_land_on_a_busy_remote(
+    ground: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed: bool
+) -> None:
+    """While another clone pushes at random the same land, and nothing of anybody's is lost."""
+    monkeypatch.setenv("GITWORKER_MERGE_REMOTE", "origin")
+    bare, clone = tmp_path / "bare.git", tmp_path / "clone"
+    Repo(tmp_path).git("clone", "-q", "--bare", str(ground.root), str(bare))
+    Repo(bare).git("config", "receive.denyNonFastForwards", "true")
+    Repo(bare).git("config", "receive.denyDeletes", "true")
+    ground.git("remote", "add", "origin", str(bare))
+    ground.git("fetch", "-q", "origin")
+    Repo(tmp_path).git("clone", "-q", str(bare), str(clone))
+    chance = random.Random(4)
+    yard = Yard.fill(ground, COUNT // 2, seed=4)
+    pusher = Pusher(clone)
+    with pusher:
+        kills = 0
+        while not yard.is_done():
+            kills += queue_for(
+                ground, chance.uniform(0.2, 2.5) if killed and kills < COUNT else None
+            )
+    merge(ground.session(), [], everything=True)
+    yard.require_result()
+    assert pusher.pushed > 0
+    ground.git("fetch", "-q", "origin")
+    assert ground.tip("origin/main") == Repo(bare).git("rev-parse", "main")
+    for oid in pusher.commits:
+        ground.git("merge-base", "--is-ancestor", oid, "origin/main")
+    for name in yard.good:
+        assert Repo(bare).git("show", f"main:yard/{name}") == name
+    assert ground.git("merge-base", "main", "origin/main") == ground.tip("main")
+
+
+def queue_for(world: World, seconds: float | None) -> int:
+    """Let a queue work, kill it -9 after some time; return 1 if it was killed."""
+    argv = world.argv("merge", "--all")
+    with subprocess.Popen(
+        argv, cwd=world.root, start_new_session=True, stderr=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+    ) as process:  # fmt: skip
+        try:
+            process.wait(seconds)
+            return 0
+        except subprocess.TimeoutExpired:
+            os.kill(process.pid, signal.SIGKILL)
+            return 1
+
+
+class Pusher:
+    """Somebody who commits and pushes from another clone, as fast as it goes, until left."""
+
+    def __init__(self, clone: Path) -> None:
+        self.repo = Repo(clone)
+        self.commits: list[str] = []
+        self.pushed = 0
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> "Pusher":
+        """Begin."""
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End after the push that is under way."""
+        wait_until(lambda: self.pushed > 0)
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        chance = random.Random(5)
+        while not self._stop.wait(chance.uniform(0.3, 1.5)):
+            self.repo.git("pull", "-q", "--rebase", "origin", "main")
+            oid = self.repo.commit(f"Theirs {self.pushed}", {f"theirs/{self.pushed}": "x\n"})
+            try:
+                self.repo.git("push", "-q", "origin", "HEAD:main")
+            except Exception:  # noqa: BLE001 - the queue was faster
+                self.repo.git("reset", "-q", "--hard", "HEAD~1")
+                continue
+            self.commits.append(oid)
+            self.pushed += 1

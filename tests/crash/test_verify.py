@@ -1,0 +1,147 @@
+"""A queue killed while it verifies: its commands end, its worktree is free, nothing is believed."""
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gitworker.landing.verify import Verifier
+from gitworker.landing.verify_tree import take_slot
+from tests.landing.bench import EXACT, Bench, is_alive, kill, output, read_pid, run
+from tests.workers.world import World, wait_until
+
+SCRIPT = """\
+import sys
+from gitworker.app import open_session
+from gitworker.landing.verify_once import verify_once
+verdict = verify_once(open_session(), sys.argv[1], label='it', force=True)
+sys.exit(0 if verdict.passed else open(verdict.log).read())
+"""
+POINTS = {"verify-prepared": 0, "verify-started": 0, "verify-ended": 0, "verify-recorded": 1}
+KILLED = -signal.SIGKILL
+SCALE = float(os.environ.get("GITWORKER_TEST_SCALE", "1"))
+SEED = 4
+
+
+@pytest.fixture
+def bench(world: World, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    """A bench in a repository that must be sound when the test is over."""
+    return Bench(world, monkeypatch)
+
+
+def begin(bench: Bench, commit: str = "", **env: str) -> "subprocess.Popen[bytes]":
+    """Begin to verify a commit, by default the target, in a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, commit or bench.tip()],
+        cwd=bench.world.root,
+        env={**os.environ, **env},
+        stdout=subprocess.DEVNULL,
+    )
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_killed_at_each_point(bench: Bench, point: str) -> None:
+    """After a kill the next run has a free, clean worktree, and believes only what is recorded."""
+    bench.set(EXACT, "touch left; rm README")
+    assert begin(bench, GITWORKER_CRASH_AT=point).wait(60) == KILLED
+    assert len(bench.runs()) == POINTS[point]
+    with Verifier(bench.session()) as verifier:
+        known = verifier.known(bench.tip())
+        assert (known is not None) is bool(POINTS[point])
+        verdict = run(verifier, bench.tip())
+        assert verdict.passed, output(verdict)
+    assert sorted(os.listdir(bench.trees)) == [".gitignore", "1"]
+
+
+def test_killed_while_a_command_runs(bench: Bench, tmp_path: Path) -> None:
+    """Commands end at once when their queue is killed, also those that nobody comes to look for."""
+    pids = [tmp_path / name for name in ("own", "child")]
+    bench.set(f"echo $$ >{pids[0]}; sh -c 'echo $$ >{pids[1]}; exec sleep 300'")
+    process = begin(bench)
+    wait_until(lambda: pids[1].exists() and pids[1].read_text() != "")
+    process.kill()
+    process.wait()
+    wait_until(lambda: not any(is_alive(read_pid(path)) for path in pids))
+    assert bench.runs() == []
+
+
+def test_orphans_of_a_killed_queue(bench: Bench, tmp_path: Path) -> None:
+    """What a killed queue's command has sent into a session of its own ends with the next run."""
+    pid = tmp_path / "pid"
+    bench.set(f"cd / && setsid sh -c 'echo $$ >{pid}; exec sleep 300' & sleep 300")
+    process = begin(bench)
+    wait_until(lambda: pid.exists() and pid.read_text() != "")
+    process.kill()
+    process.wait()
+    try:
+        assert is_alive(read_pid(pid))
+        slot = take_slot(bench.session())
+        assert slot.number == 1
+        assert not is_alive(read_pid(pid))
+        slot.release()
+    finally:
+        kill(read_pid(pid))
+
+
+@pytest.mark.slow
+def test_random_kills(bench: Bench, tmp_path: Path) -> None:
+    """Queues that are killed at random share no worktree, and every verdict that comes is right."""
+    chance = random.Random(SEED)
+    more = [bench.tip()] + [bench.commit({f"n{n}": f"{n}\n", "README": f"{n}\n"}) for n in range(4)]
+    # Whoever cleaned the worktree or switched it meanwhile would be found out.
+    watch = 'for i in 1 2 3 4 5; do test "$(cat owner)" = $$ || exit 9; sleep 0.02; done'
+    bench.set(EXACT, f"echo $$ >owner; {watch}; rm README; mkdir -p a/b; touch a/b/c")
+    running: list[subprocess.Popen[bytes]] = []
+    killed = passed = 0
+    for _ in range(int(30 * SCALE)):
+        while len(running) < 4:
+            running.append(begin(bench, chance.choice(more)))
+        process = running.pop(chance.randrange(len(running)))
+        if chance.random() < 0.6:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(chance.uniform(0, 0.8))
+            process.kill()
+        status = process.wait(60)
+        assert status in (0, KILLED)
+        killed += status == KILLED
+        passed += status == 0
+    for process in running:
+        assert process.wait(60) == 0
+    assert killed > 0
+    assert passed > 0
+    assert {row[1] for row in bench.runs()} == {"passed"}
+    assert len(os.listdir(bench.trees)) <= 5
+
+
+@pytest.mark.parametrize(
+    "found", ["", "x", "1 2", "0 - -", "999999999 1 {boot}", "{own} 1 {boot}", "5 x {boot}"]
+)
+def test_an_odd_record(bench: Bench, found: str) -> None:
+    """A record that says nothing, or names a number that is somebody else's, harms nobody."""
+    bench.set("true")
+    bench.verify()
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    record = bench.world.state_dir / "verify" / "1.run"
+    assert not record.exists()
+    record.write_text(found.format(boot=boot, own=os.getpid()))
+    slot = take_slot(bench.session())
+    assert slot.number == 1
+    assert not record.exists()
+    slot.release()
+
+
+def test_killed_while_a_worktree_is_made(bench: Bench) -> None:
+    """A worktree that was half made is made again."""
+    bench.set(EXACT)
+    (bench.trees / "1").mkdir(parents=True)
+    (bench.trees / "1" / ".git").write_text("gitdir: /nowhere\n")
+    admin = bench.world.root / ".git" / "worktrees" / "1"
+    admin.mkdir(parents=True)
+    (admin / "gitdir").write_text(f"{bench.trees}/1/.git\n")
+    (admin / "locked").write_text("initializing\n")
+    assert bench.verify().passed

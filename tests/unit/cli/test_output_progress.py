@@ -1,0 +1,31 @@
+"""The line that says what is being verified."""
+
+from pathlib import Path
+
+import pytest
+
+from gitworker.cli.output_progress import ProgressLine, runs_text
+from gitworker.landing.verify import Progress
+
+
+def test_what_is_said(tmp_path: Path) -> None:
+    """Each run has its seconds, waiting ones are counted, the first one's last output is shown."""
+    log = tmp_path / "log"
+    log.write_text("$ make\n\x1b[31mcompiling\x1b[0m a\x07.c\n")
+    first = Progress("auth, +3", "make \x1b[2J", 61_999, str(log))
+    second = Progress("auth", "make", 900, str(tmp_path / "none"))
+    waiting = Progress("bob", "", 0, "")
+    assert runs_text([first, second, waiting]) == (
+        "verifying auth, +3 61s, auth 0s, 1 waiting  `make \\x1b[2J`  compiling a\\x07.c"
+    )
+    assert runs_text([second]) == "verifying auth 0s  `make`"
+    assert runs_text([waiting]) == "verifying 1 waiting"
+
+
+def test_elsewhere_than_on_a_terminal(capfd: pytest.CaptureFixture[str]) -> None:
+    """Without a terminal only lines that stay are written."""
+    with ProgressLine() as line:
+        line.show([Progress("auth", "make", 0, "/nowhere")])
+        line.narrate("auth: passed")
+    told = capfd.readouterr()
+    assert (told.out, told.err) == ("", "auth: passed\n")

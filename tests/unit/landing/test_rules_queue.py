@@ -1,0 +1,143 @@
+"""The order of the landing queue, the size of its windows, and the search for a culprit."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gitworker.landing.rules_queue import (
+    LARGEST,
+    MS_A_POINT,
+    PENALTY,
+    Candidate,
+    next_probes,
+    next_size,
+    order,
+    parents_first,
+    whole,
+)
+
+NOW = 100 * MS_A_POINT
+
+
+def candidate(name: str, *, priority: int = 100, waited: int = 0, **more: object) -> Candidate:
+    """Make a candidate that has waited for so many minutes."""
+    at = NOW - waited * MS_A_POINT
+    return Candidate(name, f"t-{name}", priority, at, **more)  # type: ignore[arg-type]
+
+
+def names(found: list[Candidate]) -> str:
+    return "".join(one.worker_id for one in found)
+
+
+@pytest.mark.parametrize(
+    ("candidates", "expected"),
+    [
+        ([candidate("a"), candidate("b", priority=50)], "ba"),
+        ([candidate("a"), candidate("b", waited=1)], "ba"),
+        ([candidate("a", priority=90), candidate("b", waited=11)], "ba"),
+        ([candidate("a", priority=90), candidate("b", waited=9)], "ab"),
+        ([candidate("a", failures=1), candidate("b")], "ba"),
+        ([candidate("a", failures=1, waited=PENALTY + 1), candidate("b")], "ab"),
+        ([candidate("b"), candidate("a")], "ab"),
+        ([candidate("a", after=frozenset({"t-b"})), candidate("b", priority=500)], "ba"),
+        ([candidate("a", after=frozenset({"t-elsewhere"})), candidate("b", waited=1)], "ba"),
+        ([candidate("a", waited=-5), candidate("b")], "ba"),
+    ],
+)
+def test_order(candidates: list[Candidate], expected: str) -> None:
+    """Priority, then the wait; what came back waits longer; nothing comes before its parents."""
+    assert names(order(candidates, NOW)) == expected
+
+
+def test_a_circle_comes_last() -> None:
+    """Candidates that wait for each other do not keep anybody else from landing, nor get lost."""
+    circle = [
+        candidate("a", priority=1, after=frozenset({"t-b"})),
+        candidate("b", priority=2, after=frozenset({"t-a"})),
+    ]
+    assert names(order([*circle, candidate("c")], NOW)) == "cab"
+
+
+@given(st.permutations([candidate(c, waited=ord(c) % 3, failures=ord(c) % 2) for c in "abcdef"]))
+def test_the_order_depends_on_nothing_else(shuffled: list[Candidate]) -> None:
+    """However the candidates come, they are ordered alike."""
+    assert order(shuffled, NOW) == order(sorted(shuffled), NOW)
+
+
+def test_nothing_starves() -> None:
+    """Work of the lowest priority comes before any that is younger by its difference in minutes."""
+    old = candidate("old", priority=1000, waited=901)
+    assert order([candidate("new", priority=100), old], NOW)[0] is old
+
+
+@pytest.mark.parametrize(
+    ("named", "parents", "expected"),
+    [
+        ("abc", {}, "abc"),
+        ("abc", {"a": "c"}, "cab"),
+        ("abc", {"a": "b", "b": "c"}, "cba"),
+        ("ab", {"a": "x"}, "ab"),
+        ("ab", {"a": "b", "b": "a"}, "ba"),
+    ],
+)
+def test_parents_come_first(named: str, parents: dict[str, str], expected: str) -> None:
+    """A name comes after its parent, else the order stays; a circle loses nobody."""
+    assert "".join(parents_first(named, parents)) == expected
+
+
+@pytest.mark.parametrize(
+    ("setting", "last", "was_full", "passed", "expected"),
+    [
+        (8, None, True, True, 8),
+        (8, 8, True, True, 9),
+        (8, 8, False, True, 8),
+        (8, 8, True, False, 4),
+        (8, 1, True, False, 1),
+        (8, LARGEST * 8, True, True, LARGEST * 8),
+        (1, 1, True, True, 1),
+        (1, 8, True, True, 1),
+        (2, 32, False, True, 2 * LARGEST),
+    ],
+)
+def test_size(setting: int, last: int | None, was_full: bool, passed: bool, expected: int) -> None:
+    """A window grows by one when a full one passed, halves on a failure, and stays one if set so."""
+    assert next_size(setting, last=last, was_full=was_full, passed=passed) == expected
+
+
+def search(size: int, bad: int | None, slots: int) -> tuple[int, int]:
+    """Play a search with every run ending in the order it began; return prefix and runs."""
+    span, running, runs = whole(size), [], 0
+    while not span.is_settled:
+        started = next_probes(span, slots, running)
+        assert len(running) + len(started) <= slots
+        assert not set(started) & set(running)
+        running += started
+        runs += len(started)
+        assert running, "a search that is not settled always runs something"
+        prefix = running.pop(0)
+        span = span.learn(prefix, passed=bad is None or prefix < bad)
+        running = [one for one in running if span.concerns(one)]
+    return span.green, runs
+
+
+@given(st.integers(1, 40), st.integers(1, 5), st.data())
+def test_the_search_finds_the_culprit(size: int, slots: int, data: st.DataObject) -> None:
+    """However many run at once, the longest prefix that passes is found."""
+    bad = data.draw(st.one_of(st.none(), st.integers(1, size)))
+    green, _ = search(size, bad, slots)
+    assert green == (size if bad is None else bad - 1)
+
+
+@pytest.mark.parametrize(("size", "bad", "runs"), [(8, None, 1), (8, 5, 4), (8, 1, 4), (1, 1, 1)])
+def test_the_search_is_short(size: int, bad: int | None, runs: int) -> None:
+    """One run for a window that passes, and one more for each halving of one that fails."""
+    assert search(size, bad, 1)[1] == runs
+
+
+def test_speculation_begins_with_the_window() -> None:
+    """The whole window is verified first, its parts beside it; what would say nothing is left out."""
+    assert next_probes(whole(8), 1) == [8]
+    assert next_probes(whole(8), 3) == [8, 5, 3]
+    assert next_probes(whole(8).learn(4, passed=True), 2, [8]) == [6]
+    assert next_probes(whole(8).learn(8, passed=False), 2) == [5, 3]
+    assert next_probes(whole(8).learn(8, passed=True), 2) == []

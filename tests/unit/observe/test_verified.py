@@ -1,0 +1,107 @@
+"""What `show` and `log` tell of a worker's last verdict, and where its output is."""
+
+import pytest
+
+from gitworker.landing.verify_once import verify_once
+from gitworker.model.ids import Branch, Oid, ref_of
+from gitworker.model.worker import WorkerEvent
+from gitworker.observe.events import Event, event_text
+from gitworker.observe.show import read_show
+from gitworker.observe.show_text import json_show, render_show
+from gitworker.session import Session
+from gitworker.workers.cancel import cancel
+from gitworker.workers.moves import advance
+from tests.unit.observe.conftest import Clock
+from tests.unit.observe.scene import in_review, landed, worker, working
+
+
+def lines(session: Session, name: str) -> list[str]:
+    """Return what the screen of a worker says of verification."""
+    text = render_show(read_show(session, worker(session, name)), width=60, color=False)
+    shown = text.splitlines()
+    return [line for line in shown if line.startswith(("verify ", "log "))]
+
+
+def verify(session: Session, commit: Oid, command: str) -> str:
+    """Run a command on a commit and return the log's path."""
+    settings = session.settings._replace(verify_commands=(command,))
+    return verify_once(session._replace(settings=settings), commit, label="it").log
+
+
+def send_back(session: Session, metadata: dict[str, str]) -> None:
+    """Send a worker back for what verification has found."""
+    seat = worker(session, "auth")
+    with session.store.write() as writer:
+        advance(writer, seat, WorkerEvent.VERIFY_FAILED, actor="hq", metadata=metadata)
+
+
+def tip(session: Session, branch: str | None) -> Oid:
+    """Return a branch's commit."""
+    assert branch is not None
+    return session.git.require_oid(ref_of(Branch(branch)))
+
+
+def test_the_verdict_on_the_branch(session: Session, clock: Clock) -> None:
+    """The newest verdict on the branch as it is stands there with its log, whole."""
+    seat = in_review(session, "auth", "skills")
+    commit = tip(session, seat.branch)
+    assert lines(session, "auth") == []
+    assert json_show(read_show(session, seat))["verify"] is None
+    log = verify(session, commit, "false")
+    clock.ms += 65_000
+    assert lines(session, "auth") == [
+        f"verify    failed 1m ago, {commit[:10]}: `false` ended with sta…",
+        f"log       {log}",
+    ]
+    log = verify(session, commit, "true")
+    assert lines(session, "auth") == [f"verify    passed 0s ago, {commit[:10]}", f"log       {log}"]
+    found = json_show(read_show(session, seat))["verify"]
+    assert found.pop("at").endswith("Z")
+    assert found == {"verdict": "passed", "commit": commit, "reason": "", "log": log}
+
+
+def test_the_failure_that_sent_it_back(session: Session, clock: Clock) -> None:
+    """A window that broke with the worker's commits is told, though no branch is at its commit."""
+    in_review(session, "auth", "skills")
+    clock.ms += 1000
+    metadata = {"commit": "a" * 40, "reason": "`make` ended with status 2", "log": "/logs/x.log"}
+    send_back(session, metadata)
+    assert lines(session, "auth") == [
+        "verify    failed 0s ago, aaaaaaaaaa: `make` ended with stat…",
+        "log       /logs/x.log",
+    ]
+    shown = render_show(read_show(session, worker(session, "auth")), width=None, color=False)
+    assert "by hq: `make` ended with status 2  log: /logs/x.log" in shown
+
+
+def test_of_this_task_only(session: Session, clock: Clock) -> None:
+    """A failure of an earlier task is not told of the present one."""
+    in_review(session, "auth", "skills")
+    metadata = {"commit": "a" * 40, "reason": "why", "log": "/logs/x.log"}
+    send_back(session, metadata)
+    assert lines(session, "auth") != []
+    cancel(session, "auth")
+    clock.ms += 1000
+    working(session, "auth", "other")
+    assert lines(session, "auth") == []
+
+
+def test_what_landed(session: Session, clock: Clock) -> None:
+    """Of landed work the verdict on what the target was moved to is told."""
+    landed(session, "auth", "skills")
+    commit = session.git.require_oid("main")
+    log = verify(session, commit, "true")
+    assert lines(session, "auth") == [f"verify    passed 0s ago, {commit[:10]}", f"log       {log}"]
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ('{"reason": "why", "log": "/x.log"}', "auth  note: why  log: /x.log"),
+        ('{"reason": "why", "log": 1}', "auth  note: why"),
+        ('{"log": "/x\\u001b.log", "verdict": "v"}', "auth  note: v  log: /x\\x1b.log"),
+    ],
+)
+def test_events_name_the_log(body: str, text: str) -> None:
+    """An event that carries the path of a log says where it is."""
+    assert event_text(Event(3_000, 3, "message", "auth", "note", body=body)) == text

@@ -1,0 +1,103 @@
+"""What git's words about a fetch or a push mean."""
+
+import pytest
+
+from gitworker.repo.rules_transfer import (
+    CODES,
+    HINTS,
+    WORDS,
+    Trouble,
+    explain,
+    out_of_time,
+    plain_text,
+    read_trouble,
+)
+
+# What git 2.39 to 2.55, its transports and the large hosts say.
+SAID = [
+    (Trouble.MOVED, "!\tx:refs/heads/main\t[rejected] (stale info)"),
+    (Trouble.MOVED, "!\tx:refs/heads/main\t[rejected] (fetch first)"),
+    (Trouble.MOVED, "!\tx:refs/heads/main\t[rejected] (non-fast-forward)"),
+    (
+        Trouble.MOVED,
+        "remote: error: cannot lock ref 'refs/heads/main': is at aaa but expected bbb\n"
+        "!\tx:refs/heads/main\t[remote rejected] (failed to update ref)",
+    ),
+    (Trouble.MOVED, "[remote rejected] (incorrect old value provided)"),
+    (Trouble.PROTECTED, "remote: error: GH006: Protected branch update failed for refs/heads/main"),
+    (Trouble.PROTECTED, "! [remote rejected] main -> main (protected branch hook declined)"),
+    (Trouble.PROTECTED, "! [remote rejected] main -> main (branch is currently checked out)"),
+    (Trouble.HOOK, "! [remote rejected] main -> main (pre-receive hook declined)"),
+    (Trouble.HOOK, "!\tx:refs/heads/main\t[remote rejected] (hook declined)"),
+    (
+        Trouble.HOOK,
+        "!\tx:refs/heads/main\t[remote rejected] (pre-receive hook declined)\n"
+        "remote: a non-fast-forward push is never allowed",
+    ),
+    (Trouble.DISK, "remote: fatal: write error: No space left on device\nerror: remote unpack"),
+    (Trouble.AUTHENTICATION, "fatal: Authentication failed for 'http://x/'"),
+    (
+        Trouble.AUTHENTICATION,
+        "fatal: could not read Username for 'http://x': terminal prompts disabled",
+    ),
+    (
+        Trouble.AUTHENTICATION,
+        "git@x: Permission denied (publickey).\nfatal: Could not read from remote repository.",
+    ),
+    (Trouble.AUTHENTICATION, "Host key verification failed.\nfatal: Could not read from remote"),
+    (Trouble.PERMISSION, "fatal: unable to access 'x': The requested URL returned error: 403"),
+    (Trouble.PERMISSION, "remote: Permission to a/b denied to c."),
+    (
+        Trouble.PERMISSION,
+        "remote: error: insufficient permission for adding an object to repository database",
+    ),
+    (
+        Trouble.PERMISSION,
+        "error: remote unpack failed: unable to create temporary object directory",
+    ),
+    (Trouble.NO_BRANCH, "fatal: couldn't find remote ref refs/heads/main"),
+    (Trouble.NO_REPOSITORY, "fatal: '/gone' does not appear to be a git repository"),
+    (Trouble.NO_REPOSITORY, "remote: Repository not found."),
+    (Trouble.NETWORK, "fatal: unable to access 'x': Could not resolve host: nowhere"),
+    (Trouble.NETWORK, "fatal: the remote end hung up unexpectedly"),
+    (Trouble.NETWORK, "ssh: connect to host x port 22: Connection refused"),
+    (Trouble.LOCAL_HOOK, "tests fail\nerror: failed to push some refs to 'x'"),
+    (Trouble.OTHER, "fatal: something new"),
+]
+
+
+@pytest.mark.parametrize(("trouble", "text"), SAID)
+def test_words(trouble: Trouble, text: str) -> None:
+    """Each thing that git says is understood."""
+    assert read_trouble(text) is trouble
+
+
+@pytest.mark.parametrize("trouble", Trouble)
+def test_every_trouble_is_explained(trouble: Trouble) -> None:
+    """Each has a code, a sentence and a hint, with nothing left to fill in."""
+    error = explain(trouble, act="push", remote="up", branch="main", text="\x1b[31mno\x1b[0m")
+    assert {trouble} <= CODES.keys() & WORDS.keys() & HINTS.keys()
+    assert "{" not in error.message + str(error.hint)
+    assert error.detail == "no"
+
+
+def test_out_of_time() -> None:
+    """What took too long says how long and which setting decides."""
+    error = out_of_time(act="push", remote="up", branch="main", limit_s=9)
+    assert error.code == "remote_timeout"
+    assert "9 s" in error.message
+    assert "remote-timeout-s" in str(error.hint)
+
+
+def test_nothing_steers_the_terminal() -> None:
+    """Escape sequences, control characters and progress that overwrites itself are taken out."""
+    text = (
+        "remote: \x1b[1;31mno\x1b[0m entry\x1b[K\r\n\x1b]0;title\x07\x9b2Jx\x07\n \n  10%\r 100%   "
+    )
+    assert plain_text(text) == "remote: no entry\n?2Jx?\n  10%\n 100%"
+
+
+def test_only_the_end_is_shown() -> None:
+    """Of very many lines the last ones are kept."""
+    text = plain_text("\n".join(f"line {number}" for number in range(100)))
+    assert text.splitlines()[0] == "line 60"
