@@ -35,7 +35,8 @@ GIT_CONFIG = """\
 # Suites of whole programs and whole acts: most of their time is interpreters and gits starting.
 # They run after the fast ring, which stays under a minute without them.
 WHOLE = (
-    "agents", "cli", "concurrency", "crash", "kinds", "landing", "liveness", "repo", "ui", "workers",
+    "agents", "cli", "concurrency", "crash", "kinds", "landing", "liveness", "repo", "ui",
+    "workers",
 )  # fmt: skip
 TESTS = Path(__file__).parent
 

@@ -46,4 +46,4 @@ BUS_CASES: dict[str, Callable[[Scene], Iterable[Result]]] = {
 }
 
 # Those that check out many thousands of files.
-LARGE = {"landed-removal", "landing", "memory", "removal", "replay", "spawn"}
+LARGE = {"landed-removal", "landing", "memory", "pool", "removal", "replay", "spawn"}

@@ -46,7 +46,8 @@ def measure_spawn(scene: Scene) -> Iterator[Result]:
 def measure_pool(scene: Scene) -> Iterator[Result]:
     """Measure a spawn that takes a parked worktree against `git worktree add`.
 
-    On a disk, as users have it: what a pool saves is writing files, which memory makes cheap.
+    In memory, as every case of so many files: there writing them, which is what a pool saves, costs
+    least.
     """
     root = build_big_repo(scene.folder / "repo")
     scene.git(root, "config", "worker.worktree.pool", "1")

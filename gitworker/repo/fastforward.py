@@ -300,8 +300,14 @@ def _index_is_at(here: Git, commit: Oid) -> bool:
 
 
 def _undo_checkout(here: Git, step: Step, changes: tuple[Change, ...], *, complaint: str) -> None:
-    """Put index and files back where git moved them, or some of them, and not the ref."""
+    """Put index and files back where git moved them, or some of them, and not the ref.
+
+    Unless somebody has committed meanwhile what git had put there: then it is theirs.
+    """
     if find_head_ref(here) != step.ref:
+        return
+    tip = find_ref(here, step.ref)
+    if tip not in (None, step.old) and _index_has(here, changes, Oid(tip or "")):
         return
     if _index_has(here, changes, step.new):
         here.run("read-tree", "-m", "-u", "--no-recurse-submodules", step.new, step.old)

@@ -19,7 +19,8 @@ KINDS = {"removal.py": ("cancel", "reset", "remove")}
 CASES = [(act, point) for act in ACTS for point in act.points]
 # One of each kind; `make test` and `make crash` die at all of them.
 QUICK = {
-    ("spawn", "spawn.journal"), ("spawn", "spawn.worktree"), ("spawn-pool", "pool.moved"), ("approve", "move-ref"),
+    ("spawn", "spawn.journal"), ("spawn", "spawn.worktree"), ("spawn-pool", "pool.moved"),
+    ("approve", "move-ref"),
     ("approve", "approve.moved"), ("merge-kept", "move-ref"), ("merge", "merge.forwarded"),
     ("merge", "trash-admin"), ("merge-clean", "merge.recorded"), ("cancel", "cancel.journal"),
     ("reset", "reset.trashed"), ("undo-cancel", "restore-tree"), ("undo-approve", "move-read"),

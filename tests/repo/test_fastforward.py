@@ -250,6 +250,20 @@ def test_a_commit_in_the_middle_is_kept(
     assert repo.git("status", "--porcelain") == ""
 
 
+def test_a_commit_of_what_git_has_put_there_keeps_it(repo: Repo) -> None:
+    """Who commits while git is between index and ref has the landed files, and keeps them."""
+    install(
+        repo, "post-index-change",
+        "test -e .git/once && exit 0; touch .git/once; git commit -qm 'By the user'",
+    )  # fmt: skip
+    with pytest.raises((Conflict, Refused)):
+        forward(repo)
+    assert repo.git("log", "-1", "--format=%s", "main") == "By the user"
+    assert repo.git("show", "main:added") == "1"
+    assert repo.git("status", "--porcelain") == ""
+    assert (repo.root / "added").read_text() == "1\n"
+
+
 def test_an_index_lock_in_the_middle_changes_nothing(
     repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

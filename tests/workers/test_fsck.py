@@ -10,6 +10,7 @@ import pytest
 
 from fixtures.repos import Repo
 from gitworker.cli.seats import uninstall_everything
+from gitworker.repo.lock import hold
 from gitworker.workers.cancel import cancel, reset
 from gitworker.workers.fail import fail
 from gitworker.workers.fsck import proof
@@ -19,7 +20,7 @@ from gitworker.workers.undo import undo
 from tests.architecture.house import ROOT
 from tests.crash.conftest import FRESH
 from tests.crash.inventory import all_bytes
-from tests.workers.planting import PLANTS, broken
+from tests.workers.planting import PLANTS, broken, sql
 from tests.workers.seat import make_dirty
 from tests.workers.world import World, newest, no_beater, wait_until
 
@@ -108,6 +109,37 @@ def test_a_sync_is_whole(world: World) -> None:
     world.git("add", "README", cwd=place)
     assert world.drive("sync", "continue", cwd=place).returncode == 0
     whole(world)
+
+
+def test_landed_by_patch(world: World) -> None:
+    """A target that was rewritten and has the landed patches still has lost no landing."""
+    world.approved("auth", "login", {"a": "1\n"})
+    world.land("auth")
+    world.git("commit", "-q", "--amend", "-m", "Reworded")
+    found = prove(world.session()).findings
+    assert [one.code for one in found] == ["commit_unreachable"]
+    assert mend(world.session()).left.findings == ()
+    world.git("reset", "-q", "--hard", "HEAD~1")
+    assert [one.code for one in prove(world.session()).findings] == ["landing_lost"]
+
+
+def test_somebody_at_work_is_no_finding(world: World) -> None:
+    """While another command holds its lock, an open act is its own; afterwards it was killed."""
+    world.working("auth", "login", {"a": "1\n"})
+    assert world.drive("cancel", "auth", GITWORKER_CRASH_AT="cancel.journal").returncode == -9
+    session = world.session()
+    with hold(session.landing_lock, what="landing"):
+        assert prove(session).findings == ()
+    assert [one.code for one in prove(session).findings] == ["journal_open"]
+    assert mend(session).left.findings == ()
+
+
+def test_a_check_that_cannot_be_made(world: World) -> None:
+    """What stops one check is a finding, and the others are made."""
+    world.working("auth", "login", {"a": "1\n"})
+    sql(world, "DROP TABLE reviews")
+    found = {one.code for one in prove(world.session()).findings}
+    assert "not_checked" in found
 
 
 def test_uninstalled_hooks_are_whole(world: World) -> None:

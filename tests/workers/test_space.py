@@ -50,7 +50,9 @@ def test_measured_once(world: World, tmp_path: Path) -> None:
     assert cache.read_text().startswith(tip)
 
 
-@pytest.mark.parametrize("key", ["extensions.partialClone", "remote.origin.promisor", "core.sparseCheckout"])
+@pytest.mark.parametrize(
+    "key", ["extensions.partialClone", "remote.origin.promisor", "core.sparseCheckout"]
+)
 def test_nobody_can_tell(world: World, key: str) -> None:
     """Partial clones and sparse checkouts are not measured, which would fetch or overstate."""
     world.git("config", "core.repositoryFormatVersion", "1")

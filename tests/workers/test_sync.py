@@ -34,6 +34,24 @@ def test_sync(world: World) -> None:
     assert [told["commit"] for told in world.messages("task_progress")] == [old]
 
 
+def test_what_it_replaces_is_kept(world: World) -> None:
+    """The commits that a rebase replaces stay under a rescue ref, once, however it ends."""
+    world.working("bob", "other", {"c": "1\n"})
+    kept = world.tip("bob/other")
+    world.advance({"b": "2\n"})
+    sync(world.session(world.path("bob")), attached=False)
+    place = conflicted(world)
+    tip = world.tip("auth/login")
+    Repo(place).write({"README": "both\n"})
+    world.git("add", "README", cwd=place)
+    sync(world.session(place), "continue", attached=False)
+    rescues = {ref: oid for ref, oid in world.refs().items() if ref.startswith("refs/worker/")}
+    assert rescues == {
+        "refs/worker/rescue/auth/login/1": tip,
+        "refs/worker/rescue/bob/other/1": kept,
+    }
+
+
 def test_nothing_to_do(world: World) -> None:
     """A branch that stands on the target already stays where it is."""
     place = world.working("auth", "login", {"a": "1\n"})

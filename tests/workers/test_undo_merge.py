@@ -285,6 +285,51 @@ def test_a_seat_that_went_on_while_an_undo_lay_there(world: World) -> None:
     world.spawn("web", "t-docs")
 
 
+def test_an_undo_that_was_killed_and_cannot_go_on(world: World) -> None:
+    """A killed undo that has moved nothing and is in somebody's way now is closed, not stuck."""
+    world.approved("auth", "login", {"README": "landed\n"})
+    world.land("auth")
+    new = world.tip("main")
+    assert world.drive("undo", GITWORKER_CRASH_AT="undo.journal").returncode == -9
+    Repo(world.root).write({"README": "mine\n"})
+    assert world.drive("recover_all").returncode == 0
+    assert world.query("SELECT status FROM operations WHERE kind = 'undo'") == [("rolled_back",)]
+    assert world.tip("main") == new
+    assert (world.root / "README").read_text() == "mine\n"
+    world.git("checkout", "-q", "README")
+    undo(world.session())
+    assert (world.root / "README").read_text() == "one\ntwo\nthree\n"
+
+
+def test_the_checkout_is_gone_when_a_killed_undo_goes_on(world: World) -> None:
+    """A checkout that was removed meanwhile holds nobody up: the branch goes back alone."""
+    world.approved("auth", "login", {"a": "1\n"})
+    old = world.tip("main")
+    world.git("checkout", "-q", "--detach")
+    place = world.root.parent / "target"
+    world.git("worktree", "add", "-q", str(place), "main")
+    world.land("auth")
+    assert world.drive("undo", GITWORKER_CRASH_AT="undo.journal").returncode == -9
+    world.git("worktree", "remove", str(place))
+    assert world.drive("recover_all").stdout.strip() == "undo"
+    assert world.tip("main") == old
+    assert world.stands("auth", "login") == ("WORKING", "IN_PROGRESS")
+
+
+def test_a_landing_that_brought_nothing(world: World) -> None:
+    """Where the target had every patch already it stays, and the worker is at work again."""
+    world.approved("auth", "login", {"a": "1\n"})
+    tip = world.tip("auth/login")
+    world.git("cherry-pick", "--allow-empty", tip)
+    main = world.advance({"theirs": "1\n"})
+    world.land("auth")
+    assert world.tip("main") == main
+    undo(world.session())
+    assert world.tip("main") == main
+    assert world.tip("auth/login") == tip
+    assert world.stands("auth", "login") == ("WORKING", "IN_PROGRESS")
+
+
 def test_a_kept_worktree_that_was_moved(world: World) -> None:
     """A worktree that its user has moved by git is found where it is."""
     place = world.approved("auth", "login", {"a": "1\n"})

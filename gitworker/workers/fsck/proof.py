@@ -75,7 +75,7 @@ def prove(session: Session) -> Proof:
         seen = {(one.code, one.where) for one in found}
         picture, again = _look(session)
         found = tuple(one for one in again if (one.code, one.where) in seen)
-    return Proof(len(made_commits(picture)), len(picture.workers), found)
+    return Proof(_count_commits(picture), len(picture.workers), found)
 
 
 def _look(session: Session) -> tuple[Picture, tuple[Finding, ...]]:
@@ -121,6 +121,14 @@ def _try(session: Session, one: Finding) -> GitWorkerError | None:
     except Exception as error:  # noqa: BLE001 - whatever it is, it is said
         return error_of(error)
     return None
+
+
+def _count_commits(picture: Picture) -> int:
+    """Return how many commits are on record; where they cannot be read, a check has said so."""
+    try:
+        return len(made_commits(picture))
+    except GitWorkerError:
+        return 0
 
 
 def _made(check: Check, picture: Picture) -> Iterator[Finding]:
