@@ -71,9 +71,7 @@ def find_last_operation(
     return None if row is None else _operation(row)
 
 
-def undoable_operations(
-    reader: Reader, limit: int = 20, *, before: int = LAST
-) -> list[Operation]:
+def undoable_operations(reader: Reader, limit: int = 20, *, before: int = LAST) -> list[Operation]:
     """Return the finished acts that leave something to undo, newest first, older than `before`."""
     rows = reader.rows("operations.newest_done", limit=limit, before=before)
     return [_operation(row) for row in rows]

@@ -29,6 +29,7 @@ from gitworker.states.worker import worker_transition
 from gitworker.store.operations import find_operation
 from gitworker.store.workers import Worker
 from gitworker.workers.find import require_worker
+from gitworker.workers.published import require_published
 from gitworker.workers.recover import finish_interrupted, give_up, require_ended, roll_back
 from gitworker.workers.review import reviewer_of_record
 from gitworker.workers.rules import may_judge
@@ -120,6 +121,7 @@ def _approve(round_: _Round, name: str) -> Approved:
     outcome = replay_onto_target(session, tips, memory=round_.memory, exclude=ground.exclude)
     if isinstance(outcome, ReplayConflict):
         raise send_back(session, worker, outcome, onto=ground.name)
+    require_published(session, worker, base=tips.target, tip=outcome.new)
     verdict = {
         "base": tips.target,
         "note": round_.note,

@@ -31,6 +31,7 @@ from gitworker.session import Session
 from gitworker.states.worker import worker_transition
 from gitworker.store.workers import Worker, find_worker
 from gitworker.workers.moves import advance
+from gitworker.workers.published import require_published
 from gitworker.workers.recover import require_ended
 from gitworker.workers.verdict import send_back
 from gitworker.workers.views import publish_views
@@ -116,6 +117,7 @@ def try_out(
     unchanged = tips.branch == reviewed and carries_all_patches(session, outcome, memory=memory)
     if not unchanged and not approval_holds(approved, patch_ids(session.git, base, outcome.new)):
         raise Misfit(why="the rebase changed what was approved")
+    require_published(session, worker, base=base, tip=outcome.new)
     return Prepared(worker, base, plan_rewrite(session, worker, tips, new=outcome.new))
 
 

@@ -294,6 +294,8 @@ ROLL_BACKS: dict[str, Callable[[Session, int], None]] = {
     "spawn": roll_back_spawn,
     "adopt": roll_back_adopt,
 }
+
+
 def _finish_gc(session: Session, operation: Operation) -> None:
     from gitworker.workers.gc_finish import finish_gc  # 5 ms, only after a killed gc
 

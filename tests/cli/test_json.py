@@ -39,7 +39,8 @@ def test_the_way(scene: Scene) -> None:
         "commit",
         "rebased_from",
         "rescue",
-        "unrequested", "without",
+        "unrequested",
+        "without",
     }
     assert shape(scene, "merge", "auth", "--json") == {"schema", "results"}
     assert shape(scene, "recycle", "auth", "--json") == WORKER

@@ -246,6 +246,7 @@ ACTS = (
 # Pushes are killed in tests/workers/test_queue_remote.py.
 # Adoptions are killed in tests/crash/test_adopt.py: what they find is nobody's before.
 ELSEWHERE = {
+    "radar-looked", "radar-told",  # tests/landing/test_radar_watch.py
     "move-refused", "merge.pushing", "merge.pushed",
     "prune.journal", "prune.content", "prune.written", "prune.renamed", "prune.chunk",
     "trim.replaced",

@@ -86,6 +86,7 @@ def test_lock_after_a_killed_cancel(world: World) -> None:
     """A worktree that its user locks before a killed cancel goes on stays, and holds up nobody."""
     place = world.working("auth", "login", {"a": "1\n"})
     kill_at(world, "cancel.journal", "cancel", "auth")
+    world.git("worktree", "unlock", str(place))  # as the agent had it locked
     world.git("worktree", "lock", str(place))
     recover_all(world.session())
     require_free_way(world)

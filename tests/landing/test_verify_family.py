@@ -136,7 +136,7 @@ def test_leaving_kills(bench: Bench, pid_file: Path) -> None:
 def test_sigterm_is_told_first(bench: Bench, tmp_path: Path) -> None:
     """A command may tidy up before it is killed."""
     mark = tmp_path / "tidy"
-    bench.set(f"trap 'touch {mark}; exit 1' TERM; sleep 300 & wait", verify_timeout_s=1)
+    bench.set(f"trap 'touch {mark}; exit 1' TERM; sleep 300 & wait", verify_timeout_s=3)
     assert not bench.verify().passed
     assert mark.exists()
 

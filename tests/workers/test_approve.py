@@ -155,7 +155,7 @@ def test_worktree_removed_by_hand(world: World) -> None:
     """Without its worktree a branch is still rebased, approved and landed."""
     place = world.in_review("auth", "login", {"a": "1\n"})
     world.advance({"b": "2\n"})
-    world.git("worktree", "remove", "--force", str(place))
+    world.git("worktree", "remove", "--force", "--force", str(place))
     done = world.approve("auth")
     assert world.tip("auth/login") == done.commit
     world.land("auth")
@@ -188,7 +188,7 @@ def test_worktree_deleted_with_rm(world: World, lagging: bool) -> None:
     if lagging:
         with unchanged(world, "worktree_missing"):
             world.approve("auth")
-        world.git("worktree", "remove", "--force", str(place))
+        world.git("worktree", "remove", "--force", "--force", str(place))
     world.approve("auth")
     world.land("auth")
     assert world.show("a") == "1"
@@ -221,7 +221,7 @@ def test_branch_in_the_main_checkout(world: World) -> None:
     """A branch that its user took into another checkout moves there with its files."""
     place = world.in_review("auth", "login", {"a": "1\n"})
     world.advance({"b": "2\n"})
-    world.git("worktree", "remove", "--force", str(place))
+    world.git("worktree", "remove", "--force", "--force", str(place))
     world.git("switch", "-q", "auth/login")
     world.approve("auth")
     assert world.git("status", "--porcelain") == ""

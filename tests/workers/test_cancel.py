@@ -83,6 +83,7 @@ def test_occupied(world: World) -> None:
 def test_locked(world: World) -> None:
     """A worktree that its user locked is not taken away, and nothing is left half done."""
     place = world.working("auth", "login", {"a": "1\n"})
+    world.git("worktree", "unlock", str(place))  # as the agent had it locked
     world.git("worktree", "lock", str(place))
     with unchanged(world, "worktree_locked"):
         cancel(world.session(), "auth")
@@ -94,7 +95,7 @@ def test_worktree_removed_by_hand(world: World) -> None:
     """Without its worktree a task is withdrawn all the same, its commits rescued."""
     place = world.working("auth", "login", {"a": "1\n"})
     tip = world.tip("auth/login")
-    world.git("worktree", "remove", "--force", str(place))
+    world.git("worktree", "remove", "--force", "--force", str(place))
     freed = cancel(world.session(), "auth")
     assert freed.rescue_ref is not None
     assert world.refs()[freed.rescue_ref] == tip

@@ -153,6 +153,7 @@ def test_occupied_worktree_is_kept(world: World) -> None:
 def test_locked_worktree_is_kept(world: World) -> None:
     """A worktree that its user locked is landed and kept, and nothing stays half done."""
     place = world.approved("auth", "login", {"a": "1\n"})
+    world.git("worktree", "unlock", str(place))  # as the agent had it locked
     world.git("worktree", "lock", str(place))
     done = world.land("auth")
     assert done.kept == str(place)
@@ -179,7 +180,7 @@ def test_commit_after_the_landing_is_kept(world: World) -> None:
 def test_worktree_removed_by_hand(world: World) -> None:
     """A worktree that is gone needs no cleaning; its branch still goes."""
     place = world.approved("auth", "login", {"a": "1\n"})
-    world.git("worktree", "remove", "--force", str(place))
+    world.git("worktree", "remove", "--force", "--force", str(place))
     done = world.land("auth")
     assert (done.kept, done.kept_why) == (None, None)
     assert "refs/heads/auth/login" not in world.refs()

@@ -77,7 +77,7 @@ def test_somebody_is_faster(world: World, remote: Repo, tmp_path: Path) -> None:
     hook(
         remote,
         f"test -e {once} && exit 0; touch {once};"
-        f" env -i PATH=\"$PATH\" git -C {clone} push -q origin HEAD:main",
+        f' env -i PATH="$PATH" git -C {clone} push -q origin HEAD:main',
     )
     lines: list[str] = []
     (result,) = world.merge("auth", tell=lines.append)

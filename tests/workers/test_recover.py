@@ -142,6 +142,7 @@ def test_a_worktree_that_git_forgot(world: World) -> None:
     place = world.in_review("auth", "login", {"a": "1\n"})
     world.in_review("bob", "other", {"b": "1\n"})
     world.advance({"new": "x\n"})
+    world.git("worktree", "unlock", str(place))  # as the agent had it locked
     hidden = place.rename(world.root.parent / "hidden")
     world.git("worktree", "prune")
     hidden.rename(place)
@@ -205,6 +206,7 @@ def test_a_journal_that_cannot_be_closed(world: World) -> None:
     for name in ("amy", "bob"):
         world.approved(name, f"t-{name}", {name: "1\n"})
     place = world.path("bob")
+    world.git("worktree", "unlock", str(place))  # as the agent had it locked
     world.git("worktree", "lock", str(place))
     world.session().store.execute(  # type: ignore[attr-defined]
         "CREATE TRIGGER no_end BEFORE UPDATE ON operations WHEN NEW.status = 'done'"

@@ -125,5 +125,5 @@ def test_without_required_review(world: World) -> None:
 def test_worktree_removed_by_hand(world: World) -> None:
     """A branch whose worktree is gone can still be handed in."""
     place = world.working("auth", "login", {"a": "1\n"})
-    world.git("worktree", "remove", "--force", str(place))
+    world.git("worktree", "remove", "--force", "--force", str(place))
     assert world.submit("auth").commits == 1

@@ -106,7 +106,7 @@ def test_outside_a_worktree(world: World) -> None:
 def test_without_its_worktree(world: World) -> None:
     """A worker whose worktree is gone cannot rebase there."""
     place = world.working("auth", "login", {"a": "1\n"})
-    world.git("worktree", "remove", "--force", str(place))
+    world.git("worktree", "remove", "--force", "--force", str(place))
     with unchanged(world) as caught:
         sync(world.session(identity="auth"), attached=False)
     assert "no worktree" in caught.value.message

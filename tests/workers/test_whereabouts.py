@@ -12,7 +12,7 @@ def test_moved_worktree_is_followed(world: World) -> None:
     """A worktree that its user moved with git is found at its new place by the next command."""
     place = world.working("auth", "login", {"a": "1\n"})
     elsewhere = world.root.parent / "elsewhere"
-    world.git("worktree", "move", str(place), str(elsewhere))
+    world.git("worktree", "move", "--force", "--force", str(place), str(elsewhere))
     settle(world.session())
     assert world.worker("auth").worktree == str(elsewhere)
     world.submit("auth")
@@ -24,7 +24,7 @@ def test_moved_worktree_is_followed(world: World) -> None:
 def test_removed_worktree_is_remembered(world: World) -> None:
     """A worktree that is gone for good leaves its row as it is."""
     place = world.working("auth", "login", {"a": "1\n"})
-    world.git("worktree", "remove", "--force", str(place))
+    world.git("worktree", "remove", "--force", "--force", str(place))
     settle(world.session())
     assert world.worker("auth").worktree == str(place)
 

@@ -100,7 +100,7 @@ def test_parents_come_first(named: str, parents: dict[str, str], expected: str) 
     ],
 )
 def test_size(setting: int, last: int | None, was_full: bool, passed: bool, expected: int) -> None:
-    """A window grows by one when a full one passed, halves on a failure, and stays one if set so."""
+    """A window grows by one when a full one passed, halves on a failure, or stays one."""
     assert next_size(setting, last=last, was_full=was_full, passed=passed) == expected
 
 
@@ -135,7 +135,7 @@ def test_the_search_is_short(size: int, bad: int | None, runs: int) -> None:
 
 
 def test_speculation_begins_with_the_window() -> None:
-    """The whole window is verified first, its parts beside it; what would say nothing is left out."""
+    """The whole window is verified first, its parts beside it, nothing that is known."""
     assert next_probes(whole(8), 1) == [8]
     assert next_probes(whole(8), 3) == [8, 5, 3]
     assert next_probes(whole(8).learn(4, passed=True), 2, [8]) == [6]

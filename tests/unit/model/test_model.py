@@ -61,7 +61,7 @@ def test_message_types_are_the_seeds() -> None:
         *("heartbeat", "state_change", "review_request", "review_result"),
         *("agent_started", "agent_stopped"),
         *("status", "log", "signal", "cmd"),
-        *("x-window", "x-verify", "x-dead-letter"),
+        *("conflict_warning", "x-window", "x-verify", "x-dead-letter"),
     }
 
 
