@@ -119,6 +119,10 @@ class Run:
 
     def has_ended(self) -> bool:
         """Hear what the shell has told, and tell whether the commands have come to an end."""
+        return self._hear() or self._status is not None or _has_exited(self._family.leader)
+
+    def _hear(self) -> bool:
+        """Hear what the shell has told by now; tell whether it and its guard have gone."""
         poll = select.poll()
         poll.register(self._ours, select.POLLIN)
         while self._status is None and poll.poll(0):
@@ -130,14 +134,15 @@ class Run:
                     self._number, self._begun_ms = int(number), clock.monotonic_ms()
                 else:
                     self._status = int(number)
-            if not heard:  # the shell has gone without a word, and its guard too
+            if not heard:
                 return True
-        return self._status is not None or _has_exited(self._family.leader)
+        return False
 
     def end(self) -> Ended:
         """Take leave of commands that have ended; what they have left behind ends too."""
         whole = end_family(self._family, cut_off=False)
         _, wait_status = os.waitpid(self._family.leader, 0)
+        self._hear()  # its last word, where it has told that and gone since we heard it
         self._close(whole=whole)
         status = os.waitstatus_to_exitcode(wait_status) if self._status is None else self._status
         reason = "" if status == 0 else status_reason(self.command, status)

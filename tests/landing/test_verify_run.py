@@ -1,0 +1,43 @@
+"""The end of a run: what the shell says last is always heard."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gitworker.landing.verify_family import Family
+from gitworker.landing.verify_run import Run
+
+ROUNDS = 60
+
+
+class Place:
+    """A directory in which commands run."""
+
+    def __init__(self, tree: str) -> None:
+        self.tree = tree
+
+    def record(self, family: Family) -> None:
+        """Remember nothing."""
+
+    def forget(self) -> None:
+        """Forget nothing."""
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[int]:
+    """Return the descriptor of a log file."""
+    descriptor = os.open(tmp_path / "log", os.O_WRONLY | os.O_CREAT, 0o600)
+    yield descriptor
+    os.close(descriptor)
+
+
+def test_a_shell_that_goes_between_two_looks(tmp_path: Path, log: int) -> None:
+    """Commands that pass do pass, at whatever moment one looks whether they have ended."""
+    env = {"PATH": os.environ["PATH"]}
+    for _ in range(ROUNDS):
+        run = Run(Place(str(tmp_path)), log, commands=("true",), env=env, timeout_s=60)
+        while not run.has_ended():
+            os.sched_yield()
+        assert run.end().reason == ""
