@@ -42,6 +42,7 @@ def names(found: list[Candidate]) -> str:
         ([candidate("a", after=frozenset({"t-b"})), candidate("b", priority=500)], "ba"),
         ([candidate("a", after=frozenset({"t-elsewhere"})), candidate("b", waited=1)], "ba"),
         ([candidate("a", waited=-5), candidate("b")], "ba"),
+        ([candidate("a", after=frozenset({"t-b", "t-c"})), candidate("b"), candidate("c")], "bca"),
     ],
 )
 def test_order(candidates: list[Candidate], expected: str) -> None:

@@ -63,6 +63,14 @@ SAID = [
     (Trouble.NETWORK, "ssh: connect to host x port 22: Connection refused"),
     (Trouble.LOCAL_HOOK, "tests fail\nerror: failed to push some refs to 'x'"),
     (Trouble.OTHER, "fatal: something new"),
+    (
+        Trouble.OTHER,
+        "!\tx:refs/heads/main\t[remote rejected] (odd)\nerror: failed to push some refs to 'x'",
+    ),
+    (
+        Trouble.MOVED,
+        "!\tx:refs/heads/main\t[remote rejected] (failed to update ref)\nerror: failed to push",
+    ),
 ]
 
 
