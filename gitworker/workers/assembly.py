@@ -4,7 +4,6 @@ A change of `.gitworker.toml` ends its window: what lands after it is judged by 
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 
 from gitworker.errors import Conflict, GitWorkerError, Invalid, error_of
 from gitworker.landing.radar import conflicting_pairs
@@ -116,10 +115,12 @@ class Assembly:
             try:
                 settings_at(self._session, one.rewrite.new)
             except Invalid as error:
-                with suppress(GitWorkerError):
+                try:
                     self._fail(
                         one.worker.worker_id, withdraw(self._session, one.worker, error.message)
                     )
+                except GitWorkerError as failure:  # rejected meanwhile, say: it does not wait on
+                    self._fail(one.worker.worker_id, failure)
                 return window[:place]
             return window[: place + 1]
         return window
