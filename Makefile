@@ -11,6 +11,7 @@ PY := $(BIN)/python
 READY := $(VENV)/.ready
 PEERS := .peers
 BENCH_PEERS := .bench-peers
+LFS := $(PEERS)/bin/git-lfs
 HUSKY := husky@9
 PEERS_OF_PYPROJECT := import tomllib; \
 	project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
@@ -27,8 +28,8 @@ COVER ?= $(CI)
 COVERED := build/covered
 MEASURED = $(if $(COVER),$(BIN)/coverage run -m pytest -n $(JOBS),$(PYTEST))
 SHELL_FILES := .ci/run fixtures/debs fixtures/newer_git fixtures/git_matrix $(wildcard githooks/*)
-# What may differ from one git to the next, the hooks' suites and those beside git-lfs among it.
-GIT_FACING := tests/repo tests/workers tests/landing tests/kinds tests/concurrency tests/crash
+# What may differ from one git to the next; tests/peers where `make peers-env` has been run.
+GIT_FACING := tests/repo tests/workers tests/landing tests/kinds tests/peers tests/concurrency tests/crash
 # What GITWORKER_TEST_SCALE multiplies in the crash, scale and differential suites.
 SCALE ?= 10
 
@@ -101,10 +102,10 @@ crash: $(READY) ## run the crash and concurrency suites at SCALE times their bou
 	GITWORKER_TEST_SCALE=$(SCALE) $(PYTEST) tests/crash tests/concurrency \
 		tests/bus/test_torture.py tests/bus/test_power_cut.py
 
-git-matrix: $(READY) ## run the git-facing tests on the gits of three Debian suites, unpacked into .peers (network)
+git-matrix: $(READY) $(LFS) ## run the git-facing tests on git 2.39, 2.47 and the newest; GIT_SUITES=sid on one (network)
 	fixtures/git_matrix $(PY) -n $(JOBS) $(GIT_FACING)
 
-peers-env: $(READY) ## install the programs that gitworker must live beside into .peers (network)
+peers-env: $(READY) $(LFS) ## install the programs that gitworker must live beside into .peers (network)
 	test -x $(PEERS)/venv/bin/python || $(PY) -m venv $(PEERS)/venv
 	$(PY) -c '$(PEERS_OF_PYPROJECT)' > $(PEERS)/requirements.txt
 	$(PEERS)/venv/bin/python -m pip install --quiet --disable-pip-version-check \
@@ -121,12 +122,14 @@ peers-env: $(READY) ## install the programs that gitworker must live beside into
 		fixtures/newer_git >/dev/null || \
 			echo "make: no newer git to be had, so the tests of its config hooks will be skipped" >&2; \
 	fi
-	@if ! test -x $(PEERS)/bin/git-lfs; then \
-		fixtures/debs "$$(. /etc/os-release && echo "$$VERSION_CODENAME")" $(PEERS)/lfs git-lfs && \
-		ln -sf ../lfs/usr/bin/git-lfs $(PEERS)/bin/git-lfs || \
-			echo "make: no git-lfs to be had, so the tests beside it will be skipped" >&2; \
-	fi
 	@ls $(PEERS)/bin
+
+# Where it cannot be had, it is tried again the next time.
+$(LFS):
+	@mkdir -p $(PEERS)/bin
+	@fixtures/debs "$$(. /etc/os-release && echo "$$VERSION_CODENAME")" $(PEERS)/lfs git-lfs && \
+		ln -sf ../lfs/usr/bin/git-lfs $@ || \
+			echo "make: no git-lfs to be had, so the tests beside it will be skipped" >&2
 
 test-all: $(READY) ## run every test there is, peers included, at SCALE times the bounded size
 	GITWORKER_TEST_SCALE=$(SCALE) $(PYTEST)

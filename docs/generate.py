@@ -22,16 +22,17 @@ SETTING_TEXTS = {
     "target": "The branch that work lands on, recorded once. Empty at first: `main`,"
     " `init.defaultBranch` or `master`.",
     "worktree_root": "Where workers' worktrees are made, on the repository's file system;"
-    " `{repository}` is the main checkout, where a relative path starts too. The default is"
-    " `{repository}/worker-worktrees` where the project has files in `worktrees`.",
+    " `{repository}` is the main checkout, where a relative path starts too, `~` your home. The"
+    " default is `{repository}/worker-worktrees` where the project has files in `worktrees`.",
     "worktree_pool": "How many worktrees are kept parked for the next tasks (`git worker pool`).",
     "worktree_reuse": "Whether landed worktrees come back to the pool, with their ignored files:"
     " caches, and whatever else an earlier task left there.",
     "worktree_spare_bytes": "Bytes that a new worktree must leave free on the disk.",
     "worktree_copy": "Patterns as in gitignore(5): ignored files of the main checkout that each new"
-    " worktree gets a copy of, beside those of `.worktreeinclude`.",
-    "worktree_link": "Ignored paths of the main checkout, as `node_modules`, that each new worktree"
-    " gets a symbolic link to. They are shared: what an agent writes there, all see.",
+    " worktree gets a copy of, beside those of `.worktreeinclude`, where it ignores them too.",
+    "worktree_link": "Ignored paths of the main checkout, as `node_modules` or"
+    " `packages/*/node_modules`, that each new worktree gets a symbolic link to. They are shared:"
+    " what an agent writes there, all see.",
     "worktree_setup": "Commands that run in each new worktree before it is handed out.",
     "worktree_setup_timeout_s": "Seconds that each of them may take.",
     "checkout_workers": "git's `checkout.workers` for new worktrees; 0 leaves git's own setting.",
@@ -66,6 +67,7 @@ SETTING_TEXTS = {
     "merge_window": "How many workers are verified and land together at first; it grows by one when"
     " a full window passes, and halves when one fails. 1 verifies each worker by itself.",
     "merge_parallel": "How many parts of a window are verified at once.",
+    "gc_daily": "Whether `git worker gc` runs by itself once a day, in the background.",
     "gc_days": "Days until `git worker gc` deletes what it may: trash, logs, rescue refs of landed"
     " work.",
     "gc_max_bytes": "Bytes that trash, verify worktrees and logs may take; 0: any number.",

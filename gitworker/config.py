@@ -52,6 +52,7 @@ class Settings(NamedTuple):
     worktree_link: tuple[str, ...] = ()
     worktree_setup: tuple[str, ...] = ()
     worktree_setup_timeout_s: int = 600
+    gc_daily: bool = True
     gc_days: int = 7
     gc_max_bytes: int = 0  # of trash, verify worktrees and logs; 0: no budget
     radar_enabled: bool = True

@@ -58,15 +58,16 @@ class Session(NamedTuple):
     def worktree_root(self) -> str:
         """Return the directory that workers' worktrees are made in, an absolute path.
 
-        A relative one starts at the repository. In a bare repository `worktrees` is git's own
-        directory of admin directories, in another the project may have files there.
+        A relative one starts at the repository, `~` is the user's home. In a bare repository
+        `worktrees` is git's own directory of admin directories, in another the project may have
+        files there.
         """
         template = self.settings.worktree_root
         if self.has_default_root and (
             self.main_top == self.repository.common_dir or self.noted_root == OTHER_ROOT
         ):
             template = f"{{repository}}/{OTHER_ROOT}"
-        root = template.format(repository=self.main_top)
+        root = os.path.expanduser(template).format(repository=self.main_top)
         return os.path.normpath(os.path.join(self.main_top, root))
 
     @property

@@ -6,7 +6,6 @@ else in the program changes a state.
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from gitworker import clock
@@ -139,7 +138,7 @@ def _bookkeeping(writer: Writer, task: StoredTask, event: TaskEvent, now: int) -
     else:
         return task
     stored = require_stored_task(writer, task.id)
-    return replace(stored, status=task.status, version=task.version)
+    return stored._replace(status=task.status, version=task.version)
 
 
 def _facts(writer: Writer, task: StoredTask, event: TaskEvent, target: str) -> dict[str, object]:

@@ -31,5 +31,5 @@ def ring_upkeep(store: Store, common_dir: str) -> bool:
         return False
     if not store.write_one("retention.claim_upkeep", durable=False, now=now, seen=row["ts_ms"]):
         return False
-    proc.spawn_detached([sys.executable, *proc.BACKGROUND, "upkeep", common_dir])
+    proc.spawn_detached(["nice", sys.executable, *proc.BACKGROUND, "upkeep", common_dir])
     return True

@@ -5,7 +5,6 @@ before any command looks or acts.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from gitworker.app import open_session
@@ -33,13 +32,24 @@ class Renderer(Protocol[T_contra]):
         ...
 
 
-@dataclass(slots=True)
 class Call:
-    """What the options say that every command takes: who asks, and in which form to answer."""
+    """What the options say that every command takes: who asks, and in which form to answer.
 
-    identity: str | None = None
-    as_json: bool = False
-    opening: Opening | None = None  # what the entry has asked git already, for the first session
+    `opening` is what the entry has asked git already, for the first session.
+    """
+
+    __slots__ = ("as_json", "identity", "opening")
+
+    def __init__(
+        self,
+        identity: str | None = None,
+        *,
+        as_json: bool = False,
+        opening: Opening | None = None,
+    ) -> None:
+        self.identity = identity
+        self.as_json = as_json
+        self.opening = opening
 
     def open(self) -> Session:
         """Open the repository to act in it: set up if it is not, interrupted acts settled."""

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from gitworker import clock
 from gitworker.liveness.process import is_running
-from gitworker.liveness.rules import Beat, Moment
+from gitworker.liveness.rules import Beat, Moment, has_jumped
 from gitworker.store.api import Reader, Row
 from gitworker.store.workers import Worker
 
@@ -25,6 +25,11 @@ def this_moment() -> Moment:
 def read_beats(reader: Reader) -> dict[str, Beat]:
     """Return the last beat of every agent."""
     return {row["agent_id"]: _beat(row) for row in reader.rows("liveness.all")}
+
+
+def clock_has_jumped(reader: Reader) -> bool:
+    """Tell whether the wall clock has moved by a day or more since the newest beat."""
+    return has_jumped(read_beats(reader).values(), this_moment())
 
 
 def process_runs(worker: Worker, moment: Moment) -> bool | None:

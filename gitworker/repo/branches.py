@@ -16,7 +16,7 @@ def rename_branch(git: Git, old: Ref, new: Ref, *, tip: Oid | None = None) -> No
         raise _moved(old, tip)
     names = (old.removeprefix("refs/heads/"), new.removeprefix("refs/heads/"))
     try:
-        git.run("branch", "--no-color", "-m", *names)
+        git.run("branch", "--no-color", "-m", "--", *names)
     except GitFailed as failure:
         raise Refused(
             f"git does not rename {names[0]} to {names[1]}",

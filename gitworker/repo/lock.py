@@ -1,12 +1,15 @@
 """The one door to filelock: locks that span processes and git (spawn, landing).
 
+A lock that is free is taken as filelock takes it, by flock(2) on the same file, without loading
+filelock: half of what a short command would wait for. Who has to wait waits with filelock.
+
 The kernel releases such a lock when its holder dies; no pid is ever guessed dead. A git that must
 not be overtaken by the repair of its own work can hold the lock as well (`descriptor_of`).
 """
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from gitworker.clock import monotonic_ms, sleep
@@ -19,19 +22,9 @@ _held: dict[str, int] = {}
 @contextmanager
 def hold(path: str, *, what: str, timeout_s: float = 120) -> Iterator[None]:
     """Hold the lock file `path` for a while; raise Conflict when it stays taken for `timeout_s`."""
-    from filelock import FileLock, Timeout  # 27 ms (GIT-FACTS), only for commands that act on git
-
     os.makedirs(os.path.dirname(path), exist_ok=True)
     deadline_ms = monotonic_ms() + int(timeout_s * 1000)
-    lock = FileLock(path, timeout=timeout_s)
-    try:
-        lock.acquire(poll_interval=POLL_S)
-    except Timeout:
-        raise Conflict(
-            f"another command has held the {what} lock for {timeout_s:g} s",
-            "git worker status",
-            code="locked",
-        ) from None
+    release = _take_free(path) or _wait_for(path, what=what, timeout_s=timeout_s)
     try:
         _held[path] = hold_descriptor(
             f"{path}.child",
@@ -43,7 +36,38 @@ def hold(path: str, *, what: str, timeout_s: float = 120) -> Iterator[None]:
         finally:
             os.close(_held.pop(path))  # never unlocked: a child that has it may live on
     finally:
-        lock.release()
+        release()
+
+
+def _take_free(path: str) -> Callable[[], None] | None:
+    """Lock the file as filelock does; None where somebody has it, or it cannot be locked so."""
+    try:
+        descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.fstat(descriptor).st_nlink:  # else the lock of a file that has no name any more
+            return lambda: os.close(descriptor)
+    except OSError:
+        pass
+    os.close(descriptor)
+    return None
+
+
+def _wait_for(path: str, *, what: str, timeout_s: float) -> Callable[[], None]:
+    from filelock import FileLock, Timeout  # 27 ms (GIT-FACTS), only where there is a wait
+
+    lock = FileLock(path, timeout=timeout_s)
+    try:
+        lock.acquire(poll_interval=POLL_S)
+    except Timeout:
+        raise Conflict(
+            f"another command has held the {what} lock for {timeout_s:g} s",
+            "git worker status",
+            code="locked",
+        ) from None
+    return lock.release
 
 
 def is_held(path: str) -> bool:

@@ -38,14 +38,17 @@ def patch_ids(git: Git, base: Oid, tip: Oid) -> tuple[str, ...]:
 
 
 def patches_by_commit(
-    git: Git, revisions: Sequence[str], *, missing_ok: bool = False
+    git: Git, revisions: Sequence[str], *, missing_ok: bool = False, walk: bool = True
 ) -> dict[Oid, str]:
-    """Return the same by commit, for any revisions; `missing_ok`: those that are gone are none."""
+    """Return the same by commit, for any revisions; `missing_ok`: those that are gone are none.
+
+    Without `walk` of these commits alone, not of those before them.
+    """
     bare = Git(require_repository(git.directory).common_dir)
     stdin = "".join(f"{revision}\n" for revision in revisions).encode()
-    missing = ["--ignore-missing"] if missing_ok else []
+    options = ["--ignore-missing"] * missing_ok + ["--no-walk"] * (not walk)
     log = bare.run(
-        "--bare", "log", *OPTIONS, *missing, "--stdin", stdin=stdin, settings=SETTINGS
+        "--bare", "log", *OPTIONS, *options, "--stdin", stdin=stdin, settings=SETTINGS
     ).out
     if not log:
         return {}

@@ -6,6 +6,7 @@ is under way, and whoever renames it has it: no two spawns ever take the same on
 """
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -13,18 +14,14 @@ from gitworker.clock import sleep
 from gitworker.crashpoint import crash_point
 from gitworker.model.ids import Oid, Ref, is_oid
 from gitworker.paths import AGENT_LOG, Repository, require_repository
-from gitworker.proc import Running
-from gitworker.repo.disk import remove_tree, write_atomically
+from gitworker.repo.disk import copy_index, remove_tree, write_atomically
 from gitworker.repo.git import Git, GitFailed
 from gitworker.repo.hooks.install import install
 from gitworker.repo.lock import hold
+from gitworker.repo.pool_look import INDEX, LIST, STATUS, UNWATCHED, read_list
 
 READY = "parked-"
 MAKING, MOVING, RETURNED, TAKEN = ".making-", ".moving-", ".returned-", ".taken-"
-# A program that watches a worktree's files for git would watch the wrong place, once it is moved.
-UNWATCHED = "core.fsmonitor=false"
-STATUS = ("status", "--porcelain", "--no-renames", "--ignore-submodules=none",
-          "--untracked-files=normal")  # fmt: skip
 
 
 class Pool(NamedTuple):
@@ -44,8 +41,7 @@ class Pool(NamedTuple):
 class Parked(NamedTuple):
     """A ready worktree: its commit, whether files of earlier tasks are in it, and its stamps.
 
-    `admin` are times and sizes in the admin directory, `directories` the times of those that git
-    tracks files in: an untouched checkout has them still.
+    `admin` are times and sizes in the admin directory: an untouched checkout has them still.
     """
 
     path: str
@@ -53,7 +49,6 @@ class Parked(NamedTuple):
     is_warm: bool
     stamp: str
     admin: str
-    directories: tuple[str, ...]
 
     @property
     def tree(self) -> str:
@@ -85,31 +80,9 @@ def claim(pool: Pool, parked: Parked, name: str) -> Parked | None:
     return parked._replace(path=path)
 
 
-def start_look(pool: Pool, parked: Parked) -> Running:
-    """Start a process that looks at the tracked files; its status is 0 where none has changed."""
-    return pool.git.at(parked.tree).start(
-        "-c", UNWATCHED, "diff-files", "--quiet", "--ignore-submodules=all"
-    )
-
-
 def has_stamps(parked: Parked) -> bool:
-    """Tell whether nobody has written into the admin directory, or made or removed a file."""
-    return _admin_stamp(parked.path) == parked.admin and all(
-        _time_of(parked.tree, noted.partition(" ")[2]) == noted for noted in parked.directories
-    )
-
-
-def is_untouched(pool: Pool, parked: Parked) -> bool:
-    """Tell whether a claimed worktree is as it was parked, but for ignored files.
-
-    One git process looks at the tracked files while the stamps are compared; only where something
-    has been touched are all files looked at.
-    """
-    running = start_look(pool, parked)
-    same = has_stamps(parked)
-    if running.finish().status == 0 and same:
-        return True
-    return is_clean(pool, parked.path, parked.commit)
+    """Tell whether nobody has written into the admin directory since the worktree was parked."""
+    return _admin_stamp(parked.path) == parked.admin
 
 
 def is_clean(pool: Pool, path: str, commit: Oid) -> bool:
@@ -195,7 +168,7 @@ def advance(pool: Pool, parked: Parked, new: Oid) -> str | None:
     if claimed is None:
         return None
     try:
-        if is_untouched(pool, claimed):
+        if is_clean(pool, claimed.path, claimed.commit):
             bring_to(pool, claimed.path, old=claimed.commit, new=new)
             crash_point("pool.advanced")
             if is_clean(pool, claimed.path, new):  # what was ignored may not be any more
@@ -289,7 +262,7 @@ def _add_bare(pool: Pool, path: str, commit: Oid) -> None:
 
 
 def _park(pool: Pool, path: str, commit: Oid, *, is_warm: bool) -> None:
-    """Install our hooks, note what an untouched checkout looks like, and let others take it.
+    """Install our hooks, note what an untouched checkout has, and let others take it.
 
     git looks at each file as young as its index again, at every look; where the index is a second
     younger it need not.
@@ -299,25 +272,42 @@ def _park(pool: Pool, path: str, commit: Oid, *, is_warm: bool) -> None:
     index_ns = os.stat(f"{path}/admin/index").st_mtime_ns
     sleep(1.01 - index_ns % 1_000_000_000 / 1e9)
     here.run(*STATUS, settings=(UNWATCHED,))
-    tree = f"{path}/tree"
-    listed = here.run("ls-tree", "-d", "-r", "-z", "--name-only", commit).text.split("\0")
-    directories = [_time_of(tree, name) for name in ("", *filter(None, listed))]
-    fields = [
-        commit, "warm" if is_warm else "", pool.stamp, _admin_stamp(path),
-        *filter(None, directories),
-    ]  # fmt: skip
+    fields = [commit, "warm" if is_warm else "", pool.stamp, _admin_stamp(path)]
     write_atomically(f"{path}/record", os.fsencode("\0".join(fields)))
     crash_point("pool.recorded")
-    os.rename(path, f"{pool.root}/{READY}{os.urandom(4).hex()}")
+    ready = f"{pool.root}/{READY}{os.urandom(4).hex()}"
+    os.rename(path, ready)
+    _prepare_look(ready)
+
+
+def _prepare_look(path: str) -> None:
+    """Make the index that later looks at an entry need, at the place where they will look."""
+    with suppress(OSError, GitFailed):  # somebody has taken it meanwhile
+        copy_index(f"{path}/admin/index", f"{path}/{INDEX}")
+        env = {"GIT_INDEX_FILE": f"{path}/{INDEX}"}
+        Git(f"{path}/tree").run(*STATUS, settings=(UNWATCHED, "core.untrackedCache=true"), env=env)
+
+
+def keep_list(state_root: str, paths: Sequence[str]) -> None:
+    """Write the list down where it is another than the one that stands there."""
+    if read_list(state_root) == list(paths) or any("\n" in path for path in paths):
+        return
+    partial = f"{state_root}/{LIST}.{os.getpid()}.tmp"
+    try:
+        with open(partial, "wb") as file:
+            file.write(os.fsencode("".join(f"{path}\n" for path in paths)))
+        os.replace(partial, f"{state_root}/{LIST}")
+    except OSError:  # only saves time
+        return
 
 
 def _read(path: str) -> Parked | None:
     try:
         with open(f"{path}/record", "rb") as file:
-            commit, warm, stamp, admin, *directories = os.fsdecode(file.read()).split("\0")
+            commit, warm, stamp, admin = os.fsdecode(file.read()).split("\0")
     except (OSError, ValueError):
         return None
-    return Parked(path, Oid(commit), bool(warm), stamp, admin, tuple(directories))
+    return Parked(path, Oid(commit), bool(warm), stamp, admin)
 
 
 def _made_ns(parked: Parked) -> int:
@@ -325,14 +315,6 @@ def _made_ns(parked: Parked) -> int:
         return os.stat(f"{parked.path}/record").st_mtime_ns
     except OSError:  # taken meanwhile
         return 0
-
-
-def _time_of(tree: str, directory: str) -> str:
-    """Return a directory's time and name as one text, empty where it is not there."""
-    try:
-        return f"{os.lstat(f'{tree}/{directory}').st_mtime_ns} {directory}"
-    except OSError:  # left out by a sparse checkout
-        return ""
 
 
 def _admin_stamp(path: str) -> str:

@@ -16,9 +16,11 @@ from gitworker.repo.checks import read_status
 from gitworker.repo.disk import copy_index, private_directory
 from gitworker.repo.git import Git, GitFailed
 from gitworker.repo.hidden import hidden_changes, reveal
+from gitworker.repo.loose import find_loose
 from gitworker.repo.refs import PACKED_AT_MOST_BYTES, change_refs, create_ref, read_refs
 
 PREFIX = "refs/worker/rescue/"
+WORK = "uncommitted work of"
 ATTEMPTS = 20
 # A user's settings must not make `add` refuse: a file with mixed line ends is work as well.
 SETTINGS = (
@@ -47,8 +49,8 @@ def rescue(
     """Keep a branch's tip, and what is uncommitted or untracked in its worktree, under a new ref.
 
     Neither the user's index nor a file is touched. What a flag of the index hides from git is
-    uncommitted work too. A repository inside the worktree counts by its commit only. Where the last
-    rescue of this task points at the same commit already, that one is returned. Raises GitFailed
+    uncommitted work too. A repository inside the worktree counts by its commit only. Where a rescue
+    of this task points at the same commit already, that one is returned. Raises GitFailed
     where git cannot write.
     """
     oid = tip
@@ -61,8 +63,9 @@ def rescue(
             oid = _join(here, tip=tip, head=head, title=f"{worker}/{task}")
     for _ in range(ATTEMPTS):
         known = _known_rescues(git, worker, task)
-        if known and known[-1].oid == oid:
-            return known[-1]
+        same = [one for one in known if one.oid == oid]
+        if same:
+            return same[-1]
         number = known[-1].number + 1 if known else 1
         ref = Ref(f"{PREFIX}{worker}/{task}/{number}")
         try:
@@ -71,6 +74,37 @@ def rescue(
             continue
         return RescueRef(ref, oid, worker, task, number)
     raise Conflict(f"other commands keep taking the rescue refs of {worker}/{task}")
+
+
+def rescue_loose(git: Git, *, worker: WorkerId, task: TaskId, admin_dir: str) -> RescueRef | None:
+    """Keep the commits that only a worktree's directory leads to; None where there are none.
+
+    An autostash, a `refs/worktree/` of the user's, what was amended or reset away.
+    """
+    tips = find_loose(git, admin_dir, log=True)
+    if not tips:
+        return None
+    tip = tips[0]
+    if len(tips) > 1:
+        tip = _commit(git, Oid(f"{tip}^{{tree}}"), f"loose commits of {worker}/{task}", *tips)
+    return rescue(git, worker=worker, task=task, tip=tip, worktree=None)
+
+
+def unpack(here: Git, oid: Oid, *, tip: Oid) -> bool:
+    """Bring the uncommitted work that a rescue keeps back into a worktree at `tip`; tell if it did.
+
+    Index and files are then as they were, ignored files aside. Nothing changes where files are in
+    the way, or the work was that of an open rebase or a conflict, which cannot be opened again.
+    """
+    title = here.text("show", "--no-patch", "--format=%s", oid, "--")
+    if not title.startswith(f"gitworker: {WORK}") or here.find_oid(f"{oid}^2^2") is not None:
+        return False
+    moved = here.run("read-tree", "-m", "-u", "--no-recurse-submodules", tip, oid, ok=(0, 128))
+    if moved.status != 0:
+        return False
+    here.run("read-tree", "--reset", f"{oid}^2")
+    here.run("update-index", "-q", "--refresh", ok=(0, 1))
+    return True
 
 
 def rescue_tips(
@@ -154,13 +188,17 @@ def _snapshot(here: Git, *, tip: Oid, head: Oid, title: str) -> Oid:
         copy_index(f"{admin_dir}/index", env["GIT_INDEX_FILE"])
         reveal(here, env)
         staged = _write_tree(here, env)  # None while paths are unmerged
+        conflict = None if staged else _write_stages(here, env, f"{private}/stages")
         here.run("add", "--all", "--sparse", "--ignore-errors", "--", ":/",
                  env=env, settings=SETTINGS, ok=(0, 1, 128))  # fmt: skip
         everything = _write_tree(here, env)
     if everything is None:
         raise GitFailed(f"git cannot write the work in {here.directory} into a tree")
-    index = _commit(here, staged or everything, f"index of {title}", *dict.fromkeys((tip, head)))
-    return _commit(here, everything, f"uncommitted work of {title}", tip, index)
+    parents = dict.fromkeys((tip, head))
+    if conflict is not None:
+        parents[_commit(here, conflict, f"conflict of {title}")] = None
+    index = _commit(here, staged or everything, f"index of {title}", *parents)
+    return _commit(here, everything, f"{WORK} {title}", tip, index)
 
 
 def _join(here: Git, *, tip: Oid, head: Oid, title: str) -> Oid:
@@ -171,6 +209,19 @@ def _join(here: Git, *, tip: Oid, head: Oid, title: str) -> Oid:
 def _write_tree(here: Git, env: Mapping[str, str]) -> Oid | None:
     done = here.run("write-tree", env=env, ok=(0, 128))
     return Oid(done.text.strip()) if done.status == 0 else None
+
+
+def _write_stages(here: Git, env: Mapping[str, str], index: str) -> Oid | None:
+    """Write the sides of unmerged paths, which may be in no commit, as `<stage>/<path>`."""
+    entries = here.run("ls-files", "--unmerged", "-z", env=env).out.split(b"\0")
+    sides = b""
+    for entry in filter(None, entries):
+        head, _, path = entry.partition(b"\t")
+        mode, oid, stage = head.split(b" ")
+        sides += b"%s %s 0\t%s/%s\0" % (mode, oid, stage, path)
+    own = {"GIT_INDEX_FILE": index}
+    here.run("update-index", "--add", "-z", "--index-info", stdin=sides, env=own)
+    return _write_tree(here, own)
 
 
 def _commit(here: Git, tree: Oid, message: str, *parents: Oid) -> Oid:

@@ -14,9 +14,11 @@ from gitworker import clock
 from gitworker.errors import Refused
 from gitworker.model.ids import Oid, TaskId, WorkerId
 from gitworker.paths import require_repository
+from gitworker.repo.embedded import find_embedded, own_git_dir
 from gitworker.repo.git import Git, GitFailed
 from gitworker.repo.hidden import holds_work
 from gitworker.repo.rescue import PREFIX, rescue
+from gitworker.repo.worktrees import worktree_of
 
 GITLINK = b"160000"
 LIST = ("config", "-z", "--get-regexp", r"^submodule\..*\.path$")
@@ -63,10 +65,10 @@ def unpublished_submodule_commits(
     found = []
     for path, commit in links:
         name = names.get(path)
-        if name is None:  # no submodule any more, or one that git cannot fill either
-            continue
         main, own = _module(f"{common}/modules", name), _module(f"{admin}/modules", name)
-        if main is None and own is None:
+        if own is None and worktree is not None:
+            own = own_git_dir(worktree, path)
+        if main is None and own is None:  # filled nowhere, or no submodule any more
             continue
         if main is not None and _has(git, main, commit):
             continue
@@ -80,13 +82,13 @@ def rescue_submodules(git: Git, *, worker: WorkerId, task: TaskId, admin_dir: st
     """Keep what the submodules of a worktree hold for themselves; return the refs that keep it.
 
     They are made in the module directory of the main checkout or, where it has none, in the
-    repository. Commits of any branch count, and uncommitted and untracked work.
+    repository. Commits of any branch count, and uncommitted and untracked work. A repository that
+    lies in the worktree itself counts as one of its submodules.
     """
     kept: list[str] = []
     common = require_repository(git.directory).common_dir
-    for name, module in _modules_in(f"{admin_dir}/modules"):
+    for name, module, tree in _own_modules(admin_dir):
         here = Git(module, git_dir=module)
-        tree = _tree_of(here, module)
         head = here.find_oid("HEAD")
         if head is None or not _holds_own(here, tree):
             continue
@@ -130,6 +132,8 @@ def _clone(here: Git, name: str, path: str, *, source: str) -> bool:
 
     Tells whether it could be, asking the real remote only for what the main checkout has not.
     """
+    if not here.run("config", "--get", f"submodule.{name}.url", ok=(0, 1)).out:
+        here.run("submodule", "--quiet", "init", "--", path, ok=range(256))  # a submodule's own
     update = ("submodule", "--quiet", "update", "--init", "--reference", source)
     local = (
         f"submodule.{name}.url={source}", "protocol.file.allow=always",
@@ -189,9 +193,19 @@ def _links(git: Git, base: Oid, tip: Oid) -> list[tuple[str, Oid]]:
     return list(found)
 
 
-def _module(modules: str, name: str) -> str | None:
+def _module(modules: str, name: str | None) -> str | None:
     module = f"{modules}/{name}"
-    return module if os.path.isfile(f"{module}/HEAD") else None
+    return module if name is not None and os.path.isfile(f"{module}/HEAD") else None
+
+
+def _own_modules(admin_dir: str) -> Iterator[tuple[str, str, str | None]]:
+    """Yield name, git directory and work tree of what a worktree has of submodules for itself."""
+    for name, module in _modules_in(f"{admin_dir}/modules"):
+        yield name, module, _tree_of(Git(module, git_dir=module), module)
+    worktree = worktree_of(admin_dir)
+    if worktree is not None and os.path.isdir(worktree):
+        for path, module in find_embedded(Git(worktree)):
+            yield path, module, f"{worktree}/{path}"
 
 
 def _modules_in(modules: str) -> Iterator[tuple[str, str]]:

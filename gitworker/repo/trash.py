@@ -35,9 +35,11 @@ rm -f --one-file-system -- "$1/./none" 2>/dev/null && exec rm -rf --one-file-sys
 rm -fx -- "$1/./none" 2>/dev/null && exec rm -rfx -- "$1"
 exec rm -rf -- "$1\""""
 # The same for entries (place, commit) that must still be clean: nothing differs from the commit,
-# hidden by a flag of the index or not, nothing is untracked, HEAD holds no commit for itself. What
-# was written to after the look stays in the trash. So does an entry with ignored files: it gets a
-# mark, and a later run deletes it, if it is still clean, when the mark is old.
+# hidden by a flag of the index or not, nothing is untracked, neither HEAD nor a ref of its own
+# (refs/worktree/) holds a commit for itself. What was written to after the look stays in the trash,
+# and what holds another repository or worktree, at whose work nobody has looked.
+# So does an entry with ignored files: it gets a mark, and a later run deletes it, if it is still
+# clean, when the mark is old.
 DELETE_CLEAN = f"""\
 clean() {{
     cd "$1/tree" || return 1
@@ -46,10 +48,11 @@ clean() {{
     git diff-index --quiet --ignore-submodules=none "$2" -- || return 1
     others=$(git ls-files --others --exclude-standard 2>&1) || return 1
     [ -z "$others" ] || return 1
+    [ -z "$(find . -mindepth 2 -name .git 2>&1 | head -n 1)" ] || return 1
     read -r head <"$1/admin/HEAD"
-    case $head in "ref: "* | "$2") ;; *)
-        [ -z "$(git rev-list -n 1 "$head" --not --all 2>&1)" ] || return 1
-    esac
+    case $head in "ref: "* | "$2") head= ;; esac
+    own=$(find "$1/admin/refs" -type f -exec cat {{}} + 2>/dev/null)
+    [ -z "$head$own" ] || [ -z "$(git rev-list -n 1 $head $own --not --all 2>&1)" ] || return 1
     git ls-files -v | grep -q '^[a-zS] ' || return 0
     (
         export GIT_INDEX_FILE="$1/look"

@@ -4,7 +4,7 @@ Nothing here runs `git worktree prune`, which would drop a user's unmounted work
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from gitworker.clock import sleep
@@ -100,9 +100,23 @@ def _place(git: Git, worktree: Worktree) -> str:
     return place
 
 
+def is_half_made(admin_dir: str) -> bool:
+    """Tell whether `git worktree add` has not ended: it locks the worktree until then."""
+    return _read_line(f"{admin_dir}/locked") == "initializing"
+
+
 def find_admin_dir(common_dir: str, path: str) -> str | None:
     """Return the admin directory of the linked worktree at `path`, which may be gone."""
     return _admin_dirs(common_dir).get(os.path.realpath(path))
+
+
+def worktree_of(admin_dir: str) -> str | None:
+    """Return where the linked worktree of an admin directory is or was, None where git forgot."""
+    pointer = _read_line(f"{admin_dir}/gitdir")
+    if not pointer:
+        return None
+    dot_git = os.path.join(admin_dir, pointer)  # relative with worktree.useRelativePaths
+    return os.path.realpath(os.path.dirname(dot_git))
 
 
 def detached_head(git: Git, admin_dir: str) -> Oid | None:
@@ -143,10 +157,44 @@ def add_worktree(
     if os.path.lexists(path) and not _is_empty_directory(path):
         raise Refused(f"{path} exists already and is not empty", f"ls -la {path}")
     settings = [] if workers_setting is None else [f"checkout.workers={workers_setting}"]
+    _try_patiently(
+        lambda: _attempt(git, path=path, branch=branch, base=base, settings=settings), branch
+    )
+    admin_dir = require_repository(path).git_dir
+    return Worktree(
+        path=os.path.realpath(path), head=base, branch=ref_of(branch), bare=False, detached=False,
+        locked=False, prunable=False, admin_dir=admin_dir,
+    )  # fmt: skip
+
+
+def check_out(git: Git, *, path: str, branch: Branch, workers_setting: int | None = None) -> str:
+    """Make a worktree for a branch that exists, at a free path; return its admin directory.
+
+    As `add_worktree` it is patient, and the user's post-checkout hook may fail.
+    """
+    settings = [] if workers_setting is None else [f"checkout.workers={workers_setting}"]
+
+    def attempt() -> GitFailed | None:
+        try:
+            git.run("worktree", "add", "--quiet", "--", path, branch, settings=settings)
+        except GitFailed as failure:
+            if _is_whole(path):
+                return None
+            if any(mark in failure.detail for mark in CONTENTION):
+                return failure
+            raise
+        return None
+
+    _try_patiently(attempt, branch)
+    return require_repository(path).git_dir
+
+
+def _try_patiently(attempt: Callable[[], GitFailed | None], branch: Branch) -> None:
+    """Try until nothing has failed; raise Conflict where git stays locked for two seconds."""
     for pause_s in (*PAUSES_S, None):
-        failure = _attempt(git, path=path, branch=branch, base=base, settings=settings)
+        failure = attempt()
         if failure is None:
-            break
+            return
         if pause_s is None:
             raise Conflict(
                 f"git stays locked by another process; no worktree was made for {branch}",
@@ -155,11 +203,6 @@ def add_worktree(
                 detail=failure.detail,
             ) from failure
         sleep(pause_s)
-    admin_dir = require_repository(path).git_dir
-    return Worktree(
-        path=os.path.realpath(path), head=base, branch=ref_of(branch), bare=False, detached=False,
-        locked=False, prunable=False, admin_dir=admin_dir,
-    )  # fmt: skip
 
 
 def _attempt(
@@ -174,13 +217,23 @@ def _attempt(
     except GitFailed as failure:
         if any(mark in failure.detail for mark in TAKEN):
             raise _taken(branch, path, failure) from failure  # by another call: not ours to remove
-        if os.path.isfile(f"{path}/.git"):
-            return None  # only the user's post-checkout hook failed; git keeps the worktree too
+        if _is_whole(path):
+            return None
         _clean_up(git, path=path, ref=ref_of(branch), base=base)
         if any(mark in failure.detail for mark in CONTENTION):
             return failure
         raise explained(failure, branch) from failure
     return None
+
+
+def _is_whole(path: str) -> bool:
+    """Tell whether only the user's post-checkout hook failed: git keeps the worktree then.
+
+    One in which git was killed is locked still.
+    """
+    if not os.path.isfile(f"{path}/.git"):
+        return False
+    return not os.path.lexists(f"{require_repository(path).git_dir}/locked")
 
 
 def _list_patiently(git: Git) -> str:
@@ -231,10 +284,9 @@ def _admin_dirs(common_dir: str) -> dict[str, str]:
         return {}
     for name in names:
         admin = f"{common_dir}/worktrees/{name}"
-        pointer = _read_line(f"{admin}/gitdir")
-        if pointer:  # relative in worktrees of git 2.48 with relative paths
-            dot_git = os.path.join(admin, pointer)
-            found[os.path.realpath(os.path.dirname(dot_git))] = admin
+        place = worktree_of(admin)
+        if place is not None:
+            found[place] = admin
     return found
 
 

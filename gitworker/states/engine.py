@@ -5,7 +5,6 @@ loaded into the database and what the program obeys cannot drift apart while it 
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Generic, TypeVar
@@ -31,16 +30,15 @@ class InvalidTransition(Refused):
         return type(self), (self.state, self.event, self.hint)
 
 
-@dataclass(frozen=True, slots=True)
 class Machine(Generic[S, E]):
     """One state machine: its name in the database, where it begins, and its table."""
 
-    name: str
-    initial: S
-    table: Mapping[tuple[S, E], S]
+    __slots__ = ("initial", "name", "table")
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "table", MappingProxyType(dict(self.table)))
+    def __init__(self, name: str, initial: S, table: Mapping[tuple[S, E], S]) -> None:
+        self.name = name
+        self.initial = initial
+        self.table = MappingProxyType(dict(table))
 
 
 def next_state(machine: Machine[S, E], state: S, event: E) -> S:

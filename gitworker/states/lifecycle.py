@@ -7,8 +7,8 @@ tell it: after VERIFY_FAILED the task is FAILED and may be retried, but its view
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import NamedTuple
 
 from gitworker.model.task import LifecycleState as V
 from gitworker.model.task import TaskEvent as E
@@ -62,22 +62,20 @@ SKIP_WALK = (V.PENDING, V.QUEUED, V.RUNNING, V.VALIDATING, V.COMPLETED)
 DEPENDENCIES_UNCHECKED = frozenset({S.DEFINED, S.CANCELLED})
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(NamedTuple):
     """Where a task stands in the lifecycle view; a new task is at `View()`."""
 
     incarnation: int = 1
     state: V = V.PENDING
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """One line for the log; `metadata` holds what the view itself has to say."""
 
     incarnation: int
     from_state: V
     to_state: V
-    metadata: Mapping[str, object] = field(default_factory=dict)
+    metadata: Mapping[str, object] = MappingProxyType({})
 
     @property
     def trigger(self) -> str:
@@ -116,8 +114,7 @@ def entity_id(task_id: str, incarnation: int) -> str:
     return task_id if incarnation == 1 else f"{task_id}#{incarnation}"
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One row of the printed table: a legal step from one position, and what it writes."""
 
     from_status: S

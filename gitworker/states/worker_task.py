@@ -6,9 +6,9 @@ work first (`ADMIN_RESTART` is seed 4's event for lifting a pause or dropping a 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
+from typing import NamedTuple
 
 from gitworker.model.task import TaskEvent as E
 from gitworker.model.task import TaskStatus as S
@@ -52,8 +52,7 @@ class Happening(StrEnum):
     UNDO = "undo"
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(NamedTuple):
     """What the choice of events depends on besides the status."""
 
     requires_approval: bool
@@ -204,6 +203,7 @@ RULES: Mapping[Happening, ByStatus] = MappingProxyType(
             S.BLOCKED: REWORK,
             S.DEFINED: REWORK,
             S.READY: REWORK[1:],  # it went back to the queue meanwhile
+            S.ASSIGNED: (E.ADMIN_RESTART,),  # an adoption is taken back: to the queue
         },
     }
 )

@@ -1,14 +1,13 @@
-"""Tasks as stored: rows to frozen dataclasses."""
+"""Tasks as stored: rows to tuples with names."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gitworker.model.task import LifecycleState, TaskStatus
 from gitworker.states.lifecycle import View
 from gitworker.store.api import Reader, Row, Writer
 
 
-@dataclass(frozen=True, slots=True)
-class StoredTask:
+class StoredTask(NamedTuple):
     """One task's row. Times are epoch milliseconds."""
 
     id: str

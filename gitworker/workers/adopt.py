@@ -20,7 +20,7 @@ from gitworker.repo.branches import rename_branch
 from gitworker.repo.hooks.install import install
 from gitworker.repo.lock import hold
 from gitworker.repo.refs import change_refs, find_tip, read_refs
-from gitworker.repo.worktrees import find_admin_dir
+from gitworker.repo.worktrees import check_out, find_admin_dir
 from gitworker.session import Session
 from gitworker.store.operations import begin_operation, close_operation, find_operation
 from gitworker.workers.adoptable import Found, find_adoptable, require_adoptable
@@ -29,6 +29,7 @@ from gitworker.workers.rollback_adopt import give_up_adopt
 from gitworker.workers.room import make_room
 from gitworker.workers.root import ready_root
 from gitworker.workers.setup import run_setup
+from gitworker.workers.space import require_space
 from gitworker.workers.spawn import (
     Place,
     Request,
@@ -127,6 +128,7 @@ def _journal(session: Session, wanted: Adoption, found: Found, ref: Ref) -> tupl
     """Write the journal; return the act's number and where the worker's work will be."""
     made = found.worktree is None
     if made:
+        require_space(session, found.tip)
         ready_root(session)
         path = make_room(session, worker=wanted.worker, task=wanted.task)
     else:
@@ -169,7 +171,10 @@ def _carry_out(
         rename_branch(session.git, found.ref, ref, tip=found.tip)
     crash_point("adopt.renamed")
     if found.worktree is None:
-        session.git.run("worktree", "add", "--quiet", "--", place.path, place.branch)
+        check_out(
+            session.git, path=place.path, branch=place.branch,
+            workers_setting=session.settings.checkout_workers or None,
+        )  # fmt: skip
     crash_point("adopt.worktree")
     admin_dir = find_admin_dir(session.repository.common_dir, place.path)
     if admin_dir is None:

@@ -7,11 +7,13 @@ from gitworker.errors import NotFound, Refused
 from gitworker.model.ids import Branch, Oid, Ref, ref_of
 from gitworker.paths import read_seat
 from gitworker.repo.checks import abort_command, open_operation
+from gitworker.repo.hooks.shims import CONFIG_HOOKS_SINCE
+from gitworker.repo.hooks.user_hooks import find_own_hooks
 from gitworker.repo.refs import read_refs
 from gitworker.repo.worktrees import Worktree, find_checkout, list_worktrees
 from gitworker.session import Session
 from gitworker.store.workers import find_worker_of_branch
-from gitworker.workers.trashing import trash_root
+from gitworker.workers.root import find_barrier
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,12 @@ def require_adoptable(session: Session, found: Found) -> None:
             f"git switch -c NEW-BRANCH {found.branch}",
             code="is_target",
         )
+    if found.branch == "HEAD" or found.branch.startswith("-"):
+        raise Refused(
+            f"git has a branch {found.branch}, but would not make one of that name again",
+            f"git branch -m -- {found.branch} NEW-NAME",
+            code="bad_name",
+        )
     with session.store.read() as reader:
         holder = find_worker_of_branch(reader, found.branch)
     if holder is not None:
@@ -111,18 +119,42 @@ def require_adoptable(session: Session, found: Found) -> None:
             code="taken",
         )
     if found.worktree is not None:
-        _check_device(session, found.worktree.path)
+        _check_place(session, found.worktree)
 
 
-def _check_device(session: Session, path: str) -> None:
-    """Refuse a worktree on another file system: removing it is a rename into the trash."""
-    trash = trash_root(session)
-    while not os.path.isdir(trash):
-        trash = os.path.dirname(trash)
-    if os.stat(path).st_dev != os.stat(trash).st_dev:
+def _check_place(session: Session, worktree: Worktree) -> None:
+    """Refuse a worktree that could not go into the trash by itself, or whose hooks would be lost.
+
+    Another one inside it would go along; inside another one it would.
+    """
+    path = worktree.path
+    main, *others = list_worktrees(session.git)
+    for other in others:
+        if path.startswith(f"{other.path}/") and os.path.isdir(other.path):
+            raise _nested(path, other.path)
+    for other in (main, *others):
+        if other.path.startswith(f"{path}/") and os.path.isdir(other.path):
+            raise _nested(other.path, path)
+    why = find_barrier(session, os.path.dirname(path)) or find_barrier(session, path)
+    if why is not None:
         raise Refused(
-            f"{path} is on another file system than the workers' worktrees"
-            f" ({session.worktree_root})",
-            "git config worker.worktree.root DIR   (a directory on that file system)",
+            f"{path} cannot be renamed to where the repository is ({why}), so no trash could take"
+            " it",
+            f"git worktree remove {path}   (with all committed; then adopt the branch)",
             code="other_file_system",
         )
+    own = find_own_hooks(session.git, worktree.path, worktree.admin_dir)
+    if own is not None and session.git.version() < CONFIG_HOOKS_SINCE:
+        raise Refused(
+            f"{path} has hooks of its own ({own}), which this git cannot run beside ours",
+            f"git -C {path} config --worktree --unset core.hooksPath   (git 2.54 can)",
+            code="own_hooks",
+        )
+
+
+def _nested(inner: str, outer: str) -> Refused:
+    return Refused(
+        f"the worktree {inner} lies in {outer}, with which it would be removed",
+        f"git worktree move {inner} DIRECTORY",
+        code="nested",
+    )

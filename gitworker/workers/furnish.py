@@ -35,6 +35,17 @@ def furnish(session: Session, worktree: str, *, is_warm: bool) -> None:
         copy_included(session, worktree, is_warm=is_warm)
 
 
+def has_place(top: str, name: str) -> bool:
+    """Tell whether a path can be made in a worktree: no file and no link stands on the way.
+
+    `top` is the worktree without links.
+    """
+    parent = os.path.dirname(f"{top}/{name}")
+    while not os.path.lexists(parent):
+        parent = os.path.dirname(parent)
+    return os.path.isdir(parent) and os.path.realpath(parent) == parent
+
+
 def begin_setup(session: Session, writer: Writer, worker: Worker) -> int | None:
     """Write into the journal that the setup runs, and in which process; None without one."""
     if not session.settings.worktree_setup:

@@ -6,20 +6,23 @@ keeps the commits; what is deleted from the disk is gone.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gitworker import clock
 from gitworker.crashpoint import crash_point
+from gitworker.errors import Refused
+from gitworker.liveness.readings import clock_has_jumped
 from gitworker.model.ids import HQ
 from gitworker.repo.lock import hold
 from gitworker.session import Session
 from gitworker.store.operations import Operation, begin_operation, find_operation
-from gitworker.workers.gc_disk import disk_items
+from gitworker.workers.gc_disk import disk_items, look_closer
 from gitworker.workers.gc_finish import finish_gc
 from gitworker.workers.gc_refs import rescue_items
 from gitworker.workers.recover import finish_interrupted
 from gitworker.workers.rules_gc import (
+    DAY_MS,
     LOG,
     POOL,
     RESCUE,
@@ -35,41 +38,53 @@ from gitworker.workers.rules_gc import (
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What went, or would go, and what stays though it is old; the number of the record, if any."""
+    """What went, or would go, and what stays though it is old; the number of the record, if any.
+
+    `disk` is everything on the disk that was looked at.
+    """
 
     choice: Choice
     number: int | None
+    disk: tuple[Item, ...]
 
 
-def gc(session: Session, wish: Wish) -> Collected:
+def gc(session: Session, wish: Wish, *, by_itself: bool = False) -> Collected:
     """Let go of what the wish says; raise Refused for a worker, which may not clear others' away.
 
-    Nothing is recorded where nothing goes.
+    Refused too while the wall clock has jumped, if an age is asked for. Nothing is recorded where
+    nothing goes. One that runs `by_itself` is not what `undo` without a number takes back.
     """
     refusal = may_clear(session.actor, self_review=session.settings.review_self)
     if refusal is not None:
         raise refusal
-    disk = disk_items(session)  # before the lock: it may take its time
+    would = preview_gc(session, wish)  # before the lock: it may take its time
+    if not would.choice.going:
+        return would
     with hold(session.landing_lock, what="landing"):
         finish_interrupted(session)
-        choice = choose([*rescue_items(session), *disk], wish, clock.now_ms())
+        choice = choose([*rescue_items(session), *would.disk], wish, clock.now_ms())
         if not choice.going:
-            return Collected(choice, None)
-        operation = _journal(session, choice.going)
+            return replace(would, choice=choice)
+        operation = _journal(session, choice.going, by_itself=by_itself)
         crash_point("gc.journal")
         finish_gc(session, operation)
-    return Collected(choice, operation.id)
+    return replace(would, choice=choice, number=operation.id)
 
 
 def preview_gc(session: Session, wish: Wish) -> Collected:
     """Return what would go, changing nothing."""
-    items = [*rescue_items(session), *disk_items(session)]
-    return Collected(choose(items, wish, clock.now_ms()), None)
+    _require_steady_clock(session, wish)
+    now = clock.now_ms()
+    disk = look_closer(session, disk_items(session), wish, now)
+    return Collected(choose([*rescue_items(session), *disk], wish, now), None, tuple(disk))
 
 
 def gc_daily(session: Session) -> Collected:
-    """Let go of what the settings say, as a background job does once a day."""
-    return gc(session, wish_of(session))
+    """Let go of what the settings say, as a background job does once a day.
+
+    A budget on the disk takes nothing of the last day.
+    """
+    return gc(session, replace(wish_of(session), spared_ms=DAY_MS), by_itself=True)
 
 
 def wish_of(
@@ -88,7 +103,19 @@ def wish_of(
     )
 
 
-def _journal(session: Session, going: Sequence[Item]) -> Operation:
+def _require_steady_clock(session: Session, wish: Wish) -> None:
+    """Raise Refused where what is old by the wall clock may be new."""
+    with session.store.read() as reader:
+        if wish.days and clock_has_jumped(reader):
+            raise Refused(
+                "the wall clock has moved by a day or more since the last beat: what is old by it"
+                " may be new",
+                "git worker heartbeat WORKER   (where the clock is right now: then run gc again)",
+                code="clock_jumped",
+            )
+
+
+def _journal(session: Session, going: Sequence[Item], *, by_itself: bool) -> Operation:
     def names(kind: str) -> list[str]:
         return [item.name for item in going if item.kind == kind]
 
@@ -100,6 +127,7 @@ def _journal(session: Session, going: Sequence[Item]) -> Operation:
         "verify": names(VERIFY),
         "pool": bool(names(POOL)),
         "bytes": sum(item.size_bytes for item in going),
+        "by_itself": by_itself,
     }
     with session.store.write() as writer:
         number = begin_operation(

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import NamedTuple
 
 from gitworker.landing.verify_tree import Slot, idle_slots
@@ -10,11 +11,18 @@ from gitworker.model.ids import Oid, Ref
 from gitworker.repo.lock import hold
 from gitworker.repo.refs import read_refs
 from gitworker.repo.rescue import PREFIX
-from gitworker.repo.trash import CLAIMED, DOOMED, delete_in_background, list_trash
+from gitworker.repo.trash import (
+    CLAIMED,
+    DOOMED,
+    TrashEntry,
+    delete_in_background,
+    list_trash,
+)
+from gitworker.repo.unkept import find_unkept
 from gitworker.session import Session
 from gitworker.store.operations import Operation, find_operation
 from gitworker.workers.pool import pool_root
-from gitworker.workers.rules_gc import LOG, POOL, TRASH, VERIFY, Item
+from gitworker.workers.rules_gc import LOG, POOL, TRASH, VERIFY, Item, Wish, choose
 from gitworker.workers.trashing import entry_name, trash_root
 
 PARTIAL = "-partial"  # what `set_aside` put there
@@ -31,6 +39,33 @@ class Extent(NamedTuple):
 def disk_items(session: Session) -> list[Item]:
     """Return everything on the disk that is ours to clear away, with its size."""
     return [*_trash(session), *_logs(session), *_verify(session), *_pool(session)]
+
+
+def look_closer(session: Session, items: list[Item], wish: Wish, now_ms: int) -> list[Item]:
+    """Return the items, those worktrees that would go compared with what keeps their work.
+
+    It reads each of them, so only those that are chosen, until all that are chosen were read.
+    """
+    looked: dict[Item, Item] = {}
+    while True:
+        found = [looked.get(item, item) for item in items]
+        going = choose(found, wish, now_ms).going
+        new = [item for item in going if item.kind == TRASH and item not in looked.values()]
+        if not new:
+            return found
+        looked |= {item: replace(item, holds=item.holds or _unkept(session, item)) for item in new}
+
+
+def _unkept(session: Session, item: Item) -> str:
+    """Return what would be lost with something in the trash, by a look at each file."""
+    path = f"{trash_root(session)}/{item.name}"
+    act = _act(session, item.what)
+    commit = act and _kept_by(act, read_refs(session.git, [PREFIX]))
+    if act is None:  # of the pool, which keeps tree and admin directory the same way
+        commit = Oid("HEAD") if os.path.isdir(f"{path}/admin") else None
+    if commit is None:
+        return ""
+    return find_unkept(session.git, path, commit, common_dir=session.repository.common_dir)
 
 
 def delete_trash(session: Session, names: list[str]) -> None:
@@ -65,32 +100,39 @@ def delete_verify(session: Session, names: list[str]) -> None:
 def _trash(session: Session) -> Iterator[Item]:
     root = trash_root(session)
     kept = read_refs(session.git, [PREFIX])
-    entries = {entry.path: entry.name for entry in list_trash(root)}
+    entries = {entry.path: entry for entry in list_trash(root)}
     for name in _names(root):
         path = f"{root}/{name}"
         if name == ".git" or name.startswith((DOOMED, CLAIMED)) or not os.path.isdir(path):
             continue
         extent = measure(path)
         if path in entries:
-            act = _act(session, entries[path])
+            act = _act(session, entries[path].name)
             at_ms = act.updated_at_ms if act else extent.newest_ms
-            written_ms = measure(f"{path}/tree").newest_ms  # our own marks lie beside it
-            holds = _held_by(act, entries[path], written_ms, kept)
-            yield Item(TRASH, name, at_ms, extent.size_bytes, holds, entries[path])
+            holds = _held_by(act, entries[path], kept)
+            yield Item(TRASH, name, at_ms, extent.size_bytes, holds, entries[path].name)
         elif name.rstrip("0123456789-").endswith(PARTIAL.rstrip("-")):
             yield Item(TRASH, name, extent.newest_ms, extent.size_bytes)
 
 
-def _held_by(act: Operation | None, name: str, newest_ms: int, kept: Mapping[Ref, Oid]) -> str:
-    """Return what would be lost with a removed worktree beyond its ignored files."""
-    if act is None or entry_name(act.worker_id, act.task_id, act.id) != name:
+def _held_by(act: Operation | None, entry: TrashEntry, kept: Mapping[Ref, Oid]) -> str:
+    """Return what would be lost with a removed worktree, as far as a glance tells."""
+    if act is None or entry_name(act.worker_id, act.task_id, act.id) != entry.name:
         return "a worktree that no act on record removed"
-    if newest_ms > act.updated_at_ms + SETTLING_MS:
+    written_ms = measure(entry.tree).newest_ms  # our own marks lie beside it
+    if written_ms > act.updated_at_ms + SETTLING_MS:
         return "files that were written after it was removed"
+    return "" if _kept_by(act, kept) else "work that no rescue ref keeps"
+
+
+def _kept_by(act: Operation, kept: Mapping[Ref, Oid]) -> Oid | None:
+    """Return the commit that keeps what an act removed; what had not begun is in its base."""
+    if act.kind == "spawn":
+        return Oid(act.data["base"])
+    if act.kind == "remove" and not act.data.get("dirty"):
+        return act.data["tip"] and Oid(act.data["tip"])
     ref = act.data.get("rescue")
-    if act.kind == "spawn" or (act.kind == "remove" and not act.data.get("dirty")):
-        return ""
-    return "" if ref in kept else "work that no rescue ref keeps"
+    return kept.get(Ref(ref)) if ref else None
 
 
 def _act(session: Session, name: str) -> Operation | None:

@@ -7,14 +7,16 @@ import os
 from collections.abc import Mapping, Sequence
 
 from gitworker.model.ids import Oid, Ref
+from gitworker.repo.patches import EMPTY, patches_by_commit
 from gitworker.repo.reachable import find_missing, find_unreachable
 from gitworker.repo.refs import change_refs, read_refs
 from gitworker.repo.rescue import PREFIX
 from gitworker.session import Session
-from gitworker.store.api import Reader, Row
+from gitworker.store.api import Row
 from gitworker.workers.rules_gc import RESCUE, Item
 
-PASSING = "refs/worker/"  # ours, of which none keeps work for its own sake
+# Of ours none keeps work for its own sake; of git's some go by themselves.
+PASSING = ("refs/worker/", "refs/bisect/", "refs/rewritten/", "refs/worktree/", "refs/prefetch/")
 
 
 def rescue_items(session: Session) -> list[Item]:
@@ -25,9 +27,11 @@ def rescue_items(session: Session) -> list[Item]:
         return []
     with session.store.read() as reader:
         made = {str(row["ref"]): int(row["at_ms"]) for row in reader.rows("takeback.rescued")}
-        landed = _landed_tips(reader)
-    missing = find_missing(session.git, set(refs.values()) | landed)
-    held = _held(session, rescues, refs, landed=landed, missing=missing)
+        landings = reader.rows("fsck.landings")
+        before = _replaced(reader.rows("takeback.rewrites"))
+    others = {oid for ref, oid in refs.items() if not ref.startswith(PASSING)}
+    tips = others | _landed_tips(session, landings, before, others=others)
+    held = _held(session, rescues, tips, target=refs.get(session.target))
     return [
         Item(
             RESCUE,
@@ -43,38 +47,53 @@ def rescue_items(session: Session) -> list[Item]:
 def _held(
     session: Session,
     rescues: Mapping[Ref, Oid],
-    refs: Mapping[Ref, Oid],
+    tips: set[Oid],
     *,
-    landed: set[Oid],
-    missing: set[Oid],
+    target: Oid | None,
 ) -> dict[Oid, str]:
     """Return for the commits of rescue refs what would be lost with them."""
-    held = dict.fromkeys(set(rescues.values()) & missing, "its commit is gone: git worker fsck")
-    others = {oid for ref, oid in refs.items() if not ref.startswith(PASSING)}
-    tips = (others | landed) - missing
-    only_here = find_unreachable(session.git, set(rescues.values()) - missing, tips=tips)
-    target = refs.get(session.target)
-    for oid in only_here:
+    kept = set(rescues.values())
+    missing = find_missing(session.git, kept | tips)
+    held = dict.fromkeys(kept & missing, "its commit is gone: git worker fsck")
+    for oid in find_unreachable(session.git, kept - missing, tips=tips - missing):
         if target is None or not _has_landed(session, oid, target):
             held[oid] = "commits, or uncommitted work, that nothing else has"
     return held
 
 
 def _has_landed(session: Session, oid: Oid, target: Oid) -> bool:
-    """Tell whether each commit is in the target under another id; a merge (a snapshot) is not."""
-    done = session.git.run(
-        "rev-list", "--cherry-pick", "--right-only", "-n", "1", f"{target}...{oid}", "--",
-        ok=(0, 128),
-    )  # fmt: skip
-    return done.status == 0 and not done.text.strip()
+    """Tell whether each commit is in the target under another id; a merge (a snapshot) is not.
+
+    git's own comparison passes by white space and modes, so what it finds is compared once more.
+    """
+    lines = session.git.run(
+        "rev-list", "--cherry-mark", "--left-right", f"{target}...{oid}", "--", ok=(0, 128)
+    ).text.split()
+    own = set(session.git.text("rev-list", oid, f"^{target}", "--").split())
+    alike = {Oid(line[1:]) for line in lines if line[0] == "="}
+    if not own <= alike:
+        return False
+    patches = patches_by_commit(session.git, sorted(alike), walk=False)
+    theirs = {patch for commit, patch in patches.items() if commit not in own} - {EMPTY}
+    return all(patches.get(Oid(commit)) in theirs for commit in own)
 
 
-def _landed_tips(reader: Reader) -> set[Oid]:
-    """Return what branches that landed were before they were replayed, at each step of that."""
-    landings = reader.rows("fsck.landings")
-    tips = {Oid(row[end]) for row in landings for end in ("branch_old", "target_new")}
-    before = _replaced(reader.rows("takeback.rewrites"))
-    found, new = set(tips), tips
+def _landed_tips(
+    session: Session,
+    landings: Sequence[Row],
+    before: Mapping[Oid, Sequence[Oid]],
+    *,
+    others: set[Oid],
+) -> set[Oid]:
+    """Return what branches that landed were before they were replayed, at each step of that.
+
+    A landing that no ref leads to any more, since somebody has moved the target back, is none.
+    """
+    ends = {Oid(row["target_new"]) for row in landings}
+    gone = find_missing(session.git, ends | others)
+    gone |= {*find_unreachable(session.git, ends - gone, tips=others - gone)}
+    new = {Oid(row["branch_old"]) for row in landings if Oid(row["target_new"]) not in gone}
+    found = set(new)
     while new:
         new = {old for oid in new for old in before.get(oid, ())} - found
         found |= new

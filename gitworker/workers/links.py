@@ -1,44 +1,61 @@
 """Directories of the main checkout that new worktrees share by a symbolic link (`worktree.link`).
 
-Only what git ignores is linked, never what it tracks anywhere, nor anything outside the main
-checkout. Whoever removes a worktree removes the link alone: git, rm and our trash never follow it.
+Only what git ignores is linked, here and there, never what it tracks anywhere, nor anything
+outside the main checkout. Whoever removes a worktree removes the link alone: git, rm and our trash
+never follow it.
 """
 
 import os
+from collections.abc import Iterator
 
 from gitworker.repo.excludes import exclude_link
 from gitworker.repo.git import Git
 from gitworker.session import Session
+from gitworker.workers.furnish import has_place
 
 OURS = frozenset({"", ".", ".git", ".worker-state", ".worker.log"})
+WILD = "*?["
 
 
 def make_links(session: Session, worktree: str) -> None:
-    """Link what `worktree.link` names into a new worktree, as far as it is there and may be."""
+    """Link what `worktree.link` names into a new worktree, as far as it is there and may be.
+
+    A path may hold wildcards, each for a part of one name, as `packages/*/node_modules`.
+    """
     here = session.git.at(worktree)
-    for path in session.settings.worktree_link:
-        name = os.path.normpath(path).removeprefix("./")
-        source, link = f"{session.main_top}/{name}", f"{worktree}/{name}"
+    main = session.git.at(session.main_top)
+    top = os.path.realpath(worktree)
+    for name in _names(session, session.main_top):
+        source, link = f"{session.main_top}/{name}", f"{top}/{name}"
         if not _may_link(session, name) or os.path.islink(source) or not os.path.exists(source):
             continue
-        if os.path.islink(link) and os.readlink(link) == source:
+        if os.path.lexists(link) or not has_place(top, name):
             continue
-        if os.path.lexists(link) or _is_tracked(here, name):
+        if _is_tracked(here, name) or _is_tracked(main, name):
             continue
-        if _is_tracked(session.git.at(session.main_top), name) or not _is_ignored(
-            session.git.at(session.main_top), name
-        ):
-            continue
-        _link(session, here, source=source, link=link, name=name)
+        as_it_is = f"{name}/" if os.path.isdir(source) else name
+        if _is_ignored(main, name) and _is_ignored(here, as_it_is):
+            _link(session, here, source=source, link=link, name=name)
 
 
 def drop_links(session: Session, worktree: str) -> None:
     """Take our links out of a worktree that goes; what they lead to stays."""
-    for path in session.settings.worktree_link:
-        name = os.path.normpath(path).removeprefix("./")
+    for name in _names(session, worktree):
         link = f"{worktree}/{name}"
         if os.path.islink(link) and os.readlink(link) == f"{session.main_top}/{name}":
             os.unlink(link)
+
+
+def _names(session: Session, top: str) -> Iterator[str]:
+    """Yield the paths that the setting names in a checkout; one without wildcards as it stands."""
+    for path in session.settings.worktree_link:
+        name = os.path.normpath(path).removeprefix("./")
+        if any(letter in name for letter in WILD) and not os.path.lexists(f"{top}/{name}"):
+            import glob  # 5 ms, only where there is a pattern
+
+            yield from sorted(glob.glob(name, root_dir=top, include_hidden=True))
+        else:
+            yield name
 
 
 def _may_link(session: Session, name: str) -> bool:
@@ -54,11 +71,7 @@ def _may_link(session: Session, name: str) -> bool:
 
 def _link(session: Session, here: Git, *, source: str, link: str, name: str) -> None:
     """Make one link that git does not show; none where git would show it all the same."""
-    parent = os.path.dirname(link)
-    top = os.path.realpath(here.directory)
-    if not f"{os.path.realpath(parent)}/".startswith(f"{top}/"):
-        return
-    os.makedirs(parent, exist_ok=True)
+    os.makedirs(os.path.dirname(link), exist_ok=True)
     os.symlink(source, link)
     if _is_ignored(here, name):
         return
@@ -68,7 +81,8 @@ def _link(session: Session, here: Git, *, source: str, link: str, name: str) -> 
 
 
 def _is_ignored(git: Git, name: str) -> bool:
-    return git.run("check-ignore", "--quiet", "--", name, ok=(0, 1)).status == 0
+    """Tell whether git ignores a path; it does not say so of one in a submodule."""
+    return git.run("check-ignore", "--quiet", "--", name, ok=(0, 1, 128)).status == 0
 
 
 def _is_tracked(git: Git, name: str) -> bool:

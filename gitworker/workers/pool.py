@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 from zlib import crc32
 
-from gitworker import clock, proc
+from gitworker import proc
 from gitworker.bus.bell import ring_bell
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Conflict, GitWorkerError
@@ -30,11 +30,11 @@ from gitworker.repo.pool import (
     hand_over,
     has_stamps,
     is_clean,
-    is_untouched,
+    keep_list,
     list_parked,
-    start_look,
     switch,
 )
+from gitworker.repo.pool_look import Look, begin_look
 from gitworker.repo.refs import create_ref, find_tip
 from gitworker.session import Session
 from gitworker.workers.root import shelf_of
@@ -49,7 +49,6 @@ SHARED = ("core.", "extensions.", "filter.", "submodule.", "checkout.")
 NOT_SHARED = frozenset(
     {"core.hookspath", "core.worktree", "core.bare", "extensions.worktreeconfig"}
 )
-FRESH_MS = 1000  # an older look, as when somebody else had the lock, says nothing
 RELATIVE_SINCE = (2, 48)  # older ones cannot read a relative path in an admin directory
 
 
@@ -97,32 +96,17 @@ class Wanted(Protocol):
         ...
 
 
-class Look:
-    """A look at a parked worktree that has begun before it is claimed."""
+def look_ahead(session: Session, early: Look | None) -> Look | None:
+    """Begin to look at the worktree that a spawn at the target's tip would take.
 
-    def __init__(self, parked: Parked, running: proc.Running) -> None:
-        self.parked = parked
-        self.running = running
-        self.begun_ms = clock.monotonic_ms()
-
-    def has_seen(self, parked: Parked) -> bool:
-        """Tell whether it was at this worktree just now and found it untouched; it ends by that."""
-        if parked.path != self.parked.path or clock.monotonic_ms() - self.begun_ms > FRESH_MS:
-            return False
-        same = has_stamps(parked)  # while the other process looks
-        return self.running.finish().status == 0 and same
-
-    def abandon(self) -> None:
-        """End it, if nobody has waited for it."""
-        self.running.abandon()
-
-
-def look_ahead(session: Session) -> Look | None:
-    """Begin to look at the worktree that a spawn at the target's tip would take."""
+    `early` is a look that the entry has begun: it serves where it is at that worktree.
+    """
     pool = open_pool(session)
     tip = find_tip(session.git, session.repository.common_dir, session.target)
     for parked in _best_first(pool, tip):
-        return Look(parked, start_look(pool, parked))
+        if early is not None and early.is_at(parked.path):
+            return early
+        return begin_look(parked.path)
     return None
 
 
@@ -139,7 +123,7 @@ def take(session: Session, place: Wanted, *, operation: int, look: Look | None) 
     """
     pool = open_pool(session)
     for parked in _best_first(pool, place.base):
-        seen = look is not None and look.has_seen(parked)
+        seen = look is not None and look.is_at(parked.path) and _has_seen(look, parked)
         claimed = claim(pool, parked, claim_name(operation))
         if claimed is None:
             continue
@@ -159,10 +143,17 @@ def ring_pool(session: Session) -> None:
     wanted = session.settings.worktree_pool
     if not wanted:
         return
-    parked = list_parked(open_pool(session))
+    pool = open_pool(session)
     tip = find_tip(session.git, session.repository.common_dir, session.target)
+    note_parked(session, pool, tip)
+    parked = list_parked(pool)
     if len(parked) != wanted or any(one.commit != tip for one in parked):
         _start_job(session)
+
+
+def note_parked(session: Session, pool: Pool, tip: Oid | None) -> None:
+    """Leave the next spawn a list of what it may take, so that it begins to look at once."""
+    keep_list(session.paths.root, [one.path for one in _best_first(pool, tip)])
 
 
 def give_to_pool(session: Session, entries: Sequence[tuple[TrashEntry, str]]) -> None:
@@ -188,7 +179,7 @@ def _best_first(pool: Pool, base: Oid | None) -> list[Parked]:
 def _is_fit(pool: Pool, claimed: Parked, base: Oid, *, seen: bool) -> bool:
     """Bring a claimed worktree to a commit; tell whether it is then as a fresh one would be."""
     try:
-        if not seen and not is_untouched(pool, claimed):
+        if not seen and not is_clean(pool, claimed.path, claimed.commit):
             return False
         if claimed.commit == base:
             return True
@@ -196,6 +187,11 @@ def _is_fit(pool: Pool, claimed: Parked, base: Oid, *, seen: bool) -> bool:
         return is_clean(pool, claimed.path, base)
     except (GitWorkerError, OSError):
         return False
+
+
+def _has_seen(look: Look, parked: Parked) -> bool:
+    """Tell whether a worktree is untouched by a look at it, which ends by that."""
+    return has_stamps(parked) and look.found_nothing()
 
 
 def _make_branch(session: Session, place: Wanted, *, parked: Parked, claimed: Parked) -> None:

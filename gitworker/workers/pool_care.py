@@ -17,14 +17,15 @@ from gitworker.repo.lock import hold
 from gitworker.repo.pool import (
     MAKING,
     MOVING,
+    READY,
     RETURNED,
     Parked,
     Pool,
     advance,
     claim,
     drop_registration,
+    is_clean,
     is_returnable,
-    is_untouched,
     list_names,
     list_parked,
     make,
@@ -40,7 +41,7 @@ from gitworker.repo.trash import (
     list_trash,
 )
 from gitworker.session import Session
-from gitworker.workers.pool import BELL, RETURNING, open_pool
+from gitworker.workers.pool import BELL, RETURNING, note_parked, open_pool
 from gitworker.workers.root import ready_root
 from gitworker.workers.space import require_space
 from gitworker.workers.trashing import guard, set_aside, trash_root
@@ -125,6 +126,7 @@ def _keep(session: Session) -> None:
     for _ in range(wanted - len(ready)):
         require_space(session, tip)
         make(pool, tip)
+    note_parked(session, pool, tip)
 
 
 def _take_returned(session: Session, pool: Pool, tip: Oid) -> None:
@@ -176,15 +178,17 @@ def _retire(session: Session, pool: Pool, parked: Parked) -> None:
     claimed = claim(pool, parked, MOVING + os.path.basename(parked.path))
     if claimed is None:
         return
-    if is_untouched(pool, claimed):
+    if is_clean(pool, claimed.path, claimed.commit):
         delete_in_background(claimed.path)
     else:
         set_aside(session, claimed.path, os.path.basename(parked.path))
 
 
 def _sweep(session: Session, pool: Pool) -> None:
-    """Take away what a killed job has left half done."""
-    for name in list_names(pool):
+    """Take away what a killed job has left half done, and what has no record that we can read."""
+    names = list_names(pool)
+    ready = {os.path.basename(one.path) for one in list_parked(pool)}
+    for name in names:
         path = f"{pool.root}/{name}"
         if name.startswith(MAKING):
             drop_registration(pool, path)
@@ -192,6 +196,9 @@ def _sweep(session: Session, pool: Pool) -> None:
         elif name.startswith((MOVING, RETURNED)):
             drop_registration(pool, path)
             set_aside(session, path, name.lstrip("."))
+        elif name.startswith(READY) and name not in ready:
+            with suppress(OSError):  # a spawn has taken it meanwhile
+                set_aside(session, path, name)
         elif name.startswith(DOOMED) and _is_old(path):
             delete_in_background(path)
 

@@ -4,6 +4,7 @@ import os
 
 from gitworker.errors import Refused
 from gitworker.model.ids import Oid
+from gitworker.repo.embedded import may_have_submodules
 from gitworker.session import Session
 from gitworker.store.workers import Worker
 
@@ -11,10 +12,10 @@ from gitworker.store.workers import Worker
 def require_published(session: Session, worker: Worker, *, base: Oid, tip: Oid) -> None:
     """Raise Refused where `base..tip` points to a submodule commit that only the worktree has.
 
-    Costs one look for a directory where the worktree has no submodules of its own.
+    Costs one read of the index where the worktree has no submodules.
     """
     admin, worktree = worker.admin_dir, worker.worktree
-    if admin is None or worktree is None or not os.path.isdir(f"{admin}/modules"):
+    if admin is None or worktree is None or not may_have_submodules(admin):
         return
     if not os.path.isdir(worktree):
         worktree = None

@@ -19,13 +19,16 @@ from gitworker.store.operations import (
     later_acts,
     undoable_operations,
 )
+from gitworker.store.workers import find_worker
 from gitworker.workers.restore import require_branch, require_returnable
+from gitworker.workers.rules import undo_refusal
 from gitworker.workers.rules_undo import later_refusal
+from gitworker.workers.undo_adopt import require_untouched
 from gitworker.workers.undo_gc import require_objects
 from gitworker.workers.undo_window import Window, read_window, window_refusal
 
 PAGE = 50
-KINDS = frozenset({"approve", "merge", "cancel", "reset", "remove", "gc"})
+KINDS = frozenset({"approve", "merge", "cancel", "reset", "remove", "gc", "adopt"})
 DONE, UNDONE = "done", "undone"
 
 
@@ -80,10 +83,10 @@ class Listed:
 
 
 def newest_record(session: Session) -> Record | None:
-    """Return what `undo` alone takes back, or None."""
+    """Return what `undo` alone takes back, or None: the newest thing that somebody asked for."""
     with session.store.read() as reader:
         for record in _records(reader):
-            if record.kind != "remove" or not _has_landing(reader, record.acts[0]):
+            if not _is_passed_by(reader, record):
                 return record
     return None
 
@@ -116,6 +119,8 @@ def find_refusal(session: Session, record: Record) -> GitWorkerError | None:
     try:
         if record.kind == "gc":
             require_objects(session, record.acts[0])
+        elif record.kind == "adopt":
+            require_untouched(session, record.acts[0])
         else:
             require_returnable(session, record.acts[0])
             require_branch(session, record.acts[0])
@@ -147,6 +152,8 @@ def _records(reader: Reader) -> Iterator[Record]:
     while True:
         acts = undoable_operations(reader, PAGE, before=before)
         for act in acts:
+            if act.kind == "adopt" and _has_gone_on(reader, act):
+                continue
             record = _whole(reader, act)
             if record.number not in told:
                 told.add(record.number)
@@ -158,6 +165,30 @@ def _records(reader: Reader) -> Iterator[Record]:
 
 def _whole(reader: Reader, act: Operation) -> Record:
     return Record(read_window(reader, act).acts if act.kind == "merge" else (act,))
+
+
+def _is_passed_by(reader: Reader, record: Record) -> bool:
+    """Tell whether only `undo N` means a record: a landing's removal, a gc of nothing or by itself.
+
+    Else the gc of last night, or one that let go of a log, would stand before what was done last.
+    """
+    act = record.acts[0]
+    if record.kind == "gc":
+        return not act.data["refs"] or bool(act.data.get("by_itself"))
+    return record.kind == "remove" and _has_landing(reader, act)
+
+
+def _has_gone_on(reader: Reader, adoption: Operation) -> bool:
+    """Tell whether what was adopted has become its worker's own work, as it was meant to."""
+    worker = find_worker(reader, adoption.worker_id)
+    return worker is None or bool(
+        undo_refusal(
+            adoption.kind,
+            worker=worker.worker_id,
+            state=worker.state,
+            same_task=worker.task_id == adoption.task_id,
+        )
+    )
 
 
 def _has_landing(reader: Reader, removal: Operation) -> bool:

@@ -18,10 +18,11 @@ from gitworker.liveness.process import processes_in
 from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, ref_of
 from gitworker.model.worker import WorkerEvent
 from gitworker.paths import is_locked_by_user
+from gitworker.repo.embedded import may_have_submodules
 from gitworker.repo.hidden import holds_work
 from gitworker.repo.lock import hold
 from gitworker.repo.refs import change_refs, delete_branch, find_ref, find_tip, is_ancestor
-from gitworker.repo.rescue import RescueRef, rescue
+from gitworker.repo.rescue import RescueRef, rescue, rescue_loose
 from gitworker.repo.trash import TrashEntry, delete_clean_in_background
 from gitworker.repo.worktrees import detached_head, last_head
 from gitworker.session import Session
@@ -306,18 +307,16 @@ def _rescue(
         tip = last_head(session.git.at(worktree), worker.admin_dir or "")
     if tip is None:
         return None
-    return rescue(
-        session.git,
-        worker=WorkerId(worker.worker_id),
-        task=TaskId(worker.task_id or ""),
-        tip=tip,
-        worktree=worktree,
-    )
+    name, task = WorkerId(worker.worker_id), TaskId(worker.task_id or "")
+    saved = rescue(session.git, worker=name, task=task, tip=tip, worktree=worktree)
+    if worker.admin_dir is not None and worktree is not None:
+        rescue_loose(session.git, worker=name, task=task, admin_dir=worker.admin_dir)
+    return saved
 
 
 def _rescue_submodules(session: Session, worker: Worker) -> list[str]:
     """Keep in the main checkout what only the worktree's submodules have; return the refs there."""
-    if worker.admin_dir is None or not os.path.isdir(f"{worker.admin_dir}/modules"):
+    if worker.admin_dir is None or not may_have_submodules(worker.admin_dir):
         return []
     from gitworker.repo.submodules import rescue_submodules  # 3 ms, only where there are any
 

@@ -8,7 +8,7 @@ from gitworker import clock
 from gitworker.bus.drain import record_tip
 from gitworker.claims.leases import find_claim, take_claim
 from gitworker.crashpoint import crash_point
-from gitworker.errors import NotFound, Refused
+from gitworker.errors import GitWorkerError, NotFound, Refused
 from gitworker.model.ids import Branch, Oid, Ref
 from gitworker.model.worker import WorkerEvent
 from gitworker.paths import read_seat, write_seat
@@ -17,18 +17,20 @@ from gitworker.repo.hooks.install import install
 from gitworker.repo.lock import hold
 from gitworker.repo.recovery import recover_move
 from gitworker.repo.refs import create_ref, find_head_ref, find_ref
+from gitworker.repo.rescue import unpack
 from gitworker.repo.trash import repair_trash, restore_from_trash
-from gitworker.repo.worktrees import find_admin_dir
+from gitworker.repo.worktrees import check_out, find_admin_dir, find_checkout, is_half_made
 from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.operations import Operation, close_operation
 from gitworker.store.rules_leases import Length
 from gitworker.store.tasks import find_task
 from gitworker.store.workers import find_worker
+from gitworker.workers.furnish import furnish
 from gitworker.workers.moves import advance
 from gitworker.workers.removal import carry_out_locked, trash_of
 from gitworker.workers.rules import is_approved, is_landed, return_refusal, undo_refusal
-from gitworker.workers.trashing import entry_name, find_entry
+from gitworker.workers.trashing import entry_name, find_entry, set_aside
 from gitworker.workers.views import publish_views
 
 FREEING = frozenset({"cancel", "reset"})
@@ -153,8 +155,9 @@ def _move_back(session: Session, done: Operation) -> None:
     if old == new:
         return
     places = {"worktree": data["worktree"], "admin_dir": data["admin_dir"]}
-    if data["worktree"] and not os.path.isdir(data["worktree"]):
-        places = {"worktree": None, "admin_dir": None}
+    if data["worktree"] and not os.path.isdir(data["worktree"]):  # moved, or removed by hand
+        place = find_checkout(session.git, ref)
+        places = {"worktree": place if place and os.path.isdir(place) else None, "admin_dir": None}
     if not recover_move(session.git, ref=ref, old=old, new=new, **places):
         move_branch(session.git, ref=ref, old=old, new=new, **places)
 
@@ -167,9 +170,10 @@ def seat_of(done: Operation) -> Seat:
 
 
 def bring_back(session: Session, seat: Seat, removal: Operation | None) -> None:
-    """Bring branch and worktree back: from the trash, or anew where it was clean and is gone.
+    """Bring branch and worktree back: from the trash, or anew where it is not there any more.
 
-    For who holds the worktree lock. Raises Refused where something stands in the way.
+    Anew it has what a rescue ref kept of uncommitted work, but no ignored files. For who holds the
+    worktree lock. Raises Refused where something stands in the way.
     """
     place = seat.worktree
     entry = None
@@ -183,11 +187,35 @@ def bring_back(session: Session, seat: Seat, removal: Operation | None) -> None:
     if entry is not None:
         with suppress(NotFound):  # landed and clean: it is being deleted, and made anew below
             restore_from_trash(entry)
-    if place and not os.path.isdir(place):
-        branch = Branch(seat.ref.removeprefix("refs/heads/"))
-        session.git.run("worktree", "add", "--quiet", "--", place, branch)
+    if place and not _is_marked(session, place):
+        _make_anew(session, seat, place)
+        rescued = removal and removal.data["rescued"]
+        if removal is not None and rescued and seat.tip not in (None, rescued):
+            git = session.git.at(place)
+            removal.data["unpacked"] = unpack(git, Oid(rescued), tip=Oid(seat.tip or ""))
     if place and not _is_ours(session, seat, place):
         raise path_exists(place)
+
+
+def _is_marked(session: Session, place: str) -> bool:
+    """Tell whether a place is a worktree with a seat's mark, which it gets when it is whole."""
+    admin_dir = find_admin_dir(session.repository.common_dir, place)
+    return admin_dir is not None and read_seat(admin_dir) is not None
+
+
+def _make_anew(session: Session, seat: Seat, place: str) -> None:
+    """Make a worktree for the branch; one that a killed git has left half made is set aside."""
+    admin_dir = find_admin_dir(session.repository.common_dir, place)
+    if admin_dir is not None and is_half_made(admin_dir):
+        for left in (admin_dir, place):
+            set_aside(session, left, f"{seat.worker_id}-{seat.task_id}")
+    if os.path.isdir(place):
+        return
+    workers = session.settings.checkout_workers
+    branch = Branch(seat.ref.removeprefix("refs/heads/"))
+    check_out(session.git, path=place, branch=branch, workers_setting=workers)
+    with suppress(GitWorkerError, OSError):  # what it lacks can be had by hand
+        furnish(session, place, is_warm=False)
 
 
 def path_exists(place: str) -> Refused:

@@ -29,8 +29,8 @@ def roll_back_adopt(session: Session, operation_id: int) -> None:
     if operation.data["made"]:
         drop_worktree(session, operation)
     else:
-        _release_worktree(session, operation)
-    _name_back(session, operation)
+        release_worktree(session, operation)
+    name_back(session, operation)
     with session.store.write() as writer:
         close_operation(
             writer, operation.id, status="rolled_back", step=operation.step, data=operation.data,
@@ -45,7 +45,7 @@ def give_up_adopt(session: Session, operation_id: int) -> None:
         roll_back_adopt(session, operation_id)
 
 
-def _release_worktree(session: Session, operation: Operation) -> None:
+def release_worktree(session: Session, operation: Operation) -> None:
     """Take our mark and our hooks out of a worktree that is its user's own again."""
     admin_dir = find_admin_dir(session.repository.common_dir, operation.data["path"])
     if admin_dir is None or read_seat(admin_dir) not in (
@@ -58,7 +58,7 @@ def _release_worktree(session: Session, operation: Operation) -> None:
         os.unlink(f"{admin_dir}/{SEAT_FILE}")
 
 
-def _name_back(session: Session, operation: Operation) -> None:
+def name_back(session: Session, operation: Operation) -> None:
     """Give the branch its name back; where a killed git left neither name, it is made again."""
     old, new = Ref(operation.data["old_ref"]), Ref(operation.data["ref"])
     if old == new:

@@ -1,9 +1,11 @@
 """Room for a new worktree: an older one of the same task is moved aside."""
 
 import os
+from contextlib import suppress
 
 from gitworker.errors import Refused
 from gitworker.paths import unlock_seat
+from gitworker.repo.git import GitFailed
 from gitworker.session import Session
 from gitworker.store.workers import find_worker_of_task
 from gitworker.workers.whereabouts import record_place
@@ -13,8 +15,8 @@ def make_room(session: Session, *, worker: str, task: str) -> str:
     """Return a free path for a task's new worktree.
 
     An older worktree of the same task is moved to `<task>@<its worker>`; where an agent lives in
-    it, it stays and the new one becomes `<task>@<worker>`. Raises Refused where the path is
-    taken by something else.
+    it, or git does not move it (with submodules, locked), it stays and the new one becomes
+    `<task>@<worker>`. Raises Refused where the path is taken by something else.
     """
     path = f"{session.worktree_root}/{task}"
     if not os.path.lexists(path):
@@ -25,19 +27,21 @@ def make_room(session: Session, *, worker: str, task: str) -> str:
         raise _taken(path)
     from gitworker.workers.removal import occupants  # 10 ms, only where something is in the way
 
-    if occupants(older):
-        path = f"{path}@{worker}"
-        if os.path.lexists(path):
-            raise _taken(path)
-        return path
     aside = f"{path}@{older.worker_id}"
-    if os.path.lexists(aside):
-        raise _taken(aside)
-    if older.admin_dir is not None:
-        unlock_seat(older.admin_dir)  # of an agent that is gone
-    session.git.run("worktree", "move", "--", path, aside)
-    record_place(session, older, aside)
-    return path
+    if not occupants(older):
+        if os.path.lexists(aside):
+            raise _taken(aside)
+        if older.admin_dir is not None:
+            unlock_seat(older.admin_dir)  # of an agent that is gone
+        with suppress(GitFailed):
+            session.git.run("worktree", "move", "--", path, aside)
+            record_place(session, older, aside)
+    if not os.path.lexists(path):
+        return path
+    beside = f"{path}@{worker}"
+    if os.path.lexists(beside):
+        raise _taken(beside)
+    return beside
 
 
 def _taken(path: str) -> Refused:

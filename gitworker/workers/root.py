@@ -11,6 +11,10 @@ from contextlib import suppress
 from gitworker.errors import Refused
 from gitworker.session import OTHER_ROOT, ROOT_NOTE, Session
 
+GITS = frozenset({
+    ".", "branches", "hooks", "info", "lfs", "logs", "modules", "objects", "refs", "reftable",
+    "rr-cache", "worker-state", "worktrees",
+})  # fmt: skip
 MARK_NAME = ".gitignore"
 MARK = "# gitworker makes worktrees here; none of this is the project's\n*\n"
 
@@ -23,6 +27,7 @@ def ready_root(session: Session) -> None:
     repository by a rename: removing a worktree would be a copy.
     """
     root = session.worktree_root
+    _refuse_gits_own(session, root)
     _require_one_file_system(session, root)
     inside = _inside(session, root)
     if inside is None or _is_marked(root):
@@ -103,6 +108,22 @@ def _is_the_projects(session: Session, root: str) -> bool:
     return any(name and not name.endswith("/") for name in listed.text.split("\0"))
 
 
+def _refuse_gits_own(session: Session, root: str) -> None:
+    """Refuse a directory of git's: among refs or admin directories git would take away ours.
+
+    A bare repository may hold one of another name.
+    """
+    common = os.path.realpath(session.repository.common_dir)
+    inside = os.path.relpath(os.path.realpath(root), common).split("/")[0]
+    if inside == ".." or (session.main_top == session.repository.common_dir and inside not in GITS):
+        return
+    raise Refused(
+        f"{root} is inside git's own directory {common}",
+        "git config worker.worktree.root ../worktrees",
+        code="root_taken",
+    )
+
+
 def _note(session: Session, inside: str) -> None:
     """Write down which directory of the main checkout is ours."""
     partial = f"{session.paths.root}/{ROOT_NOTE}.{os.getpid()}.tmp"
@@ -111,25 +132,34 @@ def _note(session: Session, inside: str) -> None:
     os.replace(partial, f"{session.paths.root}/{ROOT_NOTE}")
 
 
-def _require_one_file_system(session: Session, root: str) -> None:
-    """Move an empty directory there and away: two mounts of one file system refuse that too."""
-    place = root
+def find_barrier(session: Session, place: str) -> str | None:
+    """Return why nothing can be renamed between the repository and a directory; None where it can.
+
+    An empty directory goes there and away: two mounts of one file system refuse that too.
+    """
     while not os.path.lexists(place):
         place = os.path.dirname(place)
+    if place == session.main_top == os.path.dirname(session.repository.common_dir):
+        return None  # one directory, and nobody sees a name come and go in it
     probe = f"{session.paths.root}/probe-{os.getpid()}"
     there = f"{place}/.gitworker-probe-{os.getpid()}"
     os.makedirs(probe, exist_ok=True)
     try:
-        if place == session.main_top == os.path.dirname(session.repository.common_dir):
-            return  # one directory, and nobody sees a name come and go in it
         os.rename(probe, there)
         probe = there
     except OSError as error:
-        raise Refused(
-            f"worktrees cannot be made in {root}, which a rename from the repository does not"
-            f" reach ({error.strerror}): removing one is a rename into a trash there",
-            "git config worker.worktree.root DIRECTORY   (on the repository's file system)",
-            code="cross_device",
-        ) from error
+        return error.strerror or str(error)
     finally:
         os.rmdir(probe)
+    return None
+
+
+def _require_one_file_system(session: Session, root: str) -> None:
+    why = find_barrier(session, root)
+    if why is not None:
+        raise Refused(
+            f"worktrees cannot be made in {root}, which a rename from the repository does not"
+            f" reach ({why}): removing one is a rename into a trash there",
+            "git config worker.worktree.root DIRECTORY   (on the repository's file system)",
+            code="cross_device",
+        )

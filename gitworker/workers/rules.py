@@ -127,6 +127,7 @@ def may_undo(actor: str, operation_actor: str, *, self_review: bool) -> GitWorke
 
 
 UNDONE_FROM = {
+    "adopt": frozenset({WorkerState.ASSIGNED, WorkerState.FAILED}),  # failed: by its setup
     "approve": frozenset({WorkerState.APPROVED}),
     "cancel": frozenset({WorkerState.IDLE}),
     "reset": frozenset({WorkerState.IDLE}),
@@ -148,6 +149,13 @@ def undo_refusal(
         f"git worker show {worker}",
         code="moved_on",
     )
+
+
+def taken_back_as(state: WorkerState) -> str:
+    """Return what an undone adoption means to the task: it waits again, or is left as it is."""
+    if state is WorkerState.ASSIGNED:
+        return "undo"
+    return "reset" if state is WorkerState.FAILED else "cancel"
 
 
 def return_refusal(task: str, status: TaskStatus, *, holder: str | None) -> GitWorkerError | None:

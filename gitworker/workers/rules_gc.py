@@ -30,13 +30,15 @@ class Item:
 class Wish:
     """What is asked for: items that are older than `days` (None: no age), then down to a budget.
 
-    `max_bytes` is for everything on the disk together, None for no budget. What holds work that
-    nothing else has goes only where `unlanded` is asked for by name.
+    `max_bytes` is for everything on the disk together, None for no budget; it takes nothing that
+    is younger than `spared_ms`. What holds work that nothing else has goes only where `unlanded` is
+    asked for by name.
     """
 
     days: int | None
     max_bytes: int | None = None
     unlanded: bool = False
+    spared_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ def choose(items: Iterable[Item], wish: Wish, now_ms: int) -> Choice:
         left = [item for item in ordered if item not in taken and item.size_bytes]
         excess = sum(item.size_bytes for item in left) - wish.max_bytes
         for item in left:
-            if excess <= 0:
+            if excess <= 0 or now_ms - item.at_ms < wish.spared_ms:
                 break
             if wish.unlanded or not item.holds:
                 going.append(item)

@@ -13,7 +13,7 @@ from gitworker import clock
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Refused
 from gitworker.landing.rules_verify import command_environment
-from gitworker.landing.verify_family import Family
+from gitworker.landing.verify_family import Family, end_orphans
 from gitworker.landing.verify_run import Ended, Run, RunLog
 from gitworker.liveness.process import is_running
 from gitworker.repo.git import LOCAL_ENV
@@ -87,10 +87,18 @@ def finish_setups(session: Session) -> list[Operation]:
             with session.store.read() as reader:
                 worker = find_worker(reader, one.worker_id)
             if worker is not None and worker.task_id == one.task_id:
+                _end_left(one, worker)
                 _fail(session, one.id, worker, f"setup: {KILLED}")
             _close(session, one.id)
             ended.append(one)
     return ended
+
+
+def _end_left(operation: Operation, worker: Worker) -> None:
+    """End what a killed setup has sent out of its session, which ended with its spawn."""
+    data = operation.data
+    if data["boot"] == clock.boot_id() and worker.worktree is not None:
+        end_orphans(Family(0, data["start"], worker.worktree))
 
 
 def _is_dead(operation: Operation) -> bool:

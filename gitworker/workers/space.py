@@ -23,14 +23,26 @@ def require_space(session: Session, commit: Oid) -> None:
     place = session.worktree_root
     while not os.path.isdir(place):
         place = os.path.dirname(place)
-    found = os.statvfs(place)
-    free = found.f_bavail * found.f_frsize
+    free = _free(place)
     spare = session.settings.worktree_spare_bytes
     refusal = space_refusal(
         place, needed=_needed(session, commit, free=free, spare=spare), free=free, spare=spare
     )
     if refusal is not None:
         raise refusal
+
+
+def require_free(session: Session, place: str, needed: int) -> None:
+    """Raise Refused where so many more bytes would not leave `worktree.spare_bytes` free."""
+    spare = session.settings.worktree_spare_bytes
+    refusal = space_refusal(place, needed=needed, free=_free(place), spare=spare)
+    if refusal is not None:
+        raise refusal
+
+
+def _free(place: str) -> int:
+    found = os.statvfs(place)
+    return found.f_bavail * found.f_frsize
 
 
 def _needed(session: Session, commit: Oid, *, free: int, spare: int) -> int:

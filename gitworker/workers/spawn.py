@@ -7,8 +7,7 @@ worktree that was never handed out holds nothing of a user's, and it goes to the
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker import clock
 from gitworker.bus.drain import record_tip
@@ -47,12 +46,11 @@ from gitworker.workers.rules import (
 from gitworker.workers.views import publish_views
 
 if TYPE_CHECKING:
-    from gitworker.workers.pool import Look
+    from gitworker.repo.pool_look import Look
     from gitworker.workers.stack import Parent
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """What is asked for; `must_exist` is assign's condition on the seat.
 
     `narrate` is told how a fetch or the setup goes on, a line at a time.
@@ -66,8 +64,7 @@ class Request:
     narrate: Callable[[str], None] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Spawned:
+class Spawned(NamedTuple):
     """A seat that has its worktree."""
 
     worker: Worker
@@ -76,9 +73,10 @@ class Spawned:
     base: Oid
 
 
-def spawn(session: Session, request: Request) -> Spawned:
+def spawn(session: Session, request: Request, *, early: Look | None = None) -> Spawned:
     """Give a worker a task: branch and worktree made, hooks installed, ASSIGNED recorded.
 
+    `early` is a look at the parked worktree that the entry expects to be taken.
     Raises Refused, NotFound or Conflict before anything is touched; what fails later is rolled
     back. Where the setup commands fail the worker is FAILED, its worktree stays, Refused is raised.
     """
@@ -87,7 +85,7 @@ def spawn(session: Session, request: Request) -> Spawned:
 
         require_trusted(session, "setup")
     tidy_seat(session, request)
-    look = _begin_look(session)
+    look = _begin_look(session, early)
     try:
         with hold(session.worktree_lock, what="worktree"):
             end_interrupted(session, request)
@@ -104,8 +102,7 @@ def spawn(session: Session, request: Request) -> Spawned:
     return Spawned(worker, place.path, place.branch, place.base)
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where a task lives in git and on disk, the act that makes it, whose branch it stands on."""
 
     branch: Branch
@@ -280,13 +277,13 @@ def _pool_note(session: Session) -> dict[str, str]:
     return {"pool": pool_root(session)}
 
 
-def _begin_look(session: Session) -> Look | None:
+def _begin_look(session: Session, early: Look | None) -> Look | None:
     """Begin to look at a parked worktree, where there is one, while other things are done."""
     if not session.settings.worktree_pool:
         return None
     from gitworker.workers.pool import look_ahead  # 3 ms, only where there is a pool
 
-    return look_ahead(session)
+    return look_ahead(session, early)
 
 
 def _build(session: Session, request: Request, place: Place, look: Look | None) -> Place:
@@ -316,7 +313,7 @@ def _build(session: Session, request: Request, place: Place, look: Look | None) 
     write_seat(admin_dir, request.worker, request.task)
     crash_point("spawn.hooks")
     furnish(session, place.path, is_warm=is_warm)
-    return replace(place, admin_dir=admin_dir)
+    return place._replace(admin_dir=admin_dir)
 
 
 def record_seat(writer: Writer, session: Session, request: Request, place: Place) -> Worker:

@@ -1,6 +1,7 @@
 """Carrying a journaled undo out, whatever it takes back.
 
-What undoes a landing or a gc is imported when there is one: every command that acts passes here.
+What undoes a landing, a gc or an adoption is imported when there is one: every command that acts
+passes here.
 """
 
 from gitworker.session import Session
@@ -24,5 +25,9 @@ def finish_undo(session: Session, operation: Operation) -> None:
         from gitworker.workers.undo_gc import finish_gc_undo
 
         finish_gc_undo(session, operation, done)
+    elif done.kind == "adopt":
+        from gitworker.workers.undo_adopt import finish_adopt_undo
+
+        finish_adopt_undo(session, operation, done)
     else:
         finish_return(session, operation, done)

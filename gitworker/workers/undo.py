@@ -14,7 +14,13 @@ from gitworker.model.ids import Oid, TaskId, WorkerId
 from gitworker.repo.lock import hold
 from gitworker.repo.rescue import rescue
 from gitworker.session import Session
-from gitworker.store.operations import Operation, begin_operation, find_operation
+from gitworker.store.api import Reader
+from gitworker.store.operations import (
+    Operation,
+    begin_operation,
+    find_last_operation,
+    find_operation,
+)
 from gitworker.store.workers import Worker, find_worker
 from gitworker.workers.records import Record, find_record, newest_record, refuse_later
 from gitworker.workers.recover import finish_interrupted, require_ended
@@ -22,6 +28,7 @@ from gitworker.workers.restore import require_branch, require_returnable
 from gitworker.workers.rules import may_undo
 from gitworker.workers.rules_undo import listed
 from gitworker.workers.takeback import finish_undo
+from gitworker.workers.undo_adopt import plan_adopt_undo
 from gitworker.workers.undo_gc import plan_gc_undo
 from gitworker.workers.undo_merge import plan_undo
 
@@ -64,6 +71,7 @@ def undo(session: Session, number: int | None = None) -> Undone:
         finish_undo(session, operation)
         with session.store.read() as reader:
             found = [find_worker(reader, name) for name in record.workers]
+            kept = [ref for act in record.acts if (ref := _still_kept(reader, act))]
     workers = tuple(worker for worker in found if worker is not None)
     message = MESSAGES[record.kind].format(
         op=record.acts[0], worker=workers[0] if workers else None,
@@ -71,10 +79,25 @@ def undo(session: Session, number: int | None = None) -> Undone:
         target=str(record.acts[0].data.get("target_ref")).removeprefix("refs/heads/"),
         old=str(record.acts[0].data.get("target_old"))[:12],
     )  # fmt: skip
+    for ref in kept:
+        message += f"; what was uncommitted is still under {ref} (git stash apply {ref})"
     return Undone(record.number, record.kind, workers, message)
 
 
+def _still_kept(reader: Reader, act: Operation) -> str | None:
+    """Return the rescue ref of uncommitted work that could not come back into a new worktree."""
+    if act.kind == "gc":
+        return None
+    done = find_operation(reader, act.id)
+    if act.kind == "merge":
+        done = find_last_operation(reader, "remove", worker=act.worker_id, task=act.task_id)
+    if done is None or done.data.get("unpacked", True):
+        return None
+    return str(done.data["rescue"])
+
+
 MESSAGES = {
+    "adopt": "{op.data[old_ref]} is nobody's work again; {worker.worker_id} is {worker.state}",
     "approve": "the rebase and the approval of {op.worker_id} are taken back; it is {worker.state}",
     "merge": "{target} is back at {old}; {names} at work again",
     "cancel": "{op.task_id} is back with {op.worker_id}, which is {worker.state}",
@@ -97,6 +120,7 @@ Plan = Callable[[Session, Record], Operation]
 PLANS: dict[str, Plan] = {
     "merge": lambda session, record: plan_undo(session, record.window),
     "gc": lambda session, record: plan_gc_undo(session, record.acts[0]),
+    "adopt": lambda session, record: plan_adopt_undo(session, record.acts[0]),
 }
 
 

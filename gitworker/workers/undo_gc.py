@@ -3,9 +3,10 @@
 from gitworker import clock
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Refused
-from gitworker.model.ids import Oid, Ref
+from gitworker.model.ids import Oid, Ref, TaskId, WorkerId
 from gitworker.repo.reachable import find_missing
 from gitworker.repo.refs import change_refs, read_refs
+from gitworker.repo.rescue import PREFIX, rescue
 from gitworker.session import Session
 from gitworker.store.operations import Operation, begin_operation, find_operation
 from gitworker.workers.restore import close
@@ -50,9 +51,19 @@ def plan_gc_undo(session: Session, done: Operation) -> Operation:
 
 
 def finish_gc_undo(session: Session, operation: Operation, done: Operation) -> None:
-    """Make the refs again; a ref whose name was given to another rescue since stays as it is."""
+    """Make the refs again, under a new number where the old one was given to another rescue."""
     refs = expired_refs(done)
     present = read_refs(session.git, list(refs))
+    for ref in present:
+        if present[ref] != refs[ref]:
+            worker, task, _ = ref.removeprefix(PREFIX).split("/")
+            rescue(
+                session.git,
+                worker=WorkerId(worker),
+                task=TaskId(task),
+                tip=refs[ref],
+                worktree=None,
+            )
     orders = [f"create {ref} {oid}" for ref, oid in refs.items() if ref not in present]
     made = not orders or change_refs(session.git, orders, reason="gitworker: undo of gc")
     with session.store.write() as writer:

@@ -103,21 +103,20 @@ def _who_has(session: Session, window: Window) -> tuple[str | None, tuple[str, .
     found = session.git.text(
         "for-each-ref", f"--contains={begun}", "--format=%(refname)", REMOTES, "refs/heads/"
     ).splitlines()
-    upstream = session.git_config.get(f"branch.{window.name}.merge", "")
-    names = {window.name, upstream.removeprefix("refs/heads/")} - {""}
-    remote = next(
-        (ref for ref in found if ref.startswith(REMOTES) and ref.split("/", 3)[-1] in names), None
-    )
     with session.store.read() as reader:
         ours = {(act.worker_id, act.task_id) for act in window.acts}
         for act in window.acts:
             rows = reader.rows("takeback.stacked_on", worker=act.worker_id, task=act.task_id)
             ours |= {(row["worker_id"], row["task_id"]) for row in rows}
-        builders = tuple(
-            worker.worker_id
-            for worker in all_workers(reader)
-            if worker.branch
-            and (worker.worker_id, worker.task_id) not in ours
-            and ref_of(Branch(worker.branch)) in found
-        )
-    return remote and remote.removeprefix(REMOTES), builders
+        workers = [worker for worker in all_workers(reader) if worker.branch]
+    own = {act.data["ref"] for act in window.acts}
+    builders = []
+    for worker in workers:
+        ref = ref_of(Branch(worker.branch or ""))
+        if (worker.worker_id, worker.task_id) in ours:
+            own.add(ref)
+        elif ref in found:
+            builders.append(worker.worker_id)
+    remotes = [ref for ref in found if ref.startswith(REMOTES)]  # branches in review are no landing
+    pushed = [ref for ref in remotes if f"refs/heads/{ref.split('/', 3)[-1]}" not in own]
+    return pushed[0].removeprefix(REMOTES) if pushed else None, tuple(builders)

@@ -1,4 +1,4 @@
-"""Upkeep: old messages pruned once a day, or when somebody asks; the search index brought along."""
+"""Upkeep, once a day: old messages pruned, what is needed nowhere let go of; pruning when asked."""
 
 import os
 from collections.abc import Callable
@@ -7,21 +7,28 @@ from gitworker import clock
 from gitworker.bus.retention import Plan, Pruned, Wish, plan_prune, prune
 from gitworker.bus.rules_retention import cutoff_ms
 from gitworker.errors import Refused
-from gitworker.liveness.readings import process_runs, read_beats, this_moment
-from gitworker.liveness.rules import Liveness, beat_age_ms, has_jumped, liveness_of
+from gitworker.liveness.readings import clock_has_jumped, process_runs, read_beats, this_moment
+from gitworker.liveness.rules import Liveness, beat_age_ms, liveness_of
 from gitworker.session import Session
 from gitworker.store.workers import all_workers
+from gitworker.workers.gc import gc_daily
 
 
 def run_upkeep(session: Session) -> None:
-    """Do what is due once a day, as the settings say.
+    """Do what is due once a day, as the settings say; what fails stops nothing else.
 
-    Nothing is pruned while the wall clock has jumped (see `wish_for`).
+    Nothing goes while the wall clock has jumped (see `wish_for`).
     """
-    days = session.settings.retention_days
-    if days and not _has_jumped(session):
-        wish = wish_for(session, days=days, archiving=session.settings.retention_archive)
-        prune_bus(session, wish)
+    if _has_jumped(session):
+        return
+    try:
+        days = session.settings.retention_days
+        if days:
+            wish = wish_for(session, days=days, archiving=session.settings.retention_archive)
+            prune_bus(session, wish)
+    finally:
+        if session.settings.gc_daily:
+            gc_daily(session)
 
 
 def wish_for(session: Session, *, days: int, archiving: bool) -> Wish:
@@ -80,5 +87,4 @@ def living_agents(session: Session) -> frozenset[str]:
 
 def _has_jumped(session: Session) -> bool:
     with session.store.read() as reader:
-        beats = read_beats(reader)
-    return has_jumped(beats.values(), this_moment())
+        return clock_has_jumped(reader)

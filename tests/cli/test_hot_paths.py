@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli.conftest import Scene
 from tests.cli.kit import ok
+from tests.conftest import git
 
 # What a hot verb may import beyond what a bare interpreter has loaded.
 SHARED = {
@@ -120,6 +121,27 @@ def test_the_way_starts_few_processes(scene: Scene, tmp_path: Path) -> None:
         background = ("hookentry", f"git -C {scene.root}/.git ")
         ours = [line for line in started if not any(mark in line for mark in background)]
         assert len(ours) <= at_most, (words, ours)
+
+
+def test_a_spawn_from_the_pool_imports_no_parser(scene: Scene) -> None:
+    """`spawn WORKER TASK` gets by without click, filelock, and what makes dataclasses."""
+    git(scene.root, "config", "worker.worktree.pool", "1")
+    scene.spawn("auth", "t1")
+    ok(scene.root, "pool", "--fill")
+    slow = {"click", "dataclasses", "filelock", "inspect", "subprocess", "uuid"}
+    assert imported(scene.root, "spawn", "docs", "t2") & slow == set()
+
+
+def test_a_spawn_from_the_pool_starts_few_processes(scene: Scene, tmp_path: Path) -> None:
+    """One look at the parked worktree, settings, target, and the branch: no other process."""
+    scene.spawn("auth", "t1")
+    git(scene.root, "config", "worker.worktree.pool", "1")
+    ok(scene.root, "pool", "--fill")
+    started = traced(scene, tmp_path, "spawn", "docs", "t2")
+    ours = [line.partition(str(scene.root))[2] for line in started if "hookentry" not in line]
+    asked = ("status", "config", "cat-file", "update-ref")
+    assert len(ours) == len(asked), ours
+    assert all(word in line for word, line in zip(asked, ours, strict=True)), ours
 
 
 def test_poll_rings_few_drains(scene: Scene, tmp_path: Path) -> None:

@@ -75,6 +75,18 @@ def test_adopt(scene: Scene) -> None:
     assert (document["worker"], document["renamed_from"]) == ("b", None)
 
 
+def test_adopt_and_back(scene: Scene) -> None:
+    """An adoption can be undone until its worker has begun, which --start makes it do at once."""
+    git(scene.root, "branch", "feature")
+    ok(scene.root, "adopt", "--rename", "feature", "auth", "t1")
+    assert "adopt" in ok(scene.root, "undo", "--list")
+    assert json.loads(ok(scene.root, "undo", "--json"))["undone"] == "adopt"
+    begun = ok(scene.root, "adopt", "--rename", "--start", "--json", "feature", "auth", "t1")
+    assert json.loads(begun)["state"] == "WORKING"
+    refused = scene.run("undo")
+    assert (refused.status, "nothing to undo" in refused.err) == (4, True)
+
+
 @pytest.fixture
 def remote(scene: Scene) -> Path:
     """A bare remote of the repository."""

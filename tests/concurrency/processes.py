@@ -34,7 +34,11 @@ def at_work(world: World, script: str | None, *words: str) -> Iterator[list[str]
         try:
             yield lines
         finally:
-            out, _ = process.communicate("", timeout=60)
+            try:
+                out, _ = process.communicate("", timeout=60)
+            except subprocess.TimeoutExpired:  # else leaving the block would wait for it for ever
+                process.kill()
+                raise
             lines += out.splitlines()
     assert process.returncode == 0
 

@@ -255,6 +255,7 @@ ELSEWHERE = {
     "verify-prepared", "verify-started", "verify-ended", "verify-recorded",
     "gc.journal", "gc.refs", "gc.disk",
     "adopt.journal", "adopt.renamed", "adopt.worktree", "adopt.hooks", "adopt.recorded",
+    "undo.renamed", "undo.released",
 }  # fmt: skip
 
 

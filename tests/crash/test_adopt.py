@@ -80,3 +80,35 @@ def test_commit_after_the_kill(world: World) -> None:
     tip = Repo(place).commit("After the kill", {"late": "l\n"})
     assert world.drive("recover_all").returncode == 0
     assert world.tip("feature") == tip
+
+
+@pytest.mark.parametrize("name", ["by-hand", "idle"])
+@pytest.mark.parametrize("point", ["undo.journal", "undo.renamed", "undo.released"])
+def test_undone(world: World, name: str, point: str) -> None:
+    """An undo of an adoption is finished by the next command, with every byte in its place."""
+    place = by_hand(world)
+    seen, refs = look(world, place), world.refs()
+    assert (
+        world.drive("adopt", "idle" if name == "idle" else str(place), "auth", "login").returncode
+        == 0
+    )
+    before = take(world)
+    assert world.drive("undo", GITWORKER_CRASH_AT=point).returncode == KILLED
+    assert world.drive("recover_all").returncode == 0
+    assert world.stands("auth", "login") == ("IDLE", "READY")
+    assert world.refs() == refs
+    assert look(world, place) == seen
+    require_nothing_lost(world, before)
+    assert world.query("SELECT * FROM operations WHERE status = 'open'") == []
+
+
+def test_work_after_a_killed_undo(world: World) -> None:
+    """A killed undo that had done nothing yet is dropped where the worker has begun since."""
+    place = by_hand(world)
+    assert world.drive("adopt", str(place), "auth", "login").returncode == 0
+    assert world.drive("undo", GITWORKER_CRASH_AT="undo.journal").returncode == KILLED
+    Repo(place).commit("Work", {"work": "w\n"})
+    world.drive("recover_all")
+    assert world.stands("auth", "login") == ("ASSIGNED", "ASSIGNED")
+    assert "refs/heads/auth/login" in world.refs()
+    assert world.query("SELECT * FROM operations WHERE status = 'open'") == []

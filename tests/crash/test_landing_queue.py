@@ -5,6 +5,7 @@ import random
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from tests.workers.world import World, no_beater, wait_until
 
 SCALE = float(os.environ.get("GITWORKER_TEST_SCALE", "1"))
 COUNT = max(20, int(40 * SCALE))
+USUAL_PUSH_S = 0.2  # of a pull, a commit and a push, where nobody else is at work
 
 pytestmark = pytest.mark.slow
 
@@ -116,7 +118,10 @@ def queue_for(world: World, seconds: float | None) -> int:
 
 
 class Pusher:
-    """Somebody who commits and pushes from another clone, as fast as it goes, until left."""
+    """Somebody who commits and pushes from another clone, as fast as it goes, until left.
+
+    On a busy machine he rests longer, as the queue takes longer: it would lose every race else.
+    """
 
     def __init__(self, clone: Path) -> None:
         self.repo = Repo(clone)
@@ -138,7 +143,9 @@ class Pusher:
 
     def _run(self) -> None:
         chance = random.Random(5)
-        while not self._stop.wait(chance.uniform(0.3, 1.5)):
+        took_s = 0.0
+        while not self._stop.wait(chance.uniform(0.3, 1.5) * max(1, took_s / USUAL_PUSH_S)):
+            began = time.monotonic()
             self.repo.git("pull", "-q", "--rebase", "origin", "main")
             oid = self.repo.commit(f"Theirs {self.pushed}", {f"theirs/{self.pushed}": "x\n"})
             try:
@@ -148,3 +155,4 @@ class Pusher:
                 continue
             self.commits.append(oid)
             self.pushed += 1
+            took_s = time.monotonic() - began

@@ -3,12 +3,14 @@
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
+from filelock import FileLock, Timeout
 
 from gitworker.errors import Conflict
-from gitworker.repo.lock import descriptor_of, hold
+from gitworker.repo.lock import descriptor_of, hold, is_held
 
 HOLDER = """
 import os, subprocess, sys
@@ -32,6 +34,53 @@ def test_a_held_lock_is_a_conflict(tmp_path: Path) -> None:
     assert descriptor_of(lock) is None
     with hold(lock, what="landing", timeout_s=0):
         pass
+
+
+def test_filelock_and_hold_exclude_each_other(tmp_path: Path) -> None:
+    """Whoever takes the file by filelock is waited for, and waits for us."""
+    path = str(tmp_path / "landing")
+    theirs = FileLock(path)
+    second = hold(path, what="landing", timeout_s=0.05)
+    with (
+        theirs.acquire(timeout=0),
+        pytest.raises(Conflict, match="has held the landing lock"),
+        second,
+    ):
+        raise AssertionError("held twice")
+    with hold(path, what="landing"), pytest.raises(Timeout):
+        theirs.acquire(timeout=0.05)
+    with theirs.acquire(timeout=0):
+        pass
+
+
+def test_a_waiter_gets_the_lock(tmp_path: Path) -> None:
+    """Who waits has the lock when its holder has let go, and lets go of it in turn."""
+    path = str(tmp_path / "landing")
+    waits = threading.Event()
+
+    def wait_for_it() -> None:
+        waits.set()
+        with hold(path, what="landing", timeout_s=60):
+            got.append(is_held(path))
+
+    got: list[bool] = []
+    waiter = threading.Thread(target=wait_for_it)
+    with hold(path, what="landing"):
+        waiter.start()
+        assert waits.wait(60)
+        assert not got
+    waiter.join(60)
+    assert got == [True]
+    assert not is_held(path)
+
+
+def test_what_cannot_be_locked_is_told(tmp_path: Path) -> None:
+    """A symbolic link in the lock's place is not followed, and nothing is held."""
+    path = tmp_path / "landing"
+    path.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match="symbolic links"), hold(str(path), what="landing"):
+        raise AssertionError("held")
+    assert not (tmp_path / "elsewhere").exists()
 
 
 def test_a_child_of_a_killed_holder_holds_on(tmp_path: Path) -> None:

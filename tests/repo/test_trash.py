@@ -236,6 +236,22 @@ def test_a_commit_that_only_its_head_holds_is_not_deleted(
     assert os.listdir(seat.trash_root) == []
 
 
+def test_a_commit_that_its_own_ref_holds_is_not_deleted(
+    seat: Seat, clean: TrashEntry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A ref in refs/worktree/ keeps the entry while no other leads to its commit."""
+    tip, tree = (seat.repo.git("rev-parse", f"auth/clean{suffix}") for suffix in ("", "^{tree}"))
+    lost = seat.repo.git("commit-tree", "-p", tip, "-m", "an experiment", tree)
+    own = Path(clean.admin) / "refs" / "worktree" / "mine"
+    own.parent.mkdir(parents=True)
+    own.write_text(f"{lost}\n")
+    discard(seat, clean, monkeypatch)
+    assert list_trash(seat.trash_root) == (clean,)
+    seat.repo.git("branch", "kept", lost)
+    discard(seat, clean, monkeypatch)
+    assert os.listdir(seat.trash_root) == []
+
+
 def test_ignored_files_keep_an_entry_for_a_week(
     seat: Seat, clean: TrashEntry, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -93,6 +93,38 @@ def test_among_the_projects_files(world: World, setting: str) -> None:
         world.spawn("auth", "login")
 
 
+@pytest.mark.parametrize("setting", [".git", ".git/wt", ".worker-state/wt", ".git/worktrees"])
+def test_inside_git(world: World, setting: str) -> None:
+    """git's own directory is git's: nothing is made in it, by whichever name."""
+    set_root(world, setting)
+    with unchanged(world, "root_taken"):
+        world.spawn("auth", "login")
+
+
+@pytest.mark.parametrize(
+    ("setting", "allowed"), [("worktrees", False), (".", False), ("refs/x", False), ("seats", True)]
+)
+def test_inside_a_bare_repository(tmp_path: Path, setting: str, allowed: bool) -> None:
+    """A bare repository holds worktrees, but not among git's own files, where git prunes them."""
+    source = World.make(tmp_path / "source")
+    source.git("clone", "-q", "--bare", str(source.root), str(tmp_path / "bare.git"))
+    bare = World(tmp_path / "bare.git")
+    set_root(bare, setting)
+    if allowed:
+        assert bare.spawn("auth", "login").path == str(bare.root / "seats/login")
+        return
+    with pytest.raises(Refused) as caught:
+        bare.spawn("auth", "login")
+    assert caught.value.code == "root_taken"
+
+
+def test_at_home(world: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """`~` is the user's home, as in git's own settings."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    set_root(world, "~/wt")
+    assert world.spawn("auth", "login").path == str(tmp_path / "home/wt/login")
+
+
 def test_both_directories_are_the_projects(world: World) -> None:
     """Where the other directory is the project's as well, nobody chooses a third."""
     world.advance({"worktrees/x": "x\n", "worker-worktrees/x": "x\n"})

@@ -100,6 +100,20 @@ def test_killed(world: World, point: str) -> None:
     assert world.query("SELECT kind FROM operations WHERE status = 'open'") == []
 
 
+def test_what_left_the_session_of_a_killed_setup(world: World) -> None:
+    """A daemon of a setup that was killed is ended, so that nothing holds the worktree."""
+    set_up(world, "setsid sh -c 'echo $$ >pid.o; exec sleep 600' & sleep 600")
+    file = world.root / "worktrees/login/pid.o"
+    with subprocess.Popen(world.argv("spawn", "auth", "login"), cwd=world.root) as spawning:
+        wait_until(lambda: file.exists() and bool(file.read_text().strip()))
+        spawning.kill()
+    pid = int(file.read_text())
+    world.drive("recover_all")
+    wait_until(lambda: not os.path.exists(f"/proc/{pid}") or is_zombie(pid))
+    reset(world.session(), "auth")
+    assert world.worker("auth").state == "IDLE"
+
+
 def test_a_running_setup_is_left_alone(world: World) -> None:
     """While a setup runs, other commands do not take it for dead."""
     set_up(world, "touch begun.o; until [ -e go.o ]; do sleep 0.02; done")

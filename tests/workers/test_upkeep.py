@@ -1,5 +1,6 @@
 """Upkeep as a whole: what living means for retention, and what the daily job does."""
 
+import fcntl
 import os
 from pathlib import Path
 
@@ -7,10 +8,11 @@ import pytest
 
 from gitworker import clock, hookentry
 from gitworker.bus.limits import Limits
+from gitworker.bus.retention import LOCK_NAME
 from gitworker.bus.rules_retention import DAY_MS
 from gitworker.bus.search import search
 from gitworker.bus.send import Draft, send
-from gitworker.errors import Refused
+from gitworker.errors import Conflict, Refused
 from gitworker.session import Session
 from gitworker.store.heartbeats import beat
 from gitworker.workers.upkeep import (
@@ -91,6 +93,25 @@ def test_the_settings(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     run_upkeep(session._replace(settings=session.settings._replace(retention_archive=False)))
     assert ids(session) == []
     assert list(Path(session.paths.archive).iterdir()) == []
+
+
+def test_gc_is_part_of_the_daily_job(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Old logs go with the rest, unless it is switched off; a prune that fails is no obstacle."""
+    session = scene.session()
+    log = Path(session.paths.logs) / "old.log"
+    log.write_text("x")
+    later = session._replace(settings=session.settings._replace(gc_daily=False))
+    monkeypatch.setenv("GITWORKER_CLOCK_MS", str(clock.now_ms() + LATER_MS))
+    run_upkeep(later)
+    assert log.exists()
+    lock = os.open(f"{session.paths.locks}/{LOCK_NAME}", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(Conflict, match="another prune"):
+            run_upkeep(session)
+    finally:
+        os.close(lock)
+    assert not log.exists()
 
 
 def test_a_clock_that_jumps(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from gitworker.cli.fields import worker_fields
 from gitworker.cli.options import TaskId, Text, Verb, WorkerId
 from gitworker.model import ids
 from gitworker.workers.adopt import Adoption, adopt
+from gitworker.workers.start import start
 
 
 @click.command("adopt", cls=Verb)
@@ -15,6 +16,7 @@ from gitworker.workers.adopt import Adoption, adopt
 @click.argument("worker", type=WorkerId())
 @click.argument("task", type=TaskId())
 @click.option("--rename", is_flag=True, help="Let the branch be called WORKER/TASK.")
+@click.option("--start", "begins", is_flag=True, help="Say at once that work has begun.")
 @click.option("--title", metavar="TEXT", type=Text(), default=None, help="What the task is called.")
 @click.pass_obj
 def command(
@@ -23,6 +25,7 @@ def command(
     worker: ids.WorkerId,
     task: ids.TaskId,
     rename: bool,
+    begins: bool,
     title: str | None,
 ) -> None:
     """Take existing work in: a branch, or a worktree made by hand.
@@ -32,7 +35,9 @@ def command(
     with --rename git renames it, reflog, settings and all; without, another name is refused.
     Standard output gets the worktree's path and nothing else.
 
-    From then on the worktree is the worker's: it goes when the work has landed.
+    From then on the worktree is the worker's: it goes when the work has landed. Until the worker
+    has begun, `git worker undo` gives it back, with the branch's old name. With --start work has
+    begun at once, as by `git worker start`.
 
     \b
       git worker adopt --rename login-form auth login
@@ -44,11 +49,12 @@ def command(
     )
     adopted = adopt(session, wanted)
     spawned = adopted.spawned
+    seat = start(session, worker, pid=None) if begins else spawned.worker
     if adopted.renamed_from is not None:
         output.narrate(f"the branch {adopted.renamed_from} is called {spawned.branch} now")
     if call.as_json:
         output.document({
-            **worker_fields(spawned.worker),
+            **worker_fields(seat),
             "path": spawned.path,
             "renamed_from": adopted.renamed_from,
         })  # fmt: skip

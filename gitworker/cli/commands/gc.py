@@ -41,9 +41,9 @@ def command(
 
     A rescue ref goes once what it keeps has landed or is on another ref; a removed worktree once a
     rescue ref keeps its work (its ignored files go with it). What only they hold stays, and is
-    said, however old it is; --unlanded takes it too. `git worker undo` makes the refs again for as
-    long as git keeps their commits (gc.pruneExpire, two weeks unless set otherwise); what is
-    deleted from the disk is gone.
+    said, however old it is; --unlanded takes it too. Once a day it runs by itself (setting
+    gc.daily). `git worker undo` makes the refs again for as long as git keeps their commits
+    (gc.pruneExpire, two weeks unless set otherwise); what is deleted from the disk is gone.
 
     \b
       git worker gc --dry-run

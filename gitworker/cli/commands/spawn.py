@@ -54,7 +54,8 @@ def command(
         require_program(program[0], os.environ, directory=None)
     session = call.open()
     narrate = output.narrator()
-    spawned = spawn(session, Request(worker, task, title=title or "", start=start, narrate=narrate))
+    request = Request(worker, task, title=title or "", start=start, narrate=narrate)
+    spawned = spawn(session, request)
     if in_tmux:
         from gitworker.cli.control_room import open_aside  # 10 ms, only with --tmux
 

@@ -20,7 +20,7 @@ SHOWN = 20
 )  # fmt: skip
 @click.pass_obj
 def command(call: Call, number: int | None, listing: bool, limit: int) -> None:
-    """Take the last approve, merge, cancel, reset or gc back.
+    """Take the last approve, merge, cancel, reset, adopt or gc back.
 
     Without a number the newest act; --list numbers them all and says of each whether it can be
     taken back now. A landing goes as a whole: the target moves back over everything that came by
@@ -28,7 +28,8 @@ def command(call: Call, number: int | None, listing: bool, limit: int) -> None:
     worktree and uncommitted work as they were. That is refused once anything landed or was
     committed on top, a remote has it, or another worker's branch begins there; then `git revert`
     is named with the commits. The removal of one landed worktree can be taken back by its own
-    number. Of a gc the rescue refs come back for as long as git keeps their commits.
+    number. An adoption goes back until its worker has begun. Of a gc the rescue refs come back for
+    as long as git keeps their commits.
 
     \b
       git worker undo

@@ -14,6 +14,7 @@ CONFIG_HOOKS = "gitconfig"  # config hooks for git >= 2.54, included by our work
 FOUND = "hooks-found"  # in the state directory: what others installed in our directory
 PLACE = f"/{STATE_DIR_NAME}/hooks"  # how we know our directory, wherever the repository was moved
 ID_LINE = b"# gitworker-shim 1"  # how we know a script of ours
+PLAIN = str.maketrans("", "", "/._-+,:@")  # beside letters and digits, nothing special to a shell
 
 
 def hook_sources() -> str:
@@ -43,6 +44,16 @@ def is_hook_name(name: str) -> bool:
 def shell_quoted(text: str) -> str:
     """Return `text` as one word of a POSIX shell."""
     return "'" + text.replace("'", "'\\''") + "'"
+
+
+def hook_command(path: str) -> str:
+    """Return the `hook.<name>.command` that starts a script.
+
+    Bare where it may be: git puts a shell in between wherever it finds a character that is special
+    to one, a quote among them, and that costs a hook half as much again.
+    """
+    letters = path.translate(PLAIN)
+    return path if letters.isascii() and letters.isalnum() else shell_quoted(path)
 
 
 def config_escaped(text: str) -> str:

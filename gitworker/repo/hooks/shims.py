@@ -28,6 +28,7 @@ from gitworker.repo.hooks.layout import (
     SHARED,
     STAMP,
     config_escaped,
+    hook_command,
     hook_sources,
     is_hook_name,
     shell_quoted,
@@ -135,9 +136,9 @@ def write_shims(
     try:
         _put_aside(paths)
         files = shim_files(repository, user_hooks, interpreter, config_hooks=config_hooks)
-        _clear(paths, files)
         for name, (content, mode) in files.items():
             _replace(f"{paths.hooks}/{name}", content, mode)
+        _clear(paths, files)  # no config hook names it any more: git would fail for want of it
         new_stamp = Stamp(__version__, interpreter, user_hooks.hooks_path, user_hooks.seen)
         _replace(f"{paths.hooks}/{STAMP}", new_stamp.encode(), FILE_MODE)
         newest_ns = max((mtime_ns for _, mtime_ns in user_hooks.seen), default=0)
@@ -279,7 +280,7 @@ def _with_settings(script: bytes, settings: dict[str, str]) -> bytes:
 def _config_hooks(directory: str, names: list[str]) -> bytes:
     lines = []
     for name in names:
-        command = config_escaped(shell_quoted(f"{directory}/{name}"))
+        command = config_escaped(hook_command(f"{directory}/{name}"))
         lines += [f'[hook "gitworker-{name}"]', f"\tevent = {name}", f'\tcommand = "{command}"']
     return os.fsencode("\n".join(lines) + "\n")
 

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from gitworker.paths import Repository
+from gitworker.paths import Repository, require_repository
 from gitworker.repo.git import Git
 from gitworker.repo.hooks.layout import PLACE, is_hook_name
 
@@ -60,6 +60,22 @@ def find_user_hooks(git: Git, repository: Repository) -> UserHooks:
             else:
                 dormant.add(name)
     return UserHooks(path, is_relative, main_top, names, tuple(sorted(dormant - set(names))), seen)
+
+
+def find_own_hooks(git: Git, worktree: str, admin_dir: str) -> str | None:
+    """Return a linked worktree's own core.hooksPath, None where it has the main checkout's.
+
+    `git` runs in the repository, `admin_dir` is the worktree's; a path of ours does not count.
+    """
+    if not os.path.lexists(f"{admin_dir}/config.worktree"):
+        return None
+    asked = ("config", "--type=path", "--get", "core.hooksPath")
+    own = git.at(worktree).run(*asked, ok=(0, 1)).text.rstrip("\n")
+    if not own or own.endswith(PLACE):
+        return None
+    common = require_repository(worktree, {}).common_dir
+    shared = git.run(f"--git-dir={common}", *asked, ok=(0, 1)).text.rstrip("\n")
+    return own if own != shared else None
 
 
 def sources_seen(files: Iterator[str] | list[str]) -> tuple[tuple[str, int], ...]:

@@ -7,8 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from gitworker.repo.git import require_version
 from gitworker.repo.hooks.install import install, uninstall
-from gitworker.repo.hooks.shims import refresh_shims, shims_are_stale, write_shims
+from gitworker.repo.hooks.shims import (
+    CONFIG_HOOKS_SINCE,
+    refresh_shims,
+    shims_are_stale,
+    write_shims,
+)
 from gitworker.repo.hooks.status import status
 from gitworker.repo.hooks.user_hooks import find_user_hooks
 from tests.conftest import git
@@ -37,7 +43,9 @@ def install_config_hooks(seat: Seat) -> None:
 
 @pytest.fixture
 def newer_git(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Put a git with config hooks first on PATH; skips where it was not unpacked."""
+    """Have a git with config hooks on PATH; skips where there is none and none was unpacked."""
+    if require_version(git(Path("/"), "version")) >= CONFIG_HOOKS_SINCE:
+        return
     if not (NEWER / "git").exists():
         pytest.skip("no git of 2.54 or later is unpacked: fixtures/newer_git")
     monkeypatch.setenv("PATH", f"{NEWER}:{os.environ['PATH']}")
@@ -154,3 +162,24 @@ def test_this_git_is_asked_for_config_hooks(repository: Path, tmp_path: Path) ->
     argv = [sys.executable, "-c", program, str(seat.root), str(seat.worktree)]
     subprocess.run(argv, check=True)
     assert status(seat.git, seat.repository).by_config
+
+
+@pytest.mark.usefixtures("newer_git")
+def test_a_commit_starts_what_it_starts_by_path(repository: Path, tmp_path: Path) -> None:
+    """Config hooks cost a commit no process more than core.hooksPath does, a shell among them."""
+    started: dict[str, list[str]] = {}
+    for way in ("path", "config"):
+        base = tmp_path / way
+        base.mkdir()
+        git(base, "clone", "-q", str(repository), "repo")
+        seat = make_seat(base, base / "repo")
+        seat.install_by_path() if way == "path" else install_config_hooks(seat)
+        trace = base / "trace"
+        (seat.worktree / "f").write_text("1\n")
+        git(seat.worktree, "add", "f")
+        commit_it = ["git", "-C", str(seat.worktree), "commit", "-qm", "Traced"]
+        subprocess.run(commit_it, check=True, env={**os.environ, "GIT_TRACE": str(trace)})
+        lines = [line.split("start_command: ") for line in trace.read_text().splitlines()]
+        started[way] = [line[1].replace(f"/{way}/", "/") for line in lines if len(line) > 1]
+    assert [Path(line).name for line in started["path"]] == ["pre-commit", "post-commit"]
+    assert started["config"] == started["path"]

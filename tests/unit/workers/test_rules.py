@@ -122,6 +122,15 @@ def test_what_can_be_undone(kind: str, state: WorkerState, same_task: bool) -> N
         assert refusal.code == "moved_on"
 
 
+@pytest.mark.parametrize("state", WorkerState)
+def test_what_an_undone_adoption_means(state: WorkerState) -> None:
+    """The task waits again where nobody has begun, stays as it is after a failure, else ends."""
+    refusal = rules.undo_refusal("adopt", worker="auth", state=state, same_task=True)
+    assert (refusal is None) is (state in (W.ASSIGNED, W.FAILED))
+    means = {W.ASSIGNED: "undo", W.FAILED: "reset"}
+    assert rules.taken_back_as(state) == means.get(state, "cancel")
+
+
 @pytest.mark.parametrize("status", TaskStatus)
 @pytest.mark.parametrize("holder", [None, "docs"])
 def test_which_task_can_be_given_back(status: TaskStatus, holder: str | None) -> None:

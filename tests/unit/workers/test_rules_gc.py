@@ -50,6 +50,14 @@ def test_by_budget() -> None:
     assert choose(items, Wish(7, 100), NOW).size_bytes == 100
 
 
+def test_a_budget_spares_the_young() -> None:
+    """What is younger than is asked for stays, though the budget is not kept."""
+    items = [item("old", 2, 50), item("young", 1, 50)]
+    assert chosen(items, Wish(None, 1, spared_ms=2 * DAY_MS)) == (["old"], [])
+    assert chosen(items, Wish(None, 1, spared_ms=DAY_MS)) == (["old", "young"], [])
+    assert chosen(items, Wish(0, 1, spared_ms=9 * DAY_MS)) == (["old", "young"], [])
+
+
 @pytest.mark.parametrize(
     ("actor", "self_review", "allowed"),
     [("hq", False, True), ("auth", False, False), ("auth", True, True)],

@@ -24,7 +24,8 @@ FROM operations WHERE id = :id;
 -- name: newest_done — finished acts that can be undone, newest first
 SELECT id, kind, worker_id, task_id, status, step, data, actor, created_at_ms, updated_at_ms
 FROM operations
-WHERE status = 'done' AND kind IN ('approve', 'merge', 'cancel', 'reset', 'remove', 'gc')
+WHERE status = 'done'
+    AND kind IN ('approve', 'merge', 'cancel', 'reset', 'remove', 'gc', 'adopt')
     AND id < :before
 ORDER BY id DESC LIMIT :limit;
 

@@ -1,0 +1,44 @@
+"""`spawn WORKER TASK` without click, which a spawn from the pool would wait for most of all."""
+
+from __future__ import annotations
+
+from gitworker.errors import GitWorkerError, Invalid
+from gitworker.model.ids import parse_task_id, parse_worker_id
+from gitworker.paths import require_repository, state_paths
+from gitworker.repo.pool_look import Look, look_early
+
+
+def run_spawn(words: list[str]) -> int | None:
+    """Give a worker a task and answer with its path; None for whatever click is to judge."""
+    if len(words) != 2:
+        return None
+    try:
+        worker, task = parse_worker_id(words[0]), parse_task_id(words[1])
+    except Invalid:
+        return None
+    look = _begin_look()
+    from gitworker.cli.early import ask_early  # 40 ms in all, beside which git looks and answers
+
+    opening = ask_early(["spawn"])
+    from gitworker.cli import output
+    from gitworker.cli.call import Call
+    from gitworker.workers.spawn import Request, spawn, tend_pool
+
+    call = Call(opening=opening)
+    try:
+        session = call.open()
+        spawned = spawn(session, Request(worker, task, narrate=output.narrator()), early=look)
+        output.answer_exact(spawned.path)
+        tend_pool(session)
+    finally:
+        for begun in (call.opening, look):
+            if begun is not None:
+                begun.abandon()
+    return 0
+
+
+def _begin_look() -> Look | None:
+    try:
+        return look_early(state_paths(require_repository()).root)
+    except GitWorkerError:  # told where the command meets it
+        return None

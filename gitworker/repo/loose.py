@@ -1,0 +1,64 @@
+"""Commits that only a worktree's own git directory leads to: nothing else would keep them.
+
+Operations in progress name some (an autostash, MERGE_HEAD), a user's `refs/worktree/` others, and
+the log of HEAD those that were amended or reset away. git keeps them for as long as it knows the
+worktree.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+
+from gitworker.model.ids import Oid
+from gitworker.repo.git import Git
+from gitworker.repo.reachable import heads_of
+
+FILES = (
+    "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_HEAD", "MERGE_AUTOSTASH",
+    "rebase-merge/autostash", "rebase-merge/orig-head", "rebase-merge/onto",
+    "rebase-apply/autostash", "rebase-apply/orig-head", "rebase-apply/onto", "sequencer/head",
+    "sequencer/abort-safety",
+)  # fmt: skip
+PAST = ("ORIG_HEAD", "REBASE_HEAD")  # of operations that are over; git itself keeps neither
+LENGTHS = (40, 64)  # of an id: sha1, sha256
+
+
+def find_loose(git: Git, admin_dir: str, *, log: bool) -> list[Oid]:
+    """Return the newest of the commits that a worktree's directory names and no ref leads to.
+
+    `log`: what its HEAD was at before, too. `git` runs elsewhere, where the worktree's own refs do
+    not count.
+    """
+    named = _named(admin_dir, log=log)
+    if not named:
+        return []
+    asked = "".join(f"{oid}^{{commit}}\n" for oid in sorted(named)).encode()
+    answer = git.run("cat-file", "--batch-check=%(objectname)", "--buffer", stdin=asked).text
+    there = {Oid(line) for line in answer.splitlines() if len(line) in LENGTHS}
+    if not there:
+        return []
+    lines = "".join(f"{oid}\n" for oid in sorted(there)).encode()
+    listed = git.run("rev-list", "--stdin", "--not", "--all", stdin=lines).text.split()
+    return heads_of(git, sorted(there.intersection(listed)))
+
+
+def _named(admin_dir: str, *, log: bool) -> set[str]:
+    words: set[str] = set()
+    files = FILES + PAST if log else FILES
+    for path in (*(f"{admin_dir}/{name}" for name in files), *_own_refs(admin_dir)):
+        words.update(line.split(" ", 1)[0] for line in _lines(path))
+    if log:
+        for line in _lines(f"{admin_dir}/logs/HEAD"):
+            words.update(line.split(" ", 2)[:2])
+    return {word for word in words if len(word) in LENGTHS and word.strip("0")}
+
+
+def _own_refs(admin_dir: str) -> Iterator[str]:
+    for directory, _, names in os.walk(f"{admin_dir}/refs"):
+        yield from (f"{directory}/{name}" for name in names)
+
+
+def _lines(path: str) -> list[str]:
+    with suppress(OSError), open(path, encoding="utf-8", errors="surrogateescape") as file:
+        return file.read().splitlines()
+    return []

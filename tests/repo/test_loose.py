@@ -1,0 +1,73 @@
+"""Commits that only a worktree's git directory leads to are found; what a ref has is not."""
+
+from pathlib import Path
+
+import pytest
+
+from fixtures.repos import Repo
+from gitworker.repo.git import Git
+from gitworker.repo.loose import find_loose
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Repo:
+    """A linked worktree on a branch of its own."""
+    repo = Repo.make(tmp_path / "repo")
+    repo.commit("base", {"f": "1\n"})
+    return repo.worktree(tmp_path / "work", "-b", "auth/task")
+
+
+def loose(work: Repo, *, log: bool = False) -> list[str]:
+    """Return what is found there, looked at from the main checkout."""
+    admin = work.git("rev-parse", "--absolute-git-dir")
+    return [*find_loose(Git(str(work.root.parent / "repo")), admin, log=log)]
+
+
+def lone(work: Repo, message: str = "lone") -> str:
+    """Return a commit that nothing leads to."""
+    return work.git("commit-tree", "-p", "HEAD", "-m", message, "HEAD^{tree}")
+
+
+def test_a_tidy_worktree_has_none(work: Repo) -> None:
+    """Commits of the branch, in the log of HEAD too, are led to by it."""
+    work.commit("one", {"f": "2\n"})
+    work.commit("two", {"f": "3\n"})
+    assert loose(work, log=True) == []
+
+
+@pytest.mark.parametrize("name", ["MERGE_HEAD", "rebase-apply/autostash", "rebase-merge/autostash"])
+def test_what_an_operation_names(work: Repo, name: str) -> None:
+    """A file of git's that names a commit counts until some ref leads to it."""
+    commit = lone(work)
+    path = Path(work.git("rev-parse", "--absolute-git-dir")) / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"{commit}\n")
+    assert loose(work) == [commit]
+    work.git("branch", "kept", commit)
+    assert loose(work) == []
+
+
+def test_refs_of_the_worktree_alone(work: Repo) -> None:
+    """A ref in refs/worktree/ goes with its worktree, so it keeps nothing."""
+    commit = lone(work)
+    work.git("update-ref", "refs/worktree/mine", commit)
+    assert loose(work) == [commit]
+
+
+def test_the_log_of_head(work: Repo) -> None:
+    """What was amended away is in the log; of commits on top of each other the last one counts."""
+    work.commit("one", {"f": "2\n"})
+    last = work.commit("two", {"f": "3\n"})
+    work.git("reset", "-q", "--hard", "HEAD~2")
+    assert loose(work) == []
+    assert loose(work, log=True) == [last]
+
+
+def test_what_git_has_pruned_is_nobodys(work: Repo) -> None:
+    """A commit that is gone cannot be kept; a worktree without a log has none."""
+    admin = Path(work.git("rev-parse", "--absolute-git-dir"))
+    (admin / "MERGE_HEAD").write_text("1" * 40 + "\n")
+    (admin / "logs" / "HEAD").unlink()
+    assert loose(work, log=True) == []
+    (admin / "MERGE_HEAD").unlink()
+    assert loose(work) == []
