@@ -1,14 +1,20 @@
 """One line on the terminal of standard error that says what is going on, redrawn in its place."""
 
+from __future__ import annotations
+
 import os
-from collections.abc import Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from gitworker.cli import output
 from gitworker.errors import GitWorkerError
-from gitworker.landing.verify import Progress
 from gitworker.observe.tail import last_lines
 from gitworker.observe.text import cut, one_line, without_escapes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gitworker.landing.verify import Progress
 
 START, REST_OF_LINE = "\r", "\x1b[K"
 WIDTH = 80
@@ -40,7 +46,7 @@ class ProgressLine:
             self._draw("")
             self._is_drawn = False
 
-    def __enter__(self) -> "ProgressLine":
+    def __enter__(self) -> ProgressLine:
         """Begin."""
         return self
 

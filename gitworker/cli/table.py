@@ -50,7 +50,7 @@ COMMANDS: Sections = {
         "reset": "Clear a failed worker for a new task; its work is kept.",
         "recycle": "Make a completed worker idle.",
         "recover": "Finish interrupted acts, or bring a stale worker back.",
-        "undo": "Take the last approve, merge, cancel, reset or gc back.",
+        "undo": "Take the last approve, merge, cancel, reset, adopt or gc back.",
         "gc": "Let go of old rescue refs, trash, verify trees and logs.",
         "fsck": "Prove that nothing is lost and that everything agrees.",
         "pool": "Show, fill or empty the pool of parked worktrees.",

@@ -13,28 +13,20 @@ from dataclasses import dataclass
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Conflict, Refused
 from gitworker.model.ids import Oid, Ref
-from gitworker.paths import Repository, require_repository
+from gitworker.paths import require_repository
 from gitworker.repo.checks import (
     Change,
-    abort_command,
     changes_between,
     find_collisions,
     name_paths,
-    open_operation,
     read_status,
 )
 from gitworker.repo.diffs import diff_commits
 from gitworker.repo.follow import DETACHED, move_branch
 from gitworker.repo.git import Git, GitFailed
 from gitworker.repo.halfway import Checkout, Left, find_moved, has_begun, is_younger, put_back
-from gitworker.repo.refs import (
-    find_head_ref,
-    find_ref,
-    find_tip,
-    is_ancestor,
-    move_ref,
-    read_loose_refs,
-)
+from gitworker.repo.obstacles import refuse_overlap, require_quiet
+from gitworker.repo.refs import find_head_ref, find_ref, find_tip, is_ancestor, move_ref
 from gitworker.repo.worktrees import find_checkout
 
 UPDATING = b"Updating "
@@ -162,19 +154,19 @@ def _in_checkout(git: Git, step: Step, worktree: str) -> None:
 
 def _check_worktree(git: Git, step: Step, worktree: str) -> tuple[Change, ...]:
     """Return what the move changes; raise Refused or Conflict where something is in its way."""
-    if not os.path.isdir(worktree):
-        raise Refused(
-            f"{step.name} is checked out in {worktree}, which is not there now",
-            "git worktree list",
-            code="checkout_missing",
-        )
     here = git.at(worktree)
-    _check_checkout(here, step, worktree)
-    changes = diff_commits(here, [f"{step.new} {step.old}"])
-    if changes is None:
+    require_quiet(here, step.ref)
+    found = diff_commits(here, [f"{step.new} {step.old}"])
+    if found is None:
         raise GitFailed(f"git cannot compare {step.old} with {step.new}")
-    _check_overlap(here, step, worktree=worktree, changes=changes[0])
-    return changes[0]
+    changes = found[0]
+    refuse_overlap(
+        worktree,
+        dirty=_find_dirty(here, {change.path for change in changes}),
+        untracked=find_collisions(worktree, changes),
+        coming=f"what lands on {step.name}",
+    )
+    return changes
 
 
 def _merge(here: Git, step: Step, *, worktree: str, changes: tuple[Change, ...]) -> None:
@@ -206,54 +198,6 @@ def _merge(here: Git, step: Step, *, worktree: str, changes: tuple[Change, ...])
     _take_back(here, step, moved_from=moved_from, worktree=worktree)
 
 
-def _check_checkout(here: Git, step: Step, worktree: str) -> None:
-    repository = require_repository(worktree)
-    admin_dir = repository.git_dir
-    operation = open_operation(admin_dir)
-    if operation is not None:
-        raise Refused(
-            f"a {operation} is in progress in {worktree}, where {step.name} is checked out",
-            f"git -C {worktree} {abort_command(operation)}",
-            code="operation_open",
-        )
-    if os.path.lexists(f"{admin_dir}/index.lock"):
-        raise Conflict(
-            f"another git process holds {admin_dir}/index.lock, or a killed one has left it",
-            f"rm {admin_dir}/index.lock   (only where no git is at work in {worktree})",
-            code="index_locked",
-        )
-    if _is_on(repository, step.ref):
-        return
-    head = find_head_ref(here)
-    if head != step.ref:
-        raise Conflict(
-            f"{worktree} is on {head or 'a detached HEAD'} now, not on {step.ref}",
-            "git worktree list",
-            code="not_on_branch",
-        )
-
-
-def _check_overlap(here: Git, step: Step, *, worktree: str, changes: tuple[Change, ...]) -> None:
-    dirty = _find_dirty(here, {change.path for change in changes})
-    if dirty:
-        raise Refused(
-            f"your uncommitted changes in {worktree} overlap with what lands on {step.name}:"
-            f" {name_paths(dirty)}",
-            f"git -C {worktree} stash",
-            code="would_overwrite",
-            detail="\n".join(sorted(dirty)),
-        )
-    blocked = find_collisions(worktree, changes)
-    if blocked:
-        raise Refused(
-            f"files that git does not track in {worktree} are in the way of what lands on"
-            f" {step.name}: {name_paths(blocked)}",
-            f"git -C {worktree} status --ignored",
-            code="would_overwrite",
-            detail="\n".join(blocked),
-        )
-
-
 def _find_dirty(here: Git, paths: set[str]) -> set[str]:
     """Return which of `paths` have uncommitted changes; all files are read only if some may."""
     if sum(map(len, paths)) <= NAMED_AT_MOST:
@@ -265,16 +209,6 @@ def _find_dirty(here: Git, paths: set[str]) -> set[str]:
         if not told:
             return set()
     return paths & set(read_status(here, untracked=False).paths)
-
-
-def _is_on(repository: Repository, ref: Ref) -> bool:
-    """Tell by files whether HEAD is on a branch that is no symbolic ref; False is no answer."""
-    try:
-        with open(f"{repository.git_dir}/HEAD", encoding="utf-8", errors="surrogateescape") as file:
-            head = file.read()
-    except OSError:
-        return False
-    return head == f"ref: {ref}\n" and bool(read_loose_refs(repository.common_dir, [ref]))
 
 
 def _moved_from(out: bytes) -> Oid | None:

@@ -21,12 +21,14 @@ ASSUME_UNCHANGED, EXTENDED = 0x80, 0x40  # extended: skip-worktree or intent-to-
 CHECKSUM = 20
 
 
-def holds_work(git: Git) -> bool:
+def holds_work(git: Git, *, is_calm: bool = False) -> bool:
     """Tell whether anything in a worktree is uncommitted, hidden or not, or untracked.
 
-    The index is read while git looks at the files.
+    The index is read while git looks at the files; `is_calm` has git use one processor for that,
+    and leave the others to those who are waited for.
     """
-    running = git.start("--no-optional-locks", *STATUS)
+    calm = ("-c", "core.preloadIndex=false") if is_calm else ()
+    running = git.start("--no-optional-locks", *calm, *STATUS)
     hiding = may_hide(f"{require_repository(git.directory).git_dir}/index")
     if git.finish(running, STATUS).out:
         return True

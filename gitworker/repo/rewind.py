@@ -5,25 +5,16 @@ files follow as those of a worker's branch do (`repo/follow`): by a two-tree rea
 overlap, under git's own lock of the index, which outlives us and says what is under way.
 """
 
-import os
-
 from gitworker.crashpoint import crash_point
-from gitworker.errors import Conflict, Refused
+from gitworker.errors import Refused
 from gitworker.model.ids import Oid, Ref
-from gitworker.paths import require_repository
-from gitworker.repo.checks import (
-    abort_command,
-    changes_between,
-    find_collisions,
-    name_paths,
-    open_operation,
-    read_status,
-)
-from gitworker.repo.follow import is_ours, move_branch
+from gitworker.repo.checks import changes_between, find_collisions, read_status
+from gitworker.repo.follow import move_branch
 from gitworker.repo.git import Git
 from gitworker.repo.hidden import hidden_changes
+from gitworker.repo.obstacles import refuse_overlap, require_quiet
 from gitworker.repo.recovery import recover_move
-from gitworker.repo.refs import find_head_ref, move_ref
+from gitworker.repo.refs import move_ref
 from gitworker.repo.worktrees import find_checkout
 
 
@@ -33,14 +24,8 @@ def require_room(git: Git, *, ref: Ref, old: Oid, new: Oid, worktree: str) -> No
     Nothing changes. In the way are an open operation, git's lock of the index, uncommitted changes
     to the same files, flags of the index that hide some, untracked and ignored files.
     """
-    if not os.path.isdir(worktree):
-        raise Refused(
-            f"{_short(ref)} is checked out in {worktree}, which is not there now",
-            "git worktree list",
-            code="checkout_missing",
-        )
     here = git.at(worktree)
-    _require_quiet(here, ref, worktree)
+    require_quiet(here, ref, resuming=True)
     changes = changes_between(here, old, new)
     paths = {change.path for change in changes}
     status = read_status(here, untracked=False)
@@ -50,22 +35,12 @@ def require_room(git: Git, *, ref: Ref, old: Oid, new: Oid, worktree: str) -> No
             f"git -C {worktree} status",
             code="unmerged",
         )
-    dirty = paths & {*status.paths, *hidden_changes(here)}
-    if dirty:
-        raise Refused(
-            f"uncommitted changes in {worktree} would be overwritten: {name_paths(dirty)}",
-            f"git -C {worktree} stash",
-            code="would_overwrite",
-            detail="\n".join(sorted(dirty)),
-        )
-    blocked = find_collisions(worktree, changes)
-    if blocked:
-        raise Refused(
-            f"files that git does not track in {worktree} are in the way: {name_paths(blocked)}",
-            f"git -C {worktree} status --ignored",
-            code="would_overwrite",
-            detail="\n".join(blocked),
-        )
+    refuse_overlap(
+        worktree,
+        dirty=paths & {*status.paths, *hidden_changes(here)},
+        untracked=find_collisions(worktree, changes),
+        coming=f"what comes back on {ref.removeprefix('refs/heads/')}",
+    )
 
 
 def rewind(git: Git, *, ref: Ref, old: Oid, new: Oid, worktree: str | None, reason: str) -> None:
@@ -89,34 +64,5 @@ def rewind(git: Git, *, ref: Ref, old: Oid, new: Oid, worktree: str | None, reas
         rewind(git, ref=ref, old=old, new=new, worktree=appeared, reason=reason)
 
 
-def _require_quiet(here: Git, ref: Ref, worktree: str) -> None:
-    admin_dir = require_repository(worktree).git_dir
-    operation = open_operation(admin_dir)
-    if operation is not None:
-        raise Refused(
-            f"a {operation} is in progress in {worktree}, where {_short(ref)} is checked out",
-            f"git -C {worktree} {abort_command(operation)}",
-            code="operation_open",
-        )
-    lock = f"{admin_dir}/index.lock"
-    if os.path.lexists(lock) and not is_ours(lock):
-        raise Conflict(
-            f"another git process holds {lock}, or a killed one has left it",
-            f"rm {lock}   (only where no git is at work in {worktree})",
-            code="index_locked",
-        )
-    head = find_head_ref(here)
-    if head != ref:
-        raise Conflict(
-            f"{worktree} is on {head or 'a detached HEAD'}, not on {_short(ref)}",
-            f"git -C {worktree} status",
-            code="not_on_branch",
-        )
-
-
 def _index_is_at(here: Git, commit: Oid) -> bool:
     return here.run("diff-index", "--cached", "--quiet", commit, ok=(0, 1)).status == 0
-
-
-def _short(ref: Ref) -> str:
-    return ref.removeprefix("refs/heads/")

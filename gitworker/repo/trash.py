@@ -180,7 +180,7 @@ def repair_trash(trash_root: str) -> tuple[TrashEntry, ...]:
     """
     repaired = []
     for entry in _entries(trash_root):
-        with suppress(OSError):
+        with suppress(OSError, Refused):
             if entry.state == REMOVING:
                 repaired.append(_remove(entry))
             elif entry.state == RESTORING:
@@ -223,16 +223,36 @@ def _claim(entry: TrashEntry) -> TrashEntry:
 
 
 def _remove(entry: TrashEntry) -> TrashEntry:
-    """Do the renames of a removal that are not done yet."""
+    """Do the renames of a removal that are not done yet.
+
+    Raises Refused, with nothing changed, where the system does not let the worktree go: a mount, a
+    directory that cannot be written.
+    """
     if not os.path.lexists(entry.admin) and os.path.lexists(entry.admin_dir):
         os.rename(entry.admin_dir, entry.admin)
     crash_point("trash-admin")
     if not os.path.lexists(entry.tree) and os.path.lexists(entry.worktree):
-        os.rename(entry.worktree, entry.tree)
+        try:
+            os.rename(entry.worktree, entry.tree)
+        except OSError as error:
+            _give_up(entry)
+            raise Refused(
+                f"{entry.worktree} cannot be moved into the trash: {error.strerror}",
+                f"ls -ld {os.path.dirname(entry.worktree)}   (a mount? not yours to write?)",
+                code="unmovable",
+            ) from error
     crash_point("trash-tree")
     removed = replace(entry, state=REMOVED)
     _write(removed)
     return removed
+
+
+def _give_up(entry: TrashEntry) -> None:
+    """Put the admin directory back, so that the worktree goes on working, and drop the entry."""
+    if os.path.lexists(entry.admin) and not os.path.lexists(entry.admin_dir):
+        os.rename(entry.admin, entry.admin_dir)
+    if not os.path.lexists(entry.admin):
+        remove_tree(entry.path)
 
 
 def _restore(entry: TrashEntry) -> str:

@@ -110,6 +110,17 @@ def find_admin_dir(common_dir: str, path: str) -> str | None:
     return _admin_dirs(common_dir).get(os.path.realpath(path))
 
 
+def linked_places(common_dir: str) -> list[str]:
+    """Return where every linked worktree is, or was, as real paths; no process is started."""
+    return list(_admin_dirs(common_dir))
+
+
+def find_inner(places: Sequence[str], worktree: str) -> str | None:
+    """Return one of the places that lies inside a worktree and would go with it, if any does."""
+    top = f"{os.path.realpath(worktree)}/"
+    return next((one for one in places if one.startswith(top) and os.path.isdir(one)), None)
+
+
 def worktree_of(admin_dir: str) -> str | None:
     """Return where the linked worktree of an admin directory is or was, None where git forgot."""
     pointer = _read_line(f"{admin_dir}/gitdir")

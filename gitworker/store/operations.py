@@ -80,9 +80,7 @@ def undoable_operations(reader: Reader, limit: int = 20, *, before: int = LAST) 
 def window_of(reader: Reader, act: Operation) -> list[Operation]:
     """Return every landing that went by the same fast-forward as this one, in their order."""
     first = act.data.get("window") or act.id
-    found = [_operation(row) for row in reader.rows("takeback.landings_from", first=first)]
-    alone = [one for one in found if one.id == first]
-    return alone + [one for one in found if one.data.get("window") == first]
+    return [_operation(row) for row in reader.rows("takeback.window", first=first)]
 
 
 def later_acts(reader: Reader, act: Operation) -> list[Operation]:

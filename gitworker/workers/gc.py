@@ -121,6 +121,7 @@ def _journal(session: Session, going: Sequence[Item], *, by_itself: bool) -> Ope
 
     data: dict[str, Any] = {
         "refs": {item.name: item.what for item in going if item.kind == RESCUE},
+        "unlanded": [item.name for item in going if item.kind == RESCUE and item.holds],
         "entries": [item.what or item.name for item in going if item.kind == TRASH],
         "entry_paths": names(TRASH),
         "logs": names(LOG),

@@ -129,6 +129,8 @@ def _kept_by(act: Operation, kept: Mapping[Ref, Oid]) -> Oid | None:
     """Return the commit that keeps what an act removed; what had not begun is in its base."""
     if act.kind == "spawn":
         return Oid(act.data["base"])
+    if act.kind == "adopt":  # undone, or taken back: its branch has the name that it had
+        return Oid(act.data["tip"])
     if act.kind == "remove" and not act.data.get("dirty"):
         return act.data["tip"] and Oid(act.data["tip"])
     ref = act.data.get("rescue")

@@ -15,7 +15,7 @@ def finish_gc(session: Session, operation: Operation) -> None:
     A ref that somebody has moved since is not this gc's any more, and is taken off the record.
     """
     data = dict(operation.data)
-    data["refs"] = expire(session, data["refs"])
+    data["refs"] = expire(session, data["refs"], unlanded=data.get("unlanded", data["refs"]))
     crash_point("gc.refs")
     delete_trash(session, data["entry_paths"])
     delete_logs(session, data["logs"])

@@ -4,7 +4,7 @@ A ref whose commits are nowhere else, or that keeps uncommitted work, says so an
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from gitworker.model.ids import Oid, Ref
 from gitworker.repo.patches import EMPTY, patches_by_commit
@@ -27,11 +27,7 @@ def rescue_items(session: Session) -> list[Item]:
         return []
     with session.store.read() as reader:
         made = {str(row["ref"]): int(row["at_ms"]) for row in reader.rows("takeback.rescued")}
-        landings = reader.rows("fsck.landings")
-        before = _replaced(reader.rows("takeback.rewrites"))
-    others = {oid for ref, oid in refs.items() if not ref.startswith(PASSING)}
-    tips = others | _landed_tips(session, landings, before, others=others)
-    held = _held(session, rescues, tips, target=refs.get(session.target))
+    held = _find_held(session, rescues, refs)
     return [
         Item(
             RESCUE,
@@ -44,15 +40,16 @@ def rescue_items(session: Session) -> list[Item]:
     ]
 
 
-def _held(
-    session: Session,
-    rescues: Mapping[Ref, Oid],
-    tips: set[Oid],
-    *,
-    target: Oid | None,
+def _find_held(
+    session: Session, rescues: Mapping[Ref, Oid], refs: Mapping[Ref, Oid]
 ) -> dict[Oid, str]:
-    """Return for the commits of rescue refs what would be lost with them."""
-    kept = set(rescues.values())
+    """Return for the commits of rescue refs what would be lost with them; `refs` are all refs."""
+    with session.store.read() as reader:
+        landings = reader.rows("fsck.landings")
+        before = _replaced(reader.rows("takeback.rewrites"))
+    others = {oid for ref, oid in refs.items() if not ref.startswith(PASSING)}
+    tips = others | _landed_tips(session, landings, before, others=others)
+    kept, target = set(rescues.values()), refs.get(session.target)
     missing = find_missing(session.git, kept | tips)
     held = dict.fromkeys(kept & missing, "its commit is gone: git worker fsck")
     for oid in find_unreachable(session.git, kept - missing, tips=tips - missing):
@@ -117,13 +114,28 @@ def _made_ms(session: Session, ref: Ref) -> int:
         return int(text or 0) * 1000
 
 
-def expire(session: Session, refs: Mapping[str, str]) -> dict[str, str]:
-    """Delete those of these refs that still point where they did; return the ones that are gone."""
-    present = read_refs(session.git, list(refs)) if refs else {}
+def expire(
+    session: Session, refs: Mapping[str, str], *, unlanded: Collection[str]
+) -> dict[str, str]:
+    """Delete those of these refs that still point where they did; return the ones that are gone.
+
+    What has lost its other place since they were chosen (a `sync`, a branch deleted by hand) comes
+    back, but for the `unlanded`, which were asked for.
+    """
+    if not refs:
+        return {}
+    present = read_refs(session.git, list(refs))
     orders = [f"delete {ref} {oid}" for ref, oid in refs.items() if present.get(Ref(ref)) == oid]
     _delete(session, orders)
-    left = read_refs(session.git, list(refs)) if refs else {}
-    return {ref: oid for ref, oid in refs.items() if left.get(Ref(ref)) != oid}
+    left = read_refs(session.git, ["refs/"])
+    gone = {Ref(ref): Oid(oid) for ref, oid in refs.items() if left.get(Ref(ref)) != oid}
+    sure = {ref: oid for ref, oid in gone.items() if ref not in unlanded and ref not in left}
+    held = _find_held(session, sure, left)
+    for ref, oid in sure.items():
+        order = f"create {ref} {oid}"
+        if oid in held and change_refs(session.git, [order], reason="gitworker: gc, taken back"):
+            del gone[ref]
+    return {str(ref): str(oid) for ref, oid in gone.items()}
 
 
 def _delete(session: Session, orders: Sequence[str]) -> None:

@@ -59,12 +59,13 @@ def _named(session: Session) -> list[str]:
     running = git.start(*asked)
     named = _list(git.run("ls-files", "-z", "--others", "--ignored", *patterns, "--").text)
     ignored = set(_list(git.finish(running, asked).text))
-    root = os.path.relpath(session.worktree_root, session.main_top) + "/"
+    ours = [os.path.relpath(session.worktree_root, session.main_top), session.noted_root or "."]
+    hidden = (*(f"{root}/" for root in ours), ".worker-state/")
     return [
         name
         for name in named
         if name in ignored
-        and not name.startswith((root, ".worker-state/"))
+        and not name.startswith(hidden)
         and name != ".worker-state"
         and name[-1:] != "/"
     ]

@@ -20,6 +20,7 @@ from gitworker.repo.checks import open_operation
 from gitworker.repo.follow import move_branch
 from gitworker.repo.recovery import recover_move
 from gitworker.repo.refs import find_ref, find_tip, read_loose_refs
+from gitworker.repo.worktrees import find_inner, linked_places
 from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.operations import Operation, advance_operation, close_operation
@@ -127,7 +128,8 @@ class Gone(NamedTuple):
 
 def remove_landed(session: Session, landed: Sequence[Gone]) -> list[Cleaned]:
     """Remove the worktrees and branches of workers that have landed, where nobody needs them."""
-    results = [_kept(session, one) for one in landed]
+    places = linked_places(session.repository.common_dir)
+    results = [_kept(session, one, places) for one in landed]
     going = [
         Going(one.worker, one.dirty, one.known)
         for one, kept in zip(landed, results, strict=True)
@@ -137,8 +139,15 @@ def remove_landed(session: Session, landed: Sequence[Gone]) -> list[Cleaned]:
     return [next(removed) if kept is None else kept for kept in results]
 
 
-def _kept(session: Session, landed: Gone) -> Cleaned | None:
+def _kept(session: Session, landed: Gone, places: Sequence[str]) -> Cleaned | None:
+    """Return why a landed worktree stays, None where it goes; `places` are those of all worktrees.
+
+    One that another lies in, as some agents make them, would take it along.
+    """
     worker = landed.worker
+    inner = None if worker.worktree is None else find_inner(places, worker.worktree)
+    if inner is not None:
+        return Cleaned(worker.worktree, f"the worktree {inner} lies in it")
     why = _reason_to_keep(session, worker, landed.known)
     if why is None and worker.worktree is not None:
         return None

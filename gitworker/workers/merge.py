@@ -1,20 +1,25 @@
 """merge: approved work reaches the target, several workers by one fast-forward."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
 
 from gitworker import clock
 from gitworker.errors import Conflict
-from gitworker.landing.lineup import line_up
 from gitworker.repo.lock import hold
-from gitworker.repo.transfer import Narrate
 from gitworker.session import Session
 from gitworker.store.api import Reader
 from gitworker.store.workers import Worker, find_worker
 from gitworker.workers.find import require_worker
-from gitworker.workers.queue import Queue, Show
+from gitworker.workers.looks import look_early
+from gitworker.workers.outcome import Landed, NotLanded
 from gitworker.workers.rules import may_judge
-from gitworker.workers.window import Landed, NotLanded
+
+if TYPE_CHECKING:
+    from gitworker.repo.transfer import Narrate
+    from gitworker.workers.queue import Show
 
 __all__ = ["Landed", "NotLanded", "choose", "merge"]
 
@@ -45,10 +50,13 @@ def merge(
     not trusted.
     """
     named = choose(session, names, everything=False)  # as they stand before others had their turn
+    early = None if keep or everything else look_early(session, named)
+    from gitworker.workers.queue import Queue  # 20 ms, beside which git looks
+
     with _turn(session, tell):
         found = choose(session, [], everything=True) if everything else named
         chosen = [worker for worker in found if worker.worker_id not in skip]
-        queue = Queue(session, keep=keep, tell=tell, show=show, narrate=narrate)
+        queue = Queue(session, keep=keep, tell=tell, show=show, narrate=narrate, early=early)
         results = queue.run(chosen, windows=windows)
     return [results[one.worker_id] for one in chosen if one.worker_id in results]
 
@@ -84,5 +92,7 @@ def choose(session: Session, names: list[str], *, everything: bool) -> list[Work
 
 def _in_order(reader: Reader) -> list[Worker]:
     """Return whoever is approved, as the queue's rules order them."""
+    from gitworker.landing.lineup import line_up  # 2 ms, only with --all
+
     found = (find_worker(reader, one.worker_id) for one in line_up(reader, clock.now_ms()))
     return [worker for worker in found if worker is not None]

@@ -29,6 +29,8 @@ from gitworker.store.operations import find_last_operation
 from gitworker.store.windows import newest_windows
 from gitworker.store.workers import Worker, find_worker
 from gitworker.workers.assembly import Assembly
+from gitworker.workers.looks import Looks
+from gitworker.workers.outcome import Landed, NotLanded
 from gitworker.workers.prepare import Prepared
 from gitworker.workers.pushing import Pushing, RemoteMoved, settle_pushes
 from gitworker.workers.queue_log import close_record, open_record, record_verdict
@@ -36,7 +38,7 @@ from gitworker.workers.queue_verify import TargetFails, Verified, label_of, veri
 from gitworker.workers.recover import finish_interrupted, require_landed
 from gitworker.workers.rules import is_approved, is_landed
 from gitworker.workers.verdict import send_back_failed
-from gitworker.workers.window import Landed, NotLanded, land
+from gitworker.workers.window import land
 
 MOVES = 10  # how often the target may move while a window is verified before we give up
 OUTCOMES = ("landed", "failed")  # those that say something about how large a window may be
@@ -77,6 +79,7 @@ class Queue:
         tell: Tell,
         show: Show | None = None,
         narrate: Narrate | None = None,
+        early: Looks | None = None,
     ) -> None:
         self.session = session
         self.results: dict[str, Landed | NotLanded] = {}
@@ -84,6 +87,7 @@ class Queue:
         self._tell = tell
         self._show = show
         self._narrate = narrate
+        self._early = early
         self._memory = Memory()
         self._chosen: dict[str, Worker] = {}
         self._waiting: list[str] = []
@@ -337,7 +341,7 @@ class Queue:
         push = None if self._pushing is None else self._pushing.push
         self._one_by_one = max(0, self._one_by_one - 1)
         try:
-            results = land(self.session, window, keep=self._keep, push=push)
+            results = land(self.session, window, keep=self._keep, push=push, early=self._early)
         except RemoteMoved as error:
             self._back_off(error)
             return 0

@@ -19,12 +19,11 @@ from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, ref_of
 from gitworker.model.worker import WorkerEvent
 from gitworker.paths import is_locked_by_user
 from gitworker.repo.embedded import may_have_submodules
-from gitworker.repo.hidden import holds_work
 from gitworker.repo.lock import hold
 from gitworker.repo.refs import change_refs, delete_branch, find_ref, find_tip, is_ancestor
 from gitworker.repo.rescue import RescueRef, rescue, rescue_loose
 from gitworker.repo.trash import TrashEntry, delete_clean_in_background
-from gitworker.repo.worktrees import detached_head, last_head
+from gitworker.repo.worktrees import detached_head, find_inner, last_head, linked_places
 from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.operations import (
@@ -34,6 +33,7 @@ from gitworker.store.operations import (
     find_operation,
 )
 from gitworker.store.workers import Worker, find_worker
+from gitworker.workers.looks import is_dirty
 from gitworker.workers.moves import advance, release_task
 from gitworker.workers.trashing import entry_name, put_into_trash, ready_trash, trash_root
 from gitworker.workers.views import publish_views
@@ -53,7 +53,16 @@ def is_locked(worker: Worker) -> bool:
 
 
 def refuse_stuck(worker: Worker) -> None:
-    """Raise Refused where a process lives in the worktree, or its user locked it."""
+    """Raise Refused where a process or a worktree is in the worktree, or its user locked it."""
+    if worker.worktree is not None and worker.admin_dir is not None:
+        common_dir = os.path.dirname(os.path.dirname(worker.admin_dir))
+        inner = find_inner(linked_places(common_dir), worker.worktree)
+        if inner is not None:
+            raise Refused(
+                f"the worktree {inner} lies in {worker.worktree}, with which it would go",
+                f"git worktree move {inner} DIRECTORY   (or: git worktree remove {inner})",
+                code="nested",
+            )
     if is_locked(worker):
         raise Refused(
             f"{worker.worktree} is locked",
@@ -68,13 +77,6 @@ def refuse_stuck(worker: Worker) -> None:
             "leave that directory, or stop the process, and run the command again",
             code="occupied",
         )
-
-
-def is_dirty(session: Session, worker: Worker) -> bool:
-    """Tell whether the worktree holds anything untracked, or uncommitted, hidden or not."""
-    if worker.worktree is None or not os.path.isdir(worker.worktree):
-        return False
-    return holds_work(session.git.at(worker.worktree))
 
 
 class Removed(NamedTuple):

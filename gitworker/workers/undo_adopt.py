@@ -21,8 +21,9 @@ from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.operations import Operation, begin_operation, find_operation
 from gitworker.store.workers import Worker, find_worker
+from gitworker.workers.looks import is_dirty
 from gitworker.workers.moves import advance, release_task
-from gitworker.workers.removal import forget_branch, is_dirty, refuse_stuck
+from gitworker.workers.removal import forget_branch, refuse_stuck
 from gitworker.workers.restore import close
 from gitworker.workers.rollback import drop_worktree
 from gitworker.workers.rollback_adopt import name_back, release_worktree
@@ -75,9 +76,9 @@ def finish_adopt_undo(session: Session, operation: Operation, done: Operation) -
                     close(writer, operation, "rolled_back")
                 raise
         _carry_back(session, done)
+        drop_anchors(session, [operation])  # before the end, after which nobody would
         with session.store.write() as writer:
             _record(writer, operation, done)
-    drop_anchors(session, [operation])
     publish_views(session, done.worker_id)
 
 

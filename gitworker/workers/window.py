@@ -6,7 +6,7 @@ a remote the push comes first, and what the remote took has landed.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gitworker import clock
 from gitworker.claims.leases import require_task_free
@@ -35,31 +35,13 @@ from gitworker.workers.landed import (
     finish_merge,
 )
 from gitworker.workers.looks import Looks
+from gitworker.workers.outcome import Landed, NotLanded
 from gitworker.workers.prepare import Prepared
 from gitworker.workers.recover import finish_interrupted
 from gitworker.workers.removal import discard
 from gitworker.workers.views import publish_views
 
 Push = Callable[[Oid, Oid], None]  # the new commit, and the remote's tip that it replaces
-
-
-@dataclass(frozen=True, slots=True)
-class Landed:
-    """One landed worker: its tip on the target, and the worktree if it was kept and why."""
-
-    worker: Worker
-    commit: Oid
-    target: str
-    kept: str | None
-    kept_why: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class NotLanded:
-    """One worker that did not land, with the reason."""
-
-    worker_id: str
-    error: GitWorkerError
 
 
 class PushRefused(Exception):
@@ -71,12 +53,18 @@ class PushRefused(Exception):
 
 
 def land(
-    session: Session, window: list[Prepared], *, keep: bool, push: Push | None = None
+    session: Session,
+    window: list[Prepared],
+    *,
+    keep: bool,
+    push: Push | None = None,
+    early: Looks | None = None,
 ) -> dict[str, Landed | NotLanded]:
     """Move the target over a prepared window, record every worker, clean up after them.
 
     `push` carries the commits to the remote first; it raises PushRefused where the remote surely
-    has not taken them. Raises what the push or the fast-forward raises, where nothing has landed.
+    has not taken them. `early` are looks that somebody has begun already. Raises
+    what the push or the fast-forward raises, where nothing has landed.
     Once the target has moved no error leaves: what could not be recorded or cleaned up then is in
     the journal, for the next command, and the results say so.
     """
@@ -87,7 +75,7 @@ def land(
         check_forward(session.git, ref=ref, old=old, new=new, worktree=checkout)
     numbers = _journal(session, _rescued(session, window), keep=keep, pushes=push is not None)
     names = ", ".join(f"{p.worker.worker_id}: {p.worker.task_id}" for p in window)
-    looks = Looks(session, [] if keep else [prepared.worker for prepared in window])
+    looks = _look(session, [] if keep else [prepared.worker for prepared in window], early)
     try:
         if push is not None:
             _push(session, numbers, lambda: push(new, old))
@@ -113,6 +101,10 @@ def land(
     except Exception as error:  # noqa: BLE001 - they have landed; the next command cleans up
         why = error_of(error).message
         return {one.worker_id: _landed(session, one, op.data["new"], why) for op, one in landed}
+
+
+def _look(session: Session, workers: list[Worker], early: Looks | None) -> Looks:
+    return early if early is not None and early.serves(workers) else Looks(session, workers)
 
 
 def _push(session: Session, numbers: list[int], push: Callable[[], None]) -> None:

@@ -7,7 +7,14 @@ import pytest
 from fixtures.repos import Repo, lines, tree_bytes
 from gitworker.model.ids import Oid, TaskId, WorkerId
 from gitworker.repo.git import Git
-from gitworker.repo.rescue import RescueRef, list_rescues, rescue, rescue_tips
+from gitworker.repo.rescue import (
+    RescueRef,
+    list_rescues,
+    rescue,
+    rescue_loose,
+    rescue_tips,
+    unpack,
+)
 
 WORKER, TASK = WorkerId("auth"), TaskId("task")
 
@@ -85,6 +92,60 @@ def test_an_unmerged_index_is_rescued(work: Repo) -> None:
     work.run("merge", "other")
     saved = save(work)
     assert "<<<<<<<" in work.git("show", f"{saved.oid}:own")
+
+
+def test_the_sides_of_a_conflict_are_kept(work: Repo) -> None:
+    """Blobs that only an unmerged index has are led to by the ref, each by its stage and path."""
+    blobs = [work.git("hash-object", "-w", "--stdin", input=side) for side in (b"b", b"o", b"t")]
+    sides = [f"100644 {oid} {stage}\td/f\0" for stage, oid in enumerate(blobs, 1)]
+    work.git("update-index", "-z", "--index-info", input="".join(sides).encode())
+    saved = save(work)
+    conflict = work.git("rev-parse", f"{saved.oid}^2^2^{{tree}}")
+    listed = work.git("ls-tree", "-r", "--format=%(path) %(objectname)", conflict).splitlines()
+    assert listed == [f"{stage}/d/f {oid}" for stage, oid in enumerate(blobs, 1)]
+
+
+def test_what_came_back_is_rescued_once(work: Repo) -> None:
+    """A state that an earlier rescue has gets its ref again, though another came between."""
+    first = save(work)
+    work.write({"f": "1\n"})
+    assert save(work).number == 2
+    work.git("checkout", "-q", "--", "f")
+    assert save(work) == first
+
+
+def test_uncommitted_work_is_unpacked(work: Repo) -> None:
+    """What a rescue has comes back into a clean worktree, index and files; never over a file."""
+    work.write({"f": "staged\n"}).git("add", "f")
+    work.write({"f": "then changed\n", "new": "untracked\n"})
+    before = (tree_bytes(work.root), work.git("ls-files", "--stage"))
+    saved, tip = save(work), Oid(work.head())
+    work.git("reset", "-q", "--hard")
+    here = Git(str(work.root))
+    assert not unpack(here, saved.oid, tip=tip)  # `new` is in the way
+    assert work.git("status", "--porcelain") == "?? new"
+    (work.root / "new").unlink()
+    assert not unpack(here, tip, tip=tip)
+    assert unpack(here, saved.oid, tip=tip)
+    assert (tree_bytes(work.root), work.git("ls-files", "--stage")) == before
+
+
+def test_loose_commits_are_kept_together(work: Repo) -> None:
+    """What HEAD alone has been at goes under one ref; where there is nothing there is none."""
+    git, admin = Git(str(work.root.parent / "repo")), work.git("rev-parse", "--absolute-git-dir")
+
+    def keep() -> RescueRef | None:
+        return rescue_loose(git, worker=WORKER, task=TASK, admin_dir=admin)
+
+    assert keep() is None
+    dropped = []
+    for name in ("one", "two"):
+        dropped.append(work.commit(name, {name: "1\n"}))
+        work.git("reset", "-q", "--hard", "HEAD~1")
+    saved = keep()
+    assert saved is not None
+    assert set(work.git("rev-parse", f"{saved.oid}^@").split()) == set(dropped)
+    assert keep() is None
 
 
 def test_the_commits_of_an_open_rebase_are_kept(work: Repo) -> None:

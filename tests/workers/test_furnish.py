@@ -134,6 +134,17 @@ def test_a_copy_that_cannot_be_read(furnished: World) -> None:
     assert not (furnished.root / "worktrees/login").exists()
 
 
+def test_everything_that_is_ignored(furnished: World) -> None:
+    """Nothing of ours is copied, wherever worktrees are made now or were made before."""
+    furnished.git("config", "worker.worktree.copy", "*")
+    furnished.spawn("bob", "other")
+    furnished.git("config", "worker.worktree.root", "../seats")
+    place = Path(furnished.spawn("auth", "login").path)
+    assert sorted(path.name for path in place.iterdir()) == [
+        ".env", ".git", ".gitignore", "README", "a.o", "node_modules", "src",
+    ]  # fmt: skip
+
+
 def test_copies_that_do_not_fit(furnished: World) -> None:
     """Copies that would fill the disk are refused before the first of them, small ones aside."""
     with open(furnished.root / "big.o", "wb") as file:

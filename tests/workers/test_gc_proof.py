@@ -12,6 +12,7 @@ from gitworker.errors import Refused
 from gitworker.store.heartbeats import beat
 from gitworker.workers.cancel import cancel
 from gitworker.workers.gc import Collected, gc, gc_daily, preview_gc, wish_of
+from gitworker.workers.gc_refs import expire
 from gitworker.workers.rules_gc import DAY_MS
 from gitworker.workers.trashing import set_aside
 from gitworker.workers.undo import undo
@@ -175,6 +176,18 @@ def test_a_landing_that_was_dropped(world: World) -> None:
     world.git("reset", "-q", "--hard", "HEAD~1")
     collect(world)
     assert rescues(world) == ["auth/login/1"]
+
+
+def test_what_loses_its_other_place_meanwhile(world: World) -> None:
+    """A rescue ref whose branch goes after it was chosen comes back; asked for by name, it goes."""
+    world.working("auth", "login", {"a": "1\n"})
+    cancel(world.session(), "auth")
+    ref = f"{RESCUE}auth/login/1"
+    refs = {ref: world.tip(ref)}
+    assert expire(world.session(), refs, unlanded=()) == {}
+    assert rescues(world) == ["auth/login/1"]
+    assert expire(world.session(), refs, unlanded=[ref]) == refs
+    assert rescues(world) == []
 
 
 def test_a_bisect_keeps_nothing(world: World) -> None:

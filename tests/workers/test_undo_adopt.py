@@ -7,6 +7,7 @@ import pytest
 from fixtures.repos import Repo
 from gitworker.errors import NotFound, Refused
 from gitworker.workers.cancel import cancel
+from gitworker.workers.gc import gc, wish_of
 from gitworker.workers.records import list_records
 from gitworker.workers.start import start
 from gitworker.workers.sweep import sweep
@@ -60,6 +61,17 @@ def test_branch_without_a_worktree(world: World) -> None:
     assert not place.exists()
     assert not world.worktrees()
     assert list((world.root / "worktrees/.trash").glob("*/tree/made.o"))
+
+
+def test_gc_takes_what_was_made(world: World) -> None:
+    """The worktree of an adoption that was undone needs no rescue: the branch is where it was."""
+    world.git("branch", "feature")
+    take(world, "feature")
+    undo(world.session())
+    session = world.session()
+    done = gc(session, wish_of(session, days=0))
+    assert [item.kind for item in done.choice.going] == ["trash"]
+    assert not done.choice.held
 
 
 def test_branch_of_the_right_name(world: World) -> None:

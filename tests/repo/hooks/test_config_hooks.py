@@ -79,6 +79,35 @@ def test_the_way_once_taken_is_kept(repository: Path, tmp_path: Path) -> None:
     assert not shims_are_stale(str(seat.hooks))
 
 
+WATCHED_REFRESH = """\
+import os, sys
+from gitworker.paths import require_repository
+from gitworker.repo.git import Git
+from gitworker.repo.hooks.shims import refresh_shims
+
+def look(event, arguments):
+    if event == "os.remove" and os.path.basename(arguments[0]) == "commit-msg":
+        with open(os.path.join(os.path.dirname(arguments[0]), "gitconfig")) as file:
+            print("named" if "commit-msg" in file.read() else "unnamed")
+
+sys.addaudithook(look)
+refresh_shims(Git(sys.argv[1]), require_repository(sys.argv[1], {}), force=True)
+"""
+
+
+def test_no_hook_is_removed_that_git_is_told_to_run(repository: Path, tmp_path: Path) -> None:
+    """A shim goes after the setting that names it: git fails where a config hook is absent."""
+    seat = make_seat(tmp_path, repository)
+    hook = add_user_hook(repository / ".husky" / "_", "commit-msg", tmp_path / "log")
+    git(repository, "config", "core.hooksPath", ".husky/_")
+    install_config_hooks(seat)
+    hook.unlink()
+    argv = [sys.executable, "-c", WATCHED_REFRESH, str(repository)]
+    done = subprocess.run(argv, check=True, capture_output=True, text=True)
+    assert done.stdout == "unnamed\n"
+    assert not (seat.hooks / "commit-msg").exists()
+
+
 @pytest.mark.parametrize("name", ["plain", 'a "b"', "it's", "a\\b;c#d e", "é\t"])
 def test_git_reads_back_what_was_written(tmp_path: Path, name: str) -> None:
     """The commands in the included file name our shims, whatever the repository's path."""

@@ -1,6 +1,10 @@
--- name: landings_from — landings from one on, in which those of its window are
+-- name: window — the landings of the fast-forward that one began, in their order
 SELECT id, kind, worker_id, task_id, status, step, data, actor, created_at_ms, updated_at_ms
-FROM operations WHERE id >= :first AND kind = 'merge' ORDER BY id;
+FROM operations
+WHERE id >= :first AND kind = 'merge' AND (
+    id = :first OR CASE WHEN json_valid(data) THEN json_extract(data, '$.window') END = :first
+)
+ORDER BY id;
 
 -- name: later — what was done to a worker's task after an act and stands, newest first
 SELECT id, kind, worker_id, task_id, status, step, data, actor, created_at_ms, updated_at_ms
