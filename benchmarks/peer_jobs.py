@@ -1,10 +1,12 @@
 """Other queues on SQLite at the same job: `python peer_jobs.py NAME FOLDER COUNT`, in their venv.
 
-Puts COUNT messages one by one, then takes and acknowledges them one by one (huey has no
-acknowledgement), in one process, with WAL and synchronous=NORMAL; prints the milliseconds of both.
-Says `ready` and waits for a line before it begins.
+Puts COUNT messages one by one, then takes and acknowledges them: as many at a time as the queue
+offers, one by one where it offers nothing else (huey has no acknowledgement). In one process, with
+WAL and synchronous=NORMAL; prints the milliseconds of both. Says `ready` and waits for a line
+before it begins.
 """
 
+import asyncio
 import json
 import os
 import sys
@@ -14,7 +16,18 @@ from typing import Any
 
 TEXT = '{"progress":0.5,"step":"tests"}'
 NORMAL = "PRAGMA synchronous = NORMAL"
-Way = tuple[Callable[[], Any], Callable[[], Any]]
+BATCH = 100  # as many as our own poll gives
+Way = tuple[Callable[[], Any], Callable[[int], Any]]
+
+
+def one_by_one(take: Callable[[], Any]) -> Callable[[int], None]:
+    """Return how to take a number of messages where each is taken by itself."""
+
+    def take_all(count: int) -> None:
+        for _ in range(count):
+            take()
+
+    return take_all
 
 
 def litequeue(folder: str) -> Way:
@@ -22,7 +35,7 @@ def litequeue(folder: str) -> Way:
     from litequeue import LiteQueue  # type: ignore[import-not-found]
 
     queue = LiteQueue(f"{folder}/queue.db")
-    return lambda: queue.put(TEXT), lambda: queue.done(queue.pop().message_id)
+    return lambda: queue.put(TEXT), one_by_one(lambda: queue.done(queue.pop().message_id))
 
 
 def persist_queue(folder: str) -> Way:
@@ -32,7 +45,7 @@ def persist_queue(folder: str) -> Way:
     queue = SQLiteAckQueue(folder, auto_commit=True)
     for connection in (queue._putter, queue._getter):  # it offers no setting for it
         connection.execute(NORMAL)
-    return lambda: queue.put(TEXT), lambda: queue.ack(queue.get())
+    return lambda: queue.put(TEXT), one_by_one(lambda: queue.ack(queue.get()))
 
 
 def huey(folder: str) -> Way:
@@ -41,19 +54,47 @@ def huey(folder: str) -> Way:
 
     storage = SqliteStorage(filename=f"{folder}/queue.db")
     storage.conn.execute(NORMAL)
-    return lambda: storage.enqueue(TEXT.encode()), storage.dequeue
+    return lambda: storage.enqueue(TEXT.encode()), one_by_one(storage.dequeue)
 
 
 def honker(folder: str) -> Way:
-    """Return how a queue of honker's puts and takes one message."""
+    """Return how a queue of honker's puts one message, and takes many."""
     import honker  # type: ignore[import-not-found]
 
     queue = honker.open(f"{folder}/queue.db").queue("bench")
-    put = {"progress": 0.5, "step": "tests"}
-    return lambda: queue.enqueue(put), lambda: queue.claim_one("bench").ack()
+
+    def take_all(count: int) -> None:
+        while count:
+            jobs = queue.claim_batch("bench", BATCH)
+            queue.ack_batch([job.id for job in jobs], "bench")
+            count -= len(jobs)
+
+    return lambda: queue.enqueue(json.loads(TEXT)), take_all
 
 
-PEERS = {"litequeue": litequeue, "persist-queue": persist_queue, "huey": huey, "honker": honker}
+def honker_stream(folder: str) -> Way:
+    """Return how a stream of honker's, a log with cursors as ours, puts and takes messages."""
+    import honker
+
+    stream = honker.open(f"{folder}/stream.db").stream("bench")
+
+    async def follow(count: int) -> None:
+        async for event in stream.subscribe(consumer="bench", save_every_n=BATCH):
+            count -= 1
+            if not count:
+                stream.save_offset("bench", event.offset)
+                return
+
+    return lambda: stream.publish(json.loads(TEXT)), lambda count: asyncio.run(follow(count))
+
+
+PEERS = {
+    "litequeue": litequeue,
+    "persist-queue": persist_queue,
+    "huey": huey,
+    "honker": honker,
+    "honker-stream": honker_stream,
+}
 
 
 def main(name: str, folder: str, count: str) -> None:
@@ -65,8 +106,7 @@ def main(name: str, folder: str, count: str) -> None:
     for _ in range(int(count)):
         put()
     middle = time.perf_counter()
-    for _ in range(int(count)):
-        take()
+    take(int(count))
     print(json.dumps([(middle - started) * 1000, (time.perf_counter() - middle) * 1000]))
 
 

@@ -1,7 +1,8 @@
 """Other queues on SQLite beside ours: messages put one by one, then taken, in one process.
 
-Each takes as it is made to: ours as many as `poll` gives, acknowledging the last; the others one at
-a time, as they offer nothing else. What ours costs one at a time stands in the notes.
+Each takes as it is made to: ours as many as `poll` gives, acknowledging the last; honker's queue by
+batches of as many, its stream as it comes; the others one at a time, as they offer nothing else.
+What ours costs one at a time stands in the notes.
 """
 
 import itertools
@@ -14,7 +15,7 @@ from benchmarks.measure import Failed, Way, interleave
 from benchmarks.results import Result, not_measured
 from benchmarks.scene import Scene
 
-PEERS = ("litequeue", "persist-queue", "huey", "honker")
+PEERS = ("litequeue", "persist-queue", "huey", "honker", "honker-stream")
 PYTHON = ROOT / ".bench-peers" / "bin" / "python"
 SCRIPT = ROOT / "benchmarks" / "peer_jobs.py"
 MESSAGES = 2000
