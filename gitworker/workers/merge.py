@@ -19,7 +19,7 @@ from gitworker.workers.rules import may_judge
 
 if TYPE_CHECKING:
     from gitworker.repo.transfer import Narrate
-    from gitworker.workers.queue import Show
+    from gitworker.workers.queue import Note, Show
 
 __all__ = ["Landed", "NotLanded", "choose", "merge"]
 
@@ -38,16 +38,16 @@ def merge(
     tell: Callable[[str], None] = lambda line: None,
     show: Show | None = None,
     narrate: Narrate | None = None,
+    note: Note = lambda results: None,
 ) -> list[Landed | NotLanded]:
     """Land workers in the order named, in the queue's order with `everything`.
 
     They are replayed one on top of another, verified as windows, and land by one fast-forward each.
     A worker that does not fit waits until those before it have landed, and is then judged against
     the target alone; one that cannot land is reported and does not stop the others. Those of `skip`
-    are left out. `tell` takes
-    lines for people, `show` how runs go on, `narrate` how transfers do. Raises Refused, before
-    anything is touched, for whoever may not judge and where the repository's verify commands are
-    not trusted.
+    are left out. `tell` takes lines for people, `show` how runs go on, `narrate` how transfers do,
+    `note` what became of workers as it becomes known. Raises Refused, before anything is touched,
+    for whoever may not judge and where the repository's verify commands are not trusted.
     """
     named = choose(session, names, everything=False)  # as they stand before others had their turn
     early = None if keep or everything else look_early(session, named)
@@ -56,7 +56,9 @@ def merge(
     with _turn(session, tell):
         found = choose(session, [], everything=True) if everything else named
         chosen = [worker for worker in found if worker.worker_id not in skip]
-        queue = Queue(session, keep=keep, tell=tell, show=show, narrate=narrate, early=early)
+        queue = Queue(
+            session, keep=keep, tell=tell, show=show, narrate=narrate, early=early, note=note
+        )
         results = queue.run(chosen, windows=windows)
     return [results[one.worker_id] for one in chosen if one.worker_id in results]
 

@@ -8,8 +8,6 @@ import json
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from gitworker import clock
-from gitworker.bus.publish import Outgoing, publish
 from gitworker.claims.leases import require_task_free
 from gitworker.errors import Conflict, Refused
 from gitworker.landing.replay_branch import (
@@ -33,7 +31,7 @@ from gitworker.store.workers import Worker, find_worker
 from gitworker.workers.moves import advance
 from gitworker.workers.published import require_published
 from gitworker.workers.recover import require_ended
-from gitworker.workers.verdict import send_back
+from gitworker.workers.verdict import send_back, tell_verdict
 from gitworker.workers.views import publish_views
 
 
@@ -156,17 +154,7 @@ def withdraw(session: Session, worker: Worker, why: str) -> Conflict:
             metadata={"reason": why},
         )  # fmt: skip
         writer.run("workers.set_review", worker=worker.worker_id, review_state="pending")
-        publish(
-            writer,
-            Outgoing(
-                "review_result",
-                sender=session.actor,
-                to=worker.worker_id,
-                correlation_id=worker.task_id,
-                payload={"verdict": "withdrawn", "reason": why},
-            ),
-            now=clock.now_ms(),
-        )
+        tell_verdict(writer, worker, {"verdict": "withdrawn", "reason": why}, sender=session.actor)
     publish_views(session, worker.worker_id)
     return Conflict(
         f"{why}: the approval of {worker.worker_id} is withdrawn, it is IN_REVIEW again",

@@ -47,6 +47,7 @@ COMMON = frozenset(
     {"operation_open", "index_locked", "checkout_missing", "not_on_branch", "checkout_moved"}
 )
 Tell = Callable[[str], None]
+Note = Callable[[Sequence[Landed | NotLanded]], None]
 Show = Callable[[Sequence[Progress]], None]
 
 
@@ -80,6 +81,7 @@ class Queue:
         show: Show | None = None,
         narrate: Narrate | None = None,
         early: Looks | None = None,
+        note: Note = lambda results: None,
     ) -> None:
         self.session = session
         self.results: dict[str, Landed | NotLanded] = {}
@@ -88,6 +90,7 @@ class Queue:
         self._show = show
         self._narrate = narrate
         self._early = early
+        self._hear = note
         self._memory = Memory()
         self._chosen: dict[str, Worker] = {}
         self._waiting: list[str] = []
@@ -269,8 +272,8 @@ class Queue:
             return verified
         except TargetFails as error:  # nobody's commits are to blame
             self._red = self._red or error
-            for one in window:
-                self._fail(one.worker.worker_id, self._red)
+            names = [one.worker.worker_id for one in window]
+            self._note({name: NotLanded(name, self._red) for name in names})
         except GitWorkerError as error:
             self._fail_all(error)
         close_record(self.session, number, "refused")
@@ -384,10 +387,10 @@ class Queue:
     def _note(self, results: dict[str, Landed | NotLanded]) -> None:
         self.results |= results
         self._waiting = [name for name in self._waiting if name not in results]
+        self._hear(list(results.values()))
 
     def _fail(self, name: str, error: GitWorkerError) -> None:
         self._note({name: NotLanded(name, error)})
 
     def _fail_all(self, error: GitWorkerError) -> None:
-        for name in list(self._waiting):
-            self._fail(name, error)
+        self._note({name: NotLanded(name, error) for name in self._waiting})

@@ -1,7 +1,6 @@
 """reject, and who the reviewer of record is."""
 
 from gitworker import clock
-from gitworker.bus.publish import Outgoing, publish
 from gitworker.errors import Refused
 from gitworker.model.ids import Branch, ref_of
 from gitworker.model.worker import WorkerEvent
@@ -11,6 +10,7 @@ from gitworker.store.workers import Worker, find_worker
 from gitworker.workers.find import require_worker
 from gitworker.workers.moves import advance
 from gitworker.workers.rules import may_judge
+from gitworker.workers.verdict import tell_verdict
 from gitworker.workers.views import publish_views
 
 
@@ -50,16 +50,11 @@ def reject(session: Session, name: str, *, note: str) -> Worker:
         )  # fmt: skip
         writer.run("workers.set_review", worker=worker.worker_id, review_state="changes_requested")
         writer.run("workers.set_stale_from", worker=worker.worker_id, stale_from=None)
-        publish(
+        tell_verdict(
             writer,
-            Outgoing(
-                "review_result",
-                sender=session.actor,
-                to=worker.worker_id,
-                correlation_id=worker.task_id,
-                payload={"verdict": "changes_requested", "note": note, "reviewer": reviewer},
-            ),
-            now=now,
+            worker,
+            {"verdict": "changes_requested", "note": note, "reviewer": reviewer},
+            sender=session.actor,
         )
         stored = find_worker(writer, worker.worker_id)
         assert stored is not None

@@ -1,6 +1,7 @@
 """Recording what becomes of work that was handed in: APPROVED, or sent back and why."""
 
 import json
+from collections.abc import Mapping
 
 from gitworker import clock
 from gitworker.bus.drain import record_tip
@@ -16,6 +17,23 @@ from gitworker.store.workers import Worker, find_worker
 from gitworker.workers.moves import advance
 from gitworker.workers.rules import is_approved, is_stale, verification_ends
 from gitworker.workers.views import publish_views
+
+
+def tell_verdict(
+    writer: Writer, judged: Worker | Operation, payload: Mapping[str, object], *, sender: str
+) -> None:
+    """Send a worker the verdict on the task that it has handed in."""
+    publish(
+        writer,
+        Outgoing(
+            "review_result",
+            sender=sender,
+            to=judged.worker_id,
+            correlation_id=judged.task_id,
+            payload=payload,
+        ),
+        now=clock.now_ms(),
+    )
 
 
 def finish_approval(writer: Writer, operation: Operation) -> Worker:
@@ -40,20 +58,17 @@ def finish_approval(writer: Writer, operation: Operation) -> Worker:
     writer.run("workers.set_review", worker=operation.worker_id, review_state="approved")
     writer.run("workers.set_stale_from", worker=operation.worker_id, stale_from=None)
     record_tip(writer, data["ref"], data["new"])
-    publish(
+    tell_verdict(
         writer,
-        Outgoing(
-            "review_result",
-            sender=operation.actor,
-            to=operation.worker_id,
-            correlation_id=operation.task_id,
-            payload={
-                "verdict": "approved", "commit": data["new"], "reviewer": data["reviewer"],
-                "note": data["note"],
-            },
-        ),
-        now=now,
-    )  # fmt: skip
+        operation,
+        {
+            "verdict": "approved",
+            "commit": data["new"],
+            "reviewer": data["reviewer"],
+            "note": data["note"],
+        },
+        sender=operation.actor,
+    )
     close_operation(
         writer, operation.id, status="done", step="recorded", data=operation.data, now=now
     )
@@ -67,7 +82,6 @@ def send_back(
 ) -> Conflict:
     """Record that the branch conflicts with what it lands on; return the error that says so."""
     files = list(conflict.paths)
-    now = clock.now_ms()
     with session.store.write() as writer:
         current = find_worker(writer, worker.worker_id)
         assert current is not None
@@ -82,20 +96,17 @@ def send_back(
         )
         writer.run("workers.set_review", worker=worker.worker_id, review_state="changes_requested")
         writer.run("workers.set_stale_from", worker=worker.worker_id, stale_from=None)
-        publish(
+        tell_verdict(
             writer,
-            Outgoing(
-                "review_result",
-                sender=session.actor,
-                to=worker.worker_id,
-                correlation_id=worker.task_id,
-                payload={
-                    "verdict": "conflict", "files": files, "commit": conflict.commit,
-                    "subject": conflict.subject,
-                },
-            ),
-            now=now,
-        )  # fmt: skip
+            worker,
+            {
+                "verdict": "conflict",
+                "files": files,
+                "commit": conflict.commit,
+                "subject": conflict.subject,
+            },
+            sender=session.actor,
+        )
     publish_views(session, worker.worker_id)
     listed = "\n".join(f"  {name}" for name in files)
     return Conflict(
@@ -134,20 +145,18 @@ def send_back_failed(
             metadata={"commit": commit, "reason": reason, "log": log},
         )
         writer.run("workers.set_review", worker=worker.worker_id, review_state="changes_requested")
-        publish(
+        tell_verdict(
             writer,
-            Outgoing(
-                "review_result",
-                sender=session.actor,
-                to=worker.worker_id,
-                correlation_id=worker.task_id,
-                payload={
-                    "verdict": "verify_failed", "reason": reason, "log": log, "commit": commit,
-                    "onto": onto,
-                },
-            ),
-            now=clock.now_ms(),
-        )  # fmt: skip
+            worker,
+            {
+                "verdict": "verify_failed",
+                "reason": reason,
+                "log": log,
+                "commit": commit,
+                "onto": onto,
+            },
+            sender=session.actor,
+        )
     publish_views(session, worker.worker_id)
     return Refused(
         f"{worker.branch} does not pass: {reason}; worker {worker.worker_id} is {moved.state}",

@@ -114,19 +114,21 @@ def has_line(process: "subprocess.Popen[bytes]", wait_s: float = 0.2) -> bool:
     return bool(select.select([process.stdout], [], [], wait_s)[0])
 
 
-def read_lines(process: "subprocess.Popen[bytes]", number: int) -> list[Any]:
-    """Return the next lines of JSON that a running command prints, unbuffered, with a deadline."""
+def read_line(process: "subprocess.Popen[bytes]") -> str:
+    """Return the next line that a running command prints, unbuffered, with a deadline."""
     assert process.stdout is not None
-    found = []
-    while len(found) < number:
-        line = b""
-        while not line.endswith(b"\n"):
-            assert has_line(process, DEADLINE_S), line
-            byte = os.read(process.stdout.fileno(), 1)
-            assert byte, (process.poll(), process.stderr and process.stderr.read())
-            line += byte
-        found.append(json.loads(line))
-    return found
+    line = b""
+    while not line.endswith(b"\n"):
+        assert has_line(process, DEADLINE_S), line
+        byte = os.read(process.stdout.fileno(), 1)
+        assert byte, (process.poll(), process.stderr and process.stderr.read())
+        line += byte
+    return line.decode()
+
+
+def read_lines(process: "subprocess.Popen[bytes]", number: int) -> list[Any]:
+    """Return the next lines of JSON that a running command prints, with a deadline."""
+    return [json.loads(read_line(process)) for _ in range(number)]
 
 
 def wait_until(condition: Any) -> None:

@@ -1,12 +1,13 @@
 """The landing queue from the command line: the line, the plan, what a failure says, watching."""
 
+import os
 import re
 import signal
 
 import pytest
 
 from tests.cli.conftest import Scene
-from tests.cli.kit import Answer, ok, read_lines, running, unmeasured
+from tests.cli.kit import Answer, ok, read_line, read_lines, running, unmeasured
 from tests.conftest import git
 
 TIMES = re.compile(r"\d+\.\d s")
@@ -108,6 +109,26 @@ def test_commands_of_the_repository(scene: Scene) -> None:
     assert answer.err.endswith("hint: git worker trust\n")
     ok(scene.root, "trust", "--yes")
     assert scene.run("merge", "auth").status == 0
+
+
+def test_what_has_landed_is_told_at_once(verified: Scene) -> None:
+    """A run tells of each window as it lands; that nobody reads any more does not end it."""
+    gate = verified.root / "gate"
+    os.mkfifo(gate)
+    git(verified.root, "config", "worker.merge.window", "1")
+    git(
+        verified.root, "config", "worker.verify.commands", f"test ! -e b.txt || read -r _ <'{gate}'"
+    )
+    verified.approved("auth", "t1", "a.txt")
+    verified.approved("docs", "t2", "b.txt")
+    with running(verified.root, "merge", "--all", env=unmeasured()) as merge:
+        assert read_line(merge).startswith("auth landed: main is at ")
+        assert merge.stdout is not None
+        merge.stdout.close()
+        merge.stdout = None
+        gate.write_text("go on\n")
+        assert merge.wait(60) == 141
+    assert git(verified.root, "ls-tree", "--name-only", "main", "b.txt") == "b.txt"
 
 
 def test_watching_lands_what_comes(verified: Scene) -> None:

@@ -12,11 +12,13 @@ from gitworker.cli.fields import short
 from gitworker.cli.options import Verb, WorkerName
 from gitworker.cli.output_progress import ProgressLine
 from gitworker.cli.trusting import offer_trust
-from gitworker.errors import Invalid
+from gitworker.errors import GitWorkerError, Invalid
 from gitworker.session import Session
 from gitworker.workers.merge import Landed, NotLanded, merge
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gitworker.workers.plan import Planned
 
 
@@ -55,23 +57,39 @@ def command(
         return _plan(call, list(workers), everything=everything)
     session = call.open()
     offer_trust(call, session, "verify")
-    results = run_merge(session, list(workers), everything=everything, keep=keep)
+    results = run_merge(call, session, list(workers), everything=everything, keep=keep)
     if call.as_json:
         output.document({"results": [fields_of(result) for result in results]})
-    else:
-        tell_results(results)
+    elif not results:
+        output.answer("nothing is approved")
     return max(
         (result.error.status for result in results if isinstance(result, NotLanded)), default=0
     )
 
 
-def run_merge(session: Session, workers: list[str], **options: Any) -> list[Landed | NotLanded]:
-    """Run `merge` and show on a terminal how runs and transfers go on."""
+def run_merge(
+    call: Call, session: Session, workers: list[str], **options: Any
+) -> list[Landed | NotLanded]:
+    """Run `merge`, tell what became of each as it is known (but as JSON), show how it goes on."""
+    unheard: list[Exception] = []  # nobody stops the queue by not reading
     with ProgressLine() as line:
+
+        def note(results: Sequence[Landed | NotLanded]) -> None:
+            line.clear()
+            try:
+                if not (unheard or call.as_json):
+                    tell_results(results)
+            except (OSError, GitWorkerError) as error:
+                unheard.append(error)
+
         narrate = line.narrate if output.is_terminal(output.ERR) else None
-        return merge(
-            session, workers, tell=line.narrate, show=line.show, narrate=narrate, **options
-        )
+        found = merge(
+            session, workers, tell=line.narrate, show=line.show, narrate=narrate, note=note,
+            **options,
+        )  # fmt: skip
+    if unheard:
+        raise unheard[0]
+    return found
 
 
 def _plan(call: Call, workers: list[str], *, everything: bool) -> int:
@@ -100,7 +118,7 @@ def _planned_fields(one: Planned) -> dict[str, Any]:
     return fields
 
 
-def tell_results(results: list[Landed | NotLanded]) -> None:
+def tell_results(results: Sequence[Landed | NotLanded]) -> None:
     """Write a line for everybody who landed; errors of the others go to standard error."""
     stopped: dict[int, list[NotLanded]] = {}  # what is in the way of several is said once
     for result in results:
@@ -113,8 +131,6 @@ def tell_results(results: list[Landed | NotLanded]) -> None:
             output.narrate(f"kept {result.kept}: {result.kept_why}")
     for same in stopped.values():
         output.complain(same[0].error, about=", ".join(one.worker_id for one in same))
-    if not results:
-        output.answer("nothing is approved")
 
 
 def fields_of(result: Landed | NotLanded) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import click
 from gitworker import clock
 from gitworker.cli import output
 from gitworker.cli.call import Call
-from gitworker.cli.commands.merge import fields_of, run_merge, tell_results
+from gitworker.cli.commands.merge import fields_of, run_merge
 from gitworker.cli.live import Lookout
 from gitworker.cli.options import Verb
 from gitworker.errors import GitWorkerError
@@ -71,10 +71,8 @@ def _watch(call: Call) -> int:
 def _land_some(call: Call, skip: Collection[str]) -> list[Landed | NotLanded]:
     """Land one window by the settings as they are now, and tell of it."""
     session = call.open()
-    results = run_merge(session, [], everything=True, skip=skip, windows=1)
+    results = run_merge(call, session, [], everything=True, skip=skip, windows=1)
     if call.as_json:
         for result in results:
             output.document(fields_of(result))
-    elif results:
-        tell_results(results)
     return results
