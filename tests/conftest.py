@@ -1,6 +1,7 @@
 """A hermetic environment for every test: its own HOME, git configuration, dates, locale."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -39,6 +40,19 @@ WHOLE = (
     "workers",
 )  # fmt: skip
 TESTS = Path(__file__).parent
+TAKEN_SIGNALS = (
+    (signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL),
+)  # fmt: skip
+
+
+def pytest_configure() -> None:
+    """Take SIGINT and SIGQUIT, which a shell without job control has its background ignore.
+
+    Else the children that tests interrupt would inherit that, and never end.
+    """
+    for number, action in TAKEN_SIGNALS:
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, action)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

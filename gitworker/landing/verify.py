@@ -25,7 +25,7 @@ from gitworker.landing.trust import require_trusted
 from gitworker.landing.verify_job import Job, Progress
 from gitworker.landing.verify_mend import sparse_patterns
 from gitworker.landing.verify_run import Ended, Run, RunLog, require_space
-from gitworker.landing.verify_tree import take_slot
+from gitworker.landing.verify_tree import Lend, take_slot
 from gitworker.model.ids import RESERVED, Oid
 from gitworker.repo.git import LOCAL_ENV
 from gitworker.session import Session
@@ -62,10 +62,12 @@ class Verifier:
         *,
         tell: Callable[[str], None] | None = None,
         show: Callable[[Sequence[Progress]], None] | None = None,
+        lend: Lend | None = None,
     ) -> None:
         self._session = session
         self._tell = tell or (lambda _: None)
         self._show = show or (lambda _: None)
+        self._lend = lend
         self._trees: dict[Oid, str] = {}
         self._jobs: dict[Oid, Job] = {}
         self.follow(session)
@@ -213,7 +215,7 @@ class Verifier:
                 )
             )  # fmt: skip
         assert job.slot is not None
-        job.slot.prepare(job.commit)
+        job.slot.prepare(job.commit, lend=self._lend)
         crash_point("verify-prepared")
         job.run = Run(
             job.slot,

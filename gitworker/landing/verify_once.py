@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from gitworker.landing.trust import require_trusted
 from gitworker.landing.verify import Progress, Verdict, Verifier
+from gitworker.landing.verify_tree import Lend
 from gitworker.model.ids import Oid
 from gitworker.session import Session
 
@@ -15,13 +16,15 @@ def verify_once(
     label: str,
     force: bool = False,
     show: Callable[[Sequence[Progress]], None] | None = None,
+    lend: Lend | None = None,
 ) -> Verdict:
     """Return the verdict on a commit: the known one unless `force`, else of a run now.
 
-    Raises Refused where the commands are not trusted, Unavailable where they cannot be run.
+    `lend` may have a worktree for it. Raises Refused where the commands are not trusted,
+    Unavailable where they cannot be run.
     """
     require_trusted(session)
-    with Verifier(session, show=show) as verifier:
+    with Verifier(session, show=show, lend=lend) as verifier:
         known = verifier.known(commit)
         if known is not None and not (force and session.settings.verify_commands):
             return known

@@ -10,6 +10,7 @@ is made again.
 import fcntl
 import os
 from binascii import crc32
+from collections.abc import Callable
 from contextlib import suppress
 
 from gitworker.clock import boot_id, sleep
@@ -29,10 +30,11 @@ from gitworker.repo.checks import open_operation
 from gitworker.repo.disk import OWNER_ALL, copy_index, remove_tree
 from gitworker.repo.git import Git, GitFailed
 from gitworker.repo.scratch import NEUTRAL
-from gitworker.repo.worktrees import CONTENTION, PAUSES_S, detached_head, find_admin_dir
+from gitworker.repo.worktrees import PAUSES_S, detached_head, find_admin_dir, is_contention
 from gitworker.session import Session
 
 SLOTS_AT_MOST = 256
+Lend = Callable[[str, Oid], bool]  # makes a detached worktree at a place, or says that it cannot
 ROOT_NAME = ".verify"
 MARK = "# gitworker verifies here; none of this is the project's\n*\n"
 # The index must say what our checkout wrote, whatever the commands have told git since.
@@ -55,18 +57,18 @@ class Slot:
         self._lock = lock
         self._beside = f"{_lock_root(session)}/{number}"
 
-    def prepare(self, commit: Oid) -> None:
+    def prepare(self, commit: Oid, *, lend: Lend | None = None) -> None:
         """Bring the worktree to exactly that commit, clean but for what verify.keep names.
 
-        Costs what git's checkout of the difference costs. Raises Unavailable where no worktree can
-        be made.
+        Costs what git's checkout of the difference costs; where there is no worktree yet, `lend`
+        may have one. Raises Unavailable where no worktree can be made.
         """
         git = Git(self.tree)
         _ready_root(self._session)
         try:
             self._renew(git, commit)
         except (GitWorkerError, OSError):
-            self._make(commit)
+            self._make(commit, lend)
         if os.path.lexists(f"{self.tree}/.gitmodules"):
             from gitworker.repo.submodules import fill_submodules  # 3 ms, only where there are any
 
@@ -177,17 +179,31 @@ class Slot:
         workers = self._session.settings.checkout_workers
         return (*TRUE_INDEX, f"checkout.workers={workers}") if workers else TRUE_INDEX
 
-    def _make(self, commit: Oid) -> None:
+    def _make(self, commit: Oid, lend: Lend | None) -> None:
         """Make the worktree afresh; what is left of a broken one goes first."""
         try:
             self.discard()
-            self._add(commit)
+            if lend is None or not self._borrow(commit, lend):
+                self._add(commit)
             with open(f"{self._beside}.settings", "wb") as file:
                 file.write(settings_of(require_repository(self.tree)))
         except (GitFailed, OSError) as failure:
             with suppress(OSError):
                 remove_tree(self.tree)
             raise _unavailable(self.tree, error_of(failure)) from failure
+
+    def _borrow(self, commit: Oid, lend: Lend) -> bool:
+        """Take a worktree that somebody has ready; tell whether it is fit now."""
+        try:
+            if not lend(self.tree, commit):
+                return False
+            git = Git(self.tree)  # whatever is ignored there was never ours to keep
+            git.run("clean", "-ffdxq", settings=TRUE_INDEX)
+            git.run("update-index", "--no-split-index", "--no-untracked-cache", settings=TRUE_INDEX)
+        except (GitWorkerError, OSError):
+            self.discard()
+            return False
+        return True
 
     def _add(self, commit: Oid) -> None:
         for pause_s in (*PAUSES_S, None):
@@ -198,7 +214,7 @@ class Slot:
                 )  # fmt: skip
                 return
             except GitFailed as failure:
-                if pause_s is None or not any(mark in failure.detail for mark in CONTENTION):
+                if pause_s is None or not is_contention(failure):
                     raise
                 sleep(pause_s)
 

@@ -8,9 +8,16 @@ import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from gitworker.clock import monotonic_ms, sleep
+
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "fish", "ash", "busybox"})
 VALUED_SHELL_OPTIONS = frozenset({"-o", "+o", "-O", "+O", "--rcfile", "--init-file"})
 PASSED_BY = frozenset({"git", "env", "timeout", "git-worker", "nice", "setsid", "stdbuf", "xargs"})
+
+# What git does by itself in the background after a commit: from 2.54 on after thirty of them.
+UPKEEP = frozenset({"maintenance", "gc"})
+UPKEEP_WAIT_MS = 3000  # in a large repository it takes longer
+UPKEEP_LOOK_S = 0.02
 
 
 class Process(NamedTuple):
@@ -72,6 +79,28 @@ def processes_in(directory: str) -> list[int]:
         if place == root or place.startswith(root + "/"):
             inside.append(pid)
     return inside
+
+
+def lasting_processes_in(directory: str, *, wait_ms: int = UPKEEP_WAIT_MS) -> list[int]:
+    """Return what `processes_in` does, once git has ended what it began there by itself.
+
+    It packs objects in the directory of a commit. That is waited for, `wait_ms` at most.
+    """
+    deadline_ms = monotonic_ms() + wait_ms
+    pids = processes_in(directory)
+    while any(map(_is_upkeep, pids)) and monotonic_ms() < deadline_ms:
+        sleep(UPKEEP_LOOK_S)
+        pids = processes_in(directory)
+    return pids
+
+
+def _is_upkeep(pid: int) -> bool:
+    """Tell whether a process is git's upkeep, or has ended meanwhile."""
+    process = find_process(pid)
+    if process is None or not process.arguments:
+        return True
+    name, *words = process.arguments
+    return os.path.basename(name) == "git" and not UPKEEP.isdisjoint(words)
 
 
 def _passes_by(arguments: tuple[str, ...]) -> bool:

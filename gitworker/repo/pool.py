@@ -22,6 +22,7 @@ from gitworker.repo.pool_look import INDEX, LIST, STATUS, UNWATCHED, read_list
 
 READY = "parked-"
 MAKING, MOVING, RETURNED, TAKEN = ".making-", ".moving-", ".returned-", ".taken-"
+LENT = ".lent-"  # to verify; under the worktree lock, so one that is seen with it was left
 
 
 class Pool(NamedTuple):
@@ -183,13 +184,18 @@ def is_returnable(pool: Pool, path: str, commit: Oid) -> bool:
     """Tell whether a removed worktree (`tree` and `admin` in `path`) holds its commit and no more.
 
     Ignored files do not count; its branch may be gone. Never one with submodules of its own, an
-    index that hides anything, or commits on a detached HEAD.
+    index that hides anything, commits on a detached HEAD, or refs of its own (refs/worktree/ in
+    git-worktree(1)), which may hold commits that nothing else does.
     """
     from gitworker.repo.checks import open_operation
     from gitworker.repo.hidden import may_hide
 
     admin = f"{path}/admin"
     if os.path.lexists(f"{admin}/modules") or open_operation(admin) or may_hide(f"{admin}/index"):
+        return False
+    if os.path.lexists(f"{admin}/reftable") or any(
+        names for _, _, names in os.walk(f"{admin}/refs")
+    ):
         return False
     if not _reads(f"{admin}/HEAD").startswith("ref: ") or _is_mounted_in(path):
         return False

@@ -7,11 +7,12 @@ before a worktree goes its commits and uncommitted work move into the main check
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import NamedTuple
 from zlib import crc32
 
 from gitworker import clock
-from gitworker.errors import Refused
+from gitworker.errors import Refused, Unavailable
 from gitworker.model.ids import Oid, TaskId, WorkerId
 from gitworker.paths import require_repository
 from gitworker.repo.embedded import find_embedded, own_git_dir
@@ -21,6 +22,7 @@ from gitworker.repo.rescue import PREFIX, rescue
 from gitworker.repo.worktrees import worktree_of
 
 GITLINK = b"160000"
+UPDATE = ("submodule", "--quiet", "update", "--init", "--reference")
 LIST = ("config", "-z", "--get-regexp", r"^submodule\..*\.path$")
 RESCUED = "refs/worker/submodules"  # <worker>/<task>/<submodule>/<time>: HEAD, heads, stash, work
 
@@ -39,13 +41,13 @@ class Unpublished(NamedTuple):
     commit: Oid
 
 
-def fill_submodules(git: Git, worktree: str) -> None:
+def fill_submodules(git: Git, worktree: str, *, limit_s: int = 0) -> None:
     """Fill those submodules of a new worktree that are filled in the main checkout too.
 
-    `git` runs in the main checkout. Nothing is fetched where the main checkout has the commits.
-    Raises Refused where one cannot be filled.
+    `git` runs in the main checkout. Nothing is fetched where the main checkout has the commits; a
+    fetch may take `limit_s` (0: any time). Raises Refused where one cannot be filled.
     """
-    _fill(git, git.at(worktree))
+    _fill(git, git.at(worktree), limit_s)
 
 
 def unpublished_submodule_commits(
@@ -108,14 +110,14 @@ def rescue_submodules(git: Git, *, worker: WorkerId, task: TaskId, admin_dir: st
     return kept
 
 
-def _fill(git: Git, here: Git) -> None:
+def _fill(git: Git, here: Git, limit_s: int) -> None:
     for name, path in _listed(here, "--file", ".gitmodules"):
         source = _source(git, name, path)
         if source is None or "=" in name:
             continue
         if not _clone(here, name, path, source=source):
-            raise _unfilled(git, here, path)
-        _fill(git.at(f"{git.directory}/{path}"), here.at(f"{here.directory}/{path}"))
+            _fetch(git, here, path, source=source, limit_s=limit_s)
+        _fill(git.at(f"{git.directory}/{path}"), here.at(f"{here.directory}/{path}"), limit_s)
 
 
 def _source(git: Git, name: str, path: str) -> str | None:
@@ -130,16 +132,15 @@ def _source(git: Git, name: str, path: str) -> str | None:
 def _clone(here: Git, name: str, path: str, *, source: str) -> bool:
     """Clone a submodule from the main checkout's, borrow its objects, and point it where that does.
 
-    Tells whether it could be, asking the real remote only for what the main checkout has not.
+    Tells whether the main checkout has all that it takes.
     """
     if not here.run("config", "--get", f"submodule.{name}.url", ok=(0, 1)).out:
         here.run("submodule", "--quiet", "init", "--", path, ok=range(256))  # a submodule's own
-    update = ("submodule", "--quiet", "update", "--init", "--reference", source)
     local = (
         f"submodule.{name}.url={source}", "protocol.file.allow=always",
         "clone.defaultRemoteName=origin", "submodule.recurse=false",
     )  # fmt: skip
-    done = here.run(*update, "--no-fetch", "--", path, settings=local, ok=range(256))
+    done = here.run(*UPDATE, source, "--no-fetch", "--", path, settings=local, ok=range(256))
     sub = here.at(f"{here.directory}/{path}")
     if not os.path.lexists(f"{sub.directory}/.git"):
         return done.status == 0  # told not to (submodule.<name>.update)
@@ -149,13 +150,19 @@ def _clone(here: Git, name: str, path: str, *, source: str) -> bool:
         "fetch", "--quiet", "--no-tags", "--prune", "--refmap=", "--no-recurse-submodules", source,
         "+refs/remotes/origin/*:refs/remotes/origin/*",
     )  # fmt: skip
-    if done.status == 0:
-        return True
-    return here.run(*update, "--", path, ok=range(256)).status == 0
+    return done.status == 0
 
 
-def _unfilled(git: Git, here: Git, path: str) -> Refused:
-    return Refused(
+def _fetch(git: Git, here: Git, path: str, *, source: str, limit_s: int) -> None:
+    """Ask the real remote of a submodule for the commit that the main checkout has not.
+
+    Others wait for the lock of the worktrees meanwhile, so a remote that is silent is given up.
+    """
+    with suppress(Unavailable):
+        done = here.run(*UPDATE, source, "--", path, ok=range(256), timeout_s=limit_s or None)
+        if done.status == 0:
+            return
+    raise Refused(
         f"the submodule {path} of {here.directory} cannot be filled: its commit is neither in the"
         " main checkout nor to be fetched",
         f"git -C {git.directory} submodule update --init {path}",

@@ -81,6 +81,7 @@ while [ $# -ge 2 ]; do (
         bury "$1"
     fi
 ); shift 2; done
+[ -z "$KEEP_MARKED" ] || exit 0
 for mark in "$root"/*/{LANDED}; do (
     [ -n "$(find "$mark" -mmin +{KEPT_DAYS * 24 * 60} 2>/dev/null)" ] || exit 0
     read -r tip <"$mark"
@@ -191,18 +192,25 @@ def repair_trash(trash_root: str) -> tuple[TrashEntry, ...]:
     return tuple(repaired)
 
 
-def delete_clean_in_background(entries: Iterable[tuple[TrashEntry, str]], common_dir: str) -> None:
+def delete_clean_in_background(
+    entries: Iterable[tuple[TrashEntry, str]], common_dir: str, *, keep_marked: bool = False
+) -> None:
     """Delete the entries whose worktree holds nothing but the commit beside them; do not wait.
 
     One process does it, one entry after the other, at low priority. An entry with uncommitted or
     untracked work stays. One that holds ignored files besides the commit stays for seven days: the
-    first call after that deletes it. A deletion that is killed is resumed by a later repair.
+    first call after that deletes it, unless `keep_marked`. A deletion that is killed is resumed by
+    a later repair.
     """
     words = [word for entry, tip in entries for word in (entry.path, tip)]
     if words:
         spawn_detached(
             ["nice", "/bin/sh", "-c", DELETE_CLEAN, "sh", *words],
-            env={**clean_environment(), "GIT_DIR": common_dir},
+            env={
+                **clean_environment(),
+                "GIT_DIR": common_dir,
+                "KEEP_MARKED": "1" if keep_marked else "",
+            },
         )
 
 
@@ -257,6 +265,11 @@ def _give_up(entry: TrashEntry) -> None:
 
 def _restore(entry: TrashEntry) -> str:
     """Do the renames of a restoration that are not done yet, then drop the entry."""
+    if os.path.lexists(entry.admin) and os.path.lexists(entry.admin_dir):
+        # Another worktree got the name since this was killed: it must not be that one's checkout.
+        entry = replace(entry, admin_dir=_free_name(entry.admin_dir))
+        _repoint(entry)
+        _write(entry)
     if os.path.lexists(entry.tree):
         os.rename(entry.tree, entry.worktree)
     crash_point("restore-tree")
@@ -269,7 +282,8 @@ def _restore(entry: TrashEntry) -> str:
 
 def _repoint(entry: TrashEntry) -> None:
     """Make tree and admin directory name each other's new places."""
-    with open(f"{entry.tree}/.git", "w", encoding="utf-8", errors="surrogateescape") as file:
+    tree = entry.tree if os.path.lexists(entry.tree) else entry.worktree
+    with open(f"{tree}/.git", "w", encoding="utf-8", errors="surrogateescape") as file:
         file.write(f"gitdir: {entry.admin_dir}\n")
     with open(f"{entry.admin}/gitdir", "w", encoding="utf-8", errors="surrogateescape") as file:
         file.write(f"{entry.worktree}/.git\n")

@@ -19,6 +19,8 @@ from gitworker.repo.refs import delete_branch, find_head_ref, find_ref
 # What git says when another process holds one of its lock files for a moment.
 # The last is git reading the admin directory that another `worktree add` has half made.
 CONTENTION = ("could not lock config file", "File exists", "Another git process", "/commondir")
+# `git worktree prune`, a part of git's upkeep, takes an admin directory that is not locked yet.
+HALF_MADE = ("could not create directory of", "/locked' for", "/gitdir' for", "/HEAD' for")
 TAKEN = ("already exists", "already checked out", "already used by worktree")
 PAUSES_S = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
 
@@ -191,13 +193,20 @@ def check_out(git: Git, *, path: str, branch: Branch, workers_setting: int | Non
         except GitFailed as failure:
             if _is_whole(path):
                 return None
-            if any(mark in failure.detail for mark in CONTENTION):
+            if is_contention(failure):
                 return failure
             raise
         return None
 
     _try_patiently(attempt, branch)
     return require_repository(path).git_dir
+
+
+def is_contention(failure: GitFailed) -> bool:
+    """Tell whether git failed because another process was at work, so that trying again helps."""
+    is_gone = "No such file or directory" in failure.detail
+    marks = (*CONTENTION, *HALF_MADE) if is_gone else CONTENTION
+    return any(mark in failure.detail for mark in marks)
 
 
 def _try_patiently(attempt: Callable[[], GitFailed | None], branch: Branch) -> None:
@@ -231,7 +240,7 @@ def _attempt(
         if _is_whole(path):
             return None
         _clean_up(git, path=path, ref=ref_of(branch), base=base)
-        if any(mark in failure.detail for mark in CONTENTION):
+        if is_contention(failure):
             return failure
         raise explained(failure, branch) from failure
     return None
@@ -252,7 +261,7 @@ def _list_patiently(git: Git) -> str:
         try:
             return git.run("worktree", "list", "--porcelain", "-z").text
         except GitFailed as failure:
-            if not any(mark in failure.detail for mark in CONTENTION):
+            if not is_contention(failure):
                 raise
             sleep(pause_s)
     return git.run("worktree", "list", "--porcelain", "-z").text

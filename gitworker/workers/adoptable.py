@@ -140,7 +140,7 @@ def _check_place(session: Session, worktree: Worktree) -> None:
         raise Refused(
             f"{path} cannot be renamed to where the repository is ({why}), so no trash could take"
             " it",
-            f"git worktree remove {path}   (with all committed; then adopt the branch)",
+            f"git -C {path} switch --detach   (it stays yours; then adopt the branch alone)",
             code="other_file_system",
         )
     own = find_own_hooks(session.git, worktree.path, worktree.admin_dir)

@@ -24,7 +24,10 @@ def furnish(session: Session, worktree: str, *, is_warm: bool) -> None:
     if os.path.isfile(f"{worktree}/.gitmodules"):
         from gitworker.repo.submodules import fill_submodules  # 3 ms, only where there are any
 
-        fill_submodules(session.git.at(session.main_top), worktree)
+        fill_submodules(
+            session.git.at(session.main_top), worktree,
+            limit_s=session.settings.merge_remote_timeout_s,
+        )  # fmt: skip
     if session.settings.worktree_link:
         from gitworker.workers.links import make_links  # 2 ms
 

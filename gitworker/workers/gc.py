@@ -17,9 +17,9 @@ from gitworker.model.ids import HQ
 from gitworker.repo.lock import hold
 from gitworker.session import Session
 from gitworker.store.operations import Operation, begin_operation, find_operation
-from gitworker.workers.gc_disk import disk_items, look_closer
+from gitworker.workers.gc_disk import disk_items, disk_left, look_closer
 from gitworker.workers.gc_finish import finish_gc
-from gitworker.workers.gc_refs import rescue_items
+from gitworker.workers.gc_refs import refs_left, rescue_items
 from gitworker.workers.recover import finish_interrupted
 from gitworker.workers.rules_gc import (
     DAY_MS,
@@ -38,14 +38,10 @@ from gitworker.workers.rules_gc import (
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What went, or would go, and what stays though it is old; the number of the record, if any.
-
-    `disk` is everything on the disk that was looked at.
-    """
+    """What went, or would go, and what stays though it is old; the number of the record, if any."""
 
     choice: Choice
     number: int | None
-    disk: tuple[Item, ...]
 
 
 def gc(session: Session, wish: Wish, *, by_itself: bool = False) -> Collected:
@@ -62,13 +58,14 @@ def gc(session: Session, wish: Wish, *, by_itself: bool = False) -> Collected:
         return would
     with hold(session.landing_lock, what="landing"):
         finish_interrupted(session)
-        choice = choose([*rescue_items(session), *would.disk], wish, clock.now_ms())
-        if not choice.going:
-            return replace(would, choice=choice)
-        operation = _journal(session, choice.going, by_itself=by_itself)
+        going = [*refs_left(session, would.choice.going), *disk_left(session, would.choice.going)]
+        if not going:
+            return Collected(Choice((), would.choice.held), None)
+        operation = _journal(session, going, by_itself=by_itself)
         crash_point("gc.journal")
-        finish_gc(session, operation)
-    return replace(would, choice=choice, number=operation.id)
+        refs = finish_gc(session, operation)
+    gone = [item for item in going if item.kind != RESCUE or item.name in refs]
+    return Collected(Choice(tuple(gone), would.choice.held), operation.id)
 
 
 def preview_gc(session: Session, wish: Wish) -> Collected:
@@ -76,7 +73,7 @@ def preview_gc(session: Session, wish: Wish) -> Collected:
     _require_steady_clock(session, wish)
     now = clock.now_ms()
     disk = look_closer(session, disk_items(session), wish, now)
-    return Collected(choose([*rescue_items(session), *disk], wish, now), None, tuple(disk))
+    return Collected(choose([*rescue_items(session), *disk], wish, now), None)
 
 
 def gc_daily(session: Session) -> Collected:

@@ -1,7 +1,7 @@
 """What on the disk gc may take: removed worktrees, verify worktrees, parked ones, logs."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
@@ -66,6 +66,17 @@ def _unkept(session: Session, item: Item) -> str:
     if commit is None:
         return ""
     return find_unkept(session.git, path, commit, common_dir=session.repository.common_dir)
+
+
+def disk_left(session: Session, items: Iterable[Item]) -> list[Item]:
+    """Return those of these items on the disk that nobody has taken meanwhile."""
+    roots = {TRASH: trash_root(session), LOG: session.paths.logs}
+    return [
+        item
+        for item in items
+        if item.kind in (VERIFY, POOL)
+        or (item.kind in roots and os.path.lexists(f"{roots[item.kind]}/{item.name}"))
+    ]
 
 
 def delete_trash(session: Session, names: list[str]) -> None:

@@ -9,8 +9,8 @@ from gitworker.workers.gc_refs import expire
 from gitworker.workers.pool_care import empty_pool
 
 
-def finish_gc(session: Session, operation: Operation) -> None:
-    """Carry a journaled gc out to its end; repeating it does no harm.
+def finish_gc(session: Session, operation: Operation) -> dict[str, str]:
+    """Carry a journaled gc out to its end and return the refs that went; repeating does no harm.
 
     A ref that somebody has moved since is not this gc's any more, and is taken off the record.
     """
@@ -27,3 +27,5 @@ def finish_gc(session: Session, operation: Operation) -> None:
         close_operation(
             writer, operation.id, status="done", step="collected", data=data, now=clock.now_ms()
         )
+    gone: dict[str, str] = data["refs"]
+    return gone

@@ -40,6 +40,13 @@ def rescue_items(session: Session) -> list[Item]:
     ]
 
 
+def refs_left(session: Session, items: Sequence[Item]) -> list[Item]:
+    """Return those of these rescue refs that still point where they did."""
+    wanted = [item for item in items if item.kind == RESCUE]
+    present = read_refs(session.git, [item.name for item in wanted]) if wanted else {}
+    return [item for item in wanted if present.get(Ref(item.name)) == item.what]
+
+
 def _find_held(
     session: Session, rescues: Mapping[Ref, Oid], refs: Mapping[Ref, Oid]
 ) -> dict[Oid, str]:

@@ -80,8 +80,6 @@ def _copy_all(session: Session, names: Sequence[str], *, top: str) -> None:
     has_room = False
     for number, name in enumerate(names):
         source, target = f"{session.main_top}/{name}", f"{top}/{name}"
-        if not has_place(top, name):  # a copy of an earlier one stands where it needs a directory
-            continue
         os.makedirs(os.path.dirname(target), exist_ok=True)
         try:
             if not os.path.islink(source) and clone_file(source, target):

@@ -40,9 +40,14 @@ def make_links(session: Session, worktree: str) -> None:
 
 def drop_links(session: Session, worktree: str) -> None:
     """Take our links out of a worktree that goes; what they lead to stays."""
+    top = os.path.realpath(worktree)
     for name in _names(session, worktree):
-        link = f"{worktree}/{name}"
-        if os.path.islink(link) and os.readlink(link) == f"{session.main_top}/{name}":
+        link = f"{top}/{name}"
+        if (
+            os.path.islink(link)
+            and has_place(top, name)
+            and os.readlink(link) == f"{session.main_top}/{name}"
+        ):
             os.unlink(link)
 
 

@@ -1,4 +1,4 @@
-"""The pool: worktrees parked at the target's tip in the background (`pool_care`), taken by spawn.
+"""The pool: worktrees parked in the background (`pool_care`), taken by spawn and by verify.
 
 Off where `worktree.pool` is 0; then nothing here is run or imported. One job at a time keeps it, at
 low priority; a spawn never waits for it and never fails by it. What landed comes back with its
@@ -21,7 +21,10 @@ from gitworker.crashpoint import crash_point
 from gitworker.errors import Conflict, GitWorkerError
 from gitworker.model.ids import Branch, Oid, ref_of
 from gitworker.repo.git import Git, GitFailed
+from gitworker.repo.hooks.install import uninstall_one
+from gitworker.repo.lock import hold
 from gitworker.repo.pool import (
+    LENT,
     TAKEN,
     Parked,
     Pool,
@@ -131,11 +134,37 @@ def take(session: Session, place: Wanted, *, operation: int, look: Look | None) 
         if _is_fit(pool, claimed, place.base, seen=seen):
             _make_branch(session, place, parked=parked, claimed=claimed)
             return Taken(_hand_over(session, pool, claimed, place), claimed.is_warm)
-        from gitworker.workers.trashing import set_aside  # 3 ms, only where one is not fit
-
-        with suppress(OSError):  # then it keeps the name, no other can have it, and one is made
-            set_aside(session, claimed.path, os.path.basename(parked.path))
+        _refuse(session, claimed, parked)
     return None
+
+
+def _refuse(session: Session, claimed: Parked, parked: Parked) -> None:
+    """Set a worktree aside that somebody has written into."""
+    from gitworker.workers.trashing import set_aside  # 3 ms, only where one is not fit
+
+    with suppress(OSError):  # then it keeps the name, no other can have it, and one is made
+        set_aside(session, claimed.path, os.path.basename(parked.path))
+
+
+def lend(session: Session, place: str, commit: Oid) -> bool:
+    """Make a parked worktree a detached one at a place, for verify; tell whether one was fit.
+
+    Our hooks are taken out of it. What git ignores may be in it, where all have caches.
+    """
+    pool = open_pool(session)
+    with hold(session.worktree_lock, what="worktree"):
+        for parked in sorted(_best_first(pool, commit), key=lambda one: one.is_warm):
+            claimed = claim(pool, parked, LENT + os.path.basename(parked.path))
+            if claimed is None:
+                continue
+            crash_point("pool.lent")
+            if _is_fit(pool, claimed, commit, seen=False):
+                uninstall_one(session.git, f"{claimed.path}/admin")
+                hand_over(pool, claimed, place, is_relative=_is_relative(session))
+                _start_job(session)
+                return True
+            _refuse(session, claimed, parked)
+    return False
 
 
 def ring_pool(session: Session) -> None:
@@ -213,13 +242,15 @@ def _make_branch(session: Session, place: Wanted, *, parked: Parked, claimed: Pa
 def _hand_over(session: Session, pool: Pool, claimed: Parked, place: Wanted) -> str:
     switch(pool, claimed, ref_of(place.branch))
     crash_point("pool.switched")
-    is_relative = (
-        session.git_config.get("worktree.userelativepaths") == "true"
-        and session.git.version() >= RELATIVE_SINCE
-    )
-    admin_dir = hand_over(pool, claimed, place.path, is_relative=is_relative)
+    admin_dir = hand_over(pool, claimed, place.path, is_relative=_is_relative(session))
     _tell_user_hook(session, session.git.at(place.path), place.base)
     return admin_dir
+
+
+def _is_relative(session: Session) -> bool:
+    """Tell whether git would write relative paths into a worktree."""
+    wanted = session.git_config.get("worktree.userelativepaths") == "true"
+    return wanted and session.git.version() >= RELATIVE_SINCE
 
 
 def _tell_user_hook(session: Session, here: Git, base: Oid) -> None:

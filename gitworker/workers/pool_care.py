@@ -15,6 +15,7 @@ from gitworker.repo.disk import remove_tree
 from gitworker.repo.git import GitFailed
 from gitworker.repo.lock import hold
 from gitworker.repo.pool import (
+    LENT,
     MAKING,
     MOVING,
     READY,
@@ -36,7 +37,6 @@ from gitworker.repo.trash import (
     DOOMED,
     RESUMED_AFTER_S,
     TrashEntry,
-    delete_clean_in_background,
     delete_in_background,
     list_trash,
 )
@@ -44,7 +44,7 @@ from gitworker.session import Session
 from gitworker.workers.pool import BELL, RETURNING, note_parked, open_pool
 from gitworker.workers.root import ready_root
 from gitworker.workers.space import require_space
-from gitworker.workers.trashing import guard, set_aside, trash_root
+from gitworker.workers.trashing import delete_landed, guard, set_aside, trash_root
 
 ROUNDS = 20
 
@@ -147,7 +147,7 @@ def _take_returned(session: Session, pool: Pool, tip: Oid) -> None:
             with suppress(OSError):
                 os.unlink(f"{entry.path}/{RETURNING}")
             left.append((entry, commit))
-    delete_clean_in_background(left, session.repository.common_dir)
+    delete_landed(session, left)
 
 
 def _offered(entry: TrashEntry) -> Oid | None:
@@ -196,6 +196,9 @@ def _sweep(session: Session, pool: Pool) -> None:
         elif name.startswith((MOVING, RETURNED)):
             drop_registration(pool, path)
             set_aside(session, path, name.lstrip("."))
+        elif name.startswith(LENT):
+            with suppress(OSError), hold(session.worktree_lock, what="worktree"):
+                set_aside(session, path, name.lstrip("."))  # else it is verify's by now
         elif name.startswith(READY) and name not in ready:
             with suppress(OSError):  # a spawn has taken it meanwhile
                 set_aside(session, path, name)

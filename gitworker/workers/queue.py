@@ -29,6 +29,7 @@ from gitworker.store.operations import find_last_operation
 from gitworker.store.windows import newest_windows
 from gitworker.store.workers import Worker, find_worker
 from gitworker.workers.assembly import Assembly
+from gitworker.workers.lending import lender
 from gitworker.workers.looks import Looks
 from gitworker.workers.outcome import Landed, NotLanded
 from gitworker.workers.prepare import Prepared
@@ -139,11 +140,12 @@ class Queue:
         if self._waiting:
             require_trusted(session)
         self.session = session
-        self._verifier = self._held.enter_context(
-            Verifier(session, tell=self._tell, show=self._show)
-        )
+        self._verifier = self._held.enter_context(self._verifier_of(session))
         remote = open_remote(session, narrate=self._narrate)
         self._pushing = None if remote is None else Pushing(remote)
+
+    def _verifier_of(self, session: Session) -> Verifier:
+        return Verifier(session, tell=self._tell, show=self._show, lend=lender(session))
 
     def _round(self) -> bool:
         """Put one window together, verify it, land what passes; tell whether there was one."""
@@ -285,7 +287,7 @@ class Queue:
         session = self.session._replace(settings=settings_at(self.session, tip))
         if untrusted(session, "verify"):
             return verified
-        with Verifier(session, tell=self._tell, show=self._show) as verifier:
+        with self._verifier_of(session) as verifier:
             verdict = verifier.known(tip)
             if verdict is None:
                 verifier.start(tip, label=f"{window[-1].worker.worker_id}, by its own settings")

@@ -14,7 +14,7 @@ from gitworker import clock
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Conflict, GitWorkerError, Refused, error_of
 from gitworker.landing.replay_branch import anchor_of, drop_anchors
-from gitworker.liveness.process import processes_in
+from gitworker.liveness.process import lasting_processes_in
 from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, ref_of
 from gitworker.model.worker import WorkerEvent
 from gitworker.paths import is_locked_by_user
@@ -22,7 +22,7 @@ from gitworker.repo.embedded import may_have_submodules
 from gitworker.repo.lock import hold
 from gitworker.repo.refs import change_refs, delete_branch, find_ref, find_tip, is_ancestor
 from gitworker.repo.rescue import RescueRef, rescue, rescue_loose
-from gitworker.repo.trash import TrashEntry, delete_clean_in_background
+from gitworker.repo.trash import TrashEntry
 from gitworker.repo.worktrees import detached_head, find_inner, last_head, linked_places
 from gitworker.session import Session
 from gitworker.store.api import Writer
@@ -35,7 +35,13 @@ from gitworker.store.operations import (
 from gitworker.store.workers import Worker, find_worker
 from gitworker.workers.looks import is_dirty
 from gitworker.workers.moves import advance, release_task
-from gitworker.workers.trashing import entry_name, put_into_trash, ready_trash, trash_root
+from gitworker.workers.trashing import (
+    delete_landed,
+    entry_name,
+    put_into_trash,
+    ready_trash,
+    trash_root,
+)
 from gitworker.workers.views import publish_views
 
 Discard = tuple[TrashEntry, str]  # an entry, and the commit that is all it should hold
@@ -43,8 +49,11 @@ EVENTS = {"cancel": WorkerEvent.CANCEL, "reset": WorkerEvent.RESET}
 
 
 def occupants(worker: Worker) -> list[int]:
-    """Return the pids of processes whose working directory is the worker's worktree."""
-    return processes_in(worker.worktree) if worker.worktree else []
+    """Return the pids of processes whose working directory is the worker's worktree.
+
+    What git does there by itself after a commit is waited for, not long.
+    """
+    return lasting_processes_in(worker.worktree) if worker.worktree else []
 
 
 def is_locked(worker: Worker) -> bool:
@@ -255,7 +264,7 @@ def discard(session: Session, entries: Sequence[Discard]) -> None:
 
         give_to_pool(session, entries)
         return
-    delete_clean_in_background(entries, session.repository.common_dir)
+    delete_landed(session, entries)
 
 
 def carry_out_locked(session: Session, operation: Operation) -> None:

@@ -189,10 +189,12 @@ def bring_back(session: Session, seat: Seat, removal: Operation | None) -> None:
             restore_from_trash(entry)
     if place and not _is_marked(session, place):
         _make_anew(session, seat, place)
+        crash_point("undo.made")
         rescued = removal and removal.data["rescued"]
         if removal is not None and rescued and seat.tip not in (None, rescued):
             git = session.git.at(place)
             removal.data["unpacked"] = unpack(git, Oid(rescued), tip=Oid(seat.tip or ""))
+            crash_point("undo.unpacked")
     if place and not _is_ours(session, seat, place):
         raise path_exists(place)
 

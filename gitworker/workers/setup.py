@@ -7,7 +7,7 @@ fails, or that was killed with its spawn, leaves a FAILED worker with its worktr
 import os
 import select
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 
 from gitworker import clock
 from gitworker.crashpoint import crash_point
@@ -56,12 +56,13 @@ def run_setup(
     the worker is FAILED then, its worktree stays. An interrupt counts as a failure and goes on.
     """
     reason = "it was interrupted"
-    log = None
     try:
         log = RunLog(f"{session.paths.logs}/setup", tree=worker.worker_id, now_ms=clock.now_ms())
-        ended = _run(session, worker, log, narrate or (lambda _: None))
-        reason = ended.reason
-        log.close("failed" if reason else "passed", ended.duration_ms, reason)
+        with closing(_Told(log.path, narrate or (lambda _: None))) as told:
+            ended = _run(session, worker, log, told)
+            reason = ended.reason
+            log.close("failed" if reason else "passed", ended.duration_ms, reason)
+            last_lines = told.last_lines()
     finally:
         if reason:
             _fail(session, operation, worker, f"setup: {reason}")
@@ -73,7 +74,7 @@ def run_setup(
             f"git worker reset {worker.worker_id}   (its worktree stays until then; the output is"
             f" in {log.path})",
             code="setup_failed",
-            detail=_last_lines(log.path),
+            detail=last_lines,
         )
 
 
@@ -109,7 +110,7 @@ def _is_dead(operation: Operation) -> bool:
     return data["boot"] != clock.boot_id() or is_running(data["pid"], data["start"]) is False
 
 
-def _run(session: Session, worker: Worker, log: RunLog, narrate: Callable[[str], None]) -> Ended:
+def _run(session: Session, worker: Worker, log: RunLog, told: "_Told") -> Ended:
     """Run the commands to their end, and return how that was."""
     tree = worker.worktree or ""
     env = command_environment(os.environ, {}, tree=tree, scrubbed=LOCAL_ENV)
@@ -129,7 +130,6 @@ def _run(session: Session, worker: Worker, log: RunLog, narrate: Callable[[str],
         timeout_s=session.settings.worktree_setup_timeout_s,
     )
     crash_point("setup.started")
-    told = _Told(log.path, narrate)
     poll = select.poll()
     poll.register(run, select.POLLIN)
     try:
@@ -147,24 +147,33 @@ def _run(session: Session, worker: Worker, log: RunLog, narrate: Callable[[str],
 
 
 class _Told:
-    """How much of a log has been told."""
+    """How much of a log has been told; it is read on where somebody deletes the file meanwhile."""
 
     def __init__(self, path: str, narrate: Callable[[str], None]) -> None:
-        self._path = path
+        self._file = open(path, "rb", buffering=0)  # noqa: SIM115 - it lives as long as we do
         self._narrate = narrate
         self._at = 0
 
     def catch_up(self) -> None:
         """Tell the whole lines that have come since."""
-        with open(self._path, "rb") as file:
-            file.seek(self._at)
-            while whole := file.read(CHUNK):
-                end = whole.rfind(b"\n") + 1 or (len(whole) if len(whole) == CHUNK else 0)
-                if not end:
-                    return
-                self._at += end
-                file.seek(self._at)
-                self._narrate(whole[:end].decode("utf-8", "replace").strip("\n"))
+        self._file.seek(self._at)
+        while whole := self._file.read(CHUNK):
+            end = whole.rfind(b"\n") + 1 or (len(whole) if len(whole) == CHUNK else 0)
+            if not end:
+                return
+            self._at += end
+            self._file.seek(self._at)
+            self._narrate(whole[:end].decode("utf-8", "replace").strip("\n"))
+
+    def last_lines(self) -> str:
+        """Return the end of the log, as much as a message has room for."""
+        size = os.fstat(self._file.fileno()).st_size
+        self._file.seek(max(0, size - 4096))
+        return "\n".join(self._file.read().decode("utf-8", "replace").strip().splitlines()[-20:])
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
 
 
 def _fail(session: Session, operation: int, worker: Worker, reason: str) -> None:
@@ -186,9 +195,3 @@ def _close(session: Session, number: int) -> None:
                 writer, number, status="done", step="ended", data=operation.data,
                 now=clock.now_ms(),
             )  # fmt: skip
-
-
-def _last_lines(path: str) -> str:
-    with open(path, "rb") as file:
-        file.seek(max(0, os.fstat(file.fileno()).st_size - 4096))
-        return "\n".join(file.read().decode("utf-8", "replace").strip().splitlines()[-20:])

@@ -1,11 +1,19 @@
 """Where removed worktrees go, and by which name they are found again: one entry per act."""
 
 import os
+from collections.abc import Sequence
 
 from gitworker import clock
+from gitworker.liveness.readings import clock_has_jumped
 from gitworker.paths import AGENT_LOG
 from gitworker.repo.disk import remove_tree
-from gitworker.repo.trash import TrashEntry, list_trash, move_to_trash, repair_trash
+from gitworker.repo.trash import (
+    TrashEntry,
+    delete_clean_in_background,
+    list_trash,
+    move_to_trash,
+    repair_trash,
+)
 from gitworker.session import Session
 from gitworker.workers.root import shelf_of
 
@@ -48,6 +56,18 @@ def put_into_trash(
         stamp=_stamp(),
         branch=ref,
     )
+
+
+def delete_landed(session: Session, entries: Sequence[tuple[TrashEntry, str]]) -> None:
+    """Delete those of these landed worktrees that are clean, in the background.
+
+    Earlier ones that wait for a week stay while the wall clock has jumped.
+    """
+    if not entries:
+        return
+    with session.store.read() as reader:
+        jumped = clock_has_jumped(reader)
+    delete_clean_in_background(entries, session.repository.common_dir, keep_marked=jumped)
 
 
 def find_entry(root: str, name: str) -> TrashEntry | None:

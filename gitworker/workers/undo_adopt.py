@@ -68,14 +68,16 @@ def finish_adopt_undo(session: Session, operation: Operation, done: Operation) -
     Where nothing of it has happened and it cannot be done any more, the journal is closed.
     """
     with hold(session.worktree_lock, what="worktree"):
-        if not _has_begun(session, done):
-            try:
+        try:
+            if not _has_begun(session, done):
                 require_untouched(session, done)
-            except Refused:
+            _carry_back(session, done)
+        except BaseException:
+            if not _has_begun(session, done):
+                drop_anchors(session, [operation])
                 with session.store.write() as writer:
                     close(writer, operation, "rolled_back")
-                raise
-        _carry_back(session, done)
+            raise
         drop_anchors(session, [operation])  # before the end, after which nobody would
         with session.store.write() as writer:
             _record(writer, operation, done)
@@ -146,8 +148,9 @@ def _carry_back(session: Session, done: Operation) -> None:
     anchor = anchor_of(done.worker_id, done.task_id)  # a killed rename may leave neither name
     change_refs(session.git, [f"update {anchor} {done.data['tip']}"], reason="gitworker: undo")
     name_back(session, done)
-    crash_point("undo.renamed")
     done.data["path"] = _place(session, done)
+    _end_rename(session, done)
+    crash_point("undo.renamed")
     if done.data["made"]:
         drop_worktree(session, done)
     else:
@@ -156,6 +159,17 @@ def _carry_back(session: Session, done: Operation) -> None:
             unlock_seat(admin_dir)  # of an agent that is gone
         release_worktree(session, done)
     crash_point("undo.released")
+
+
+def _end_rename(session: Session, done: Operation) -> None:
+    """Do what a git that was killed in the rename has left: the worktree's HEAD, the settings."""
+    ref, old, place = done.data["ref"], done.data["old_ref"], done.data["path"]
+    if ref == old:
+        return
+    if os.path.isdir(place) and find_head_ref(session.git.at(place)) == ref:
+        session.git.at(place).run("symbolic-ref", "-m", "gitworker: undo", "HEAD", old)
+    sections = (f"branch.{name.removeprefix('refs/heads/')}" for name in (ref, old))
+    session.git.run("config", "--rename-section", *sections, ok=range(256))  # mostly there is none
 
 
 def _record(writer: Writer, operation: Operation, done: Operation) -> None:

@@ -253,7 +253,7 @@ ELSEWHERE = {
     "pool.listed", "pool.added", "pool.recorded", "pool.advanced", "pool.returned",
     "setup.started", "setup.failed", "setup.closed",
     "verify-prepared", "verify-started", "verify-ended", "verify-recorded",
-    "gc.journal", "gc.refs", "gc.disk",
+    "gc.journal", "gc.refs", "gc.disk", "undo.made", "undo.unpacked",  # test_gc.py
     "adopt.journal", "adopt.renamed", "adopt.worktree", "adopt.hooks", "adopt.recorded",
     "undo.renamed", "undo.released",
 }  # fmt: skip

@@ -102,6 +102,21 @@ def test_undone(world: World, name: str, point: str) -> None:
     assert world.query("SELECT * FROM operations WHERE status = 'open'") == []
 
 
+def test_git_was_killed_in_the_undo(world: World) -> None:
+    """Where git was killed once the ref had its name, the next command does all the rest."""
+    place = by_hand(world)
+    world.git("config", "branch.feature.description", "mine")
+    seen, refs = look(world, place), world.refs()
+    assert world.drive("adopt", str(place), "auth", "login").returncode == 0
+    assert world.drive("undo", GITWORKER_CRASH_AT="undo.journal").returncode == KILLED
+    world.git("update-ref", "refs/heads/feature", "auth/login")
+    world.git("update-ref", "-d", "refs/heads/auth/login")
+    assert world.drive("recover_all").returncode == 0
+    assert (look(world, place), world.refs()) == (seen, refs)
+    assert world.git("symbolic-ref", "HEAD", cwd=place) == "refs/heads/feature"
+    assert world.git("config", "branch.feature.description") == "mine"
+
+
 def test_work_after_a_killed_undo(world: World) -> None:
     """A killed undo that had done nothing yet is dropped where the worker has begun since."""
     place = by_hand(world)

@@ -2,10 +2,12 @@
 
 import pytest
 
+from fixtures.repos import Repo
 from gitworker.workers.cancel import cancel
 from gitworker.workers.fsck.proof import prove
 from gitworker.workers.undo import undo
-from tests.workers.world import World
+from tests.workers.seat import look
+from tests.workers.world import World, newest
 
 KILLED = -9
 RESCUE = "refs/worker/rescue/"
@@ -44,3 +46,19 @@ def test_a_killed_undo_of_a_gc_is_finished(world: World) -> None:
     assert world.drive("undo", GITWORKER_CRASH_AT="undo.journal").returncode == KILLED
     assert world.drive("recover_all").stdout.strip() == "undo"
     assert world.refs() == before
+
+
+@pytest.mark.parametrize("point", ["undo.made", "undo.unpacked"])
+def test_a_killed_undo_after_a_gc_is_finished(world: World, point: str) -> None:
+    """The new worktree has its uncommitted work, whenever the kill came."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    Repo(place).write({"README": "staged\n"}).git("add", "README")
+    Repo(place).write({"README": "then changed\n", "new": "untracked\n", "a": None})
+    before = look(world, place)
+    cancel(world.session(), "auth")
+    assert world.drive("gc").returncode == 0
+    number = str(newest(world, "cancel"))
+    assert world.drive("undo", number, GITWORKER_CRASH_AT=point).returncode == KILLED
+    assert world.drive("recover_all").stdout.strip() == "undo"
+    assert look(world, place) == before
+    assert world.stands("auth", "login") == ("WORKING", "IN_PROGRESS")

@@ -4,11 +4,18 @@ import os
 import shlex
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
-from gitworker.liveness.process import find_process, is_running, nearest_agent, processes_in
+from gitworker.liveness.process import (
+    find_process,
+    is_running,
+    lasting_processes_in,
+    nearest_agent,
+    processes_in,
+)
 from tests.store.support import wait_until
 
 NEAREST = Path(__file__).with_name("nearest.py")
@@ -157,3 +164,25 @@ def test_processes_in_a_directory(tmp_path: Path) -> None:
     assert processes_in(str(tmp_path / "nowhere")) == []
     for process in placed:
         process.communicate()
+
+
+def test_gits_upkeep_is_waited_for(tmp_path: Path) -> None:
+    """What git does in the background after a commit lives nowhere, unless it goes on and on."""
+    argv = ["git", "-c", "read -r line; :", "maintenance", "run", "--auto"]
+    with subprocess.Popen(argv, executable="/bin/sh", cwd=tmp_path, stdin=subprocess.PIPE) as git:
+        assert lasting_processes_in(str(tmp_path), wait_ms=50) == [git.pid]
+        assert git.stdin is not None
+        threading.Timer(0.2, git.stdin.close).start()
+        assert lasting_processes_in(str(tmp_path), wait_ms=60_000) == []
+
+
+@pytest.mark.parametrize("words", [("git", "log"), ("sh", "gc")], ids=" ".join)
+def test_who_stays_is_not_waited_for(tmp_path: Path, words: tuple[str, str]) -> None:
+    """Any other process in a directory is told of at once, another command of git among them."""
+    argv = [words[0], "-c", "read -r line; :", words[1]]
+    with subprocess.Popen(argv, executable="/bin/sh", cwd=tmp_path, stdin=subprocess.PIPE) as other:
+        assert other.stdin is not None
+        end = threading.Timer(5, other.stdin.close)  # who waits for it finds nobody
+        end.start()
+        assert lasting_processes_in(str(tmp_path), wait_ms=60_000) == [other.pid]
+        end.cancel()

@@ -1,5 +1,6 @@
 """Submodules of linked worktrees: filled from the main checkout's, and nothing of them lost."""
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,20 @@ def test_a_commit_that_the_main_checkout_lacks(repo: Repo, upstream: Repo) -> No
     repo.git("commit", "-qm", "Nowhere")
     with pytest.raises(Refused) as caught:
         worktree(repo, "wt2")
+    assert caught.value.code == "submodule_missing"
+
+
+def test_a_remote_that_does_not_answer(repo: Repo) -> None:
+    """A fetch that takes too long is given up, since it holds everybody's worktrees up."""
+    repo.git("update-index", "--cacheinfo", f"160000,{'1' * 40},lib")
+    repo.git("commit", "-qm", "Nowhere")
+    place = repo.root.parent / "wt"
+    repo.git("worktree", "add", "-q", "-b", "wt", str(place))
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"git://127.0.0.1:{silent.getsockname()[1]}/lib"
+        Repo(repo.root / "lib").git("config", "remote.origin.url", url)
+        with pytest.raises(Refused) as caught:
+            fill_submodules(Git(str(repo.root)), str(place), limit_s=1)
     assert caught.value.code == "submodule_missing"
 
 

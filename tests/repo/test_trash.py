@@ -130,6 +130,20 @@ def test_a_killed_restoration_is_finished(seat: Seat, point: str) -> None:
     assert os.listdir(seat.trash_root) == []
 
 
+@pytest.mark.parametrize("point", ["restore-recorded", "restore-tree"])
+def test_a_killed_restoration_gives_way(seat: Seat, tmp_path: Path, point: str) -> None:
+    """Where another worktree got its admin name after the kill, each has its own in the end."""
+    before = seat.work.git("status", "--porcelain", "--ignored")
+    seat.remove()
+    run_killed(point, RESTORE, seat.trash_root)
+    other = seat.repo.worktree(tmp_path / "other" / seat.work.root.name, "--detach")
+    assert other.git("rev-parse", "--absolute-git-dir") == seat.admin
+    assert len(repair_trash(seat.trash_root)) == 1
+    assert seat.work.git("status", "--porcelain", "--ignored") == before
+    assert other.git("status", "--porcelain") == ""
+    assert seat.work.git("rev-parse", "--absolute-git-dir") != seat.admin
+
+
 def test_an_occupied_place_is_refused(seat: Seat) -> None:
     """Nothing that stands at its old place is overwritten."""
     entry = seat.remove()
@@ -275,6 +289,20 @@ def test_ignored_files_keep_an_entry_for_a_week(
     assert list_trash(seat.trash_root) == (dirty,)
 
 
+def test_old_marks_can_be_passed_by(
+    seat: Seat, clean: TrashEntry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While a clock has jumped, what seems to have waited for a week stays."""
+    (Path(clean.tree) / "secret.log").write_text("the only copy\n")
+    discard(seat, clean, monkeypatch)
+    age(Path(clean.path) / trash.LANDED, 8)
+    other = seat.remove()
+    discard(seat, other, monkeypatch, keep_marked=True)
+    assert clean in list_trash(seat.trash_root)
+    discard(seat, other, monkeypatch)
+    assert clean not in list_trash(seat.trash_root)
+
+
 def test_an_entry_on_its_way_back_is_not_deleted(
     seat: Seat, clean: TrashEntry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -334,7 +362,9 @@ def test_a_killed_deletion_is_resumed(
     assert os.listdir(seat.trash_root) == []
 
 
-def discard(seat: Seat, entry: TrashEntry, monkeypatch: pytest.MonkeyPatch) -> None:
+def discard(
+    seat: Seat, entry: TrashEntry, monkeypatch: pytest.MonkeyPatch, *, keep_marked: bool = False
+) -> None:
     """Let the entry be deleted if it is clean, and wait for the process that does it."""
     pids: list[int] = []
     monkeypatch.setattr(
@@ -342,7 +372,7 @@ def discard(seat: Seat, entry: TrashEntry, monkeypatch: pytest.MonkeyPatch) -> N
     )
     common_dir = seat.repo.git("rev-parse", "--absolute-git-dir")
     tip = seat.repo.git("rev-parse", "auth/clean")
-    trash.delete_clean_in_background([(entry, tip)], common_dir)
+    trash.delete_clean_in_background([(entry, tip)], common_dir, keep_marked=keep_marked)
     os.waitpid(pids[0], 0)
 
 

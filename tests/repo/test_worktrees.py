@@ -1,6 +1,7 @@
 """Worktrees are listed with what is going on there, and added without leaving anything behind."""
 
 import os
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -112,6 +113,47 @@ def test_parallel_adds_all_succeed(repo: Repo, tmp_path: Path) -> None:
         jobs = [pool.submit(add, repo, tmp_path / f"w{n}", f"auth-{n}/t") for n in range(8)]
     assert all((Path(job.result()) / "f").exists() for job in jobs)
     assert len(list_worktrees(Git(str(repo.root)))) == 9
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "could not create directory of '.git/worktrees/one'",
+        "could not open '.git/worktrees/one/locked' for writing",
+        "could not open '.git/worktrees/one/gitdir' for writing",
+        "could not open '.git/worktrees/one/HEAD' for writing",
+    ],
+)
+def test_what_gits_upkeep_has_pruned_is_made_again(
+    repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    """An admin directory that was taken away half made is made again; other failures are told."""
+    complaint = stand_in(tmp_path, monkeypatch)
+    complaint.write_text(f"fatal: {words}: No such file or directory\n")
+    assert (Path(add(repo, tmp_path / "one")) / "f").exists()
+    assert not complaint.exists()
+    complaint.write_text(f"fatal: {words}: Permission denied\n")
+    with pytest.raises(GitWorkerError) as caught:
+        add(repo, tmp_path / "two", "auth/other")
+    assert "Permission denied" in caught.value.detail
+    add(repo, tmp_path / "two", "auth/other")
+
+
+def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a file: the next `git worktree add` takes it and fails with what stands in it."""
+    complaint, program = folder / "complaint", folder / "bin" / "git"
+    program.parent.mkdir()
+    program.write_text(
+        f"""#!/bin/sh
+case " $* " in *" worktree add "*)
+    test ! -e '{complaint}' || {{ cat '{complaint}' >&2; rm '{complaint}'; exit 128; }}
+esac
+exec '{shutil.which("git")}' "$@"
+"""
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    return complaint
 
 
 def test_git_that_stays_locked_is_a_conflict(

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,17 @@ def test_occupied(world: World) -> None:
             cancel(world.session(), "auth")
         agent.communicate(b"")
     assert str(agent.pid) in caught.value.message
+
+
+def test_gits_own_upkeep_is_no_occupant(world: World) -> None:
+    """Where git still packs after the last commit, cancel waits until it has ended."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    argv = ["git", "-c", "read -r line; :", "maintenance", "run", "--auto", "--detach"]
+    with subprocess.Popen(argv, executable="/bin/sh", cwd=place, stdin=subprocess.PIPE) as upkeep:
+        assert upkeep.stdin is not None
+        threading.Timer(0.3, upkeep.stdin.close).start()
+        assert cancel(world.session(), "auth").rescue_ref is not None
+    assert not place.exists()
 
 
 def test_locked(world: World) -> None:

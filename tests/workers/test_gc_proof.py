@@ -1,6 +1,8 @@
 """gc believes nothing: what it deletes from the trash is compared with what keeps its work."""
 
+import json
 import os
+import subprocess
 import time
 from pathlib import Path
 
@@ -269,3 +271,21 @@ def test_a_clock_that_jumps(world: World, monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(Refused, match="clock has moved"):
         preview_gc(session, wish_of(session))
     assert preview_gc(session, wish_of(session, days=0)).choice.going
+
+
+def test_two_at_once(world: World) -> None:
+    """What another gc takes between look and lock is neither recorded nor told twice."""
+    for name in ("auth", "docs"):
+        world.approved(name, f"t-{name}", {name: "1\n"})
+        (world.path(name) / "x.o").write_text("ignored\n")
+        cancel(world.session(), name)
+        world.git("branch", f"kept-{name}", f"{RESCUE}{name}/t-{name}/1")
+    rivals = [
+        subprocess.Popen(world.argv("gc"), cwd=world.root, stdout=subprocess.DEVNULL)
+        for _ in range(4)
+    ]
+    assert [rival.wait() for rival in rivals] == [0] * 4
+    rows = world.query("SELECT data FROM operations WHERE kind = 'gc'")
+    acts = [json.loads(data) for (data,) in rows]
+    taken = sorted(name for act in acts for name in (*act["refs"], *act["entry_paths"]))
+    assert len(taken) == len(set(taken)) == 4

@@ -339,6 +339,17 @@ def test_unfinished_work_does_not_come_back(pooled: World) -> None:
     assert not any(one.is_warm for one in list_parked(open_pool(pooled.session())))
 
 
+def test_refs_of_its_own_do_not_come_back(pooled: World) -> None:
+    """A landed worktree with refs of its own (refs/worktree/) stays in the trash with them."""
+    place = pooled.approved("auth", "login", {"a": "1\n"})
+    kept = pooled.git("commit-tree", "-m", "Experiment", "HEAD^{tree}", cwd=place)
+    pooled.git("update-ref", "refs/worktree/keep", kept, cwd=place)
+    pooled.land("auth")
+    keep_pool(pooled.session())
+    found = (pooled.root / "worktrees/.trash").glob("*auth*/admin/refs/worktree/keep")
+    assert [path.read_text().strip() for path in found] == [kept]
+
+
 def keep_until_alone(world: World) -> None:
     """Wait until no job of the background keeps the pool."""
     wait_until(lambda: not pool_state(world.session()).working)

@@ -80,6 +80,20 @@ def is_zombie(pid: int) -> bool:
         return True
 
 
+def test_its_log_goes(world: World) -> None:
+    """A log that somebody clears away meanwhile, as gc may, fails no setup, and is told on."""
+    told: list[str] = []
+    logs_dir = world.state_dir / "logs"
+    set_up(world, f"echo one; rm -r '{logs_dir}'; echo two")
+    world.spawn("auth", "login", narrate=told.append)
+    assert world.stands("auth", "login") == ("ASSIGNED", "ASSIGNED")
+    assert "two" in "\n".join(told)
+    set_up(world, f"rm -r '{logs_dir}'; echo three; exit 4")
+    with pytest.raises(Refused, match="status 4") as caught:
+        world.spawn("bob", "other")
+    assert "three" in caught.value.detail
+
+
 def test_untrusted(world: World) -> None:
     """Commands that the repository brings are refused, before anything is made, until agreed to."""
     world.advance({".gitworker.toml": '[worktree]\nsetup = ["touch setup.o"]\n'})

@@ -179,6 +179,22 @@ def test_used_worktree(world: World, how: str) -> None:
         undo(world.session())
 
 
+def test_git_refuses(world: World) -> None:
+    """Where git cannot rename the branch nothing has changed, and no act is left open."""
+    place = by_hand(world)
+    take(world, "feature")
+    before, refs = look(world, place), world.refs()
+    lock = world.root / ".git/refs/heads/feature.lock"
+    lock.write_text("")
+    with pytest.raises(Refused) as caught:
+        undo(world.session())
+    lock.unlink()
+    assert caught.value.code == "rename_refused"
+    assert (look(world, place), world.refs()) == (before, refs)
+    assert world.query("SELECT * FROM operations WHERE status = 'open'") == []
+    undo(world.session())
+
+
 def test_worktree_is_gone(world: World) -> None:
     """A worktree that somebody has deleted keeps the branch from nothing."""
     place = by_hand(world)

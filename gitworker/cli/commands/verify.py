@@ -17,6 +17,7 @@ from gitworker.landing.verify_once import verify_once
 from gitworker.model.ids import Branch, Oid, ref_of
 from gitworker.observe.tail import last_lines
 from gitworker.session import Session
+from gitworker.workers.lending import lender
 
 LINES_SHOWN = 10
 
@@ -49,7 +50,9 @@ def command(call: Call, what: str | None, force: bool) -> int:
     name, commit = _named(call, session, what)
     offer_trust(call, session, "verify")
     with ProgressLine() as line:
-        verdict = verify_once(session, commit, label=name, force=force, show=line.show)
+        verdict = verify_once(
+            session, commit, label=name, force=force, show=line.show, lend=lender(session)
+        )
     call.show(_text(name, commit, verdict), **_fields(commit, verdict))
     if verdict.passed:
         return 0

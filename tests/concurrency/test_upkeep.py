@@ -1,0 +1,38 @@
+"""git's own upkeep (`git maintenance`, `git gc`) at work all the time, as after many commits."""
+
+from tests.concurrency.processes import require_linear
+from tests.workers.world import World, wait_until
+
+EAGER = {
+    "gc.auto": "1",  # the other tests have none of it
+    "maintenance.loose-objects.enabled": "true",  # before 2.54
+    "maintenance.loose-objects.auto": "-1",
+    "maintenance.pack-refs.enabled": "true",
+    "maintenance.geometric-repack.auto": "-1",
+    "maintenance.pack-refs.auto": "-1",
+    "maintenance.commit-graph.auto": "-1",
+    "maintenance.worktree-prune.auto": "-1",
+    "maintenance.reflog-expire.auto": "-1",
+}
+
+
+def test_the_main_job_beside_gits_upkeep(world: World) -> None:
+    """Where git packs, prunes and expires after every commit, nobody is refused or loses work."""
+    for name, value in EAGER.items():
+        world.git("config", name, value)
+    names = [f"w{number}" for number in range(4)]
+    for name in names:
+        world.in_review(name, f"t-{name}", {name: "1\n"})
+        world.spawn(f"{name}-late", f"late-{name}")
+        world.commit(f"{name}-late", {"late": f"{name}\n"})
+        done = world.drive("cancel", f"{name}-late")
+        assert done.returncode == 0, done.stderr
+    for name in names:
+        world.approve(name)
+        world.land(name)
+    require_linear(world, names)
+    packs = world.root / ".git/objects/pack"
+    wait_until(lambda: any(packs.glob("*.pack")))
+    kept = world.git("for-each-ref", "--format=%(refname)", "refs/worker/rescue").splitlines()
+    assert [world.show("late", ref) for ref in kept if "-late/" in ref] == names
+    assert "missing" not in world.git("fsck", "--no-dangling", "--no-progress")
