@@ -1,5 +1,7 @@
 """git's own upkeep (`git maintenance`, `git gc`) at work all the time, as after many commits."""
 
+import pytest
+
 from tests.concurrency.processes import require_linear
 from tests.workers.world import World, wait_until
 
@@ -16,6 +18,7 @@ EAGER = {
 }
 
 
+@pytest.mark.slow
 def test_the_main_job_beside_gits_upkeep(world: World) -> None:
     """Where git packs, prunes and expires after every commit, nobody is refused or loses work."""
     for name, value in EAGER.items():

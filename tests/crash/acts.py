@@ -250,7 +250,7 @@ ELSEWHERE = {
     "move-refused", "merge.pushing", "merge.pushed",
     "prune.journal", "prune.content", "prune.written", "prune.renamed", "prune.chunk",
     "trim.replaced",
-    "pool.listed", "pool.added", "pool.recorded", "pool.advanced", "pool.returned",
+    "pool.listed", "pool.added", "pool.recorded", "pool.advanced", "pool.returned", "pool.lent",
     "setup.started", "setup.failed", "setup.closed",
     "verify-prepared", "verify-started", "verify-ended", "verify-recorded",
     "gc.journal", "gc.refs", "gc.disk", "undo.made", "undo.unpacked",  # test_gc.py
