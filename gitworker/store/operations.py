@@ -57,6 +57,17 @@ def unfinished_operations(reader: Reader) -> list[Operation]:
     return [_operation(row) for row in reader.rows("operations.unfinished")]
 
 
+def begin_undo(writer: Writer, done: Operation, *, actor: str, now: int) -> Operation:
+    """Write down that an act is about to be taken back, and return that journal."""
+    number = begin_operation(
+        writer, "undo", worker=done.worker_id, task=done.task_id, actor=actor, now=now,
+        data={"undoes": done.id},
+    )  # fmt: skip
+    operation = find_operation(writer, number)
+    assert operation is not None
+    return operation
+
+
 def find_operation(reader: Reader, operation: int) -> Operation | None:
     """Return one act, or None."""
     row = reader.row("operations.by_id", id=operation)

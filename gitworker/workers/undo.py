@@ -17,7 +17,7 @@ from gitworker.session import Session
 from gitworker.store.api import Reader
 from gitworker.store.operations import (
     Operation,
-    begin_operation,
+    begin_undo,
     find_last_operation,
     find_operation,
 )
@@ -136,10 +136,4 @@ def _journal(session: Session, done: Operation) -> Operation:
     with session.store.write() as writer:
         if done.kind == "approve":
             record_rewrite(writer, done.data["ref"], old=done.data["new"], new=done.data["old"])
-        number = begin_operation(
-            writer, "undo", worker=done.worker_id, task=done.task_id, actor=session.actor,
-            now=clock.now_ms(), data={"undoes": done.id},
-        )  # fmt: skip
-        operation = find_operation(writer, number)
-    assert operation is not None
-    return operation
+        return begin_undo(writer, done, actor=session.actor, now=clock.now_ms())

@@ -19,7 +19,7 @@ from gitworker.repo.refs import change_refs, find_head_ref, find_ref, read_refs
 from gitworker.repo.worktrees import find_admin_dir
 from gitworker.session import Session
 from gitworker.store.api import Writer
-from gitworker.store.operations import Operation, begin_operation, find_operation
+from gitworker.store.operations import Operation, begin_undo
 from gitworker.store.workers import Worker, find_worker
 from gitworker.workers.looks import is_dirty
 from gitworker.workers.moves import advance, release_task
@@ -52,12 +52,7 @@ def plan_adopt_undo(session: Session, done: Operation) -> Operation:
     """Check that everything can go back, and write the journal."""
     require_untouched(session, done)
     with session.store.write() as writer:
-        number = begin_operation(
-            writer, "undo", worker=done.worker_id, task=done.task_id, actor=session.actor,
-            now=clock.now_ms(), data={"undoes": done.id},
-        )  # fmt: skip
-        operation = find_operation(writer, number)
-    assert operation is not None
+        operation = begin_undo(writer, done, actor=session.actor, now=clock.now_ms())
     crash_point("undo.journal")
     return operation
 

@@ -8,7 +8,7 @@ from gitworker.repo.reachable import find_missing
 from gitworker.repo.refs import change_refs, read_refs
 from gitworker.repo.rescue import PREFIX, rescue
 from gitworker.session import Session
-from gitworker.store.operations import Operation, begin_operation, find_operation
+from gitworker.store.operations import Operation, begin_undo
 from gitworker.workers.restore import close
 
 
@@ -40,12 +40,7 @@ def plan_gc_undo(session: Session, done: Operation) -> Operation:
     """Check that every ref can be made again and write the journal."""
     require_objects(session, done)
     with session.store.write() as writer:
-        number = begin_operation(
-            writer, "undo", worker=done.worker_id, task=done.task_id, actor=session.actor,
-            now=clock.now_ms(), data={"undoes": done.id},
-        )  # fmt: skip
-        operation = find_operation(writer, number)
-    assert operation is not None
+        operation = begin_undo(writer, done, actor=session.actor, now=clock.now_ms())
     crash_point("undo.journal")
     return operation
 
