@@ -1,6 +1,6 @@
 """Whatever legal steps the machines take, the log they write breaks no rule."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from hypothesis import given, settings
@@ -97,8 +97,8 @@ class World:
             to_status=status,
             retries_left=left,
         )
-        self.tasks[number] = task._replace(
-            status=status, retry_count=task.retry_count + (event == TaskEvent.RETRY)
+        self.tasks[number] = replace(
+            task, status=status, retry_count=task.retry_count + (event == TaskEvent.RETRY)
         )
         if status == TaskStatus.IN_PROGRESS:
             self.started[number] = self.timestamp
