@@ -158,13 +158,16 @@ def run_to_end(
     if lock_fd is not None:
         actions.append((os.POSIX_SPAWN_DUP2, lock_fd, 3 if lock_fd != 3 else 4))
         before = ("/bin/sh", "-c", _HOLDING if lock_fd != 3 else _HOLDING.replace("3", "4"), "sh")
+    patience = _Patience()
     try:
         pid = _spawn(argv, None, env, actions, new_session=True, before=before)
-        status = _wait_patiently(pid)
+        _, wait_status = os.waitpid(pid, 0)
+        status = os.waitstatus_to_exitcode(wait_status)
         return Completed(tuple(argv), status, _read_sink(out), _read_sink(err))
     finally:
         for fd in (out, err, null):
             os.close(fd)
+        patience.end()
 
 
 def run_attached(
@@ -281,20 +284,36 @@ def _read_sink(fd: int) -> bytes:
     return os.pread(fd, size, 0)
 
 
-def _wait_patiently(pid: int) -> int:
-    """Return the exit status of a process, holding back the first interrupt until it has ended."""
-    interrupt = None
-    while True:
-        try:
-            _, wait_status = os.waitpid(pid, 0)
-            break
-        except KeyboardInterrupt as caught:
-            if interrupt is not None:
-                raise
-            interrupt = caught
-    if interrupt is not None:
-        raise interrupt
-    return os.waitstatus_to_exitcode(wait_status)
+class _Patience:
+    """Holds back the first interrupt until `end`; a second one is raised at once.
+
+    In the main thread, which alone hears interrupts, and where nobody else has a handler.
+    """
+
+    def __init__(self) -> None:
+        import signal  # 2 ms, only for what must not be cut off
+
+        self._interrupts = 0
+        self._is_held = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        if self._is_held:
+            try:
+                signal.signal(signal.SIGINT, self._note)
+            except ValueError:  # not the main thread
+                self._is_held = False
+
+    def _note(self, number: int, frame: object) -> None:
+        self._interrupts += 1
+        if self._interrupts > 1:
+            raise KeyboardInterrupt
+
+    def end(self) -> None:
+        """Let interrupts come again, and the one that was held back."""
+        import signal
+
+        if self._is_held:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        if self._interrupts == 1:
+            raise KeyboardInterrupt
 
 
 def _trace(argv: Sequence[str]) -> None:

@@ -262,6 +262,32 @@ def test_to_the_end_without_us(tmp_path: Path, number: int) -> None:
             os.kill(int((tmp_path / "daemon").read_text()), signal.SIGKILL)
 
 
+HASTY = """
+import os, signal, sys
+from gitworker import proc
+
+def interrupt(frame, event, function):
+    if event == "c_return" and function is os.posix_spawnp:
+        os.kill(os.getpid(), signal.SIGINT)
+
+sys.setprofile(interrupt)
+try:
+    proc.run_to_end(["sh", "-c", "sleep 0.3; echo >done"])
+except KeyboardInterrupt:
+    sys.exit(0 if os.path.exists("done") else "it was raised too early")
+sys.exit("it was not raised")
+"""
+
+
+def test_an_interrupt_waits_whenever_it_comes(tmp_path: Path) -> None:
+    """Ctrl-C is held back from the moment on at which there is something to wait for."""
+    command = [sys.executable, "-c", HASTY]
+    done = subprocess.run(
+        command, cwd=tmp_path, check=False, capture_output=True, text=True, timeout=100
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_an_interrupt_waits_for_the_end(tmp_path: Path) -> None:
     """Ctrl-C is heard when the work has ended; a second one is heard at once."""
     begun, go, lock = tmp_path / "begun", tmp_path / "go", tmp_path / "lock"
