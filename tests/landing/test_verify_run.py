@@ -17,7 +17,8 @@ class Place:
         self.tree = tree
 
     def record(self, family: Family) -> None:
-        """Remember nothing."""
+        """Remember who leads."""
+        self.leader = family.leader
 
     def forget(self) -> None:
         """Forget nothing."""
@@ -34,6 +35,7 @@ def log(tmp_path: Path) -> Iterator[int]:
 def test_a_shell_that_goes_between_two_looks(tmp_path: Path, log: int) -> None:
     """Commands that passed did pass, though their shell had gone before anybody heard it."""
     env = {"PATH": os.environ["PATH"]}
-    run = Run(Place(str(tmp_path)), log, commands=("true",), env=env, timeout_s=60)
-    os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+    place = Place(str(tmp_path))
+    run = Run(place, log, commands=("true",), env=env, timeout_s=60)
+    os.waitid(os.P_PID, place.leader, os.WEXITED | os.WNOWAIT)
     assert run.end().reason == ""
