@@ -1,6 +1,7 @@
 """Prepared repositories that are put back as they were before each crash."""
 
 import contextlib
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.crash.acts import Act
-from tests.workers.world import World, no_beater
+from tests.workers.world import World, no_beater, wait_until
 
 # A copy has other inodes and change times; its index must count as fresh all the same.
 FRESH = {"core.checkStat": "minimal", "core.trustctime": "false"}
@@ -34,6 +35,7 @@ def prepared(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
                     world.git("config", key, value)
                 with no_beater(world):
                     act.prepare(world)
+                wait_until(lambda: not at_work(root))  # a copy must not meet a deletion
                 shutil.copytree(shelf / act.name / "repo", copy, symlinks=True)
             else:
                 shutil.rmtree(root)
@@ -43,6 +45,15 @@ def prepared(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
             return world
 
         yield prepare
+
+
+def at_work(root: Path) -> bool:
+    """Tell whether a process in the background, such as a deletion, was started for a place."""
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            if os.fsencode(root) in file.read_bytes():
+                return True
+    return False
 
 
 @pytest.fixture
