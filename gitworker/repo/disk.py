@@ -66,6 +66,17 @@ def write_atomically(path: str, data: bytes) -> None:
         raise
 
 
+def write_hint(path: str, data: bytes) -> None:
+    """Replace the file `path` by data that only saves time: not synced, and a failure is none."""
+    partial = f"{path}.{os.getpid()}.tmp"
+    try:
+        with open(partial, "wb") as file:
+            file.write(data)
+        os.replace(partial, path)
+    except OSError:
+        return
+
+
 def clone_file(source: str, target: str) -> bool:
     """Copy a file's content by sharing its blocks; tell whether the file system could.
 

@@ -1,7 +1,7 @@
 """The one door to filelock: locks that span processes and git (spawn, landing).
 
 A lock that is free is taken as filelock takes it, by flock(2) on the same file, without loading
-filelock: half of what a short command would wait for. Who has to wait waits with filelock.
+filelock, which is 25 ms. Who has to wait waits with filelock.
 
 The kernel releases such a lock when its holder dies; no pid is ever guessed dead. A git that must
 not be overtaken by the repair of its own work can hold the lock as well (`descriptor_of`).

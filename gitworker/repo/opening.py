@@ -122,13 +122,9 @@ def keep_target(paths: StatePaths, target: Ref) -> None:
     name = target.removeprefix("refs/heads/")
     if read_kept_target(paths) == name or "\n" in name:
         return
-    partial = f"{paths.root}/{KEPT_NAME}.{os.getpid()}.tmp"
-    try:
-        with open(partial, "w", encoding="utf-8") as file:
-            file.write(f"{name}\n")
-        os.replace(partial, f"{paths.root}/{KEPT_NAME}")
-    except (OSError, UnicodeEncodeError):  # only saves a process
-        return
+    from gitworker.repo.disk import write_hint  # 1 ms, only where another is the target
+
+    write_hint(f"{paths.root}/{KEPT_NAME}", os.fsencode(f"{name}\n"))
 
 
 def _asked(refs: list[Ref]) -> bytes:

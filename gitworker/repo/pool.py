@@ -14,7 +14,7 @@ from gitworker.clock import sleep
 from gitworker.crashpoint import crash_point
 from gitworker.model.ids import Oid, Ref, is_oid
 from gitworker.paths import AGENT_LOG, Repository, require_repository
-from gitworker.repo.disk import copy_index, remove_tree, write_atomically
+from gitworker.repo.disk import copy_index, remove_tree, write_atomically, write_hint
 from gitworker.repo.git import Git, GitFailed
 from gitworker.repo.hooks.install import install
 from gitworker.repo.lock import hold
@@ -298,13 +298,7 @@ def keep_list(state_root: str, paths: Sequence[str]) -> None:
     """Write the list down where it is another than the one that stands there."""
     if read_list(state_root) == list(paths) or any("\n" in path for path in paths):
         return
-    partial = f"{state_root}/{LIST}.{os.getpid()}.tmp"
-    try:
-        with open(partial, "wb") as file:
-            file.write(os.fsencode("".join(f"{path}\n" for path in paths)))
-        os.replace(partial, f"{state_root}/{LIST}")
-    except OSError:  # only saves time
-        return
+    write_hint(f"{state_root}/{LIST}", os.fsencode("".join(f"{path}\n" for path in paths)))
 
 
 def _read(path: str) -> Parked | None:

@@ -174,15 +174,19 @@ def ring_pool(session: Session) -> None:
         return
     pool = open_pool(session)
     tip = find_tip(session.git, session.repository.common_dir, session.target)
-    note_parked(session, pool, tip)
-    parked = list_parked(pool)
+    parked = note_parked(session, pool, tip)
     if len(parked) != wanted or any(one.commit != tip for one in parked):
         _start_job(session)
 
 
-def note_parked(session: Session, pool: Pool, tip: Oid | None) -> None:
-    """Leave the next spawn a list of what it may take, so that it begins to look at once."""
-    keep_list(session.paths.root, [one.path for one in _best_first(pool, tip)])
+def note_parked(session: Session, pool: Pool, tip: Oid | None) -> list[Parked]:
+    """Leave the next spawn a list of what it may take, so that it begins to look at once.
+
+    Returns all that are ready, those that it may not take included.
+    """
+    parked = list_parked(pool)
+    keep_list(session.paths.root, [one.path for one in _fit_first(pool, parked, tip)])
+    return parked
 
 
 def give_to_pool(session: Session, entries: Sequence[tuple[TrashEntry, str]]) -> None:
@@ -201,7 +205,11 @@ def _start_job(session: Session) -> None:
 
 def _best_first(pool: Pool, base: Oid | None) -> list[Parked]:
     """Return the ready worktrees: those at the commit first, of these those with caches."""
-    ready = [one for one in list_parked(pool) if one.stamp == pool.stamp]
+    return _fit_first(pool, list_parked(pool), base)
+
+
+def _fit_first(pool: Pool, parked: Sequence[Parked], base: Oid | None) -> list[Parked]:
+    ready = [one for one in parked if one.stamp == pool.stamp]
     return sorted(ready, key=lambda one: (one.commit != base, not one.is_warm))
 
 
