@@ -13,6 +13,7 @@ from gitworker import clock
 from gitworker.liveness.beater import run_beater
 from gitworker.liveness.process import find_process
 from gitworker.liveness.ring import ensure_beater, is_beating
+from gitworker.store.api import Store
 from gitworker.workers.start import start
 from gitworker.workers.sweep import sweep
 from tests.bus.scene import Scene, no_beater
@@ -120,17 +121,18 @@ def test_it_follows_who_works(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> 
         place(scene, name, agent.pid)
     looks: list[set[str]] = []
 
-    def look(_seconds: float) -> None:
+    def attend(_store: Store) -> bool:
         wanted = {name for name, agent in agents.items() if agent.poll() is None}
         wait_until(lambda: beaten(scene, since) >= wanted, "a beat for each")
         looks.append(wanted)
         if wanted:
             agents[min(wanted)].communicate()
+        return False
 
     since = clock.now_ms()
-    monkeypatch.setattr("gitworker.clock.sleep", look)
-    assert run_beater(scene.session().paths.root, 3600) == 0
-    assert looks == [{"auth", "docs"}, {"docs"}]
+    monkeypatch.setattr("gitworker.liveness.beater.LOOK_EVERY_S", 0.01)
+    assert run_beater(scene.session().paths.root, 3600, attend) == 0
+    assert looks == [{"auth", "docs"}, {"docs"}, set()]
 
 
 def test_it_leaves_with_its_database(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,8 +141,16 @@ def test_it_leaves_with_its_database(scene: Scene, monkeypatch: pytest.MonkeyPat
     scene.spawn("auth", "t")
     place(scene, "auth", agent.pid)
     database = Path(scene.session().paths.database)
-    monkeypatch.setattr("gitworker.clock.sleep", lambda _: database.unlink())
-    assert run_beater(str(database.parent), 3600) == 0
+    looks: list[Store] = []
+
+    def attend(store: Store) -> bool:
+        looks.append(store)
+        database.unlink()
+        return True
+
+    monkeypatch.setattr("gitworker.liveness.beater.LOOK_EVERY_S", 0.01)
+    assert run_beater(str(database.parent), 3600, attend) == 0
+    assert len(looks) == 1
     assert agent.poll() is None
     agent.communicate()
 
