@@ -57,11 +57,13 @@ def unfinished_operations(reader: Reader) -> list[Operation]:
     return [_operation(row) for row in reader.rows("operations.unfinished")]
 
 
-def begin_undo(writer: Writer, done: Operation, *, actor: str, now: int) -> Operation:
+def begin_undo(
+    writer: Writer, done: Operation, *, actor: str, now: int, **data: str | None
+) -> Operation:
     """Write down that an act is about to be taken back, and return that journal."""
     number = begin_operation(
         writer, "undo", worker=done.worker_id, task=done.task_id, actor=actor, now=now,
-        data={"undoes": done.id},
+        data={"undoes": done.id, **data},
     )  # fmt: skip
     operation = find_operation(writer, number)
     assert operation is not None

@@ -20,8 +20,7 @@ from gitworker.store.operations import (
     undoable_operations,
 )
 from gitworker.store.workers import find_worker
-from gitworker.workers.restore import require_branch, require_returnable
-from gitworker.workers.rules import undo_refusal
+from gitworker.workers.restore import require_branch, require_returnable, seat_refusal
 from gitworker.workers.rules_undo import later_refusal
 from gitworker.workers.undo_adopt import require_untouched
 from gitworker.workers.undo_gc import require_objects
@@ -117,16 +116,21 @@ def find_refusal(session: Session, record: Record) -> GitWorkerError | None:
     if later is not None or record.kind == "merge":
         return later or window_refusal(session, record.window)
     try:
-        if record.kind == "gc":
-            require_objects(session, record.acts[0])
-        elif record.kind == "adopt":
-            require_untouched(session, record.acts[0])
-        else:
-            require_returnable(session, record.acts[0])
-            require_branch(session, record.acts[0])
+        require_undoable(session, record.acts[0])
     except GitWorkerError as error:
         return error
     return None
+
+
+def require_undoable(session: Session, done: Operation) -> None:
+    """Raise where an act other than a landing cannot be taken back now."""
+    if done.kind == "gc":
+        require_objects(session, done)
+    elif done.kind == "adopt":
+        require_untouched(session, done)
+    else:
+        require_returnable(session, done)
+        require_branch(session, done)
 
 
 def refuse_later(session: Session, record: Record) -> GitWorkerError | None:
@@ -181,14 +185,7 @@ def _is_passed_by(reader: Reader, record: Record) -> bool:
 def _has_gone_on(reader: Reader, adoption: Operation) -> bool:
     """Tell whether what was adopted has become its worker's own work, as it was meant to."""
     worker = find_worker(reader, adoption.worker_id)
-    return worker is None or bool(
-        undo_refusal(
-            adoption.kind,
-            worker=worker.worker_id,
-            state=worker.state,
-            same_task=worker.task_id == adoption.task_id,
-        )
-    )
+    return worker is None or seat_refusal(worker, adoption) is not None
 
 
 def _has_landing(reader: Reader, removal: Operation) -> bool:

@@ -25,7 +25,7 @@ from gitworker.store.api import Writer
 from gitworker.store.operations import Operation, close_operation
 from gitworker.store.rules_leases import Length
 from gitworker.store.tasks import find_task
-from gitworker.store.workers import find_worker
+from gitworker.store.workers import Worker, find_worker
 from gitworker.workers.furnish import furnish
 from gitworker.workers.moves import advance
 from gitworker.workers.removal import carry_out_locked, trash_of
@@ -84,6 +84,16 @@ def require_branch(session: Session, done: Operation) -> None:
         )
 
 
+def seat_refusal(worker: Worker, done: Operation) -> GitWorkerError | None:
+    """Return why the worker has gone on too far for an act on it to be undone, or None."""
+    return undo_refusal(
+        done.kind,
+        worker=worker.worker_id,
+        state=worker.state,
+        same_task=worker.task_id == done.task_id,
+    )
+
+
 def require_returnable(session: Session, done: Operation) -> None:
     """Raise Refused where an act can no longer be undone: seat, task or place have gone on."""
     with session.store.read() as reader:
@@ -91,12 +101,7 @@ def require_returnable(session: Session, done: Operation) -> None:
         task = find_task(reader, done.task_id)
         claim = find_claim(reader, done.task_id)
     assert worker is not None
-    refusal = undo_refusal(
-        done.kind,
-        worker=worker.worker_id,
-        state=worker.state,
-        same_task=worker.task_id == done.task_id,
-    )
+    refusal = seat_refusal(worker, done)
     if refusal is None and done.kind in FREEING and task is not None:
         claimant = claim.holder if claim is not None and claim.is_valid else None
         holder = task.assigned_agent_id or claimant

@@ -3,7 +3,6 @@
 It is journaled like every act; its own steps can each be repeated, so a killed undo is finished.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from gitworker import clock
@@ -22,14 +21,17 @@ from gitworker.store.operations import (
     find_operation,
 )
 from gitworker.store.workers import Worker, find_worker
-from gitworker.workers.records import Record, find_record, newest_record, refuse_later
+from gitworker.workers.records import (
+    Record,
+    find_record,
+    newest_record,
+    refuse_later,
+    require_undoable,
+)
 from gitworker.workers.recover import finish_interrupted, require_ended
-from gitworker.workers.restore import require_branch, require_returnable
 from gitworker.workers.rules import may_undo
 from gitworker.workers.rules_undo import listed
 from gitworker.workers.takeback import finish_undo
-from gitworker.workers.undo_adopt import plan_adopt_undo
-from gitworker.workers.undo_gc import plan_gc_undo
 from gitworker.workers.undo_merge import plan_undo
 
 
@@ -67,7 +69,7 @@ def undo(session: Session, number: int | None = None) -> Undone:
             raise refusal
         for act in record.acts:
             require_ended(session, act.worker_id)
-        operation = PLANS.get(record.kind, _plan_return)(session, record)
+        operation = _plan(session, record)
         finish_undo(session, operation)
         with session.store.read() as reader:
             found = [find_worker(reader, name) for name in record.workers]
@@ -107,21 +109,14 @@ MESSAGES = {
 }
 
 
-def _plan_return(session: Session, record: Record) -> Operation:
-    done = record.acts[0]
-    require_returnable(session, done)
-    require_branch(session, done)
-    operation = _journal(session, done)
+def _plan(session: Session, record: Record) -> Operation:
+    """Check that everything can go back, and write the journal."""
+    if record.kind == "merge":
+        return plan_undo(session, record.window)
+    require_undoable(session, record.acts[0])
+    operation = _journal(session, record.acts[0])
     crash_point("undo.journal")
     return operation
-
-
-Plan = Callable[[Session, Record], Operation]
-PLANS: dict[str, Plan] = {
-    "merge": lambda session, record: plan_undo(session, record.window),
-    "gc": lambda session, record: plan_gc_undo(session, record.acts[0]),
-    "adopt": lambda session, record: plan_adopt_undo(session, record.acts[0]),
-}
 
 
 def _journal(session: Session, done: Operation) -> Operation:

@@ -6,7 +6,6 @@ that away. A worktree that the adoption made goes to the trash, one that it foun
 
 import os
 
-from gitworker import clock
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Refused
 from gitworker.landing.replay_branch import anchor_of, drop_anchors
@@ -19,15 +18,15 @@ from gitworker.repo.refs import change_refs, find_head_ref, find_ref, read_refs
 from gitworker.repo.worktrees import find_admin_dir
 from gitworker.session import Session
 from gitworker.store.api import Writer
-from gitworker.store.operations import Operation, begin_undo
+from gitworker.store.operations import Operation
 from gitworker.store.workers import Worker, find_worker
 from gitworker.workers.looks import is_dirty
 from gitworker.workers.moves import advance, release_task
 from gitworker.workers.removal import forget_branch, refuse_stuck
-from gitworker.workers.restore import close
+from gitworker.workers.restore import close, seat_refusal
 from gitworker.workers.rollback import drop_worktree
 from gitworker.workers.rollback_adopt import name_back, release_worktree
-from gitworker.workers.rules import taken_back_as, undo_refusal
+from gitworker.workers.rules import taken_back_as
 from gitworker.workers.views import publish_views
 
 
@@ -36,25 +35,11 @@ def require_untouched(session: Session, done: Operation) -> None:
     with session.store.read() as reader:
         worker = find_worker(reader, done.worker_id)
     assert worker is not None
-    refusal = undo_refusal(
-        done.kind,
-        worker=worker.worker_id,
-        state=worker.state,
-        same_task=worker.task_id == done.task_id,
-    )
+    refusal = seat_refusal(worker, done)
     if refusal is not None:
         raise refusal
     _check_branch(session, done)
     _check_worktree(session, done, worker)
-
-
-def plan_adopt_undo(session: Session, done: Operation) -> Operation:
-    """Check that everything can go back, and write the journal."""
-    require_untouched(session, done)
-    with session.store.write() as writer:
-        operation = begin_undo(writer, done, actor=session.actor, now=clock.now_ms())
-    crash_point("undo.journal")
-    return operation
 
 
 def finish_adopt_undo(session: Session, operation: Operation, done: Operation) -> None:

@@ -1,14 +1,12 @@
 """Undoing a gc: the rescue refs that it expired are made again, while their commits are there."""
 
-from gitworker import clock
-from gitworker.crashpoint import crash_point
 from gitworker.errors import Refused
 from gitworker.model.ids import Oid, Ref, TaskId, WorkerId
 from gitworker.repo.reachable import find_missing
 from gitworker.repo.refs import change_refs, read_refs
 from gitworker.repo.rescue import PREFIX, rescue
 from gitworker.session import Session
-from gitworker.store.operations import Operation, begin_undo
+from gitworker.store.operations import Operation
 from gitworker.workers.restore import close
 
 
@@ -34,15 +32,6 @@ def require_objects(session: Session, done: Operation) -> None:
             code="commits_gone",
             detail="\n".join(f"{ref} {oid}" for ref, oid in refs.items() if oid in gone),
         )
-
-
-def plan_gc_undo(session: Session, done: Operation) -> Operation:
-    """Check that every ref can be made again and write the journal."""
-    require_objects(session, done)
-    with session.store.write() as writer:
-        operation = begin_undo(writer, done, actor=session.actor, now=clock.now_ms())
-    crash_point("undo.journal")
-    return operation
 
 
 def finish_gc_undo(session: Session, operation: Operation, done: Operation) -> None:

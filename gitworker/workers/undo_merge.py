@@ -26,12 +26,7 @@ from gitworker.repo.trash import repair_trash
 from gitworker.repo.worktrees import find_admin_dir, find_checkout
 from gitworker.session import Session, missing_target
 from gitworker.store.api import Writer
-from gitworker.store.operations import (
-    Operation,
-    begin_operation,
-    find_last_operation,
-    find_operation,
-)
+from gitworker.store.operations import Operation, begin_undo, find_last_operation
 from gitworker.store.tasks import find_task
 from gitworker.store.workers import find_worker
 from gitworker.workers.removal import trash_of
@@ -62,15 +57,11 @@ def plan_undo(session: Session, window: Window) -> Operation:
         tip=window.new,
         worktree=None,
     )
-    first = window.acts[0]
-    data = {"undoes": first.id, "rescue": str(kept.ref), "checkout": checkout}
     with session.store.write() as writer:
-        number = begin_operation(
-            writer, "undo", worker=first.worker_id, task=first.task_id, actor=session.actor,
-            now=clock.now_ms(), data=data,
+        operation = begin_undo(
+            writer, window.acts[0], actor=session.actor, now=clock.now_ms(),
+            rescue=str(kept.ref), checkout=checkout,
         )  # fmt: skip
-        operation = find_operation(writer, number)
-    assert operation is not None
     crash_point("undo.journal")
     return operation
 
