@@ -21,6 +21,17 @@ FILES = (
 )  # fmt: skip
 PAST = ("ORIG_HEAD", "REBASE_HEAD")  # of operations that are over; git itself keeps neither
 LENGTHS = (40, 64)  # of an id: sha1, sha256
+# Entries of the log of HEAD after which the commit before is a parent, or kept by a rescue of ours.
+FORWARD = (
+    "commit: ",
+    "commit (merge): ",
+    "merge ",
+    "cherry-pick: ",
+    "am: ",
+    "revert: ",
+    "gitworker: ",
+)
+VISITS = ("checkout: ", "reset: ", "rebase (start): ")  # the others make a commit
 
 
 def find_loose(git: Git, admin_dir: str, *, log: bool) -> list[Oid]:
@@ -40,6 +51,24 @@ def find_loose(git: Git, admin_dir: str, *, log: bool) -> list[Oid]:
     lines = "".join(f"{oid}\n" for oid in sorted(there)).encode()
     listed = git.run("rev-list", "--stdin", "--not", "--all", stdin=lines).text.split()
     return heads_of(git, sorted(there.intersection(listed)))
+
+
+def has_turned_back(admin_dir: str) -> bool:
+    """Tell whether a worktree's HEAD has ever left a commit made there for one not on top of it.
+
+    No process: where its log shows none, `find_loose` need not look for what was amended or reset
+    away.
+    """
+    is_made, last = False, ""
+    for line in _lines(f"{admin_dir}/logs/HEAD"):
+        facts, _, reason = line.partition("\t")
+        old, new = [*facts.split(" ", 2), "", ""][:2]
+        is_forward = reason.startswith(FORWARD) and old == last
+        if is_made and old != new and not is_forward:
+            return True
+        is_made |= bool(reason) and old != new and not reason.startswith(VISITS)
+        last = new
+    return False
 
 
 def _named(admin_dir: str, *, log: bool) -> set[str]:

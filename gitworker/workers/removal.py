@@ -20,6 +20,7 @@ from gitworker.model.worker import WorkerEvent
 from gitworker.paths import is_locked_by_user
 from gitworker.repo.embedded import may_have_submodules
 from gitworker.repo.lock import hold
+from gitworker.repo.loose import has_turned_back
 from gitworker.repo.refs import change_refs, delete_branch, find_ref, find_tip, is_ancestor
 from gitworker.repo.rescue import RescueRef, rescue, rescue_loose
 from gitworker.repo.trash import TrashEntry
@@ -309,19 +310,23 @@ def _rescue(
 ) -> RescueRef | None:
     """Keep what would be dropped; a landed branch's commits are in the target already.
 
-    Where the branch is gone, what stands in the worktree counts in its place.
+    What was amended or reset away there is not. Where the branch is gone, what stands in the
+    worktree counts in its place.
     """
-    if kind == "remove" and not dirty:
-        return None
+    name, task = WorkerId(worker.worker_id), TaskId(worker.task_id or "")
     worktree = worker.worktree if worker.worktree and os.path.isdir(worker.worktree) else None
+    admin_dir = worker.admin_dir if worktree is not None else None
+    if kind == "remove" and not dirty:
+        if admin_dir is not None and has_turned_back(admin_dir):
+            rescue_loose(session.git, worker=name, task=task, admin_dir=admin_dir)
+        return None
     if tip is None and worktree is not None:
-        tip = last_head(session.git.at(worktree), worker.admin_dir or "")
+        tip = last_head(session.git.at(worktree), admin_dir or "")
     if tip is None:
         return None
-    name, task = WorkerId(worker.worker_id), TaskId(worker.task_id or "")
     saved = rescue(session.git, worker=name, task=task, tip=tip, worktree=worktree)
-    if worker.admin_dir is not None and worktree is not None:
-        rescue_loose(session.git, worker=name, task=task, admin_dir=worker.admin_dir)
+    if admin_dir is not None:
+        rescue_loose(session.git, worker=name, task=task, admin_dir=admin_dir)
     return saved
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from fixtures.repos import Repo
 from gitworker.repo.git import Git
-from gitworker.repo.loose import find_loose
+from gitworker.repo.loose import find_loose, has_turned_back
 
 
 @pytest.fixture
@@ -71,3 +71,55 @@ def test_what_git_has_pruned_is_nobodys(work: Repo) -> None:
     assert loose(work, log=True) == []
     (admin / "MERGE_HEAD").unlink()
     assert loose(work) == []
+
+
+def turned_back(work: Repo) -> bool:
+    """Tell what the log of HEAD says."""
+    return has_turned_back(work.git("rev-parse", "--absolute-git-dir"))
+
+
+def test_who_only_went_forward_has_not_turned_back(work: Repo) -> None:
+    """Commits of every kind on top of each other, moves of ours, and moves before the first one."""
+    work.git("checkout", "-q", "--detach")
+    work.git("checkout", "-q", "auth/task")
+    work.git("reset", "-q", "--hard")
+    first = work.commit("one", {"f": "2\n"})
+    work.git("revert", "--no-edit", "HEAD")
+    work.git("cherry-pick", "--allow-empty", first)
+    side = work.git("commit-tree", "-p", "HEAD~1", "-m", "side", "HEAD~1^{tree}")
+    work.git("merge", "-q", "-m", "both", side)
+    work.git("update-ref", "-m", "gitworker: follow", "HEAD", side)
+    work.commit("two", {"g": "1\n"})
+    assert not turned_back(work)
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        ["commit", "-q", "--amend", "-m", "other"],
+        ["reset", "-q", "--hard", "HEAD~1"],
+        ["checkout", "-q", "--detach", "HEAD~1"],
+        ["rebase", "-q", "--force-rebase", "HEAD~1"],
+        ["update-ref", "-m", "mine", "HEAD", "HEAD~1"],
+    ],
+)
+def test_who_left_a_commit_has_turned_back(work: Repo, act: list[str]) -> None:
+    """After an amend, a reset, a switch, a rebase or an unknown move the log has to be read."""
+    work.commit("one", {"f": "2\n"})
+    assert not turned_back(work)
+    work.run(*act)
+    work.commit("two", {"g": "1\n"})
+    assert turned_back(work)
+
+
+def test_a_log_with_a_gap_is_no_straight_one(work: Repo) -> None:
+    """Where a commit's predecessor is not the last entry, something moved HEAD unlogged."""
+    work.commit("one", {"f": "2\n"})
+    work.git("-c", "core.logAllRefUpdates=false", "reset", "-q", "--soft", "HEAD~1")
+    admin = Path(work.git("rev-parse", "--absolute-git-dir"))
+    log = admin / "logs" / "HEAD"
+    log.write_text("".join(line for line in log.open() if "reset" not in line))
+    work.commit("two", {"g": "1\n"})
+    assert turned_back(work)
+    log.unlink()
+    assert not turned_back(work)

@@ -4,6 +4,7 @@ from fixtures.repos import Repo
 from gitworker.bus.drain import drain
 from gitworker.errors import NotFound
 from gitworker.model.worker import WorkerEvent
+from gitworker.workers.fsck.proof import prove
 from gitworker.workers.merge import Landed, NotLanded
 from gitworker.workers.moves import advance
 from tests.workers.world import World, unchanged
@@ -98,6 +99,22 @@ def test_amended_message_still_lands(world: World) -> None:
     world.git("commit", "-q", "--amend", "-m", "Better words", cwd=place)
     world.land("auth")
     assert world.git("log", "-1", "--format=%s") == "Better words"
+
+
+def test_what_was_amended_away_is_kept(world: World) -> None:
+    """The worktree's log goes with it, so a commit that only the log leads to gets a rescue ref."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    world.git("commit", "-q", "--amend", "-m", "Better words", cwd=place)
+    dropped = world.commit("auth", {"b": "2\n"}, "Dropped")
+    world.git("reset", "-q", "--hard", "HEAD~1", cwd=place)
+    world.submit("auth")
+    world.approve("auth")
+    world.land("auth")
+    kept = world.git("for-each-ref", "--format=%(refname)", "refs/worker/rescue/auth/login")
+    assert kept == "refs/worker/rescue/auth/login/1"
+    assert dropped in world.git("rev-list", kept).split()
+    assert len(world.git("rev-list", kept, "^main").split()) == 3  # one joins both
+    assert prove(world.session()).findings == ()
 
 
 def test_own_rebase_after_approval_still_lands(world: World) -> None:
