@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from gitworker.model.ids import Oid
+from gitworker.paths import require_repository
 from gitworker.repo.git import Git
 from gitworker.repo.reachable import heads_of
 
@@ -41,6 +42,8 @@ def find_loose(git: Git, admin_dir: str, *, log: bool) -> list[Oid]:
     not count.
     """
     named = _named(admin_dir, log=log)
+    if os.path.isdir(f"{admin_dir}/reftable"):
+        named |= _named_in_tables(git, admin_dir, log=log)
     if not named:
         return []
     asked = "".join(f"{oid}^{{commit}}\n" for oid in sorted(named)).encode()
@@ -57,8 +60,10 @@ def has_turned_back(admin_dir: str) -> bool:
     """Tell whether a worktree's HEAD has ever left a commit made there for one not on top of it.
 
     No process: where its log shows none, `find_loose` need not look for what was amended or reset
-    away.
+    away. A log in reftables is not read: it may have.
     """
+    if os.path.isdir(f"{admin_dir}/reftable"):
+        return True
     is_made, last = False, ""
     for line in _lines(f"{admin_dir}/logs/HEAD"):
         facts, _, reason = line.partition("\t")
@@ -80,6 +85,22 @@ def _named(admin_dir: str, *, log: bool) -> set[str]:
         for line in _lines(f"{admin_dir}/logs/HEAD"):
             words.update(line.split(" ", 2)[:2])
     return {word for word in words if len(word) in LENGTHS and word.strip("0")}
+
+
+def _named_in_tables(git: Git, admin_dir: str, *, log: bool) -> set[str]:
+    """Return what a worktree's own reftables name, and refs of the whole repository besides."""
+    env = {"GIT_COMMON_DIR": require_repository(git.directory).common_dir}
+    here = Git(git.directory, git_dir=admin_dir)
+    listing = ("for-each-ref", "--include-root-refs", "--format=%(objectname) %(refname)")
+    words: set[str] = set()
+    for line in here.run(*listing, env=env, ok=(0, 128)).text.splitlines():
+        oid, _, name = line.partition(" ")
+        if log or name not in PAST:
+            words.add(oid)
+    if log:  # in the trash there is no HEAD any more
+        walk = here.run("rev-list", "--walk-reflogs", "HEAD", "--", env=env, ok=(0, 128))
+        words.update(walk.text.split())
+    return words
 
 
 def _own_refs(admin_dir: str) -> Iterator[str]:

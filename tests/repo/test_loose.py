@@ -7,6 +7,7 @@ import pytest
 from fixtures.repos import Repo
 from gitworker.repo.git import Git
 from gitworker.repo.loose import find_loose, has_turned_back
+from tests.kinds import builders
 
 
 @pytest.fixture
@@ -21,6 +22,16 @@ def loose(work: Repo, *, log: bool = False) -> list[str]:
     """Return what is found there, looked at from the main checkout."""
     admin = work.git("rev-parse", "--absolute-git-dir")
     return [*find_loose(Git(str(work.root.parent / "repo")), admin, log=log)]
+
+
+@pytest.fixture
+def tabled(tmp_path: Path) -> Repo:
+    """The same in a repository whose refs and logs are in reftables."""
+    if builders.git_version() < (2, 45):
+        pytest.skip("reftable needs git 2.45")
+    repo = Repo.make(tmp_path / "repo", "--ref-format=reftable")
+    repo.commit("base", {"f": "1\n"})
+    return repo.worktree(tmp_path / "work", "-b", "auth/task")
 
 
 def lone(work: Repo, message: str = "lone") -> str:
@@ -61,6 +72,20 @@ def test_the_log_of_head(work: Repo) -> None:
     work.git("reset", "-q", "--hard", "HEAD~2")
     assert loose(work) == []
     assert loose(work, log=True) == [last]
+
+
+def test_refs_and_log_in_reftables(tabled: Repo) -> None:
+    """What no file names is asked of git: refs of the worktree alone, an operation's, the log."""
+    first = tabled.commit("one", {"f": "2\n"})
+    tabled.git("commit", "-q", "--amend", "-m", "other")
+    assert turned_back(tabled)
+    assert loose(tabled) == []
+    assert loose(tabled, log=True) == [first]
+    mine, stash = lone(tabled), lone(tabled, "stash")
+    tabled.git("update-ref", "refs/worktree/mine", mine)
+    tabled.git("update-ref", "CHERRY_PICK_HEAD", stash)
+    assert sorted(loose(tabled)) == sorted([mine, stash])
+    assert sorted(loose(tabled, log=True)) == sorted([first, mine, stash])
 
 
 def test_what_git_has_pruned_is_nobodys(work: Repo) -> None:
