@@ -23,7 +23,8 @@ SETTING_TEXTS = {
     " `init.defaultBranch` or `master`.",
     "worktree_root": "Where workers' worktrees are made, on the repository's file system;"
     " `{repository}` is the main checkout, where a relative path starts too, `~` your home. The"
-    " default is `{repository}/worker-worktrees` where the project has files in `worktrees`.",
+    " default is `{repository}/worker-worktrees` where the project has files in `worktrees`. The"
+    " repository's file may only name a place in the repository or next to it.",
     "worktree_pool": "How many worktrees are kept parked for the next tasks (`git worker pool`).",
     "worktree_reuse": "Whether landed worktrees come back to the pool, with their ignored files:"
     " caches, and whatever else an earlier task left there.",

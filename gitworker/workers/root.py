@@ -8,6 +8,7 @@ import os
 from binascii import crc32
 from contextlib import suppress
 
+from gitworker.config import FILE_NAME
 from gitworker.errors import Refused
 from gitworker.session import OTHER_ROOT, ROOT_NOTE, Session
 
@@ -24,9 +25,11 @@ def ready_root(session: Session) -> None:
 
     Where the project has files in the default one, another is chosen, for good. Raises Refused,
     with nothing made, where the directory is the project's, or cannot be reached from the
-    repository by a rename: removing a worktree would be a copy.
+    repository by a rename: removing a worktree would be a copy; or where the repository's own file
+    names a place that is neither in it nor beside it.
     """
     root = session.worktree_root
+    _refuse_far(session, root)
     _refuse_gits_own(session, root)
     _require_one_file_system(session, root)
     inside = _inside(session, root)
@@ -121,6 +124,28 @@ def _refuse_gits_own(session: Session, root: str) -> None:
         f"{root} is inside git's own directory {common}",
         "git config worker.worktree.root ../worktrees",
         code="root_taken",
+    )
+
+
+def _refuse_far(session: Session, root: str) -> None:
+    """Refuse a directory that only the repository's file asks for and that may be anybody's.
+
+    A clone must not write where its author pleases: in itself, or in a directory beside it that is
+    not hidden (`~/.config` may be one), links followed.
+    """
+    if "worktree_root" not in session.settings.from_file:
+        return
+    top = os.path.realpath(session.main_top)
+    inside = os.path.relpath(os.path.realpath(root), os.path.dirname(top)).split("/")[0]
+    if inside == os.path.basename(top) or not inside.startswith("."):
+        return
+    from shlex import quote  # with re, only for the hint
+
+    raise Refused(
+        f"{FILE_NAME} asks for worktrees in {root}, which is neither in the repository nor beside"
+        " it; whoever runs it has to say that",
+        f"git config worker.worktree.root {quote(root)}",
+        code="root_not_trusted",
     )
 
 

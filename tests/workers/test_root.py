@@ -1,5 +1,6 @@
 """Where worktrees are made: a directory that is ours, hidden from git, and one rename away."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -190,3 +191,29 @@ def test_a_directory_that_cannot_be_written(world: World) -> None:
     set_root(world, world.root / "README" / "wt")
     with pytest.raises(Refused):
         world.spawn("auth", "login")
+
+
+@pytest.mark.parametrize("place", ["{repository}/../trees", "work", "../trees/deep"])
+def test_the_repositorys_file_may_name_a_place_beside_it(world: World, place: str) -> None:
+    """In the repository, or in a directory next to it, nobody need agree."""
+    world.advance({".gitworker.toml": f'[worktree]\nroot = "{place}"\n'})
+    root = Path(place.replace("{repository}", str(world.root)))
+    expected = os.path.normpath(world.root / root / "login")
+    assert world.spawn("auth", "login").path == expected
+
+
+@pytest.mark.parametrize("place", ["far/trees", "../.hidden/trees", "..", "link/trees"])
+def test_the_repositorys_file_may_not_name_any_place(
+    world: World, tmp_path: Path, place: str
+) -> None:
+    """A clone writes nowhere else, by a link neither, until its user has set that very place."""
+    far = tmp_path.parent / f"{tmp_path.name}-far"
+    far.mkdir()
+    (world.root / "link").symlink_to(far)
+    place = place.replace("far", str(far))
+    world.advance({".gitworker.toml": f'[worktree]\nroot = "{place}"\n'})
+    with unchanged(world, "root_not_trusted") as caught:
+        world.spawn("auth", "login")
+    assert list(far.iterdir()) == []
+    set_root(world, caught.value.hint.rpartition(" ")[2])
+    assert Path(world.spawn("auth", "login").path).is_dir()
