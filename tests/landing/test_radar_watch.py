@@ -4,16 +4,14 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from gitworker import proc
+from gitworker import clock, proc
 from gitworker.bus.drain import drain
 from gitworker.bus.radar import lock_path
-from gitworker.clock import monotonic_ms
 from gitworker.errors import Refused
 from gitworker.landing.radar_watch import RETRY_MS, watch_branches
 from gitworker.repo.lock import hold_descriptor
@@ -162,7 +160,7 @@ def test_a_radar_that_runs_is_not_rung(scene: RadarScene) -> None:
     scene.working("auth", at_line(3, "auth"))
     scene.working("docs", at_line(3, "docs"))
     session = scene.world.session()
-    lock = hold_descriptor(lock_path(session), deadline_ms=monotonic_ms(), complaint="taken")
+    lock = hold_descriptor(lock_path(session), deadline_ms=clock.monotonic_ms(), complaint="taken")
     drain(session)
     assert radars() == 0
     assert watch_branches(session) == 0
@@ -182,7 +180,6 @@ def test_several_commits_are_looked_at_once(
 
     def wait(seconds: float) -> None:
         if seconds < SETTLING_S:  # for a lock that another process holds
-            time.sleep(seconds)
             return
         waits.append(seconds)
         now = NOW + 400 * len(waits)
