@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from gitworker import clock
 from gitworker.crashpoint import crash_point
-from gitworker.errors import NotFound, error_of
+from gitworker.errors import GitWorkerError, NotFound, Unavailable, error_of
 from gitworker.landing.rules_verify import (
     command_environment,
     declared_environment,
@@ -25,13 +25,13 @@ from gitworker.landing.trust import require_trusted
 from gitworker.landing.verify_job import Job, Progress
 from gitworker.landing.verify_mend import sparse_patterns
 from gitworker.landing.verify_run import Ended, Run, RunLog, require_space
-from gitworker.landing.verify_tree import Lend, take_slot
+from gitworker.landing.verify_tree import Lend, Slot, require_outside, take_slot
 from gitworker.model.ids import RESERVED, Oid
 from gitworker.repo.git import LOCAL_ENV
 from gitworker.session import Session
 from gitworker.store.api import Row
 
-__all__ = ["Progress", "Verdict", "Verifier", "require_trusted"]
+__all__ = ["NoVerdict", "Progress", "Verdict", "Verifier", "require_trusted"]
 TICK_MS = 500  # a shell that was killed alone tells nothing: somebody has to look
 
 
@@ -44,6 +44,14 @@ class Verdict(NamedTuple):
     reason: str
     log: str
     duration_ms: int
+
+
+class NoVerdict(Unavailable):
+    """A commit cannot be checked out, or its commands fill the disk: its own fault, or nobody's."""
+
+    def __init__(self, commit: Oid, error: GitWorkerError) -> None:
+        super().__init__(error.message, error.hint, code=error.code, detail=error.detail)
+        self.commit = commit
 
 
 NOTHING_TO_RUN = Verdict(passed=True, cached=False, flaky=False, reason="", log="", duration_ms=0)
@@ -118,10 +126,12 @@ class Verifier:
     def start(self, commit: Oid, *, label: str = "") -> None:
         """Begin a run on a commit, or line it up where `merge.parallel` are running.
 
-        Raises Refused where the commands are not trusted, Unavailable where no worktree can be
-        made; nobody is to blame then.
+        Raises Refused where the commands are not trusted, or ask for it themselves, NoVerdict where
+        the commit cannot be checked out, other Unavailable where a disk is full; nothing is
+        recorded then.
         """
         if not self._is_trusted:
+            require_outside(self._session)
             require_trusted(self._session)
             self._is_trusted = True
         if commit not in self._jobs:
@@ -131,8 +141,8 @@ class Verifier:
     def wait(self, timeout_s: float | None = None) -> tuple[Oid, Verdict] | None:
         """Wait for the next run to end; it is recorded by then.
 
-        None where nothing was started, or nothing has ended after `timeout_s`. Raises Unavailable
-        where a disk is full or a worktree cannot be made: that run is gone, nothing recorded.
+        None where nothing was started, or nothing has ended after `timeout_s`. Raises what `start`
+        raises, and NoVerdict for a run that has filled the disk: it is gone, nothing recorded.
         """
         deadline = None if timeout_s is None else clock.monotonic_ms() + int(timeout_s * 1000)
         while self._jobs:
@@ -154,6 +164,21 @@ class Verifier:
         job = self._jobs.pop(commit, None)
         if job is not None:
             job.stop()
+
+    def require_checkout(self, commit: Oid) -> None:
+        """Bring a worktree to a commit and run nothing; raise as `start` does."""
+        slot = take_slot(self._session)
+        try:
+            self._prepare(slot, commit)
+        finally:
+            slot.release()
+
+    def _prepare(self, slot: Slot, commit: Oid) -> None:
+        try:
+            slot.prepare(commit, lend=self._lend)
+        except GitWorkerError as error:
+            require_space(os.path.dirname(slot.tree), self._session.paths.logs)
+            raise NoVerdict(commit, error) from error
 
     def _key(self, commit: Oid) -> str:
         declared = self._declared
@@ -215,7 +240,8 @@ class Verifier:
                 )
             )  # fmt: skip
         assert job.slot is not None
-        job.slot.prepare(job.commit, lend=self._lend)
+        job.key = self._key(job.commit)  # what is checked out may be another choice when it ends
+        self._prepare(job.slot, job.commit)
         crash_point("verify-prepared")
         job.run = Run(
             job.slot,
@@ -242,11 +268,21 @@ class Verifier:
         job.duration_ms += ended.duration_ms
         if ended.reason:
             with self._dropping(job):
-                require_space(run.place.tree, session.paths.logs)
+                self._require_room(job)
                 if session.settings.verify_retry_flaky and not job.is_second:
                     self._repeat(job, ended.reason)
                     return None
         return ended
+
+    def _require_room(self, job: Job) -> None:
+        """Raise Unavailable where a run has failed on a full disk, which is no verdict."""
+        assert job.slot is not None
+        try:
+            require_space(job.slot.tree, self._session.paths.logs)
+        except Unavailable as error:
+            job.slot.discard()  # else it would stay full of what the commands have written
+            require_space(os.path.dirname(job.slot.tree), self._session.paths.logs)
+            raise NoVerdict(job.commit, error) from error
 
     def _repeat(self, job: Job, reason: str) -> None:
         assert job.log is not None
@@ -267,7 +303,7 @@ class Verifier:
             crash_point("verify-ended")
             self._session.store.write_one(
                 "verify.record",
-                key=self._key(commit), tree_oid=self._tree(commit), commit_oid=commit,
+                key=job.key, tree_oid=self._tree(commit), commit_oid=commit,
                 verdict="passed" if passed else "failed", flaky=int(flaky), reason=ended.reason,
                 log=job.log.path, duration_ms=job.duration_ms, actor=self._session.actor,
                 now=clock.now_ms(),

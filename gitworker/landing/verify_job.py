@@ -25,6 +25,7 @@ class Job:
     def __init__(self, commit: Oid, label: str) -> None:
         self.commit = commit
         self.label = label
+        self.key = ""  # what its verdict will hold for
         self.slot: Slot | None = None
         self.log: RunLog | None = None
         self.run: Run | None = None

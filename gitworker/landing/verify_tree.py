@@ -14,7 +14,8 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from gitworker.clock import boot_id, sleep
-from gitworker.errors import GitWorkerError, Unavailable, error_of
+from gitworker.errors import GitWorkerError, Refused, Unavailable, error_of
+from gitworker.landing.rules_verify import TREE_VARIABLE
 from gitworker.landing.verify_family import Family, end_orphans
 from gitworker.landing.verify_mend import (
     empty_submodules,
@@ -24,13 +25,21 @@ from gitworker.landing.verify_mend import (
     settings_of,
     unlock,
 )
-from gitworker.model.ids import Oid
+from gitworker.model.ids import Oid, Ref
 from gitworker.paths import require_repository
 from gitworker.repo.checks import open_operation
 from gitworker.repo.disk import OWNER_ALL, copy_index, remove_tree
 from gitworker.repo.git import Git, GitFailed
+from gitworker.repo.refs import find_ref
 from gitworker.repo.scratch import NEUTRAL
-from gitworker.repo.worktrees import PAUSES_S, detached_head, find_admin_dir, is_contention
+from gitworker.repo.worktrees import (
+    PAUSES_S,
+    busy_branches,
+    detached_head,
+    find_admin_dir,
+    is_contention,
+    worktree_of,
+)
 from gitworker.session import Session
 
 SLOTS_AT_MOST = 256
@@ -56,6 +65,7 @@ class Slot:
         self._session = session
         self._lock = lock
         self._beside = f"{_lock_root(session)}/{number}"
+        self._admin: str | None = None  # known once it was prepared, or a killed user's
 
     def prepare(self, commit: Oid, *, lend: Lend | None = None) -> None:
         """Bring the worktree to exactly that commit, clean but for what verify.keep names.
@@ -73,7 +83,7 @@ class Slot:
             from gitworker.repo.submodules import fill_submodules  # 3 ms, only where there are any
 
             fill_submodules(self._main(), self.tree)
-        admin = require_repository(self.tree).git_dir
+        admin = self._admin = require_repository(self.tree).git_dir
         if detached_head(git, admin) != commit:
             raise Unavailable(
                 f"the verify worktree {self.tree} is not at {commit[:12]}", f"rm -rf {self.tree}"
@@ -94,8 +104,24 @@ class Slot:
     def release(self) -> None:
         """Give the worktree back; safe to repeat."""
         if self._lock >= 0:
+            with suppress(GitWorkerError, OSError):
+                self._leave_branch()
             os.close(self._lock)
             self._lock = -1
+
+    def _leave_branch(self) -> None:
+        """Give up the branch that the commands have switched to: nobody else could have it.
+
+        A worktree in which a rebase or bisect holds one is made again.
+        """
+        admin = self._admin
+        if admin is None or worktree_of(admin) != os.path.realpath(self.tree):
+            return
+        git = Git(admin, git_dir=admin)
+        if any(find_ref(git, Ref(name)) for name in busy_branches(admin)):
+            self.discard()
+        elif detached_head(git, admin) is None:
+            git.run("update-ref", "--no-deref", "HEAD", "HEAD^0", settings=NEUTRAL)
 
     def discard(self) -> None:
         """Delete the worktree from the disk; it is made again when it is needed.
@@ -118,6 +144,7 @@ class Slot:
                 words = file.read().split()
         except FileNotFoundError:
             return True
+        self._admin = find_admin_dir(self._session.repository.common_dir, self.tree)
         if len(words) == 3 and words[0].isdigit() and words[2] == (boot_id() or "-"):
             start = words[1] if words[1].isdigit() else None
             if not end_orphans(Family(int(words[0]), start, self.tree)):
@@ -253,6 +280,16 @@ def verify_root(session: Session) -> str:
     return (
         f"{root}/{ROOT_NAME}/{os.path.basename(session.main_top)}-{crc32(os.fsencode(place)):08x}"
     )
+
+
+def require_outside(session: Session) -> None:
+    """Raise Refused for a command that verify runs itself: it would wait for its own end."""
+    if os.environ.get(TREE_VARIABLE, "").startswith(f"{verify_root(session)}/"):
+        raise Refused(
+            "a verify command can neither verify nor land anything here",
+            "take git worker merge and git worker verify out of verify.commands",
+            code="inside_verify",
+        )
 
 
 def _lock_root(session: Session) -> str:

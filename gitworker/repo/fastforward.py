@@ -189,6 +189,7 @@ def _merge(here: Git, step: Step, *, worktree: str, changes: tuple[Change, ...])
         _check_descent(here, step)
     if done.status != 0:
         _undo_checkout(here, step, changes, complaint=done.complaint)
+        _check_tip(here, step)  # somebody has committed since we looked: that may be tried again
         raise Refused(
             f"git could not fast-forward {step.name} in {worktree}; nothing was changed",
             f"git -C {worktree} status",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from gitworker.config import FILE_NAME
+from gitworker.errors import Unavailable
 from gitworker.model.ids import Branch, Ref, ref_of
 from gitworker.repo.git import Git, GitFailed
 
@@ -24,6 +25,8 @@ CONFIG = ("config", "--list", "-z", "--show-scope")
 OBJECTS = ("cat-file", "--batch")
 KEPT_NAME = "target"  # the target of the last command, which the next one asks for first
 OURS = "worker."
+# How a tree names the file, by the modes that a file may have.
+ENTRIES = tuple(f"{mode} {FILE_NAME}\0".encode() for mode in ("100644", "100755", "120000"))
 WORKTREE_SCOPE = "worktree"
 
 
@@ -67,14 +70,20 @@ class Opening:
         return found
 
     def target(self, names: Sequence[str]) -> Target:
-        """Return the first of these branches that has a commit, else the first of them."""
+        """Return the first of these branches that has a commit, else the first of them.
+
+        Raises Unavailable where the commit has settings that cannot be read: without them its
+        commands would not run, and nobody would know.
+        """
         refs = [ref_of(Branch(name)) for name in dict.fromkeys(names)]
         answer = self._answer(self._objects, OBJECTS).out
         held = _read(answer, self._refs)
         if not held.keys() >= set(refs):  # a target that nobody could foresee
             held = _read(self.git.run(*OBJECTS, stdin=_asked(refs)).out, refs)
         for ref in refs:
-            exists, text = held[ref]
+            exists, has_file, text = held[ref]
+            if has_file and text is None:
+                raise _unreadable(ref)
             if exists:
                 return Target(ref, exists=True, settings=text)
         return Target(refs[0], exists=False, settings=None)
@@ -128,18 +137,31 @@ def keep_target(paths: StatePaths, target: Ref) -> None:
 
 
 def _asked(refs: list[Ref]) -> bytes:
-    return os.fsencode("".join(f"{ref}^{{commit}}\n{ref}:{FILE_NAME}\n" for ref in refs))
+    # The tree tells a file that is not there from one that git cannot read: both are "missing".
+    asked = (f"{ref}^{{commit}}\n{ref}:{FILE_NAME}\n{ref}^{{tree}}\n" for ref in refs)
+    return os.fsencode("".join(asked))
 
 
-def _read(answer: bytes, refs: list[Ref]) -> dict[Ref, tuple[bool, str | None]]:
-    """Return for each ref whether it has a commit, and the settings file in it."""
+def _read(answer: bytes, refs: list[Ref]) -> dict[Ref, tuple[bool, bool, str | None]]:
+    """Return for each ref whether it has a commit, whether that has settings, and their text."""
     held = {}
     for ref in refs:
         commit, answer = _next_object(answer)
         file, answer = _next_object(answer)
+        tree, answer = _next_object(answer)
         text = None if file is None else file.decode("utf-8", "replace")
-        held[ref] = (commit is not None, text)
+        has_file = any(entry in (tree or b"") for entry in ENTRIES)
+        held[ref] = (commit is not None, has_file, text)
     return held
+
+
+def _unreadable(ref: Ref) -> Unavailable:
+    name = ref.removeprefix("refs/heads/")
+    return Unavailable(
+        f"{FILE_NAME} of {name} cannot be read: git does not find what it holds",
+        "git fsck   (or: git fetch --refetch, where a remote has it)",
+        code="settings_unreadable",
+    )
 
 
 def _next_object(answer: bytes) -> tuple[bytes | None, bytes]:

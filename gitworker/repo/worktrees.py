@@ -75,7 +75,7 @@ def find_checkout(git: Git, ref: Ref, *, alone: bool = True) -> str | None:
         _place(git, worktree)
         for worktree in list_worktrees(git)
         if worktree.branch == ref
-        or (worktree.branch is None and ref in _busy_branches(worktree.admin_dir))
+        or (worktree.branch is None and ref in busy_branches(worktree.admin_dir))
     ]
     name = ref.removeprefix("refs/heads/")
     if alone and len(found) > 1:
@@ -310,7 +310,7 @@ def _admin_dirs(common_dir: str) -> dict[str, str]:
     return found
 
 
-def _busy_branches(admin_dir: str) -> set[str]:
+def busy_branches(admin_dir: str) -> set[str]:
     """Return the branches that a rebase or bisect in this worktree will come back to or move."""
     heads = {
         _read_line(f"{admin_dir}/rebase-merge/head-name"),

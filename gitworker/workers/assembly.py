@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from gitworker.errors import Conflict, GitWorkerError, Invalid, error_of
 from gitworker.landing.radar import conflicting_pairs
+from gitworker.landing.remote import require_remote
 from gitworker.landing.stack import Stack, parents_of
 from gitworker.landing.target_settings import changes_settings, settings_at
 from gitworker.model.ids import Branch, Oid, ref_of
@@ -104,7 +105,10 @@ class Assembly:
         return {(names[one], names[other]) for one, other in pairs}
 
     def _cut(self, window: list[Prepared]) -> list[Prepared]:
-        """Return the window up to the first change of the settings; one that is wrong goes back."""
+        """Return the window up to the first change of the settings; one that is wrong goes back.
+
+        One that names a remote which git does not know here, or cannot be read, waits for that.
+        """
         if not window or not changes_settings(
             self._session, window[0].base, window[-1].rewrite.new
         ):
@@ -113,7 +117,9 @@ class Assembly:
             if not changes_settings(self._session, one.base, one.rewrite.new):
                 continue
             try:
-                settings_at(self._session, one.rewrite.new)
+                brought = settings_at(self._session, one.rewrite.new)
+                if brought.merge_remote:  # one that nobody knows would stop whoever comes after
+                    require_remote(self._session, brought.merge_remote)
             except Invalid as error:
                 try:
                     self._fail(
@@ -121,6 +127,9 @@ class Assembly:
                     )
                 except GitWorkerError as failure:  # rejected meanwhile, say: it does not wait on
                     self._fail(one.worker.worker_id, failure)
+                return window[:place]
+            except GitWorkerError as error:  # nothing is wrong with the work itself
+                self._fail(one.worker.worker_id, error)
                 return window[:place]
             return window[: place + 1]
         return window

@@ -13,6 +13,7 @@ from gitworker.errors import GitWorkerError
 from gitworker.repo.hidden import holds_work
 from gitworker.session import Session
 from gitworker.store.workers import Worker
+from gitworker.workers.rules import is_approved
 
 LOOKERS = 2
 FRESH_MS = 1000  # an older look says nothing of what somebody is about to lose sight of
@@ -63,8 +64,13 @@ class Looks:
 
 
 def look_early(session: Session, workers: Sequence[Worker]) -> Looks | None:
-    """Begin to look while commits are replayed, where that takes no longer than a look is worth."""
+    """Begin to look while commits are replayed, where that takes no longer than a look is worth.
+
+    None as well where somebody is not approved, and so stays.
+    """
     if len(workers) > LOOKERS or session.settings.verify_commands:
+        return None
+    if not all(is_approved(worker.state) for worker in workers):
         return None
     return Looks(session, workers, is_calm=True)
 

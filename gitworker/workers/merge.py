@@ -70,6 +70,9 @@ def _turn(session: Session, tell: Callable[[str], None]) -> Iterator[None]:
         try:
             held.enter_context(hold(session.queue_lock, what="queue", timeout_s=GLANCE_S))
         except Conflict:
+            from gitworker.landing.verify_tree import require_outside  # 5 ms, where one waits
+
+            require_outside(session)
             tell("another merge is at work; this one waits for its turn")
             held.enter_context(hold(session.queue_lock, what="queue", timeout_s=PATIENCE_S))
         yield

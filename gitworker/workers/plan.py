@@ -97,11 +97,11 @@ class _Planner:
         self._windows += 1
         for one in window:
             commit = one.rewrite.new
-            known = self._verifier.known(commit) is not None
+            known = self._verifier.known(commit)
+            is_known = known is not None and known.cached  # else there is nothing to run
+            worker = one.worker
             self.planned.append(
-                Planned(
-                    one.worker.worker_id, one.worker.task_id, self._windows, commit, known, None
-                )
+                Planned(worker.worker_id, worker.task_id, self._windows, commit, is_known, None)
             )
 
     def _refuse(self, worker: Worker, error: GitWorkerError) -> None:

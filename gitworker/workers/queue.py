@@ -7,6 +7,7 @@ stand as they did; else the window is put together anew, and trees that passed d
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from random import randrange
 
 from gitworker import clock
 from gitworker.bus.drain import drain
@@ -45,8 +46,18 @@ MOVES = 10  # how often the target may move while a window is verified before we
 OUTCOMES = ("landed", "failed")  # those that say something about how large a window may be
 # What is in everybody's way: the state of the target's checkout, not what somebody changes.
 COMMON = frozenset(
-    {"operation_open", "index_locked", "checkout_missing", "not_on_branch", "checkout_moved"}
+    {
+        "operation_open",
+        "index_locked",
+        "checkout_missing",
+        "not_on_branch",
+        "checkout_moved",
+        "checked_out_twice",
+        "checkout_unknown",
+    }
 )
+DECLINED = frozenset({"remote_hook_declined", "pre_push_declined"})
+ASIDE_AT_MOST = 3  # who cannot land by themselves in a row: then it is not about their commits
 Tell = Callable[[str], None]
 Note = Callable[[Sequence[Landed | NotLanded]], None]
 Show = Callable[[Sequence[Progress]], None]
@@ -100,6 +111,7 @@ class Queue:
         self._read_at: Oid | None = None  # the target's commit that the settings are of
         self._one_by_one = 0  # how many of the next windows carry one worker
         self._moves = 0
+        self._aside = 0  # how many in a row could not land, each by itself
         self._pause_s = 0.0
         self._red: TargetFails | None = None
 
@@ -108,9 +120,10 @@ class Queue:
     ) -> dict[str, Landed | NotLanded]:
         """Land workers in the order given, as many at a time as fit on top of each other.
 
-        At most `windows` are tried; who was not in one of them is not in the results. Raises what
-        is in everybody's way before anything has come of it: an unfinished landing, a remote that
-        cannot be reached.
+        At most `windows` that come to something are tried; who was in none of them is not in the
+        results. One that is put together anew, or split up, is not given up half-way: somebody who
+        begins once more would do the same again. Raises what is in everybody's way before anything
+        has come of it: an unfinished landing, a remote that cannot be reached.
         """
         self._chosen = {worker.worker_id: worker for worker in chosen}
         with self.session.store.read() as reader:
@@ -124,6 +137,7 @@ class Queue:
                 with hold(self.session.landing_lock, what="landing"):
                     self._catch_up()
             while self._waiting and windows != 0:
+                known = len(self.results)
                 try:
                     has_tried = self._round()
                 except GitWorkerError as error:
@@ -131,7 +145,8 @@ class Queue:
                         raise
                     self._fail_all(error)
                     break
-                if windows is not None and has_tried:
+                has_come = len(self.results) > known and not self._aside
+                if windows is not None and has_tried and has_come:
                     windows -= 1
         return self.results
 
@@ -253,10 +268,12 @@ class Queue:
                 return
         if error.code == "ref_moved" and self._count_move():
             return
-        if len(window) == 1:
-            self._fail(window[0].worker.worker_id, error)
-        else:
+        if len(window) > 1:
             self._one_by_one = len(window) + 1
+        elif self.session.settings.verify_commands:  # each costs a run
+            self._set_aside(window[0].worker.worker_id, error)
+        else:
+            self._fail(window[0].worker.worker_id, error)
 
     # ------------------------------------------------------------------ verifying
     def _verify(self, number: int, window: list[Prepared], *, with_news: bool) -> Verified | None:
@@ -311,8 +328,11 @@ class Queue:
             outcome = "moved" if self._pause_s else "refused"
         else:
             outcome = "failed" if failing else "landed"
-        if failing and landed == len(passing) and verified.failed is not None:
-            self._blame(failing[0], verified.failed)
+        if failing and landed == len(passing):
+            if verified.unfit is not None:
+                self._set_aside(failing[0].worker.worker_id, verified.unfit)
+            elif verified.failed is not None:
+                self._blame(failing[0], verified.failed)
         close_record(self.session, number, outcome, verdicts=verified.verdicts, landed=landed)
 
     def _stands(self, window: list[Prepared]) -> bool:
@@ -351,14 +371,36 @@ class Queue:
             self._back_off(error)
             return 0
         except GitWorkerError as error:
-            if push is not None and error.code not in (*COMMON, "would_overwrite", "ref_moved"):
-                self._fail_all(error)  # the remote's answer is the same for everybody
-            else:
+            if push is None or error.code in (*COMMON, "would_overwrite", "ref_moved"):
                 self._blocked(window, error)
+            elif error.code in DECLINED:
+                self._decline(window, error)
+            else:
+                self._fail_all(error)  # the remote's answer is the same for everybody
             return 0
-        self._moves = 0
+        self._moves = self._aside = 0
         self._note(results)
         return sum(isinstance(result, Landed) for result in results.values())
+
+    def _decline(self, window: list[Prepared], error: GitWorkerError) -> None:
+        """Offer the workers of a window that a hook has declined to it one by one."""
+        if len(window) > 1:
+            self._one_by_one = len(window)
+        else:
+            self._set_aside(window[0].worker.worker_id, error)
+
+    def _set_aside(self, name: str, error: GitWorkerError) -> None:
+        """Fail one for what may be about its commits; everybody, where that comes too often.
+
+        Anybody at random is next, since those who fail each time gather at the head of the line.
+        """
+        self._aside += 1
+        if self._aside == ASIDE_AT_MOST:
+            self._fail_all(error)
+            return
+        self._fail(name, error)
+        if self._waiting:
+            self._waiting.insert(0, self._waiting.pop(randrange(len(self._waiting))))
 
     def _back_off(self, error: GitWorkerError) -> None:
         """Set how long to wait before the next try to push, or give up."""

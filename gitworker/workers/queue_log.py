@@ -58,14 +58,14 @@ def close_record(
     verdicts: list[dict[str, Any]] | None = None,
     landed: int = 0,
 ) -> None:
-    """Record how a window ended, and tell it."""
+    """Record how a window ended, and tell it; without `verdicts` those that were told stay."""
     change_refs(session.git, [f"delete {ANCHOR}"], reason="gitworker: window")
     payload = {"window": number, "outcome": outcome, "landed": landed, "text": outcome}
     with session.store.write() as writer:
         writer.run(
             "windows.close",
-            id=number, outcome=outcome, landed=landed, verdicts=json.dumps(verdicts or []),
-            now=clock.now_ms(),
+            id=number, outcome=outcome, landed=landed, now=clock.now_ms(),
+            verdicts=None if verdicts is None else json.dumps(verdicts),
         )  # fmt: skip
         _publish(session, writer, MessageType.WINDOW, payload)
     crash_point("queue.closed")

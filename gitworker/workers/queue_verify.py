@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from gitworker.crashpoint import crash_point
-from gitworker.errors import Refused
+from gitworker.errors import GitWorkerError, Refused
 from gitworker.landing.rules_queue import Span, next_probes, whole
-from gitworker.landing.verify import Verdict, Verifier
+from gitworker.landing.verify import NoVerdict, Verdict, Verifier
 from gitworker.model.ids import Oid
 from gitworker.session import Session
 from gitworker.workers.prepare import Prepared
@@ -20,12 +20,14 @@ class Verified(NamedTuple):
     """What verifying a window has shown.
 
     `passing` is how many of its workers pass, from the first; `failed` is the verdict with the next
-    one on top, None where all pass.
+    one on top, None where all pass. `unfit` says why there is no true verdict on that one: it may
+    be to blame, or the disk is, or a program that git runs (a filter that asks a server).
     """
 
     passing: int
     verdicts: list[dict[str, Any]]
     failed: Verdict | None
+    unfit: GitWorkerError | None = None
 
 
 def verify_window(
@@ -40,7 +42,7 @@ def verify_window(
     `on_verdict` is told of all verdicts so far after each. Where the target failed when it was last
     verified, a window that fails as a whole is not searched before the target was tried again.
     Raises TargetFails where the target itself fails, and what the verifier raises where nothing can
-    run: nobody is to blame then.
+    run, or be checked out: nobody is to blame then.
     """
     base = window[0].base
     search = _Search(session, verifier, window)
@@ -52,9 +54,13 @@ def verify_window(
             search.stop()
             _require_sound(session, verifier, base)
             doubtful = False
-    if search.span.red == 1:
+    green, red = search.span.green, search.span.red
+    unfit = search.unfit.get(red)
+    if unfit is not None:
+        verifier.require_checkout(window[green - 1].rewrite.new if green else base)
+    elif red == 1:
         _require_sound(session, verifier, base)
-    return Verified(search.span.green, search.verdicts, search.failed.get(search.span.red))
+    return Verified(green, search.verdicts, search.failed.get(red), unfit)
 
 
 class _Search:
@@ -64,6 +70,7 @@ class _Search:
         self.span: Span = whole(len(window))
         self.verdicts: list[dict[str, Any]] = []
         self.failed: dict[int, Verdict] = {}
+        self.unfit: dict[int, GitWorkerError] = {}
         self._verifier = verifier
         self._window = window
         self._slots = session.settings.merge_parallel
@@ -71,7 +78,12 @@ class _Search:
 
     def step(self) -> list[dict[str, Any]]:
         """Learn one verdict, end the runs that it makes useless, return all verdicts."""
-        prefix, verdict = self._begin() or self._wait()
+        try:
+            prefix, verdict = self._begin() or self._wait()
+        except NoVerdict as error:
+            prefix, verdict = self._no_verdict(error)
+        if not verdict.passed:  # who adds nothing to a commit that fails is not to blame for it
+            prefix = min(self._prefixes(self._commit(prefix)))
         self.span = self.span.learn(prefix, passed=verdict.passed)
         if not verdict.passed:
             self.failed[prefix] = verdict
@@ -102,9 +114,23 @@ class _Search:
         ended = self._verifier.wait()
         assert ended is not None, "something runs as long as the search is not settled"
         commit, verdict = ended
-        prefix = max(one for one in self._running if self._commit(one) == commit)
-        self._running = {one for one in self._running if self._commit(one) != commit}
-        return prefix, verdict
+        same = self._prefixes(commit)
+        self._running -= same
+        return max(same), verdict
+
+    def _no_verdict(self, error: NoVerdict) -> tuple[int, Verdict]:
+        """Take a commit that says nothing for one that fails, so that it is found."""
+        same = self._prefixes(error.commit)
+        self._running -= same
+        self.unfit[min(same)] = error
+        return min(same), Verdict(
+            passed=False, cached=False, flaky=False, reason=error.message, log="", duration_ms=0
+        )
+
+    def _prefixes(self, commit: Oid) -> set[int]:
+        """Return the prefixes that end at a commit: several where somebody adds nothing to it."""
+        prefixes = range(1, len(self._window) + 1)
+        return {prefix for prefix in prefixes if self._commit(prefix) == commit}
 
     def _commit(self, prefix: int) -> Oid:
         return self._window[prefix - 1].rewrite.new

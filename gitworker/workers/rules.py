@@ -1,5 +1,7 @@
 """What decides about a worker. Pure: facts in, a verdict or an error out."""
 
+from collections.abc import Sequence
+
 from gitworker.errors import GitWorkerError, Refused
 from gitworker.model.ids import RESERVED
 from gitworker.model.task import TaskStatus
@@ -18,6 +20,7 @@ HELD = frozenset(
     }
 )
 RIGHTLY_SILENT = frozenset({TaskStatus.PAUSED, TaskStatus.WAITING_INPUT})
+NAMED_AT_MOST = 40  # workers that a line of the reflog names
 ENDED_HINTS = {
     TaskStatus.COMPLETED: "choose another task id: the work of this one has landed",
     TaskStatus.CANCELLED: "choose another task id, or: git worker undo",
@@ -170,3 +173,13 @@ def return_refusal(task: str, status: TaskStatus, *, holder: str | None) -> GitW
         f"git worker show {holder or task}",
         code="moved_on",
     )
+
+
+def landing_reason(landing: Sequence[tuple[str, str]]) -> str:
+    """Return the line that the target's reflog gets for a window of workers and their tasks.
+
+    Not all names of a very large one: git gets it in a variable, of which systems limit the length.
+    """
+    names = ", ".join(f"{worker}: {task}" for worker, task in landing[:NAMED_AT_MOST])
+    more = len(landing) - NAMED_AT_MOST
+    return f"git worker merge {names}{f' and {more} more' if more > 0 else ''}"

@@ -39,6 +39,7 @@ from gitworker.workers.outcome import Landed, NotLanded
 from gitworker.workers.prepare import Prepared
 from gitworker.workers.recover import finish_interrupted
 from gitworker.workers.removal import discard
+from gitworker.workers.rules import landing_reason
 from gitworker.workers.views import publish_views
 
 Push = Callable[[Oid, Oid], None]  # the new commit, and the remote's tip that it replaces
@@ -74,7 +75,7 @@ def land(
     if push is not None:
         check_forward(session.git, ref=ref, old=old, new=new, worktree=checkout)
     numbers = _journal(session, _rescued(session, window), keep=keep, pushes=push is not None)
-    names = ", ".join(f"{p.worker.worker_id}: {p.worker.task_id}" for p in window)
+    reason = landing_reason([(p.worker.worker_id, p.worker.task_id or "") for p in window])
     looks = _look(session, [] if keep else [prepared.worker for prepared in window], early)
     try:
         if push is not None:
@@ -85,7 +86,7 @@ def land(
             old=old,
             new=new,
             worktree=checkout,
-            reason=f"git worker merge {names}",
+            reason=reason,
             lock_fd=descriptor_of(session.landing_lock),
         )
     except GitWorkerError as error:

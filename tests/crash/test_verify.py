@@ -88,6 +88,18 @@ def test_orphans_of_a_killed_queue(bench: Bench, tmp_path: Path) -> None:
         kill(read_pid(pid))
 
 
+def test_a_branch_of_a_killed_queue(bench: Bench, tmp_path: Path) -> None:
+    """A branch that a killed queue's command had checked out is free after the next look."""
+    there = tmp_path / "there"
+    bench.set(f"git checkout -q -b theirs; touch {there}; exec sleep 300")
+    process = begin(bench)
+    wait_until(there.exists)
+    process.kill()
+    process.wait()
+    take_slot(bench.session()).release()
+    bench.world.git("checkout", "-q", "theirs")
+
+
 @pytest.mark.slow
 def test_random_kills(bench: Bench, tmp_path: Path) -> None:
     """Queues that are killed at random share no worktree, and every verdict that comes is right."""

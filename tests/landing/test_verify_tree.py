@@ -213,9 +213,21 @@ def test_slots(bench: Bench) -> None:
     second.release()
 
 
-def test_two_processes(bench: Bench) -> None:
+@pytest.mark.parametrize("ending", ["true", "false", "git bisect start -q; kill -9 $PPID"])
+def test_a_branch_that_the_commands_switch_to(bench: Bench, ending: str) -> None:
+    """A branch that the commands have checked out is free again, and where it was."""
+    bench.set(f"git checkout -q -b theirs && git commit -q --allow-empty -m Theirs; {ending}")
+    bench.verify()
+    theirs = bench.tip("theirs")
+    bench.world.git("checkout", "-q", "theirs")
+    assert bench.tip("theirs") == theirs != bench.tip()
+
+
+def test_two_processes(bench: Bench, tmp_path: Path) -> None:
     """Two queues at once never run in one worktree."""
-    bench.set("test ! -e taken && touch taken && sleep 0.2 && rm taken")
+    met = tmp_path / "met"
+    meet = f"echo >>{met}; until [ $(wc -l <{met}) -ge 2 ]; do sleep 0.01; done"
+    bench.set(f"test ! -e taken && touch taken && {{ {meet}; }} && sleep 0.2 && rm taken")
     script = (
         "import sys\nfrom gitworker.app import open_session\n"
         "from gitworker.landing.verify_once import verify_once\n"
@@ -272,6 +284,19 @@ def test_a_sparse_checkout(bench: Bench) -> None:
         assert "\nREADME\n\n" in output(run(verifier, bench.tip()))
         bench.world.git("sparse-checkout", "disable")
         assert "\nREADME\nsrc\n\n" in output(run(verifier, bench.tip()))
+
+
+def test_sparse_since_the_run_began(bench: Bench) -> None:
+    """A verdict holds for what was checked out when the commands began, not when they ended."""
+    bench.world.git("sparse-checkout", "set", "--no-cone", "/README")
+    patterns = bench.world.root / ".git" / "info" / "sparse-checkout"
+    before = patterns.read_text()
+    bench.set(f"echo /src >>{patterns}")
+    bench.verify()
+    with Verifier(bench.session()) as verifier:
+        assert verifier.known(bench.tip()) is None
+        patterns.write_text(before)
+        assert verifier.known(bench.tip()) is not None
 
 
 def test_a_partial_clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

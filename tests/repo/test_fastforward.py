@@ -244,8 +244,9 @@ def test_a_commit_in_the_middle_is_kept(
 ) -> None:
     """A commit that the user makes on the target just before is never lost."""
     switch_before_merge(tmp_path, monkeypatch, "git commit -q --allow-empty -m users")
-    with pytest.raises(GitWorkerError):
+    with pytest.raises(Conflict) as caught:
         forward(repo)
+    assert caught.value.code == "ref_moved"
     assert repo.git("log", "-1", "--format=%s", "main") == "users"
     assert repo.git("status", "--porcelain") == ""
 

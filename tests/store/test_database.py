@@ -1,5 +1,7 @@
 """One connection, one gate: transactions all or nothing, errors that say what helps."""
 
+import gc
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -169,6 +171,24 @@ def test_a_failed_begin_opens_the_gate(store: Database, bus: Path) -> None:
         store.write().__enter__()
     with Gate(f"{bus}-gate"):
         pass
+
+
+def test_a_store_that_nobody_uses_any_more(bus: Path) -> None:
+    """Stores that are opened one after another and dropped leave no file open."""
+
+    def count_open() -> int:
+        names = [f"/dev/fd/{name}" for name in os.listdir("/dev/fd")]
+        return sum(os.path.realpath(name).startswith(str(bus)) for name in names)
+
+    before = count_open()
+    for number in range(3):
+        store = Database(str(bus))
+        with store.write() as writer:
+            writer.execute(ADD, {"a": f"x{number}"})
+        assert count_open() > before
+        del writer, store
+    gc.collect()
+    assert count_open() == before
 
 
 def test_syncing_a_checkpointed_database(store: Database, bus: Path) -> None:

@@ -3,8 +3,9 @@
 import pytest
 
 from fixtures.repos import Repo
-from gitworker.workers.looks import LOOKERS, Looks, look_early
-from tests.workers.world import World, wait_until
+from gitworker import clock
+from gitworker.workers.looks import FRESH_MS, LOOKERS, Looks, look_early
+from tests.workers.world import World
 
 
 @pytest.mark.parametrize("is_calm", [False, True])
@@ -20,21 +21,30 @@ def test_a_look_tells_who_is_dirty(world: World, is_calm: bool) -> None:
     assert found == {"auth": False, "docs": True, "api": True}, clean
 
 
-def test_a_look_counts_for_its_own_workers_and_not_for_long(world: World) -> None:
+def test_a_look_counts_for_its_own_workers_and_not_for_long(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whoever lands others, or later than a second after, looks again."""
     world.approved("auth", "login", {"a": "1\n"})
     world.approved("docs", "guide", {"b": "1\n"})
     auth, docs = world.worker("auth"), world.worker("docs")
-    look = Looks(world.session(), [auth])
+    session, now = world.session(), clock.monotonic_ms()
+    monkeypatch.setattr("gitworker.clock.monotonic_ms", lambda: now)
+    look = Looks(session, [auth])
+    assert look.results() == {"auth": False}
+    monkeypatch.setattr("gitworker.clock.monotonic_ms", lambda: now + FRESH_MS)
     assert look.serves([auth])
     assert not look.serves([docs])
     assert not look.serves([auth, docs])
-    wait_until(lambda: not look.serves([auth]), seconds=30)
+    monkeypatch.setattr("gitworker.clock.monotonic_ms", lambda: now + FRESH_MS + 1)
+    assert not look.serves([auth])
 
 
 def test_nobody_looks_early_at_what_takes_long(world: World) -> None:
-    """Neither at many worktrees nor before verify commands run."""
-    world.approved("auth", "login", {"a": "1\n"})
+    """Neither at many worktrees, nor before verify commands run, nor at what is not approved."""
+    world.in_review("auth", "login", {"a": "1\n"})
+    assert look_early(world.session(), [world.worker("auth")]) is None
+    world.approve("auth")
     auth = world.worker("auth")
     session = world.session()
     assert look_early(session, [auth]) is not None

@@ -118,6 +118,8 @@ def test_a_target_that_fails_by_itself(verified: World) -> None:
     verified.advance({"good/own": "BAD\n"})
     results = verified.merge(everything=True)
     assert codes(results) == {"amy": "target_fails", "bob": "target_fails"}
+    ((verdicts,),) = verified.query("SELECT verdicts FROM windows")
+    assert [one["prefix"] for one in json.loads(verdicts)] == [2, 1]
     assert verified.stands("amy", "t-amy")[0] == "APPROVED"
     assert verified.stands("bob", "t-bob")[0] == "APPROVED"
 
@@ -144,7 +146,7 @@ def test_a_window_that_something_moved_under(
     )
     monkeypatch.setenv("GITWORKER_VERIFY_COMMANDS", f"{script}\n{CHECK}")
     approve_each(verified, amy="1", bob="2")
-    assert landed(verified.merge(everything=True)) == ["amy", "bob"]
+    assert landed(verified.merge(everything=True, windows=1)) == ["amy", "bob"]
     assert windows(verified) == [(2, 0, "moved"), (2, 2, "landed")]
     assert verified.show("good/own") == "own"
     verified.require_sound()
@@ -287,3 +289,6 @@ def test_the_plan_of_small_windows(verified: World, monkeypatch: pytest.MonkeyPa
     assert [(one.worker_id, one.window, one.is_known) for one in found] == [
         ("cat", 1, False), ("amy", 1, False), ("bob", 2, False),
     ]  # fmt: skip
+    monkeypatch.setenv("GITWORKER_VERIFY_COMMANDS", "")
+    found = plan(verified.session(), ["amy"], everything=False)
+    assert [one.is_known for one in found] == [False]

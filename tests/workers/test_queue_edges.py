@@ -1,5 +1,7 @@
 """The landing queue where settings, approvals, seats or checkouts change under it."""
 
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -104,6 +106,25 @@ def test_seats_that_once_stood_on_each_other(world: World) -> None:
     assert sorted(landed(world.merge(everything=True))) == ["amy", "bob"]
 
 
+def test_a_commit_just_before_the_target_moves(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who lands while the user commits on the target lands on top of that."""
+    world.approved("amy", "t-amy", {"amy": "1\n"})
+    real = shutil.which("git")
+    wrapper = tmp_path / "bin" / "git"
+    wrapper.parent.mkdir()
+    wrapper.write_text(
+        f'#!/bin/sh\ncase " $* " in *" merge --ff-only "*) mkdir {tmp_path}/once &&'
+        f' {real} -C "$2" commit -q --allow-empty -m Own;; esac >/dev/null 2>&1\n'
+        f'exec {real} "$@"\n'
+    )
+    wrapper.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{wrapper.parent}:{os.environ['PATH']}")
+    world.land("amy")
+    assert world.git("log", "--format=%s", "main").split() == ["Work", "Own", "Start"]
+
+
 def test_one_in_the_users_way_costs_no_runs(verified: World) -> None:
     """Whoever collides with the user's files is found before anything is verified."""
     for name in ("amy", "bob", "cat", "dan"):
@@ -126,6 +147,19 @@ def test_a_checkout_that_is_busy_stops_all_at_once(verified: World) -> None:
     assert count_runs(verified) == 0
     lock.unlink()
     assert landed(verified.merge(everything=True)) == ["amy", "bob"]
+
+
+def test_who_adds_nothing_to_what_fails(verified: World) -> None:
+    """Of two with the same bad work only the first is to blame, by one run."""
+    for name in ("amy", "bob"):
+        verified.in_review(name, f"t-{name}", {"bad": "1\n"})
+    for name in ("amy", "bob"):
+        verified.approve(name)
+    found = plan(verified.session(), [], everything=True)
+    assert found[0].commit == found[1].commit
+    results = verified.merge(everything=True, windows=1)
+    assert codes(results) == {"amy": "verify_failed"}
+    assert count_runs(verified) == 2
 
 
 def test_what_another_merge_has_landed(world: World) -> None:

@@ -39,9 +39,9 @@ class Database:
     """
 
     def __init__(self, path: str, *, create: bool = False) -> None:
+        self._wal = -1
         self.path = path
         self._gate = Gate(f"{path}-gate", keep=True)
-        self._wal = -1
         flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
         try:
             self.connection = apsw.Connection(path, flags=flags)
@@ -75,6 +75,13 @@ class Database:
         """Close the connection."""
         self.connection.close()
         self._gate.close()
+        self._close_wal()
+
+    def __del__(self) -> None:
+        """Let go of the file that is synced: a queue that stays opens one after another."""
+        self._close_wal()
+
+    def _close_wal(self) -> None:
         if self._wal >= 0:
             os.close(self._wal)
             self._wal = -1
@@ -274,6 +281,10 @@ class Gate:
         except BaseException:
             self.close()
             raise
+
+    def __del__(self) -> None:
+        """Let go of the file where nobody has."""
+        self.close()
 
     def close(self) -> None:
         """Let go of the file too."""

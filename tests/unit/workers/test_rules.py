@@ -138,3 +138,13 @@ def test_which_task_can_be_given_back(status: TaskStatus, holder: str | None) ->
     refusal = rules.return_refusal("t1", status, holder=holder)
     held = status in rules.HELD
     assert (refusal is None) is (holder is None and not held)
+
+
+def test_a_line_of_the_reflog() -> None:
+    """A landing names its workers and their tasks, of a great many the first ones."""
+    assert rules.landing_reason([("amy", "t1"), ("bob", "t2")]) == (
+        "git worker merge amy: t1, bob: t2"
+    )
+    many = [("a" * 63, "t" * 100)] * 10_000
+    assert rules.landing_reason(many).endswith(" and 9960 more")
+    assert len(rules.landing_reason(many)) < 10_000

@@ -8,8 +8,9 @@ SELECT last_insert_rowid() AS id;
 -- name: tell — the verdicts on a window so far
 UPDATE windows SET verdicts = :verdicts WHERE id = :id;
 
--- name: close — the end of a window
-UPDATE windows SET outcome = :outcome, landed = :landed, verdicts = :verdicts, ended_at_ms = :now
+-- name: close — the end of a window; verdicts of NULL leave those that were told
+UPDATE windows SET outcome = :outcome, landed = :landed, verdicts = COALESCE(:verdicts, verdicts),
+    ended_at_ms = :now
 WHERE id = :id;
 
 -- name: end_cut_off — close what a killed queue left open; who runs it holds the queue's lock

@@ -1,0 +1,49 @@
+"""What every command asks git first."""
+
+from pathlib import Path
+
+import pytest
+
+from fixtures.repos import Repo
+from gitworker.errors import Unavailable
+from gitworker.paths import require_repository
+from gitworker.repo.opening import Target, ask
+
+TEXT = "[verify]\ncommands = ['make']\n"
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    """A repository with settings on main."""
+    repo = Repo.make(tmp_path / "repo")
+    repo.commit("Settings", {".gitworker.toml": TEXT})
+    return repo
+
+
+def target(repo: Repo, *names: str) -> Target:
+    """Return the target among branches of these names."""
+    opening = ask(require_repository(str(repo.root), {}), {})
+    try:
+        return opening.target(names)
+    finally:
+        opening.abandon()
+
+
+@pytest.mark.parametrize("name", ["main", "unforeseen"])
+def test_settings_that_git_cannot_read(repo: Repo, name: str) -> None:
+    """Settings that are there and cannot be read are an error, not absent."""
+    repo.git("branch", "-M", name)
+    assert target(repo, "absent", name).settings == TEXT
+    blob = repo.git("rev-parse", "HEAD:.gitworker.toml")
+    (repo.root / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    with pytest.raises(Unavailable, match="cannot be read") as caught:
+        target(repo, "absent", name)
+    assert caught.value.code == "settings_unreadable"
+
+
+def test_no_settings(repo: Repo) -> None:
+    """A commit without the file has none, whatever other files have in their names."""
+    repo.git("rm", "-q", ".gitworker.toml")
+    repo.commit("Elsewhere", {"sub/.gitworker.toml": TEXT, "my .gitworker.toml": TEXT})
+    found = target(repo, "main")
+    assert (found.exists, found.settings) == (True, None)
