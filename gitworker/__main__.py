@@ -7,7 +7,7 @@ import sys
 
 from gitworker.cli.hot import run_hot
 from gitworker.cli.output import complain, silence
-from gitworker.errors import GitWorkerError, error_of, is_disk_full
+from gitworker.errors import GitWorkerError, error_of, is_of_system
 
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         silence()
         return READER_GONE
     except Exception as error:  # noqa: BLE001 - the outermost frame
-        if isinstance(error, OSError) and is_disk_full(error):
+        if isinstance(error, OSError) and is_of_system(error):
             return _complain(error_of(error))
         from gitworker.cli.report import report_bug  # traceback: 10 ms, only where there is a bug
 

@@ -64,6 +64,7 @@ ROOMS = (
     "worktree", "checkout", "review", "task", "liveness", "agent", "claims", "message", "retention",
     "verify", "merge", "gc", "radar",
 )  # fmt: skip
+AT_LEAST_ONE = ("merge_window", "merge_parallel", "liveness_beat_s", "claims_lease_s")
 FILE_NAME = ".gitworker.toml"
 
 
@@ -158,7 +159,7 @@ def _checked(name: str, value: object, origin: str) -> object:
         raise Invalid(f"{origin}: {key_of(name)} is {value}; it cannot be negative")
     if isinstance(value, tuple) and any("\0" in item for item in value):
         raise Invalid(f"{origin}: {key_of(name)} has a NUL byte")
-    if name in ("merge_window", "merge_parallel") and value == 0:
+    if name in AT_LEAST_ONE and value == 0:
         raise Invalid(f"{origin}: {key_of(name)} is 0; it is at least 1")
     if name == "worktree_root":
         left = str(value).replace("{repository}", "")

@@ -72,6 +72,14 @@ def is_disk_full(error: OSError) -> bool:
     return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
+def is_of_system(error: OSError) -> bool:
+    """Tell whether a failure is the system's or the user's to mend: a full disk, missing rights."""
+    import errno
+
+    known = (errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.EIO)
+    return is_disk_full(error) or error.errno in known
+
+
 def error_of(error: Exception) -> GitWorkerError:
     """Return any exception as one of ours, for whoever goes on without what failed."""
     if isinstance(error, GitWorkerError):

@@ -11,10 +11,11 @@ import os
 
 from gitworker import clock, proc
 from gitworker.agents.family import adopt_orphans
-from gitworker.agents.rules import command_text, must_start, run_refusal
+from gitworker.agents.rules import UnfinishedAct, command_text, must_start, run_refusal
 from gitworker.bus.beat import require_beating
 from gitworker.bus.ids import new_id
 from gitworker.errors import Conflict, NotFound
+from gitworker.liveness.agent import living_agent
 from gitworker.paths import lock_seat
 from gitworker.repo.git import LOCAL_ENV
 from gitworker.store.heartbeats import beat
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from gitworker.agents.streams import Streams
     from gitworker.paths import StatePaths
-    from gitworker.store.api import Row, Store, Writer
+    from gitworker.store.api import Reader, Row, Store, Writer
 
 
 class Run:
@@ -64,17 +65,18 @@ def require_seat(post: Post, name: str | None) -> Row:
     """Return the seat that may run an agent now: by id, task or branch, else whoever asks.
 
     Raises NotFound where there is none, Refused where its state does not allow it, Conflict where
-    another supervised agent lives there.
+    another supervised agent lives there, UnfinishedAct where something is being done to it.
     """
     with post.store.read() as reader:
         worker = require_beating(reader, name, post.actor)
         seat = reader.row("workers.by_id", worker=worker)
         last = reader.row("runs.latest", worker=worker)
-    assert seat is not None
+        assert seat is not None
+        _require_no_act(reader, seat)
     worktree = seat["worktree"]
     if worktree is not None and not os.path.isdir(worktree):
         worktree = None
-    busy = _living(last)
+    busy = living_agent(last)
     refusal = run_refusal(worker, seat["state"], worktree=worktree, busy=busy)
     if refusal is None:
         return seat
@@ -107,8 +109,8 @@ def require_program(word: str, env: Mapping[str, str], *, directory: str | None)
 def launch(post: Post, seat: Row, words: list[str], streams: Streams) -> Run:
     """Start a command in its seat's worktree: WORKING, the run and `agent_started` recorded.
 
-    Raises NotFound for a program that is not there, Conflict where somebody changed the seat in
-    the meantime; nothing has run then.
+    Raises NotFound for a program that is not there, Conflict where somebody changed the seat, or
+    does something to it, in the meantime; nothing has run then.
     """
     env = environment(post, seat)
     require_program(words[0], env, directory=seat["worktree"])
@@ -149,10 +151,11 @@ def _record(writer: Writer, post: Post, seat: Row, *, pid: int, command: str) ->
     worker, task = seat["worker_id"], seat["task_id"]
     found = writer.row("workers.by_id", worker=worker)
     last = writer.row("runs.latest", worker=worker)
-    if found is None or found["version"] != seat["version"] or _living(last) is not None:
+    if found is None or found["version"] != seat["version"] or living_agent(last) is not None:
         raise Conflict(
             f"somebody else changed worker {worker} in the meantime", "git worker status"
         )
+    _require_no_act(writer, seat)
     if must_start(seat["state"]):
         _start(writer, seat, actor=post.actor, pid=pid)
     now = clock.now_ms()
@@ -180,6 +183,13 @@ def _record(writer: Writer, post: Post, seat: Row, *, pid: int, command: str) ->
     assert newest is not None
     after = int(newest["seq"])
     return Run(seat, run=run, process=(pid, start), command=command, after=after)
+
+
+def _require_no_act(reader: Reader, seat: Row) -> None:
+    """Raise UnfinishedAct while an act on a seat is open: it may take the worktree away."""
+    act = reader.row("runs.open_act", worker=seat["worker_id"], task=seat["task_id"])
+    if act is not None:
+        raise UnfinishedAct(seat["worker_id"], act["kind"])
 
 
 def _start(writer: Writer, seat: Row, *, actor: str, pid: int) -> None:
@@ -212,13 +222,3 @@ def _start_by_engine(writer: Writer, worker: str, *, actor: str, pid: int) -> No
     found = find_worker(writer, worker)
     assert found is not None
     advance(writer, found, WorkerEvent.START, actor=actor, metadata={"pid": pid})
-
-
-def _living(run: Row | None) -> int | None:
-    """Return the process of a run that nobody ended, where it runs on this machine."""
-    if run is None or run["ended_at_ms"] is not None or run["pid"] is None:
-        return None
-    if run["host"] != clock.host_name() or run["boot_id"] != clock.boot_id():
-        return None
-    start = proc.find_start(run["pid"])
-    return int(run["pid"]) if start is not None and start == run["pid_start"] else None

@@ -141,7 +141,7 @@ class _Orphan:
         elif command == PAUSE and not self._is_paused:
             self._family.send(signal.SIGSTOP, self._spare)
             self._is_paused = True
-        elif command == RESUME and self._is_paused:
+        elif command == RESUME:  # also one that has stopped itself
             self._family.send(signal.SIGCONT, self._spare)
             self._is_paused = False
         self._log(writer, str(command), order.told, order=order)

@@ -28,6 +28,17 @@ HINTS = {
 }
 
 
+class UnfinishedAct(Conflict):
+    """Something is done to a seat just now, or was begun by a command that was killed."""
+
+    code = "unfinished_act"
+
+    def __init__(self, worker: str, act: str) -> None:
+        super().__init__(
+            f"somebody's {act} of {worker} is not finished", "git worker recover", code=self.code
+        )
+
+
 def run_refusal(
     worker: str, state: str, *, worktree: str | None, busy: int | None
 ) -> GitWorkerError | None:

@@ -12,9 +12,8 @@ if TYPE_CHECKING:
 
     Handler = Callable[[int, FrameType | None], object] | int | None
 
-PASSED_ON = frozenset({
-    signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2,
-})  # fmt: skip
+ENDING = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT})
+PASSED_ON = ENDING | {signal.SIGUSR1, signal.SIGUSR2}
 SUSPENDING = signal.SIGTSTP
 HEARD = (*sorted(PASSED_ON), SUSPENDING, signal.SIGWINCH, signal.SIGCHLD)
 

@@ -10,7 +10,7 @@ from gitworker import clock
 from gitworker.agents.family import Family, reap
 from gitworker.agents.orders import others_at_work, read_orders
 from gitworker.agents.rules import PAUSE, RESUME, STOP, clipped, is_order
-from gitworker.agents.signals import PASSED_ON, SUSPENDING
+from gitworker.agents.signals import ENDING, PASSED_ON, SUSPENDING
 from gitworker.bus.bell import ring_bell
 from gitworker.bus.export import export_logs
 from gitworker.bus.ids import new_id
@@ -112,9 +112,12 @@ class Watch:
         self._family.send(number, others_at_work(self._post.store, self._run.id))
 
     def _pass_on(self, number: int) -> None:
+        was_paused = self._is_paused
         self._send(number)
-        if self._is_paused:  # a stopped process hears nothing until it goes on
+        if was_paused or number in ENDING:  # what stands still hears nothing until it goes on
             self._go_on()
+        if was_paused:
+            self._note_going_on()
 
     def _suspend(self) -> None:
         """Stop with our caller's job, the agent too; both go on together."""
@@ -155,7 +158,7 @@ class Watch:
         elif command == PAUSE and not self._is_paused:
             self._halt()
             self._is_paused = True
-        elif command == RESUME and self._is_paused:
+        elif command == RESUME:  # also one that has stopped itself
             self._go_on()
         self._log("info", str(command), order.told, order)
 
@@ -190,6 +193,13 @@ class Watch:
     def _go_on(self) -> None:
         self._is_paused = False
         self._send(signal.SIGCONT)
+
+    def _note_going_on(self) -> None:
+        try:
+            with self._post.store.write(durable=False) as writer:
+                writer.run("runs.set_paused", run=self._run.id, paused_at_ms=None)
+        except GitWorkerError:  # it is shown as paused for as long as the bus cannot be written
+            return
 
     def _keep_time(self) -> None:
         now = clock.monotonic_ms()

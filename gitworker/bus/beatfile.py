@@ -36,7 +36,7 @@ def renew_beat(paths: StatePaths, agent: str, ts_ms: int) -> None:
         try:
             with open(path, encoding="utf-8") as file:
                 lines = file.readlines()
-        except FileNotFoundError:
+        except (FileNotFoundError, UnicodeDecodeError):  # damaged: the next change writes it anew
             return
         stamp = f'{KEY}"{clock.iso_utc_seconds(ts_ms)}",\n'
         renewed = [stamp if line.startswith(KEY) else line for line in lines]

@@ -3,7 +3,14 @@
 import json
 from typing import Any
 
-from gitworker.bus.rules import KEYS, check_payload, kind_of
+from gitworker.bus.rules import (
+    DEPTH_MAX,
+    KEYS,
+    check_payload,
+    is_too_deep,
+    kind_of,
+    may_be_deep,
+)
 from gitworker.errors import Invalid
 
 _ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
@@ -13,7 +20,7 @@ def encode_payload(type: str, payload: Any, *, max_bytes: int) -> tuple[str, byt
     """Return a payload as JSON text and its bytes.
 
     Raises Invalid for NaN and infinities, lone surrogates, what JSON cannot say, what a message of
-    this type cannot have, and for more than `max_bytes`.
+    this type cannot have, for what is nested too deep and for more than `max_bytes`.
     """
     if type in KEYS:
         keys = payload if isinstance(payload, dict) else {}
@@ -26,9 +33,31 @@ def encode_payload(type: str, payload: Any, *, max_bytes: int) -> tuple[str, byt
         raise Invalid("the payload is not valid UTF-8: it has a lone surrogate") from None
     except (ValueError, TypeError, RecursionError) as error:
         raise Invalid(f"the payload cannot be written as JSON: {error}") from None
+    if may_be_deep(text) and is_too_deep(payload):
+        raise too_deep()
     if len(raw) > max_bytes:
         raise Invalid(
             f"the payload has {len(raw)} bytes; {max_bytes} are allowed (message.max_bytes)",
             "put it into a file in the worktree and send its path",
         )
     return text, raw
+
+
+def require_shallow(text: str) -> None:
+    """Raise Invalid for a JSON text that is nested deeper than every reader can follow."""
+    try:
+        is_deep = is_too_deep(json.loads(text))
+    except RecursionError:
+        is_deep = True
+    except ValueError:  # such as a number of 5,000 digits: that is for its readers to say
+        is_deep = False
+    if is_deep:
+        raise too_deep()
+
+
+def too_deep() -> Invalid:
+    """Return the refusal of a payload that is nested too deep."""
+    return Invalid(
+        f"the payload is nested more than {DEPTH_MAX} deep",
+        "put it into a file in the worktree and send its path",
+    )

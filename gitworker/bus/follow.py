@@ -13,6 +13,7 @@ from typing import Any
 
 from gitworker import clock
 from gitworker.bus.blobs import find_blob
+from gitworker.bus.rules import is_too_deep, may_be_deep
 from gitworker.bus.waking import LOOK_ANYWAY_S, Waker
 from gitworker.paths import StatePaths
 from gitworker.store.api import Reader, Row, Store
@@ -99,9 +100,14 @@ def message_fields(row: Row, *, blobs: str) -> dict[str, Any]:
 def read_json(text: str | bytes) -> Any:
     """Return what a JSON text says; ValueError for NaN, infinities and what is no JSON at all.
 
-    Python's own reader takes NaN and 1e999, which no other program could read back from us.
+    Python's own reader takes NaN and 1e999, which no other program could read back from us. What is
+    nested too deep is refused as well: who can just read it could not write it again.
     """
-    return _DECODE(text.decode() if isinstance(text, bytes) else text)
+    text = text.decode() if isinstance(text, bytes) else text
+    value = _DECODE(text)
+    if may_be_deep(text) and is_too_deep(value):
+        raise ValueError("it is nested too deep")
+    return value
 
 
 def newest_seq(reader: Reader) -> int:

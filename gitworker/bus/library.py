@@ -21,6 +21,7 @@ import threading
 from collections import Counter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from gitworker import clock
 from gitworker.bus.bell import Bell
@@ -83,7 +84,7 @@ class Bus:
     """One agent's end of the bus; any thread may use it, each has a connection of its own.
 
     Whatever returns has happened: a message is on disk when `publish` returns. Connections are let
-    go of by `close`, and soon after their thread has ended.
+    go of by `close`, and soon after their thread has ended. The child of a fork gets its own.
     """
 
     def __init__(self, paths: StatePaths, agent: str, *, task: str | None = None) -> None:
@@ -91,6 +92,8 @@ class Bus:
         self.agent = agent
         self._own = threading.local()
         self._opened: list[tuple[threading.Thread, Database | Waker]] = []
+        self._inherited: list[Database | Waker] = []  # by a fork: closed before another is opened
+        self._left: list[Database | Waker] = []  # by the parent's other threads: never closed here
         self._inside: Counter[threading.Thread] = Counter()  # at work for long: in a loop, waiting
         self._lock = threading.Lock()
         self._bell = Bell(paths.bell)
@@ -99,14 +102,31 @@ class Bus:
         self._has_published = False
         self._limits = load_limits(paths, os.environ)
         self._pressure = Pressure(agent, self._limits)
+        _ENDS.add(self)
         with self.store.read() as reader:
             self.task = task or own_task(reader, agent)
+
+    def begin_anew(self) -> None:
+        """Forget, in the child of a fork, what its parent has opened.
+
+        SQLite's locks belong to the parent: what a child published by its connection was lost as
+        soon as another program took the bus for unused. Nothing is asked of SQLite before the child
+        needs it: a thread of the parent may have been in the middle of something.
+        """
+        here = threading.current_thread()
+        self._inherited += [one for thread, one in self._opened if thread is here]
+        self._left += [one for thread, one in self._opened if thread is not here]
+        self._opened = []
+        self._own = threading.local()
+        self._lock = threading.Lock()
 
     @property
     def store(self) -> Database:
         """Return this thread's connection."""
         store: Database | None = getattr(self._own, "store", None)
         if store is None:
+            while self._inherited:
+                self._inherited.pop().close()
             self._let_go(lambda thread: not thread.is_alive())
             store = self._own.store = open_database(self.paths.database)
             self._keep(store)
@@ -168,7 +188,7 @@ class Bus:
             while True:
                 found = self._unread(limit)
                 left_s = (deadline - clock.monotonic_ms()) / 1000
-                if found or left_s <= 0:
+                if found or not left_s > 0:  # a NaN ends it too
                     return found
                 waker.wait(min(left_s, LOOK_ANYWAY_S))
                 _require_open(is_closed)
@@ -406,6 +426,18 @@ class Bus:
         if ref is not None and not os.path.exists(f"{self.paths.blobs}/{ref!s}"):
             _, raw = encode_payload(draft[0], draft[1], max_bytes=self._limits.message_max_bytes)
             save_blob(self.paths.blobs, raw)
+
+
+_ENDS: WeakSet[Bus] = WeakSet()
+
+
+def _after_fork() -> None:
+    for bus in list(_ENDS):
+        bus.begin_anew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _require_open(is_closed: Callable[[], bool]) -> None:

@@ -36,7 +36,7 @@ def wait_reply(
         if row is not None:
             return message_fields(row, blobs=paths.blobs)
         left_s = (deadline - clock.monotonic_ms()) / 1000
-        if left_s <= 0:
+        if not left_s > 0:  # a NaN ends it too
             whom = (own["to_agent"] if own else None) or "nobody"
             raise Conflict(
                 f"{whom} has not answered within {timeout_s:g} s",

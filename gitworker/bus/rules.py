@@ -11,11 +11,14 @@ from gitworker.model.message import PRIVATE, SEED_TYPES, MessageType
 
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+    from typing import Any
 
 TYPE_MAX = 64
+DEPTH_MAX = 500  # of arrays and objects in one another: readers of JSON end near a thousand
 FIRST = frozenset("abcdefghijklmnopqrstuvwxyz")
 TYPE_CHARS = FIRST | frozenset("0123456789_-")
+NESTING = (dict, list, tuple)
 EXAMPLE = "git worker msg send status '{\"progress\": 0.5}'"
 TEXT = ("text", "null")
 NUMBER = ("integer", "real", "null")
@@ -80,6 +83,21 @@ def check_payload(type: str, kind: str | None, kinds: Mapping[str, str | None]) 
             )
 
 
+def may_be_deep(text: str) -> bool:
+    """Tell whether a JSON text has brackets enough to be too deep."""
+    return text.count("[") + text.count("{") > DEPTH_MAX
+
+
+def is_too_deep(value: Any) -> bool:
+    """Tell whether arrays and objects lie in one another more than DEPTH_MAX deep."""
+    level = [value] if isinstance(value, NESTING) else []
+    for _ in range(DEPTH_MAX):
+        level = [inner for one in level for inner in _inside(one) if isinstance(inner, NESTING)]
+        if not level:
+            return False
+    return True
+
+
 def kind_of(value: object) -> str | None:
     """Return the name that SQLite's json_type has for a value of Python's."""
     if value is None:
@@ -104,6 +122,10 @@ KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
     (dict, "object"),
     ((list, tuple), "array"),
 )
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value
 
 
 def _said(allowed: tuple[str, ...]) -> str:

@@ -22,8 +22,8 @@ class Floor(NamedTuple):
 
 
 def cutoff_ms(now_ms: int, days: int) -> int:
-    """Return the time before which a message is old."""
-    return now_ms - days * DAY_MS
+    """Return the time before which a message is old; never before the epoch."""
+    return max(0, now_ms - days * DAY_MS)
 
 
 def holds_back(cursor: Cursor, *, living: frozenset[str], since_ms: int) -> bool:

@@ -6,7 +6,7 @@ from gitworker import clock
 from gitworker.bus.blobs import save_blob
 from gitworker.bus.ids import new_id
 from gitworker.bus.pressure import check_pressure
-from gitworker.bus.rules import EXAMPLE, KEYS, check_payload, check_type
+from gitworker.bus.rules import EXAMPLE, KEYS, check_payload, check_type, may_be_deep
 from gitworker.errors import Invalid, NotFound
 from gitworker.model.ids import RESERVED
 
@@ -143,6 +143,10 @@ def _check_json(reader: Reader, type: str, payload: str) -> None:
             f"the payload is not valid JSON: {ascii(payload[:60])}",
             f"{EXAMPLE}   (or @FILE, or - for stdin)",
         )
+    if may_be_deep(payload):
+        from gitworker.bus.encode import require_shallow  # json: 8 ms, for large payloads alone
+
+        require_shallow(payload)
     kinds = reader.row("messages.kinds", text=payload) if type in KEYS else None
     if kinds is not None:
         check_payload(type, kinds["kind"], kinds)

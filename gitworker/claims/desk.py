@@ -2,7 +2,9 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
+from threading import get_ident
+from weakref import WeakKeyDictionary
 
 from gitworker import clock
 from gitworker.bus.bell import ring_bell
@@ -25,7 +27,7 @@ from gitworker.claims.rules import Taken, is_one, is_task, parse_lease_ms, parse
 from gitworker.errors import Conflict, NotFound
 from gitworker.model.message import MessageType
 from gitworker.paths import StatePaths, require_repository, state_paths
-from gitworker.store.api import Store, Writer
+from gitworker.store.api import Reader, Store, Value, Writer
 from gitworker.store.rules_leases import SEED2_LEASE_MS, Length
 from gitworker.store.sqlite.migrate import open_database
 
@@ -159,13 +161,68 @@ class Claims:
                     return self._take(name, length)
                 except Taken as error:
                     left_s = (deadline - clock.monotonic_ms()) / 1000
-                    if left_s <= 0:
+                    if not left_s > 0:  # a NaN ends it too
                         raise
                     waker.wait(min(left_s, error.left_ms / 1000 + SLACK_S, LOOK_ANYWAY_S))
 
     def _ring(self) -> None:
         with suppress(OSError):  # waiters look anyway
             ring_bell(self._paths.bell)
+
+
+class _OwnClaims(Claims):
+    """Claims with a connection of their own."""
+
+    def __init__(self, paths: StatePaths, *, holder: str, lease_ms: int) -> None:
+        self._own = open_database(paths.database)
+        super().__init__(self._own, paths, holder=holder, lease_ms=lease_ms)
+        _OPEN[self] = get_ident()
+
+    def begin_anew(self) -> None:
+        """Have another connection in the child of a fork: SQLite's locks are the parent's.
+
+        What the child took by its parent's was lost as soon as a program took the bus for unused.
+        """
+        self._store = _Unopened(self)
+
+    def reopen(self) -> Store:
+        """Open another connection instead of the one there is."""
+        self._own.close()
+        self._store = self._own = open_database(self._paths.database)
+        return self._store
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._own.close()
+
+
+class _Unopened:
+    """Stands for a store until it is used: nothing is asked of SQLite before the child needs it."""
+
+    def __init__(self, claims: _OwnClaims) -> None:
+        self._claims = claims
+
+    def read(self) -> AbstractContextManager[Reader]:
+        return self._claims.reopen().read()
+
+    def write(self, *, durable: bool = True) -> AbstractContextManager[Writer]:
+        return self._claims.reopen().write(durable=durable)
+
+    def write_one(self, query: str, *, durable: bool = True, **values: Value) -> int:
+        return self._claims.reopen().write_one(query, durable=durable, **values)
+
+
+_OPEN: WeakKeyDictionary[_OwnClaims, int] = WeakKeyDictionary()  # and the thread of each
+
+
+def _after_fork() -> None:
+    for claims, thread in list(_OPEN.items()):
+        if thread == get_ident():
+            claims.begin_anew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 @contextmanager
@@ -178,11 +235,11 @@ def open_claims(*, holder: str | None = None, lease_s: float = 60) -> Iterator[C
     repository = require_repository()
     paths = state_paths(repository)
     asker = who_asks(repository, holder, os.environ)
-    store = open_database(paths.database)
+    claims = _OwnClaims(paths, holder=asker, lease_ms=parse_lease_ms(lease_s))
     try:
-        yield Claims(store, paths, holder=asker, lease_ms=parse_lease_ms(lease_s))
+        yield claims
     finally:
-        store.close()
+        claims.close()
 
 
 __all__ = ["Claim", "Claims", "open_claims"]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gitworker.cli.call import Call
+from gitworker.cli.hot.words import SECONDS_MAX
 from gitworker.errors import GitWorkerError, Invalid, Unavailable
 from gitworker.model.ids import parse_task_id, parse_worker_id
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 else:
     TextType = click.ParamType  # generic from click 8.4 on only
 
+NUMBER_MAX = 10**9
 HELP = {"help_option_names": ["-h", "--help"]}
 
 
@@ -65,6 +67,30 @@ class Text(TextType):
         if not value.strip():
             raise Invalid(f"{what} is empty", code="usage")
         return require_utf8(value, what)
+
+
+class Number(click.IntRange):
+    """How many, within bounds, and within what the database can count."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the number; fail for more than NUMBER_MAX."""
+        number = int(super().convert(value, param, ctx))
+        if number > NUMBER_MAX:
+            self.fail(f"{number} is more than {NUMBER_MAX}.", param, ctx)
+        return number
+
+
+class Seconds(click.FloatRange):
+    """A length of time, within bounds: neither NaN nor more than clocks can add up."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the seconds; fail for what is no length of time."""
+        seconds = float(super().convert(value, param, ctx))
+        if not seconds <= SECONDS_MAX:
+            self.fail(f"{value} is no length of time in seconds.", param, ctx)
+        return seconds
 
 
 class Verb(click.Command):

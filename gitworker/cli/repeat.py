@@ -5,7 +5,8 @@ import os
 from gitworker import clock
 from gitworker.bus.beat import Sign, give_sign
 from gitworker.cli.hot.place import Place
-from gitworker.errors import NotFound
+from gitworker.cli.output import narrate
+from gitworker.errors import GitWorkerError, NotFound, error_of
 from gitworker.liveness.process import find_process, is_running
 
 LOOK_EVERY_S = 1.0
@@ -13,6 +14,8 @@ LOOK_EVERY_S = 1.0
 
 def beat_while_running(place: Place, worker: str, *, pid: int, every_s: float) -> None:
     """Beat every `every_s` seconds until the process ends or the state directory goes.
+
+    A beat that cannot be recorded is told, and the next one tries again.
 
     Where the system cannot tell whether a process runs, it beats until it is stopped. Raises
     NotFound where no such process runs.
@@ -30,5 +33,8 @@ def beat_while_running(place: Place, worker: str, *, pid: int, every_s: float) -
         if left_ms > 0:
             clock.sleep(min(LOOK_EVERY_S, left_ms / 1000))
             continue
-        give_sign(place.store, place.paths, worker=worker, sign=Sign(), lease_ms=lease_ms)
+        try:
+            give_sign(place.store, place.paths, worker=worker, sign=Sign(), lease_ms=lease_ms)
+        except (GitWorkerError, OSError) as error:  # a busy database, a full disk: it goes on
+            narrate(f"warning: no beat for {worker}: {error_of(error).message}")
         due_ms += int(every_s * 1000)

@@ -7,7 +7,7 @@ import click
 from gitworker.cli.call import Call
 from gitworker.cli.group import GROUP, PROGRAM
 from gitworker.cli.output import complain, silence
-from gitworker.errors import GitWorkerError, Invalid, error_of, is_disk_full
+from gitworker.errors import GitWorkerError, Invalid, error_of, is_of_system
 from gitworker.repo.opening import Opening
 
 COMPLETE = "_GIT_WORKER_COMPLETE"  # set by the scripts of `git worker completion`
@@ -55,7 +55,7 @@ def _run(call: Call, words: list[str]) -> int:
     except GitWorkerError as error:
         return complain(error, as_json=call.as_json)
     except OSError as error:
-        if not is_disk_full(error):
+        if not is_of_system(error):
             raise
         return complain(error_of(error))  # as text: standard output may be what is full
 

@@ -202,11 +202,11 @@ def _log_of(body: dict[str, Any]) -> str:
 
 def _decoded(text: str | None) -> Any:
     """Return JSON data, the text itself where it is no JSON."""
-    import json  # 3 ms, and `status` may have no event to show
-
     if text is None:
         return None
+    from gitworker.bus.follow import read_json  # 3 ms, and `status` may have no event to show
+
     try:
-        return json.loads(text)
-    except ValueError:
+        return read_json(text)
+    except (ValueError, RecursionError):
         return text

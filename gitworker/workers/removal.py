@@ -14,6 +14,7 @@ from gitworker import clock
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Conflict, GitWorkerError, Refused, error_of
 from gitworker.landing.replay_branch import anchor_of, drop_anchors
+from gitworker.liveness.agent import living_agent
 from gitworker.liveness.process import lasting_processes_in
 from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, ref_of
 from gitworker.model.worker import WorkerEvent
@@ -117,6 +118,9 @@ def plan_removals(session: Session, going: Sequence[Going], kind: str) -> list[O
     """Do the same for several workers, by one transaction."""
     plans = [_plan(session, one, kind) for one in going]
     with session.store.write() as writer:
+        if kind in EVENTS:
+            for one in going:
+                _refuse_agent(writer, one.worker)
         operations = [
             _journal(session, writer, kind, worker=one.worker, data=data)
             for one, data in zip(going, plans, strict=True)
@@ -124,6 +128,20 @@ def plan_removals(session: Session, going: Sequence[Going], kind: str) -> list[O
     if operations:
         crash_point(f"{kind}.journal")
     return operations
+
+
+def _refuse_agent(writer: Writer, worker: Worker) -> None:
+    """Raise Refused where the task's supervised agent lives: one that has begun since somebody
+    looked, or that has gone to another directory. From the journal on none can begin.
+    """
+    run = writer.row("runs.latest", worker=worker.worker_id)
+    pid = living_agent(run)
+    if run is not None and pid is not None and run["task_id"] == worker.task_id:
+        raise Refused(
+            f"an agent works for {worker.worker_id} (process {pid})",
+            f'git worker msg send cmd \'{{"command": "stop"}}\' --to {worker.worker_id}',
+            code="occupied",
+        )
 
 
 def _plan(session: Session, going: Going, kind: str) -> dict[str, Any]:

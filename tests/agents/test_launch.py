@@ -10,8 +10,10 @@ import pytest
 
 from gitworker.agents.family import adopt_orphans
 from gitworker.agents.launch import Post, launch, require_program, require_seat
+from gitworker.agents.rules import UnfinishedAct
 from gitworker.agents.streams import Streams
 from gitworker.errors import Conflict, NotFound, Refused
+from gitworker.store.operations import begin_operation
 from gitworker.store.sqlite.database import Database
 from gitworker.workers.cancel import reset
 from gitworker.workers.fail import fail
@@ -125,6 +127,24 @@ def test_a_lost_race_starts_nothing(seat: Seat) -> None:
         launch(desk, found, ["touch", str(mark)], Streams())
     assert seat.world.rows() == before
     assert not mark.exists()
+
+
+def test_an_act_that_began_meanwhile(seat: Seat) -> None:
+    """While a seat is taken away no agent begins there; its setup hinders none."""
+    desk = post(seat.world)
+    found = require_seat(desk, "auth")
+    with desk.store.write() as writer:
+        begin_operation(writer, "cancel", worker="auth", task="t1", actor="hq", now=1, data={})
+    before = seat.world.rows()
+    mark = seat.path / "ran"
+    with pytest.raises(UnfinishedAct, match="somebody's cancel of auth is not finished"):
+        launch(desk, found, ["touch", str(mark)], Streams())
+    with pytest.raises(UnfinishedAct):
+        require_seat(desk, "auth")
+    assert seat.world.rows() == before
+    assert not mark.exists()
+    change(seat.world, "UPDATE operations SET kind = 'setup'")
+    launched(seat.world)
 
 
 def test_of_two_at_once_one_runs(seat: Seat) -> None:

@@ -56,6 +56,7 @@ def test_pause_and_resume(seat: Seat) -> None:
         wait_until(lambda: is_stopped(pid))
         wait_until(lambda: seat.runs()[0]["paused_at_ms"] is not None)
         seat.order("pause", "still")
+        wait_until(lambda: len(seat.logs()) == 3)
         (agent,) = json.loads(ok(seat.world.root, "agents", "--json"))["agents"]
         assert (agent["doing"], agent["liveness"]) == ("paused", "OK")
         beats = "SELECT ts_ms FROM heartbeats"
@@ -84,6 +85,29 @@ def test_resume_lets_it_go_on(seat: Seat) -> None:
         assert process.wait(DEADLINE_S) == 4
         process.stdin = None
     assert seat.runs()[0]["reason"] == "it ended with status 4"
+
+
+def test_a_signal_ends_a_pause(seat: Seat) -> None:
+    """An agent that a signal lets go on is shown as paused no more."""
+    script = "trap 'echo heard' USR1; echo ready; while :; do sleep 0.02; done"
+    with seat.running("sh", "-c", script) as process:
+        assert process.stdout
+        read_until(process.stdout.fileno(), b"ready\n")
+        seat.order("pause")
+        wait_until(lambda: seat.runs()[0]["paused_at_ms"] is not None)
+        process.send_signal(10)
+        read_until(process.stdout.fileno(), b"heard\n")
+        wait_until(lambda: seat.runs()[0]["paused_at_ms"] is None)
+        seat.order("stop")
+
+
+def test_resume_wakes_one_that_stopped_itself(seat: Seat) -> None:
+    """A resume lets an agent go on that nobody has paused but itself."""
+    with seat.running("sh", "-c", "kill -STOP $$; exit 4") as process:
+        pid = seat.runs()[0]["pid"]
+        wait_until(lambda: is_stopped(pid))
+        seat.order("resume")
+        assert process.wait(DEADLINE_S) == 4
 
 
 def test_a_paused_agent_can_be_stopped(seat: Seat) -> None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from gitworker.agents.orphans import FOUND, Keeper
+from gitworker.clock import monotonic_ms
 from gitworker.liveness.ring import is_beating
 from gitworker.store.sqlite.migrate import open_database
 from tests.agents.seat import Seat, is_alive, is_stopped, read_until
@@ -67,7 +69,7 @@ def orphaned(
 def test_a_paused_agent_goes_on(seat: Seat) -> None:
     """An agent that its supervisor had stopped goes on, which is told once."""
     with orphaned(seat, "sleep", "60", orders=("pause",)) as orphan:
-        assert is_stopped(orphan.pid)
+        wait_until(lambda: is_stopped(orphan.pid))
         assert orphan.look()
         wait_until(lambda: not is_stopped(orphan.pid))
         assert orphan.look()
@@ -106,6 +108,17 @@ def test_orders_are_obeyed(seat: Seat) -> None:
     seat.world.require_sound()
 
 
+def test_a_resume_wakes_one_that_stopped_itself(seat: Seat) -> None:
+    """A resume lets an agent go on that nobody has paused but itself."""
+    with orphaned(seat, "sleep", "60") as orphan:
+        orphan.look()
+        os.kill(orphan.pid, signal.SIGSTOP)
+        wait_until(lambda: is_stopped(orphan.pid))
+        seat.order("resume")
+        orphan.look()
+        wait_until(lambda: not is_stopped(orphan.pid))
+
+
 def test_one_that_does_not_stop_is_killed(seat: Seat, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once the grace is over an agent that minds no TERM is killed."""
     monkeypatch.setenv("GITWORKER_AGENT_STOP_GRACE_S", "1")
@@ -113,6 +126,8 @@ def test_one_that_does_not_stop_is_killed(seat: Seat, monkeypatch: pytest.Monkey
         orphan.look()
         seat.order("stop")
         seat.order("stop", "again")
+        orphan.look()
+        wait_until(lambda: terms(seat) == 1)
         wait_until(lambda: not (orphan.look() and is_alive(orphan.pid)))
         wait_until(lambda: not orphan.look())
     assert terms(seat) == 1
@@ -121,9 +136,12 @@ def test_one_that_does_not_stop_is_killed(seat: Seat, monkeypatch: pytest.Monkey
 
 def test_a_stop_is_seen_through(seat: Seat, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the supervisor was killed between TERM and KILL, the agent is killed all the same."""
-    monkeypatch.setenv("GITWORKER_AGENT_STOP_GRACE_S", "1")
+    monkeypatch.setenv("GITWORKER_AGENT_STOP_GRACE_S", "600")
     with orphaned(seat, *COUNTING, orders=("stop",), began="terms") as orphan:
+        wait_until(lambda: terms(seat) == 1)
+        orphan.look()
         assert is_alive(orphan.pid)
+        monkeypatch.setattr("gitworker.clock.monotonic_ms", lambda: monotonic_ms() + 600_000)
         wait_until(lambda: not (orphan.look() and is_alive(orphan.pid)))
         wait_until(lambda: not orphan.look())
     assert terms(seat) == 1

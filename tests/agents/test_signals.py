@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -46,6 +47,15 @@ def test_the_end_by_a_signal(seat: Seat) -> None:
     assert seat.runs()[0]["reason"] == "it was ended by SIGINT"
 
 
+def test_an_agent_that_stopped_itself_hears_its_end(seat: Seat) -> None:
+    """A signal that is to end it lets an agent go on that has stopped itself."""
+    with seat.running("sh", "-c", "trap 'exit 9' TERM; kill -STOP $$; sleep 60") as process:
+        pid = seat.runs()[0]["pid"]
+        wait_until(lambda: is_stopped(pid))
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(DEADLINE_S) == 9
+
+
 def test_ignored_signals_stay_ignored(seat: Seat) -> None:
     """Under nohup neither the supervisor nor the agent minds a hang-up."""
     script = "echo ready; read line; exit 4"
@@ -81,12 +91,18 @@ def test_suspending_suspends_both(seat: Seat) -> None:
         assert process.wait(DEADLINE_S) == 5
 
 
-def test_what_an_agent_leaves_running_is_ended(seat: Seat) -> None:
+def daemon(gone: Path, streams: str = "") -> str:
+    """Return a script that starts a daemon elsewhere and tells its pid, once it has gone there."""
+    begin = f"cd / && exec setsid sh -c ': >{gone}; exec sleep 64' {streams}"
+    return f"({begin} & echo $!); until test -e {gone}; do sleep 0.02; done"
+
+
+def test_what_an_agent_leaves_running_is_ended(seat: Seat, tmp_path: Path) -> None:
     """The rest is ended with the agent: what ignores TERM, other groups, what left its session."""
     script = (
         "set -m; (trap '' TERM; exec sleep 61) & echo $!; sleep 62 & echo $!;"
         " (setsid sleep 63 >/dev/null 2>&1 & echo $!);"
-        f" (cd / && setsid sleep 64 >/dev/null 2>&1 & echo $!); {COMMIT}"
+        f" {daemon(tmp_path / 'gone', '>/dev/null 2>&1')}; {COMMIT}"
     )
     answer = seat.exec(script)
     assert answer.status == 0
@@ -134,9 +150,9 @@ def test_orphans_are_reaped_while_the_agent_runs(seat: Seat) -> None:
         assert process.wait(DEADLINE_S) == 0
 
 
-def test_a_pipe_that_is_kept_open_keeps_nobody(seat: Seat) -> None:
+def test_a_pipe_that_is_kept_open_keeps_nobody(seat: Seat, tmp_path: Path) -> None:
     """A daemon of the agent's that holds its output open does not keep the supervisor."""
-    answer = seat.exec(f"echo $$; (cd / && setsid sleep 60 & echo $!); {COMMIT}; echo last")
+    answer = seat.exec(f"echo $$; {daemon(tmp_path / 'gone')}; {COMMIT}; echo last")
     lines = answer.out.split()
     assert (answer.status, lines[-1]) == (0, "last")
     os.kill(int(lines[1]), signal.SIGKILL)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gitworker.bus.transitions import move_task
+from gitworker.liveness.process import processes_in
 from gitworker.model.task import TaskEvent
 from gitworker.model.worker import WorkerEvent
 from gitworker.store.tasks import require_stored_task
@@ -127,7 +128,8 @@ def test_words_are_the_agents_own(seat: Seat) -> None:
 
 def test_wrong_usage(seat: Seat) -> None:
     """No command, and a limit that is none, are wrong usage."""
-    for words in (("auth",), ("auth", "--"), ("auth", "true"), ("--time-limit", "0", "--", "true")):
+    limits = [("--time-limit", text, "--", "true") for text in ("0", "nan", "inf", "1e306")]
+    for words in (("auth",), ("auth", "--"), ("auth", "true"), *limits):
         answer = run(seat.world.root, "exec", *words)
         assert answer.status == 2, answer
     assert seat.runs() == []
@@ -177,6 +179,50 @@ def test_one_agent_a_seat(seat: Seat) -> None:
             assert "msg send cmd" in answer.err
             process.kill()
             process.wait()
+
+
+@pytest.mark.parametrize("point", ["cancel.journal", "cancel.trashed"])
+def test_a_seat_that_is_being_taken_away(seat: Seat, point: str) -> None:
+    """No agent begins where a killed command has begun to remove the worktree: that is ended."""
+    root = seat.world.root
+    assert run(root, "cancel", "auth", env={"GITWORKER_CRASH_AT": point}).status == -9
+    answer = seat.exec("echo begun")
+    assert (answer.status, answer.out) == (1, ""), answer
+    assert "settled an interrupted cancel of auth" in answer.err
+    assert "auth is IDLE" in answer.err
+    assert seat.runs() == []
+
+
+@pytest.mark.parametrize("verb", ["cancel", "reset"])
+def test_a_seat_whose_agent_is_elsewhere(seat: Seat, verb: str) -> None:
+    """A worktree stays while its agent lives, wherever that has gone to."""
+    with seat.running("sh", "-c", "cd / && exec sleep 60") as process:
+        wait_until(lambda: not processes_in(str(seat.path)))
+        if verb == "reset":
+            ok(seat.world.root, "fail", "auth", "-m", "enough")
+        answer = run(seat.world.root, verb, "auth")
+        assert answer.status == 1, answer
+        assert "an agent works for auth (process" in answer.err
+        assert seat.path.is_dir()
+        assert process.poll() is None
+        seat.order("stop")
+        assert process.wait(DEADLINE_S) == 143
+
+
+def test_the_agent_of_an_earlier_task(seat: Seat) -> None:
+    """An agent that lives on after its task has landed keeps nobody from cancelling the next."""
+    root = seat.world.root
+    with seat.running(
+        "sh", "-c", f"{COMMIT}; git-worker done; echo done; exec sleep 60"
+    ) as process:
+        assert process.stdout
+        read_until(process.stdout.fileno(), b"done\n")
+        ok(root, "approve", "auth")
+        ok(root, "merge", "auth")
+        ok(root, "assign", "auth", "t2")
+        ok(root, "cancel", "auth")
+        assert seat.path.is_dir()
+        assert process.poll() is None
 
 
 def test_a_killed_supervisor_loses_nothing(seat: Seat) -> None:

@@ -73,6 +73,7 @@ def test_it_pauses_and_ends_with_the_database(state: StatePaths, store: Database
         ("payload", "'-Infinity'", "decode_failed"),
         ("payload", "'[1e999]'", "decode_failed"),
         ("payload", "'" + "[" * 9000 + "]" * 9000 + "'", "decode_failed"),
+        ("payload", "'" + "[" * 700 + "]" * 700 + "'", "decode_failed"),
         ("payload", "'[1.5, \"\\ud800\", 123456789012345678901234567890]'", None),
         ("payload_ref", "'sha256-0'", "blob_missing"),
     ],
@@ -134,6 +135,8 @@ def test_a_sign_of_life(state: StatePaths, store: Database) -> None:
     document = json.loads(view.read_text())
     assert document["last_heartbeat"]
     assert document["pid"] == 1
+    view.write_bytes(b'\xff\xfe\n  "last_heartbeat": null\n')
+    assert sign("working") == (False, ("working", "t", 0.0)), "a damaged view is in nobody's way"
 
 
 def test_who_beats(store: Database) -> None:

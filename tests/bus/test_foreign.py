@@ -168,6 +168,34 @@ def test_odd_payloads_stop_nobody(state: StatePaths, store: Database, payload: s
     assert [json.loads(row["line"])["id"] for row in polled] == ["odd", "after"]
 
 
+@pytest.mark.parametrize("odd", ["''", "'half'", "x'ff'", "9e999"])
+def test_odd_beats_and_cursors_stop_nobody(state: StatePaths, store: Database, odd: str) -> None:
+    """A beat whose progress is no number has none; a cursor that is no number is at the start."""
+    assert (
+        foreign(
+            state.database,
+            f"INSERT INTO heartbeats VALUES ('nim', 1, {odd}, {odd}, {odd})",
+            f"INSERT INTO heartbeats VALUES (x'ff', 1, {odd}, {odd}, {odd})",
+            f"INSERT INTO cursors VALUES ('nim', {odd if odd != '9e999' else 0}, {odd})",
+            "INSERT INTO messages (id, ts_ms, from_agent, to_agent, type)"
+            " VALUES ('a', 1, 'n', 'nim', 't')",
+        )
+        == [[]] * 4
+    )
+    beats = store.rows("observe.agents") + store.rows("liveness.of_agent", agent="nim")
+    assert [row["progress"] for row in beats] == [None] * 3
+    readers = store.rows("messages.readers", count_to=9)
+    assert [(row["last_acked_seq"], row["unread"]) for row in readers] == [(0, 1), (0, 0)]
+    json.dumps(beats + readers, allow_nan=False)
+    for query in ("messages.unread", "messages.poll_lines"):
+        assert len(store.rows(query, agent="nim", after=0, limit=9)) == 1
+    assert store.row("pressure.unread", agent="nim", limit=9) == {"number": 1}
+    with store.write() as writer:
+        writer.run("messages.ack", agent="nim", seq=1, now=1)
+    assert store.row("messages.cursor", agent="nim") == {"seq": 1}
+    assert store.rows("messages.unread", agent="nim", limit=9) == []
+
+
 def test_odd_log_lines_stop_nobody(state: StatePaths, store: Database) -> None:
     """A foreign transition with lines that are no objects is passed over by the export."""
     insert = (

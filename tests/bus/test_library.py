@@ -1,6 +1,7 @@
 """The library: what an agent written in Python publishes, reads, asks and answers."""
 
 import json
+import math
 import os
 import threading
 from collections.abc import Iterator
@@ -114,6 +115,7 @@ def test_large_payloads_come_a_few_at_a_time(bus: Bus, auth: Bus) -> None:
         (("x-note", [float("inf")]), {}, "cannot be written as JSON"),
         (("x-note", {"a": object()}), {}, "cannot be written as JSON"),
         (("x-note", "\ud800"), {}, "lone surrogate"),
+        (("x-note", json.loads("[" * 501 + "]" * 501)), {}, "more than 500 deep"),
         (("x-note", {"\udcff": 1}), {}, "lone surrogate"),
         (("x-note", "x" * (17 << 20)), {}, "are allowed"),
         (("x-note",), {"id": ""}, "id must be"),
@@ -182,8 +184,9 @@ def test_ack_of_the_future(bus: Bus) -> None:
 
 
 def test_waiting_for_messages(bus: Bus, auth: Bus) -> None:
-    """Poll waits for the first message, and no longer than it was told."""
+    """Poll waits for the first message, and no longer than it was told; NaN is no time at all."""
     assert auth.poll(wait_s=0.01) == []
+    assert auth.poll(wait_s=math.nan) == []
     sender = threading.Thread(target=bus.publish, args=("x-note",))
     sender.start()
     assert len(auth.poll(wait_s=30)) == 1
@@ -214,6 +217,8 @@ def test_a_request_that_nobody_answers(state: StatePaths, bus: Bus) -> None:
     with pytest.raises(Conflict, match="auth has not answered within 0.01 s") as caught:
         bus.request("x-ask", to="auth", timeout_s=0.01)
     assert caught.value.code == "timeout"
+    with pytest.raises(Conflict, match="has not answered"):
+        bus.request("x-ask", to="auth", timeout_s=math.nan)
     theirs = participant(state.root, "poll", "auth")
     assert isinstance(theirs, list)
     reply = {"type": "x-answer", "to": "hq", "correlation_id": theirs[0]["id"]}

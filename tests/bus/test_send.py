@@ -88,6 +88,8 @@ def test_who_is_known(seats: Database, state: StatePaths) -> None:
         (Draft("heartbeat"), "reserved"),
         (Draft("x-note", "{"), "not valid JSON"),
         (Draft("x-note", '"\0"'), "not valid JSON"),
+        (Draft("x-note", "[" * 501 + "]" * 501), "more than 500 deep"),
+        (Draft("x-note", "[" * 1000 + "]" * 1000), "more than 500 deep"),
         (Draft("x-note", "\udcff"), "not valid UTF-8"),
         (Draft("x-note", json.dumps("y" * 20_000)), "are allowed"),
         (Draft("x-note", id=""), "printable"),

@@ -17,7 +17,7 @@ from gitworker.workers.prepare import prepare
 from gitworker.workers.start import start
 from gitworker.workers.submit import Submission, submit
 from gitworker.workers.window import land
-from tests.claims.scene import Clocks, Scene, refused
+from tests.claims.scene import LEASE_MS, Clocks, Scene, refused
 from tests.store.support import foreign, participant
 from tests.workers.world import World, kept, unchanged, wait_until
 
@@ -158,17 +158,19 @@ def test_a_beat_tells_what_was_lost(scene: Scene, clocks: Clocks) -> None:
     require_unlost(scene.store, "auth")
 
 
-def test_the_heartbeat_thread_renews(scene: Scene) -> None:
+def test_the_heartbeat_thread_renews(scene: Scene, clocks: Clocks) -> None:
     """A thread that beats for an agent keeps its leases alive, and a dead one's lease ends."""
-    scene.of("auth").take("x:a", ttl_s=0.3)
-    first_ms = scene.of("auth").require("x:a").lease_until_ms
+    scene.of("auth").take("x:a")
     thread = HeartbeatThread(lambda: open_database(scene.paths.database), every_s=0.05)
     thread.start()
     thread.tell(Tell("auth"))
-    wait_until(lambda: scene.of("auth").require("x:a").lease_until_ms > first_ms + 600)
+    for _ in range(3):
+        clocks.pass_ms(LEASE_MS - 1)
+        wait_until(lambda: scene.of("auth").require("x:a").left_ms == LEASE_MS)
     assert not scene.of("docs").check("x:a")
-    thread.stop()
-    wait_until(lambda: not scene.of("auth").check("x:a"))
+    thread.stop(timeout_s=60)
+    clocks.pass_ms(LEASE_MS)
+    assert not scene.of("auth").check("x:a")
     assert scene.of("docs").take("x:a").epoch == 2
 
 

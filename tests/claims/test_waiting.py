@@ -1,5 +1,7 @@
 """Waiting for a claim: until it is given back, until its lease ends, or until the time is over."""
 
+import math
+import re
 import subprocess
 import sys
 
@@ -7,6 +9,7 @@ import pytest
 
 from gitworker import clock
 from gitworker.claims import desk
+from gitworker.errors import Conflict
 from tests.claims.scene import Scene, refused
 from tests.store.support import ROOT, participant
 
@@ -60,11 +63,17 @@ def test_until_the_lease_ends(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_the_time_is_over(scene: Scene) -> None:
     """Who has waited in vain is told the holder, as if it had not waited."""
-    scene.of("auth").take("x:db")
+    scene.of("auth").take("x:db", ttl_s=6000)
     begun_ms = clock.monotonic_ms()
-    with refused("claimed", "x:db is claimed by auth for another 60 s"):
+    with pytest.raises(Conflict) as caught:
         scene.of("docs").take("x:db", wait_s=0.2)
     assert clock.monotonic_ms() - begun_ms >= 200
+    assert caught.value.code == "claimed"
+    with refused("claimed"):
+        scene.of("docs").take("x:db", wait_s=math.nan)
+    told = re.match(r"x:db is claimed by auth for another (\d+) s, until ", caught.value.message)
+    assert told is not None
+    assert 5900 < int(told[1]) <= 6000
 
 
 def test_what_waiting_cannot_help(scene: Scene) -> None:

@@ -58,6 +58,8 @@ def test_as_json(scene: Scene) -> None:
         (("take", "x:\x1b[2J"), 2, "printable"),
         (("take", "x:a", "--ttl", "0"), 2, "makes no sense"),
         (("take", "x:a", "--wait", "-1"), 2, "--wait"),
+        (("take", "x:a", "--wait", "nan"), 2, "no length of time"),
+        (("take", "x:a", "--wait", "inf"), 2, "no length of time"),
         (("renew", "x:a", "--as", "auth"), 4, "auth holds no claim on x:a"),
         (("release", "x:a", "--as", "auth"), 4, "auth holds no claim on x:a"),
         (("renew", "x:a"), 2, "git worker claim renew x:a --epoch N"),

@@ -1,5 +1,6 @@
 """Repositories, disks and programs that are not as they should be: said clearly, nothing lost."""
 
+import ctypes
 import os
 import shutil
 import sqlite3
@@ -23,6 +24,31 @@ def test_help_into_a_full_disk(tmp_path: Path) -> None:
         )
     assert (done.returncode, done.stderr.count("\n")) == (1, 2)
     assert "No space left on device" in done.stderr
+
+
+def test_missing_rights(scene: Scene) -> None:
+    """What may not be written is named, and no bug of ours."""
+    scene.spawn("auth", "t1")
+    locks = scene.state / "locks"
+    locks.chmod(0)
+    try:
+        for words in (("heartbeat", "auth"), ("spawn", "docs", "t2")):
+            done = subprocess.run(
+                ["git-worker", *words], cwd=scene.root, stdin=subprocess.DEVNULL,
+                capture_output=True, text=True, preexec_fn=give_up_rights,
+            )  # fmt: skip
+            assert done.returncode == 1, done
+            assert f"error: {locks}" in done.stderr
+            assert "Permission denied" in done.stderr
+            assert "bug" not in done.stderr
+    finally:
+        locks.chmod(0o700)
+
+
+def give_up_rights() -> None:
+    """Let root's next program mind permissions, as everybody else's does (capabilities(7))."""
+    for capability in (1, 2):
+        ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)
 
 
 def test_no_repository(tmp_path: Path) -> None:

@@ -2,11 +2,17 @@
 
 import json
 import subprocess
+import sys
+import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from gitworker.bus.limits import Limits
+from gitworker.cli.repeat import beat_while_running
+from gitworker.paths import StatePaths
 from gitworker.store.sqlite.migrate import open_database
 from tests.cli.conftest import Scene
 from tests.cli.kit import Answer, ok, run, running, wait_until
@@ -77,6 +83,8 @@ def test_blocked_is_published_once(scene: Scene) -> None:
         ("--every", "1"),
         ("--pid", "1"),
         ("--every", "0", "--pid", "1"),
+        ("--every", "nan", "--pid", "1"),
+        ("--every", "inf", "--pid", "1"),
         ("--nonsense",),
         ("a", "b"),
         ("--status",),
@@ -119,3 +127,49 @@ def test_every(scene: Scene, tmp_path: Path) -> None:
         agent.wait()
         assert beater.wait(30) == 0
     assert scene.run(*words).status == 4
+
+
+def test_a_busy_bus_costs_a_beat(scene: Scene, capfd: pytest.CaptureFixture[str]) -> None:
+    """A beat that cannot be recorded is told, and the next ones come all the same."""
+    scene.spawn("auth", "t1")
+    place: Any = SimpleNamespace(
+        store=open_database(str(scene.state / "bus.db")), paths=StatePaths(str(scene.state)),
+        limits=Limits(),
+    )  # fmt: skip
+    place.store.connection.set_busy_timeout(1)
+    other = sqlite3_writer(scene.state / "bus.db")
+    told: list[str] = []
+
+    def has_told() -> bool:
+        told.append(capfd.readouterr().err)
+        return "warning: no beat for auth: the database is busy" in "".join(told)
+
+    agent = subprocess.Popen(["sleep", "600"])
+    beating = threading.Thread(
+        target=beat_while_running, args=(place, "auth"), kwargs={"pid": agent.pid, "every_s": 0.05}
+    )
+    beating.start()
+    try:
+        wait_until(has_told)
+        assert other.communicate(b"\n", timeout=30)
+        wait_until(lambda: beat_of(scene))
+        assert beating.is_alive()
+    finally:
+        agent.kill()
+        agent.wait()
+        beating.join()
+        place.store.close()
+
+
+def sqlite3_writer(database: Path) -> "subprocess.Popen[bytes]":
+    """Return a foreign program that holds the database's write lock until it is told to end."""
+    script = (
+        "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('BEGIN IMMEDIATE');"
+        " print('held', flush=True); sys.stdin.readline()"
+    )
+    pipe = subprocess.PIPE
+    words = [sys.executable, "-c", script, str(database)]
+    holder = subprocess.Popen(words, stdin=pipe, stdout=pipe)
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == b"held\n"
+    return holder

@@ -247,3 +247,20 @@ def test_a_worktree_that_is_gone(scene: Scene) -> None:
     answer = scene.run("path", "auth")
     assert answer.status == 4
     assert "is gone" in answer.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("log", "-n"), ("msg", "prune", "--older-than"), ("undo",), ("undo", "--list", "-n"),
+        ("msg", "request", "x-a", "--to", "hq", "--timeout"), ("msg", "poll", "--wait"),
+        ("status", "--watch", "--every"),
+    ],
+)  # fmt: skip
+def test_numbers_beyond_counting(scene: Scene, words: tuple[str, ...]) -> None:
+    """A number that no database and no clock could add is a misuse."""
+    scene.spawn("auth", "t1")
+    many = ("9" * 23, "9223372036854775807")
+    for number in many if words[-1] not in ("--timeout", "--wait", "--every") else ("nan", "inf"):
+        answer = scene.run(*words, number)
+        assert answer.status == 2, answer

@@ -103,6 +103,14 @@ def test_a_newer_schema_is_refused(bus: Path) -> None:
     assert bus.read_bytes() == before
 
 
+def test_a_schema_that_is_no_number(bus: Path) -> None:
+    """A bus that does not say what it is is left alone."""
+    foreign(bus, "UPDATE meta SET value = 'three' WHERE key = 'gitworker_schema'")
+    with pytest.raises(Unavailable, match="does not say which schema it has: 'three'") as caught:
+        open_database(str(bus))
+    assert caught.value.code == "database_damaged"
+
+
 def test_an_older_schema_is_brought_forward(tmp_path: Path) -> None:
     """A bus of the first release gets the newer tables, keeps its rows, and a copy of it stays."""
     bus = tmp_path / "bus.db"

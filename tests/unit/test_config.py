@@ -109,6 +109,8 @@ def test_truth_as_git_writes_it(text: str, value: bool) -> None:
         ("[claims]\nlease_s = true\n", "claims.lease_s must be of type int"),
         ("[claims]\nlease_s = 1.5\n", "claims.lease_s must be of type int"),
         ("[claims]\nlease_s = -1\n", "cannot be negative"),
+        ("[claims]\nlease_s = 0\n", "claims.lease_s is 0; it is at least 1"),
+        ("[liveness]\nbeat_s = 0\n", "liveness.beat_s is 0; it is at least 1"),
         ('target = "trunk"\n', "unknown setting: target"),
         ('[worktree]\nroot = "{home}/w"\n', "worktree.root"),
         ('[worktree]\nroot = "{repository"\n', "worktree.root"),

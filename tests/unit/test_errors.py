@@ -39,6 +39,12 @@ def test_any_exception(error: Exception, code: str, message: str, hint: str) -> 
     assert (told.code, told.message, told.hint) == (code, message, hint)
 
 
+@pytest.mark.parametrize(("number", "is_theirs"), [(13, True), (24, True), (28, True), (2, False)])
+def test_whose_failure(number: int, is_theirs: bool) -> None:
+    """Missing rights, descriptors or space are the system's; a missing file may be a bug."""
+    assert errors.is_of_system(OSError(number, "no")) is is_theirs
+
+
 def test_every_class_is_listed() -> None:
     """No class of the tree goes without its status here."""
     found = {n for n, v in vars(errors).items() if isinstance(v, type)}

@@ -5,13 +5,13 @@ import click
 from gitworker.cli.call import Call
 from gitworker.cli.claims import claims_of
 from gitworker.cli.hot.place import place_of
-from gitworker.cli.options import Verb
+from gitworker.cli.options import Seconds, Verb
 from gitworker.observe.claims import claim_fields
 
 
 @click.command("take", cls=Verb)
 @click.argument("name", metavar="NAME")
-@click.option("--wait", type=click.FloatRange(min=0), default=0, metavar="S",
+@click.option("--wait", type=Seconds(min=0), default=0, metavar="S",
               help="Wait for it, S seconds at most.")  # fmt: skip
 @click.option("--ttl", type=float, metavar="S", help="How long it lasts; default: claims.lease-s.")
 @click.pass_obj

@@ -4,7 +4,7 @@ import click
 
 from gitworker.agents.supervise import Wish
 from gitworker.cli.call import Call
-from gitworker.cli.options import worker_argument
+from gitworker.cli.options import Seconds, worker_argument
 from gitworker.cli.supervised import Runner, program_of, run_in_seat
 from gitworker.errors import Invalid
 
@@ -12,7 +12,7 @@ from gitworker.errors import Invalid
 @click.command("exec", cls=Runner)
 @worker_argument(required=False)
 @click.option(
-    "--time-limit", "limit_s", type=click.FloatRange(min=0, min_open=True), metavar="S",
+    "--time-limit", "limit_s", type=Seconds(min=0, min_open=True), metavar="S",
     help="Stop the agent after S seconds.",
 )  # fmt: skip
 @click.pass_context

@@ -6,7 +6,7 @@ from gitworker.bus.beat import Sign, require_unlost
 from gitworker.cli.call import Call
 from gitworker.cli.hot.heartbeat import beat_once
 from gitworker.cli.hot.place import place_of
-from gitworker.cli.options import TaskId, Verb, worker_argument
+from gitworker.cli.options import Seconds, TaskId, Verb, worker_argument
 from gitworker.cli.repeat import beat_while_running
 from gitworker.errors import Invalid
 from gitworker.store.heartbeats import STATUSES
@@ -17,7 +17,7 @@ from gitworker.store.heartbeats import STATUSES
 @click.option("--status", type=click.Choice(STATUSES), help="What the agent is doing.")
 @click.option("--progress", type=float, metavar="F", help="How far it is, from 0 to 1.")
 @click.option("--task", type=TaskId(), metavar="T", help="What it works on; default: its task.")
-@click.option("--every", type=click.FloatRange(min=0.05), metavar="S", help="Beat every S seconds.")
+@click.option("--every", type=Seconds(min=0.05), metavar="S", help="Beat every S seconds.")
 @click.option("--pid", type=click.IntRange(min=1), metavar="N", help="With --every: until N ends.")
 @click.pass_obj
 def command(

@@ -3,7 +3,7 @@
 import click
 
 from gitworker.cli.call import Call
-from gitworker.cli.options import Verb, worker_argument
+from gitworker.cli.options import Number, Verb, worker_argument
 from gitworker.errors import Invalid
 from gitworker.observe.log import DEFAULT_LIMIT, json_log, read_log, render_log
 
@@ -11,12 +11,12 @@ from gitworker.observe.log import DEFAULT_LIMIT, json_log, read_log, render_log
 @click.command("log", cls=Verb)
 @worker_argument(required=False)
 @click.option(
-    "-n", "--limit", type=click.IntRange(min=1), default=DEFAULT_LIMIT, show_default=True,
+    "-n", "--limit", type=Number(min=1), default=DEFAULT_LIMIT, show_default=True,
     metavar="N", help="At most this many.",
 )  # fmt: skip
 @click.option("-f", "--follow", is_flag=True, help="Go on with what happens from now on.")
 @click.option(
-    "--agent-log", "agent_lines", type=click.IntRange(min=0), default=0, metavar="N",
+    "--agent-log", "agent_lines", type=Number(min=0), default=0, metavar="N",
     help="Also the last N lines of the worker's .worker.log.",
 )  # fmt: skip
 @click.pass_obj

@@ -6,7 +6,7 @@ from gitworker.bus.consume import POLL_LIMIT
 from gitworker.cli.call import Call
 from gitworker.cli.hot.place import place_of
 from gitworker.cli.hot.poll import LIMIT_MAX, WAIT_MAX_S, poll
-from gitworker.cli.options import Verb
+from gitworker.cli.options import Seconds, Verb
 
 
 @click.command("poll", cls=Verb)
@@ -16,7 +16,7 @@ from gitworker.cli.options import Verb
 )  # fmt: skip
 @click.option("--no-ack", is_flag=True, help="Leave them unread.")
 @click.option(
-    "--wait", "wait_s", type=click.FloatRange(0, WAIT_MAX_S), default=0, metavar="S",
+    "--wait", "wait_s", type=Seconds(0, WAIT_MAX_S), default=0, metavar="S",
     help="Where there are none, wait up to S seconds for some.",
 )  # fmt: skip
 @click.pass_obj

@@ -7,7 +7,7 @@ import click
 from gitworker.cli import output
 from gitworker.cli.call import Call
 from gitworker.cli.fields import count
-from gitworker.cli.options import Verb
+from gitworker.cli.options import Number, Verb
 from gitworker.errors import Invalid
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ TELL_FROM = 50_000  # so many messages take some seconds
 
 @click.command("prune", cls=Verb)
 @click.option(
-    "--older-than", "days", type=click.IntRange(min=0), metavar="DAYS",
+    "--older-than", "days", type=Number(min=0), metavar="DAYS",
     help="Only what is older; default: the setting retention.days (30).",
 )  # fmt: skip
 @click.option("--no-archive", is_flag=True, help="Keep no archive: what goes is gone.")

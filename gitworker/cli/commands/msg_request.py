@@ -9,7 +9,7 @@ from gitworker.cli import output
 from gitworker.cli.call import Call
 from gitworker.cli.hot.place import place_of
 from gitworker.cli.hot.send import send_from
-from gitworker.cli.options import Verb
+from gitworker.cli.options import Seconds, Verb
 
 TIMEOUT_S = 60.0
 TIMEOUT_MAX_S = 86_400
@@ -20,7 +20,7 @@ TIMEOUT_MAX_S = 86_400
 @click.argument("payload", metavar="[PAYLOAD|@FILE|-]", required=False)
 @click.option("--to", metavar="A", required=True, help="The worker or task that is asked.")
 @click.option(
-    "--timeout", "timeout_s", type=click.FloatRange(0, TIMEOUT_MAX_S), default=TIMEOUT_S,
+    "--timeout", "timeout_s", type=Seconds(0, TIMEOUT_MAX_S), default=TIMEOUT_S,
     show_default=True, metavar="S", help="Wait S seconds for the answer.",
 )  # fmt: skip
 @click.option("--id", metavar="U", help="The message's id: asked again with it, it only waits.")

@@ -6,7 +6,7 @@ from gitworker.bus.send import Draft
 from gitworker.cli.call import Call
 from gitworker.cli.hot.place import place_of
 from gitworker.cli.hot.send import WAIT_MAX_S, send_from
-from gitworker.cli.options import Verb
+from gitworker.cli.options import Seconds, Verb
 
 
 @click.command("send", cls=Verb)
@@ -17,7 +17,7 @@ from gitworker.cli.options import Verb
 @click.option("--correlation", metavar="C", help="What it is about; default: the worktree's task.")
 @click.option("--reply-to", metavar="U", help="The id of the message that this one answers.")
 @click.option(
-    "--wait", "wait_s", type=click.FloatRange(0, WAIT_MAX_S), default=0, metavar="S",
+    "--wait", "wait_s", type=Seconds(0, WAIT_MAX_S), default=0, metavar="S",
     help="Wait up to S seconds where a limit is in the way.",
 )  # fmt: skip
 @click.pass_obj

@@ -3,7 +3,7 @@
 import click
 
 from gitworker.cli.call import Call
-from gitworker.cli.options import Verb
+from gitworker.cli.options import Seconds, Verb
 from gitworker.errors import Invalid
 from gitworker.observe.status import json_status, read_status, render_status
 
@@ -13,7 +13,7 @@ EVERY_S = 10.0
 @click.command("status", cls=Verb)
 @click.option("-w", "--watch", is_flag=True, help="Show it again whenever something changes.")
 @click.option(
-    "--every", "every_s", type=click.FloatRange(min=0.1), metavar="S",
+    "--every", "every_s", type=Seconds(min=0.1), metavar="S",
     help=f"With --watch: look after S seconds in any case.  [default: {EVERY_S:g}]",
 )  # fmt: skip
 @click.pass_obj

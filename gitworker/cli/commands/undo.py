@@ -4,7 +4,7 @@ import click
 
 from gitworker.cli.call import Call
 from gitworker.cli.fields import worker_fields
-from gitworker.cli.options import Verb
+from gitworker.cli.options import Number, Verb
 from gitworker.errors import Invalid
 from gitworker.workers.undo import undo
 
@@ -12,10 +12,10 @@ SHOWN = 20
 
 
 @click.command("undo", cls=Verb)
-@click.argument("number", required=False, type=click.IntRange(min=1), metavar="[N]")
+@click.argument("number", required=False, type=Number(min=1), metavar="[N]")
 @click.option("-l", "--list", "listing", is_flag=True, help="List what can be taken back.")
 @click.option(
-    "-n", "--limit", type=click.IntRange(min=1), default=SHOWN, show_default=True, metavar="N",
+    "-n", "--limit", type=Number(min=1), default=SHOWN, show_default=True, metavar="N",
     help="List at most this many.",
 )  # fmt: skip
 @click.pass_obj

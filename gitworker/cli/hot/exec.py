@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from gitworker.agents.launch import Post
+from gitworker.agents.rules import UnfinishedAct
 from gitworker.agents.supervise import Ended, Wish, supervise
 from gitworker.cli.hot.place import Place, find_place
-from gitworker.cli.hot.words import split_words
+from gitworker.cli.hot.words import SECONDS_MAX, split_words
 from gitworker.cli.output import narrate
 
 OPTIONS = {"--time-limit": "S", "--as": "ID"}
@@ -32,7 +33,7 @@ def run_exec(words: list[str]) -> int | None:
         limit_s = float(values["--time-limit"]) if "--time-limit" in values else None
     except ValueError:
         return None
-    if limit_s is not None and not limit_s > 0:
+    if limit_s is not None and not 0 < limit_s <= SECONDS_MAX:
         return None
     identity = values.get("--as")
     place = find_place(identity)
@@ -45,7 +46,10 @@ def run_exec(words: list[str]) -> int | None:
         return Call(identity).settle(create=False)[0]
 
     wish = Wish(program, time_limit_s=limit_s)
-    ended = exec_at(place, rest[0] if rest else None, wish, open_session=open_session)
+    try:
+        ended = exec_at(place, rest[0] if rest else None, wish, open_session=open_session)
+    except UnfinishedAct:  # the full command ends what a killed one has left
+        return None
     narrate(ended.outcome)
     return ended.status
 

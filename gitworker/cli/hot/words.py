@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 FLAG = ""
+SECONDS_MAX = 10**9  # of a length of time: more makes no sense, and no clock could add it
 
 
 def split_words(

@@ -69,7 +69,15 @@ def schema_version(database: Database) -> int:
         return 0
     except apsw.Error as error:
         raise translated(error, database.path) from error
-    return int(found[0]) if found else 0
+    text = found[0] if found else 0
+    try:
+        return int(text)
+    except ValueError:
+        raise Unavailable(
+            f"{database.path} does not say which schema it has: {ascii(text)[:40]}",
+            "git worker doctor",
+            code="database_damaged",
+        ) from None
 
 
 def _bring_forward(database: Database) -> None:

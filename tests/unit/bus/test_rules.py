@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from gitworker.bus.rules import (
     BACKOFF_FIRST_MS,
     BACKOFF_LAST_MS,
+    DEPTH_MAX,
     KEYS,
     SLOW_AGE_MS,
     SLOW_UNREAD,
@@ -18,7 +19,9 @@ from gitworker.bus.rules import (
     check_payload,
     check_type,
     is_slow,
+    is_too_deep,
     kind_of,
+    may_be_deep,
 )
 from gitworker.errors import Invalid
 from gitworker.model.message import SEED_TYPES
@@ -139,3 +142,26 @@ def test_pauses_double_up_to_a_minute() -> None:
 def test_who_is_slow(unread: int, age_ms: int | None, slow: bool) -> None:
     """A reader is slow by how much it has not read, or by how long it has not."""
     assert is_slow(unread, age_ms) is slow
+
+
+def nested(depth: int, *, wide: int = 1) -> str:
+    """Return a JSON text of arrays and objects in one another."""
+    pairs = depth // 2
+    return (
+        "[" * (depth % 2)
+        + '[{"a":' * pairs
+        + f"[{'[],' * wide}0]"
+        + "}]" * pairs
+        + ("]" * (depth % 2))
+    )
+
+
+@pytest.mark.parametrize("depth", [0, 1, DEPTH_MAX - 3, DEPTH_MAX - 2, DEPTH_MAX - 1, DEPTH_MAX])
+def test_how_deep_a_payload_is(depth: int) -> None:
+    """Only what lies in one another counts, and a text with few brackets need not be read."""
+    text = nested(depth, wide=600)
+    assert may_be_deep(text)
+    assert is_too_deep(json.loads(text)) is (depth + 2 > DEPTH_MAX)
+    assert not may_be_deep(nested(DEPTH_MAX - 2))
+    assert not is_too_deep(1)
+    assert is_too_deep((json.loads(nested(DEPTH_MAX - 1)),))

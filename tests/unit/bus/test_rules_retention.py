@@ -16,6 +16,7 @@ from gitworker.bus.rules_retention import (
 def test_cutoff() -> None:
     """Days count back from now."""
     assert cutoff_ms(10 * DAY_MS, 3) == 7 * DAY_MS
+    assert cutoff_ms(10 * DAY_MS, 10**15) == 0
 
 
 @pytest.mark.parametrize(

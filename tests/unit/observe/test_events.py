@@ -28,6 +28,7 @@ def message(**facts: str | None) -> Event:
         (message(body='{"x": 1}'), 'auth  note: {"x": 1}'),
         (message(body='{"note": 1}'), 'auth  note: {"note": 1}'),
         (message(body="no JSON\n"), "auth  note: no JSON\\n"),
+        (message(body="[" * 9000 + "]" * 9000), "auth  note: " + "[" * 200),
         (message(body="[" + "1," * 500), "auth  note: [" + "1," * 99 + "1"),
         (message(body_ref="sha256-abc"), "auth  note: sha256-abc"),
     ],

@@ -18,12 +18,20 @@ ON CONFLICT (agent_id) DO UPDATE SET
     host = excluded.host;
 
 -- name: all — the last beat of every agent; clock columns only where they belong to that beat
-SELECT h.agent_id, CAST(h.ts_ms AS INTEGER) AS ts_ms, h.status, h.current_task, h.progress, c.mono_ms, c.boot_id, c.host
+SELECT CAST(h.agent_id AS TEXT) AS agent_id, CAST(h.ts_ms AS INTEGER) AS ts_ms,
+    CAST(h.status AS TEXT) AS status, CAST(h.current_task AS TEXT) AS current_task,
+    CASE WHEN typeof(h.progress) IN ('real', 'integer') AND abs(h.progress) < 1e9
+        THEN h.progress END AS progress,
+    c.mono_ms, c.boot_id, c.host
 FROM heartbeats AS h
 LEFT JOIN heartbeat_clocks AS c ON c.agent_id = h.agent_id AND c.ts_ms = h.ts_ms;
 
 -- name: of_agent — the last beat of one agent
-SELECT h.agent_id, CAST(h.ts_ms AS INTEGER) AS ts_ms, h.status, h.current_task, h.progress, c.mono_ms, c.boot_id, c.host
+SELECT CAST(h.agent_id AS TEXT) AS agent_id, CAST(h.ts_ms AS INTEGER) AS ts_ms,
+    CAST(h.status AS TEXT) AS status, CAST(h.current_task AS TEXT) AS current_task,
+    CASE WHEN typeof(h.progress) IN ('real', 'integer') AND abs(h.progress) < 1e9
+        THEN h.progress END AS progress,
+    c.mono_ms, c.boot_id, c.host
 FROM heartbeats AS h
 LEFT JOIN heartbeat_clocks AS c ON c.agent_id = h.agent_id AND c.ts_ms = h.ts_ms
 WHERE h.agent_id = :agent;

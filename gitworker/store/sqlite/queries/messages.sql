@@ -30,12 +30,14 @@ FROM (
     SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload,
         payload_ref
     FROM messages WHERE to_agent IS NULL
-        AND seq > COALESCE((SELECT last_acked_seq FROM cursors WHERE agent_id = :agent), 0)
+        AND seq > COALESCE(
+            (SELECT CAST(last_acked_seq AS INTEGER) FROM cursors WHERE agent_id = :agent), 0)
     UNION ALL
     SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload,
         payload_ref
     FROM messages WHERE to_agent = :agent
-        AND seq > COALESCE((SELECT last_acked_seq FROM cursors WHERE agent_id = :agent), 0)
+        AND seq > COALESCE(
+            (SELECT CAST(last_acked_seq AS INTEGER) FROM cursors WHERE agent_id = :agent), 0)
     ORDER BY seq LIMIT :limit
 );
 
@@ -125,12 +127,13 @@ SELECT json_type(:text) AS kind,
     json_type(:text, '$.reason') AS reason;
 
 -- name: cursor — how far an agent has acknowledged
-SELECT COALESCE((SELECT last_acked_seq FROM cursors WHERE agent_id = :agent), 0) AS seq;
+SELECT COALESCE(
+    (SELECT CAST(last_acked_seq AS INTEGER) FROM cursors WHERE agent_id = :agent), 0) AS seq;
 
 -- name: ack — move an agent's cursor forward, never back
 INSERT INTO cursors (agent_id, last_acked_seq, updated_at_ms) VALUES (:agent, :seq, :now)
 ON CONFLICT (agent_id) DO UPDATE SET
-    last_acked_seq = MAX(cursors.last_acked_seq, excluded.last_acked_seq),
+    last_acked_seq = MAX(CAST(cursors.last_acked_seq AS INTEGER), excluded.last_acked_seq),
     updated_at_ms = excluded.updated_at_ms;
 
 -- name: version — a number that is another one once another connection has committed
@@ -142,7 +145,7 @@ SELECT COUNT(*) AS messages, COALESCE(MAX(seq), 0) AS last_seq,
 FROM messages;
 
 -- name: readers — every agent that is known, with its cursor and how much it has not read
-SELECT agent_id, last_acked_seq,
+SELECT CAST(agent_id AS TEXT) AS agent_id, last_acked_seq,
     (SELECT COUNT(*) FROM (SELECT 1 FROM messages
         WHERE to_agent IS NULL AND seq > last_acked_seq LIMIT :count_to))
     + (SELECT COUNT(*) FROM (SELECT 1 FROM messages
@@ -155,7 +158,8 @@ SELECT agent_id, last_acked_seq,
             WHERE to_agent = agent_id AND seq > last_acked_seq ORDER BY seq LIMIT 1)
     )) AS oldest_ts_ms
 FROM (
-    SELECT known.agent_id, COALESCE(cursors.last_acked_seq, 0) AS last_acked_seq
+    SELECT known.agent_id,
+        COALESCE(CAST(cursors.last_acked_seq AS INTEGER), 0) AS last_acked_seq
     FROM (
         SELECT agent_id FROM cursors UNION SELECT agent_id FROM heartbeats
         UNION SELECT worker_id FROM workers

@@ -2,7 +2,9 @@
 SELECT w.worker_id, w.state, w.state_changed_at_ms, w.task_id, w.branch, w.base_oid,
     w.stale_from, w.last_error, t.status AS task_status, CAST(h.ts_ms AS INTEGER) AS beat_ms, c.mono_ms, c.boot_id,
     c.host,
-    CASE WHEN h.current_task IS w.task_id OR h.current_task IS NULL THEN h.progress END AS progress,
+    CASE WHEN (h.current_task IS w.task_id OR h.current_task IS NULL)
+        AND typeof(h.progress) IN ('real', 'integer') AND abs(h.progress) < 1e9
+        THEN h.progress END AS progress,
     p.worker_id AS parent
 FROM workers AS w
 LEFT JOIN tasks AS t ON t.id = w.task_id
@@ -108,9 +110,12 @@ PRAGMA journal_mode;
 PRAGMA quick_check;
 
 -- name: agents — whoever has beaten or holds a seat at work, with its seat and its open run
-SELECT a.agent_id, CAST(h.ts_ms AS INTEGER) AS beat_ms, h.status, c.mono_ms, c.boot_id, c.host,
-    COALESCE(w.task_id, h.current_task) AS task,
-    CASE WHEN h.current_task IS w.task_id OR w.task_id IS NULL THEN h.progress END AS progress,
+SELECT CAST(a.agent_id AS TEXT) AS agent_id, CAST(h.ts_ms AS INTEGER) AS beat_ms,
+    CAST(h.status AS TEXT) AS status, c.mono_ms, c.boot_id, c.host,
+    CAST(COALESCE(w.task_id, h.current_task) AS TEXT) AS task,
+    CASE WHEN (h.current_task IS w.task_id OR w.task_id IS NULL)
+        AND typeof(h.progress) IN ('real', 'integer') AND abs(h.progress) < 1e9
+        THEN h.progress END AS progress,
     w.state, w.pid, w.pid_start, w.host AS seat_host, w.boot_id AS seat_boot_id,
     r.id AS run, r.command, r.paused_at_ms,
     COALESCE(r.started_at_ms, w.state_changed_at_ms) AS since_ms

@@ -2,7 +2,8 @@
 SELECT COUNT(*) AS number FROM (
     SELECT 1 FROM messages
     WHERE to_agent = :agent
-        AND seq > COALESCE((SELECT last_acked_seq FROM cursors WHERE agent_id = :agent), 0)
+        AND seq > COALESCE(
+            (SELECT CAST(last_acked_seq AS INTEGER) FROM cursors WHERE agent_id = :agent), 0)
     LIMIT :limit
 );
 

@@ -29,6 +29,11 @@ SELECT id, worker_id, task_id, command, supervisor_pid, supervisor_start, pid, p
     boot_id, started_at_ms, ended_at_ms, exit_status, reason, paused_at_ms
 FROM runs WHERE id IN (SELECT MAX(id) FROM runs GROUP BY worker_id) ORDER BY worker_id;
 
+-- name: open_act — an act on a seat that nobody has ended, but for its setup
+SELECT kind FROM operations
+WHERE status = 'open' AND worker_id = :worker AND task_id = :task AND kind <> 'setup'
+ORDER BY id LIMIT 1;
+
 -- name: orders — what was told a seat's supervisor after a position, oldest first
 SELECT seq, id, from_agent, payload_ref,
     CASE WHEN json_valid(payload)

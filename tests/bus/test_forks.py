@@ -1,0 +1,58 @@
+"""The library in programs that fork: SQLite's locks stay with the parent."""
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+from gitworker.bus import open_bus
+from gitworker.paths import StatePaths
+from gitworker.store.sqlite.migrate import create_database
+from tests.store.support import DEADLINE_S, ROOT, foreign
+
+FORKING = """
+import os, sys
+from gitworker.bus import open_bus
+bus = open_bus(sys.argv[1], agent="hq")
+bus.publish("x-note", id="before")
+if os.fork():
+    os._exit(0)
+sys.stdin.read()
+print(bus.publish("x-note", id="after"))
+"""
+
+
+def test_the_child_of_a_fork_has_its_own(state: StatePaths) -> None:
+    """What a forked child publishes stays, also when a program takes the bus for unused before."""
+    create_database(state.database).close()
+    pipe = subprocess.PIPE
+    words = [sys.executable, "-c", FORKING, state.root]
+    with subprocess.Popen(words, cwd=ROOT, stdin=pipe, stdout=pipe) as parent:
+        assert parent.wait(DEADLINE_S) == 0
+        assert foreign(state.database, "SELECT id FROM messages") == [[["before"]]]
+        assert not Path(f"{state.database}-wal").exists(), "nobody else had the bus open"
+        assert parent.communicate(b"go", timeout=DEADLINE_S) == (b"after\n", None)
+    ids = foreign(state.database, "SELECT id FROM messages ORDER BY seq")
+    assert ids == [[["before"], ["after"]]]
+
+
+def test_threads_of_a_forks_parent_are_left_alone(state: StatePaths) -> None:
+    """The child goes on beside what other threads of its parent have open."""
+    create_database(state.database).close()
+    bus = open_bus(state.root, agent="hq")
+    begun, ended = threading.Event(), threading.Event()
+
+    def stay() -> None:
+        bus.publish("x-note", id="theirs")
+        begun.set()
+        ended.wait(DEADLINE_S)
+
+    thread = threading.Thread(target=stay)
+    thread.start()
+    begun.wait(DEADLINE_S)
+    bus.begin_anew()
+    assert bus.publish("x-note", id="ours") == "ours"
+    ended.set()
+    thread.join()
+    assert [m["id"] for m in bus.poll()] == ["theirs", "ours"]
+    bus.close()
