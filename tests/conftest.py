@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 KEPT = (
     "PATH",
@@ -40,6 +41,8 @@ WHOLE = (
     "workers",
 )  # fmt: skip
 TESTS = Path(__file__).parent
+# How long one example takes is the machine's matter: a busy one fails no property.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 TAKEN_SIGNALS = (
     (signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL),
 )  # fmt: skip
@@ -50,6 +53,7 @@ def pytest_configure() -> None:
 
     Else the children that tests interrupt would inherit that, and never end.
     """
+    settings.load_profile("patient")
     for number, action in TAKEN_SIGNALS:
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, action)

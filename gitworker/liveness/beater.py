@@ -27,6 +27,8 @@ from gitworker.store.sqlite.migrate import open_database
 from gitworker.store.workers import Worker, all_workers
 
 LOOK_EVERY_S = 2.0
+TRIES = 10  # who looks whether a beater runs has its lock for a moment
+TRY_EVERY_S = 0.02
 Attend = Callable[[Store], bool]
 
 
@@ -46,9 +48,7 @@ def run_beater(root: str, every_s: float, attend: Attend = lambda _: False) -> i
 def _beat_under_lock(paths: StatePaths, every_s: float, attend: Attend) -> bool:
     """Beat until nobody is left; tell whether this was the beater, and not another process."""
     fd = os.open(f"{paths.locks}/{LOCK_NAME}", os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    if not _take_lock(fd):
         os.close(fd)
         return False
     thread = HeartbeatThread(
@@ -78,6 +78,17 @@ def _beat_under_lock(paths: StatePaths, every_s: float, attend: Attend) -> bool:
         store.close()
         os.close(fd)
     return True
+
+
+def _take_lock(fd: int) -> bool:
+    for _ in range(TRIES):
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            clock.sleep(TRY_EVERY_S)
+        else:
+            return True
+    return False
 
 
 def _is_needed(paths: StatePaths) -> bool:

@@ -38,10 +38,10 @@ def ensure_orphans_kept(store: Store, paths: StatePaths) -> None:
 
 
 def is_beating(paths: StatePaths) -> bool:
-    """Tell whether a beater runs for this repository."""
+    """Tell whether a beater runs for this repository; those who look do not see one another."""
     fd = os.open(f"{paths.locks}/{LOCK_NAME}", os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     finally:

@@ -40,10 +40,14 @@ exec rm -rf -- "$1\""""
 # and what holds another repository or worktree, at whose work nobody has looked.
 # So does an entry with ignored files: it gets a mark, and a later run deletes it, if it is still
 # clean, when the mark is old.
+# The look has an index of its own: git's lock on the worktree's would come back with it, where
+# somebody wants it back meanwhile.
 DELETE_CLEAN = f"""\
 clean() {{
     cd "$1/tree" || return 1
-    export GIT_WORK_TREE="$1/tree" GIT_INDEX_FILE="$1/admin/index"
+    export GIT_WORK_TREE="$1/tree" GIT_INDEX_FILE="$1/looked-$$"
+    trap 'rm -f "$GIT_INDEX_FILE"' EXIT
+    cp -p "$1/admin/index" "$GIT_INDEX_FILE"
     git update-index -q --refresh
     git diff-index --quiet --ignore-submodules=none "$2" -- || return 1
     others=$(git ls-files --others --exclude-standard 2>&1) || return 1

@@ -68,7 +68,7 @@ class Agent:
         self.process.stdin.flush()
         pid = int(self.process.stdout.readline())
         self.left.append(pid)
-        wait_until(lambda: b"import os" not in Path(f"/proc/{pid}/cmdline").read_bytes())
+        wait_until(lambda: has_become(pid))
         return pid
 
     def end(self) -> None:
@@ -93,6 +93,12 @@ def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Agent]:
     found.process.stdout.close()
     with contextlib.suppress(BrokenPipeError):
         found.end()
+
+
+def has_become(pid: int) -> bool:
+    """Tell whether a child of the agent's is the program that it should become by now."""
+    words = Path(f"/proc/{pid}/cmdline").read_bytes()
+    return bool(words) and b"import os" not in words
 
 
 def family(agent: Agent, tmp_path: Path, *, adopts: bool = True) -> Family:

@@ -1,6 +1,7 @@
 """An agent's log: bounded, kept when its worktree goes, never in the agent's way."""
 
 import os
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -103,15 +104,13 @@ def test_another_disk(tmp_path: Path, log: AgentLog) -> None:
     elsewhere = Path("/dev/shm")
     if not elsewhere.is_dir() or elsewhere.stat().st_dev == tmp_path.stat().st_dev:
         pytest.skip("there is no second file system")
-    aside = elsewhere / f"gitworker-test-{tmp_path.name}"
-    other = AgentLog(str(tmp_path / "log"), aside=str(aside), max_bytes=4)
-    try:
+    with tempfile.TemporaryDirectory(dir=elsewhere) as folder:
+        aside = Path(folder, "aside")
+        other = AgentLog(str(tmp_path / "log"), aside=str(aside), max_bytes=4)
         other.write(b"1234")
         other.write(b"5")
         assert aside.read_bytes() == b"1234"
         assert (tmp_path / "log").read_bytes() == b"5"
-    finally:
-        aside.unlink()
 
 
 def test_the_bound_is_a_setting(seat: Seat) -> None:

@@ -98,7 +98,7 @@ def test_a_new_size_is_passed_on(seat: Seat, screen: Screen) -> None:
 
 def test_keys_are_the_agents(seat: Seat, screen: Screen) -> None:
     """What is typed reaches the agent, ^C as its interrupt and ^D as the end of its input."""
-    script = "trap 'echo hit' INT; echo ready; cat; read line; echo got $line; exit 3"
+    script = "trap 'echo hit' INT; (echo ready; exec cat); read line; echo got $line; exit 3"
     with at(screen, seat, "sh", "-c", script) as process:
         screen.see(b"ready\r\n")
         wait_until(lambda: screen.is_raw)

@@ -1,7 +1,6 @@
 """A repository with seats in it, for tests of the bus and of liveness."""
 
 import contextlib
-import fcntl
 import json
 import os
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from gitworker.store.sqlite.database import Database
 from gitworker.store.tasks import StoredTask, find_task
 from gitworker.store.workers import Worker, find_worker
 from tests.conftest import git
+from tests.workers.world import WHERE, is_locked, wait_until
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Scene:
 
     def session(self, **options: Any) -> Session:
         """Open a session as a command started in the main checkout does."""
-        with contextlib.chdir(self.root):
+        with WHERE, contextlib.chdir(self.root):
             return open_session(**options)
 
     @property
@@ -81,7 +81,7 @@ def no_beater(scene: Scene) -> Iterator[None]:
     """Hold the beater's lock, so that a test leaves no background process behind."""
     descriptor = os.open(f"{scene.session().paths.locks}/beater", os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        wait_until(lambda: is_locked(descriptor))  # who looks whether one beats has it a moment
         yield
     finally:
         os.close(descriptor)

@@ -26,7 +26,7 @@ PUBLISHERS = min(64, 8 * SCALE)
 CONSUMERS = min(16, 4 * SCALE)
 EACH = 1000 if SCALE < 8 else 3125  # from scale 8 on: 64 publishers, 200,000 messages
 KILLS = 24 * SCALE
-DEADLINE_S = 120 * SCALE
+DEADLINE_S = 300 * SCALE
 SCRIPT = Path(__file__).with_name("torturing.py")
 
 

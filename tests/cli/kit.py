@@ -18,7 +18,7 @@ PROGRAM = "git-worker"
 VOLATILE = (
     (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), "<id>"),
     (re.compile(r"\b[0-9a-f]{40}\b"), "<oid>"),
-    (re.compile(r"\b(?=[0-9a-f]*[0-9])[0-9a-f]{10}\b"), "<short>"),
+    (re.compile(r"\b[0-9a-f]{10}\b"), "<short>"),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"), "<time>"),
     (re.compile(r"\b\d+(ms|s|m)( ago)?\b"), r"<age>\2"),
 )

@@ -1,5 +1,6 @@
 """A terminal of the test's own, with a command on it that believes in it."""
 
+import codecs
 import fcntl
 import os
 import pty
@@ -9,10 +10,15 @@ import subprocess
 import termios
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.cli.kit import DEADLINE_S, PROGRAM
+
+
+def new_decoder() -> codecs.IncrementalDecoder:
+    """Return what makes text of bytes that come in pieces."""
+    return codecs.getincrementaldecoder("utf-8")("replace")
 
 
 @dataclass
@@ -22,6 +28,7 @@ class Terminal:
     fd: int
     process: "subprocess.Popen[bytes]"
     shown: str = ""
+    decoder: codecs.IncrementalDecoder = field(default_factory=new_decoder)
 
     def read_until(self, text: str) -> str:
         """Return everything shown so far, once a text is among what has come since the last call.
@@ -32,7 +39,7 @@ class Terminal:
         while text not in found:
             assert select.select([self.fd], [], [], DEADLINE_S)[0], found
             try:
-                found += os.read(self.fd, 65536).decode("utf-8", "replace")
+                found += self.decoder.decode(os.read(self.fd, 65536))
             except OSError:  # the other end is closed
                 raise AssertionError(found) from None
         head, _, self.shown = found.partition(text)
@@ -48,7 +55,7 @@ class Terminal:
                 break
             if not data:
                 break
-            found += data.decode("utf-8", "replace")
+            found += self.decoder.decode(data)
         return found
 
     def type(self, text: str) -> None:
@@ -57,7 +64,12 @@ class Terminal:
 
     def resize(self, columns: int, rows: int) -> None:
         """Give the terminal another size."""
-        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        resize(self.fd, columns, rows)
+
+
+def resize(fd: int, columns: int, rows: int) -> None:
+    """Give the terminal of a descriptor a size."""
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
 
 @contextmanager
@@ -73,6 +85,7 @@ def on_terminal(
     It is killed afterwards where it still runs.
     """
     ours, theirs = pty.openpty()
+    resize(ours, *size)
     process = subprocess.Popen(
         [program, *words],
         cwd=cwd,
@@ -84,10 +97,8 @@ def on_terminal(
         preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
     )
     os.close(theirs)
-    terminal = Terminal(ours, process)
-    terminal.resize(*size)
     try:
-        yield terminal
+        yield Terminal(ours, process)
     finally:
         if process.poll() is None:
             process.kill()

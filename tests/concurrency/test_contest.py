@@ -14,6 +14,7 @@ import pytest
 
 from tests.claims.scene import Scene
 from tests.concurrency import contending
+from tests.workers.world import wait_until
 
 SCALE = float(os.environ.get("GITWORKER_TEST_SCALE", "1"))
 DEADLINE_S = 300 * max(1, SCALE)
@@ -39,10 +40,13 @@ class Contest:
 
     def run(self, processes: int) -> None:
         """Let them go on until all of them have ended by themselves."""
-        for _ in range(processes):
-            self.start()
         deadline = time.monotonic() + DEADLINE_S
         try:
+            self.start()
+            # The first is one that dies with its first task: it must find one to do so with.
+            wait_until(lambda: bool(self.record.read_text()))
+            for _ in range(processes - 1):
+                self.start()
             while self.running:
                 select.select((), (), (), PAUSE_S)
                 assert time.monotonic() < deadline, "the contest does not end"

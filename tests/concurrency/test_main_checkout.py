@@ -4,7 +4,7 @@ from pathlib import Path
 
 from fixtures.agents import user
 from tests.concurrency.processes import at_work, exists, require_linear, run_together
-from tests.workers.world import World
+from tests.workers.world import World, is_at_work, wait_until
 
 
 def test_edits_while_work_lands(world: World) -> None:
@@ -41,6 +41,7 @@ def test_clean_while_everything_runs(world: World) -> None:
     assert world.drive("recover_all").returncode == 0
     assert Path(world.root / ".worker-state").resolve() == world.state_dir.resolve()
     assert (world.path("kept") / "kept").read_text() == "1\n"
+    wait_until(lambda: not is_at_work(world.root))  # the trees of the others are being deleted
     (tree,) = (world.root / "worktrees").glob(".trash/[!.]*/tree")
     assert (tree / "precious").read_text() == "uncommitted\n"
     require_linear(world, names)

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.concurrency.processes import require_linear
-from tests.workers.world import World, wait_until
+from tests.workers.world import World, is_at_work, wait_until
 
 EAGER = {
     "gc.auto": "1",  # the other tests have none of it
@@ -36,6 +36,7 @@ def test_the_main_job_beside_gits_upkeep(world: World) -> None:
     require_linear(world, names)
     packs = world.root / ".git/objects/pack"
     wait_until(lambda: any(packs.glob("*.pack")))
+    wait_until(lambda: not is_at_work(world.root))  # git's own upkeep ends in the background
     kept = world.git("for-each-ref", "--format=%(refname)", "refs/worker/rescue").splitlines()
     assert [world.show("late", ref) for ref in kept if "-late/" in ref] == names
     assert "missing" not in world.git("fsck", "--no-dangling", "--no-progress")

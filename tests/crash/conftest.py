@@ -1,7 +1,6 @@
 """Prepared repositories that are put back as they were before each crash."""
 
 import contextlib
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.crash.acts import Act
-from tests.workers.world import World, no_beater, wait_until
+from tests.workers.world import World, is_at_work, no_beater, wait_until
 
 # A copy has other inodes and change times; its index must count as fresh all the same.
 FRESH = {"core.checkStat": "minimal", "core.trustctime": "false"}
@@ -35,9 +34,10 @@ def prepared(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
                     world.git("config", key, value)
                 with no_beater(world):
                     act.prepare(world)
-                wait_until(lambda: not at_work(root))  # a copy must not meet a deletion
+                wait_until(lambda: not is_at_work(root))  # a copy must not meet a deletion
                 shutil.copytree(shelf / act.name / "repo", copy, symlinks=True)
             else:
+                wait_until(lambda: not is_at_work(root))  # of the test before
                 shutil.rmtree(root)
                 shutil.copytree(copy, root, symlinks=True)
             world = World(root)
@@ -45,15 +45,6 @@ def prepared(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
             return world
 
         yield prepare
-
-
-def at_work(root: Path) -> bool:
-    """Tell whether a process in the background, such as a deletion, was started for a place."""
-    for file in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):  # it has ended meanwhile
-            if os.fsencode(root) in file.read_bytes():
-                return True
-    return False
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.workers.world import World
+from tests.workers.world import World, is_at_work, wait_until
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,8 @@ class Inventory:
 
 
 def take(world: World) -> Inventory:
-    """Take stock before a crash."""
+    """Take stock before a crash, and after every deletion."""
+    wait_until(lambda: not is_at_work(world.root))
     places = [str(world.root), *world.worktrees()]
     heads = [world.git("rev-parse", "HEAD", cwd=place) for place in places]
     commits = world.git("rev-list", "--all", *heads).splitlines()

@@ -13,7 +13,7 @@ from gitworker.workers.recover import recover_all
 from gitworker.workers.review import reject
 from tests.crash.inventory import all_bytes
 from tests.workers.seat import look, make_dirty
-from tests.workers.world import World, wait_until
+from tests.workers.world import World, is_at_work, wait_until
 
 
 def kill_at(world: World, point: str, *words: str) -> None:
@@ -182,18 +182,12 @@ def test_spawn_killed_while_git_checks_out(world: World, tmp_path: Path, order: 
     if order == "repair first":
         world.drive("recover_all")
     gate.write_text("")
-    wait_until(lambda: not git_runs_in(world.root))
+    wait_until(lambda: not is_at_work(world.root))
     world.drive("recover_all")
     world.git("config", "--unset", "filter.slow.smudge")
     assert world.worktrees() == []
     assert [name for name in world.refs() if "auth" in name] == []
     assert not (world.root / "worktrees" / "login").exists()
-
-
-def git_runs_in(root: Path) -> bool:
-    """Tell whether some git still works on the repository."""
-    listed = subprocess.run(["ps", "-eo", "args"], check=True, capture_output=True, text=True)
-    return any(line.startswith("git") and str(root) in line for line in listed.stdout.splitlines())
 
 
 def test_interrupt_in_the_middle_of_a_move(world: World, tmp_path: Path) -> None:
@@ -217,6 +211,7 @@ def test_interrupt_in_the_middle_of_a_move(world: World, tmp_path: Path) -> None
     approve.wait()
     assert approve.returncode != 0
     stop.write_text("")  # the filter outlived git, and with it the lock
+    wait_until(lambda: not is_at_work(world.root))
     before = {name: data for name, data in look(world, place)[0].items() if name != "slow"}  # type: ignore[attr-defined]
     recover_all(world.session())
     assert not (world.root / ".git" / "worktrees" / "login" / "index.lock").exists()
@@ -252,7 +247,7 @@ def test_git_outlives_a_killed_landing(world: World, tmp_path: Path) -> None:
     recover_all(world.session())
     assert world.query("SELECT kind FROM operations WHERE status = 'open'") == [("merge",)]
     gate.write_text("")
-    wait_until(lambda: not git_runs_in(world.root))
+    wait_until(lambda: not is_at_work(world.root))
     recover_all(world.session())
     assert world.stands("auth", "login") == ("COMPLETED", "COMPLETED")
     assert world.show("slow") == "x"
@@ -267,7 +262,7 @@ def test_git_killed_with_its_landing(world: World, tmp_path: Path) -> None:
     merge.wait()
     os.kill(int((tmp_path / "git").read_text()), signal.SIGKILL)
     gate.write_text("")
-    wait_until(lambda: not git_runs_in(world.root))
+    wait_until(lambda: not is_at_work(world.root))
     lock = world.root / ".git" / "index.lock"
     assert lock.exists()
     assert (world.root / "a").exists()

@@ -11,7 +11,7 @@ from fixtures.repos import Repo
 from gitworker.repo.pool import list_names, list_parked
 from gitworker.workers.pool import RETURNING, open_pool
 from gitworker.workers.pool_care import keep_pool
-from tests.workers.world import World, wait_until
+from tests.workers.world import World, is_at_work, wait_until
 
 KILLED = -9
 SCALE = int(os.environ.get("GITWORKER_TEST_SCALE", "1"))
@@ -94,6 +94,7 @@ def test_all_at_once(world: World, seed: int) -> None:
         world.advance({f"file{round_}": "x\n"})
         statuses = [process.wait(120) for process in running]
         assert set(statuses) <= {0, KILLED}, statuses
+    wait_until(lambda: not is_at_work(world.root))  # a git that one of the dead has started
     assert world.drive("recover_all").returncode == 0
     keep_pool(world.session())
     seats = world.query("SELECT worker_id, state, worktree FROM workers")
@@ -116,5 +117,6 @@ def start(world: World, *words: str, point: str) -> "subprocess.Popen[bytes]":
 
 
 def trash_of(world: World) -> Path:
-    """Return the trash."""
+    """Return the trash, once what is being deleted there has gone."""
+    wait_until(lambda: not is_at_work(world.root))
     return world.root / "worktrees" / ".trash"

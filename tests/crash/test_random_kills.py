@@ -12,7 +12,7 @@ import pytest
 from fixtures.agents import lives
 from fixtures.repos import Repo
 from tests.crash.inventory import all_bytes, require_tidy, take
-from tests.workers.world import World, no_beater, wait_until
+from tests.workers.world import World, is_at_work, no_beater, wait_until
 
 SCALE = float(os.environ.get("GITWORKER_TEST_SCALE", "1"))
 KILLS = int(9 * SCALE)
@@ -51,16 +51,7 @@ def run_and_kill(world: World, record: Path, *, after_s: float, first: int) -> N
             os.kill(process.pid, signal.SIGKILL)
         else:
             raise AssertionError(f"the lives ended by themselves: {process.returncode}")
-    wait_until(lambda: not group_lives(process.pid))
-
-
-def group_lives(group: int) -> bool:
-    """Tell whether a process that the killed one had started still runs."""
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    return True
+    wait_until(lambda: not is_at_work(world.root))  # a git that it had started ends by itself
 
 
 def settle(world: World) -> None:

@@ -4,6 +4,7 @@ Every kind has README, src/app.py and the settings of a verify command on its ta
 leaves files out of its checkout keeps README and src.
 """
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -303,10 +304,12 @@ def watchers(root: Path) -> dict[int, Path]:
 
 def end_watching(root: Path) -> None:
     """End the daemons of every repository below a directory."""
-    for socket in root.rglob("fsmonitor--daemon.ipc"):
-        git(root, f"--git-dir={socket.parent}", "fsmonitor--daemon", "stop", check=False)
+    for folder, _, names in os.walk(root):
+        if "fsmonitor--daemon.ipc" in names:
+            git(root, f"--git-dir={folder}", "fsmonitor--daemon", "stop", check=False)
     for pid in watchers(root):
-        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def relative(place: Path) -> Path:

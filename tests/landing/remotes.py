@@ -89,6 +89,18 @@ def require_program(name: str) -> None:
 def serving(folder: Path, *options: str) -> Iterator[str]:
     """Give the address of a `git daemon` that serves the repositories of a folder."""
     require_program("git-daemon")
+    daemon, port = _start_daemon(folder, options)
+    while daemon.poll() is not None:  # somebody else took the port meanwhile
+        daemon, port = _start_daemon(folder, options)
+    try:
+        yield f"git://127.0.0.1:{port}"
+    finally:
+        os.killpg(daemon.pid, signal.SIGTERM)
+        daemon.wait()
+
+
+def _start_daemon(folder: Path, options: tuple[str, ...]) -> "tuple[subprocess.Popen[bytes], int]":
+    """Start a `git daemon` at a port that is free; return it once it answers, or has ended."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -100,17 +112,15 @@ def serving(folder: Path, *options: str) -> Iterator[str]:
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )  # fmt: skip
-    try:
-        wait_until(lambda: _answers(port))
-        yield f"git://127.0.0.1:{port}"
-    finally:
-        os.killpg(daemon.pid, signal.SIGTERM)
-        daemon.wait()
+    wait_until(lambda: daemon.poll() is not None or _answers(port))
+    return daemon, port
 
 
 def _answers(port: int) -> bool:
     with socket.socket() as client:
-        return client.connect_ex(("127.0.0.1", port)) == 0
+        if client.connect_ex(("127.0.0.1", port)):
+            return False
+        return bool(client.getsockname() != client.getpeername())  # nor is it we ourselves
 
 
 @contextmanager

@@ -277,7 +277,7 @@ def test_interrupt(shore: Shore) -> None:
     pushing.send_signal(signal.SIGINT)
     _, err = pushing.communicate(timeout=60)
     assert b"KeyboardInterrupt" in err
-    release(fifo)
+    fifo.write_text("go\n")  # it waits until the hook is there
     remote = shore.remote()
 
     def took() -> bool:

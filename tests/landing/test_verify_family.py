@@ -31,7 +31,7 @@ def pid_file(tmp_path: Path) -> Iterator[Path]:
     """A file for the number of a process, which is killed afterwards where it still runs."""
     path = tmp_path / "pid"
     yield path
-    if path.exists():
+    if path.exists() and path.read_text():
         kill(read_pid(path))
 
 
@@ -124,7 +124,7 @@ def test_leaving_kills(bench: Bench, pid_file: Path) -> None:
     bench.set(f"{OWN_SESSION} sleep 300".format(pid_file))
     with Verifier(bench.session()) as verifier:
         verifier.start(bench.tip(), label="it")
-        wait_until(pid_file.exists)
+        wait_until(lambda: pid_file.exists() and pid_file.read_text().endswith("\n"))
     assert not is_alive(read_pid(pid_file))
     assert bench.runs() == []
     bench.set("true")

@@ -1,6 +1,7 @@
 """The beater: one background process per repository, for as long as somebody works there."""
 
 import contextlib
+import fcntl
 import os
 import signal
 import subprocess
@@ -111,6 +112,23 @@ def test_a_second_beater_leaves_at_once(quiet: Scene) -> None:
     """Whoever finds the lock taken leaves it to the other."""
     assert is_beating(quiet.session().paths)
     assert run_beater(quiet.session().paths.root, 3600) == 0
+
+
+def test_who_only_looks_is_no_beater(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody who looks at the same moment is not taken for a beater, and keeps none away."""
+    paths = scene.session().paths
+    looks: list[Store] = []
+
+    def attend(store: Store) -> bool:
+        looks.append(store)
+        return False
+
+    with open(f"{paths.locks}/beater", "ab") as looker:
+        fcntl.flock(looker, fcntl.LOCK_SH)
+        assert not is_beating(paths)
+        monkeypatch.setattr("gitworker.clock.sleep", lambda _: fcntl.flock(looker, fcntl.LOCK_UN))
+        assert run_beater(paths.root, 3600, attend) == 0
+    assert looks != []
 
 
 def test_it_follows_who_works(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """The beater at its promised size: a hundred workers, one process."""
 
+import contextlib
 import os
 import re
 import signal
@@ -70,5 +71,6 @@ def test_one_process_beats_for_a_hundred(scene: Scene) -> None:
     finally:
         agent.communicate()
         for pid in beaters(scene):
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         wait_until(lambda: not is_beating(session.paths), "the beater's end")

@@ -182,7 +182,7 @@ def test_who_stays_is_not_waited_for(tmp_path: Path, words: tuple[str, str]) -> 
     argv = [words[0], "-c", "read -r line; :", words[1]]
     with subprocess.Popen(argv, executable="/bin/sh", cwd=tmp_path, stdin=subprocess.PIPE) as other:
         assert other.stdin is not None
-        end = threading.Timer(5, other.stdin.close)  # who waits for it finds nobody
+        end = threading.Timer(30, other.stdin.close)  # who waits for it finds nobody
         end.start()
         assert lasting_processes_in(str(tmp_path), wait_ms=60_000) == [other.pid]
         end.cancel()

@@ -36,6 +36,14 @@ def age(scene: Scene, seconds: int) -> None:
     scene.execute("UPDATE heartbeat_clocks SET ts_ms = ts_ms - :b, mono_ms = mono_ms - :b", b=back)
 
 
+def stand_still(scene: Scene, patch: pytest.MonkeyPatch) -> None:
+    """Let both clocks stand at the seat's last beat, so that its age is what a test makes it."""
+    (beat,) = scene.execute("SELECT ts_ms, mono_ms FROM heartbeat_clocks WHERE agent_id = 'auth'")
+    mono_ms = beat["mono_ms"]
+    patch.setenv("GITWORKER_CLOCK_MS", str(beat["ts_ms"]))
+    patch.setattr("gitworker.clock.monotonic_ms", lambda: mono_ms)
+
+
 def gone(scene: Scene) -> None:
     """Let the seat's process have ended."""
     scene.execute("UPDATE workers SET pid = :pid", pid=GONE)
@@ -54,8 +62,9 @@ def test_nothing_is_due(seat: Scene) -> None:
     assert seat.execute("SELECT * FROM transitions") == before
 
 
-def test_the_whole_way_down(seat: Scene) -> None:
+def test_the_whole_way_down(seat: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     """Gone and silent: WORKING→STALE, then STALE→FAILED with the task back for another try."""
+    stand_still(seat, monkeypatch)
     gone(seat)
     age(seat, 99)
     assert looked(seat) == ([], "WORKING", "IN_PROGRESS")
@@ -232,8 +241,11 @@ def test_a_night_with_the_lid_closed(seat: Scene, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize(("seconds", "state"), [(299, "WORKING"), (301, "STALE")])
-def test_another_hosts_agent(seat: Scene, seconds: int, state: str) -> None:
+def test_another_hosts_agent(
+    seat: Scene, seconds: int, state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An agent of another host is judged by the wall clock, whatever its own clocks showed."""
+    stand_still(seat, monkeypatch)
     seat.execute("UPDATE workers SET host = 'elsewhere', pid = 1, boot_id = 'theirs'")
     seat.execute("UPDATE heartbeat_clocks SET host = 'elsewhere', boot_id = 'theirs', mono_ms = 1")
     age(seat, seconds)

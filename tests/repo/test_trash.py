@@ -315,6 +315,27 @@ def test_an_entry_on_its_way_back_is_not_deleted(
     assert (Path(claimed.tree) / "secret.log").exists()
 
 
+def test_a_look_leaves_no_lock(
+    seat: Seat, clean: TrashEntry, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What comes back while a deletion looks at it can be worked in at once."""
+    gate, begun = tmp_path / "gate", tmp_path / "begun"
+    os.mkfifo(gate)
+    os.mkfifo(begun)
+    attributes = Path(seat.repo.git("rev-parse", "--absolute-git-dir"), "info", "attributes")
+    attributes.write_text("deep/file filter=slow\n")
+    slow = f"test -e {gate}-off || {{ echo >{begun}; cat {gate}; }}; cat"
+    seat.repo.git("config", "filter.slow.clean", slow)
+    os.utime(Path(clean.tree, "deep/file"), (1, 1))  # git must read it again
+    pid = begin_discard(seat, clean, monkeypatch)
+    begun.read_text()
+    Path(f"{gate}-off").touch()
+    back = Repo(Path(restore_from_trash(clean)))
+    gate.write_text("")
+    os.waitpid(pid, 0)
+    back.commit("late", {"late": "x\n"})
+
+
 @pytest.mark.parametrize("script", ["DELETE", "DELETE_CLEAN"])
 def test_a_deletion_stops_at_what_is_mounted_inside(
     seat: Seat, clean: TrashEntry, tmp_path: Path, script: str
@@ -366,6 +387,13 @@ def discard(
     seat: Seat, entry: TrashEntry, monkeypatch: pytest.MonkeyPatch, *, keep_marked: bool = False
 ) -> None:
     """Let the entry be deleted if it is clean, and wait for the process that does it."""
+    os.waitpid(begin_discard(seat, entry, monkeypatch, keep_marked=keep_marked), 0)
+
+
+def begin_discard(
+    seat: Seat, entry: TrashEntry, monkeypatch: pytest.MonkeyPatch, *, keep_marked: bool = False
+) -> int:
+    """Begin to delete the entry if it is clean; return the process that does it."""
     pids: list[int] = []
     monkeypatch.setattr(
         trash, "spawn_detached", lambda argv, **place: pids.append(spawn_detached(argv, **place))
@@ -373,7 +401,7 @@ def discard(
     common_dir = seat.repo.git("rev-parse", "--absolute-git-dir")
     tip = seat.repo.git("rev-parse", "auth/clean")
     trash.delete_clean_in_background([(entry, tip)], common_dir, keep_marked=keep_marked)
-    os.waitpid(pids[0], 0)
+    return pids[0]
 
 
 def test_a_foreign_directory_in_the_trash_is_left_alone(seat: Seat) -> None:

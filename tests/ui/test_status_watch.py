@@ -36,8 +36,11 @@ def test_a_smaller_window(server: Server, scene: Scene) -> None:
     server.wait_for(pane, "waits for its agent to start")
     server.tmux("resize-window", "-t", pane, "-x", "50", "-y", "6")
     server.wait_for(pane, "more lines")
-    wait_until(lambda: len(server.screen(pane).splitlines()) == 6)
-    lines = server.screen(pane).splitlines()
-    assert lines[0].startswith("target main")
-    assert sum(line.startswith("w") for line in lines) == 2
-    assert max(map(len, lines)) <= 50
+
+    def is_whole() -> bool:
+        lines = server.screen(pane).splitlines()
+        workers = sum(line.startswith("w") for line in lines)
+        is_begun = lines[:1] != [] and lines[0].startswith("target main")
+        return is_begun and (len(lines), workers) == (6, 2) and max(map(len, lines)) <= 50
+
+    wait_until(is_whole)

@@ -22,7 +22,7 @@ from tests.crash.conftest import FRESH
 from tests.crash.inventory import all_bytes
 from tests.workers.planting import PLANTS, broken, sql
 from tests.workers.seat import make_dirty
-from tests.workers.world import World, newest, no_beater, wait_until
+from tests.workers.world import World, is_at_work, newest, no_beater, wait_until
 
 SCALE = float(os.environ.get("GITWORKER_TEST_SCALE", "1"))
 WORKERS = max(20, int(50 * SCALE))
@@ -176,6 +176,7 @@ def ground(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     monkeypatch.setenv("GITWORKER_HOOKS", "off")
     root, copy = shelf / "repo", shelf / "copy"
     if copy.exists():
+        wait_until(lambda: not is_at_work(root))  # a deletion of the test before
         shutil.rmtree(root)
         shutil.copytree(copy, root, symlinks=True)
     else:
@@ -185,6 +186,7 @@ def ground(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
         with no_beater(world):
             broken(world)
             wait_until(lambda: not list(root.glob("worktrees/.trash/*old-done*")))
+            wait_until(lambda: not is_at_work(root))
         shutil.copytree(root, copy, symlinks=True)
     with no_beater(World(root)):
         yield World(root)

@@ -14,7 +14,7 @@ from gitworker.workers.lending import lender
 from gitworker.workers.pool import open_pool
 from gitworker.workers.pool_care import keep_pool
 from tests.landing.bench import EXACT, output, run
-from tests.workers.world import World, wait_until
+from tests.workers.world import World, is_at_work, wait_until
 
 COMMIT = "git config --get-regexp 'core.hookspath|^hook' ; git commit -q --allow-empty -m probe"
 
@@ -85,6 +85,7 @@ def test_what_somebody_wrote_into_is_not_taken(parking: World) -> None:
     Repo(Path(one.tree)).write({"new": "mine\n"})
     verdict = verify(parking.session(), parking.tip())
     assert verdict.passed, output(verdict)
+    wait_until(lambda: not is_at_work(parking.root))  # nothing else is being deleted
     found = (parking.root / "worktrees/.trash").rglob("new")
     assert [path.read_text() for path in found] == ["mine\n"]
 

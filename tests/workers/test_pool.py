@@ -11,7 +11,7 @@ from gitworker.errors import Refused
 from gitworker.repo.pool import claim, list_parked
 from gitworker.workers.pool import open_pool, pool_root
 from gitworker.workers.pool_care import empty_pool, keep_pool, pool_state
-from tests.workers.world import World, kept, wait_until
+from tests.workers.world import World, is_at_work, kept, wait_until
 
 FAR_AWAY = "src/deep/down"
 
@@ -54,7 +54,8 @@ def content(place: Path) -> dict[str, object]:
 
 
 def trashed(world: World) -> str:
-    """Return the text of all files in the trash."""
+    """Return the text of all files in the trash, once what is being deleted has gone."""
+    wait_until(lambda: not is_at_work(world.root))
     trash = world.root / "worktrees" / ".trash"
     return "".join(
         path.read_text(errors="replace") for path in sorted(trash.rglob("*")) if path.is_file()

@@ -17,7 +17,7 @@ from gitworker.workers.gc import gc, wish_of
 from gitworker.workers.start import start
 from gitworker.workers.sync import sync
 from gitworker.workers.undo import undo
-from tests.workers.world import World
+from tests.workers.world import World, is_at_work, wait_until
 
 SCALE = float(os.environ.get("GITWORKER_TEST_SCALE") or 1)
 STEPS = 60
@@ -124,6 +124,7 @@ class Life:
 
     def everything(self) -> str:
         """Return every text that a ref leads to, a worktree has, or the trash."""
+        wait_until(lambda: not is_at_work(self.world.root))  # no deletion goes on meanwhile
         shell = subprocess.run(
             EVERY_BLOB, shell=True, cwd=self.world.root, capture_output=True, check=True
         )

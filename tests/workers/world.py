@@ -7,6 +7,7 @@ import os
 import select
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ from gitworker.workers.start import start
 from gitworker.workers.submit import Submission, Submitted, submit
 
 VOLATILE = {"heartbeats", "heartbeat_clocks", "export_positions", "export_state", "sqlite_sequence"}
+WHERE = threading.Lock()  # the directory that a process stands in is all its threads'
 START = {"README": "one\ntwo\nthree\n", "src/app.py": "print('hello')\n", ".gitignore": "*.o\n"}
 
 
@@ -84,7 +86,7 @@ class World:
     # ------------------------------------------------------------------ acts
     def session(self, where: Path | str | None = None, identity: str | None = None) -> Session:
         """Open a session as a command started in `where` does."""
-        with contextlib.chdir(where or self.root):
+        with WHERE, contextlib.chdir(where or self.root):
             return open_session(identity=identity)
 
     def spawn(self, worker: str, task: str, **wanted: Any) -> Spawned:
@@ -268,10 +270,28 @@ def no_beater(world: World) -> Iterator[None]:
     """Hold the beater's lock, so that a test leaves no background process behind."""
     descriptor = os.open(f"{world.session().paths.locks}/beater", os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        wait_until(lambda: is_locked(descriptor))  # who looks whether one beats has it a moment
         yield
     finally:
         os.close(descriptor)
+
+
+def is_locked(descriptor: int) -> bool:
+    """Lock a file where nobody else has it; tell whether that succeeded."""
+    with contextlib.suppress(BlockingIOError):
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False
+
+
+def is_at_work(root: Path) -> bool:
+    """Tell whether another process, such as a deletion, was started for a place or stands in it."""
+    for place in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            seen = (place / "cmdline").read_bytes() + os.readlink(os.fsencode(place / "cwd"))
+            if os.fsencode(root) in seen and place.name != str(os.getpid()):
+                return True
+    return False
 
 
 def wait_until(condition: Callable[[], bool], *, seconds: float = 60) -> None:
