@@ -13,7 +13,7 @@ from gitworker.errors import Conflict
 from gitworker.model.ids import Oid
 from gitworker.repo.disk import remove_tree
 from gitworker.repo.git import GitFailed
-from gitworker.repo.lock import hold
+from gitworker.repo.lock import hold, is_held
 from gitworker.repo.pool import (
     LENT,
     MAKING,
@@ -47,6 +47,7 @@ from gitworker.workers.space import require_space
 from gitworker.workers.trashing import delete_landed, guard, set_aside, trash_root
 
 ROUNDS = 20
+PATIENCE_S = 30  # with whoever looks at the lock, which takes microseconds
 
 
 class PoolState(NamedTuple):
@@ -62,6 +63,7 @@ def keep_pool(session: Session, *, timeout_s: float = 0) -> None:
     """Bring the pool to what is wanted: as many as set, all at the target's tip, none touched.
 
     Returns where another process is at it for that long; that one sees what was rung for meanwhile.
+    Who only looks whether somebody is at it keeps nobody away.
     """
     for _ in range(ROUNDS):
         rung = _bell_ns(session)
@@ -69,6 +71,8 @@ def keep_pool(session: Session, *, timeout_s: float = 0) -> None:
             with hold(_lock(session), what="pool", timeout_s=timeout_s):
                 _keep(session)
         except Conflict:
+            if timeout_s < PATIENCE_S and not is_held(_lock(session)):
+                keep_pool(session, timeout_s=PATIENCE_S)
             return
         if rung == _bell_ns(session):
             return
@@ -90,12 +94,7 @@ def empty_pool(session: Session) -> int:
 def pool_state(session: Session) -> PoolState:
     """Return what the pool holds now."""
     parked = tuple(list_parked(open_pool(session)))
-    working = False
-    try:
-        with hold(_lock(session), what="pool", timeout_s=0):
-            pass
-    except Conflict:
-        working = True
+    working = is_held(_lock(session))
     return PoolState(session.settings.worktree_pool, _tip(session), parked, working)
 
 

@@ -1,8 +1,10 @@
 """The pool: spawns that take a parked worktree are spawns like any other, only faster."""
 
+import fcntl
 import os
 import subprocess
 from pathlib import Path
+from threading import Timer
 
 import pytest
 
@@ -349,6 +351,29 @@ def test_refs_of_its_own_do_not_come_back(pooled: World) -> None:
     keep_pool(pooled.session())
     found = (pooled.root / "worktrees/.trash").glob("*auth*/admin/refs/worktree/keep")
     assert [path.read_text().strip() for path in found] == [kept]
+
+
+def test_who_only_looks_keeps_nobody_away(world: World) -> None:
+    """A pool that somebody looks at, at the moment a job begins, is kept all the same."""
+    world.git("config", "worker.worktree.pool", "1")
+    lock = Path(world.session().paths.locks) / "pool"
+    with lock.open("w") as looking:
+        fcntl.flock(looking, fcntl.LOCK_SH)
+        assert not pool_state(world.session()).working
+        Timer(0.3, lambda: fcntl.flock(looking, fcntl.LOCK_UN)).start()
+        keep_pool(world.session())
+    assert len(parked(world)) == 1
+
+
+def test_who_keeps_it_is_left_alone(world: World) -> None:
+    """Where somebody is at it another does not wait, and `pool` says so."""
+    world.git("config", "worker.worktree.pool", "1")
+    lock = Path(world.session().paths.locks) / "pool"
+    with lock.open("w") as keeping:
+        fcntl.flock(keeping, fcntl.LOCK_EX)
+        assert pool_state(world.session()).working
+        keep_pool(world.session())
+    assert parked(world) == []
 
 
 def keep_until_alone(world: World) -> None:
