@@ -57,7 +57,7 @@ def read_tips(session: Session, worker: Worker) -> Tips:
     if target is None:
         raise missing_target(session)
     if tip is None:
-        raise NotFound(f"the branch {worker.branch} is gone", "git worker undo   (or: git reflog)")
+        raise NotFound(f"the branch {worker.branch} is gone", "git worker fsck --repair")
     return Tips(ref, tip, target)
 
 

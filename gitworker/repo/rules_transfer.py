@@ -83,14 +83,14 @@ WORDS = {
 HINTS = {
     Trouble.MOVED: "git fetch {remote}",
     Trouble.PROTECTED: "git remote -v   (whoever runs {remote} lifts the protection)",
-    Trouble.HOOK: "mend what it says below",
+    Trouble.HOOK: "mend what it says",
     Trouble.DISK: "df -h",
     Trouble.AUTHENTICATION: "git ls-remote {remote}   (in a terminal, where git can ask)",
     Trouble.PERMISSION: "git remote -v",
     Trouble.NO_BRANCH: "git ls-remote --heads {remote}",
     Trouble.NO_REPOSITORY: "git remote -v",
     Trouble.NETWORK: "git ls-remote {remote}",
-    Trouble.LOCAL_HOOK: "mend what it says below",
+    Trouble.LOCAL_HOOK: "mend what it says",
     Trouble.OTHER: "git {act} {remote} {branch}",
 }
 ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_]?)")

@@ -68,6 +68,7 @@ def parent_tips(reader: Reader, stack: Stack) -> set[Oid]:
     rows = reader.rows(
         "stacks.tips_of",
         worker=stack.parent_worker, task=stack.parent_task,
+        child=stack.worker_id, child_task=stack.task_id,
         ref=ref_of(Branch(stack.parent_branch)),
     )  # fmt: skip
     return {Oid(row["oid"]) for row in rows if row["oid"]} | {Oid(stack.parent_oid)}

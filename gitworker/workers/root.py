@@ -17,6 +17,7 @@ GITS = frozenset({
     "rr-cache", "worker-state", "worktrees",
 })  # fmt: skip
 MARK_NAME = ".gitignore"
+TRASH_NAME = ".trash"
 MARK = "# gitworker makes worktrees here; none of this is the project's\n*\n"
 
 
@@ -64,7 +65,10 @@ def mark_root(session: Session) -> None:
 
 
 def unmark_root(session: Session) -> None:
-    """Take our `.gitignore` away, and the directory where nothing else is in it."""
+    """Take our `.gitignore` away, and the directory where nothing else is in it.
+
+    Where removed work is in the trash both stay: `git add -A` would take it for the project's.
+    """
     noted = session.noted_root
     if noted is None:
         return
@@ -72,8 +76,9 @@ def unmark_root(session: Session) -> None:
     if not _is_marked(root):  # a file of the user's, or none
         return
     with suppress(OSError):
-        os.unlink(f"{root}/{MARK_NAME}")
-        os.rmdir(root)
+        if not os.path.lexists(f"{root}/{TRASH_NAME}"):
+            os.unlink(f"{root}/{MARK_NAME}")
+            os.rmdir(root)
 
 
 def shelf_of(session: Session, name: str) -> str:

@@ -15,14 +15,14 @@ from gitworker.repo.trash import (
     repair_trash,
 )
 from gitworker.session import Session
-from gitworker.workers.root import shelf_of
+from gitworker.workers.root import TRASH_NAME, shelf_of
 
 WATCHER = "fsmonitor--daemon.ipc"  # the socket at which git's daemon listens
 
 
 def trash_root(session: Session) -> str:
     """Return the trash of this repository's worktrees, its own where others may share the root."""
-    return shelf_of(session, ".trash")
+    return shelf_of(session, TRASH_NAME)
 
 
 def entry_name(worker: str, task: str, operation: int) -> str:

@@ -52,6 +52,7 @@ def test_wrong_words(scene: Scene) -> None:
     ok(scene.root, "init")
     assert scene.run("undo", "0").status == 2
     assert scene.run("undo", "--list", "3").status == 2
+    assert scene.run("undo", "-n", "3").status == 2
     assert scene.run("undo", "3") == Answer(
         4,
         "",

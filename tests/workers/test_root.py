@@ -73,6 +73,8 @@ def test_uninstall_leaves_no_mark(world: World) -> None:
     uninstall_everything(world.session())
     assert mark.read_text() == "mine\n"
     mark.write_text(MARK)
+    uninstall_everything(world.session())
+    assert world.git("status", "--porcelain") == ""  # what was removed lies there still
     shutil.rmtree(mark.parent / ".trash")
     uninstall_everything(world.session())
     assert not mark.parent.exists()

@@ -204,6 +204,31 @@ def test_parent_withdrawn(world: World) -> None:
     assert world.show("f") == lines(20, {17: "child"}).strip()
 
 
+@pytest.mark.parametrize("goes_on", [False, True], ids=["once", "twice"])
+@pytest.mark.parametrize("is_synced", [False, True], ids=["", "synced"])
+def test_parent_withdrawn_after_it_went_on(world: World, *, goes_on: bool, is_synced: bool) -> None:
+    """What the parent had by the time the child was approved on it is not the child's."""
+    place = world.in_review("auth", "login", {"a": "1\n"})
+    on_top(world, "ui/form", "auth", {"u": "1\n"})
+    world.submit("ui")
+    world.approve("auth")
+    Repo(place).commit("Amended", {"a": "1\n2\n"}, "--amend")
+    world.approve("ui")
+    if goes_on:
+        Repo(place).commit("Again", {"a": "3\n"}, "--amend")
+    cancel(world.session(), "auth")
+    assert subjects(world, "main..ui/form") == ["Amended", "By ui"]
+    if is_synced:
+        sync(world.session(world.path("ui")))
+        assert subjects(world, "main..ui/form") == ["By ui"]
+    before = world.tip()
+    (result,) = world.merge("ui")
+    if isinstance(result, NotLanded):
+        world.approve("ui")
+        world.land("ui")
+    assert subjects(world, f"{before}..main") == ["By ui"]
+
+
 def test_child_rebased_by_hand(world: World) -> None:
     """Copies of the parent's commits, made by a rebase onto the target, are not the child's."""
     place = stacked(world)

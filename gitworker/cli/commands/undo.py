@@ -15,11 +15,11 @@ SHOWN = 20
 @click.argument("number", required=False, type=Number(min=1), metavar="[N]")
 @click.option("-l", "--list", "listing", is_flag=True, help="List what can be taken back.")
 @click.option(
-    "-n", "--limit", type=Number(min=1), default=SHOWN, show_default=True, metavar="N",
-    help="List at most this many.",
+    "-n", "--limit", type=Number(min=1), metavar="N",
+    help=f"With --list: at most this many, {SHOWN} where it is left out.",
 )  # fmt: skip
 @click.pass_obj
-def command(call: Call, number: int | None, listing: bool, limit: int) -> None:
+def command(call: Call, number: int | None, listing: bool, limit: int | None) -> None:
     """Take the last approve, merge, cancel, reset, adopt or gc back.
 
     Without a number the newest act; --list numbers them all and says of each whether it can be
@@ -42,9 +42,11 @@ def command(call: Call, number: int | None, listing: bool, limit: int) -> None:
         from gitworker.cli.undo_list import json_records, render_records
         from gitworker.workers.records import list_records
 
-        records = list_records(call.open_to_read(), limit=limit)
+        records = list_records(call.open_to_read(), limit=limit or SHOWN)
         call.render(records, render_records, json_records)
         return
+    if limit is not None:
+        raise Invalid("-n goes with --list", f"git worker undo --list -n {limit}", code="usage")
     undone = undo(call.open(), number)
     workers = [worker_fields(worker) for worker in undone.workers]
     call.show(

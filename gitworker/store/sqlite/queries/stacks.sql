@@ -23,13 +23,17 @@ FROM stacks ORDER BY worker_id, task_id;
 SELECT target_new AS oid FROM landings
 WHERE worker_id = :worker AND task_id = :task AND undone_at_ms IS NULL ORDER BY id DESC LIMIT 1;
 
--- name: tips_of — commits that a worker's branch is known to have been at
+-- name: tips_of — commits that a worker's branch was at, as far as we know; those a child stood on
 SELECT commit_oid AS oid FROM reviews WHERE worker_id = :worker AND task_id = :task
 UNION SELECT branch_old FROM landings WHERE worker_id = :worker AND task_id = :task
 UNION SELECT target_new FROM landings WHERE worker_id = :worker AND task_id = :task
 UNION SELECT new_oid FROM own_rewrites WHERE ref = :ref
 UNION SELECT old_oid FROM own_rewrites WHERE ref = :ref
-UNION SELECT oid FROM published_tips WHERE ref = :ref;
+UNION SELECT oid FROM published_tips WHERE ref = :ref
+UNION SELECT json_extract(data, '$.tip') FROM operations
+    WHERE worker_id = :worker AND task_id = :task AND kind IN ('cancel', 'reset', 'remove')
+UNION SELECT json_extract(data, '$.base') FROM operations
+    WHERE worker_id = :child AND task_id = :child_task AND kind = 'approve';
 
 -- name: on_top — who stands on a worker's task and is at it still
 SELECT s.worker_id FROM stacks AS s
