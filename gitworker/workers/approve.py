@@ -121,6 +121,8 @@ def _approve(round_: _Round, name: str) -> Approved:
     outcome = replay_onto_target(session, tips, memory=round_.memory, exclude=ground.exclude)
     if isinstance(outcome, ReplayConflict):
         raise send_back(session, worker, outcome, onto=ground.name)
+    if outcome.new == tips.target:
+        _require_rest(session, worker, tips)
     require_published(session, worker, base=tips.target, tip=outcome.new)
     verdict = {
         "base": tips.target,
@@ -179,17 +181,45 @@ def _require_worktree_or_none(worker: Worker) -> None:
         )
 
 
-def _count_unrequested(session: Session, worker: Worker, tips: Tips, exclude: Oid | None) -> int:
+def _find_requested(session: Session, worker: Worker) -> Oid | None:
+    """Return the commit that was handed in last."""
     with session.store.read() as reader:
         row = reader.row(
             "reviews.latest_verdict",
             worker=worker.worker_id, task=worker.task_id, verdict="requested",
         )  # fmt: skip
-    if row is None or row["commit_oid"] == tips.branch:
+    return None if row is None else Oid(row["commit_oid"])
+
+
+def _require_rest(session: Session, worker: Worker, tips: Tips) -> None:
+    """Refuse a branch that brings nothing while what was handed in is not in the target.
+
+    Somebody has reset it since: landing it would call a task done of which nothing has landed.
+    """
+    requested = _find_requested(session, worker)
+    if requested is None or requested == tips.branch:
+        return
+    done = session.git.run(
+        "rev-list", "--count", "--cherry-pick", "--right-only",
+        f"{tips.target}...{requested}", "--", ok=(0, 128),
+    )  # fmt: skip
+    if done.status == 0 and int(done.text) > 0:
+        raise Refused(
+            f"{worker.branch} has no commit of its own any more; what {worker.worker_id} handed in"
+            f" was {requested[:12]}",
+            f"git worker reject {worker.worker_id}   (to go on there: git reset --keep"
+            f" {requested[:12]})",
+            code="nothing_left",
+        )
+
+
+def _count_unrequested(session: Session, worker: Worker, tips: Tips, exclude: Oid | None) -> int:
+    requested = _find_requested(session, worker)
+    if requested is None or requested == tips.branch:
         return 0
     done = session.git.run(
         "rev-list", "--count", "--cherry-pick", "--right-only",
-        f"{row['commit_oid']}...{tips.branch}", f"^{tips.target}",
+        f"{requested}...{tips.branch}", f"^{tips.target}",
         *([f"^{exclude}"] if exclude else []), "--",
         ok=(0, 128),
     )  # fmt: skip

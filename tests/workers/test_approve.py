@@ -261,3 +261,25 @@ def test_merged_target_is_flattened(world: World) -> None:
     done = world.approve("auth")
     assert world.git("rev-list", "--merges", f"main..{done.commit}") == ""
     assert world.git("rev-list", "--count", f"main..{done.commit}") == "1"
+
+
+def test_a_branch_that_was_reset(world: World) -> None:
+    """What was handed in and then reset away is not approved as if it had landed."""
+    place = world.in_review("auth", "login", {"a": "1\n"})
+    world.git("reset", "-q", "--hard", "HEAD~1", cwd=place)
+    with unchanged(world, "nothing_left"):
+        world.approve("auth")
+    world.git("reset", "-q", "--hard", "ORIG_HEAD", cwd=place)
+    world.approve("auth")
+    world.land("auth")
+    assert world.show("a") == "1"
+
+
+def test_what_the_target_has_by_patch(world: World) -> None:
+    """A branch of which nothing is left, since the target has its patches, is approved."""
+    place = world.in_review("auth", "login", {"a": "1\n"})
+    world.advance({"b": "1\n"})
+    world.git("cherry-pick", "auth/login")
+    world.git("rebase", "-q", "main", cwd=place)
+    world.approve("auth")
+    world.land("auth")
