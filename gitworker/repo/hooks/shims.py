@@ -1,9 +1,9 @@
 """The shim directory `<state>/hooks`: written from the shipped scripts, checked, removed.
 
 One directory serves all our worktrees. Each file is replaced by rename, so a hook that git starts
-meanwhile is whole; the directory is read-only, since a hook installer that an agent runs in its
-worktree would write here. As root it writes all the same: such files are put aside (`hooks-found`)
-and run from there. The stamp's and the directory's own time are the newest time among the
+meanwhile is whole. A hook installer that an agent runs in its worktree writes here: its files are
+put aside (`hooks-found`) and run from there. The directory stays writable, so that its owner can
+delete a clone by `rm -rf`. The stamp's and the directory's own time are the newest time among the
 sources: whatever is newer than the stamp makes the shims stale, in Python and in sh (`-nt`).
 """
 
@@ -40,8 +40,8 @@ CONFIG_HOOKS_SINCE = (2, 54)
 LOCK_WAIT_MS = 10_000  # writing shims takes a few milliseconds
 SCRIPT_MODE = 0o555
 FILE_MODE = 0o444
-OPEN_MODE = 0o755
-CLOSED_MODE = 0o555
+DIRECTORY_MODE = 0o755
+OWNER_WRITES = 0o200
 
 
 class Stamp(NamedTuple):
@@ -83,7 +83,8 @@ def shims_are_stale(state_hooks: str, worktree_top: str | None = None) -> bool:
         return True
     try:
         stamped_ns = os.stat(f"{state_hooks}/{STAMP}").st_mtime_ns
-        if os.stat(state_hooks).st_mtime_ns != stamped_ns:
+        directory = os.stat(state_hooks)
+        if directory.st_mtime_ns != stamped_ns or not directory.st_mode & OWNER_WRITES:
             return True
     except OSError:
         return True
@@ -131,22 +132,19 @@ def write_shims(
     # abspath, not realpath: a venv's python is a symlink that must stay one to find its packages
     interpreter = os.path.abspath(interpreter or sys.executable)
     os.makedirs(paths.spool, mode=0o700, exist_ok=True)
-    os.makedirs(paths.hooks, mode=OPEN_MODE, exist_ok=True)
-    os.chmod(paths.hooks, OPEN_MODE)
-    try:
-        _put_aside(paths)
-        files = shim_files(repository, user_hooks, interpreter, config_hooks=config_hooks)
-        for name, (content, mode) in files.items():
-            _replace(f"{paths.hooks}/{name}", content, mode)
-        _clear(paths, files)  # no config hook names it any more: git would fail for want of it
-        new_stamp = Stamp(__version__, interpreter, user_hooks.hooks_path, user_hooks.seen)
-        _replace(f"{paths.hooks}/{STAMP}", new_stamp.encode(), FILE_MODE)
-        newest_ns = max((mtime_ns for _, mtime_ns in user_hooks.seen), default=0)
-        newest_ns = max(newest_ns, 0)
-        for path in (f"{paths.hooks}/{STAMP}", paths.hooks):
-            os.utime(path, ns=(newest_ns, newest_ns))
-    finally:
-        os.chmod(paths.hooks, CLOSED_MODE)
+    os.makedirs(paths.hooks, mode=DIRECTORY_MODE, exist_ok=True)
+    os.chmod(paths.hooks, DIRECTORY_MODE)  # an earlier version had closed it
+    _put_aside(paths)
+    files = shim_files(repository, user_hooks, interpreter, config_hooks=config_hooks)
+    for name, (content, mode) in files.items():
+        _replace(f"{paths.hooks}/{name}", content, mode)
+    _clear(paths, files)  # no config hook names it any more: git would fail for want of it
+    new_stamp = Stamp(__version__, interpreter, user_hooks.hooks_path, user_hooks.seen)
+    _replace(f"{paths.hooks}/{STAMP}", new_stamp.encode(), FILE_MODE)
+    newest_ns = max((mtime_ns for _, mtime_ns in user_hooks.seen), default=0)
+    newest_ns = max(newest_ns, 0)
+    for path in (f"{paths.hooks}/{STAMP}", paths.hooks):
+        os.utime(path, ns=(newest_ns, newest_ns))
 
 
 def shim_files(

@@ -144,12 +144,19 @@ def test_a_hook_that_the_user_adds_is_taken_up(seat: Seat, tmp_path: Path) -> No
     assert not (seat.hooks / "commit-msg").exists()
 
 
-def test_the_directory_holds_what_is_needed_and_is_closed(seat: Seat) -> None:
+def test_the_directory_holds_what_is_needed(seat: Seat) -> None:
     """Without hooks of the user's there are our six, what they share and the stamp, read-only."""
     assert {path.name for path in seat.hooks.iterdir()} == {*ALWAYS, SHARED, STAMP}
-    assert seat.hooks.stat().st_mode & 0o777 == 0o555
     assert all(path.stat().st_mode & 0o222 == 0 for path in seat.hooks.iterdir())
     assert all(os.access(seat.hooks / name, os.X_OK) for name in ALWAYS)
+
+
+def test_a_directory_that_an_earlier_version_closed_is_opened(seat: Seat) -> None:
+    """A read-only shim directory counts as stale, and a refresh makes it writable."""
+    seat.hooks.chmod(0o555)
+    assert shims_are_stale(str(seat.hooks))
+    refresh_shims(seat.git, seat.repository)
+    assert seat.hooks.stat().st_mode & 0o777 == 0o755
 
 
 def test_what_others_left_there_is_put_aside(seat: Seat) -> None:
