@@ -22,7 +22,7 @@ from gitworker.repo.checks import (
     read_status,
 )
 from gitworker.repo.diffs import diff_commits
-from gitworker.repo.follow import DETACHED, move_branch
+from gitworker.repo.follow import DETACHED, move_branch, read_tree
 from gitworker.repo.git import Git, GitFailed
 from gitworker.repo.halfway import Checkout, Left, find_moved, has_begun, is_younger, put_back
 from gitworker.repo.obstacles import refuse_overlap, require_quiet
@@ -107,7 +107,7 @@ def settle_checkout(git: Git, *, ref: Ref, new: Oid, since_ms: int) -> None:
     checkout = Checkout(worktree, f"{admin_dir}/index", old, new, since_ms)
     changes = changes_between(here, old, new)
     if all(is_younger(checkout, c.path) for c in changes) and _index_has(here, changes, new):
-        here.run("read-tree", "-m", "-u", "--no-recurse-submodules", new, old)
+        read_tree(here, old=new, new=old)
         return
     if os.path.lexists(f"{admin_dir}/index.lock"):
         moved = find_moved(here, checkout)
@@ -245,7 +245,7 @@ def _undo_checkout(here: Git, step: Step, changes: tuple[Change, ...], *, compla
     if tip not in (None, step.old) and _index_has(here, changes, Oid(tip or "")):
         return
     if _index_has(here, changes, step.new):
-        here.run("read-tree", "-m", "-u", "--no-recurse-submodules", step.new, step.old)
+        read_tree(here, old=step.new, new=step.old)
     elif has_begun(complaint):
         index = f"{require_repository(here.directory).git_dir}/index"
         checkout = Checkout(here.directory, index, step.old, step.new)

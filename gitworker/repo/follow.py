@@ -129,15 +129,25 @@ def is_ours(lock: str) -> bool:
         return False
 
 
-def read_tree(here: Git, *, old: Oid, new: Oid, index: str, lock_fd: int | None = None) -> None:
-    """Move the checkout and the index file `index` from `old` to `new`; raises GitFailed.
+def read_tree(
+    here: Git, *, old: Oid, new: Oid, index: str | None = None, lock_fd: int | None = None
+) -> None:
+    """Move the checkout and an index file from `old` to `new`; raises GitFailed.
 
-    Local changes elsewhere are kept; an overlap is refused before anything changes.
+    Without `index` it is the worktree's own. Local changes elsewhere are kept; an overlap is
+    refused before anything changes. A file that was only touched, copied or written with the same
+    bytes is no overlap. git judges it by its times, so after a refusal the index is refreshed and
+    git tries once more.
     """
-    here.run(
-        "read-tree", "-m", "-u", "--no-recurse-submodules", old, new,
-        env={"GIT_INDEX_FILE": index}, inherit_fd=lock_fd,
-    )  # fmt: skip
+    env = {} if index is None else {"GIT_INDEX_FILE": index}
+    words = ("read-tree", "-m", "-u", "--no-recurse-submodules", old, new)
+    try:
+        here.run(*words, env=env, inherit_fd=lock_fd)
+    except GitFailed as failure:
+        if has_begun(failure.detail):
+            raise
+        here.run("update-index", "-q", "--refresh", env=env, ok=(0, 1, 128), inherit_fd=lock_fd)
+        here.run(*words, env=env, inherit_fd=lock_fd)
 
 
 def remove_file(path: str) -> None:
