@@ -153,6 +153,8 @@ def _end_each(
             settled.ended.append(operation)
         else:
             settled.left.append(Unfinished(operation, error))
+    if settled.ended:  # an approval that is recorded only now changes the state files, too
+        publish_views(session, *{operation.worker_id for operation in settled.ended})
     return settled
 
 

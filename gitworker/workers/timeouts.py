@@ -8,7 +8,7 @@ from gitworker.session import Session
 from gitworker.states.engine import InvalidTransition
 from gitworker.store.api import Writer
 from gitworker.store.tasks import find_task, require_stored_task
-from gitworker.store.workers import Worker, find_worker
+from gitworker.store.workers import Worker, find_worker, find_worker_of_task
 from gitworker.workers.moves import advance, release_task
 from gitworker.workers.rules import is_rightly_silent, waits_for_retry
 from gitworker.workers.views import publish_views
@@ -22,9 +22,8 @@ def apply_due(
     A seat that somebody else changed meanwhile is left for the next look.
     """
     changed = [worker.worker_id for worker, event in due if _apply(session, worker, event)]
-    for task in retries:
-        _retry(session, task)
-    publish_views(session, *changed)
+    retried = [worker for task in retries for worker in _retry(session, task)]
+    publish_views(session, *changed, *retried)  # a state file shows the number of the attempt
     return changed
 
 
@@ -65,8 +64,11 @@ def _move(writer: Writer, worker: Worker, event: WorkerEvent) -> None:
         release_task(writer, worker)
 
 
-def _retry(session: Session, task_id: str) -> None:
+def _retry(session: Session, task_id: str) -> list[str]:
+    """Start the next attempt of a task; return the worker that failed it, if it still has it."""
     with session.store.write() as writer:
         task = require_stored_task(writer, task_id)
         if waits_for_retry(task.status) and task.retries_left:
             move_task(writer, task, (TaskEvent.RETRY,), actor="hq")
+        worker = find_worker_of_task(writer, task_id)
+    return [] if worker is None else [worker.worker_id]
