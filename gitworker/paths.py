@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 STATE_DIR_NAME = "worker-state"
 AGENT_LOG = ".worker.log"  # in a worktree: what its supervised agent writes
 SEAT_FILE = "gitworker-seat"  # in a worktree's admin directory: worker id, task id
+PLACE_FILE = "gitworker-place"  # there too: device and inode of the worktree's directory
 LOCK_FILE = "locked"  # there too, by git-worktree(1): why nobody may move or remove the worktree
 LOCK_MARK = "gitworker: an agent works here"
 
@@ -179,6 +180,26 @@ def write_seat(git_dir: str, worker: str, task: str) -> None:
     """Record in an admin directory which worker and task its worktree belongs to."""
     with open(f"{git_dir}/{SEAT_FILE}", "w", encoding="utf-8") as file:
         file.write(f"{worker} {task}\n")
+    _write_place(git_dir)
+
+
+def read_place(git_dir: str) -> tuple[int, int] | None:
+    """Return device and inode of the worktree's directory as recorded by `write_seat`, if any."""
+    words = _read_line(f"{git_dir}/{PLACE_FILE}").split(" ")
+    if len(words) != 2 or not all(word.isascii() and word.isdigit() for word in words):
+        return None
+    return int(words[0]), int(words[1])
+
+
+def _write_place(git_dir: str) -> None:
+    """Record which directory the worktree is: a rename keeps its inode, a copy has another."""
+    dot_git = os.path.join(git_dir, _read_line(f"{git_dir}/gitdir"))
+    try:
+        found = os.stat(os.path.dirname(dot_git))
+        with open(f"{git_dir}/{PLACE_FILE}", "w", encoding="ascii") as file:
+            file.write(f"{found.st_dev} {found.st_ino}\n")
+    except (OSError, ValueError):  # it only helps to find a worktree that was moved
+        return
 
 
 def lock_seat(git_dir: str, pid: int) -> None:

@@ -29,6 +29,7 @@ LOCAL_ENV = (
     "GIT_INTERNAL_SUPER_PREFIX",
 )
 SETTINGS_ENV = ("GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT")
+CEILINGS = "GIT_CEILING_DIRECTORIES"  # git(1): the search for a repository stops below these
 MINIMUM = (2, 39)
 PROMISED = "from promisor remote"  # git's last words, after all that the transport had to say
 PROMISED_HINT = "git fetch   (not all objects are in a partial clone: its remote must be in reach)"
@@ -56,13 +57,18 @@ class Git:
 
     _version: tuple[int, ...] | None = None
 
-    def __init__(self, directory: str, *, git_dir: str | None = None) -> None:
+    def __init__(self, directory: str, *, git_dir: str | None = None, is_top: bool = False) -> None:
         self.directory = directory
         self.git_dir = git_dir
+        self._is_top = is_top
 
     def at(self, directory: str) -> "Git":
-        """Return a door that runs in `directory` (a worktree of any repository)."""
-        return Git(directory)
+        """Return a door that runs in `directory` (the top of a worktree of any repository).
+
+        git does not search the parent directories from there: a worktree without its `.git` file
+        must fail, not become the repository around it.
+        """
+        return Git(directory, is_top=True)
 
     def run(
         self,
@@ -79,12 +85,9 @@ class Git:
         `env` is added to the cleaned environment, `settings` become `-c NAME=VALUE`. Raises
         GitFailed when the exit status is not in `ok`.
         """
-        environment = clean_environment()
-        if env:
-            environment.update(env)
         done = proc.run(
             [*self._command(settings), *args],
-            env=environment,
+            env=self._environment(env),
             stdin=stdin,
             timeout_s=timeout_s,
             inherit_fd=inherit_fd,
@@ -102,19 +105,28 @@ class Git:
 
         `lock_fd` is a flock that stays held until it has ended.
         """
-        environment = {**clean_environment(), **env}
-        return proc.run_to_end([*self._command(settings), *args], env=environment, lock_fd=lock_fd)
+        return proc.run_to_end(
+            [*self._command(settings), *args], env=self._environment(env), lock_fd=lock_fd
+        )
 
     def start(
         self, *args: str, stdin: bytes = b"", env: Mapping[str, str] | None = None
     ) -> proc.Running:
         """Start `git ARGS` and return at once; `finish` waits for it. `env` is as in `run`."""
-        environment = {**clean_environment(), **(env or {})}
-        return proc.start([*self._command(()), *args], env=environment, stdin=stdin)
+        return proc.start([*self._command(()), *args], env=self._environment(env), stdin=stdin)
 
     def finish(self, running: proc.Running, args: Sequence[str]) -> proc.Completed:
         """Wait for what `start(*args)` began; raise GitFailed where it failed."""
         return _checked(running.finish(), args, (0,))
+
+    def _environment(self, env: Mapping[str, str] | None) -> dict[str, str]:
+        environment = clean_environment()
+        if self._is_top:
+            ceilings = (_parent_of(self.directory), environment.get(CEILINGS, ""))
+            environment[CEILINGS] = ":".join(filter(None, ceilings))
+        if env:
+            environment.update(env)
+        return environment
 
     def _command(self, settings: Sequence[str]) -> list[str]:
         argv = ["git", "-C", self.directory]
@@ -159,6 +171,12 @@ class Git:
                     _keep_answer(cache, identity, text)
             Git._version = require_version(text)
         return Git._version
+
+
+def _parent_of(directory: str) -> str:
+    """Return the directory above, or nothing if git could not read it in a list of paths."""
+    parent = os.path.dirname(os.path.realpath(directory))
+    return "" if ":" in parent else parent
 
 
 def _program_identity() -> str:

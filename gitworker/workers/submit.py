@@ -1,6 +1,5 @@
 """done: WORKING→IN_REVIEW. Refuses what would not be reviewed: uncommitted work, no work."""
 
-import os
 from dataclasses import dataclass
 
 from gitworker import clock
@@ -13,7 +12,8 @@ from gitworker.landing.stack import Ground, find_ground
 from gitworker.model.ids import Branch, Oid, ref_of
 from gitworker.model.worker import WorkerEvent
 from gitworker.repo.checks import Status, open_operation, read_status
-from gitworker.repo.refs import read_refs
+from gitworker.repo.ownership import is_present, owner_of, require_on_branch
+from gitworker.repo.refs import find_tip, read_refs
 from gitworker.repo.replay import ReplayConflict, replay, verdict
 from gitworker.session import Session
 from gitworker.states.worker import worker_transition
@@ -54,13 +54,15 @@ def submit(session: Session, name: str | None, submission: Submission) -> Submit
         worker = require_worker(reader, name, session)
         require_task_held(reader, worker.task_id, worker.worker_id)
     worker_transition(worker.state, WorkerEvent.SUBMIT, stale_from=worker.stale_from)
+    ref = ref_of(Branch(worker.branch or ""))
+    if find_tip(session.git, session.repository.common_dir, ref) is None:
+        raise _branch_gone(worker)
     _settle_worktree(session, worker, submission.commit_message)
     drain(session)
-    ref = ref_of(Branch(worker.branch or ""))
     refs = read_refs(session.git, [session.target, ref])
     tip = refs.get(ref)
     if tip is None:
-        raise Refused(f"the branch {worker.branch} is gone", "git reflog")
+        raise _branch_gone(worker)
     target = refs.get(session.target)
     ground = None if target is None else find_ground(session, worker, Tips(ref, tip, target))
     known = [target, ground.exclude] if ground else []
@@ -74,6 +76,10 @@ def submit(session: Session, name: str | None, submission: Submission) -> Submit
     conflicts = _foresee(session, tip, ground) if ground else ()
     submitted = _record(session, worker, tip, submission)
     return Submitted(submitted, tip, int(own), conflicts)
+
+
+def _branch_gone(worker: Worker) -> Refused:
+    return Refused(f"the branch {worker.branch} is gone", "git reflog")
 
 
 def _foresee(session: Session, tip: Oid, ground: Ground) -> tuple[str, ...]:
@@ -91,16 +97,18 @@ def _foresee(session: Session, tip: Oid, ground: Ground) -> tuple[str, ...]:
 
 
 def _settle_worktree(session: Session, worker: Worker, commit_message: str | None) -> None:
-    if worker.worktree is None or not os.path.isdir(worker.worktree):
+    owner = owner_of(session.repository.common_dir, worker)
+    if owner is None or not is_present(owner):
         return
-    git = session.git.at(worker.worktree)
-    busy = open_operation(worker.admin_dir or "")
+    git = session.git.at(owner.place)
+    busy = open_operation(owner.admin_dir or "")
     if busy is not None:
         raise Refused(
             f"a {busy} is open in {worker.worktree}",
             "git worker sync --continue   (or: --abort)" if busy == "rebase" else "git status",
             code="operation_open",
         )
+    require_on_branch(session.git, owner)
     status = read_status(git, renew=True)  # its own worktree: the landing looks once more later
     if status.is_clean:
         return
