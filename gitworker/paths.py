@@ -118,6 +118,11 @@ class StatePaths:
         return f"{self.root}/archive"
 
     @property
+    def alive(self) -> str:
+        """Return the directory of the locks that prove that a worker's process lives."""
+        return f"{self.root}/alive"
+
+    @property
     def locks(self) -> str:
         """Return the directory of lock files that span processes and git."""
         return f"{self.root}/locks"

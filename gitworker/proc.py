@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 import select
+import sys
 
 from gitworker.clock import monotonic_ms
 from gitworker.errors import Unavailable
@@ -238,6 +239,24 @@ def find_start(pid: int) -> str | None:
             return file.read().rpartition(")")[2].split()[19]  # the name may hold spaces
     except (OSError, IndexError):
         return None
+
+
+def find_pid_namespace() -> str | None:
+    """Return the id of our PID namespace; empty where the system has none.
+
+    None where `/proc` does not show our own namespace (`unshare --pid` without its own mount): no
+    pid can be looked up there.
+    """
+    try:
+        is_own = os.readlink("/proc/self") == str(os.getpid())
+    except OSError:
+        return None if sys.platform == "linux" else ""
+    if not is_own:
+        return None
+    try:
+        return os.readlink("/proc/self/ns/pid").strip("pid:[]")
+    except OSError:  # a kernel without namespaces
+        return ""
 
 
 def _spawn(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gitworker.bus.beatfile import renew_beat
 from gitworker.liveness.heartbeat import HeartbeatThread, Tell
+from gitworker.liveness.proof import Proof
 from gitworker.store.sqlite.migrate import open_database
 
 TYPE_CHECKING = False
@@ -13,7 +14,10 @@ if TYPE_CHECKING:
 
 
 class Beats:
-    """Beats for the agent of a run from `start` to `rest` or `stop`, and again after `start`."""
+    """Beats for the agent of a run from `start` to `rest` or `stop`, and again after `start`.
+
+    The proof of life is held from the first `start` to `end`, also while the beats rest.
+    """
 
     def __init__(self, post: Post, run: Run, *, every_s: float) -> None:
         self._paths = post.paths
@@ -21,9 +25,11 @@ class Beats:
         self._every_s = every_s
         self._thread: HeartbeatThread | None = None
         self._store: Database | None = None
+        self._proof = Proof(post.paths, run.worker)
 
     def start(self) -> None:
         """Beat, and go on beating."""
+        self._proof.take()
         self._thread = HeartbeatThread(self._open, every_s=self._every_s, on_beat=self._renew)
         self._thread.start()
         self._thread.tell(Tell(self._run.worker, task=self._run.task))
@@ -45,10 +51,16 @@ class Beats:
             self._store.close()
             self._store = None
 
+    def end(self) -> None:
+        """Beat no more, and give up the proof of life."""
+        self.stop()
+        self._proof.release()
+
     def _open(self) -> Database:
         self._store = open_database(self._paths.database)
         return self._store
 
     def _renew(self, times: dict[str, int]) -> None:
+        self._proof.take()  # a beater may have held it when we began
         for agent, ts_ms in times.items():
             renew_beat(self._paths, agent, ts_ms)

@@ -9,6 +9,7 @@ import os
 import signal
 
 from gitworker.agents.rules import is_shared
+from gitworker.proc import find_pid_namespace
 
 PR_SET_CHILD_SUBREAPER = 36
 LASTING = frozenset({signal.SIGSTOP, signal.SIGKILL})  # after these nobody can start another
@@ -179,7 +180,9 @@ def _works_in(pid: int, root: str) -> bool:
 
 
 def _processes() -> Processes | None:
-    """Return every process that lives, zombies aside; None where nobody tells."""
+    """Return every process that lives, zombies aside; None if /proc does not show our pids."""
+    if find_pid_namespace() is None:
+        return None
     try:
         names = os.listdir("/proc")
     except OSError:

@@ -6,6 +6,7 @@ from gitworker import clock
 from gitworker.agents.launch import Run
 from gitworker.agents.rules import clipped, is_stale_seat, may_end, reason_of, shell_status
 from gitworker.errors import GitWorkerError, Unavailable
+from gitworker.liveness.origin import origin_columns
 from gitworker.liveness.process import nearest_agent
 from gitworker.liveness.ring import ensure_beater
 from gitworker.session import Session
@@ -95,8 +96,7 @@ def _hand_over(session: Session, run: Run) -> None:
     with session.store.write() as writer:
         writer.run(
             "workers.set_process",
-            worker=run.worker, pid=heir.pid, pid_start=heir.start, host=clock.host_name(),
-            boot_id=clock.boot_id(),
+            worker=run.worker, pid=heir.pid, pid_start=heir.start, **origin_columns(),
         )  # fmt: skip
     ensure_beater(session.paths, every_s=session.settings.liveness_beat_s)
 

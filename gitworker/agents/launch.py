@@ -16,6 +16,7 @@ from gitworker.bus.beat import require_beating
 from gitworker.bus.ids import new_id
 from gitworker.errors import Conflict, NotFound
 from gitworker.liveness.agent import living_agent
+from gitworker.liveness.origin import origin_columns
 from gitworker.paths import lock_seat
 from gitworker.repo.git import LOCAL_ENV
 from gitworker.store.heartbeats import beat
@@ -73,10 +74,10 @@ def require_seat(post: Post, name: str | None) -> Row:
         last = reader.row("runs.latest", worker=worker)
         assert seat is not None
         _require_no_act(reader, seat)
+        busy = living_agent(reader, post.paths, last)
     worktree = seat["worktree"]
     if worktree is not None and not os.path.isdir(worktree):
         worktree = None
-    busy = living_agent(last)
     refusal = run_refusal(worker, seat["state"], worktree=worktree, busy=busy)
     if refusal is None:
         return seat
@@ -151,7 +152,8 @@ def _record(writer: Writer, post: Post, seat: Row, *, pid: int, command: str) ->
     worker, task = seat["worker_id"], seat["task_id"]
     found = writer.row("workers.by_id", worker=worker)
     last = writer.row("runs.latest", worker=worker)
-    if found is None or found["version"] != seat["version"] or living_agent(last) is not None:
+    busy = living_agent(writer, post.paths, last)
+    if found is None or found["version"] != seat["version"] or busy is not None:
         raise Conflict(
             f"somebody else changed worker {worker} in the meantime", "git worker status"
         )
@@ -159,7 +161,7 @@ def _record(writer: Writer, post: Post, seat: Row, *, pid: int, command: str) ->
     if must_start(seat["state"]):
         _start(writer, seat, actor=post.actor, pid=pid)
     now = clock.now_ms()
-    here = {"host": clock.host_name(), "boot_id": clock.boot_id()}
+    here = origin_columns()
     start = proc.find_start(pid)
     writer.run("workers.set_process", worker=worker, pid=pid, pid_start=start, **here)
     beat(writer, worker, status="working", task=task, progress=None)

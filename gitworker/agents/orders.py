@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from gitworker import clock, proc
+from gitworker import proc
 from gitworker.agents.rules import clipped
 from gitworker.bus.blobs import find_blob
 from gitworker.errors import GitWorkerError
+from gitworker.liveness.origin import is_local, origin_of, this_origin
 
 AT_ONCE = 50
 
@@ -44,11 +45,11 @@ def others_at_work(store: Store, run: int) -> frozenset[int]:
             rows = reader.rows("runs.open")
     except GitWorkerError:
         return frozenset()
-    host, boot = clock.host_name(), clock.boot_id()
+    here = this_origin()
     pairs = [
         pair
         for row in rows
-        if row["id"] != run and row["host"] == host and row["boot_id"] == boot
+        if row["id"] != run and is_local(origin_of(row), here)
         for pair in (
             (row["pid"], row["pid_start"]),
             (row["supervisor_pid"], row["supervisor_start"]),

@@ -116,6 +116,7 @@ def _attend(
         outcome = finish(session or open_session(), run, ending, is_attended=streams.has_keys)
     except (GitWorkerError, OSError) as error:
         outcome = f"{run.worker}: the end of its agent could not be recorded: {error}"
+    beats.end()
     signals.release()  # nothing is left to do but to be read: a ^C may end that
     streams.wait()
     log.close()

@@ -1,8 +1,9 @@
-"""The repository's one background process that beats for the processes working in it.
+"""The background process of a repository and a PID namespace that beats for the processes there.
 
-`start` rings it up; an flock makes it one. It beats for every WORKING seat of this host and boot
-whose process still runs, looks after agents that have lost their supervisor, and ends when there
-is none left: no daemon is needed for anything else.
+`start` rings it up; an flock makes it one. It beats for every WORKING seat of its host, boot and
+PID namespace whose process still runs, holds that worker's proof of life (`proof`), looks after
+agents that have lost their supervisor, and ends when there is none left: no daemon is needed for
+anything else.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from gitworker.bus.upkeep import ring_upkeep
 from gitworker.errors import GitWorkerError
 from gitworker.liveness.heartbeat import Forget, HeartbeatThread, Tell
 from gitworker.liveness.process import is_running
-from gitworker.liveness.readings import lost_runs, this_moment
-from gitworker.liveness.ring import LOCK_NAME
-from gitworker.liveness.rules import is_beaten_for
+from gitworker.liveness.proof import Proof
+from gitworker.liveness.readings import is_here, lost_runs, this_moment
+from gitworker.liveness.ring import LOCK_PREFIX, lock_path
+from gitworker.liveness.rules import Moment, is_beaten_for
 from gitworker.paths import StatePaths
 from gitworker.store.api import Reader, Store
 from gitworker.store.sqlite.migrate import open_database
@@ -47,10 +49,10 @@ def run_beater(root: str, every_s: float, attend: Attend = lambda _: False) -> i
 
 def _beat_under_lock(paths: StatePaths, every_s: float, attend: Attend) -> bool:
     """Beat until nobody is left; tell whether this was the beater, and not another process."""
-    fd = os.open(f"{paths.locks}/{LOCK_NAME}", os.O_RDWR | os.O_CREAT, 0o600)
-    if not _take_lock(fd):
-        os.close(fd)
+    fd = _take_lock(lock_path(paths))
+    if fd is None:
         return False
+    _drop_old_locks(paths)
     thread = HeartbeatThread(
         lambda: open_database(paths.database),
         every_s=every_s,
@@ -58,36 +60,69 @@ def _beat_under_lock(paths: StatePaths, every_s: float, attend: Attend) -> bool:
     )
     thread.start()
     store = open_database(paths.database)
-    beating: set[str] = set()
+    proofs: dict[str, Proof] = {}
     try:
         while os.path.exists(paths.database):
             with store.read() as reader:
                 seats = _seats_at_work(reader)
-            for name in seats.keys() - beating:
+            for name in seats.keys() - proofs.keys():
                 thread.tell(Tell(name, task=seats[name].task_id))
-            for name in beating - seats.keys():
+                proofs[name] = Proof(paths, name)
+            for name in proofs.keys() - seats.keys():
                 thread.tell(Forget(name))
-            beating = set(seats)
-            if not attend(store) and not beating:
+                proofs.pop(name).release()
+            for proof in proofs.values():  # another holder may have ended since the last look
+                proof.take()
+            if not attend(store) and not proofs:
                 break
             with suppress(GitWorkerError):  # a busy database: beating goes on, the next look rings
                 ring_upkeep(store, os.path.dirname(paths.root))
             clock.sleep(LOOK_EVERY_S)
     finally:
         thread.stop()
+        for proof in proofs.values():
+            proof.release()
         store.close()
         os.close(fd)
     return True
 
 
-def _take_lock(fd: int) -> bool:
+def _take_lock(path: str) -> int | None:
+    """Return the lock as an open descriptor; None while another process has it."""
+    fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     for _ in range(TRIES):
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             clock.sleep(TRY_EVERY_S)
-        else:
-            return True
+            continue
+        if _is_at(fd, path):
+            return fd
+        break  # deleted as an old one in between: whoever needs a beater asks again
+    os.close(fd)
+    return None
+
+
+def _drop_old_locks(paths: StatePaths) -> None:
+    """Delete the locks of other namespaces and boots that no process holds."""
+    own = lock_path(paths)
+    for name in os.listdir(paths.locks):
+        path = f"{paths.locks}/{name}"
+        if not name.startswith(LOCK_PREFIX) or path == own:
+            continue
+        with suppress(OSError):
+            fd = os.open(path, os.O_RDWR)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.unlink(path)
+            finally:
+                os.close(fd)
+
+
+def _is_at(fd: int, path: str) -> bool:
+    """Tell whether an open file is still the one of that name."""
+    with suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(fd), os.stat(path))
     return False
 
 
@@ -104,7 +139,8 @@ def _is_needed(paths: StatePaths) -> bool:
 
 
 def _seats_at_work(reader: Reader) -> dict[str, Worker]:
-    return {w.worker_id: w for w in all_workers(reader) if _works_here(w)}
+    moment = this_moment()
+    return {w.worker_id: w for w in all_workers(reader) if _works_here(w, moment)}
 
 
 def _renew_files(paths: StatePaths, times: dict[str, int]) -> None:
@@ -112,12 +148,11 @@ def _renew_files(paths: StatePaths, times: dict[str, int]) -> None:
         renew_beat(paths, agent, ts_ms)
 
 
-def _works_here(worker: Worker) -> bool:
-    """Tell whether a seat's process is one of this boot of this machine and still runs."""
+def _works_here(worker: Worker, moment: Moment) -> bool:
+    """Tell whether a seat's process is one of our PID namespace and still runs."""
     return (
         is_beaten_for(worker.state)
         and worker.pid is not None
-        and worker.host == clock.host_name()
-        and worker.boot_id == clock.boot_id()
+        and is_here(worker, moment)
         and is_running(worker.pid, worker.pid_start) is True
     )

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gitworker.clock import monotonic_ms, sleep
+from gitworker.proc import find_pid_namespace
 
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "fish", "ash", "busybox"})
 VALUED_SHELL_OPTIONS = frozenset({"-o", "+o", "-O", "+O", "--rcfile", "--init-file"})
@@ -18,6 +19,7 @@ PASSED_BY = frozenset({"git", "env", "timeout", "git-worker", "nice", "setsid", 
 UPKEEP = frozenset({"maintenance", "gc"})
 UPKEEP_WAIT_MS = 3000  # in a large repository it takes longer
 UPKEEP_LOOK_S = 0.02
+DEPTH_MAX = 64  # directories above a working directory that are compared
 
 
 class Process(NamedTuple):
@@ -45,7 +47,10 @@ def find_process(pid: int) -> Process | None:
 
 
 def is_running(pid: int, start: str | None) -> bool | None:
-    """Tell whether the process with that pid and start still runs; None where nobody can tell."""
+    """Tell whether the process with that pid and start still runs; None if /proc does not show.
+
+    For pids of our own PID namespace only (`origin.is_local`).
+    """
     if not os.path.isdir("/proc/self"):
         return None
     process = find_process(pid)
@@ -57,8 +62,11 @@ def is_running(pid: int, start: str | None) -> bool | None:
 def nearest_agent() -> Process | None:
     """Return the nearest ancestor that works here: no git, env, timeout or passing shell.
 
-    A shell that runs a command or a script passes; an interactive one is somebody working.
+    A shell that runs a command or a script passes; an interactive one is somebody working. None
+    also if /proc shows another PID namespace: our parents' pids mean other processes there.
     """
+    if find_pid_namespace() is None:
+        return None
     own = find_process(os.getppid())
     while own is not None and own.pid > 1:
         if not _passes_by(own.arguments):
@@ -68,16 +76,24 @@ def nearest_agent() -> Process | None:
 
 
 def processes_in(directory: str) -> list[int]:
-    """Return the pids of the user's processes whose working directory lies in `directory`."""
+    """Return the pids of the user's processes whose working directory lies in `directory`.
+
+    Also of those that see it by another path: a container, a bind mount.
+    """
     inside = []
     root = os.path.realpath(directory)
+    try:
+        wanted = os.stat(root)
+    except OSError:
+        return []
     for pid in _pids():
+        cwd = f"/proc/{pid}/cwd"
         try:
-            place = os.readlink(f"/proc/{pid}/cwd")
+            place = os.readlink(cwd)
+            if place == root or place.startswith(root + "/") or _lies_in(cwd, wanted):
+                inside.append(pid)
         except OSError:
             continue
-        if place == root or place.startswith(root + "/"):
-            inside.append(pid)
     return inside
 
 
@@ -92,6 +108,20 @@ def lasting_processes_in(directory: str, *, wait_ms: int = UPKEEP_WAIT_MS) -> li
         sleep(UPKEEP_LOOK_S)
         pids = processes_in(directory)
     return pids
+
+
+def _lies_in(path: str, wanted: os.stat_result) -> bool:
+    """Tell whether a directory is one, or lies in one, that has another path for us."""
+    found = os.stat(path)
+    for _ in range(DEPTH_MAX):
+        if os.path.samestat(found, wanted):
+            return True
+        path += "/.."
+        above = os.stat(path)
+        if found.st_dev != wanted.st_dev or os.path.samestat(found, above):
+            return False
+        found = above
+    return False
 
 
 def _is_upkeep(pid: int) -> bool:

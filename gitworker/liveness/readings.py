@@ -1,11 +1,14 @@
 """Reading what the rules of liveness judge: the clocks, the beats, the processes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from gitworker import clock
+from gitworker.liveness.origin import is_local, origin_of, this_origin
 from gitworker.liveness.process import is_running
-from gitworker.liveness.rules import Beat, Moment, has_jumped
+from gitworker.liveness.proof import is_proven
+from gitworker.liveness.rules import Beat, Moment, beat_age_ms, has_jumped
+from gitworker.paths import StatePaths
 from gitworker.store.api import Reader, Row
 from gitworker.store.workers import Worker
 
@@ -19,12 +22,13 @@ class Lost(NamedTuple):
 
 def this_moment() -> Moment:
     """Read the clocks once."""
-    return Moment(clock.now_ms(), clock.monotonic_ms(), clock.boot_id(), clock.host_name())
+    host, boot_id, pid_ns = this_origin()
+    return Moment(clock.now_ms(), clock.monotonic_ms(), boot_id or "", host or "", pid_ns)
 
 
 def read_beats(reader: Reader) -> dict[str, Beat]:
     """Return the last beat of every agent."""
-    return {row["agent_id"]: _beat(row) for row in reader.rows("liveness.all")}
+    return {row["agent_id"]: beat_of_row(row) for row in reader.rows("liveness.all")}
 
 
 def clock_has_jumped(reader: Reader) -> bool:
@@ -32,28 +36,35 @@ def clock_has_jumped(reader: Reader) -> bool:
     return has_jumped(read_beats(reader).values(), this_moment())
 
 
-def process_runs(worker: Worker, moment: Moment) -> bool | None:
-    """Tell whether a seat's process runs; None for another host and where there is no pid."""
-    if worker.pid is None or worker.host != moment.host:
+def is_here(worker: Worker, moment: Moment) -> bool:
+    """Tell whether the process of a worker was recorded in our host, boot and PID namespace."""
+    return is_local((worker.host, worker.boot_id, worker.pid_ns), moment.origin)
+
+
+def process_runs(worker: Worker, moment: Moment, paths: StatePaths) -> bool | None:
+    """Tell whether the process of a worker runs; None if that is not known.
+
+    A process of another host, boot or PID namespace is never known to have ended; it runs if its
+    supervisor or heartbeat daemon holds the worker's lock.
+    """
+    if worker.pid is None:
         return None
-    if worker.boot_id != moment.boot_id:
-        return False
-    return is_running(worker.pid, worker.pid_start)
+    if is_here(worker, moment):
+        return is_running(worker.pid, worker.pid_start)
+    return True if is_proven(paths, worker.worker_id) else None
 
 
 def lost_runs(rows: Sequence[Row], moment: Moment) -> Lost:
-    """Return which of the runs that nobody ended have lost their supervisor on this machine.
+    """Return which of the runs without an end have lost their supervisor in our PID namespace.
 
     While an agent lives its process is the seat's: it is beaten for, and the run goes on. One that
     was told to end counts as an orphan until whoever told it has seen it end.
     """
     lost = Lost([], [])
     for run in rows:
-        if run["host"] != moment.host:
+        if not is_local(origin_of(run), moment.origin):
             continue
-        if run["boot_id"] != moment.boot_id:
-            lost.over.append(run)
-        elif is_running(run["supervisor_pid"], run["supervisor_start"]) is False:
+        if is_running(run["supervisor_pid"], run["supervisor_start"]) is False:
             is_over = not run["why"] and (
                 run["pid"] is None or is_running(run["pid"], run["pid_start"]) is False
             )
@@ -61,5 +72,40 @@ def lost_runs(rows: Sequence[Row], moment: Moment) -> Lost:
     return lost
 
 
-def _beat(row: Row) -> Beat:
+def silent_runs(
+    rows: Sequence[Row],
+    beats: Mapping[str, Beat],
+    moment: Moment,
+    *,
+    paths: StatePaths,
+    dead_ms: int,
+) -> list[Row]:
+    """Return the open runs that nothing here can look up and that gave no sign of life for long.
+
+    A newer run of the same worker, too, shows that an older one is over.
+    """
+    newest = {run["worker_id"]: run["id"] for run in rows}  # they come oldest first
+    return [
+        run
+        for run in rows
+        if not is_local(origin_of(run), moment.origin)
+        and (
+            newest[run["worker_id"]] != run["id"]
+            or (
+                _silence_ms(run, beats, moment) >= dead_ms
+                and not is_proven(paths, run["worker_id"])
+            )
+        )
+    ]
+
+
+def beat_of_row(row: Row) -> Beat:
+    """Return the beat in a row of `liveness.all` or `liveness.of_agent`."""
     return Beat(row["ts_ms"], row["mono_ms"], row["boot_id"], row["host"])
+
+
+def _silence_ms(run: Row, beats: Mapping[str, Beat], moment: Moment) -> int:
+    """Return for how long a run's agent has been silent; it was heard when it began."""
+    began = Beat(run["started_at_ms"])
+    beat = beats.get(run["worker_id"], began)
+    return min(beat_age_ms(beat, moment), beat_age_ms(began, moment))

@@ -6,9 +6,10 @@ import fcntl
 import os
 import sys
 
-from gitworker import clock, proc
+from gitworker import proc
+from gitworker.liveness.origin import is_local, origin_of, this_origin
 
-LOCK_NAME = "beater"
+LOCK_PREFIX = "beater-"
 BEAT_S = 10  # seed 2, where the settings are not read
 
 TYPE_CHECKING = False
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def ensure_beater(paths: StatePaths, *, every_s: int) -> None:
-    """Start the beater unless one runs; two at once settle it by the lock."""
+    """Start the beater of our PID namespace unless one runs; two at once settle it by the lock."""
     if is_beating(paths):
         return
     proc.spawn_detached([sys.executable, *proc.BACKGROUND, "beat", paths.root, str(every_s)])
@@ -28,18 +29,21 @@ def ensure_orphans_kept(store: Store, paths: StatePaths) -> None:
     """Start the beater where an agent has lost its supervisor: it obeys orders in its place."""
     with store.read() as reader:
         rows = reader.rows("runs.open")
-    here = (clock.host_name(), clock.boot_id())
+    here = this_origin()
     for row in rows:
         start = row["supervisor_start"]
-        is_ours = (row["host"], row["boot_id"]) == here and start is not None
+        is_ours = is_local(origin_of(row), here) and start is not None
         if is_ours and proc.find_start(row["supervisor_pid"]) != start:
             ensure_beater(paths, every_s=BEAT_S)
             return
 
 
 def is_beating(paths: StatePaths) -> bool:
-    """Tell whether a beater runs for this repository; those who look do not see one another."""
-    fd = os.open(f"{paths.locks}/{LOCK_NAME}", os.O_RDWR | os.O_CREAT, 0o600)
+    """Tell whether a beater of our PID namespace runs; those who look do not see one another."""
+    try:
+        fd = os.open(lock_path(paths), os.O_RDONLY)
+    except OSError:  # none has run yet
+        return False
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -47,3 +51,9 @@ def is_beating(paths: StatePaths) -> bool:
     finally:
         os.close(fd)
     return False
+
+
+def lock_path(paths: StatePaths) -> str:
+    """Return the lock that makes one beater of many: there is one per host, boot and namespace."""
+    parts = (part or "unknown" for part in this_origin())
+    return f"{paths.locks}/{LOCK_PREFIX}{'-'.join(parts).replace('/', '_')}"

@@ -19,12 +19,18 @@ class Liveness(StrEnum):
 
 
 class Moment(NamedTuple):
-    """One reading of the clocks: wall and monotonic milliseconds, the boot's id, the host."""
+    """One reading of the clocks and of our origin (boot, host, PID namespace; see `origin`)."""
 
     now_ms: int
     mono_ms: int
     boot_id: str
     host: str
+    pid_ns: str | None = None
+
+    @property
+    def origin(self) -> tuple[str, str, str | None]:
+        """Return where the pids that we can look up were recorded."""
+        return (self.host, self.boot_id, self.pid_ns)
 
 
 class Beat(NamedTuple):
@@ -39,7 +45,8 @@ class Beat(NamedTuple):
 class Facts(NamedTuple):
     """What is known of a seat: its state, since when, its last beat, its process.
 
-    `process_runs` is None where nobody can tell: another host, no pid, no /proc.
+    `process_runs` is None if it is not known: another host, boot or PID namespace, no pid, no
+    /proc.
     """
 
     state: WorkerState

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gitworker.liveness.origin import is_local
 from gitworker.liveness.process import is_running
+from gitworker.liveness.proof import is_proven
+from gitworker.liveness.readings import this_moment
 from gitworker.liveness.rules import Liveness, Moment, beat_age_ms, liveness_of
 from gitworker.model.worker import WorkerState
 from gitworker.observe.rules_agents import doing, shows
-from gitworker.observe.signs import beat_of, read_moment
+from gitworker.observe.signs import beat_of
 from gitworker.observe.status import LIVENESS_COLORS
 from gitworker.observe.text import NOTHING, age_text, table
 
 if TYPE_CHECKING:
+    from gitworker.paths import StatePaths
     from gitworker.session import Session
     from gitworker.store.api import Row
 
@@ -48,7 +52,7 @@ class Agents(NamedTuple):
 
 def read_agents(session: Session, *, every_one: bool = False) -> Agents:
     """Read who is alive or should be, programs that only beat included; everybody on request."""
-    moment = read_moment()
+    moment = this_moment()
     with session.store.read() as reader:
         rows = reader.rows("observe.agents")
     found = [_agent(row, moment, session) for row in rows]
@@ -80,7 +84,7 @@ def _agent(row: Row, moment: Moment, session: Session) -> Agent:
     beat = beat_of(row, row["beat_ms"])
     age_ms = None if beat is None else beat_age_ms(beat, moment)
     state = None if row["state"] is None else WorkerState(row["state"])
-    runs = _runs(row, moment)
+    runs = _runs(row, moment, session.paths)
     return Agent(
         agent=row["agent_id"],
         liveness=liveness_of(age_ms, session.settings),
@@ -100,12 +104,12 @@ def _agent(row: Row, moment: Moment, session: Session) -> Agent:
     )
 
 
-def _runs(row: Row, moment: Moment) -> bool | None:
-    if row["pid"] is None or row["seat_host"] != moment.host:
+def _runs(row: Row, moment: Moment, paths: StatePaths) -> bool | None:
+    if row["pid"] is None:
         return None
-    if row["seat_boot_id"] != moment.boot_id:
-        return False
-    return is_running(row["pid"], row["pid_start"])
+    if is_local((row["seat_host"], row["seat_boot_id"], row["seat_pid_ns"]), moment.origin):
+        return is_running(row["pid"], row["pid_start"])
+    return True if is_proven(paths, row["agent_id"]) else None
 
 
 def _cells(one: Agent, now_ms: int) -> tuple[str, ...]:

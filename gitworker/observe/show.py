@@ -6,11 +6,12 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gitworker.liveness.readings import process_runs, this_moment
 from gitworker.liveness.rules import Liveness, Moment, beat_age_ms
 from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, ref_of
 from gitworker.observe.events import Event, read_worker_events
 from gitworker.observe.rules import next_command, seat_liveness, waits_for
-from gitworker.observe.signs import beat_of, process_runs, read_moment
+from gitworker.observe.signs import beat_of
 from gitworker.observe.stack import own_start
 from gitworker.observe.verified import Verified, read_verified
 from gitworker.repo.checks import Status as Uncommitted
@@ -124,7 +125,7 @@ class _Stored:
 
 def read_show(session: Session, worker: Worker) -> Show:
     """Read one worker: one snapshot of the store, and about six git processes."""
-    moment = read_moment()
+    moment = this_moment()
     with session.store.read() as reader:
         stored = _stored(session, reader, worker, moment)
     worker, task = stored.worker, stored.task
@@ -186,7 +187,7 @@ def _life(session: Session, row: Row | None, worker: Worker, moment: Moment) -> 
         beat_age_ms=beat_age_ms(beat, moment) if beat else None,
         beat_status=row["status"] if row else None,
         progress=row["progress"] if row and is_current else None,
-        process_runs=process_runs(worker, moment),
+        process_runs=process_runs(worker, moment, session.paths),
     )
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker import clock
+from gitworker.liveness.readings import this_moment
 from gitworker.liveness.rules import Liveness, Moment
 from gitworker.model.ids import Branch, Oid, Ref, ref_of
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
 from gitworker.observe.events import Event, event_text, json_event, read_newest_events
 from gitworker.observe.rules import note_of, seat_liveness, shows_subject, waits_for
-from gitworker.observe.signs import beat_of, read_moment
+from gitworker.observe.signs import beat_of
 from gitworker.observe.text import (
     BLUE,
     BOLD,
@@ -96,7 +97,7 @@ def read_status(
     `refs` are the tips of the target and of the workers' branches, as `Call.survey` returns them.
     Subjects are read where the screen shows them, or of every branch (one git process, if any).
     """
-    moment = read_moment()
+    moment = this_moment()
     with session.store.read() as reader:
         rows = reader.rows("observe.seats")
         tasks = reader.rows("observe.task_counts")

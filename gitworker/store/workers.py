@@ -23,6 +23,7 @@ class Worker(NamedTuple):
     pid_start: str | None
     host: str | None
     boot_id: str | None
+    pid_ns: str | None
     stale_from: WorkerState | None
     last_error: str | None
     pr_url: str | None

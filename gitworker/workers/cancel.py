@@ -61,7 +61,7 @@ def _free(session: Session, name: str, kind: str) -> Freed:
             stacked = workers_on(reader, worker.worker_id, worker.task_id)
         require_ended(session, worker.worker_id)
         worker_transition(worker.state, EVENTS[kind], stale_from=worker.stale_from)
-        refuse_stuck(worker)
+        refuse_stuck(session, worker)
         operation = plan_removal(session, worker, kind)
         freed = finish_removal(session, operation)
     return Freed(freed, worker.task_id, operation.data["rescue"], stacked)

@@ -6,6 +6,7 @@ What does it is imported where it is configured only.
 import os
 
 from gitworker import clock, proc
+from gitworker.liveness.origin import this_origin
 from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.operations import begin_operation
@@ -54,11 +55,11 @@ def begin_setup(session: Session, writer: Writer, worker: Worker) -> int | None:
     if not session.settings.worktree_setup:
         return None
     pid = os.getpid()
+    host, boot, pid_ns = this_origin()
     return begin_operation(
         writer, "setup", worker=worker.worker_id, task=worker.task_id or "",
         actor=session.actor, now=clock.now_ms(),
         data={
-            "pid": pid, "start": proc.find_start(pid), "host": clock.host_name(),
-            "boot": clock.boot_id(),
+            "pid": pid, "start": proc.find_start(pid), "host": host, "boot": boot, "pid_ns": pid_ns,
         },
     )  # fmt: skip

@@ -26,13 +26,13 @@ from gitworker.store.api import Writer
 from gitworker.store.operations import Operation, advance_operation, close_operation
 from gitworker.store.workers import Worker, find_worker
 from gitworker.workers.moves import advance, release_task
+from gitworker.workers.occupied import distant_process, occupants
 from gitworker.workers.removal import (
     Discard,
     Going,
     find_detached_head,
     has_landed,
     is_locked,
-    occupants,
     plan_removals,
     remove,
 )
@@ -204,6 +204,9 @@ def _reason_to_keep(session: Session, worker: Worker, known: tuple[str, ...]) ->
     pids = occupants(worker)
     if pids:
         return f"process {pids[0]} has its working directory there"
+    distant = distant_process(session, worker)
+    if distant is not None:
+        return f"process {distant} of another PID namespace or host may work there"
     if is_locked(worker):
         return "it is locked (git worktree unlock)"
     ref = ref_of(Branch(worker.branch or ""))

@@ -15,7 +15,6 @@ from gitworker.crashpoint import crash_point
 from gitworker.errors import Conflict, GitWorkerError, Refused, error_of
 from gitworker.landing.replay_branch import anchor_of, drop_anchors
 from gitworker.liveness.agent import living_agent
-from gitworker.liveness.process import lasting_processes_in
 from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, ref_of
 from gitworker.model.worker import WorkerEvent
 from gitworker.paths import is_locked_by_user
@@ -37,6 +36,7 @@ from gitworker.store.operations import (
 from gitworker.store.workers import Worker, find_worker
 from gitworker.workers.looks import is_dirty
 from gitworker.workers.moves import advance, release_task
+from gitworker.workers.occupied import refuse_occupied
 from gitworker.workers.trashing import (
     delete_landed,
     entry_name,
@@ -50,20 +50,12 @@ Discard = tuple[TrashEntry, str]  # an entry, and the commit that is all it shou
 EVENTS = {"cancel": WorkerEvent.CANCEL, "reset": WorkerEvent.RESET}
 
 
-def occupants(worker: Worker) -> list[int]:
-    """Return the pids of processes whose working directory is the worker's worktree.
-
-    What git does there by itself after a commit is waited for, not long.
-    """
-    return lasting_processes_in(worker.worktree) if worker.worktree else []
-
-
 def is_locked(worker: Worker) -> bool:
     """Tell whether the worktree was locked by its user (git-worktree(1))."""
     return worker.admin_dir is not None and is_locked_by_user(worker.admin_dir)
 
 
-def refuse_stuck(worker: Worker) -> None:
+def refuse_stuck(session: Session, worker: Worker) -> None:
     """Raise Refused where a process or a worktree is in the worktree, or its user locked it."""
     if worker.worktree is not None and worker.admin_dir is not None:
         common_dir = os.path.dirname(os.path.dirname(worker.admin_dir))
@@ -80,14 +72,7 @@ def refuse_stuck(worker: Worker) -> None:
             f"git worktree unlock {worker.worktree}",
             code="worktree_locked",
         )
-    pids = occupants(worker)
-    if pids:
-        listed = ", ".join(str(pid) for pid in pids[:5])
-        raise Refused(
-            f"a process has its working directory in {worker.worktree} (pid {listed})",
-            "leave that directory, or stop the process, and run the command again",
-            code="occupied",
-        )
+    refuse_occupied(session, worker)
 
 
 class Removed(NamedTuple):
@@ -120,7 +105,7 @@ def plan_removals(session: Session, going: Sequence[Going], kind: str) -> list[O
     with session.store.write() as writer:
         if kind in EVENTS:
             for one in going:
-                _refuse_agent(writer, one.worker)
+                _refuse_agent(session, writer, one.worker)
         operations = [
             _journal(session, writer, kind, worker=one.worker, data=data)
             for one, data in zip(going, plans, strict=True)
@@ -130,12 +115,12 @@ def plan_removals(session: Session, going: Sequence[Going], kind: str) -> list[O
     return operations
 
 
-def _refuse_agent(writer: Writer, worker: Worker) -> None:
+def _refuse_agent(session: Session, writer: Writer, worker: Worker) -> None:
     """Raise Refused where the task's supervised agent lives: one that has begun since somebody
     looked, or that has gone to another directory. From the journal on none can begin.
     """
     run = writer.row("runs.latest", worker=worker.worker_id)
-    pid = living_agent(run)
+    pid = living_agent(writer, session.paths, run)
     if run is not None and pid is not None and run["task_id"] == worker.task_id:
         raise Refused(
             f"an agent works for {worker.worker_id} (process {pid})",

@@ -11,6 +11,7 @@ from gitworker.repo.rescue import rescue
 from gitworker.repo.worktrees import find_admin_dir
 from gitworker.session import Session
 from gitworker.store.operations import Operation, close_operation, find_operation
+from gitworker.workers.occupied import refuse_move
 from gitworker.workers.trashing import (
     entry_name,
     put_into_trash,
@@ -56,6 +57,8 @@ def drop_worktree(session: Session, operation: Operation) -> None:
         ready_trash(session, trash)
         put_into_trash(session, trash, worktree=path, admin_dir=admin_dir, name=name, ref=ref)
         return
+    if os.path.isdir(path):
+        refuse_move(session, path, admin_dir)
     for left in filter(None, (admin_dir, path)):
         if os.path.isdir(left):
             set_aside(session, left, name)

@@ -25,10 +25,14 @@ def make_room(session: Session, *, worker: str, task: str) -> str:
         older = find_worker_of_task(reader, task)
     if older is None or older.worktree != path:
         raise _taken(path)
-    from gitworker.workers.removal import occupants  # 10 ms, only where something is in the way
+    from gitworker.workers.occupied import refuse_occupied  # 10 ms, if something is in the way
 
     aside = f"{path}@{older.worker_id}"
-    if not occupants(older):
+    try:
+        refuse_occupied(session, older)
+    except Refused:  # it stays
+        pass
+    else:
         if os.path.lexists(aside):
             raise _taken(aside)
         if older.admin_dir is not None:

@@ -10,11 +10,13 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 
 from gitworker import clock
+from gitworker.config import Settings
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Refused
 from gitworker.landing.rules_verify import command_environment
 from gitworker.landing.verify_family import Family, end_orphans
 from gitworker.landing.verify_run import Ended, Run, RunLog
+from gitworker.liveness.origin import Origin, is_local
 from gitworker.liveness.process import is_running
 from gitworker.repo.git import LOCAL_ENV
 from gitworker.session import Session
@@ -84,7 +86,7 @@ def finish_setups(session: Session) -> list[Operation]:
         pending = [one for one in unfinished_operations(reader) if one.kind == "setup"]
     ended = []
     for one in pending:
-        if _is_dead(one):
+        if _is_dead(one, session.settings):
             with session.store.read() as reader:
                 worker = find_worker(reader, one.worker_id)
             if worker is not None and worker.task_id == one.task_id:
@@ -98,16 +100,25 @@ def finish_setups(session: Session) -> list[Operation]:
 def _end_left(operation: Operation, worker: Worker) -> None:
     """End what a killed setup has sent out of its session, which ended with its spawn."""
     data = operation.data
-    if data["boot"] == clock.boot_id() and worker.worktree is not None:
+    if is_local(_origin(operation)) and worker.worktree is not None:
         end_orphans(Family(0, data["start"], worker.worktree))
 
 
-def _is_dead(operation: Operation) -> bool:
-    """Tell whether the process that runs a setup is gone; another host's is never known to be."""
+def _is_dead(operation: Operation, settings: Settings) -> bool:
+    """Tell whether the process that runs a setup has ended.
+
+    One of another host, boot or PID namespace has ended once every command has used up its time.
+    """
     data = operation.data
-    if data["host"] != clock.host_name():
-        return False
-    return data["boot"] != clock.boot_id() or is_running(data["pid"], data["start"]) is False
+    if is_local(_origin(operation)):
+        return is_running(data["pid"], data["start"]) is False
+    limit_s = settings.worktree_setup_timeout_s * (len(settings.worktree_setup) + 1)
+    return clock.now_ms() - operation.created_at_ms > limit_s * 1000
+
+
+def _origin(operation: Operation) -> Origin:
+    data = operation.data
+    return (data["host"], data["boot"], data.get("pid_ns"))
 
 
 def _run(session: Session, worker: Worker, log: RunLog, told: "_Told") -> Ended:

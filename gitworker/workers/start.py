@@ -4,6 +4,7 @@ from gitworker import clock
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.claims.leases import require_task_held
 from gitworker.errors import NotFound
+from gitworker.liveness.origin import origin_columns
 from gitworker.liveness.process import Process, find_process, nearest_agent
 from gitworker.liveness.ring import ensure_beater
 from gitworker.model.worker import WorkerEvent
@@ -36,7 +37,7 @@ def start(session: Session, name: str | None, *, pid: int | None = None) -> Work
             writer.run(
                 "workers.set_process",
                 worker=worker.worker_id, pid=process.pid, pid_start=process.start,
-                host=clock.host_name(), boot_id=clock.boot_id(),
+                **origin_columns(),
             )  # fmt: skip
         beat(writer, worker.worker_id, status="working", task=worker.task_id, progress=None)
         publish(

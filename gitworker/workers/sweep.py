@@ -6,7 +6,14 @@ look at its process, and what applies a change is imported when there is one.
 
 from typing import NamedTuple
 
-from gitworker.liveness.readings import lost_runs, process_runs, read_beats, this_moment
+from gitworker.liveness.readings import (
+    is_here,
+    lost_runs,
+    process_runs,
+    read_beats,
+    silent_runs,
+    this_moment,
+)
 from gitworker.liveness.ring import ensure_beater, is_beating
 from gitworker.liveness.rules import (
     Beat,
@@ -44,17 +51,20 @@ def sweep(session: Session) -> Swept:
         workers = all_workers(reader)
         beats = read_beats(reader)
         retries = [row["id"] for row in reader.rows("tasks.due_retries", now=moment.now_ms)]
-        lost = lost_runs(reader.rows("runs.open"), moment)
-    if lost.over:
+        runs = reader.rows("runs.open")
+    lost = lost_runs(runs, moment)
+    dead_ms = session.settings.liveness_dead_s * 1000
+    silent = silent_runs(runs, beats, moment, paths=session.paths, dead_ms=dead_ms)
+    if lost.over or silent:
         from gitworker.workers.runs import settle_runs  # 10 ms, only after a supervisor was killed
 
-        settle_runs(session, lost.over)
+        settle_runs(session, [*lost.over, *silent])
     if lost.orphans:  # the beater attends to them: it is one, so nobody is signalled twice
         ensure_beater(session.paths, every_s=session.settings.liveness_beat_s)
-    _unlock_left(workers, moment)
+    _unlock_left(session, workers, moment)
     moved = follow_moves(session, workers)
     quiet = _quiet(session, workers, beats, moment)
-    if quiet and _revive(session, quiet):
+    if quiet and _revive(session, quiet, moment):
         with session.store.read() as reader:
             quiet = _quiet(session, workers, read_beats(reader), moment)
     due = [
@@ -69,12 +79,14 @@ def sweep(session: Session) -> Swept:
     return Swept(apply_due(session, due, retries), None)
 
 
-def _unlock_left(workers: list[Worker], moment: Moment) -> None:
+def _unlock_left(session: Session, workers: list[Worker], moment: Moment) -> None:
     """Take our lock off worktrees whose agent has ended while nobody saw it."""
     for worker in workers:
         if worker.admin_dir is None or worker.pid is None:
             continue
-        if is_locked_by_agent(worker.admin_dir) and process_runs(worker, moment) is False:
+        if not is_locked_by_agent(worker.admin_dir):
+            continue
+        if process_runs(worker, moment, session.paths) is False:
             unlock_seat(worker.admin_dir, worker.pid)
 
 
@@ -94,19 +106,27 @@ def _quiet(
             stale_from=worker.stale_from,
             changed_at_ms=worker.state_changed_at_ms,
             beat=beat,
-            process_runs=process_runs(worker, moment),
+            process_runs=process_runs(worker, moment, session.paths),
         )
         found.append((worker, facts))
     return found
 
 
-def _revive(session: Session, quiet: Quiet) -> bool:
-    """Beat for seats whose process runs though nobody beats for it; tell whether there were any."""
+def _revive(session: Session, quiet: Quiet, moment: Moment) -> bool:
+    """Beat for seats whose process runs without a heartbeat; tell whether there were any.
+
+    One of another PID namespace has its own beater there, so it is beaten for only this once.
+    """
     silent = [w for w, facts in quiet if is_at_work(w.state) and facts.process_runs]
-    if not silent or is_beating(session.paths):
+    ours = [worker for worker in silent if is_here(worker, moment)]
+    if ours and is_beating(session.paths):
+        silent = [worker for worker in silent if worker not in ours]
+        ours = []
+    if not silent:
         return False
     with session.store.write(durable=False) as writer:
         for worker in silent:
             touch(writer, worker.worker_id, task=worker.task_id)
-    ensure_beater(session.paths, every_s=session.settings.liveness_beat_s)
+    if ours:
+        ensure_beater(session.paths, every_s=session.settings.liveness_beat_s)
     return True

@@ -15,6 +15,7 @@ from gitworker.repo.trash import (
     repair_trash,
 )
 from gitworker.session import Session
+from gitworker.workers.occupied import refuse_move
 from gitworker.workers.root import TRASH_NAME, shelf_of
 
 WATCHER = "fsmonitor--daemon.ipc"  # the socket at which git's daemon listens
@@ -41,11 +42,13 @@ def put_into_trash(
 ) -> TrashEntry | None:
     """Move a worktree into the trash `root`, which is ready; an earlier try is found by `name`.
 
-    Returns None where there is nothing to move and never was.
+    Returns None where there is nothing to move and never was. Raises Refused if a process works
+    there: one may have come since the command looked, or since it was killed.
     """
     found = find_entry(root, name)
     if found is not None or not os.path.isdir(worktree):
         return found
+    refuse_move(session, worktree, admin_dir)
     _keep_log(session, worktree, name)
     _end_watching(session, worktree, admin_dir)
     return move_to_trash(

@@ -98,7 +98,7 @@ def _check_worktree(session: Session, done: Operation, worker: Worker) -> None:
         )  # fmt: skip
     if not done.data["made"]:
         return
-    refuse_stuck(worker)
+    refuse_stuck(session, worker)
     if is_dirty(session, worker) or find_head_ref(session.git.at(place)) != done.data["ref"]:
         raise Refused(
             f"{place}, which the adoption made, is not as it was made",

@@ -81,7 +81,9 @@ def living_agents(session: Session) -> frozenset[str]:
         for agent, beat in beats.items()
         if liveness_of(beat_age_ms(beat, moment), session.settings) is not Liveness.DEAD
     }
-    living |= {worker.worker_id for worker in workers if process_runs(worker, moment)}
+    living |= {
+        worker.worker_id for worker in workers if process_runs(worker, moment, session.paths)
+    }
     return frozenset(living)
 
 

@@ -88,7 +88,7 @@ def test_seats(seat: Seat) -> None:
         agent.wait()
         seat.world.spawn("docs", "t2")
         start(seat.world.session(), "docs", pid=os.getpid())
-    execute(seat.world, "UPDATE workers SET boot_id = 'earlier' WHERE worker_id = 'docs'")
+    execute(seat.world, "UPDATE workers SET pid_start = '1' WHERE worker_id = 'docs'")
     found = shown(seat.world)
     assert {name: one["doing"] for name, one in found.items()} == {"auth": "gone", "docs": "gone"}
     execute(seat.world, "UPDATE workers SET host = 'elsewhere' WHERE worker_id = 'docs'")

@@ -13,6 +13,7 @@ from gitworker.agents.launch import Post, launch, require_program, require_seat
 from gitworker.agents.rules import UnfinishedAct
 from gitworker.agents.streams import Streams
 from gitworker.errors import Conflict, NotFound, Refused
+from gitworker.liveness.proof import Proof
 from gitworker.store.operations import begin_operation
 from gitworker.store.sqlite.database import Database
 from gitworker.workers.cancel import reset
@@ -163,13 +164,29 @@ def test_of_two_at_once_one_runs(seat: Seat) -> None:
     wait_until(lambda: not is_alive(run.pid))
 
 
-@pytest.mark.parametrize(
-    "changed", ["host = 'elsewhere'", "boot_id = 'earlier'", "pid_start = '1'"]
-)
-def test_a_run_that_is_over_blocks_nobody(seat: Seat, changed: str) -> None:
-    """A run of another machine or an earlier boot, or whose pid was given away, holds no seat."""
+def test_a_run_that_is_over_blocks_nobody(seat: Seat) -> None:
+    """A run whose pid was given to another process holds no seat."""
     launched(seat.world)
-    change(seat.world, f"UPDATE runs SET pid = {os.getpid()}, {changed}")
+    change(seat.world, f"UPDATE runs SET pid = {os.getpid()}, pid_start = '1'")
+    assert require_seat(post(seat.world), "auth")["state"] == "WORKING"
+
+
+@pytest.mark.parametrize(
+    "changed", ["host = 'elsewhere'", "boot_id = 'earlier'", "pid_ns = '1'", "pid_ns = NULL"]
+)
+def test_an_unknown_run_holds_its_seat(seat: Seat, changed: str) -> None:
+    """A run of another host, boot or PID namespace counts as alive by a fresh heartbeat or lock."""
+    launched(seat.world)
+    change(seat.world, f"UPDATE runs SET {changed}")
+    with pytest.raises(Conflict, match="works in the seat auth already"):
+        require_seat(post(seat.world), "auth")
+    change(seat.world, "UPDATE heartbeats SET ts_ms = ts_ms - 101000")
+    assert require_seat(post(seat.world), "auth")["state"] == "WORKING"
+    proof = Proof(post(seat.world).paths, "auth")
+    proof.take()
+    with pytest.raises(Conflict, match="works in the seat auth already"):
+        require_seat(post(seat.world), "auth")
+    proof.release()
     assert require_seat(post(seat.world), "auth")["state"] == "WORKING"
 
 

@@ -317,6 +317,7 @@ def test_a_seat_that_somebody_else_took_over(seat: Seat) -> None:
             writer.run(
                 "workers.set_process",
                 worker="auth", pid=os.getpid(), pid_start="1", host="h", boot_id="b",
+                pid_ns="1",
             )  # fmt: skip
         assert process.stdin
         process.stdin.close()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gitworker.app import open_session
+from gitworker.liveness.ring import lock_path
 from gitworker.model.ids import TaskId, WorkerId
 from gitworker.session import Session
 from gitworker.store.sqlite.database import Database
@@ -79,7 +80,7 @@ def commit(where: Path, name: str, *options: str) -> str:
 @contextlib.contextmanager
 def no_beater(scene: Scene) -> Iterator[None]:
     """Hold the beater's lock, so that a test leaves no background process behind."""
-    descriptor = os.open(f"{scene.session().paths.locks}/beater", os.O_RDWR | os.O_CREAT, 0o600)
+    descriptor = os.open(lock_path(scene.session().paths), os.O_RDWR | os.O_CREAT, 0o600)
     try:
         wait_until(lambda: is_locked(descriptor))  # who looks whether one beats has it a moment
         yield

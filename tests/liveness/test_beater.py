@@ -13,7 +13,7 @@ import pytest
 from gitworker import clock
 from gitworker.liveness.beater import run_beater
 from gitworker.liveness.process import find_process
-from gitworker.liveness.ring import ensure_beater, is_beating
+from gitworker.liveness.ring import ensure_beater, is_beating, lock_path
 from gitworker.store.api import Store
 from gitworker.workers.start import start
 from gitworker.workers.sweep import sweep
@@ -123,7 +123,7 @@ def test_who_only_looks_is_no_beater(scene: Scene, monkeypatch: pytest.MonkeyPat
         looks.append(store)
         return False
 
-    with open(f"{paths.locks}/beater", "ab") as looker:
+    with open(lock_path(paths), "ab") as looker:
         fcntl.flock(looker, fcntl.LOCK_SH)
         assert not is_beating(paths)
         monkeypatch.setattr("gitworker.clock.sleep", lambda _: fcntl.flock(looker, fcntl.LOCK_UN))
@@ -174,7 +174,8 @@ def test_it_leaves_with_its_database(scene: Scene, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize(
-    "change", ["pid = NULL", "host = 'elsewhere'", "boot_id = 'earlier'", "pid_start = '1'"]
+    "change",
+    ["pid = NULL", "host = 'elsewhere'", "boot_id = 'earlier'", "pid_ns = '1'", "pid_start = '1'"],
 )
 def test_it_beats_for_this_machines_processes_only(scene: Scene, change: str) -> None:
     """No pid, another host, an earlier boot, a pid that was given away: nobody to beat for."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from gitworker.liveness.origin import origin_columns
 from gitworker.liveness.ring import ensure_beater, is_beating
 from gitworker.model.worker import WorkerEvent
 from gitworker.store.workers import add_worker, find_worker
@@ -39,11 +40,7 @@ def people(scene: Scene, pid: int, start: str) -> None:
                 worker = advance(writer, found, event, actor="hq")
             assert worker.state == "WORKING"
             writer.run("workers.set_process", worker=name, pid=pid, pid_start=start,
-                       host=os.uname().nodename, boot_id=_boot_id())  # fmt: skip
-
-
-def _boot_id() -> str:
-    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+                       **origin_columns())  # fmt: skip
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")

@@ -154,19 +154,16 @@ def test_an_assigned_seat_waits_for_ever(quiet: Scene) -> None:
     assert looked(quiet) == ([], "ASSIGNED", "ASSIGNED")
 
 
-def test_an_unknown_process_is_not_dead_before_dead(seat: Scene) -> None:
-    """On another host nobody can tell: stale only after five minutes of silence."""
-    seat.execute("UPDATE workers SET host = 'elsewhere'")
+@pytest.mark.parametrize(
+    "change",
+    ["host = 'elsewhere'", "boot_id = 'earlier'", "pid_ns = '1'", "pid_ns = NULL", "pid = NULL"],
+)
+def test_an_unknown_process_is_not_dead_before_dead(seat: Scene, change: str) -> None:
+    """One of another host, boot or PID namespace is stale only after five minutes of silence."""
+    seat.execute(f"UPDATE workers SET {change}")
     age(seat, 290)
     assert looked(seat)[1] == "WORKING"
     age(seat, 20)
-    assert looked(seat)[1] == "STALE"
-
-
-def test_a_process_of_an_earlier_boot_is_gone(seat: Scene) -> None:
-    """After a reboot the pid means nothing, even where another process has it now."""
-    seat.execute("UPDATE workers SET boot_id = 'earlier'")
-    age(seat, 110)
     assert looked(seat)[1] == "STALE"
 
 

@@ -23,6 +23,7 @@ from gitworker.app import open_session
 from gitworker.bus.drain import drain
 from gitworker.bus.export import export_logs
 from gitworker.errors import GitWorkerError, Refused
+from gitworker.liveness.ring import lock_path
 from gitworker.model.ids import TaskId, WorkerId
 from gitworker.session import Session
 from gitworker.states.validate import validate_log
@@ -268,7 +269,7 @@ def essence(world: World) -> tuple[object, ...]:
 @contextlib.contextmanager
 def no_beater(world: World) -> Iterator[None]:
     """Hold the beater's lock, so that a test leaves no background process behind."""
-    descriptor = os.open(f"{world.session().paths.locks}/beater", os.O_RDWR | os.O_CREAT, 0o600)
+    descriptor = os.open(lock_path(world.session().paths), os.O_RDWR | os.O_CREAT, 0o600)
     try:
         wait_until(lambda: is_locked(descriptor))  # who looks whether one beats has it a moment
         yield

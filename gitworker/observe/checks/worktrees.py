@@ -3,11 +3,11 @@
 import os
 from collections.abc import Iterator
 
+from gitworker.liveness.readings import is_here, process_runs, this_moment
 from gitworker.liveness.ring import is_beating
 from gitworker.model.ids import Branch, ref_of
 from gitworker.observe.finding import Finding, fail, ok, warn
 from gitworker.observe.rules import SHOULD_BEAT, SHOULD_HAVE_WORKTREE
-from gitworker.observe.signs import process_runs, read_moment
 from gitworker.paths import read_seat
 from gitworker.repo.refs import read_refs
 from gitworker.repo.worktrees import Worktree, list_worktrees
@@ -47,8 +47,14 @@ def check_branches(session: Session) -> Iterator[Finding]:
 
 def check_beater(session: Session) -> Iterator[Finding]:
     """Check that somebody beats for the processes that work here."""
-    moment = read_moment()
-    alive = [w for w in _workers(session) if w.state in SHOULD_BEAT and process_runs(w, moment)]
+    moment = this_moment()
+    alive = [
+        worker
+        for worker in _workers(session)
+        if worker.state in SHOULD_BEAT
+        and is_here(worker, moment)
+        and process_runs(worker, moment, session.paths)
+    ]
     if alive and not is_beating(session.paths):
         names = ", ".join(worker.worker_id for worker in alive[:5])
         yield warn(

@@ -13,7 +13,7 @@ import apsw
 from gitworker.errors import Unavailable
 from gitworker.store.sqlite.database import Database, Gate, translated
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 _HERE = os.path.dirname(__file__)
 # Not in schema.sql, since it is made after the rows: no row of `meta` can open the machines again.
 _FREEZE = """

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from gitworker import clock as machine
 from gitworker.app import open_session, remove_excludes
 from gitworker.errors import Unavailable
+from gitworker.liveness.origin import origin_columns
 from gitworker.liveness.process import find_process
 from gitworker.model.ids import Branch, Oid, ref_of
 from gitworker.observe.checks.state import check_file_system
@@ -268,7 +268,7 @@ def test_beater(session: Session) -> None:
     assert own is not None
     with session.store.write() as writer:
         writer.run("workers.set_process", worker="auth", pid=own.pid, pid_start=own.start,
-                   host=machine.host_name(), boot_id=machine.boot_id())  # fmt: skip
+                   **origin_columns())  # fmt: skip
     (level, message, _) = found(read_doctor(session), "beater")[0]
     assert (level, message) == ("warn", "nobody beats for auth, whose process runs")
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from gitworker import clock as machine
+from gitworker.liveness.origin import origin_columns
 from gitworker.liveness.process import find_process
 from gitworker.liveness.rules import Liveness
 from gitworker.model.worker import WorkerState
@@ -65,7 +66,7 @@ def test_worker_at_work(session: Session, clock: Clock) -> None:
     assert own is not None
     with session.store.write() as writer:
         writer.run("workers.set_process", worker="auth", pid=1, pid_start=own.start,
-                   host=machine.host_name(), boot_id=machine.boot_id())  # fmt: skip
+                   **origin_columns())  # fmt: skip
     (Path(seat.worktree) / "README").write_text("changed\n")
     (Path(seat.worktree) / "new").write_text("new\n")
     Path(seat.admin_dir, "MERGE_HEAD").write_text("")
@@ -86,17 +87,19 @@ def test_worker_at_work(session: Session, clock: Clock) -> None:
 
 
 def test_process_of_an_earlier_boot(session: Session) -> None:
-    """A process from before a reboot is gone; one on another host cannot be seen."""
+    """A process of another boot, host or PID namespace cannot be seen, and is not called gone."""
     working(session, "auth", "skills")
     lines = []
-    for host, boot_id in ((machine.host_name(), "earlier"), ("elsewhere", "any")):
+    here = origin_columns()
+    others = ({"boot_id": "earlier"}, {"pid_ns": "1"}, {"pid_ns": None}, {"host": "elsewhere"})
+    for other in others:
         with session.store.write() as writer:
-            writer.run("workers.set_process", worker="auth", pid=1, pid_start="1", host=host,
-                       boot_id=boot_id)  # fmt: skip
+            writer.run("workers.set_process", worker="auth", pid=1, pid_start="1",
+                       **(here | other))  # fmt: skip
         lines += [line for line in screen(read_show(session, worker(session, "auth")))
                   if line.startswith("process")]  # fmt: skip
     assert lines == [
-        f"process   1 on {machine.host_name()} is gone",
+        *[f"process   1 on {machine.host_name()} cannot be seen from here"] * 3,
         "process   1 on elsewhere cannot be seen from here",
     ]
 

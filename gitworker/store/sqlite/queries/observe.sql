@@ -117,6 +117,7 @@ SELECT CAST(a.agent_id AS TEXT) AS agent_id, CAST(h.ts_ms AS INTEGER) AS beat_ms
         AND typeof(h.progress) IN ('real', 'integer') AND abs(h.progress) < 1e9
         THEN h.progress END AS progress,
     w.state, w.pid, w.pid_start, w.host AS seat_host, w.boot_id AS seat_boot_id,
+    w.pid_ns AS seat_pid_ns,
     r.id AS run, r.command, r.paused_at_ms,
     COALESCE(r.started_at_ms, w.state_changed_at_ms) AS since_ms
 FROM (SELECT agent_id FROM heartbeats

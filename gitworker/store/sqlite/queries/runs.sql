@@ -1,8 +1,8 @@
 -- name: insert — a run that begins, with the process that waits to become the agent
 INSERT INTO runs (worker_id, task_id, command, supervisor_pid, supervisor_start, pid, pid_start,
-    host, boot_id, started_at_ms)
+    host, boot_id, pid_ns, started_at_ms)
 VALUES (:worker, :task, :command, :supervisor_pid, :supervisor_start, :pid, :pid_start,
-    :host, :boot_id, :now)
+    :host, :boot_id, :pid_ns, :now)
 RETURNING id;
 
 -- name: end — how a run ended; changes no row where that is known already
@@ -15,18 +15,18 @@ UPDATE runs SET paused_at_ms = :paused_at_ms WHERE id = :run;
 
 -- name: open — the runs that nobody has ended, oldest first; `why` one without a supervisor is to end
 SELECT id, worker_id, task_id, command, supervisor_pid, supervisor_start, pid, pid_start, host,
-    boot_id, started_at_ms, ended_at_ms, exit_status, reason, paused_at_ms,
+    boot_id, pid_ns, started_at_ms, ended_at_ms, exit_status, reason, paused_at_ms,
     (SELECT why FROM orphans WHERE run_id = runs.id) AS why
 FROM runs WHERE ended_at_ms IS NULL ORDER BY id;
 
 -- name: latest — the newest run of a seat
 SELECT id, worker_id, task_id, command, supervisor_pid, supervisor_start, pid, pid_start, host,
-    boot_id, started_at_ms, ended_at_ms, exit_status, reason, paused_at_ms
+    boot_id, pid_ns, started_at_ms, ended_at_ms, exit_status, reason, paused_at_ms
 FROM runs WHERE worker_id = :worker ORDER BY id DESC LIMIT 1;
 
 -- name: latest_of_all — the newest run of every seat
 SELECT id, worker_id, task_id, command, supervisor_pid, supervisor_start, pid, pid_start, host,
-    boot_id, started_at_ms, ended_at_ms, exit_status, reason, paused_at_ms
+    boot_id, pid_ns, started_at_ms, ended_at_ms, exit_status, reason, paused_at_ms
 FROM runs WHERE id IN (SELECT MAX(id) FROM runs GROUP BY worker_id) ORDER BY worker_id;
 
 -- name: open_act — an act on a seat that nobody has ended, but for its setup

@@ -1,0 +1,66 @@
+"""Proof of life that other PID namespaces can see: a lock on `alive/<worker>` of the state.
+
+The supervisor of a run and the heartbeat daemon of a namespace hold it (flock) while a process of
+the worker lives. Locks belong to files, so they are seen from every PID and mount namespace.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitworker.paths import StatePaths
+
+
+class Proof:
+    """The lock for one worker, held from a `take` that succeeds until `release`."""
+
+    def __init__(self, paths: StatePaths, worker: str) -> None:
+        self._paths = paths
+        self._worker = worker
+        self._fd: int | None = None
+
+    def take(self) -> None:
+        """Take the lock if it is free; another holder proves the same. Repeating it is cheap."""
+        if self._fd is not None:
+            return
+        try:
+            os.makedirs(self._paths.alive, exist_ok=True)
+            fd = os.open(_path(self._paths, self._worker), os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError:  # a full or read-only disk: the heartbeats remain
+            return
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(fd)
+        else:
+            self._fd = fd
+
+    def release(self) -> None:
+        """Release the lock; the file stays, so that a new holder never locks a deleted one."""
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+
+def is_proven(paths: StatePaths, worker: str) -> bool:
+    """Tell whether a living process holds the lock of a worker; works on a read-only disk."""
+    try:
+        fd = os.open(_path(paths, worker), os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # a file system without locks
+        return False
+    finally:
+        os.close(fd)
+    return False
+
+
+def _path(paths: StatePaths, worker: str) -> str:
+    return f"{paths.alive}/{worker}"
