@@ -16,6 +16,9 @@ gitworker_chain=''      # `yes`: git calls only us, so we call the user's hook i
 # Arguments: the hook's name and the arguments that git gave it.
 gitworker_doorbell() {
 	[ "${GITWORKER_HOOKS-}" != off ] || return 0
+	gitworker_spool=$gitworker_common_dir/worker-state/spool
+	# Opening a FIFO would block git; `git worker fsck` reports it.
+	! [ -p "$gitworker_spool/hooks" ] && ! [ -p "$gitworker_spool/ring" ] || return 0
 	{ gitworker_append "$@" && gitworker_ring "$1"; } 2>/dev/null
 	return 0
 }

@@ -119,7 +119,7 @@ def open_store(
     paths: StatePaths, repository: Repository, main_top: str, *, create: bool
 ) -> Database:
     """Return the store; where there is none, prepare the state directory first if `create`."""
-    if not os.path.exists(paths.database):
+    if not os.path.lexists(paths.database):
         if not create:
             raise Unavailable(
                 "gitworker is not set up in this repository",
@@ -146,9 +146,10 @@ def prepare_state(paths: StatePaths, repository: Repository, main_top: str) -> N
             os.makedirs(f"{paths.root}/{name}", mode=0o700, exist_ok=True)
         add_excludes(repository.common_dir)
     except OSError as error:
+        is_taken = os.path.lexists(paths.root) and not os.path.isdir(paths.root)
         raise Unavailable(
             f"cannot prepare the state directory {paths.root}: {error.strerror}",
-            f"ls -ld {repository.common_dir}",
+            f"mv {paths.root} {paths.root}.found" if is_taken else f"ls -ld {paths.root}/..",
             code="read_only",
         ) from error
     _make_link(paths, main_top)

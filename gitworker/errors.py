@@ -73,11 +73,15 @@ def is_disk_full(error: OSError) -> bool:
 
 
 def is_of_system(error: OSError) -> bool:
-    """Tell whether a failure is the system's or the user's to mend: a full disk, missing rights."""
+    """Tell whether a failure is the system's or the user's to repair.
+
+    A full disk, missing rights, or something else in the place of a file or directory.
+    """
     import errno
 
     known = (errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.EIO)
-    return is_disk_full(error) or error.errno in known
+    misplaced = (errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.ENXIO)
+    return is_disk_full(error) or error.errno in (*known, *misplaced)
 
 
 def error_of(error: Exception) -> GitWorkerError:

@@ -13,7 +13,7 @@ from gitworker.errors import Unavailable
 
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 STATE_DIR_NAME = "worker-state"
 AGENT_LOG = ".worker.log"  # in a worktree: what its supervised agent writes
@@ -21,6 +21,22 @@ SEAT_FILE = "gitworker-seat"  # in a worktree's admin directory: worker id, task
 PLACE_FILE = "gitworker-place"  # there too: device and inode of the worktree's directory
 LOCK_FILE = "locked"  # there too, by git-worktree(1): why nobody may move or remove the worktree
 LOCK_MARK = "gitworker: an agent works here"
+# What lies in the state directory under a name of ours; other names are not judged.
+STATE_DIRECTORIES = frozenset({
+    "alive", "archive", "blobs", "hooks", "hooks-found", "locks", "logs", "reviews", "scratch",
+    "spool", "verify", "workers", "worktree-config",
+})  # fmt: skip
+STATE_FILES = frozenset({
+    "bell", "bus.db", "bus.db-gate", "bus.db-journal", "bus.db-shm", "bus.db-wal", "bus.jsonl",
+    "checkout-sizes", "drain-stamp", "export.lock", "git-version", "limits", "main-worktree",
+    "pool-bell", "pool-parked", "search.db", "search.db-journal", "search.db-shm", "search.db-wal",
+    "target", "transitions.jsonl", "worktree-root",
+})  # fmt: skip
+DATABASE = "bus.db"
+FILE_TYPE, REGULAR, DIRECTORY = 0o170000, 0o100000, 0o040000  # stat(2), without an import more
+ENXIO = 6  # errno(3), on every system we know
+ALWAYS_OPENED = ("spool", "locks")  # directories of files that every command may open
+DAMAGED = "state_damaged"  # the error code of a state directory with something else in such a place
 
 
 class Repository:
@@ -143,6 +159,61 @@ def state_paths(repository: Repository) -> StatePaths:
     return StatePaths(f"{repository.common_dir}/{STATE_DIR_NAME}")
 
 
+def find_misplaced(root: str, inside: Iterable[str] = ALWAYS_OPENED) -> list[str]:
+    """Return the paths in a state directory that hold another kind of file than ours, sorted.
+
+    A FIFO would block whoever opens it. `inside` names the directories that hold only files and
+    are looked through as well. No process is started and nothing is opened.
+    """
+    found = [
+        entry.path
+        for entry in _entries(root)
+        if (entry.name in STATE_DIRECTORIES and not entry.is_dir())
+        or (entry.name in STATE_FILES and not entry.is_file())
+    ]
+    for name in inside:
+        found += [entry.path for entry in _entries(f"{root}/{name}") if not entry.is_file()]
+    return sorted(path for path in found if os.path.lexists(path))  # the rest went meanwhile
+
+
+def refuse_misplaced(root: str) -> None:
+    """Raise Unavailable if something else lies in the place of a file or directory of ours."""
+    found = find_misplaced(root)
+    if found:
+        raise Unavailable(misplaced_text(found[0]), misplaced_hint(found[0]), code=DAMAGED)
+
+
+def misplaced_text(path: str) -> str:
+    """Return one sentence on what lies in the place of a file or directory of ours."""
+    belongs = "a directory" if os.path.basename(path) in STATE_DIRECTORIES else "a file"
+    if os.path.islink(path):
+        kind = "a symbolic link that leads to no such"
+    elif os.path.isdir(path):
+        kind = "a directory"
+    else:
+        kind = "a file" if os.path.isfile(path) else "a FIFO, socket or device"
+    return f"{path} is {kind}; {belongs} of gitworker belongs there"
+
+
+def misplaced_hint(path: str) -> str:
+    """Return the command that helps: what is in the database's place is moved by a person."""
+    if os.path.basename(path) == DATABASE:
+        return f"mv {path} {path}.found   (then restore {DATABASE} from a copy, if you have one)"
+    return "git worker fsck --repair"
+
+
+def regular(path: str, flags: int) -> int:
+    """Open a file for `open(…, opener=regular)`: never wait for the other end of a FIFO.
+
+    Raises OSError for whatever is not a regular file.
+    """
+    fd = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
+    if os.fstat(fd).st_mode & FILE_TYPE in (REGULAR, DIRECTORY):  # `open` refuses a directory
+        return fd
+    os.close(fd)
+    raise OSError(ENXIO, "not a regular file", path)
+
+
 def require_repository(
     start: str | None = None, env: Mapping[str, str] | None = None
 ) -> Repository:
@@ -174,7 +245,7 @@ def require_repository(
 def read_seat(git_dir: str) -> tuple[str, str] | None:
     """Return (worker id, task id) of the worktree whose admin directory is `git_dir`, if any."""
     try:
-        with open(f"{git_dir}/{SEAT_FILE}", encoding="utf-8") as file:
+        with open(f"{git_dir}/{SEAT_FILE}", encoding="utf-8", opener=regular) as file:
             worker, _, task = file.read().strip().partition(" ")
     except (OSError, ValueError):  # garbage in one file, or in what a hook wrote, stops nobody
         return None
@@ -243,6 +314,14 @@ def is_locked_by_user(git_dir: str) -> bool:
     """Tell whether a worktree has a lock (git-worktree(1)) that is not ours."""
     lock = f"{git_dir}/{LOCK_FILE}"
     return os.path.lexists(lock) and not _read_line(lock).startswith(LOCK_MARK)
+
+
+def _entries(directory: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(directory) as entries:
+            return list(entries)
+    except OSError:
+        return []
 
 
 def _lock_text(pid: int) -> str:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from gitworker.config import Settings
 from gitworker.errors import Refused
 from gitworker.model.ids import Ref
-from gitworker.paths import Repository, StatePaths
+from gitworker.paths import Repository, StatePaths, regular
 from gitworker.repo.git import Git
 from gitworker.store.api import Store
 
@@ -45,14 +45,17 @@ class Session(NamedTuple):
 
     @property
     def noted_root(self) -> str | None:
-        """Return the directory inside the main checkout that was marked as ours, if any is."""
+        """Return the directory inside the main checkout that was marked as ours, if any is.
+
+        A note that names no directory inside it is damaged and counts as none.
+        """
+        note = f"{self.paths.root}/{ROOT_NOTE}"
         try:
-            with open(
-                f"{self.paths.root}/{ROOT_NOTE}", encoding="utf-8", errors="surrogateescape"
-            ) as file:
-                return file.read().removesuffix("\n")
+            with open(note, encoding="utf-8", errors="surrogateescape", opener=regular) as file:
+                noted = file.read().removesuffix("\n")
         except OSError:
             return None
+        return noted if is_inside_name(noted) else None
 
     @property
     def worktree_root(self) -> str:
@@ -84,6 +87,12 @@ class Session(NamedTuple):
     def worktree_lock(self) -> str:
         """Return the lock file of whatever adds or removes worktrees."""
         return f"{self.paths.locks}/worktrees"
+
+
+def is_inside_name(name: str) -> bool:
+    """Tell whether a relative path names something inside the directory that it starts at."""
+    parts = name.split("/")
+    return "\0" not in name and "\n" not in name and not {"", ".", "..", ".git"} & {*parts}
 
 
 def missing_target(session: Session) -> Refused:

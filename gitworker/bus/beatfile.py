@@ -10,6 +10,7 @@ import os
 
 from gitworker import clock
 from gitworker.bus.export import Turn
+from gitworker.paths import regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,9 +35,12 @@ def renew_beat(paths: StatePaths, agent: str, ts_ms: int) -> None:
         if not taken:
             return
         try:
-            with open(path, encoding="utf-8") as file:
+            with open(path, encoding="utf-8", opener=regular) as file:
                 lines = file.readlines()
-        except (FileNotFoundError, UnicodeDecodeError):  # damaged: the next change writes it anew
+        except (
+            OSError,
+            UnicodeDecodeError,
+        ):  # missing or damaged: fsck and the next change write it
             return
         stamp = f'{KEY}"{clock.iso_utc_seconds(ts_ms)}",\n'
         renewed = [stamp if line.startswith(KEY) else line for line in lines]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 
 from gitworker.errors import Unavailable
+from gitworker.paths import regular
 
 PREFIX = "sha256-"
 HEX = frozenset("0123456789abcdef")
@@ -51,7 +52,8 @@ def find_blob(directory: str, ref: str) -> str | None:
     if not is_blob_ref(ref):
         return None
     try:
-        with open(f"{directory}/{ref}", encoding="utf-8", errors="replace") as file:
+        path = f"{directory}/{ref}"
+        with open(path, encoding="utf-8", errors="replace", opener=regular) as file:
             return file.read()
     except OSError:
         return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from gitworker.paths import StatePaths
+from gitworker.paths import StatePaths, regular
 
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Limits:
 def load_limits(paths: StatePaths, env: Mapping[str, str]) -> Limits:
     """Return the limits last kept, else the defaults; the environment's come first."""
     try:
-        with open(f"{paths.root}/{FILE_NAME}", encoding="utf-8") as file:
+        with open(f"{paths.root}/{FILE_NAME}", encoding="utf-8", opener=regular) as file:
             kept = _limits([int(word) for word in file.read().split()])
     except (OSError, ValueError):
         kept = Limits()

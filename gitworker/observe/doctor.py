@@ -26,7 +26,7 @@ from gitworker.observe.checks.target import check_target
 from gitworker.observe.checks.worktrees import check_beater, check_branches, check_worktrees
 from gitworker.observe.finding import Finding, Level, fail, warn
 from gitworker.observe.text import BOLD, GREEN, RED, YELLOW, count_text, cut, one_line, paint
-from gitworker.paths import Repository, state_paths
+from gitworker.paths import DAMAGED, Repository, state_paths
 from gitworker.repo.git import Git
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def read_doctor_without_session(repository: Repository, error: GitWorkerError) -
         ("python", check_python),
         ("state", lambda: check_directory(paths)),
         ("disk", lambda: check_file_system(paths)),
-        ("session", lambda: [_of_error(error)]),
+        ("session", lambda: [_of_error(error)] if error.code != DAMAGED else []),
     )
     if error.code in HARMLESS | UNREADABLE and not os.path.isdir(paths.root):
         checks = tuple(check for check in checks if check[0] != "state")

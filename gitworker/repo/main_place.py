@@ -6,7 +6,7 @@ first command there notes it for those from other worktrees, in the state direct
 
 import os
 
-from gitworker.paths import Repository, StatePaths, state_paths
+from gitworker.paths import Repository, StatePaths, regular, state_paths
 from gitworker.repo.git import Git
 
 NOTE = "main-worktree"  # in the state directory
@@ -57,7 +57,9 @@ def note_main_worktree(paths: StatePaths, repository: Repository) -> None:
 
 def _read(paths: StatePaths) -> str:
     try:
-        with open(f"{paths.root}/{NOTE}", encoding="utf-8", errors="surrogateescape") as file:
+        with open(
+            f"{paths.root}/{NOTE}", encoding="utf-8", errors="surrogateescape", opener=regular
+        ) as file:
             return file.read().removesuffix("\n")
     except OSError:
         return ""
@@ -68,6 +70,6 @@ def _points_to(place: str, common_dir: str) -> bool:
     try:
         with open(f"{place}/.git", encoding="utf-8", errors="surrogateescape") as file:
             named = file.read().removeprefix("gitdir: ").removesuffix("\n")
-    except OSError:  # a directory, or none
+        return os.path.realpath(os.path.join(place, named)) == os.path.realpath(common_dir)
+    except (OSError, ValueError):  # a directory, none, or a damaged note (NUL bytes)
         return False
-    return os.path.realpath(os.path.join(place, named)) == os.path.realpath(common_dir)

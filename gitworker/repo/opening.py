@@ -11,6 +11,7 @@ import os
 from gitworker.config import FILE_NAME
 from gitworker.errors import Unavailable
 from gitworker.model.ids import Branch, Ref, ref_of
+from gitworker.paths import regular
 from gitworker.repo.git import Git, GitFailed
 
 TYPE_CHECKING = False  # `typing` costs 2 ms, which the questions need not wait for
@@ -120,7 +121,7 @@ def read_kept_target(paths: StatePaths) -> str:
     Only a guess, which saves a process: what counts is recorded in the database.
     """
     try:
-        with open(f"{paths.root}/{KEPT_NAME}", encoding="utf-8") as file:
+        with open(f"{paths.root}/{KEPT_NAME}", encoding="utf-8", opener=regular) as file:
             return file.read().strip()
     except (OSError, UnicodeDecodeError):
         return ""

@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 
 from gitworker import clock
+from gitworker.paths import regular
 from gitworker.repo.git import Git
 
 FRESH_MS = 1000  # an older look, as when somebody else had the lock, says nothing
@@ -69,7 +70,7 @@ def look_early(state_root: str) -> Look | None:
 def read_list(state_root: str) -> list[str]:
     """Return the parked worktrees by the list: only a guess, which saves time."""
     try:
-        with open(f"{state_root}/{LIST}", "rb") as file:
+        with open(f"{state_root}/{LIST}", "rb", opener=regular) as file:
             return os.fsdecode(file.read()).splitlines()
     except OSError:
         return []

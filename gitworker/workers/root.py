@@ -10,12 +10,13 @@ from contextlib import suppress
 
 from gitworker.config import FILE_NAME
 from gitworker.errors import Refused
-from gitworker.session import OTHER_ROOT, ROOT_NOTE, Session
+from gitworker.session import OTHER_ROOT, ROOT_NOTE, Session, is_inside_name
 
 GITS = frozenset({
     ".", "branches", "hooks", "info", "lfs", "logs", "modules", "objects", "refs", "reftable",
     "rr-cache", "worker-state", "worktrees",
 })  # fmt: skip
+DEFAULT_ROOTS = (OTHER_ROOT, "worktrees")
 MARK_NAME = ".gitignore"
 TRASH_NAME = ".trash"
 MARK = "# gitworker makes worktrees here; none of this is the project's\n*\n"
@@ -62,6 +63,26 @@ def mark_root(session: Session) -> None:
             file.write(MARK)
     except OSError:  # it is there, the directory is not, or it cannot be written
         return
+
+
+def find_marked(session: Session) -> str | None:
+    """Return the directory of the main checkout that carries our `.gitignore`, if one does."""
+    places = (session.worktree_root, *(f"{session.main_top}/{name}" for name in DEFAULT_ROOTS))
+    for place in places:
+        inside = _inside(session, place)
+        if inside is not None and is_inside_name(inside) and _is_marked(place):
+            return inside
+    return None
+
+
+def restore_note(session: Session) -> None:
+    """Write the note of the marked directory again; without one a damaged note is put aside."""
+    inside = find_marked(session)
+    if inside is not None:
+        _note(session, inside)
+    else:
+        note = f"{session.paths.root}/{ROOT_NOTE}"
+        os.rename(note, f"{note}.broken")
 
 
 def unmark_root(session: Session) -> None:

@@ -191,6 +191,18 @@ def lose_view(world: World) -> None:
     (world.state_dir / "workers" / "docs.json").unlink()
 
 
+def misplace_view(world: World) -> None:
+    """Make a directory where a worker's state file belongs."""
+    path = world.state_dir / "workers" / "auth.json"
+    path.unlink()
+    path.mkdir()
+
+
+def damage_note(world: World) -> None:
+    """Write NUL bytes into the note of the directory that worktrees are made in."""
+    (world.state_dir / "worktree-root").write_bytes(b"work\0trees\n")
+
+
 def lose_review(world: World) -> None:
     """Delete a review's file."""
     (world.state_dir / "reviews" / "docs.json").unlink()
@@ -351,6 +363,8 @@ PLANTS = {
     "missing blob": _plant(lose_blob, "blob_gone", mendable=False),
     "changed blob": _plant(change_blob, "blob_wrong", mendable=False),
     "changed view": _plant(change_view, "view_wrong"),
+    "misplaced view": _plant(misplace_view, "state_misplaced", "view_wrong"),
+    "damaged note": _plant(damage_note, "note_broken"),
     "missing view": _plant(lose_view, "view_wrong"),
     "missing review": _plant(lose_review, "review_wrong"),
     "gap in transitions.jsonl": _plant(lambda w: cut_line(w, "transitions.jsonl"), "log_gap"),

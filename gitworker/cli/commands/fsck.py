@@ -9,6 +9,7 @@ from gitworker.cli.call import Call
 from gitworker.cli.fields import count
 from gitworker.cli.options import Verb
 from gitworker.workers.fsck.finding import Finding
+from gitworker.workers.fsck.misplaced import open_repaired
 from gitworker.workers.fsck.proof import Mended, Proof, mend, prove
 
 
@@ -28,12 +29,12 @@ def command(call: Call, repair: bool) -> int:
       git worker fsck
       git worker fsck --repair
     """
-    session = call.open_quickly()
-    if not repair:
-        proof = prove(session)
+    session, aside = open_repaired(call.open_quickly, repair=repair)
+    if session is None or not repair:
+        proof = Proof(0, 0, tuple(aside)) if session is None else prove(session)
         call.show(_text(proof), **_fields(proof))
         return 1 if proof.findings else 0
-    mended = mend(session)
+    mended = mend(session, before=aside)
     call.show(_mended_text(mended), **_mended_fields(mended))
     return 1 if mended.left.findings else 0
 

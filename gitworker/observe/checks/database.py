@@ -7,6 +7,7 @@ from itertools import islice
 from gitworker import clock
 from gitworker.observe.finding import Finding, fail, ok, warn
 from gitworker.observe.text import age_text, one_line
+from gitworker.paths import regular
 from gitworker.session import Session
 from gitworker.states.validate import iter_findings
 from gitworker.store.operations import unfinished_operations
@@ -58,7 +59,7 @@ def check_log(session: Session) -> Iterator[Finding]:
     if not os.path.exists(path):
         yield ok("log", f"no {TRANSITIONS_LOG} yet")
         return
-    with open(path, encoding="utf-8", errors="replace") as file:
+    with open(path, encoding="utf-8", errors="replace", opener=regular) as file:
         whole = (line for line in file if line.endswith("\n"))
         broken = list(islice(iter_findings(whole), SHOWN))
     for one in broken:

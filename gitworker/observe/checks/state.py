@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gitworker.observe.checks.rules import file_system_of, is_network
 from gitworker.observe.finding import Finding, fail, ok, warn
-from gitworker.paths import StatePaths
+from gitworker.paths import StatePaths, find_misplaced, misplaced_hint, misplaced_text
 from gitworker.session import Session
 
 LINK_NAME = ".worker-state"
@@ -17,7 +17,11 @@ MOUNTS = "/proc/self/mounts"
 def check_directory(paths: StatePaths) -> Iterator[Finding]:
     """Check that the state directory is there and nobody else's business."""
     if not os.path.isdir(paths.root):
-        yield fail("state", f"there is no state directory {paths.root}", "git worker init")
+        if os.path.lexists(paths.root):
+            there = f"{paths.root} is not a directory, where our state directory belongs"
+            yield fail("state", there, f"mv {paths.root} {paths.root}.found && git worker init")
+        else:
+            yield fail("state", f"there is no state directory {paths.root}", "git worker init")
         return
     mode = stat.S_IMODE(os.stat(paths.root).st_mode)
     if mode != PRIVATE:
@@ -29,6 +33,8 @@ def check_directory(paths: StatePaths) -> Iterator[Finding]:
         yield fail("state", f"{paths.root} is not writable", f"ls -ld {paths.root}")
     else:
         yield ok("state", f"state directory {paths.root}, mode 0700")
+    for path in find_misplaced(paths.root):
+        yield fail("state", misplaced_text(path), misplaced_hint(path))
 
 
 def check_file_system(paths: StatePaths, *, mounts: str = MOUNTS) -> Iterator[Finding]:

@@ -5,22 +5,26 @@ as it was. What it was is kept in a pair of files `<base>-before` and `<base>-af
 """
 
 import contextlib
+import errno
 import os
 from collections.abc import Iterator
 
 from gitworker.errors import Conflict
+from gitworker.paths import regular
 from gitworker.repo.git import Git
 
 Entries = list[tuple[str, str | None]]  # a key without `=` has the value None
 
 
 def read_bytes(path: str) -> bytes | None:
-    """Return a file's content, None where there is no such file."""
+    """Return a file's content, None where there is no such file, or something else there."""
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=regular) as file:
             return file.read()
-    except FileNotFoundError:
-        return None
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENXIO):
+            return None
+        raise
 
 
 def list_entries(git: Git, path: str) -> Entries:

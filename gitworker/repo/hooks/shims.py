@@ -179,7 +179,7 @@ def is_foreign(path: str) -> bool:
     """Tell whether a file or directory in the shim directory is not one that we write there."""
     name = os.path.basename(path).removesuffix(".new")
     if name in (STAMP, CONFIG_HOOKS):
-        return False
+        return not os.path.isfile(path)
     return not os.path.isfile(path) or ID_LINE not in (read_bytes(path) or b"").splitlines()
 
 

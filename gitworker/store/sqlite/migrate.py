@@ -11,6 +11,7 @@ import os
 import apsw
 
 from gitworker.errors import Unavailable
+from gitworker.paths import refuse_misplaced
 from gitworker.store.sqlite.database import Database, Gate, translated
 
 SCHEMA_VERSION = 4
@@ -30,8 +31,10 @@ _FIND_VERSION = "SELECT value FROM meta WHERE key = 'gitworker_schema'"
 def open_database(path: str) -> Database:
     """Open an existing bus.db at our version; migrate an older one, refuse a newer.
 
-    Raises Unavailable where there is no such file.
+    Raises Unavailable where there is no such file, and where something else lies in the place of
+    one of our files.
     """
+    refuse_misplaced(os.path.dirname(path))
     try:
         size = os.stat(path).st_size
     except FileNotFoundError:
@@ -51,6 +54,7 @@ def open_database(path: str) -> Database:
 
 def create_database(path: str) -> Database:
     """Open bus.db, creating it where there is none; safe against concurrent creators."""
+    refuse_misplaced(os.path.dirname(path))
     with Gate(f"{path}-gate"):
         database = Database(path, create=True)
     try:

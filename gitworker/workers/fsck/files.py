@@ -10,6 +10,7 @@ from gitworker import clock
 from gitworker.bus.blobs import PREFIX, is_blob_ref
 from gitworker.bus.export import BUS, TRANSITIONS, ExportLock, export_held
 from gitworker.errors import GitWorkerError
+from gitworker.paths import regular
 from gitworker.repo.trash import list_trash
 from gitworker.session import Session
 from gitworker.workers.fsck.finding import Finding, Mend
@@ -222,7 +223,7 @@ def _publish(worker: str) -> Mend:
 
 def _read_json(path: str) -> dict[str, Any] | None:
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="utf-8", opener=regular) as file:
             found = json.load(file)
     except (OSError, ValueError):
         return None
@@ -240,7 +241,7 @@ def _digest(path: str) -> str:
     from hashlib import file_digest  # 3 ms, only where there are large payloads
 
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=regular) as file:
             return file_digest(file, "sha256").hexdigest()
     except OSError:
         return ""

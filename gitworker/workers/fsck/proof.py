@@ -16,6 +16,7 @@ from gitworker.workers.fsck.files import (
 )
 from gitworker.workers.fsck.finding import Finding
 from gitworker.workers.fsck.installed import check_installed
+from gitworker.workers.fsck.misplaced import check_misplaced, check_note
 from gitworker.workers.fsck.picture import Picture, take_picture
 from gitworker.workers.fsck.places import (
     check_locks,
@@ -35,6 +36,7 @@ Check = Callable[[Picture], Iterable[Finding]]
 # In the order in which they are mended, each step on a new picture: what a killed act left explains
 # much of the rest, a branch that is back has its commits, and a worktree needs its branch.
 STEPS: tuple[tuple[Check, ...], ...] = (
+    (check_misplaced, check_note),
     (check_database, check_log),
     (check_journal,),
     (check_branches, check_rescues),
@@ -83,13 +85,16 @@ def _look(session: Session) -> tuple[Picture, tuple[Finding, ...]]:
     return picture, tuple(one for step in STEPS for check in step for one in _made(check, picture))
 
 
-def mend(session: Session) -> Mended:
-    """Mend what loses nothing by it, under the locks of landings and worktrees; look again."""
-    done: list[Finding] = []
+def mend(session: Session, before: Iterable[Finding] = ()) -> Mended:
+    """Mend what loses nothing by it, under the locks of landings and worktrees; look again.
+
+    `before` is what was repaired already, to make opening the session possible.
+    """
+    done: list[Finding] = [*before]
     failed: dict[tuple[str, str], tuple[Finding, GitWorkerError]] = {}
     with hold(session.landing_lock, what="landing"):
         for _ in range(PASSES):
-            before = len(done)
+            count = len(done)
             for step in STEPS:
                 picture = take_picture(session)
                 wanted = [
@@ -104,7 +109,7 @@ def mend(session: Session) -> Mended:
                         done.append(one)
                     else:
                         failed[one.code, one.where] = (one, error)
-            if len(done) == before:
+            if len(done) == count:
                 break
     return Mended(tuple(done), tuple(failed.values()), prove(session))
 

@@ -1,0 +1,96 @@
+"""Something else lies in the place of a file or directory of ours in the state directory.
+
+No command opens the state directory then: opening a FIFO would block. So this is checked and
+repaired by the paths alone, before a session exists.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+
+from gitworker import clock
+from gitworker.errors import GitWorkerError
+from gitworker.paths import (
+    ALWAYS_OPENED,
+    DAMAGED,
+    DATABASE,
+    STATE_DIRECTORIES,
+    find_misplaced,
+    misplaced_hint,
+    misplaced_text,
+    require_repository,
+    state_paths,
+)
+from gitworker.session import ROOT_NOTE, Session
+from gitworker.workers.fsck.finding import Finding, Mend
+from gitworker.workers.fsck.picture import Picture
+from gitworker.workers.root import find_marked, restore_note
+
+FILES_ONLY = (*ALWAYS_OPENED, "workers", "reviews", "blobs")
+ASIDE = "found"  # in the state directory: what fsck moved out of our places
+
+
+def check_misplaced(picture: Picture) -> Iterator[Finding]:
+    """Find directories, FIFOs and files that lie in the place of something of ours."""
+    return iter(misplaced(picture.session.paths.root))
+
+
+def check_note(picture: Picture) -> Iterator[Finding]:
+    """Find a note of the worktrees' directory that is damaged, or missing beside our mark there."""
+    session = picture.session
+    note = f"{session.paths.root}/{ROOT_NOTE}"
+    if session.noted_root is not None:
+        return
+    if os.path.lexists(note) or find_marked(session) is not None:
+        yield Finding(
+            "note_broken", note, f"{note} does not name the directory that worktrees are made in",
+            "writes it again", restore_note,
+        )  # fmt: skip
+
+
+def misplaced(root: str) -> list[Finding]:
+    """Return the findings for one state directory; only the database's place has no repair."""
+    found = []
+    for path in find_misplaced(root, FILES_ONLY):
+        is_database = path == f"{root}/{DATABASE}"
+        found.append(
+            Finding(
+                "state_misplaced", path, misplaced_text(path),
+                misplaced_hint(path) if is_database else f"moves it to {root}/{ASIDE}/",
+                None if is_database else _put_aside(root, path),
+            )
+        )  # fmt: skip
+    return found
+
+
+def open_repaired(
+    opened: Callable[[], Session], *, repair: bool
+) -> tuple[Session | None, list[Finding]]:
+    """Open a session; without one return what is in the way.
+
+    With `repair` the obstacles are moved aside first and returned beside the session.
+    """
+    try:
+        return opened(), []
+    except GitWorkerError as error:
+        if error.code != DAMAGED:
+            raise
+    paths = state_paths(require_repository())
+    found = misplaced(paths.root)
+    if not repair or any(one.mend is None for one in found):
+        return None, found
+    for one in found:
+        _move(paths.root, one.where)
+    return opened(), found
+
+
+def _put_aside(root: str, path: str) -> Mend:
+    return lambda _: _move(root, path)
+
+
+def _move(root: str, path: str) -> None:
+    """Move one thing aside, under a free name, and make the directory that belongs there."""
+    stamp = clock.iso_utc(clock.now_ms()).replace(":", "")
+    os.makedirs(f"{root}/{ASIDE}", mode=0o700, exist_ok=True)
+    os.rename(path, f"{root}/{ASIDE}/{os.path.relpath(path, root).replace('/', '-')}-{stamp}")
+    if path == f"{root}/{os.path.basename(path)}" and os.path.basename(path) in STATE_DIRECTORIES:
+        os.makedirs(path, mode=0o700, exist_ok=True)
