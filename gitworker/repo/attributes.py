@@ -12,6 +12,7 @@ from gitworker.model.ids import Oid
 from gitworker.repo.disk import remove_tree
 from gitworker.repo.git import Git
 from gitworker.repo.objects import read_objects
+from gitworker.repo.rules_tree import is_safe_path
 
 NAME = ".gitattributes"
 
@@ -21,6 +22,8 @@ def lay_out(directory: str, texts: Mapping[str, bytes]) -> None:
     remove_tree(directory)
     os.mkdir(directory)
     for place, text in texts.items():
+        if place and not is_safe_path(place):
+            continue
         folder = os.path.join(directory, place)
         os.makedirs(folder, exist_ok=True)
         with open(os.path.join(folder, NAME), "wb") as file:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from gitworker.model.ids import Oid
 from gitworker.repo.git import Git
+from gitworker.repo.rules_tree import is_safe_path
+from gitworker.repo.tracked_files import find_file
 
 GITLINK = "160000"
 # Files and directories of an admin directory, and the operation each one stands for.
@@ -102,7 +104,10 @@ def read_status(git: Git, *, untracked: bool = True, renew: bool = False) -> Sta
 
 
 def changes_between(git: Git, old: Oid, new: Oid) -> tuple[Change, ...]:
-    """Return the paths that differ between two commits, sorted as git sorts them."""
+    """Return the paths that differ between two commits, sorted as git sorts them.
+
+    Paths that git never checks out are left out: no file of the checkout can be theirs.
+    """
     out = git.run("diff-tree", "-r", "-z", "--raw", "--no-renames", "--end-of-options", old, new)
     fields = out.text.split("\0")
     return tuple(
@@ -110,6 +115,7 @@ def changes_between(git: Git, old: Oid, new: Oid) -> tuple[Change, ...]:
         for words, path in (
             (raw.split(" "), path) for raw, path in zip(fields[::2], fields[1::2], strict=False)
         )
+        if is_safe_path(path)
     )
 
 
@@ -160,24 +166,13 @@ def _blocking_parents(
 
 
 def _in_the_way(worktree: str, path: str, leaving: set[str]) -> Iterator[str]:
-    full = f"{worktree}/{path}"
-    try:
-        mode = os.lstat(full).st_mode
-    except OSError:
+    found = find_file(worktree, path)  # None behind a link: a parent that is one is reported itself
+    if found is None:
         return
-    if stat.S_ISDIR(mode):
+    if stat.S_ISDIR(found.st_mode):
         yield from _content(worktree, path, leaving)
-    elif not _passes_link(worktree, path):  # a parent that is a link is reported itself
+    else:
         yield path
-
-
-def _passes_link(worktree: str, path: str) -> bool:
-    parent = os.path.dirname(path)
-    while parent:
-        if os.path.islink(f"{worktree}/{parent}"):
-            return True
-        parent = os.path.dirname(parent)
-    return False
 
 
 def _content(worktree: str, path: str, leaving: set[str]) -> Iterator[str]:

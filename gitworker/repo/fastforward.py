@@ -27,6 +27,7 @@ from gitworker.repo.git import Git, GitFailed
 from gitworker.repo.halfway import Checkout, Left, find_moved, has_begun, is_younger, put_back
 from gitworker.repo.obstacles import refuse_overlap, require_quiet
 from gitworker.repo.refs import find_head_ref, find_ref, find_tip, is_ancestor, move_ref
+from gitworker.repo.rules_tree import is_safe_path
 from gitworker.repo.worktrees import find_checkout
 
 UPDATING = b"Updating "
@@ -159,7 +160,7 @@ def _check_worktree(git: Git, step: Step, worktree: str) -> tuple[Change, ...]:
     found = diff_commits(here, [f"{step.new} {step.old}"])
     if found is None:
         raise GitFailed(f"git cannot compare {step.old} with {step.new}")
-    changes = found[0]
+    changes = tuple(change for change in found[0] if is_safe_path(change.path))
     refuse_overlap(
         worktree,
         dirty=_find_dirty(here, {change.path for change in changes}),

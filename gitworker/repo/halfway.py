@@ -6,6 +6,7 @@ goes back only where nothing is lost by it: it is missing, or all its bytes are 
 """
 
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,13 @@ from gitworker.model.ids import Oid
 from gitworker.repo.checks import Change, changes_between
 from gitworker.repo.disk import copy_index
 from gitworker.repo.git import Git
+from gitworker.repo.tracked_files import (
+    drop_empty_parents,
+    find_file,
+    is_there,
+    read_file,
+    unlink_file,
+)
 
 GITLINK = "160000"
 # What git says where it refuses before it has touched a file (unpack-trees.c, both wordings).
@@ -69,15 +77,13 @@ def put_back(here: Git, checkout: Checkout) -> Left:
             return Left((), ())
         moved = _find_arrived(here, checkout, [changes[path] for path in suspects])
         for path in sorted(moved, reverse=True):
-            file = f"{checkout.worktree}/{path}"
-            if changes[path].status == "A" or os.path.islink(file):
-                os.unlink(file)
-                drop_empty_parents(checkout.worktree, path)
+            if changes[path].status == "A" or _is_link(checkout.worktree, path):
+                unlink_file(checkout.worktree, path)
         wanted = sorted(
             path
             for path in suspects
             if changes[path].status != "A"
-            and (path in moved or not os.path.lexists(f"{checkout.worktree}/{path}"))
+            and (path in moved or not is_there(checkout.worktree, path))
         )
         missing = _write(here, wanted, index=checkout.index)
         changed = suspects - moved - set(wanted)
@@ -92,12 +98,12 @@ def find_moved(here: Git, checkout: Checkout) -> tuple[str, ...]:
 
 def is_younger(checkout: Checkout, path: str) -> bool:
     """Tell whether a file was touched since the checkout; a missing one by its directory."""
-    place = f"{checkout.worktree}/{path}"
-    while True:
-        try:
-            return os.lstat(place).st_ctime_ns // 1_000_000 >= checkout.since_ms - CLOCK_TICK_MS
-        except OSError:
-            place = os.path.dirname(place)
+    found = None
+    while path and found is None:
+        found = find_file(checkout.worktree, path)
+        path = os.path.dirname(path)
+    found = found or os.lstat(checkout.worktree)
+    return found.st_ctime_ns // 1_000_000 >= checkout.since_ms - CLOCK_TICK_MS
 
 
 def find_differing(here: Git, index: str) -> set[str]:
@@ -118,17 +124,6 @@ def entries(changes: Iterable[Change]) -> bytes:
     )
 
 
-def drop_empty_parents(worktree: str, path: str) -> None:
-    """Remove the directories above a path that are empty now."""
-    parent = os.path.dirname(path)
-    while parent:
-        try:
-            os.rmdir(f"{worktree}/{parent}")
-        except OSError:
-            return
-        parent = os.path.dirname(parent)
-
-
 def _is_gitlink(change: Change) -> bool:
     return GITLINK in (change.old_mode, change.new_mode)
 
@@ -144,7 +139,7 @@ def _suspected(here: Git, checkout: Checkout) -> Iterator[tuple[dict[str, Change
     added = {path for path, change in changes.items() if change.status == "A"}
     try:
         copy_index(checkout.index, checkout.scratch)
-        there = {path for path in added if os.path.lexists(f"{checkout.worktree}/{path}")}
+        there = {path for path in added if is_there(checkout.worktree, path)}
         found = there | ((find_differing(here, checkout.scratch) & changes.keys()) - added)
         yield changes, {path for path in found if is_younger(checkout, path)}
     finally:
@@ -158,22 +153,25 @@ def _find_arrived(here: Git, checkout: Checkout, suspects: list[Change]) -> set[
     env = {"GIT_INDEX_FILE": checkout.scratch}
     here.run("update-index", "-z", "--index-info", stdin=entries(suspects), env=env)
     still = find_differing(here, checkout.scratch)
-    files = {c.path: f"{checkout.worktree}/{c.path}" for c in suspects if c.status != "D"}
     return {
         change.path
         for change in suspects
-        if change.path in files
-        and os.path.lexists(files[change.path])
-        and (change.path not in still or _is_cut_short(here, files[change.path], change))
+        if change.status != "D"
+        and is_there(checkout.worktree, change.path)
+        and (change.path not in still or _is_cut_short(here, checkout, change))
     }
 
 
-def _is_cut_short(here: Git, file: str, change: Change) -> bool:
+def _is_link(worktree: str, path: str) -> bool:
+    found = find_file(worktree, path)
+    return found is not None and stat.S_ISLNK(found.st_mode)
+
+
+def _is_cut_short(here: Git, checkout: Checkout, change: Change) -> bool:
     """Tell whether a file holds the beginning of the new content: git was killed as it wrote."""
-    if os.path.islink(file) or not os.path.isfile(file):
+    data = read_file(checkout.worktree, change.path)
+    if data is None:
         return False
-    with open(file, "rb") as opened:
-        data = opened.read()
     return here.run("cat-file", "blob", change.new_oid).out.startswith(data)
 
 

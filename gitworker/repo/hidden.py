@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from gitworker.paths import require_repository
 from gitworker.repo.disk import copy_index, private_directory
 from gitworker.repo.git import Git
+from gitworker.repo.tracked_files import is_there
 
 STATUS = (
     "status", "--porcelain=v2", "-z", "--no-renames", "--ignore-submodules=none",
@@ -62,7 +63,7 @@ def reveal(git: Git, env: Mapping[str, str]) -> bool:
         return False
     entries = git.run("ls-files", "-v", "-z", env=env).text.split("\0")
     flagged = [entry[2:] for entry in entries if entry[:1] == "S" or entry[:1].islower()]
-    present = [path for path in flagged if os.path.lexists(f"{git.directory}/{path}")]
+    present = [path for path in flagged if is_there(git.directory, path)]
     if not present:
         return False
     names = os.fsencode("".join(f"{path}\0" for path in present))

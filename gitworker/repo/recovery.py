@@ -10,8 +10,9 @@ from gitworker.repo.checks import Change, changes_between
 from gitworker.repo.disk import copy_index
 from gitworker.repo.follow import Move, hold_journal, is_ours, read_tree, remove_file
 from gitworker.repo.git import Git, GitFailed
-from gitworker.repo.halfway import GITLINK, drop_empty_parents, entries, find_differing
+from gitworker.repo.halfway import GITLINK, entries, find_differing
 from gitworker.repo.refs import find_ref, is_ancestor, move_ref
+from gitworker.repo.tracked_files import is_there, unlink_file
 
 
 def recover_move(
@@ -153,15 +154,14 @@ def _settle_by_path(here: Git, move: Move, changes: tuple[Change, ...]) -> bool:
 
 
 def _exists(move: Move, path: str) -> bool:
-    return os.path.lexists(f"{move.worktree}/{path}")
+    return is_there(move.worktree, path)
 
 
 def _bring(here: Git, move: Move, wanted: dict[str, Change]) -> None:
     """Give the files of `wanted` the state they have in the new commit."""
     for path, change in wanted.items():
         if change.status == "D" and change.old_mode != GITLINK and _exists(move, path):
-            os.unlink(f"{move.worktree}/{path}")
-            drop_empty_parents(move.worktree, path)
+            unlink_file(move.worktree, path)
     written = [path for path, change in wanted.items() if change.status != "D"]
     here.run(
         "checkout-index", "-f", "-u", "-z", "--stdin",

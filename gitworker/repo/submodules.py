@@ -19,6 +19,7 @@ from gitworker.repo.embedded import find_embedded, own_git_dir
 from gitworker.repo.git import Git, GitFailed
 from gitworker.repo.hidden import holds_work
 from gitworker.repo.rescue import PREFIX, rescue
+from gitworker.repo.tracked_files import is_inside
 from gitworker.repo.worktrees import worktree_of
 
 GITLINK = b"160000"
@@ -113,7 +114,7 @@ def rescue_submodules(git: Git, *, worker: WorkerId, task: TaskId, admin_dir: st
 def _fill(git: Git, here: Git, limit_s: int) -> None:
     for name, path in _listed(here, "--file", ".gitmodules"):
         source = _source(git, name, path)
-        if source is None or "=" in name:
+        if source is None or "=" in name or not is_inside(here.directory, path):
             continue
         if not _clone(here, name, path, source=source):
             _fetch(git, here, path, source=source, limit_s=limit_s)

@@ -12,6 +12,7 @@ from gitworker.repo.checks import GITLINK
 from gitworker.repo.disk import private_directory
 from gitworker.repo.git import Git, GitFailed
 from gitworker.repo.loose import find_loose
+from gitworker.repo.tracked_files import find_file
 
 
 def find_unkept(git: Git, entry: str, commit: Oid, *, common_dir: str) -> str:
@@ -48,7 +49,9 @@ def _find_repository(here: Git, env: dict[str, str]) -> str:
     for entry in here.run("ls-files", "--stage", "-z", env=env).text.split("\0"):
         path = entry.partition("\t")[2]
         place = f"{here.directory}/{path}/.git"
-        if entry.startswith(GITLINK) and os.path.lexists(place) and not _is_submodule(place):
+        if not entry.startswith(GITLINK) or find_file(here.directory, path) is None:
+            continue
+        if os.path.lexists(place) and not _is_submodule(place):
             return f"the repository {path}"
     return ""
 

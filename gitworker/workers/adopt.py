@@ -25,6 +25,7 @@ from gitworker.session import Session
 from gitworker.store.operations import begin_operation, close_operation, find_operation
 from gitworker.workers.adoptable import Found, find_adoptable, require_adoptable
 from gitworker.workers.furnish import begin_setup, furnish
+from gitworker.workers.landable import require_landable
 from gitworker.workers.rollback_adopt import give_up_adopt
 from gitworker.workers.room import make_room
 from gitworker.workers.root import ready_root
@@ -82,6 +83,9 @@ def adopt(session: Session, wanted: Adoption) -> Adopted:
             check_seat(reader, request)
         found = find_adoptable(session, wanted.name)
         require_adoptable(session, found)
+        target = find_tip(session.git, session.repository.common_dir, session.target)
+        if target is not None:
+            require_landable(session, wanted.worker, [found.tip], base=target)
         if found.worktree is None and session.settings.worktree_setup:
             require_trusted(session, "setup")
         ref = _check_name(session, wanted, found)

@@ -29,6 +29,7 @@ from gitworker.states.worker import worker_transition
 from gitworker.store.operations import find_operation
 from gitworker.store.workers import Worker
 from gitworker.workers.find import require_worker
+from gitworker.workers.landable import require_landable
 from gitworker.workers.published import require_published
 from gitworker.workers.recover import finish_interrupted, give_up, require_ended, roll_back
 from gitworker.workers.review import reviewer_of_record
@@ -117,6 +118,7 @@ def _approve(round_: _Round, name: str) -> Approved:
     tips = read_tips(session, worker)
     ground = find_ground(session, worker, tips)
     require_parent_ready(session, worker, ground)
+    require_landable(session, worker.worker_id, [tips.branch, ground.onto], base=tips.target)
     tips = Tips(tips.ref, tips.branch, ground.onto)
     outcome = replay_onto_target(session, tips, memory=round_.memory, exclude=ground.exclude)
     if isinstance(outcome, ReplayConflict):

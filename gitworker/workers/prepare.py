@@ -28,6 +28,7 @@ from gitworker.repo.replay import ReplayConflict
 from gitworker.session import Session
 from gitworker.states.worker import worker_transition
 from gitworker.store.workers import Worker, find_worker
+from gitworker.workers.landable import require_landable
 from gitworker.workers.moves import advance
 from gitworker.workers.published import require_published
 from gitworker.workers.recover import require_ended
@@ -104,6 +105,7 @@ def try_out(
         require_task_free(reader, worker.task_id or "", worker.worker_id)
         require_parent_landed(reader, worker, with_tasks=with_tasks)
     tips = read_tips(session, worker)
+    require_landable(session, worker.worker_id, [tips.branch], base=tips.target)
     base = tips.target if onto is None else onto
     start = own_start(session, worker, tip=tips.branch, target=base)
     reviewed, approved = _approval(session, worker, tips, start or tips.target)

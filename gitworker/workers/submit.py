@@ -9,7 +9,7 @@ from gitworker.claims.leases import require_task_held
 from gitworker.errors import Refused
 from gitworker.landing.replay_branch import Tips
 from gitworker.landing.stack import Ground, find_ground
-from gitworker.model.ids import Branch, Oid, ref_of
+from gitworker.model.ids import Branch, Oid, Ref, ref_of
 from gitworker.model.worker import WorkerEvent
 from gitworker.repo.checks import Status, open_operation, read_status
 from gitworker.repo.ownership import is_present, owner_of, require_on_branch
@@ -20,6 +20,7 @@ from gitworker.states.worker import worker_transition
 from gitworker.store.heartbeats import touch
 from gitworker.store.workers import Worker, find_worker
 from gitworker.workers.find import require_worker
+from gitworker.workers.landable import require_landable
 from gitworker.workers.moves import advance
 from gitworker.workers.views import publish_views
 
@@ -55,8 +56,7 @@ def submit(session: Session, name: str | None, submission: Submission) -> Submit
         require_task_held(reader, worker.task_id, worker.worker_id)
     worker_transition(worker.state, WorkerEvent.SUBMIT, stale_from=worker.stale_from)
     ref = ref_of(Branch(worker.branch or ""))
-    if find_tip(session.git, session.repository.common_dir, ref) is None:
-        raise _branch_gone(worker)
+    _require_landable(session, worker, ref)
     _settle_worktree(session, worker, submission.commit_message)
     drain(session)
     refs = read_refs(session.git, [session.target, ref])
@@ -94,6 +94,16 @@ def _foresee(session: Session, tip: Oid, ground: Ground) -> tuple[str, ...]:
         scratch_dir=session.scratch_dir,
     )
     return outcome.paths if isinstance(outcome, ReplayConflict) else ()
+
+
+def _require_landable(session: Session, worker: Worker, ref: Ref) -> None:
+    """Refuse trees that git cannot check out, before git compares the worktree with them."""
+    common_dir = session.repository.common_dir
+    tip, target = (find_tip(session.git, common_dir, name) for name in (ref, session.target))
+    if tip is None:
+        raise _branch_gone(worker)
+    if target is not None:
+        require_landable(session, worker.worker_id, [tip], base=target)
 
 
 def _settle_worktree(session: Session, worker: Worker, commit_message: str | None) -> None:
