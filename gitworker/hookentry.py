@@ -102,7 +102,7 @@ def _beat(root: str, every_s: str) -> int:
 
 def _open(common_dir: str) -> "Session":
     from gitworker.app import open_session
-    from gitworker.repo.git import LOCAL_ENV, SETTINGS_ENV
+    from gitworker.repo.git_environment import LOCAL_ENV, SETTINGS_ENV
 
     for name in (*LOCAL_ENV, *SETTINGS_ENV):  # what git told the hook, not what the user set
         os.environ.pop(name, None)

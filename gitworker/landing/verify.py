@@ -27,7 +27,7 @@ from gitworker.landing.verify_mend import sparse_patterns
 from gitworker.landing.verify_run import Ended, Run, RunLog, require_space
 from gitworker.landing.verify_tree import Lend, Slot, require_outside, take_slot
 from gitworker.model.ids import RESERVED, Oid
-from gitworker.repo.git import LOCAL_ENV
+from gitworker.repo.git_environment import LOCAL_ENV
 from gitworker.session import Session
 from gitworker.store.api import Row
 

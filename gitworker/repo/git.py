@@ -1,7 +1,7 @@
 """The door to git: one class that runs git's plumbing in a given repository.
 
-The variables that git exports to hooks are scrubbed, so that a nested call reaches the repository
-it names and no other (GIT-FACTS, Hooks). Settings that the user passed by `git -c` are kept.
+Every call has the environment of `git_environment`. Settings that the user passed by `git -c` are
+kept.
 """
 
 import os
@@ -10,25 +10,8 @@ from collections.abc import Mapping, Sequence
 from gitworker import proc
 from gitworker.errors import GitWorkerError, NotFound, Unavailable
 from gitworker.model.ids import Oid
+from gitworker.repo.git_environment import clean_environment
 
-# git rev-parse --local-env-vars, less the two that carry `git -c` settings.
-LOCAL_ENV = (
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_CONFIG",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_IMPLICIT_WORK_TREE",
-    "GIT_GRAFT_FILE",
-    "GIT_INDEX_FILE",
-    "GIT_NO_REPLACE_OBJECTS",
-    "GIT_REPLACE_REF_BASE",
-    "GIT_PREFIX",
-    "GIT_SHALLOW_FILE",
-    "GIT_COMMON_DIR",
-    "GIT_INTERNAL_SUPER_PREFIX",
-)
-SETTINGS_ENV = ("GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT")
 CEILINGS = "GIT_CEILING_DIRECTORIES"  # git(1): the search for a repository stops below these
 MINIMUM = (2, 39)
 PROMISED = "from promisor remote"  # git's last words, after all that the transport had to say
@@ -39,14 +22,6 @@ class GitFailed(GitWorkerError):
     """git exited with a status that the caller did not expect; `detail` is its standard error."""
 
     code = "git_failed"
-
-
-def clean_environment(env: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the environment without git's local variables, messages untranslated."""
-    source = os.environ if env is None else env
-    cleaned = {name: value for name, value in source.items() if name not in LOCAL_ENV}
-    cleaned["LC_ALL"] = "C"
-    return cleaned
 
 
 class Git:
@@ -122,8 +97,7 @@ class Git:
     def _environment(self, env: Mapping[str, str] | None) -> dict[str, str]:
         environment = clean_environment()
         if self._is_top:
-            ceilings = (_parent_of(self.directory), environment.get(CEILINGS, ""))
-            environment[CEILINGS] = ":".join(filter(None, ceilings))
+            environment[CEILINGS] = _parent_of(self.directory)
         if env:
             environment.update(env)
         return environment

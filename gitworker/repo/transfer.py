@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from gitworker.clock import monotonic_ms
-from gitworker.paths import require_repository
 from gitworker.repo.git import Git
+from gitworker.repo.git_environment import FIXED_ENV, dropped_names
 
 Narrate = Callable[[str], None]
 
@@ -55,7 +55,7 @@ def transfer(
 
     began_ms = monotonic_ms()
     running = gitpython.Git(git.directory).execute(
-        ["git", *options, verb, *progress, *words],
+        [*_without_ours(), "git", *options, verb, *progress, *words],
         as_process=True,
         env=_environment(git, attended=narrate is not None),
     )
@@ -71,20 +71,15 @@ def transfer(
     return Told(status, _text(out), _text(err), late)
 
 
-def _environment(git: Git, *, attended: bool) -> dict[str, str]:
-    """Return what is set for git: no question where nobody answers, and this very repository.
+def _without_ours() -> list[str]:
+    """Return the words before `git` that drop variables: GitPython passes the whole environment."""
+    names = [name for name in dropped_names() if name not in ("LANGUAGE", *FIXED_ENV)]
+    return ["env", *(part for name in names for part in ("-u", name))] if names else []
 
-    A hook's GIT_* variables cannot be taken away here, so they are made to name it.
-    """
-    repository = require_repository(git.directory, {})
-    real = {
-        "GIT_DIR": repository.git_dir,
-        "GIT_COMMON_DIR": repository.common_dir,
-        "GIT_WORK_TREE": repository.top or "",
-        "GIT_INDEX_FILE": f"{repository.git_dir}/index",
-        "GIT_OBJECT_DIRECTORY": f"{repository.common_dir}/objects",
-    }
-    environment = {name: value for name, value in real.items() if name in os.environ and value}
+
+def _environment(git: Git, *, attended: bool) -> dict[str, str]:
+    """Return the variables set for git: real objects only, no question if no user is there."""
+    environment = {name: FIXED_ENV[name] for name in ("GIT_NO_REPLACE_OBJECTS", "GIT_GRAFT_FILE")}
     environment |= _untranslated()
     if not attended:
         environment["GIT_TERMINAL_PROMPT"] = "0"

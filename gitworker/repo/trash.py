@@ -18,7 +18,7 @@ from gitworker.errors import NotFound, Refused
 from gitworker.paths import AGENT_LOG, is_locked_by_user, unlock_seat
 from gitworker.proc import spawn_detached
 from gitworker.repo.disk import remove_tree, write_atomically
-from gitworker.repo.git import clean_environment
+from gitworker.repo.git_environment import clean_environment
 
 REMOVING, REMOVED, RESTORING = "removing", "removed", "restoring"
 DOOMED = ".doomed-"  # entries being deleted; never offered for restoring

@@ -18,7 +18,7 @@ from gitworker.landing.verify_family import Family, end_orphans
 from gitworker.landing.verify_run import Ended, Run, RunLog
 from gitworker.liveness.origin import Origin, is_local
 from gitworker.liveness.process import is_running
-from gitworker.repo.git import LOCAL_ENV
+from gitworker.repo.git_environment import LOCAL_ENV
 from gitworker.session import Session
 from gitworker.states.engine import InvalidTransition
 from gitworker.store.operations import (
