@@ -29,11 +29,10 @@ from gitworker.model.ids import Oid, Ref
 from gitworker.paths import require_repository
 from gitworker.repo.checks import open_operation
 from gitworker.repo.disk import OWNER_ALL, copy_index, remove_tree
-from gitworker.repo.git import Git, GitFailed
+from gitworker.repo.git import PAUSES_S, Git, GitFailed
 from gitworker.repo.refs import find_ref
 from gitworker.repo.scratch import NEUTRAL
 from gitworker.repo.worktrees import (
-    PAUSES_S,
     busy_branches,
     detached_head,
     find_admin_dir,

@@ -3,14 +3,14 @@
 from gitworker.clock import sleep
 from gitworker.errors import NotFound
 from gitworker.model.ids import Branch, Oid, ref_of
-from gitworker.repo.git import Git
+from gitworker.repo.git import OTHER_WORKTREES, Git
 from gitworker.repo.refs import tracking_ref
 from gitworker.repo.rules_transfer import Trouble, explain, out_of_time, read_trouble
 from gitworker.repo.transfer import Narrate, transfer
 
 LIMIT_S = 600.0
 # Somebody else, as an editor, fetches into the same ref at the same moment.
-CONTENTION = (".lock': File exists", "but expected ")
+CONTENTION = (".lock': File exists", "but expected ", *OTHER_WORKTREES)
 PAUSES_S = (0.05, 0.2, 0.5, 1.0)
 QUIET = ("--no-tags", "--no-recurse-submodules", "--no-prune", "--no-write-fetch-head")
 

@@ -7,13 +7,17 @@ kept.
 import os
 from collections.abc import Mapping, Sequence
 
-from gitworker import proc
+from gitworker import clock, proc
 from gitworker.errors import GitWorkerError, NotFound, Unavailable
 from gitworker.model.ids import Oid
 from gitworker.repo.git_environment import clean_environment
 
 CEILINGS = "GIT_CEILING_DIRECTORIES"  # git(1): the search for a repository stops below these
 MINIMUM = (2, 39)
+# What git says if the directory of another worktree is being made or removed just then: most of
+# git's commands read the directories of all worktrees.
+OTHER_WORKTREES = ("/commondir", "bad object worktrees/")
+PAUSES_S = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
 PROMISED = "from promisor remote"  # git's last words, after all that the transport had to say
 PROMISED_HINT = "git fetch   (not all objects are in a partial clone: its remote must be in reach)"
 
@@ -58,16 +62,25 @@ class Git:
         """Run `git ARGS` and return status and output.
 
         `env` is added to the cleaned environment, `settings` become `-c NAME=VALUE`. Raises
-        GitFailed when the exit status is not in `ok`.
+        GitFailed when the exit status is not in `ok`; a failure that comes from another worktree's
+        half-made directory is tried again before, for about 1.5 s.
         """
-        done = proc.run(
-            [*self._command(settings), *args],
-            env=self._environment(env),
-            stdin=stdin,
-            timeout_s=timeout_s,
-            inherit_fd=inherit_fd,
-        )
-        return _checked(done, args, ok)
+        environment = self._environment(env)
+        pauses_s = iter(PAUSES_S)
+        while True:
+            done = proc.run(
+                [*self._command(settings), *args],
+                env=environment,
+                stdin=stdin,
+                timeout_s=timeout_s,
+                inherit_fd=inherit_fd,
+            )
+            if done.status in ok:
+                return done
+            pause_s = next(pauses_s, None)
+            if pause_s is None or not _meets_another_worktree(args, done):
+                raise failure_of(args, done)
+            clock.sleep(pause_s)
 
     def run_to_end(
         self,
@@ -193,6 +206,16 @@ def require_version(text: str) -> tuple[int, ...]:
             code="git_too_old",
         )
     return numbers
+
+
+def _meets_another_worktree(args: Sequence[str], done: proc.Completed) -> bool:
+    """Tell whether git failed only because another worktree is being made or removed.
+
+    `worktree add` may have made something before: its callers clean up and try again.
+    """
+    if args[:2] == ("worktree", "add"):
+        return False
+    return any(mark in done.complaint for mark in OTHER_WORKTREES)
 
 
 def _checked(done: proc.Completed, args: Sequence[str], ok: Sequence[int]) -> proc.Completed:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from gitworker.model.ids import Oid
 from gitworker.paths import require_repository
 from gitworker.repo.git import Git
-from gitworker.repo.reachable import heads_of
+from gitworker.repo.reachable import find_unreferenced, heads_of
 
 FILES = (
     "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_HEAD", "MERGE_AUTOSTASH",
@@ -51,9 +51,7 @@ def find_loose(git: Git, admin_dir: str, *, log: bool) -> list[Oid]:
     there = {Oid(line) for line in answer.splitlines() if len(line) in LENGTHS}
     if not there:
         return []
-    lines = "".join(f"{oid}\n" for oid in sorted(there)).encode()
-    listed = git.run("rev-list", "--stdin", "--not", "--all", stdin=lines).text.split()
-    return heads_of(git, sorted(there.intersection(listed)))
+    return heads_of(git, sorted(find_unreferenced(git, there)))
 
 
 def has_turned_back(admin_dir: str) -> bool:

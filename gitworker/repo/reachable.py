@@ -6,8 +6,10 @@ By plumbing, since it answers in every repository; one walk tells of any number 
 from collections.abc import Collection, Iterable, Mapping
 
 from gitworker.model.ids import Oid
+from gitworker.paths import require_repository
 from gitworker.repo.git import Git
 from gitworker.repo.refs import is_ancestor
+from gitworker.repo.worktrees import detached_heads
 
 
 def find_missing(git: Git, oids: Collection[Oid]) -> set[Oid]:
@@ -26,6 +28,22 @@ def find_unreachable(git: Git, commits: Collection[Oid], *, tips: Iterable[Oid])
         return []
     asked = [*wanted, *(f"^{tip}" for tip in tips)]
     done = git.run("rev-list", "--stdin", stdin="\n".join((*asked, "")).encode())
+    return [Oid(line) for line in done.text.split() if line in wanted]
+
+
+def find_unreferenced(git: Git, commits: Collection[Oid]) -> list[Oid]:
+    """Return which of these commits no ref and no worktree's HEAD leads to; all must be there.
+
+    It does not fail beside a worktree that is being made or removed. The refs of one worktree alone
+    (refs/worktree/, refs/bisect/) count only for the worktree in which `git` runs.
+    """
+    heads = detached_heads(require_repository(git.directory).common_dir)
+    lines = "".join(f"{oid}\n" for oid in (*commits, *(f"^{head}" for head in heads)))
+    done = git.run(
+        "rev-list", "--ignore-missing", "--stdin", "--single-worktree", "--not", "--all",
+        stdin=lines.encode(),
+    )  # fmt: skip
+    wanted = set(commits)
     return [Oid(line) for line in done.text.split() if line in wanted]
 
 

@@ -20,7 +20,7 @@ from gitworker.repo.git import Git, GitFailed
 from gitworker.repo.hidden import holds_work
 from gitworker.repo.rescue import PREFIX, rescue
 from gitworker.repo.tracked_files import is_inside
-from gitworker.repo.worktrees import worktree_of
+from gitworker.repo.worktrees import detached_heads, worktree_of
 
 GITLINK = b"160000"
 UPDATE = ("submodule", "--quiet", "update", "--init", "--reference")
@@ -226,7 +226,10 @@ def _modules_in(modules: str) -> Iterator[tuple[str, str]]:
 
 def _holds_own(here: Git, tree: str | None) -> bool:
     """Tell whether a module has commits that no remote is known to have, or unfinished work."""
-    own = here.run("rev-list", "--max-count=1", "HEAD", "--all", "--not", "--remotes")
+    others = detached_heads(here.git_dir or here.directory)
+    own = here.run(
+        "rev-list", "--max-count=1", *others, "--single-worktree", "--all", "--not", "--remotes"
+    )
     return bool(own.out) or (tree is not None and holds_work(here.at(tree)))
 
 

@@ -38,6 +38,8 @@ exec rm -rf -- "$1\""""
 # hidden by a flag of the index or not, nothing is untracked, neither HEAD nor a ref of its own
 # (refs/worktree/) holds a commit for itself. What was written to after the look stays in the trash,
 # and what holds another repository or worktree, at whose work nobody has looked.
+# A commit that only another worktree's HEAD leads to counts as the entry's own: git fails to read
+# the HEAD of a worktree that is being made.
 # So does an entry with ignored files: it gets a mark, and a later run deletes it, if it is still
 # clean, when the mark is old.
 # The look has an index of its own: git's lock on the worktree's would come back with it, where
@@ -56,7 +58,10 @@ clean() {{
     read -r head <"$1/admin/HEAD"
     case $head in "ref: "* | "$2") head= ;; esac
     own=$(find "$1/admin/refs" -type f -exec cat {{}} + 2>/dev/null)
-    [ -z "$head$own" ] || [ -z "$(git rev-list -n 1 $head $own --not --all 2>&1)" ] || return 1
+    if [ -n "$head$own" ]; then
+        alone=$(git rev-list -n 1 $head $own --not --single-worktree --all 2>&1)
+        [ -z "$alone" ] || return 1
+    fi
     git ls-files -v | grep -q '^[a-zS] ' || return 0
     (
         export GIT_INDEX_FILE="$1/look"

@@ -5,6 +5,7 @@ Nothing here runs `git worktree prune`, which would drop a user's unmounted work
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from gitworker.clock import sleep
@@ -12,17 +13,15 @@ from gitworker.errors import Conflict, Refused
 from gitworker.model.ids import Branch, Oid, Ref, is_oid, ref_of
 from gitworker.paths import require_repository
 from gitworker.repo.disk import remove_tree
-from gitworker.repo.git import Git, GitFailed
+from gitworker.repo.git import OTHER_WORKTREES, PAUSES_S, Git, GitFailed
 from gitworker.repo.main_place import find_separate
 from gitworker.repo.refs import delete_branch, find_head_ref, find_ref
 
 # What git says when another process holds one of its lock files for a moment.
-# The last is git reading the admin directory that another `worktree add` has half made.
-CONTENTION = ("could not lock config file", "File exists", "Another git process", "/commondir")
+CONTENTION = ("could not lock config file", "File exists", "Another git process", *OTHER_WORKTREES)
 # `git worktree prune`, a part of git's upkeep, takes an admin directory that is not locked yet.
 HALF_MADE = ("could not create directory of", "/locked' for", "/gitdir' for", "/HEAD' for")
 TAKEN = ("already exists", "already checked out", "already used by worktree")
-PAUSES_S = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ def list_worktrees(git: Git) -> tuple[Worktree, ...]:
     """Return all worktrees, the main one (or the bare repository) first."""
     here = require_repository(git.directory)
     admins = _admin_dirs(here.common_dir)
-    out = _list_patiently(git)
+    out = git.run("worktree", "list", "--porcelain", "-z").text
     records = [record.split("\0") for record in out.split("\0\0") if record.strip("\0")]
     found = [_parse(record, here.common_dir, admins) for record in records]
     if here.is_linked and not found[0].bare and _is_bare(git, here.common_dir):
@@ -141,6 +140,27 @@ def detached_head(git: Git, admin_dir: str) -> Oid | None:
     if head.endswith("/.invalid"):  # reftable
         return git.find_oid("HEAD") if find_head_ref(git) is None else None
     return Oid(head) if is_oid(head) else None
+
+
+def detached_heads(common_dir: str) -> list[Oid]:
+    """Return the commits that only the HEAD of some worktree leads to: those on no branch.
+
+    Read from the files, with no process: `--all` makes git read the directories of all worktrees,
+    and git fails if one of them is being made (its HEAD names no object yet). With other ref
+    backends a HEAD is in no file, and git is asked for it.
+    """
+    admins = [common_dir]
+    with suppress(FileNotFoundError):
+        names = sorted(os.listdir(f"{common_dir}/worktrees"))
+        admins += [f"{common_dir}/worktrees/{name}" for name in names]
+    found = set()
+    for admin in admins:
+        head = _read_line(f"{admin}/HEAD")
+        if head.endswith("/.invalid"):
+            head = Git(common_dir, git_dir=admin).find_oid("HEAD") or ""
+        if is_oid(head) and head.strip("0"):
+            found.add(Oid(head))
+    return sorted(found)
 
 
 def last_head(git: Git, admin_dir: str) -> Oid | None:
@@ -254,17 +274,6 @@ def _is_whole(path: str) -> bool:
     if not os.path.isfile(f"{path}/.git"):
         return False
     return not os.path.lexists(f"{require_repository(path).git_dir}/locked")
-
-
-def _list_patiently(git: Git) -> str:
-    for pause_s in PAUSES_S:
-        try:
-            return git.run("worktree", "list", "--porcelain", "-z").text
-        except GitFailed as failure:
-            if not is_contention(failure):
-                raise
-            sleep(pause_s)
-    return git.run("worktree", "list", "--porcelain", "-z").text
 
 
 def _taken(branch: Branch, path: str, failure: GitFailed | None = None) -> Refused:

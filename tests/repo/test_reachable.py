@@ -2,10 +2,19 @@
 
 from pathlib import Path
 
+import pytest
+
 from fixtures.repos import Repo
 from gitworker.model.ids import Oid
 from gitworker.repo.git import Git
-from gitworker.repo.reachable import find_departed, find_missing, find_unreachable, heads_of
+from gitworker.repo.reachable import (
+    find_departed,
+    find_missing,
+    find_unreachable,
+    find_unreferenced,
+    heads_of,
+)
+from tests.kinds import builders
 
 
 def history(tmp_path: Path) -> tuple[Git, list[Oid], list[Oid]]:
@@ -50,3 +59,67 @@ def test_heads(tmp_path: Path) -> None:
     git, line, side = history(tmp_path)
     assert set(heads_of(git, [*line, *side])) == {line[2], side[1]}
     assert heads_of(git, line[:1]) == line[:1]
+
+
+@pytest.fixture
+def lone(tmp_path: Path) -> tuple[Git, Repo, Oid]:
+    """A repository, and a commit to which no ref leads."""
+    repo = Repo.make(tmp_path / "lonely")
+    base = repo.commit("Base", {"a": "1\n"})
+    alone = Oid(repo.commit("Alone", {"a": "2\n"}))
+    repo.git("reset", "-q", "--hard", base)
+    return Git(str(repo.root)), repo, alone
+
+
+HALF_MADE = {  # files of a worktree's directory while `git worktree add` runs, or is killed
+    "no HEAD": {"commondir": "../..\n"},
+    "empty HEAD": {"commondir": "../..\n", "HEAD": ""},
+    "HEAD without object": {"commondir": "../..\n", "HEAD": "0" * 40 + "\n"},
+    "HEAD of a lost object": {"commondir": "../..\n", "HEAD": "1" * 40 + "\n"},
+    "empty commondir": {"commondir": "", "HEAD": "0" * 40 + "\n"},
+    "no commondir": {"HEAD": "0" * 40 + "\n"},
+    "nothing": {},
+}
+
+
+@pytest.mark.parametrize("state", HALF_MADE)
+def test_unreferenced_beside_a_half_made_worktree(
+    lone: tuple[Git, Repo, Oid], tmp_path: Path, state: str
+) -> None:
+    """A worktree that is being made or removed changes no answer, whatever of it is there."""
+    git, repo, alone = lone
+    admin = repo.root / ".git/worktrees/half"
+    admin.mkdir(parents=True)
+    (admin / "gitdir").write_text(f"{tmp_path}/half/.git\n")
+    for name, text in HALF_MADE[state].items():
+        (admin / name).write_text(text)
+    assert find_unreferenced(git, [alone]) == [alone]
+    assert find_unreferenced(git, [Oid(repo.head())]) == []
+
+
+@pytest.mark.parametrize("place", ["another worktree", "the main checkout", "a branch"])
+def test_other_worktrees_keep_commits(
+    lone: tuple[Git, Repo, Oid], tmp_path: Path, place: str
+) -> None:
+    """A commit to which the HEAD of any worktree leads is kept."""
+    git, repo, alone = lone
+    other = repo.worktree(tmp_path / "other", "--detach")
+    if place == "another worktree":
+        other.git("checkout", "-q", alone)
+    elif place == "the main checkout":
+        repo.git("checkout", "-q", alone)
+        git = git.at(str(other.root))
+    else:
+        other.git("checkout", "-q", "-b", "kept", alone)
+    assert find_unreferenced(git, [alone]) == []
+
+
+def test_other_worktrees_keep_commits_in_reftables(tmp_path: Path) -> None:
+    """A HEAD that is in no file keeps its commit as well."""
+    if builders.git_version() < (2, 45):
+        pytest.skip("reftable needs git 2.45")
+    repo = Repo.make(tmp_path / "repo", "--ref-format=reftable")
+    repo.commit("Base", {"a": "1\n"})
+    other = repo.worktree(tmp_path / "other", "--detach")
+    kept = Oid(other.commit("Alone", {"b": "1\n"}))
+    assert find_unreferenced(Git(str(repo.root)), [kept]) == []

@@ -56,6 +56,28 @@ def test_rescue_holds_uncommitted_work(world: World) -> None:
     assert (tree / "secret.o").read_text() == "the-secret-key"
 
 
+@pytest.mark.parametrize("verb", ["cancel", "reset", "merge"])
+@pytest.mark.parametrize("head", ["0" * 40, "", "1" * 40])
+def test_beside_a_worktree_that_is_being_made(world: World, verb: str, head: str) -> None:
+    """`git worktree add` of another process, running or killed half-way, hinders no removal."""
+    if verb == "merge":
+        world.approved("auth", "login", {"a": "1\n"})
+    else:
+        place = world.working("auth", "login", {"a": "1\n"})
+        world.git("commit", "--amend", "-qm", "Again", cwd=place)  # the log names a lost commit
+    if verb == "reset":
+        fail(world.session(), "auth", reason="no use")
+    admin = world.root / ".git/worktrees/half"
+    admin.mkdir()
+    for name, text in (("gitdir", "/half/.git"), ("commondir", "../.."), ("HEAD", head)):
+        (admin / name).write_text(f"{text}\n")
+    done = world.drive(verb, "auth")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "refs/heads/auth/login" not in world.refs()
+    if verb != "merge":
+        assert len([ref for ref in world.refs() if "/rescue/auth/" in ref]) == 2
+
+
 def test_open_rebase_is_rescued(world: World) -> None:
     """What an open rebase has made so far is kept with the branch's tip."""
     place = world.working("auth", "login", {"a": "1\n"})
