@@ -1,24 +1,60 @@
-"""Whether an approval still holds. Pure."""
+"""Whether an approval still holds. Pure.
+
+A commit is recorded as one text (`repo.patches.fingerprints`): its patch id, a digest of author and
+message, and the digest that its rebase has, if that differs. Older records have the patch id only.
+"""
 
 from collections.abc import Collection, Sequence
 
 
-def approval_holds(approved: Sequence[str], present: Sequence[str]) -> bool:
-    """Tell whether the present patches are the approved ones, in order.
+def patch_of(record: str) -> str:
+    """Return the patch id of a recorded commit."""
+    return record.partition(" ")[0]
 
-    Patches that are gone were already upstream, or became empty, when the branch was replayed:
+
+def is_complete(approved: Sequence[str]) -> bool:
+    """Return whether an approval records author and message of every commit."""
+    return bool(approved) and all(" " in record for record in approved)
+
+
+def covers(approved: str, present: str) -> bool:
+    """Return whether a present commit is an approved one, or a rebase of it."""
+    patch, *texts = approved.split(" ")
+    now, *digests = present.split(" ")
+    return patch == now and (not digests or digests[0] in texts)
+
+
+def approval_holds(approved: Sequence[str], present: Sequence[str]) -> bool:
+    """Tell whether the present commits are the approved ones, in order.
+
+    Commits that are gone were already upstream, or became empty, when the branch was replayed:
     what is left must be a subsequence of what was approved.
     """
     remaining = iter(approved)
-    return all(any(patch == wanted for patch in remaining) for wanted in present)
+    return all(any(covers(record, wanted) for record in remaining) for wanted in present)
 
 
 def is_still_approved(
     approved: Sequence[str], present: Sequence[str], *, upstream: Collection[str]
 ) -> bool:
-    """Tell whether a branch that moved since its approval holds the approved patches, in order.
+    """Tell whether a branch that moved since its approval holds the approved commits, in order.
 
-    A patch may be gone only where the target has it by now: a rebase of the agent's own drops it.
+    One may be gone only if the target has its patch by now: a rebase of the agent's own drops it.
+    `upstream` are patch ids.
     """
-    left = [patch for patch in approved if patch in present or patch not in upstream]
-    return left == list(present)
+    left = [
+        record
+        for record in approved
+        if patch_of(record) not in upstream or any(covers(record, now) for now in present)
+    ]
+    return len(left) == len(present) and all(map(covers, left, present))
+
+
+def difference(approved: Sequence[str], present: Sequence[str]) -> str:
+    """Return in words how a branch differs from what was approved."""
+    before, now = [patch_of(one) for one in approved], [patch_of(one) for one in present]
+    if before == now:
+        return "the author or message of a commit has changed since the approval"
+    if sorted(before) == sorted(now):
+        return "the order of the commits has changed since the approval"
+    return "the branch has changed since it was approved"

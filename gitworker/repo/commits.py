@@ -13,6 +13,7 @@ BLANK = b" \t\r"
 UTF8_NAMES = (b"utf-8", b"utf8")
 # Spellings that iconv and Python both know, and decode alike.
 SHARED_ENCODINGS = ("ISO-8859-", "ISO8859-", "CP125", "WINDOWS-125", "KOI8-R", "KOI8-U")
+UNCOVERED = frozenset({b"tree", b"parent", b"committer", b"gpgsig", b"gpgsig-sha256"})
 FALLBACK = "gitworker-latin-1"
 codecs.register_error(FALLBACK, lambda error: _as_latin_1(error))
 
@@ -51,6 +52,28 @@ def parse_commit(oid: Oid, raw: bytes) -> Commit:
     )
 
 
+def approved_text(raw: bytes) -> bytes:
+    """Return what an approval covers of a raw commit beside its patch: author, message, encoding.
+
+    Tree and parents are covered by the patch. Committer, dates and signatures do not count, since
+    every rebase changes them.
+    """
+    head, _, message = raw.partition(b"\n\n")
+    kept = []
+    counts = False
+    for line in head.split(b"\n"):
+        if not line.startswith(b" "):  # else it continues the header above
+            counts = line.split(b" ", 1)[0] not in UNCOVERED
+        if counts:
+            kept.append(_undated(line) if line.startswith(b"author ") else line)
+    return b"\n".join(kept) + b"\n\n" + message
+
+
+def rebased_text(commit: Commit) -> bytes:
+    """Return the `approved_text` that a rebase of the commit has: UTF-8, no further headers."""
+    return to_utf8(b"\n".join([_undated(b"author " + commit.author), b"", commit.message]))
+
+
 def format_commit(
     *, tree: Oid, parent: Oid | None, author: bytes, committer: bytes, message: bytes
 ) -> bytes:
@@ -84,6 +107,11 @@ def _as_latin_1(error: UnicodeError) -> tuple[str, int]:
 
 def _is_no_character(code: int) -> bool:
     return 0xFDD0 <= code <= 0xFDEF or code & 0xFFFE == 0xFFFE
+
+
+def _undated(author: bytes) -> bytes:
+    name, closing, _ = author.rpartition(b">")
+    return name + closing or author
 
 
 def _header(raw: bytes, name: bytes) -> bytes | None:

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 
 from gitworker.model.ids import Oid
 from gitworker.paths import require_repository
+from gitworker.repo.commits import approved_text, parse_commit, rebased_text
 from gitworker.repo.diffs import BlobChange, diff_commits
 from gitworker.repo.git import Git
+from gitworker.repo.objects import read_objects
 
 EMPTY = "empty"  # stands for a commit that changes nothing and so has no patch
 # Whatever a user may have configured about diffs, the same patch has the same text here.
@@ -56,6 +58,30 @@ def patches_by_commit(
     by_commit = {commit: patch for patch, commit in (line.split() for line in out.splitlines())}
     commits = (line[7:].decode() for line in log.split(b"\n") if line.startswith(b"commit "))
     return {Oid(commit): by_commit.get(commit, EMPTY) for commit in commits}
+
+
+def fingerprints(git: Git, base: Oid, tip: Oid) -> tuple[str, ...]:
+    """Return what an approval records of every commit in `base..tip`, oldest first.
+
+    Each is the patch id and a digest of author and message; a commit whose text a rebase changes
+    (another encoding) has a second digest, of what the rebase makes of it. Merges are left out.
+    """
+    patches = patches_by_commit(git, [f"{base}..{tip}"])
+    raws = read_objects(git, list(patches))
+    return tuple(
+        " ".join([patch, *_text_digests(oid, raw or b"")])
+        for (oid, patch), raw in zip(patches.items(), raws, strict=True)
+    )
+
+
+def _text_digests(oid: Oid, raw: bytes) -> tuple[str, ...]:
+    from hashlib import sha256  # 3 ms, not for every command
+
+    commit = parse_commit(oid, raw)
+    texts = [approved_text(raw)]
+    if commit.is_rewritable:
+        texts.append(rebased_text(commit))
+    return tuple(dict.fromkeys(sha256(text).hexdigest() for text in texts))
 
 
 def keeps_patches(

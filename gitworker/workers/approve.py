@@ -21,7 +21,7 @@ from gitworker.model.ids import Oid
 from gitworker.model.worker import WorkerEvent
 from gitworker.repo.lock import hold
 from gitworker.repo.memory import Memory
-from gitworker.repo.patches import patch_ids
+from gitworker.repo.patches import fingerprints
 from gitworker.repo.replay import ReplayConflict
 from gitworker.session import Session
 from gitworker.states.engine import InvalidTransition
@@ -131,7 +131,7 @@ def _approve(round_: _Round, name: str) -> Approved:
         "note": round_.note,
         "reviewer": round_.reviewer,
         "identity": session.actor,
-        "patches": list(patch_ids(session.git, tips.target, outcome.new)),
+        "patches": list(fingerprints(session.git, tips.target, outcome.new)),
     }
     if outcome.new != tips.branch:
         _require_worktree_or_none(worker)

@@ -18,12 +18,18 @@ from gitworker.landing.replay_branch import (
     read_tips,
     replay_onto_target,
 )
-from gitworker.landing.rules import approval_holds, is_still_approved
+from gitworker.landing.rules import (
+    approval_holds,
+    difference,
+    is_complete,
+    is_still_approved,
+    patch_of,
+)
 from gitworker.landing.stack import own_start, require_parent_landed
 from gitworker.model.ids import Oid
 from gitworker.model.worker import WorkerEvent
 from gitworker.repo.memory import Memory
-from gitworker.repo.patches import patch_ids
+from gitworker.repo.patches import fingerprints, patch_ids
 from gitworker.repo.replay import ReplayConflict
 from gitworker.session import Session
 from gitworker.states.worker import worker_transition
@@ -105,7 +111,6 @@ def try_out(
         require_task_free(reader, worker.task_id or "", worker.worker_id)
         require_parent_landed(reader, worker, with_tasks=with_tasks)
     tips = read_tips(session, worker)
-    require_landable(session, worker.worker_id, [tips.branch], base=tips.target)
     base = tips.target if onto is None else onto
     start = own_start(session, worker, tip=tips.branch, target=base)
     reviewed, approved = _approval(session, worker, tips, start or tips.target)
@@ -115,14 +120,14 @@ def try_out(
     if isinstance(outcome, ReplayConflict):
         raise Misfit(conflict=outcome)
     unchanged = tips.branch == reviewed and carries_all_patches(session, outcome, memory=memory)
-    if not unchanged and not approval_holds(approved, patch_ids(session.git, base, outcome.new)):
+    if not unchanged and not approval_holds(approved, fingerprints(session.git, base, outcome.new)):
         raise Misfit(why="the rebase changed what was approved")
     require_published(session, worker, base=base, tip=outcome.new)
     return Prepared(worker, base, plan_rewrite(session, worker, tips, new=outcome.new))
 
 
 def _approval(session: Session, worker: Worker, tips: Tips, start: Oid) -> tuple[Oid, list[str]]:
-    """Return the approved commit and its patches; raise Misfit where the branch holds others.
+    """Return the approved commit and what was recorded of each; raise Misfit for other commits.
 
     `start` is what the branch's own commits begin after.
     """
@@ -136,14 +141,23 @@ def _approval(session: Session, worker: Worker, tips: Tips, start: Oid) -> tuple
             f"worker {worker.worker_id} has no approval on record",
             f"git worker approve {worker.worker_id}",
         )
-    approved = json.loads(row["patches"])
-    if tips.branch != row["commit_oid"]:
-        present = patch_ids(session.git, start, tips.branch)
-        gone = set(approved) - set(present)
-        upstream = patch_ids(session.git, row["base_oid"], tips.target) if gone else ()
-        if not is_still_approved(approved, present, upstream=upstream):
-            raise Misfit(why="the branch has changed since it was approved", anywhere=True)
-    return Oid(row["commit_oid"]), list(approved)
+    approved, commit = list(json.loads(row["patches"])), Oid(row["commit_oid"])
+    if tips.branch == commit and is_complete(approved):
+        return commit, approved
+    require_landable(session, worker.worker_id, [tips.branch], base=tips.target)
+    if not is_complete(approved):
+        if tips.branch != commit:
+            why = f"an older version recorded this approval, for {commit[:12]} alone"
+            raise Misfit(why=why, anywhere=True)
+        return commit, list(fingerprints(session.git, start, commit))
+    present = fingerprints(session.git, start, tips.branch)
+    gone = {patch_of(one) for one in approved} - {patch_of(one) for one in present}
+    upstream = patch_ids(session.git, row["base_oid"], tips.target) if gone else ()
+    if not is_still_approved(approved, present, upstream=upstream):
+        raise Misfit(why=difference(approved, present), anywhere=True)
+    if session.git.text("rev-list", "--min-parents=2", "-1", tips.branch, f"^{start}"):
+        raise Misfit(why="a merge was committed after the approval", anywhere=True)
+    return commit, approved
 
 
 def withdraw(session: Session, worker: Worker, why: str) -> Conflict:

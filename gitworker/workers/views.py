@@ -14,6 +14,7 @@ from gitworker.bus.beatfile import replace_text, views_turn
 from gitworker.bus.bell import ring_bell
 from gitworker.bus.export import TRANSITIONS, export_logs
 from gitworker.errors import Conflict, GitWorkerError, error_of
+from gitworker.landing.rules import patch_of
 from gitworker.session import Session
 from gitworker.store.api import Reader
 from gitworker.store.tasks import find_task
@@ -127,7 +128,7 @@ def _review(reader: Reader, name: str) -> dict[str, Any] | None:
         "identity": row["identity"],
         "commit": row["commit_oid"],
         "base": row["base_oid"],
-        "patches": json.loads(row["patches"]),
+        "patches": [patch_of(one) for one in json.loads(row["patches"])],
         "note": row["note"],
         "at": clock.iso_utc(row["ts_ms"]),
     }

@@ -83,7 +83,7 @@ def approve_by_hand(world: World, commit: str) -> None:
     """Make the newest approval one of this commit, as an older version could record it."""
     with closing(apsw.Connection(f"{world.state_dir}/bus.db")) as connection:
         connection.execute(
-            "UPDATE reviews SET commit_oid = ?, patches = '[]' WHERE worker_id = 'auth'"
+            "UPDATE reviews SET commit_oid = ?, patches = '[\"1\"]' WHERE worker_id = 'auth'"
             " AND verdict = 'approved'", (commit,),
         )  # fmt: skip
 

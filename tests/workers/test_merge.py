@@ -93,14 +93,6 @@ def test_white_space_withdraws_the_approval(world: World) -> None:
     assert result.error.code == "approval_withdrawn"
 
 
-def test_amended_message_still_lands(world: World) -> None:
-    """An approval holds for patches: another message or date changes nothing of it."""
-    place = world.approved("auth", "login", {"a": "1\n"})
-    world.git("commit", "-q", "--amend", "-m", "Better words", cwd=place)
-    world.land("auth")
-    assert world.git("log", "-1", "--format=%s") == "Better words"
-
-
 def test_what_was_amended_away_is_kept(world: World) -> None:
     """The worktree's log goes with it, so a commit that only the log leads to gets a rescue ref."""
     place = world.working("auth", "login", {"a": "1\n"})
