@@ -242,6 +242,23 @@ def require_repository(
     )
 
 
+def find_top(directory: str) -> Repository | None:
+    """Return the repository whose checkout begins in `directory`; parents are not searched."""
+    return _open(f"{directory}/.git", directory)
+
+
+def require_top(directory: str) -> Repository:
+    """Return what `find_top` finds; raise Unavailable if no checkout begins in `directory`."""
+    found = find_top(directory)
+    if found is None:
+        raise Unavailable(
+            f"{directory} has no .git that leads to a repository",
+            "git worker fsck",
+            code="not_a_checkout",
+        )
+    return found
+
+
 def read_seat(git_dir: str) -> tuple[str, str] | None:
     """Return (worker id, task id) of the worktree whose admin directory is `git_dir`, if any."""
     try:

@@ -75,9 +75,7 @@ def require_seat(post: Post, name: str | None) -> Row:
         assert seat is not None
         _require_no_act(reader, seat)
         busy = living_agent(reader, post.paths, last)
-    worktree = seat["worktree"]
-    if worktree is not None and not os.path.isdir(worktree):
-        worktree = None
+    worktree = _own_worktree(post, seat)
     refusal = run_refusal(worker, seat["state"], worktree=worktree, busy=busy)
     if refusal is None:
         return seat
@@ -86,6 +84,20 @@ def require_seat(post: Post, name: str | None) -> Row:
 
         ensure_orphans_kept(post.store, post.paths)
     raise refusal
+
+
+def _own_worktree(post: Post, seat: Row) -> str | None:
+    """Return the seat's worktree, proved; None if there is none. Raises as `require_owned`."""
+    place = seat["worktree"]
+    if place is None or not os.path.lexists(place):
+        return None
+    from gitworker.repo.ownership import Owner, require_owned  # after the cheap refusals
+
+    common_dir = os.path.dirname(post.paths.root)
+    require_owned(
+        Owner(common_dir, place, seat["admin_dir"], None, seat["worker_id"], seat["task_id"] or "")
+    )
+    return str(place)
 
 
 def require_program(word: str, env: Mapping[str, str], *, directory: str | None) -> None:

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 from gitworker import clock
 from gitworker.bus.drain import record_rewrite
-from gitworker.errors import NotFound, Refused
+from gitworker.errors import NotFound
 from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, ref_of
-from gitworker.paths import require_repository
 from gitworker.repo.follow import move_branch
 from gitworker.repo.memory import Memory
+from gitworker.repo.ownership import owner_of, require_checkout, require_owned
 from gitworker.repo.patches import keeps_patches
 from gitworker.repo.refs import change_refs, find_tip, read_loose_refs
 from gitworker.repo.replay import ReplayConflict, Replayed, replay
@@ -176,19 +176,14 @@ def move_to(session: Session, rewrite: Rewrite) -> None:
 def _find_place(session: Session, worker: Worker, ref: Ref) -> tuple[str | None, str | None]:
     """Return where the branch is checked out: a user may have removed the worktree by hand.
 
-    Raises Refused where the directory is there and git's own directory of it is gone, as after a
-    `git worktree prune` that could not see it: nothing could follow the branch there.
+    Raises Refused if something else than the worker's worktree is at the recorded place, or git's
+    own directory of it does not exist: the files there could not follow the branch.
     """
-    if worker.worktree and os.path.isdir(worker.worktree):
-        if worker.admin_dir is not None and not os.path.isdir(worker.admin_dir):
-            raise Refused(
-                f"git no longer knows the worktree {worker.worktree}: {worker.admin_dir} is gone",
-                f"mv {worker.worktree} {worker.worktree}.old   (the branch is whole; what was"
-                " uncommitted stays there)",
-                code="worktree_unknown",
-            )
-        return worker.worktree, worker.admin_dir
+    owner = owner_of(session.repository.common_dir, worker)
+    if owner is not None and os.path.lexists(owner.place):
+        require_owned(owner)
+        return owner.place, owner.admin_dir
     elsewhere = find_checkout(session.git, ref)
     if elsewhere is None or not os.path.isdir(elsewhere):
         return None, None
-    return elsewhere, require_repository(elsewhere).git_dir
+    return elsewhere, require_checkout(session.git, elsewhere)

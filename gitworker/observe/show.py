@@ -16,6 +16,7 @@ from gitworker.observe.stack import own_start
 from gitworker.observe.verified import Verified, read_verified
 from gitworker.repo.checks import Status as Uncommitted
 from gitworker.repo.checks import open_operation, read_status
+from gitworker.repo.ownership import describe, find_flaw, owner_of
 from gitworker.repo.refs import read_refs
 from gitworker.repo.rescue import RescueRef, list_rescues
 from gitworker.repo.walk import CommitLine, count_divergence, list_changed_files, list_commits
@@ -81,10 +82,14 @@ class Branching:
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
-    """The worktree: whether it is there, what is uncommitted, which git operation is open."""
+    """The worktree: what is uncommitted, which git operation is open.
+
+    `flaw` says why the directory is not, or not provably, the worker's; nothing is read there then.
+    """
 
     path: str
     exists: bool
+    flaw: str | None
     uncommitted: Uncommitted | None
     operation: str | None
 
@@ -230,11 +235,17 @@ def _compared(session: Session, ref: Ref, *, tip: Oid, target: Oid, start: Oid |
 def _checkout(session: Session, worker: Worker) -> Checkout | None:
     if worker.worktree is None:
         return None
-    if not os.path.isfile(f"{worker.worktree}/.git"):
-        return Checkout(worker.worktree, exists=False, uncommitted=None, operation=None)
+    owner = owner_of(session.repository.common_dir, worker)
+    flaw = owner and find_flaw(owner)
+    if owner is not None and flaw is not None:
+        is_there, words = os.path.lexists(owner.place), describe(owner, flaw)
+        return Checkout(
+            worker.worktree, exists=is_there, flaw=words, uncommitted=None, operation=None
+        )
     return Checkout(
         worker.worktree,
         exists=True,
+        flaw=None,
         uncommitted=read_status(session.git.at(worker.worktree)),
         operation=open_operation(worker.admin_dir) if worker.admin_dir else None,
     )

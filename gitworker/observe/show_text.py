@@ -114,6 +114,8 @@ def _worktree(show: Show) -> Iterator[tuple[str, str]]:
     yield "worktree", checkout.path
     if not checkout.exists:
         yield "", "it is gone from there"
+    elif checkout.flaw is not None:
+        yield "", checkout.flaw
     if checkout.uncommitted is not None:
         yield "", uncommitted_text(checkout.uncommitted)
     if checkout.operation is not None:
@@ -216,7 +218,8 @@ def _json_branching(branching: Branching) -> dict[str, Any]:
 def _json_checkout(checkout: Checkout) -> dict[str, Any]:
     status = checkout.uncommitted
     return {
-        "path": checkout.path, "exists": checkout.exists, "operation": checkout.operation,
+        "path": checkout.path, "exists": checkout.exists, "flaw": checkout.flaw,
+        "operation": checkout.operation,
         "staged": status.staged if status else None,
         "changed": status.unstaged if status else None,
         "untracked": status.untracked if status else None,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Conflict, Refused
 from gitworker.model.ids import Oid, Ref
-from gitworker.paths import require_repository
+from gitworker.paths import require_repository, require_top
 from gitworker.repo.checks import (
     Change,
     changes_between,
@@ -104,7 +104,7 @@ def settle_checkout(git: Git, *, ref: Ref, new: Oid, since_ms: int) -> None:
     if worktree is None or not os.path.isdir(worktree) or old is None or old == new:
         return
     here = git.at(worktree)
-    admin_dir = require_repository(worktree).git_dir
+    admin_dir = require_top(worktree).git_dir
     checkout = Checkout(worktree, f"{admin_dir}/index", old, new, since_ms)
     changes = changes_between(here, old, new)
     if all(is_younger(checkout, c.path) for c in changes) and _index_has(here, changes, new):

@@ -16,7 +16,6 @@ from gitworker.clock import sleep
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Conflict, GitWorkerError, Refused
 from gitworker.model.ids import Oid, Ref
-from gitworker.paths import require_repository
 from gitworker.repo.checks import (
     abort_command,
     changes_between,
@@ -28,6 +27,7 @@ from gitworker.repo.checks import (
 from gitworker.repo.disk import copy_index
 from gitworker.repo.git import Git, GitFailed
 from gitworker.repo.halfway import Checkout, has_begun, put_back
+from gitworker.repo.ownership import require_checkout
 from gitworker.repo.refs import find_head_ref, move_ref
 
 MARKER = "gitworker move"
@@ -91,7 +91,7 @@ def move_branch(
     if worktree is None:
         move_ref(git, ref, old=old, new=new, reason=reason)
         return
-    admin_dir = admin_dir or require_repository(worktree).git_dir
+    admin_dir = require_checkout(git, worktree, admin_dir)
     move = Move(ref, old, new, worktree, admin_dir)
     here = git.at(worktree)
     with _index_locked(move) as lock:

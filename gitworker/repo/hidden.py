@@ -7,7 +7,7 @@ and never commit. `git status` calls those unchanged, so whoever removes a workt
 import os
 from collections.abc import Mapping
 
-from gitworker.paths import require_repository
+from gitworker.paths import require_top
 from gitworker.repo.disk import copy_index, private_directory
 from gitworker.repo.git import Git
 from gitworker.repo.tracked_files import is_there
@@ -30,7 +30,7 @@ def holds_work(git: Git, *, is_calm: bool = False) -> bool:
     """
     calm = ("-c", "core.preloadIndex=false") if is_calm else ()
     running = git.start("--no-optional-locks", *calm, *STATUS)
-    hiding = may_hide(f"{require_repository(git.directory).git_dir}/index")
+    hiding = may_hide(f"{require_top(git.directory).git_dir}/index")
     if git.finish(running, STATUS).out:
         return True
     return hiding and bool(hidden_changes(git))
@@ -41,7 +41,7 @@ def hidden_changes(git: Git) -> tuple[str, ...]:
 
     Where no entry has a flag, which is usual, it costs one read of the index and no process.
     """
-    admin_dir = require_repository(git.directory).git_dir
+    admin_dir = require_top(git.directory).git_dir
     if not may_hide(f"{admin_dir}/index"):
         return ()
     with private_directory(admin_dir, "gitworker-hidden-") as private:

@@ -9,15 +9,12 @@ Only files are read; git is started only for a HEAD that its file does not show 
 import os
 import stat
 from enum import StrEnum
-from shlex import quote
 from typing import NamedTuple, Protocol
 
 from gitworker.errors import Conflict, NotFound, Refused
 from gitworker.model.ids import Branch, Ref, ref_of
-from gitworker.paths import read_place, read_seat
+from gitworker.paths import find_top, read_place, read_seat, require_repository
 from gitworker.repo.git import Git
-from gitworker.repo.refs import find_head_ref
-from gitworker.repo.worktrees import busy_branches
 
 HEAD_PREFIX = "ref: "
 REFTABLE_HEAD = "refs/heads/.invalid"
@@ -118,6 +115,24 @@ def require_owned(owner: Owner) -> None:
         raise refusal_of(owner, flaw)
 
 
+def require_checkout(git: Git, place: str, admin_dir: str | None = None) -> str:
+    """Return the git directory of the checkout at `place`, the main one included, proved.
+
+    `git` runs in the repository that it must belong to. Raises Refused unless `.git` in `place`
+    leads to this repository, to `admin_dir` if that is given, and from there back to `place`.
+    """
+    here = require_repository(git.directory)
+    found = find_top(place)
+    is_main = found is not None and found.git_dir == here.common_dir
+    if found is not None and is_main and admin_dir in (None, found.git_dir):
+        return found.git_dir
+    if admin_dir is None and found is not None:
+        admin_dir = found.git_dir
+    owner = Owner(here.common_dir, place, admin_dir)
+    require_owned(owner)
+    return admin_dir or ""
+
+
 def is_present(owner: Owner | None) -> bool:
     """Tell whether the worktree exists, proved; False if git knows of none any more.
 
@@ -141,6 +156,8 @@ def require_on_branch(git: Git, owner: Owner) -> None:
     head = read_head(git, owner)
     if head == owner.ref:
         return
+    from shlex import quote  # 8 ms, only for a refusal
+
     branch = (owner.ref or "").removeprefix("refs/heads/")
     found = "a detached HEAD" if head is None else head.removeprefix("refs/heads/")
     place = quote(owner.place)
@@ -156,6 +173,9 @@ def read_head(git: Git, owner: Owner) -> Ref | None:
 
     While a rebase or bisect of that branch is in progress that branch is returned.
     """
+    from gitworker.repo.refs import find_head_ref  # 10 ms, of which `exec` needs nothing
+    from gitworker.repo.worktrees import busy_branches
+
     text = _read_line(f"{owner.admin_dir}/HEAD")
     if not text or text == HEAD_PREFIX + REFTABLE_HEAD or os.path.islink(f"{owner.admin_dir}/HEAD"):
         head = find_head_ref(git.at(owner.place))
@@ -219,6 +239,8 @@ def describe(owner: Owner, flaw: Flaw) -> str:
 
 def refusal_of(owner: Owner, flaw: Flaw) -> NotFound | Refused | Conflict:
     """Return the refusal for a flaw; its hint never runs git inside the directory."""
+    from shlex import quote  # 8 ms, only for a refusal
+
     place = quote(owner.place)
     hint = "git worker fsck --repair"
     if flaw is Flaw.MISSING:

@@ -5,12 +5,12 @@ import os
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Conflict
 from gitworker.model.ids import Oid, Ref
-from gitworker.paths import require_repository
 from gitworker.repo.checks import Change, changes_between
 from gitworker.repo.disk import copy_index
 from gitworker.repo.follow import Move, hold_journal, is_ours, read_tree, remove_file
 from gitworker.repo.git import Git, GitFailed
 from gitworker.repo.halfway import GITLINK, entries, find_differing
+from gitworker.repo.ownership import require_checkout
 from gitworker.repo.refs import find_ref, is_ancestor, move_ref
 from gitworker.repo.tracked_files import is_there, unlink_file
 
@@ -26,9 +26,9 @@ def recover_move(
     """
     if worktree is None or not os.path.isdir(worktree):
         return _has_moved(git, ref=ref, old=old, new=new)
-    admin_dir = admin_dir or require_repository(worktree).git_dir
-    if not os.path.isdir(admin_dir):  # git has forgotten the worktree: only the branch is left
+    if admin_dir is not None and not os.path.isdir(admin_dir):  # git has forgotten the worktree
         return _has_moved(git, ref=ref, old=old, new=new)
+    admin_dir = require_checkout(git, worktree, admin_dir)
     move = Move(ref, old, new, worktree, admin_dir)
     here = git.at(worktree)
     descriptor = hold_journal(move)

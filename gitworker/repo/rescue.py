@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from gitworker.errors import Conflict
 from gitworker.model.ids import Oid, Ref, TaskId, WorkerId
-from gitworker.paths import require_repository
+from gitworker.paths import require_repository, require_top
 from gitworker.repo.checks import read_status
 from gitworker.repo.disk import copy_index, private_directory
 from gitworker.repo.git import Git, GitFailed
@@ -182,7 +182,7 @@ def _read_packed(path: str) -> bytes | None:
 
 def _snapshot(here: Git, *, tip: Oid, head: Oid, title: str) -> Oid:
     """Write the snapshot commit with a private copy of the index; return its id."""
-    admin_dir = require_repository(here.directory).git_dir
+    admin_dir = require_top(here.directory).git_dir
     with private_directory(admin_dir, "gitworker-rescue-") as private:
         env = {"GIT_INDEX_FILE": f"{private}/index"}
         copy_index(f"{admin_dir}/index", env["GIT_INDEX_FILE"])

@@ -1,6 +1,5 @@
 """approve: the mandatory rebase onto the target, then APPROVED with commit and patches."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,6 +20,7 @@ from gitworker.model.ids import Oid
 from gitworker.model.worker import WorkerEvent
 from gitworker.repo.lock import hold
 from gitworker.repo.memory import Memory
+from gitworker.repo.ownership import is_present, owner_of
 from gitworker.repo.patches import fingerprints
 from gitworker.repo.replay import ReplayConflict
 from gitworker.session import Session
@@ -134,7 +134,7 @@ def _approve(round_: _Round, name: str) -> Approved:
         "patches": list(fingerprints(session.git, tips.target, outcome.new)),
     }
     if outcome.new != tips.branch:
-        _require_worktree_or_none(worker)
+        _require_worktree_or_none(session, worker)
     unrequested = _count_unrequested(session, worker, tips, ground.exclude)
     planned = plan_rewrite(session, worker, tips, new=outcome.new)
     (rewrite,) = rescue_old_tips(session, [(worker, planned)])
@@ -166,21 +166,13 @@ def _check(session: Session, name: str) -> Worker:
     return worker
 
 
-def _require_worktree_or_none(worker: Worker) -> None:
+def _require_worktree_or_none(session: Session, worker: Worker) -> None:
     """Refuse to move a branch under a worktree that git lists and that is not at its place.
 
     It may have been moved by plain `mv`: git goes on working there, and with the branch moved and
     the files not, its next commit would take back what the target holds.
     """
-    if worker.worktree is None or worker.admin_dir is None or os.path.isdir(worker.worktree):
-        return
-    if os.path.isdir(worker.admin_dir):
-        raise Refused(
-            f"the worktree of {worker.worker_id} is not in {worker.worktree} any more",
-            "git worktree repair NEW-PLACE   (or, where it is deleted: git worktree remove"
-            f" --force {worker.worktree})",
-            code="worktree_missing",
-        )
+    is_present(owner_of(session.repository.common_dir, worker))
 
 
 def _find_requested(session: Session, worker: Worker) -> Oid | None:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from gitworker import clock
 from gitworker.errors import GitWorkerError
 from gitworker.repo.hidden import holds_work
+from gitworker.repo.ownership import owner_of, require_owned
 from gitworker.session import Session
 from gitworker.store.workers import Worker
 from gitworker.workers.rules import is_approved
@@ -80,6 +81,8 @@ def is_dirty(session: Session, worker: Worker, *, is_calm: bool = False) -> bool
 
     `is_calm` is as in `holds_work`.
     """
-    if worker.worktree is None or not os.path.isdir(worker.worktree):
+    owner = owner_of(session.repository.common_dir, worker)
+    if owner is None or not os.path.lexists(owner.place):
         return False
-    return holds_work(session.git.at(worker.worktree), is_calm=is_calm)
+    require_owned(owner)
+    return holds_work(session.git.at(owner.place), is_calm=is_calm)

@@ -21,6 +21,7 @@ from gitworker.paths import is_locked_by_user
 from gitworker.repo.embedded import may_have_submodules
 from gitworker.repo.lock import hold
 from gitworker.repo.loose import has_turned_back
+from gitworker.repo.ownership import owner_of, require_owned
 from gitworker.repo.refs import change_refs, delete_branch, find_ref, find_tip, is_ancestor
 from gitworker.repo.rescue import RescueRef, rescue, rescue_loose
 from gitworker.repo.trash import TrashEntry
@@ -56,7 +57,12 @@ def is_locked(worker: Worker) -> bool:
 
 
 def refuse_stuck(session: Session, worker: Worker) -> None:
-    """Raise Refused where a process or a worktree is in the worktree, or its user locked it."""
+    """Raise Refused if the worktree must stay: it is not the worker's own, another worktree or a
+    process is in it, or its user locked it.
+    """
+    owner = owner_of(session.repository.common_dir, worker)
+    if owner is not None and os.path.lexists(owner.place):
+        require_owned(owner)
     if worker.worktree is not None and worker.admin_dir is not None:
         common_dir = os.path.dirname(os.path.dirname(worker.admin_dir))
         inner = find_inner(linked_places(common_dir), worker.worktree)
@@ -133,7 +139,7 @@ def _plan(session: Session, going: Going, kind: str) -> dict[str, Any]:
     worker = going.worker
     ref = ref_of(Branch(worker.branch or ""))
     tip = find_tip(session.git, session.repository.common_dir, ref)
-    has_tree = worker.worktree is not None and os.path.isdir(worker.worktree)
+    has_tree = worker.worktree is not None and os.path.lexists(worker.worktree)
     dirty = is_dirty(session, worker) if going.dirty is None else going.dirty
     if kind == "remove" and not dirty:  # a commit may have come since the landing was looked at
         heads = (tip, find_detached_head(session, worker))
@@ -156,9 +162,11 @@ def _plan(session: Session, going: Going, kind: str) -> dict[str, Any]:
 
 def find_detached_head(session: Session, worker: Worker) -> Oid | None:
     """Return the commit that the worktree stands on without a branch, None where it has one."""
-    if worker.worktree is None or worker.admin_dir is None or not os.path.isdir(worker.worktree):
+    owner = owner_of(session.repository.common_dir, worker)
+    if owner is None or not os.path.lexists(owner.place):
         return None
-    return detached_head(session.git.at(worker.worktree), worker.admin_dir)
+    require_owned(owner)
+    return detached_head(session.git.at(owner.place), owner.admin_dir or "")
 
 
 def has_landed(session: Session, commit: str | None, known: Sequence[str]) -> bool:

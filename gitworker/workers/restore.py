@@ -15,6 +15,7 @@ from gitworker.paths import read_seat, write_seat
 from gitworker.repo.follow import move_branch
 from gitworker.repo.hooks.install import install
 from gitworker.repo.lock import hold
+from gitworker.repo.ownership import Owner, require_owned
 from gitworker.repo.recovery import recover_move
 from gitworker.repo.refs import create_ref, find_head_ref, find_ref
 from gitworker.repo.rescue import unpack
@@ -163,6 +164,13 @@ def _move_back(session: Session, done: Operation) -> None:
     if data["worktree"] and not os.path.isdir(data["worktree"]):  # moved, or removed by hand
         place = find_checkout(session.git, ref)
         places = {"worktree": place if place and os.path.isdir(place) else None, "admin_dir": None}
+    elif data["worktree"]:
+        common_dir, place, admin_dir = (
+            session.repository.common_dir,
+            data["worktree"],
+            data["admin_dir"],
+        )
+        require_owned(Owner(common_dir, place, admin_dir, ref, done.worker_id, done.task_id))
     if not recover_move(session.git, ref=ref, old=old, new=new, **places):
         move_branch(session.git, ref=ref, old=old, new=new, **places)
 

@@ -23,7 +23,10 @@ def make_room(session: Session, *, worker: str, task: str) -> str:
         return path
     with session.store.read() as reader:
         older = find_worker_of_task(reader, task)
-    if older is None or older.worktree != path:
+    from gitworker.repo.ownership import find_flaw, owner_of  # 10 ms, as below
+
+    owner = older and owner_of(session.repository.common_dir, older)
+    if older is None or owner is None or owner.place != path or find_flaw(owner) is not None:
         raise _taken(path)
     from gitworker.workers.occupied import refuse_occupied  # 10 ms, if something is in the way
 

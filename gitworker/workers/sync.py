@@ -4,7 +4,6 @@ A branch that stands on another worker's is rebased onto that until it has lande
 target afterwards; only its own commits are, as by `git rebase --onto`.
 """
 
-import os
 from dataclasses import dataclass
 
 from gitworker.bus.drain import drain, record_rewrite
@@ -13,7 +12,8 @@ from gitworker.landing.replay_branch import Tips
 from gitworker.landing.stack import Ground, find_ground
 from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, is_oid, ref_of
 from gitworker.repo.checks import open_operation
-from gitworker.repo.refs import find_head_ref, is_ancestor, read_refs
+from gitworker.repo.ownership import is_present, owner_of, require_on_branch
+from gitworker.repo.refs import is_ancestor, read_refs
 from gitworker.repo.rescue import rescue
 from gitworker.session import Session, missing_target
 from gitworker.store.api import Writer
@@ -46,19 +46,16 @@ def sync(session: Session, mode: str = "start", *, attached: bool = True) -> Syn
     """
     with session.store.read() as reader:
         worker = require_worker(reader, None, session)
-    if worker.worktree is None or not os.path.isdir(worker.worktree):
+    owner = owner_of(session.repository.common_dir, worker)
+    if owner is None or not is_present(owner):
         raise Refused(
             f"worker {worker.worker_id} has no worktree", f"git worker show {worker.worker_id}"
         )
     drain(session)
     ref = ref_of(Branch(worker.branch or ""))
     old, target = _tips(session, worker, ref)
-    if mode in ("start", "take") and find_head_ref(session.git.at(worker.worktree)) != ref:
-        raise Refused(
-            f"{worker.worktree} is not on {worker.branch}",
-            f"git -C {worker.worktree} switch {worker.branch}   (or: git worker sync --abort)",
-            code="wrong_branch",
-        )
+    if mode in ("start", "take"):
+        require_on_branch(session.git, owner)
     if mode == "take":
         with session.store.write() as writer:
             forget_stack(writer, worker.worker_id, worker.task_id or "")

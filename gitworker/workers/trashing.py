@@ -7,6 +7,7 @@ from gitworker import clock
 from gitworker.liveness.readings import clock_has_jumped
 from gitworker.paths import AGENT_LOG
 from gitworker.repo.disk import remove_tree
+from gitworker.repo.ownership import Owner, require_owned
 from gitworker.repo.trash import (
     TrashEntry,
     delete_clean_in_background,
@@ -48,6 +49,7 @@ def put_into_trash(
     found = find_entry(root, name)
     if found is not None or not os.path.isdir(worktree):
         return found
+    require_owned(Owner(session.repository.common_dir, worktree, admin_dir))
     refuse_move(session, worktree, admin_dir)
     _keep_log(session, worktree, name)
     _end_watching(session, worktree, admin_dir)

@@ -14,6 +14,7 @@ from gitworker.model.worker import WorkerEvent
 from gitworker.paths import read_seat, unlock_seat
 from gitworker.repo.checks import abort_command, open_operation
 from gitworker.repo.lock import hold
+from gitworker.repo.ownership import require_checkout
 from gitworker.repo.refs import change_refs, find_head_ref, find_ref, read_refs
 from gitworker.repo.worktrees import find_admin_dir
 from gitworker.session import Session
@@ -88,8 +89,9 @@ def _check_branch(session: Session, done: Operation) -> None:
 def _check_worktree(session: Session, done: Operation, worker: Worker) -> None:
     """Refuse where git would not rename what a worktree stands on, or one of ours is in use."""
     admin_dir, place = worker.admin_dir, worker.worktree
-    if admin_dir is None or place is None or not os.path.isdir(place):
+    if admin_dir is None or place is None or not os.path.lexists(place):
         return
+    require_checkout(session.git, place, admin_dir)
     busy = open_operation(admin_dir)
     if busy is not None:
         raise Refused(
@@ -146,6 +148,8 @@ def _end_rename(session: Session, done: Operation) -> None:
     ref, old, place = done.data["ref"], done.data["old_ref"], done.data["path"]
     if ref == old:
         return
+    if os.path.isdir(place):
+        require_checkout(session.git, place)
     if os.path.isdir(place) and find_head_ref(session.git.at(place)) == ref:
         session.git.at(place).run("symbolic-ref", "-m", "gitworker: undo", "HEAD", old)
     sections = (f"branch.{name.removeprefix('refs/heads/')}" for name in (ref, old))

@@ -20,8 +20,10 @@ def command(call: Call, worker: str | None) -> None:
       cd "$(git worker path auth)"
     """
     session = call.open_to_read()
-    found = read_path(call.worker(session, worker))
+    found = read_path(session, call.worker(session, worker))
     if call.as_json:
         output.document(json_path(found))
     else:
         output.answer_exact(found.path)
+    if found.flaw is not None:
+        output.narrate(f"{found.flaw}; git would not work for the worker there")

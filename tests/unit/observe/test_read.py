@@ -112,10 +112,10 @@ def test_list(session: Session) -> None:
 
 def test_path(session: Session, repository: Path) -> None:
     """Path is the worktree as it is on disk."""
-    found = read_path(spawned(session, "auth", "skills"))
+    found = read_path(session, spawned(session, "auth", "skills"))
     where = str(repository.resolve() / "worktrees" / "skills")
     assert render_path(found, width=5, color=True) == where
-    assert json_path(found) == {"worker": "auth", "path": where}
+    assert json_path(found) == {"worker": "auth", "path": where, "flaw": None}
 
 
 def test_no_path(session: Session) -> None:
@@ -124,11 +124,11 @@ def test_no_path(session: Session) -> None:
     assert seat.worktree is not None
     shutil.rmtree(seat.worktree)
     with pytest.raises(NotFound, match="is gone from"):
-        read_path(seat)
+        read_path(session, seat)
     with session.store.write() as writer:
         writer.run("workers.set_worktree", worker="auth", worktree=None, admin_dir=None)
     with pytest.raises(NotFound, match="worker auth has no worktree: it is ASSIGNED"):
-        read_path(worker(session, "auth"))
+        read_path(session, worker(session, "auth"))
 
 
 def test_diff(session: Session, repository: Path) -> None:

@@ -196,6 +196,7 @@ def test_json(session: Session, state: str) -> None:
     assert document["commits"]["newest"][0]["subject"] == "Add skills.txt"
     assert document["worktree"] == {
         "path": seat.worktree, "exists": not gone, "operation": None,
+        "flaw": f"the worktree of auth is not at {seat.worktree}" if gone else None,
         **dict.fromkeys(("staged", "changed", "untracked", "unmerged"), None if gone else 0),
     }  # fmt: skip
     assert document["review"]["verdict"] == "requested"
