@@ -37,6 +37,9 @@ class _Tree(NamedTuple):
 
 def find_bad_tree(git: Git, tips: Sequence[Oid], *, base: Oid) -> BadTree | None:
     """Return the first entry in `base..tips` that git refuses to check out, or None."""
+    tips = [tip for tip in dict.fromkeys(tips) if tip != base]
+    if not tips:
+        return None
     try:
         trees = _changed_trees(git, tips, base)
     except GitFailed:  # git cannot read a tree: find out which
@@ -119,7 +122,7 @@ def _read(git: Git, trees: Sequence[_Tree]) -> list[bytes | None]:
 
 
 def _range(tips: Sequence[Oid], base: Oid) -> tuple[str, ...]:
-    return (*dict.fromkeys(tips), f"^{base}")
+    return (*tips, f"^{base}")
 
 
 def _protection(git: Git) -> Protection:
