@@ -100,7 +100,7 @@ def _settle_target(store: Store, target: Target, *, recorded: str | None, named:
     """Record which branch the target is, once it has a commit; return what a person should know."""
     name = target.ref.removeprefix("refs/heads/")
     if recorded is None:
-        if target.exists:
+        if target.exists and not store.is_read_only:
             record_target(store, name)
         return ""
     if name == recorded:
@@ -110,7 +110,7 @@ def _settle_target(store: Store, target: Target, *, recorded: str | None, named:
             f"the target stays {recorded}: {named} is named as another one, which takes effect"
             " with a command outside the workers' worktrees"
         )
-    if not target.exists or not change_target(store, name, seen=recorded):
+    if not target.exists or store.is_read_only or not change_target(store, name, seen=recorded):
         return ""
     return f"the target is {name} from now on; it was {recorded}"
 
@@ -130,11 +130,6 @@ def open_store(
         prepare_state(paths, repository, main_top)
         return create_database(paths.database)
     _make_link(paths, main_top)
-    if not os.access(paths.root, os.W_OK):
-        raise Unavailable(
-            f"the state directory {paths.root} is not writable", f"chmod u+w {paths.root}",
-            code="read_only",
-        )  # fmt: skip
     return open_database(paths.database)
 
 

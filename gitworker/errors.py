@@ -4,6 +4,8 @@ Every error a user can meet is one of these classes. The class decides the exit 
 (DESIGN section 8): 1 refused, 2 usage, 3 conflict, 4 not found, 70 a bug of ours.
 """
 
+READ_ONLY = "Read-only file system"  # what system and git say of EROFS, untranslated
+
 
 class GitWorkerError(Exception):
     """A failure with a message for people, a code for programs and a hint that helps.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from gitworker.errors import Unavailable
+from gitworker.errors import READ_ONLY, Unavailable
 
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
 if TYPE_CHECKING:
@@ -257,6 +257,35 @@ def require_top(directory: str) -> Repository:
             code="not_a_checkout",
         )
     return found
+
+
+def read_only_error(place: str) -> Unavailable:
+    """Return the error of whatever must write a place where the file system is read-only.
+
+    It names the two directories that a sandbox has to open if the place is git's.
+    """
+    message = f"cannot write {place}: {READ_ONLY}"
+    try:
+        repository = require_repository()
+    except (Unavailable, OSError):
+        return Unavailable(message, code="read_only")
+    if place == repository.common_dir or place.startswith(f"{repository.common_dir}/"):
+        wanted = dict.fromkeys((repository.common_dir, repository.git_dir))
+        message += f"; this command needs a sandbox that can write {' and '.join(wanted)}"
+    return Unavailable(message, code="read_only")
+
+
+def cause_of_read_only(text: str) -> Unavailable:
+    """Return the error behind a message, of git's or of the system's, that names EROFS."""
+    for line in text.splitlines():
+        if READ_ONLY in line:
+            named = [word for word in line.replace(": ", "'").split("'") if word.startswith("/")]
+            if named:
+                return read_only_error(named[0])
+    try:
+        return read_only_error(require_repository().common_dir)
+    except Unavailable:
+        return Unavailable("the file system is read-only", code="read_only")
 
 
 def read_seat(git_dir: str) -> tuple[str, str] | None:

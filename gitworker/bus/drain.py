@@ -52,9 +52,9 @@ def drain(
 
     `workers` are all of them, where somebody has just read them. A branch whose commits cannot be
     told now stops nobody: `skipped` is called with it. Returns the tips of the target and of the
-    workers' branches as they were found.
+    workers' branches as they were found. Publishes nothing if the state directory is read-only.
     """
-    rang = _empty_spool(session.paths.spool)
+    rang = set() if session.store.is_read_only else _empty_spool(session.paths.spool)
     with session.store.read() as reader:
         everyone = all_workers(reader) if workers is None else workers
         tips = {Ref(row["ref"]): Oid(row["oid"]) for row in reader.rows("tips.all")}
@@ -66,6 +66,8 @@ def drain(
         [session.target, *holders],
         git_config=session.git_config,
     )
+    if session.store.is_read_only:  # a command that may write publishes
+        return refs
     target_tip = refs.get(session.target)
     for ref in dict.fromkeys((session.target, *holders)):
         tip = refs.get(ref)

@@ -51,7 +51,23 @@ def search(
     word is left to look for.
     """
     query = _Query(words, match_expression(words), limit)
-    index = SearchIndex(paths.search)
+    if store.is_read_only:
+        from tempfile import TemporaryDirectory  # 10 ms, only where no index can be kept
+
+        with TemporaryDirectory(prefix="gitworker-") as directory:
+            return _search(store, paths, query, place=f"{directory}/search.db", announce=announce)
+    return _search(store, paths, query, place=paths.search, announce=announce)
+
+
+def _search(
+    store: Store,
+    paths: StatePaths,
+    query: _Query,
+    *,
+    place: str,
+    announce: Callable[[int], None],
+) -> list[Found]:
+    index = SearchIndex(place)
     try:
         try:
             _bring_forward(index, store, paths, announce=announce)

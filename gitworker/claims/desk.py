@@ -202,6 +202,13 @@ class _Unopened:
     def __init__(self, claims: _OwnClaims) -> None:
         self._claims = claims
 
+    @property
+    def is_read_only(self) -> bool:
+        return self._claims.reopen().is_read_only
+
+    def require_writable(self) -> None:
+        self._claims.reopen().require_writable()
+
     def read(self) -> AbstractContextManager[Reader]:
         return self._claims.reopen().read()
 

@@ -52,8 +52,13 @@ class Call:
         self.opening = opening
 
     def open(self) -> Session:
-        """Open the repository to act in it: set up if it is not, interrupted acts settled."""
-        return self.settle(create=True)[0]
+        """Open the repository to act in it: set up if it is not, interrupted acts settled.
+
+        Raises Unavailable if the state directory cannot be written.
+        """
+        session = self.settle(create=True)[0]
+        session.store.require_writable()
+        return session
 
     def open_to_read(self) -> Session:
         """Open the repository to look at it, with every commit told that nobody was told of."""
@@ -76,6 +81,8 @@ class Call:
     def _settle(self, *, create: bool) -> tuple[Session, Settled, list[Worker] | None]:
         session = self._session(create=create)
         session.git.version(cache=f"{session.paths.root}/git-version")
+        if session.store.is_read_only:
+            return session, Settled([], []), None
         keep_limits(session.paths, session.settings)
         keep_target(session.paths, session.target)
         settled, workers = settle(session)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from gitworker.errors import GitWorkerError, Unavailable
+from gitworker.errors import READ_ONLY, GitWorkerError, Unavailable
 
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ def narrator() -> Callable[[str], None] | None:
 
 def complain(error: GitWorkerError, *, about: str = "", as_json: bool = False) -> int:
     """Report an error, of one thing among several, and return the exit status it stands for."""
+    error = _without_effects(error)
     if as_json:
         document({"error": error_fields(error)})
         return error.status
@@ -94,6 +95,17 @@ def complain(error: GitWorkerError, *, about: str = "", as_json: bool = False) -
         lines.append(f"{_painted('hint:', CYAN)} {printable(error.hint)}")
     _narrate_raw("\n".join(lines) + "\n")
     return error.status
+
+
+def _without_effects(error: GitWorkerError) -> GitWorkerError:
+    """Return the one cause of all that fails where the file system is read-only."""
+    if READ_ONLY not in f"{error.message}{error.detail}":
+        return error
+    if error.code == "read_only" and error.hint is None:  # it says all of that already
+        return error
+    from gitworker.paths import cause_of_read_only  # not needed by what succeeds
+
+    return cause_of_read_only(f"{error.message}\n{error.detail}")
 
 
 def error_fields(error: GitWorkerError) -> dict[str, object]:

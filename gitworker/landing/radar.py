@@ -89,7 +89,7 @@ def survey(
         couples = [(a, b) for a, b in couples if a.ref in chosen or b.ref in chosen]
     wanted = {couple: _pair(couple, target) for couple in couples}
     verdicts = judge(session, wanted.values(), target=target.tip)
-    if verdicts.merged or verdicts.skipped:
+    if (verdicts.merged or verdicts.skipped) and not session.store.is_read_only:
         with session.store.write(durable=False) as writer:
             prune(writer, target=target.tip, live=[blip.tip for blip in blips])
     meetings = [Meeting(*couple, verdicts.files.get(pair)) for couple, pair in wanted.items()]

@@ -7,7 +7,8 @@ first one's: the target's where it is of the pair, else those of the lower id.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from gitworker import clock
@@ -24,7 +25,7 @@ from gitworker.repo.attributes import list_attribute_directories, read_attribute
 from gitworker.repo.forks import Forks, PathChange, read_forks, read_path_changes
 from gitworker.repo.pairs import Attributes, Batch, Merged, merge_pairs
 from gitworker.session import Session
-from gitworker.store.api import Reader, Writer
+from gitworker.store.api import Reader, Value, Writer
 
 CHANGES_AT_MOST = 5000  # a commit that changes more paths meets every other
 KEPT_MS = 24 * 60 * 60 * 1000  # of a pair of which one branch has moved on: it may come back
@@ -112,7 +113,13 @@ def _load_verdicts(reader: Reader, wanted: set[Pair]) -> dict[Pair, tuple[str, .
 
 def _keep_verdicts(session: Session, fresh: dict[Pair, tuple[str, ...]]) -> None:
     rows = json.dumps([(*pair, json.dumps(files)) for pair, files in fresh.items()])
-    session.store.write_one("radar.add_verdicts", durable=False, rows=rows, now=clock.now_ms())
+    _keep(session, "radar.add_verdicts", rows=rows, now=clock.now_ms())
+
+
+def _keep(session: Session, query: str, **values: Value) -> None:
+    """Write to the cache of what git said, unless the state directory is read-only."""
+    if not session.store.is_read_only:
+        session.store.write_one(query, durable=False, **values)
 
 
 def _load_forks(session: Session, target: Oid) -> dict[Oid, Oid | None]:
@@ -127,9 +134,7 @@ def _read_and_keep_forks(
     """Ask git how these tips hang on the target; return it also as it is kept."""
     forks = read_forks(session.git, target=target, tips=tips)
     kept = {tip: forks.bases.get(tip, tip) for tip in tips}
-    session.store.write_one(
-        "radar.add_forks", durable=False, target=target, rows=json.dumps(list(kept.items()))
-    )
+    _keep(session, "radar.add_forks", target=target, rows=json.dumps(list(kept.items())))
     return forks, kept
 
 
@@ -161,7 +166,7 @@ def _load_footprints(session: Session, spans: Sequence[Span]) -> dict[Span, Foot
         told = read_path_changes(session.git, missing)
         fresh = {span: _as_kept(changes) for span, changes in told.items()}
         rows_text = json.dumps([(*span, text) for span, text in fresh.items()])
-        session.store.write_one("radar.add_changes", durable=False, rows=rows_text)
+        _keep(session, "radar.add_changes", rows=rows_text)
         known |= fresh
     return {
         span: None if known[span] is None else footprint_of(json.loads(known[span]))
@@ -187,12 +192,25 @@ def _merge(session: Session, track: Track, target: Oid, pairs: Sequence[Pair]) -
             same[0].extend(held)
         else:
             batches.append((attributes, held))
-    return merge_pairs(
-        session.repository.common_dir,
-        [Batch(held, attributes) for attributes, held in batches],
-        scratch_dir=session.scratch_dir,
-        git_config=session.git_config,
-    )
+    with _scratch(session) as scratch_dir:
+        return merge_pairs(
+            session.repository.common_dir,
+            [Batch(held, attributes) for attributes, held in batches],
+            scratch_dir=scratch_dir,
+            git_config=session.git_config,
+        )
+
+
+@contextmanager
+def _scratch(session: Session) -> Iterator[str]:
+    """Give a directory for what merges write; a temporary one if the state is read-only."""
+    if not session.store.is_read_only:
+        yield session.scratch_dir
+        return
+    from tempfile import TemporaryDirectory  # 10 ms, on a read-only file system only
+
+    with TemporaryDirectory(prefix="gitworker-") as directory:
+        yield directory
 
 
 def _read_attributes(session: Session, commit: Oid) -> Attributes:

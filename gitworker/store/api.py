@@ -35,6 +35,15 @@ class Writer(Reader, Protocol):
 class Store(Protocol):
     """Opens reads and write transactions."""
 
+    @property
+    def is_read_only(self) -> bool:
+        """Tell whether the store answers reads only: its place cannot be written."""
+        ...
+
+    def require_writable(self) -> None:
+        """Raise Unavailable if the store cannot be written."""
+        ...
+
     def read(self) -> AbstractContextManager[Reader]:
         """Give one consistent snapshot for several queries."""
         ...

@@ -2,6 +2,7 @@
 
 import functools
 import os
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -33,6 +34,22 @@ def inside(*words: str, box: tuple[str, ...] = BOX, cwd: Path, **env: str) -> An
 def mounted(script: str, *words: str) -> tuple[str, ...]:
     """Return the command line that mounts by a script and then runs a command there."""
     return (*MOUNTS, "sh", "-c", f'set -e; {script}\nexec "$@"', "sh", *words)
+
+
+def read_only(*places: Path | str, writable: tuple[Path | str, ...] = ()) -> tuple[str, ...]:
+    """Return the command line before a command that finds directories on a read-only mount.
+
+    `writable` are bound over them again, as a sandbox opens a directory.
+    """
+    lines = []
+    for place in map(str, places):
+        quoted = shlex.quote(place)
+        lines += [f"mount --bind {quoted} {quoted}"]
+    opened = [shlex.quote(str(place)) for place in writable]
+    lines += [f"mount --bind {place} {place}" for place in opened]
+    for place in map(str, places):
+        lines += [f"mount -o bind,remount,ro {shlex.quote(place)}"]
+    return mounted("; ".join([*lines, 'cd "$PWD"']))
 
 
 @functools.cache

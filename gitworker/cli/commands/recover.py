@@ -30,6 +30,7 @@ def command(call: Call, worker: str | None) -> int:
       git worker recover auth
     """
     session, settled = call.settle(create=False)
+    session.store.require_writable()
     if worker is not None:
         recovered = recover(session, worker)
         call.show(f"{recovered.worker_id} is {recovered.state} again", **worker_fields(recovered))

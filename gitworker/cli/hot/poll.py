@@ -42,8 +42,11 @@ def poll(place: Place, *, limit: int, acknowledging: bool, wait_s: float = 0.0) 
     """Print whoever asks their unread messages; then move their cursor, then ring a drain.
 
     Where there are none, waits up to `wait_s` seconds for some. What was not printed to its end is
-    not acknowledged, and so comes again.
+    not acknowledged, and so comes again. Raises Unavailable, nothing printed, where the cursor
+    cannot be moved since the state directory is read-only.
     """
+    if acknowledging:  # before anything is printed, which would come again
+        place.store.require_writable()
     rows = unread(place.store, place.actor, limit=limit)
     if not rows and wait_s > 0:
         rows = _wait(place, limit, wait_s)

@@ -14,7 +14,8 @@ import os
 import apsw
 
 from gitworker import clock
-from gitworker.errors import Conflict, GitWorkerError, Internal, Unavailable
+from gitworker.errors import READ_ONLY, Conflict, GitWorkerError, Internal, Unavailable
+from gitworker.paths import read_only_error
 from gitworker.store.sqlite.queries import query_text
 
 TYPE_CHECKING = False  # `typing` and `contextlib` cost a hot verb 10 ms
@@ -35,7 +36,8 @@ REFUSED_MARK = "gitworker: "
 class Database:
     """A connection to bus.db that runs named queries.
 
-    Raises Unavailable where the file cannot be opened, is no database, or is damaged.
+    Where the state directory cannot be written it answers reads, and refuses every write. Raises
+    Unavailable where the file cannot be opened, is no database, or is damaged.
     """
 
     def __init__(self, path: str, *, create: bool = False) -> None:
@@ -43,6 +45,7 @@ class Database:
         self.path = path
         self._gate = Gate(f"{path}-gate", keep=True)
         flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
+        self.is_read_only = False
         try:
             self.connection = apsw.Connection(path, flags=flags)
             self.connection.set_busy_timeout(BUSY_TIMEOUT_MS)
@@ -51,9 +54,25 @@ class Database:
                     f"PRAGMA page_size = {PAGE_SIZE}; PRAGMA auto_vacuum = INCREMENTAL"
                 )
             self._configure()
+            self.is_read_only = self.connection.readonly("main")
+        except (apsw.CantOpenError, apsw.ReadOnlyError) as error:
+            if create or os.access(os.path.dirname(path), os.W_OK) or not os.access(path, os.R_OK):
+                raise translated(error, path) from error
+            self._open_copy()
         except apsw.Error as error:
             raise translated(error, path) from error
         self._columns: dict[str, tuple[str, ...]] = {}
+
+    def _open_copy(self) -> None:
+        """Read a copy: without its `-shm`, which cannot be made here, SQLite reads no `-wal`."""
+        from gitworker.store.sqlite.snapshot import open_snapshot  # 10 ms, on a read-only disk only
+
+        try:
+            self.connection = open_snapshot(self.path)
+            self._configure()
+        except apsw.Error as error:
+            raise translated(error, self.path) from error
+        self.is_read_only = True
 
     def _configure(self) -> None:
         connection = self.connection
@@ -106,6 +125,7 @@ class Database:
 
         What `write` gives, for less: SQLite commits by itself.
         """
+        self.require_writable()
         with self._gate:
             try:
                 self.connection.execute(query_text(query), values)
@@ -172,7 +192,13 @@ class Database:
 
     def gate(self) -> Gate:
         """Hold the writers' gate: an flock on the file beside the database."""
+        self.require_writable()
         return self._gate
+
+    def require_writable(self) -> None:
+        """Raise Unavailable if the state directory cannot be written."""
+        if self.is_read_only:
+            raise read_only_error(self.path)
 
     def sync(self) -> None:
         """Put what was committed on disk: fdatasync of the write-ahead log.
@@ -297,6 +323,8 @@ def _open_gate(path: str) -> int:
     try:
         return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
+        if error.strerror == READ_ONLY:
+            raise read_only_error(path) from error
         raise Unavailable(
             f"cannot write to the state directory: {path}: {error.strerror}",
             "git worker doctor",

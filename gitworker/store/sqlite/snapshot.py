@@ -1,0 +1,50 @@
+"""Reading a database whose directory cannot be written, and whose `-shm` does not exist.
+
+SQLite needs that file to read the `-wal`. So the database is copied with its `-wal` to a temporary
+directory, which is deleted as soon as the copy is open. No process writes meanwhile: a writer would
+have made the `-shm`; a copy during which something changed is made again.
+"""
+
+import os
+import shutil
+import tempfile
+
+import apsw
+
+PARTS = ("", "-wal")
+TRIES = 5
+
+
+def open_snapshot(path: str) -> apsw.Connection:
+    """Return a connection to a copy of the database as it is now; raises apsw.Error."""
+    with tempfile.TemporaryDirectory(prefix="gitworker-") as directory:
+        copy = f"{directory}/bus.db"
+        for _ in range(TRIES):
+            before = _stamps(path)
+            for part in PARTS:
+                _copy(f"{path}{part}", f"{copy}{part}")
+            if _stamps(path) == before:
+                break
+        connection = apsw.Connection(copy, flags=apsw.SQLITE_OPEN_READWRITE)
+        connection.execute("SELECT COUNT(*) FROM sqlite_schema").fetchall()  # opens -wal and -shm
+        return connection
+
+
+def _copy(source: str, target: str) -> None:
+    try:
+        shutil.copyfile(source, target)
+    except FileNotFoundError:
+        if os.path.exists(target):
+            os.unlink(target)
+
+
+def _stamps(path: str) -> list[tuple[int, int] | None]:
+    stamps: list[tuple[int, int] | None] = []
+    for part in PARTS:
+        try:
+            found = os.stat(f"{path}{part}")
+        except FileNotFoundError:
+            stamps.append(None)
+        else:
+            stamps.append((found.st_size, found.st_mtime_ns))
+    return stamps
