@@ -103,14 +103,22 @@ class Call:
             return require_worker(reader, name, session)
 
     def render(
-        self, data: T, render: Renderer[T], fields: Callable[[T], Mapping[str, Any]]
+        self,
+        data: T,
+        render: Renderer[T],
+        fields: Callable[[T], Mapping[str, Any]],
+        *,
+        exact: bool = False,
     ) -> None:
-        """Answer with what was read: laid out for the reader's screen, or as one JSON document."""
+        """Answer with what was read: laid out for the reader's screen, or as one JSON document.
+
+        `exact`: the text is for programs too, as a diff is.
+        """
         if self.as_json:
             output.document(fields(data))
         else:
             width, color = output.screen_width(), output.wants_color()
-            output.answer_rendered(render(data, width=width, color=color))
+            output.answer_rendered(render(data, width=width, color=color), exact=exact)
 
     def show(self, text: str, **fields: object) -> None:
         """Answer with text, or with the fields as one JSON document."""

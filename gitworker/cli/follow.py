@@ -7,6 +7,7 @@ from typing import Any
 from gitworker.cli import output
 from gitworker.cli.live import require_reader
 from gitworker.observe.text import BOLD, CYAN, DIM, GREEN, RED, YELLOW
+from gitworker.rules_text import printable
 
 PAYLOAD_SHOWN = 400
 READER = {output.OUT: 0}  # poll(2) tells of a reader that has gone, whatever is asked
@@ -56,5 +57,5 @@ def readable_line(message: Mapping[str, Any], *, color: bool = False) -> str:
 
 
 def _painted(text: str, code: str) -> str:
-    flat = output.printable(text.replace("\n", "\\n").replace("\t", " "))
+    flat = printable(text.replace("\n", "\\n").replace("\t", " "))
     return f"\x1b[{code}m{flat}\x1b[0m" if code and flat else flat

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from gitworker.errors import READ_ONLY, GitWorkerError, Unavailable
+from gitworker.rules_text import printable
 
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
 if TYPE_CHECKING:
@@ -33,17 +34,21 @@ def answer_exact(text: str) -> None:
 
 
 def answer_line(line: str) -> None:
-    """Write one line of JSON; on a terminal its control characters are escaped as JSON allows."""
-    _write(OUT, (printable(line) if is_terminal(OUT) else line) + "\n")
+    """Write one line of JSON, with what does not show escaped as JSON allows."""
+    _write(OUT, printable(line) + "\n")
 
 
-def answer_rendered(text: str) -> None:
-    """Write text that a renderer laid out, colours and all; nothing for no text.
+def answer_rendered(text: str, *, exact: bool = False) -> None:
+    """Write text that a renderer laid out; nothing for no text.
 
-    Elsewhere than on a terminal it goes out byte by byte.
+    Its colours stay if the reader wants colours, everything else that does not show is escaped.
+    `exact` text, which programs read, goes out byte by byte elsewhere than on a terminal.
     """
-    if text:
-        _write(OUT, (without_commands(text) if is_terminal(OUT) else text) + "\n")
+    if not text:
+        return
+    if not exact or is_terminal(OUT):
+        text = without_commands(text) if wants_color() else printable(text)
+    _write(OUT, text + "\n")
 
 
 def answer_frame(text: str) -> None:
@@ -127,16 +132,6 @@ def json_line(fields: Mapping[str, object]) -> str:
     return json.dumps(fields, separators=(",", ":"))
 
 
-def printable(text: str) -> str:
-    r"""Return text with every character escaped as \uXXXX that does not print; \n and \t stay.
-
-    The escapes are those of JSON, so that a line of JSON stays what it is.
-    """
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() or c in "\n\t" else _escaped(c) for c in text)
-
-
 def without_commands(text: str) -> str:
     """Escape what could command a terminal, all but the sequences that only colour."""
     import re  # 5 ms, which a hot verb does not pay
@@ -190,14 +185,6 @@ def _narrate_raw(text: str) -> None:
         _write(ERR, text)
     except (OSError, GitWorkerError):
         return
-
-
-def _escaped(character: str) -> str:
-    code = ord(character)
-    if code > 0xFFFF:  # JSON writes these as two
-        high, low = divmod(code - 0x10000, 0x400)
-        return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
-    return f"\\u{code:04x}"
 
 
 def _write(fd: int, text: str) -> None:

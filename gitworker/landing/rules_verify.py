@@ -6,6 +6,7 @@ from hashlib import sha256
 
 from gitworker.errors import Invalid, Refused
 from gitworker.model.ids import RESERVED
+from gitworker.rules_text import one_line
 
 # The settings of `git -c`, one by one (git-config(1)).
 SETTINGS = ("GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_")
@@ -110,7 +111,7 @@ def trust_refusal(actor: str, *, self_review: bool) -> Refused | None:
 def _quoted(command: str) -> str:
     """Return a command as one short line in backticks; what does not print is escaped."""
     lines = command.strip().splitlines() or [""]
-    text = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in lines[0])
+    text = one_line(lines[0])
     if len(text) > SHOWN or len(lines) > 1:
         text = text[:SHOWN] + "…"
     return f"`{text}`"

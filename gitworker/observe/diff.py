@@ -10,6 +10,7 @@ from gitworker.model.ids import Branch, Oid, Ref, ref_of
 from gitworker.observe.stack import own_start
 from gitworker.repo.refs import find_ref
 from gitworker.repo.walk import read_diff as read_git_diff
+from gitworker.rules_text import printable
 from gitworker.store.stacks import find_stack
 
 if TYPE_CHECKING:
@@ -19,12 +20,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """What would land; `text` is git's own output, undecodable bytes as surrogate escapes."""
+    """What would land; `text` is git's own output, undecodable bytes as surrogate escapes.
+
+    `is_painted`: git has coloured it.
+    """
 
     worker: str
     branch: str
     target: str
     text: str
+    is_painted: bool = False
 
 
 def read_diff(
@@ -32,7 +37,8 @@ def read_diff(
 ) -> Diff:
     """Run `git diff TARGET...BRANCH` with the user's settings; raise NotFound without a branch.
 
-    Of a branch that stands on another worker's it shows its own commits only.
+    Of a branch that stands on another worker's it shows its own commits only. A diff that holds
+    escape sequences itself is not coloured: nobody could tell those from git's.
     `stat` asks for the summary by file, as wide as `width`.
     """
     branch = worker.branch
@@ -41,13 +47,15 @@ def read_diff(
             f"worker {worker.worker_id} has no branch: it is {worker.state}",
             f"git worker show {worker.worker_id}",
         )
-    options = [f"--color={'always' if color else 'never'}"]
-    if stat:
-        options.append("--stat" if width is None else f"--stat={width}")
+    options = [] if not stat else ["--stat" if width is None else f"--stat={width}"]
     ref = ref_of(Branch(branch))
     base = _base(session, worker, ref)
-    text = read_git_diff(session.git, base=base, tip=ref, options=options)
-    return Diff(worker.worker_id, branch, session.target.removeprefix("refs/heads/"), text)
+    text = read_git_diff(session.git, base=base, tip=ref, options=["--color=never", *options])
+    paints = color and "\x1b" not in text
+    if paints:
+        text = read_git_diff(session.git, base=base, tip=ref, options=["--color=always", *options])
+    target = session.target.removeprefix("refs/heads/")
+    return Diff(worker.worker_id, branch, target, text, is_painted=paints)
 
 
 def _base(session: Session, worker: Worker, ref: Ref) -> Ref | Oid:
@@ -63,9 +71,10 @@ def _base(session: Session, worker: Worker, ref: Ref) -> Ref | Oid:
 
 
 def render_diff(diff: Diff, *, width: int | None, color: bool) -> str:
-    """Return git's text as it is, less the final newline."""
-    del width, color
-    return diff.text.removesuffix("\n")
+    """Return git's text less the final newline; what git did not colour has no colours."""
+    del width
+    text = diff.text.removesuffix("\n")
+    return printable(text) if color and not diff.is_painted else text
 
 
 def json_diff(diff: Diff) -> dict[str, Any]:

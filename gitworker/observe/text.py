@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gitworker.rules_text import one_line as one_line  # for every renderer
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -37,13 +39,6 @@ def age_text(age_ms: int | None) -> str:
         if age_ms >= size:
             return f"{age_ms // size}{unit}"
     return "0s"
-
-
-def one_line(text: str) -> str:
-    """Return text with everything that could move a cursor or hide a character escaped."""
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
 def without_escapes(text: str) -> str:

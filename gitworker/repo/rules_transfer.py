@@ -7,6 +7,7 @@ import re
 from enum import Enum
 
 from gitworker.errors import Unavailable
+from gitworker.rules_text import is_shown
 
 
 class TransferFailed(Unavailable):
@@ -140,7 +141,7 @@ def plain_text(text: str) -> str:
     """Return what a remote said as a few lines without escape sequences and control characters."""
     lines = []
     for line in re.split(r"[\r\n]+", ESCAPES.sub("", text)):
-        kept = "".join(c if c.isprintable() or c == "\t" else "?" for c in line).rstrip()
+        kept = "".join(c if is_shown(c) or c == "\t" else "?" for c in line).rstrip()
         if kept:
             lines.append(kept)
     return "\n".join(lines[-SHOWN_LINES:])

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from gitworker.model.worker import WorkerState
+from gitworker.rules_text import one_line
 from gitworker.states.lifecycle import entity_id
 from gitworker.states.log_event import EventType, Severity, severity_of
 from gitworker.states.log_schema import Entry, Finding, parse_entry
@@ -32,7 +33,7 @@ def iter_findings(lines: Iterable[str]) -> Iterator[Finding]:
         entry = parse_entry(number, text)
         if isinstance(entry, Entry):
             for rule, message in log.check(entry):
-                yield Finding(number, rule, _printable(message))
+                yield Finding(number, rule, one_line(message))
         else:
             yield from entry
 
@@ -142,8 +143,3 @@ def _check_guard(entry: Entry, position: _Position | None) -> Iterator[Fault]:
             "guard",
             f"{entry.trigger} does not fit a seat that went stale in {position.stale_from}",
         )
-
-
-def _printable(message: str) -> str:
-    """Escape what a log could use to write to a terminal in somebody's name."""
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in message)

@@ -23,6 +23,7 @@ SHARED = {
     "gitworker.bus.export", "gitworker.bus.identity", "gitworker.cli", "gitworker.cli.hot",
     "gitworker.bus.limits", "gitworker.cli.hot.place", "gitworker.cli.hot.words",
     "gitworker.cli.output", "gitworker.clock", "gitworker.errors", "gitworker.model",
+    "gitworker.rules_text",
     "gitworker.model.ids", "gitworker.paths", "gitworker.proc", "gitworker.store",
     "gitworker.store.sqlite", "gitworker.store.sqlite.database", "gitworker.store.sqlite.migrate",
     "gitworker.store.sqlite.queries",

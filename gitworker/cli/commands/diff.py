@@ -28,4 +28,4 @@ def command(call: Call, worker: str | None, stat: bool) -> None:
         color=output.wants_color() and not call.as_json,
         width=output.screen_width(),
     )
-    call.render(found, render_diff, json_diff)
+    call.render(found, render_diff, json_diff, exact=True)

@@ -8,6 +8,7 @@ from gitworker.cli import output
 from gitworker.cli.call import Call
 from gitworker.cli.fields import count
 from gitworker.cli.options import Verb
+from gitworker.rules_text import printable
 from gitworker.workers.fsck.finding import Finding
 from gitworker.workers.fsck.misplaced import open_repaired
 from gitworker.workers.fsck.proof import Mended, Proof, mend, prove
@@ -55,7 +56,7 @@ def _mended_text(mended: Mended) -> str:
 
 def _lines(one: Finding) -> tuple[str, str]:
     helps = f"--repair {one.help}" if one.mend is not None else f"hint: {one.help}"
-    return output.printable(f"{one.code}: {one.what}"), output.printable(f"  {helps}")
+    return printable(f"{one.code}: {one.what}"), printable(f"  {helps}")
 
 
 def _looked_at(proof: Proof) -> str:

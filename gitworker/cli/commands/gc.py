@@ -4,11 +4,11 @@ from typing import Any
 
 import click
 
-from gitworker.cli import output
 from gitworker.cli.call import Call
 from gitworker.cli.fields import count
 from gitworker.cli.options import Verb
 from gitworker.errors import Invalid
+from gitworker.rules_text import printable
 from gitworker.workers.gc import Collected, gc, preview_gc, wish_of
 from gitworker.workers.rules_gc import Item
 
@@ -81,7 +81,7 @@ def _text(collected: Collected, *, dry_run: bool) -> str:
 
 def _line(verb: str, item: Item) -> str:
     why = f": holds {item.holds}" if item.holds else ""
-    return output.printable(f"{verb}  {NOUNS[item.kind]} {item.name}{why}")
+    return printable(f"{verb}  {NOUNS[item.kind]} {item.name}{why}")
 
 
 def _size(size_bytes: int) -> str:

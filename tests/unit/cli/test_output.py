@@ -5,7 +5,8 @@ import json
 import pytest
 
 from gitworker.cli.follow import readable_line
-from gitworker.cli.output import json_line, printable
+from gitworker.cli.output import json_line
+from gitworker.rules_text import printable
 
 
 @pytest.mark.parametrize(

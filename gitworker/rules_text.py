@@ -1,0 +1,42 @@
+"""Text from outside, made safe for a terminal: the one rule of which characters are shown.
+
+Everything that is printed as text passes here. Control characters (C0, C1), bidirectional overrides
+and isolates, zero-width and other invisible characters, line separators, tags and undecodable bytes
+are escaped. A leaf, imported by hot verbs.
+"""
+
+# Characters that Python calls printable and that show nothing: fillers, joiners and selectors, less
+# the two selectors (FE0E, FE0F) that end ordinary emoji.
+INVISIBLE = frozenset(
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0\u2800"
+).union(map(chr, range(0xFE00, 0xFE0E)), map(chr, range(0xE0100, 0xE01F0)))
+
+
+def is_shown(text: str) -> bool:
+    """Return whether every character of a text shows as itself."""
+    return text.isprintable() and (text.isascii() or INVISIBLE.isdisjoint(text))
+
+
+def printable(text: str) -> str:
+    r"""Return text with every character that does not show as \uXXXX; \n and \t stay.
+
+    The escapes are those of JSON, so that a line of JSON keeps its meaning.
+    """
+    if is_shown(text):
+        return text
+    return "".join(c if c in "\n\t" or is_shown(c) else _escaped(c) for c in text)
+
+
+def one_line(text: str) -> str:
+    r"""Return text as one line: every character that does not show is escaped, \n and \t too."""
+    if is_shown(text):
+        return text
+    return "".join(c if is_shown(c) else ascii(c)[1:-1] for c in text)
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
+    if code > 0xFFFF:  # JSON writes these as two
+        high, low = divmod(code - 0x10000, 0x400)
+        return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
+    return f"\\u{code:04x}"

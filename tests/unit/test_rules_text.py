@@ -1,0 +1,54 @@
+"""Which characters of a text from outside are shown, and how the others are escaped."""
+
+import json
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gitworker.rules_text import is_shown, one_line, printable
+
+HIDDEN = {
+    "C0": "\x00\x07\x08\x0b\x0c\r\x1b\x1f",
+    "DEL and C1": "\x7f\x80\x85\x90\x9b\x9d\x9f",
+    "bidi": "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069",
+    "zero width": "\u00ad\u180e\u200b\u200c\u200d\u2060\u2064\ufeff\u206f",
+    "lines": "\u2028\u2029",
+    "tags": "\U000e0001\U000e0020\U000e007f",
+    "surrogates": "\udc80\udcff\ud800",
+    "fillers": "\u034f\u115f\u1160\u17b4\u3164\uffa0\u2800\ufe00\U000e0100",
+    "blanks": "\u00a0\u2003\u3000",
+    "private and unassigned": "\ue000\U000f0000\uffff\U0003ffff",
+}
+
+
+@pytest.mark.parametrize("kind", HIDDEN)
+def test_hidden_characters_are_escaped(kind: str) -> None:
+    """What commands a terminal, reorders text or shows nothing is escaped, in one line and more."""
+    for character in HIDDEN[kind]:
+        assert not is_shown(character), hex(ord(character))
+        for text in (printable(f"a{character}b"), one_line(f"a{character}b")):
+            assert character not in text
+            assert is_shown(text)
+
+
+@pytest.mark.parametrize("text", ["plain", "ü 漢字 🙂", "❤\ufe0f", "e\u0301", "עברית", "a b"])
+def test_ordinary_text_stays(text: str) -> None:
+    """Letters of every script, emoji and accents are shown as they are."""
+    assert printable(text) == one_line(text) == text
+
+
+def test_lines_and_tabs() -> None:
+    """Line ends and tabs stay in a text, and are escaped in what has to be one line."""
+    assert printable("a\tb\nc") == "a\tb\nc"
+    assert one_line("a\tb\nc") == "a\\tb\\nc"
+
+
+@given(st.text())
+def test_json_keeps_its_meaning(text: str) -> None:
+    """Escaping a line of JSON changes nothing of its value, and leaves no format character."""
+    line = json.dumps({"a": text}, ensure_ascii=False)
+    shown = printable(line)
+    assert json.loads(shown) == json.loads(line)
+    assert not any(unicodedata.category(c) in {"Cc", "Cf", "Zl", "Zp"} for c in shown)
