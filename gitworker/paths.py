@@ -20,6 +20,7 @@ AGENT_LOG = ".worker.log"  # in a worktree: what its supervised agent writes
 SEAT_FILE = "gitworker-seat"  # in a worktree's admin directory: worker id, task id
 PLACE_FILE = "gitworker-place"  # there too: device and inode of the worktree's directory
 LOCK_FILE = "locked"  # there too, by git-worktree(1): why nobody may move or remove the worktree
+CREATING = "unable to create"  # git's words
 LOCK_MARK = "gitworker: an agent works here"
 # What lies in the state directory under a name of ours; other names are not judged.
 STATE_DIRECTORIES = frozenset({
@@ -275,17 +276,29 @@ def read_only_error(place: str) -> Unavailable:
     return Unavailable(message, code="read_only")
 
 
-def cause_of_read_only(text: str) -> Unavailable:
-    """Return the error behind a message, of git's or of the system's, that names EROFS."""
+def cause_of_read_only(text: str) -> Unavailable | None:
+    """Return the error behind a message, of git's or of the system's, if it stands for EROFS.
+
+    git does not name the error if it cannot make a directory: then the place it names is asked.
+    """
     for line in text.splitlines():
-        if READ_ONLY in line:
-            named = [word for word in line.replace(": ", "'").split("'") if word.startswith("/")]
-            if named:
-                return read_only_error(named[0])
+        words = line.replace(" for /", "'/").replace(": ", "'").split("'")
+        named = [word for word in words if word.startswith("/")]
+        if named and (READ_ONLY in line or (CREATING in line and _is_read_only(named[-1]))):
+            return read_only_error(named[-1])
+    if READ_ONLY not in text:
+        return None
     try:
         return read_only_error(require_repository().common_dir)
     except Unavailable:
         return Unavailable("the file system is read-only", code="read_only")
+
+
+def _is_read_only(path: str) -> bool:
+    """Tell whether a path, which need not exist, is on a read-only mount."""
+    while not os.path.isdir(path):
+        path = os.path.dirname(path)
+    return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
 
 
 def read_seat(git_dir: str) -> tuple[str, str] | None:

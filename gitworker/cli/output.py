@@ -104,13 +104,14 @@ def complain(error: GitWorkerError, *, about: str = "", as_json: bool = False) -
 
 def _without_effects(error: GitWorkerError) -> GitWorkerError:
     """Return the one cause of all that fails where the file system is read-only."""
-    if READ_ONLY not in f"{error.message}{error.detail}":
-        return error
     if error.code == "read_only" and error.hint is None:  # it says all of that already
+        return error
+    text = f"{error.message}\n{error.detail}"
+    if READ_ONLY not in text and not error.detail:
         return error
     from gitworker.paths import cause_of_read_only  # not needed by what succeeds
 
-    return cause_of_read_only(f"{error.message}\n{error.detail}")
+    return cause_of_read_only(text) or error
 
 
 def error_fields(error: GitWorkerError) -> dict[str, object]:

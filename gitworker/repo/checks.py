@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from gitworker.model.ids import Oid
 from gitworker.repo.git import Git
 from gitworker.repo.rules_tree import is_safe_path
+from gitworker.repo.special import is_work
 from gitworker.repo.tracked_files import find_file
 
 GITLINK = "160000"
@@ -76,9 +77,10 @@ def abort_command(operation: str) -> str:
 def read_status(git: Git, *, untracked: bool = True, renew: bool = False) -> Status:
     """Return a worktree's status by one `git status`.
 
-    Untracked directories count once, and not at all without `untracked`. It takes no lock unless
-    `renew` lets git write what it saw into the index, as the user's own status does: a file that
-    is as young as the index has to be read again by every look until then.
+    Untracked directories count once, and not at all without `untracked`; what git cannot store
+    (a device node, a socket, a FIFO) does not count. `git` is at the worktree's top. It takes no
+    lock unless `renew` lets git write what it saw into the index, as the user's own status does: a
+    file that is as young as the index has to be read again by every look until then.
     """
     done = git.run(
         "status", "--porcelain=v2", "-z", "--no-renames", "--ignore-submodules=none",
@@ -90,7 +92,7 @@ def read_status(git: Git, *, untracked: bool = True, renew: bool = False) -> Sta
     for entry in done.text.split("\0"):
         kind = entry[:1]
         if kind == "?":
-            counts["untracked"] += 1
+            counts["untracked"] += is_work(git.directory, entry[2:])
         elif kind == "u":
             counts["unmerged"] += 1
             paths.append(entry.split(" ", 10)[10])

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from gitworker.paths import require_top
 from gitworker.repo.disk import copy_index, private_directory
 from gitworker.repo.git import Git
+from gitworker.repo.special import is_work
 from gitworker.repo.tracked_files import is_there
 
 STATUS = (
@@ -31,7 +32,8 @@ def holds_work(git: Git, *, is_calm: bool = False) -> bool:
     calm = ("-c", "core.preloadIndex=false") if is_calm else ()
     running = git.start("--no-optional-locks", *calm, *STATUS)
     hiding = may_hide(f"{require_top(git.directory).git_dir}/index")
-    if git.finish(running, STATUS).out:
+    entries = git.finish(running, STATUS).text.split("\0")
+    if any(entry and (entry[0] != "?" or is_work(git.directory, entry[2:])) for entry in entries):
         return True
     return hiding and bool(hidden_changes(git))
 

@@ -17,7 +17,7 @@ from gitworker.repo.disk import copy_index, private_directory
 from gitworker.repo.git import Git, GitFailed
 from gitworker.repo.hidden import hidden_changes, reveal
 from gitworker.repo.loose import find_loose
-from gitworker.repo.refs import PACKED_AT_MOST_BYTES, change_refs, create_ref, read_refs
+from gitworker.repo.refs import PACKED_AT_MOST_BYTES, change_refs, create_ref, find_ref, read_refs
 
 PREFIX = "refs/worker/rescue/"
 WORK = "uncommitted work of"
@@ -71,6 +71,8 @@ def rescue(
         try:
             create_ref(git, ref, oid, reason="gitworker: rescue")
         except Conflict:
+            if find_ref(git, ref) is None:  # not taken by another command: git cannot write it
+                raise
             continue
         return RescueRef(ref, oid, worker, task, number)
     raise Conflict(f"other commands keep taking the rescue refs of {worker}/{task}")

@@ -12,9 +12,11 @@ from gitworker.landing.stack import Ground, find_ground
 from gitworker.model.ids import Branch, Oid, Ref, ref_of
 from gitworker.model.worker import WorkerEvent
 from gitworker.repo.checks import Status, open_operation, read_status
+from gitworker.repo.git import Git, GitFailed
 from gitworker.repo.ownership import is_present, owner_of, require_on_branch
 from gitworker.repo.refs import find_tip, read_refs
 from gitworker.repo.replay import ReplayConflict, replay, verdict
+from gitworker.repo.special import is_work
 from gitworker.session import Session
 from gitworker.states.worker import worker_transition
 from gitworker.store.heartbeats import touch
@@ -128,8 +130,20 @@ def _settle_worktree(session: Session, worker: Worker, commit_message: str | Non
             "git worker done --commit -m 'What I did'   (or commit it yourself)",
             code="uncommitted",
         )
-    git.run("add", "--all")
+    _add_all(git)
     git.run("commit", "--quiet", "-m", commit_message)
+
+
+def _add_all(git: Git) -> None:
+    """Add everything, less what git cannot store: device nodes that a sandbox has bound there."""
+    try:
+        git.run("add", "--all")
+    except GitFailed:
+        listed = git.run("ls-files", "--others", "--exclude-standard", "-z").text.split("\0")
+        special = [path for path in listed if path and not is_work(git.directory, path)]
+        if not special:
+            raise
+        git.run("add", "--all", "--", ":/", *(f":(top,exclude,literal){path}" for path in special))
 
 
 def _in_words(status: Status) -> str:

@@ -7,14 +7,14 @@ target afterwards; only its own commits are, as by `git rebase --onto`.
 from dataclasses import dataclass
 
 from gitworker.bus.drain import drain, record_rewrite
-from gitworker.errors import Conflict, NotFound, Refused
+from gitworker.errors import READ_ONLY, Conflict, NotFound, Refused
 from gitworker.landing.replay_branch import Tips
 from gitworker.landing.stack import Ground, find_ground
 from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, is_oid, ref_of
 from gitworker.repo.checks import open_operation
 from gitworker.repo.ownership import is_present, owner_of, require_on_branch
-from gitworker.repo.refs import is_ancestor, read_refs
-from gitworker.repo.rescue import rescue
+from gitworker.repo.refs import change_refs, is_ancestor, read_refs
+from gitworker.repo.rescue import list_rescues, rescue
 from gitworker.session import Session, missing_target
 from gitworker.store.api import Writer
 from gitworker.store.heartbeats import touch
@@ -64,14 +64,16 @@ def sync(session: Session, mode: str = "start", *, attached: bool = True) -> Syn
         ground = find_ground(session, worker, Tips(ref, old, target))
     if mode == "continue":
         ground = ground._replace(onto=_read_onto(worker) or ground.onto)
+    known = _rescues(session, worker)
+    if mode != "abort" and _replaces(session, old, ground):
+        _keep(session, worker, old)  # first: where it cannot be kept nothing is rebased
     try:
         _rebase(session, worker, mode, ground, attached=attached)
-    except Conflict:  # it has begun
-        _keep(session, worker, old)
+    except Refused:  # it has not begun
+        orders = [f"delete {made} {old}" for made in _rescues(session, worker) - known]
+        change_refs(session.git, orders, reason="gitworker: sync")
         raise
     new, _ = _tips(session, worker, ref)
-    if new != old and not is_ancestor(session.git, old, new):
-        _keep(session, worker, old)
     has_left = ground.stack is not None and is_ancestor(session.git, ground.onto, target)
     with session.store.write() as writer:
         if new != old:
@@ -94,10 +96,25 @@ def _tips(session: Session, worker: Worker, ref: Ref) -> tuple[Oid, Oid]:
     return refs[ref], refs[session.target]
 
 
+def _replaces(session: Session, old: Oid, ground: Ground) -> bool:
+    """Tell whether a rebase may replace commits of the branch: it is neither behind nor on top."""
+    if ground.exclude is not None:
+        return True
+    return not (
+        is_ancestor(session.git, old, ground.onto) or is_ancestor(session.git, ground.onto, old)
+    )
+
+
 def _keep(session: Session, worker: Worker, tip: Oid) -> None:
     """Keep what a rebase replaces under a rescue ref: the branch's reflog goes with the branch."""
     task = TaskId(worker.task_id or "")
     rescue(session.git, worker=WorkerId(worker.worker_id), task=task, tip=tip, worktree=None)
+
+
+def _rescues(session: Session, worker: Worker) -> set[Ref]:
+    task = TaskId(worker.task_id or "")
+    found = list_rescues(session.git, worker=WorkerId(worker.worker_id), task=task)
+    return {one.ref for one in found}
 
 
 def _read_onto(worker: Worker) -> Oid | None:
@@ -135,12 +152,21 @@ def _rebase(session: Session, worker: Worker, mode: str, ground: Ground, *, atta
     done = git.run("rebase", *arguments, env=environment, ok=range(256))
     if done.status == 0:
         return
+    if READ_ONLY in done.complaint and mode != "continue":
+        git.run("rebase", "--abort", ok=range(256))
     if open_operation(worker.admin_dir or "") is None:
         raise Refused(
             "git did not begin the rebase", "git status", detail=done.complaint or done.text
         )
     paths = git.run("diff", "--name-only", "--diff-filter=U", "-z").text.split("\0")
     files = [path for path in paths if path]
+    if not files:
+        raise Conflict(
+            f"git stopped the rebase of {worker.branch}, without a conflict",
+            "git worker sync --abort   (or repair the cause, then: git worker sync --continue)",
+            code="rebase_stopped",
+            detail=done.complaint or done.text,
+        )
     raise Conflict(
         f"the rebase of {worker.branch} stopped with {len(files)} file(s) in conflict",
         "edit them, git add them, then: git worker sync --continue   (or: --abort)",

@@ -1,0 +1,37 @@
+"""Untracked entries that are no work: device nodes, sockets, FIFOs.
+
+Sandboxes bind device nodes over names such as `.bashrc`. git takes the kind of an entry from its
+directory, where it is still a file, so `git status` lists it as untracked and `git add` fails.
+"""
+
+import os
+import stat
+
+
+def is_work(top: str, path: str) -> bool:
+    """Tell whether an untracked entry of `git status` is a file or link, or a directory with one.
+
+    What has vanished meanwhile counts as work.
+    """
+    try:
+        mode = os.lstat(f"{top}/{path}").st_mode
+    except OSError:
+        return True
+    return _holds_file(f"{top}/{path}") if stat.S_ISDIR(mode) else is_storable(mode)
+
+
+def is_storable(mode: int) -> bool:
+    """Tell whether git can store an entry of this mode: a regular file or a symbolic link."""
+    return stat.S_ISREG(mode) or stat.S_ISLNK(mode)
+
+
+def _holds_file(directory: str) -> bool:
+    """Tell whether a directory holds anything but special files; ends at the first that it does."""
+    try:
+        with os.scandir(directory) as entries:
+            modes = {entry.path: entry.stat(follow_symlinks=False).st_mode for entry in entries}
+    except OSError:
+        return True
+    if any(is_storable(mode) for mode in modes.values()):
+        return True
+    return any(_holds_file(path) for path, mode in modes.items() if stat.S_ISDIR(mode))
