@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from gitworker.bus.identity import task_here, who_asks
 from gitworker.config import Settings, load_settings
-from gitworker.errors import Unavailable
+from gitworker.errors import Refused, Unavailable
 from gitworker.model.ids import HQ, Oid
 from gitworker.paths import (
     Repository,
@@ -16,6 +16,7 @@ from gitworker.paths import (
 from gitworker.repo.excludes import EXCLUDE_BEGIN, add_excludes, remove_excludes
 from gitworker.repo.main_place import main_worktree, note_main_worktree
 from gitworker.repo.opening import Opening, Target, ask, read_kept_target, usual_targets
+from gitworker.repo.ownership import find_named, find_place
 from gitworker.repo.refs import follow_symbolic
 from gitworker.session import Session, missing_target
 from gitworker.store.api import Store
@@ -87,12 +88,28 @@ def open_session(
 def _require_whole(repository: Repository) -> Repository:
     """Return a repository that git finds from its checkout without the help of GIT_DIR."""
     if repository.top is None or os.path.lexists(f"{repository.top}/.git"):
+        _refuse_copy(repository)
         return repository
     raise Unavailable(
         f"{repository.top} belongs to {repository.git_dir} by GIT_DIR only: git would not find it"
         " from the agents' shells",
         f"echo 'gitdir: {repository.git_dir}' >{repository.top}/.git   (and unset GIT_DIR)",
         code="not_a_repository",
+    )
+
+
+def _refuse_copy(repository: Repository) -> None:
+    """Raise Refused in a copy of a worktree: its `.git` leads to the original's files in git."""
+    top = repository.top
+    place = find_place(repository.git_dir) if repository.is_linked and top is not None else None
+    if place is None or top is None or place == top or not os.path.isdir(place):
+        return
+    if find_named(place) != repository.git_dir or os.path.samefile(place, top):
+        return
+    raise Refused(
+        f"{top} is a copy of the worktree {place}: its .git file leads to the original",
+        f"cd {os.path.dirname(top)} && git worker fsck --repair   (in a copied repository)",
+        code="copied_worktree",
     )
 
 

@@ -89,15 +89,15 @@ def require_seat(post: Post, name: str | None) -> Row:
 def _own_worktree(post: Post, seat: Row) -> str | None:
     """Return the seat's worktree, proved; None if there is none. Raises as `require_owned`."""
     place = seat["worktree"]
-    if place is None or not os.path.lexists(place):
+    if place is None:
         return None
-    from gitworker.repo.ownership import Owner, require_owned  # after the cheap refusals
+    from gitworker.repo.ownership import Owner, has_worktree  # after the cheap refusals
 
     common_dir = os.path.dirname(post.paths.root)
-    require_owned(
-        Owner(common_dir, place, seat["admin_dir"], None, seat["worker_id"], seat["task_id"] or "")
+    owner = Owner(
+        common_dir, place, seat["admin_dir"], None, seat["worker_id"], seat["task_id"] or ""
     )
-    return str(place)
+    return str(place) if has_worktree(owner) else None
 
 
 def require_program(word: str, env: Mapping[str, str], *, directory: str | None) -> None:

@@ -28,7 +28,10 @@ def freed_text(freed: Freed) -> str:
     """Return what became of a freed worker, where its work is kept, and how to have it back."""
     lines = [f"{freed.worker.worker_id} is {freed.worker.state}"]
     if freed.rescue_ref:
-        lines.append(f"its work is kept under {freed.rescue_ref}")
+        kept = "work is" if freed.missing is None else "commits are"
+        lines.append(f"its {kept} kept under {freed.rescue_ref}")
+    if freed.missing is not None:
+        lines.append(f"its worktree was not at {freed.missing}: no uncommitted work was found")
     for name in freed.stacked:
         lines.append(
             f"{name} stands on it and will land without it (git worker sync --take-parent keeps it)"

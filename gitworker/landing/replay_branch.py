@@ -10,7 +10,7 @@ from gitworker.errors import NotFound
 from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, ref_of
 from gitworker.repo.follow import move_branch
 from gitworker.repo.memory import Memory
-from gitworker.repo.ownership import owner_of, require_checkout, require_owned
+from gitworker.repo.ownership import has_worktree, owner_of, require_checkout
 from gitworker.repo.patches import keeps_patches
 from gitworker.repo.refs import change_refs, find_tip, read_loose_refs
 from gitworker.repo.replay import ReplayConflict, Replayed, replay
@@ -180,8 +180,7 @@ def _find_place(session: Session, worker: Worker, ref: Ref) -> tuple[str | None,
     own directory of it does not exist: the files there could not follow the branch.
     """
     owner = owner_of(session.repository.common_dir, worker)
-    if owner is not None and os.path.lexists(owner.place):
-        require_owned(owner)
+    if owner is not None and has_worktree(owner):
         return owner.place, owner.admin_dir
     elsewhere = find_checkout(session.git, ref)
     if elsewhere is None or not os.path.isdir(elsewhere):

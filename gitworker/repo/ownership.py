@@ -133,6 +133,29 @@ def require_checkout(git: Git, place: str, admin_dir: str | None = None) -> str:
     return admin_dir or ""
 
 
+def has_worktree(owner: Owner | None) -> bool:
+    """Tell whether the worktree exists, proved; False if its place does not exist.
+
+    Raises as `require_owned` for anything else at the place.
+    """
+    flaw = None if owner is None else find_flaw(owner)
+    if owner is not None and flaw is not None and flaw is not Flaw.MISSING:
+        raise refusal_of(owner, flaw)
+    return owner is not None and flaw is None
+
+
+def is_lost(owner: Owner) -> bool:
+    """Tell whether the place does not exist while git's own directory of the worktree does.
+
+    False if that directory is marked for another worker, or belongs to another place.
+    """
+    admin_dir = owner.admin_dir
+    if find_flaw(owner) is not Flaw.MISSING or admin_dir is None or not os.path.isdir(admin_dir):
+        return False
+    is_its = read_seat(admin_dir) == (owner.worker_id, owner.task_id)
+    return is_its and find_place(admin_dir) == os.path.realpath(owner.place)
+
+
 def is_present(owner: Owner | None) -> bool:
     """Tell whether the worktree exists, proved; False if git knows of none any more.
 
@@ -246,7 +269,7 @@ def refusal_of(owner: Owner, flaw: Flaw) -> NotFound | Refused | Conflict:
     if flaw is Flaw.MISSING:
         hint = (
             f"git worker cancel {owner.worker_id} && git worker undo   (makes it again from its"
-            f" branch; if it was moved: mv it back to {place})"
+            f" branch; if it was moved by hand: mv it back to {place})"
         )
     elif flaw in (Flaw.NOT_A_DIRECTORY, Flaw.OTHER_PLACE, Flaw.NO_ADMIN_DIR):
         hint = f"mv {place} {place}.old && git worker fsck --repair"

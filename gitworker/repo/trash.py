@@ -134,7 +134,7 @@ def move_to_trash(
             f"{worktree} is locked", f"git worktree unlock {worktree}", code="worktree_locked"
         )
     os.makedirs(trash_root, exist_ok=True)
-    _require_one_device(trash_root, worktree, admin_dir)
+    _require_one_device(trash_root, *filter(os.path.lexists, (worktree, admin_dir)))
     unlock_seat(admin_dir)  # of an agent that is gone: it must not come back with the worktree
     path = _make_entry(f"{trash_root}/{stamp}-{_flat(name)}")
     entry = TrashEntry(path, name, worktree, admin_dir, branch, REMOVING)
@@ -168,6 +168,12 @@ def restore_from_trash(entry: TrashEntry, *, worktree: str | None = None) -> str
     _write(moving)
     crash_point("restore-recorded")
     return _restore(moving)
+
+
+def restore_admin(entry: TrashEntry) -> None:
+    """Put git's own directory of a worktree back, whose files never were in the trash."""
+    os.rename(entry.admin, entry.admin_dir)
+    remove_tree(entry.path)
 
 
 def list_trash(trash_root: str, *, name: str = "") -> tuple[TrashEntry, ...]:

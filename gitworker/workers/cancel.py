@@ -20,13 +20,15 @@ from gitworker.workers.views import publish_views
 class Freed:
     """A seat that is IDLE again: what it held, and the ref that keeps it.
 
-    `stacked` are the workers that stand on what it held: they go on without it.
+    `stacked` are the workers that stand on what it held: they go on without it. `missing` is the
+    place of its worktree if nothing was there: only what was committed could be kept.
     """
 
     worker: Worker
     task_id: str | None
     rescue_ref: str | None
     stacked: tuple[str, ...] = ()
+    missing: str | None = None
 
 
 def cancel(session: Session, name: str) -> Freed:
@@ -64,4 +66,5 @@ def _free(session: Session, name: str, kind: str) -> Freed:
         refuse_stuck(session, worker)
         operation = plan_removal(session, worker, kind)
         freed = finish_removal(session, operation)
-    return Freed(freed, worker.task_id, operation.data["rescue"], stacked)
+    missing = operation.data["lost"] and operation.data["lost"]["worktree"]
+    return Freed(freed, worker.task_id, operation.data["rescue"], stacked, missing)

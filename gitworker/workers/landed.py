@@ -18,7 +18,7 @@ from gitworker.model.ids import Branch, Oid, Ref, ref_of
 from gitworker.model.worker import WorkerEvent
 from gitworker.repo.checks import open_operation
 from gitworker.repo.follow import move_branch
-from gitworker.repo.ownership import describe, find_flaw, owner_of, read_head
+from gitworker.repo.ownership import Flaw, describe, find_flaw, owner_of, read_head
 from gitworker.repo.recovery import recover_move
 from gitworker.repo.refs import find_ref, find_tip, read_loose_refs
 from gitworker.repo.worktrees import find_inner, linked_places
@@ -203,10 +203,10 @@ def _follow(session: Session, landing: Mapping[str, Any]) -> None:
 
 def _reason_to_keep(session: Session, worker: Worker, known: tuple[str, ...]) -> str | None:
     owner = owner_of(session.repository.common_dir, worker)
-    flaw = None if owner is None or not os.path.lexists(owner.place) else find_flaw(owner)
-    if owner is not None and flaw is not None:
+    flaw = owner and find_flaw(owner)
+    if owner is not None and flaw is not None and flaw is not Flaw.MISSING:
         return describe(owner, flaw)
-    if owner is not None and os.path.isdir(owner.place):
+    if owner is not None and flaw is None:
         head = read_head(session.git, owner)
         if head not in (None, owner.ref):
             return f"it is on {str(head).removeprefix('refs/heads/')}"

@@ -4,14 +4,13 @@ git reads the status of every file, which is most of what a removal costs. What 
 look stays in the trash: whoever empties it looks again (`repo/trash`).
 """
 
-import os
 import threading
 from collections.abc import Sequence
 
 from gitworker import clock
 from gitworker.errors import GitWorkerError
 from gitworker.repo.hidden import holds_work
-from gitworker.repo.ownership import owner_of, require_owned
+from gitworker.repo.ownership import has_worktree, owner_of
 from gitworker.session import Session
 from gitworker.store.workers import Worker
 from gitworker.workers.rules import is_approved
@@ -82,7 +81,6 @@ def is_dirty(session: Session, worker: Worker, *, is_calm: bool = False) -> bool
     `is_calm` is as in `holds_work`.
     """
     owner = owner_of(session.repository.common_dir, worker)
-    if owner is None or not os.path.lexists(owner.place):
+    if owner is None or not has_worktree(owner):
         return False
-    require_owned(owner)
     return holds_work(session.git.at(owner.place), is_calm=is_calm)

@@ -21,7 +21,15 @@ from gitworker.paths import is_locked_by_user
 from gitworker.repo.embedded import may_have_submodules
 from gitworker.repo.lock import hold
 from gitworker.repo.loose import has_turned_back
-from gitworker.repo.ownership import owner_of, require_owned
+from gitworker.repo.ownership import (
+    Flaw,
+    Owner,
+    find_flaw,
+    has_worktree,
+    is_lost,
+    owner_of,
+    refusal_of,
+)
 from gitworker.repo.refs import change_refs, delete_branch, find_ref, find_tip, is_ancestor
 from gitworker.repo.rescue import RescueRef, rescue, rescue_loose
 from gitworker.repo.trash import TrashEntry
@@ -42,6 +50,7 @@ from gitworker.workers.trashing import (
     delete_landed,
     entry_name,
     put_into_trash,
+    put_lost_into_trash,
     ready_trash,
     trash_root,
 )
@@ -61,8 +70,7 @@ def refuse_stuck(session: Session, worker: Worker) -> None:
     process is in it, or its user locked it.
     """
     owner = owner_of(session.repository.common_dir, worker)
-    if owner is not None and os.path.lexists(owner.place):
-        require_owned(owner)
+    has_worktree(owner)
     if worker.worktree is not None and worker.admin_dir is not None:
         common_dir = os.path.dirname(os.path.dirname(worker.admin_dir))
         inner = find_inner(linked_places(common_dir), worker.worktree)
@@ -139,7 +147,12 @@ def _plan(session: Session, going: Going, kind: str) -> dict[str, Any]:
     worker = going.worker
     ref = ref_of(Branch(worker.branch or ""))
     tip = find_tip(session.git, session.repository.common_dir, ref)
-    has_tree = worker.worktree is not None and os.path.lexists(worker.worktree)
+    owner = owner_of(session.repository.common_dir, worker)
+    has_tree = has_worktree(owner)
+    lost = None
+    if owner is not None and not has_tree:
+        admin_dir = owner.admin_dir if is_lost(owner) else None
+        lost = {"worktree": owner.place, "admin_dir": admin_dir}
     dirty = is_dirty(session, worker) if going.dirty is None else going.dirty
     if kind == "remove" and not dirty:  # a commit may have come since the landing was looked at
         heads = (tip, find_detached_head(session, worker))
@@ -157,15 +170,15 @@ def _plan(session: Session, going: Going, kind: str) -> dict[str, Any]:
         "trash": trash_root(session),
         "dirty": dirty,
         "state": worker.state.value,
+        "lost": lost,
     }
 
 
 def find_detached_head(session: Session, worker: Worker) -> Oid | None:
     """Return the commit that the worktree stands on without a branch, None where it has one."""
     owner = owner_of(session.repository.common_dir, worker)
-    if owner is None or not os.path.lexists(owner.place):
+    if owner is None or not has_worktree(owner):
         return None
-    require_owned(owner)
     return detached_head(session.git.at(owner.place), owner.admin_dir or "")
 
 
@@ -292,6 +305,10 @@ def carry_out_locked(session: Session, operation: Operation) -> None:
 def _put_away(session: Session, operation: Operation) -> TrashEntry | None:
     data = operation.data
     entry = None
+    lost = data.get("lost")
+    if lost is not None and lost["admin_dir"] is not None:
+        name = entry_name(operation.worker_id, operation.task_id, operation.id)
+        put_lost_into_trash(trash_of(session, operation), **lost, name=name, ref=data["ref"])
     if data["worktree"]:
         entry = put_into_trash(
             session,
@@ -306,7 +323,15 @@ def _put_away(session: Session, operation: Operation) -> TrashEntry | None:
 
 
 def trash_of(session: Session, operation: Operation) -> str:
-    """Return the trash that a removal was planned into: settings may name another one by now."""
+    """Return the trash that a removal was planned into: settings may name another one by now.
+
+    Raises Refused for an operation of the repository that this one is a copy of.
+    """
+    place, admin_dir = operation.data.get("worktree"), operation.data.get("admin_dir")
+    if place and admin_dir:
+        owner = Owner(session.repository.common_dir, place, admin_dir)
+        if find_flaw(owner) is Flaw.COPIED:
+            raise refusal_of(owner, Flaw.COPIED)
     return str(operation.data.get("trash") or trash_root(session))
 
 

@@ -15,11 +15,11 @@ from gitworker.paths import read_seat, write_seat
 from gitworker.repo.follow import move_branch
 from gitworker.repo.hooks.install import install
 from gitworker.repo.lock import hold
-from gitworker.repo.ownership import Owner, require_owned
+from gitworker.repo.ownership import Owner, find_named, require_owned
 from gitworker.repo.recovery import recover_move
 from gitworker.repo.refs import create_ref, find_head_ref, find_ref
 from gitworker.repo.rescue import unpack
-from gitworker.repo.trash import repair_trash, restore_from_trash
+from gitworker.repo.trash import repair_trash, restore_admin, restore_from_trash
 from gitworker.repo.worktrees import check_out, find_admin_dir, find_checkout, is_half_made
 from gitworker.session import Session
 from gitworker.store.api import Writer
@@ -179,7 +179,8 @@ def seat_of(done: Operation) -> Seat:
     """Return what a removal took away."""
     data = done.data
     tip = data["tip"] and Oid(data["tip"])
-    return Seat(done.worker_id, done.task_id, Ref(data["ref"]), tip, data["base"], data["worktree"])
+    place = data["worktree"] or (data.get("lost") or {}).get("worktree")
+    return Seat(done.worker_id, done.task_id, Ref(data["ref"]), tip, data["base"], place)
 
 
 def bring_back(session: Session, seat: Seat, removal: Operation | None) -> None:
@@ -193,11 +194,15 @@ def bring_back(session: Session, seat: Seat, removal: Operation | None) -> None:
     if removal is not None:
         name = entry_name(removal.worker_id, removal.task_id, removal.id)
         entry = find_entry(trash_of(session, removal), name)
-    if entry is not None and place and os.path.lexists(place):
+    is_lost = entry is not None and not os.path.lexists(entry.tree)
+    is_back = is_lost and entry is not None and _names(place or "", entry.admin_dir)
+    if entry is not None and place and os.path.lexists(place) and not is_back:
         raise path_exists(place)
     if seat.tip and find_ref(session.git, seat.ref) is None:
         create_ref(session.git, seat.ref, seat.tip, reason="gitworker: undo")
-    if entry is not None:
+    if entry is not None and is_back:
+        restore_admin(entry)  # its files were moved by hand, and are at their place again
+    elif entry is not None and not is_lost:
         with suppress(NotFound):  # landed and clean: it is being deleted, and made anew below
             restore_from_trash(entry)
     if place and not _is_marked(session, place):
@@ -210,6 +215,11 @@ def bring_back(session: Session, seat: Seat, removal: Operation | None) -> None:
             crash_point("undo.unpacked")
     if place and not _is_ours(session, seat, place):
         raise path_exists(place)
+
+
+def _names(place: str, admin_dir: str) -> bool:
+    """Tell whether the `.git` file in a directory names an admin directory, existing or not."""
+    return not os.path.lexists(admin_dir) and find_named(place) == os.path.realpath(admin_dir)
 
 
 def _is_marked(session: Session, place: str) -> bool:

@@ -9,6 +9,7 @@ from gitworker.liveness.process import Process, find_process, nearest_agent
 from gitworker.liveness.ring import ensure_beater
 from gitworker.model.worker import WorkerEvent
 from gitworker.paths import lock_seat
+from gitworker.repo.ownership import has_worktree, owner_of
 from gitworker.session import Session
 from gitworker.store.heartbeats import beat
 from gitworker.store.workers import Worker, find_worker
@@ -26,6 +27,7 @@ def start(session: Session, name: str | None, *, pid: int | None = None) -> Work
     """
     with session.store.read() as reader:
         worker = require_worker(reader, name, session)
+    has_worktree(owner_of(session.repository.common_dir, worker))
     process = _process(pid)
     with session.store.write() as writer:
         require_task_held(writer, worker.task_id, worker.worker_id)

@@ -84,6 +84,8 @@ def _unlock_left(session: Session, workers: list[Worker], moment: Moment) -> Non
     for worker in workers:
         if worker.admin_dir is None or worker.pid is None:
             continue
+        if not worker.admin_dir.startswith(f"{session.repository.common_dir}/"):
+            continue  # of the repository that this one is a copy of
         if not is_locked_by_agent(worker.admin_dir):
             continue
         if process_runs(worker, moment, session.paths) is False:

@@ -63,6 +63,19 @@ def put_into_trash(
     )
 
 
+def put_lost_into_trash(root: str, *, worktree: str, admin_dir: str, name: str, ref: str) -> None:
+    """Move git's own directory of a worktree that is not at its place into the trash.
+
+    Its index and its open operation come back with an undo; git would go on listing it, and make
+    no other worktree at that place.
+    """
+    if find_entry(root, name) is None and os.path.isdir(admin_dir):
+        move_to_trash(
+            worktree=worktree, admin_dir=admin_dir, trash_root=root, name=name, stamp=_stamp(),
+            branch=ref,
+        )  # fmt: skip
+
+
 def delete_landed(session: Session, entries: Sequence[tuple[TrashEntry, str]]) -> None:
     """Delete those of these landed worktrees that are clean, in the background.
 

@@ -5,6 +5,7 @@ from contextlib import suppress
 
 from gitworker.errors import GitWorkerError
 from gitworker.paths import read_seat
+from gitworker.repo.disk import write_atomically
 from gitworker.session import Session
 from gitworker.store.workers import Worker
 
@@ -24,8 +25,10 @@ def follow_moves(session: Session, workers: list[Worker]) -> bool:
             continue
         admin_dir = _admin_dir_now(session, worker, worker.admin_dir)
         place = _recorded_place(admin_dir)
+        if place is not None and not os.path.lexists(place):
+            place = _find_moved(session, worker, place, admin_dir) or place
         here = (worker.worktree, worker.admin_dir)
-        if place is not None and (place, admin_dir) != here and os.path.isdir(place):
+        if place is not None and (place, admin_dir) != here and _leads_to(place, admin_dir):
             record_place(session, worker, place, admin_dir=admin_dir)
             if admin_dir != worker.admin_dir:
                 _lead_hooks_here(session, place)
@@ -52,6 +55,49 @@ def _admin_dir_now(session: Session, worker: Worker, recorded: str) -> str:
         return recorded
     here = f"{session.repository.common_dir}/worktrees/{os.path.basename(recorded)}"
     return here if read_seat(here) == (worker.worker_id, worker.task_id) else recorded
+
+
+def _find_moved(session: Session, worker: Worker, old: str, admin_dir: str) -> str | None:
+    """Return where a worktree was moved by `mv`, and let git know the place; None if not found.
+
+    It is searched beside its old place, in the directory of worktrees, and in and beside the main
+    checkout. The recorded inode excludes copies; two candidates count as none.
+    """
+    from gitworker.repo.ownership import is_recorded_directory
+
+    if read_seat(admin_dir) != (worker.worker_id, worker.task_id):
+        return None
+    top = session.main_top
+    folders = {os.path.dirname(old), session.worktree_root, top, os.path.dirname(top)}
+    found = {
+        place
+        for folder in folders
+        for place in _directories_in(folder)
+        if _leads_to(place, admin_dir) and is_recorded_directory(admin_dir, place) is not False
+    }
+    if len(found) != 1:
+        return None
+    place = found.pop()
+    with suppress(OSError):  # as git itself does from time to time when it runs there
+        write_atomically(f"{admin_dir}/gitdir", os.fsencode(f"{place}/.git\n"))
+        return place
+    return None
+
+
+def _directories_in(folder: str) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            inside = [one.path for one in entries if one.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
+    return [os.path.realpath(path) for path in inside]
+
+
+def _leads_to(place: str, admin_dir: str) -> bool:
+    """Tell whether a directory is the worktree of an admin directory, not a copy's or another's."""
+    from gitworker.repo.ownership import find_named  # only if a worktree was moved
+
+    return os.path.isdir(place) and find_named(place) == os.path.realpath(admin_dir)
 
 
 def _lead_hooks_here(session: Session, place: str) -> None:

@@ -9,7 +9,7 @@ from tests.cli.conftest import Scene
 from tests.cli.kit import ok, run
 
 WORKER = {"schema", "worker", "state", "task", "branch", "worktree"}
-FREED = {"freed_task", "rescue", "stacked"}
+FREED = {"freed_task", "rescue", "stacked", "missing"}
 
 
 def shape(scene: Scene, *words: str) -> set[str]:
@@ -60,7 +60,7 @@ def test_looking(scene: Scene) -> None:
     log = str(scene.state / "transitions.jsonl")
     expected = {
         ("list",): {"workers"},
-        ("path", "auth"): {"worker", "path"},
+        ("path", "auth"): {"worker", "path", "flaw"},
         ("diff", "auth"): {"worker", "branch", "target", "diff"},
         ("validate", log): {"file", "findings"},
         ("hooks", "status"): {"worktrees", "user_hooks", "tampered", "stale", "by_config"},

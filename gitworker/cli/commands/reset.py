@@ -28,4 +28,5 @@ def command(call: Call, worker: str) -> None:
         freed_task=freed.task_id,
         rescue=freed.rescue_ref,
         stacked=list(freed.stacked),
+        missing=freed.missing,
     )
