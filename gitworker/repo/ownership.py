@@ -91,7 +91,7 @@ def owner_of(common_dir: str, worker: Holder) -> Owner | None:
 def find_flaw(owner: Owner) -> Flaw | None:
     """Return why `place` is not the worktree of the owner, None if it is. HEAD does not count."""
     admin_dir = owner.admin_dir
-    if admin_dir is None or not _is_inside(owner.common_dir, admin_dir):
+    if admin_dir is None or not is_inside(owner.common_dir, admin_dir):
         return Flaw.COPIED if admin_dir else Flaw.NO_ADMIN_DIR
     try:
         mode = os.lstat(owner.place).st_mode
@@ -241,6 +241,12 @@ def is_recorded_directory(admin_dir: str, place: str) -> bool | None:
     return recorded == (found.st_dev, found.st_ino)
 
 
+def is_inside(common_dir: str, admin_dir: str) -> bool:
+    """Tell whether a path is that of an admin directory of the repository, existing or not."""
+    parent = os.path.dirname(os.path.realpath(admin_dir))
+    return parent == f"{os.path.realpath(common_dir)}/worktrees"
+
+
 def describe(owner: Owner, flaw: Flaw) -> str:
     """Return one sentence about a flaw."""
     place = owner.place
@@ -278,11 +284,6 @@ def refusal_of(owner: Owner, flaw: Flaw) -> NotFound | Refused | Conflict:
     return Refused(describe(owner, flaw), hint, code=f"worktree_{flaw}")
 
 
-def _is_inside(common_dir: str, admin_dir: str) -> bool:
-    parent = os.path.dirname(os.path.realpath(admin_dir))
-    return parent == f"{os.path.realpath(common_dir)}/worktrees"
-
-
 def _flaw_of_git_file(owner: Owner, admin_dir: str) -> Flaw | None:
     try:
         mode = os.stat(f"{owner.place}/.git").st_mode
@@ -294,7 +295,7 @@ def _flaw_of_git_file(owner: Owner, admin_dir: str) -> Flaw | None:
     if named is None:
         return Flaw.NO_GIT_FILE
     if named != os.path.realpath(admin_dir):
-        inside = _is_inside(owner.common_dir, named)
+        inside = is_inside(owner.common_dir, named)
         return Flaw.OTHER_WORKTREE if inside else Flaw.OTHER_REPOSITORY
     if not os.path.isdir(admin_dir):
         return Flaw.NO_ADMIN_DIR

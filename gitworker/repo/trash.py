@@ -189,13 +189,18 @@ def require_trash_entry(trash_root: str, name: str) -> TrashEntry:
     return found[-1]
 
 
-def repair_trash(trash_root: str) -> tuple[TrashEntry, ...]:
+def repair_trash(trash_root: str, *, common_dir: str | None = None) -> tuple[TrashEntry, ...]:
     """Finish removals and restorations that were killed; return the entries that were repaired.
+
+    With `common_dir`, entries that name another repository, of which this one is a copy, stay.
 
     One that the system does not let us finish now waits for a later repair and stops nobody.
     """
     repaired = []
     for entry in _entries(trash_root):
+        parent = os.path.dirname(os.path.realpath(entry.admin_dir))
+        if common_dir is not None and parent != f"{os.path.realpath(common_dir)}/worktrees":
+            continue
         with suppress(OSError, Refused):
             if entry.state == REMOVING:
                 repaired.append(_remove(entry))

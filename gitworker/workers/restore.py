@@ -123,7 +123,7 @@ def _undo_approve(session: Session, operation: Operation, done: Operation) -> No
 
 
 def _undo_removal(session: Session, operation: Operation, done: Operation) -> None:
-    repair_trash(trash_of(session, done))
+    repair_trash(trash_of(session, done), common_dir=session.repository.common_dir)
     try:
         require_returnable(session, done)
         bring_back(session, seat_of(done), done)

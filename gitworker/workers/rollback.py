@@ -6,6 +6,7 @@ from contextlib import suppress
 from gitworker import clock
 from gitworker.model.ids import Branch, Oid, TaskId, WorkerId, ref_of
 from gitworker.paths import read_seat
+from gitworker.repo.ownership import find_named, is_inside
 from gitworker.repo.refs import delete_branch, read_refs
 from gitworker.repo.rescue import rescue
 from gitworker.repo.worktrees import find_admin_dir
@@ -59,7 +60,9 @@ def drop_worktree(session: Session, operation: Operation) -> None:
         return
     if os.path.isdir(path):
         refuse_move(session, path, admin_dir)
-    for left in filter(None, (admin_dir, path)):
+    named = find_named(path)
+    is_foreign = named is not None and not is_inside(session.repository.common_dir, named)
+    for left in filter(None, (admin_dir, None if is_foreign else path)):
         if os.path.isdir(left):
             set_aside(session, left, name)
 

@@ -35,7 +35,7 @@ def entry_name(worker: str, task: str, operation: int) -> str:
 def ready_trash(session: Session, root: str) -> None:
     """Make a trash if there is none, and finish what was killed in it."""
     guard(session, root)
-    repair_trash(root)
+    repair_trash(root, common_dir=session.repository.common_dir)
 
 
 def put_into_trash(

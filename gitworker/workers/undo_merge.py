@@ -127,7 +127,7 @@ def _give_back(session: Session, operation: Operation, window: Window) -> None:
     free = [act for act in window.landed if act not in left]
     removals = [_what_was_taken(session, act)[0] for act in free]
     for trash in {trash_of(session, removal) for removal in removals if removal is not None}:
-        repair_trash(trash)
+        repair_trash(trash, common_dir=session.repository.common_dir)
     returned = [(act, *_bring_back(session, act)) for act in free]
     crash_point("undo.returned")
     with session.store.write() as writer:

@@ -151,6 +151,34 @@ def test_journal_of_a_copied_repository(world: World) -> None:
     assert (world.path("auth") / "new").read_text() == "mine\n"
 
 
+@pytest.mark.parametrize("point", ["trash-recorded", "trash-admin", "cancel.journal"])
+def test_killed_and_copied(world: World, point: str) -> None:
+    """What a killed `cancel` left in a copied repository does not touch the original."""
+    _with_work(world)
+    assert world.drive("cancel", "auth", GITWORKER_CRASH_AT=point).returncode == -9
+    copy = World(world.root.parent / "copy")
+    shutil.copytree(world.root, copy.root, symlinks=True)
+    before = _inventory(world.root)
+    settle(copy.session())
+    run(copy.root, "recover")
+    assert _inventory(world.root) == before
+    settle(world.session())
+    undo(world.session())
+    assert (world.path("auth") / "new").read_text() == "mine\n"
+
+
+@pytest.mark.parametrize("point", ["spawn.hooks", "spawn.worktree", "spawn.journal"])
+def test_killed_spawn_and_copied(world: World, point: str) -> None:
+    """What a killed `spawn` left in a copied repository does not touch the original."""
+    done = world.drive("spawn", "auth", "login", GITWORKER_CRASH_AT=point)
+    assert done.returncode == -9
+    copy = World(world.root.parent / "copy")
+    shutil.copytree(world.root, copy.root, symlinks=True)
+    before = _inventory(world.root)
+    settle(copy.session())
+    assert _inventory(world.root) == before
+
+
 def _inventory(root: Path) -> dict[str, bytes]:
     """Return every file of a repository with its bytes, but for what any look may renew."""
     found = {}
