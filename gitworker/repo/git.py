@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from gitworker import clock, proc
 from gitworker.errors import GitWorkerError, NotFound, Unavailable
 from gitworker.model.ids import Oid
-from gitworker.repo.git_environment import clean_environment
+from gitworker.repo.git_environment import PRIVATE_INDEX, clean_environment
 
 CEILINGS = "GIT_CEILING_DIRECTORIES"  # git(1): the search for a repository stops below these
 MINIMUM = (2, 39)
@@ -69,7 +69,7 @@ class Git:
         pauses_s = iter(PAUSES_S)
         while True:
             done = proc.run(
-                [*self._command(settings), *args],
+                [*self._command(settings, env), *args],
                 env=environment,
                 stdin=stdin,
                 timeout_s=timeout_s,
@@ -101,7 +101,7 @@ class Git:
         self, *args: str, stdin: bytes = b"", env: Mapping[str, str] | None = None
     ) -> proc.Running:
         """Start `git ARGS` and return at once; `finish` waits for it. `env` is as in `run`."""
-        return proc.start([*self._command(()), *args], env=self._environment(env), stdin=stdin)
+        return proc.start([*self._command((), env), *args], env=self._environment(env), stdin=stdin)
 
     def finish(self, running: proc.Running, args: Sequence[str]) -> proc.Completed:
         """Wait for what `start(*args)` began; raise GitFailed where it failed."""
@@ -115,11 +115,12 @@ class Git:
             environment.update(env)
         return environment
 
-    def _command(self, settings: Sequence[str]) -> list[str]:
+    def _command(self, settings: Sequence[str], env: Mapping[str, str] | None = None) -> list[str]:
         argv = ["git", "-C", self.directory]
         if self.git_dir is not None:
             argv.append(f"--git-dir={self.git_dir}")
-        for setting in settings:
+        private = PRIVATE_INDEX if env and "GIT_INDEX_FILE" in env else ()
+        for setting in (*private, *settings):
             argv += ["-c", setting]
         return argv
 

@@ -29,6 +29,15 @@ LOCAL_ENV = (
     "GIT_INTERNAL_SUPER_PREFIX",
 )
 SETTINGS_ENV = ("GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT")
+# Settings of each git on an index of our own (GIT_INDEX_FILE). One that splits, as core.splitIndex
+# has it, deletes the expired shared files of the worktree that it stands in for; a file system
+# monitor answers for the worktree's own index; one without a checksum cannot be checked.
+PRIVATE_INDEX = (
+    "core.splitIndex=false",
+    "splitIndex.sharedIndexExpire=never",
+    "core.fsmonitor=false",
+    "index.skipHash=false",
+)
 # Read the real commits: a replace ref or a graft shows others than those that land. The path below
 # a device does not exist, so git reads no grafts and prints no advice about them.
 FIXED_ENV = {

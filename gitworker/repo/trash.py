@@ -18,7 +18,7 @@ from gitworker.errors import NotFound, Refused
 from gitworker.paths import AGENT_LOG, is_locked_by_user, unlock_seat
 from gitworker.proc import spawn_detached
 from gitworker.repo.disk import remove_tree, write_atomically
-from gitworker.repo.git_environment import clean_environment
+from gitworker.repo.git_environment import PRIVATE_INDEX, clean_environment
 
 REMOVING, REMOVED, RESTORING = "removing", "removed", "restoring"
 DOOMED = ".doomed-"  # entries being deleted; never offered for restoring
@@ -43,11 +43,23 @@ exec rm -rf -- "$1\""""
 # So does an entry with ignored files: it gets a mark, and a later run deletes it, if it is still
 # clean, when the mark is old.
 # The look has an index of its own: git's lock on the worktree's would come back with it, where
-# somebody wants it back meanwhile.
+# somebody wants it back meanwhile. The admin directory is git's there, since the shared file of a
+# split index is looked for beside it. git's full comparison of times is asked for, whatever the
+# settings say.
+SETTINGS = " ".join(
+    f"-c {setting}"
+    for setting in (
+        *PRIVATE_INDEX,
+        "core.untrackedCache=false",
+        "core.trustctime=true",
+        "core.checkStat=default",
+    )
+)
 DELETE_CLEAN = f"""\
+git() {{ command git {SETTINGS} "$@"; }}
 clean() {{
     cd "$1/tree" || return 1
-    export GIT_WORK_TREE="$1/tree" GIT_INDEX_FILE="$1/looked-$$"
+    export GIT_DIR="$1/admin" GIT_WORK_TREE="$1/tree" GIT_INDEX_FILE="$1/looked-$$"
     trap 'rm -f "$GIT_INDEX_FILE"' EXIT
     cp -p "$1/admin/index" "$GIT_INDEX_FILE"
     git update-index -q --refresh
@@ -58,10 +70,7 @@ clean() {{
     read -r head <"$1/admin/HEAD"
     case $head in "ref: "* | "$2") head= ;; esac
     own=$(find "$1/admin/refs" -type f -exec cat {{}} + 2>/dev/null)
-    if [ -n "$head$own" ]; then
-        alone=$(git rev-list -n 1 $head $own --not --single-worktree --all 2>&1)
-        [ -z "$alone" ] || return 1
-    fi
+    [ -z "$head$own" ] || [ -z "$(kept_by_none $head $own)" ] || return 1
     git ls-files -v | grep -q '^[a-zS] ' || return 0
     (
         export GIT_INDEX_FILE="$1/look"
@@ -71,6 +80,11 @@ clean() {{
         rm -f "$1/look"
         [ -z "$changed" ]
     )
+}}
+kept_by_none() {{
+    export GIT_DIR="$GIT_COMMON_DIR"
+    unset GIT_COMMON_DIR
+    git rev-list -n 1 "$@" --not --single-worktree --all 2>&1
 }}
 bury() {{
     grep -qsF "/${{1##*/}}/" /proc/self/mountinfo && return
@@ -228,7 +242,7 @@ def delete_clean_in_background(
             ["nice", "/bin/sh", "-c", DELETE_CLEAN, "sh", *words],
             env={
                 **clean_environment(),
-                "GIT_DIR": common_dir,
+                "GIT_COMMON_DIR": common_dir,
                 "KEEP_MARKED": "1" if keep_marked else "",
             },
         )

@@ -42,6 +42,14 @@ KINDS = (
     Kind("untracked cache", builders.configured("core.untrackedCache=true")),
     Kind("split index", builders.configured("index.version=4", "core.splitIndex=true")),
     Kind(
+        "split index that expires at once",
+        builders.configured(
+            "core.splitIndex=true", "splitIndex.sharedIndexExpire=now",
+            "splitIndex.maxPercentChange=0",
+        ),
+    ),
+    Kind("many files", builders.configured("feature.manyFiles=true", "index.skipHash=true")),
+    Kind(
         "watched", builders.watched, seat=builders.is_watched,
         landed=builders.watches_nothing_that_is_gone,
     ),
