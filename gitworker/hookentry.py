@@ -6,8 +6,10 @@
     python -EP -m gitworker.hookentry radar COMMON_DIR
     python -EP -m gitworker.hookentry pool COMMON_DIR
     python -EP -m gitworker.hookentry beat STATE_DIR SECONDS
+    python -EP -m gitworker.hookentry compare COMMON_DIR TRASH_ENTRY COMMIT
 
-What goes wrong is appended to `logs/background.log`; nobody waits for the exit status.
+What goes wrong is appended to `logs/background.log`. Only the exit status of `compare` is read: 0
+if a fresh checkout of the commit would have every byte of the removed worktree.
 """
 
 import os
@@ -100,6 +102,15 @@ def _beat(root: str, every_s: str) -> int:
     return run_beater(root, float(every_s), Keeper(open_session).attend)
 
 
+def _compare(common_dir: str, entry: str, commit: str) -> int:
+    from gitworker.model.ids import Oid
+    from gitworker.repo.git import Git
+    from gitworker.repo.unkept import find_unkept
+
+    unkept = find_unkept(Git(common_dir), entry, Oid(commit), common_dir=common_dir)
+    return 1 if unkept else 0
+
+
 def _open(common_dir: str) -> "Session":
     from gitworker.app import open_session
     from gitworker.repo.git_environment import LOCAL_ENV, SETTINGS_ENV
@@ -140,6 +151,7 @@ JOBS: "dict[str, Callable[..., int]]" = {
     "radar": _radar,
     "pool": _pool,
     "beat": _beat,
+    "compare": _compare,
 }
 
 if __name__ == "__main__":

@@ -183,11 +183,12 @@ def advance(pool: Pool, parked: Parked, new: Oid) -> str | None:
 def is_returnable(pool: Pool, path: str, commit: Oid) -> bool:
     """Tell whether a removed worktree (`tree` and `admin` in `path`) holds its commit and no more.
 
-    Ignored files do not count; its branch may be gone. Never one with submodules of its own, an
-    index that hides anything, commits on a detached HEAD, or refs of its own (refs/worktree/ in
-    git-worktree(1)), which may hold commits that nothing else does.
+    Ignored files do not count; its branch may be gone. Never one with submodules of its own, bytes
+    that git strips from a file, an index that hides anything, commits on a detached HEAD, or refs
+    of its own (refs/worktree/ in git-worktree(1)), which may hold commits that nothing else does.
     """
     from gitworker.repo.checks import open_operation
+    from gitworker.repo.converted import find_converted
     from gitworker.repo.hidden import may_hide
 
     admin = f"{path}/admin"
@@ -210,7 +211,12 @@ def is_returnable(pool: Pool, path: str, commit: Oid) -> bool:
         "diff-index", "--quiet", "--ignore-submodules=none", commit, "--", env=env, ok=(0, 1)
     )
     others = here.run("ls-files", "--others", "--exclude-standard", env=env)
-    return same.status == 0 and not others.out
+    if same.status != 0 or others.out:
+        return False
+    try:
+        return not find_converted(here, env, room=path)
+    except (GitFailed, OSError):  # a filter that fails
+        return False
 
 
 def take_back(pool: Pool, path: str, *, commit: Oid, new: Oid) -> bool:

@@ -8,6 +8,7 @@ system: bytes, modes and times stay as they are.
 
 import json
 import os
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -16,7 +17,8 @@ from gitworker.clock import now_ms
 from gitworker.crashpoint import crash_point
 from gitworker.errors import NotFound, Refused
 from gitworker.paths import AGENT_LOG, is_locked_by_user, unlock_seat
-from gitworker.proc import spawn_detached
+from gitworker.proc import BACKGROUND, spawn_detached
+from gitworker.repo.converted import CONVERTING
 from gitworker.repo.disk import remove_tree, write_atomically
 from gitworker.repo.git_environment import PRIVATE_INDEX, clean_environment
 
@@ -40,8 +42,9 @@ exec rm -rf -- "$1\""""
 # and what holds another repository or worktree, at whose work nobody has looked.
 # A commit that only another worktree's HEAD leads to counts as the entry's own: git fails to read
 # the HEAD of a worktree that is being made.
-# So does an entry with ignored files: it gets a mark, and a later run deletes it, if it is still
-# clean, when the mark is old.
+# So does an entry with ignored files, or with bytes that git strips from a file when it compares
+# (`repo/converted`): it gets a mark, and a later run deletes it, if it is still clean, when the
+# mark is old. Python compares the content, only if an attribute or a setting converts files.
 # The look has an index of its own: git's lock on the worktree's would come back with it, where
 # somebody wants it back meanwhile. The admin directory is git's there, since the shared file of a
 # split index is looked for beside it. git's full comparison of times is asked for, whatever the
@@ -81,6 +84,11 @@ clean() {{
         [ -z "$changed" ]
     )
 }}
+same_bytes() {{
+    [ -n "$(git config --get core.autocrlf)" ] || git ls-files -z | git check-attr -a -z --stdin |
+        tr '\\0' '\\n' | grep -qxE '{"|".join(sorted(CONVERTING))}' || return 0
+    "$PYTHON" {" ".join(BACKGROUND)} compare "$GIT_COMMON_DIR" "$1" "$2"
+}}
 kept_by_none() {{
     export GIT_DIR="$GIT_COMMON_DIR"
     unset GIT_COMMON_DIR
@@ -98,7 +106,7 @@ root=${{1%/*}}
 while [ $# -ge 2 ]; do (
     clean "$1" "$2" || exit 0
     ignored=$(git ls-files --others --directory --no-empty-directory 2>&1 | grep -vxF {AGENT_LOG})
-    if [ -n "$ignored" ]; then
+    if [ -n "$ignored" ] || ! same_bytes "$1" "$2"; then
         printf '%s\n' "$2" >"$1/{LANDED}"
     else
         bury "$1"
@@ -243,6 +251,7 @@ def delete_clean_in_background(
             env={
                 **clean_environment(),
                 "GIT_COMMON_DIR": common_dir,
+                "PYTHON": sys.executable,
                 "KEEP_MARKED": "1" if keep_marked else "",
             },
         )

@@ -2,23 +2,26 @@
 
 Between the look that made the commit and the rename into the trash somebody may have written; a
 repository inside is in no commit of ours; a full disk leaves files out. So what is deleted for good
-is compared first, byte for byte as git sees it. Ignored files do not count.
+is compared first, byte for byte. Ignored files do not count, nor, after a week, what git's
+conversions strip from a file.
 """
 
 import os
 
 from gitworker.model.ids import Oid
 from gitworker.repo.checks import GITLINK
+from gitworker.repo.converted import find_converted
 from gitworker.repo.disk import private_directory
 from gitworker.repo.git import Git, GitFailed
 from gitworker.repo.loose import find_loose
 from gitworker.repo.tracked_files import find_file
 
 
-def find_unkept(git: Git, entry: str, commit: Oid, *, common_dir: str) -> str:
+def find_unkept(git: Git, entry: str, commit: Oid, *, common_dir: str, exactly: bool = True) -> str:
     """Return in words what would be lost with an entry of the trash, empty where that is nothing.
 
-    `entry` is its directory; `git` runs in the main checkout. The whole worktree is read.
+    `entry` is its directory; `git` runs in the main checkout. The whole worktree is read. Without
+    `exactly` a file counts as kept if git calls it unchanged.
     """
     tree, admin = f"{entry}/tree", f"{entry}/admin"
     if not os.path.isdir(tree):
@@ -34,8 +37,11 @@ def find_unkept(git: Git, entry: str, commit: Oid, *, common_dir: str) -> str:
             }
             here.run("read-tree", commit, env=env)
             path = _find_repository(here, env) or _find_file(here, env)
-        if path:
-            return f"{path}, which no ref keeps"
+            if path:
+                return f"{path}, which no ref keeps"
+            path = find_converted(here, env, room=private) if exactly else ""
+            if path:
+                return f"bytes of {path} that git strips, so no ref keeps them"
         return "commits that no ref leads to" if find_loose(git, admin, log=False) else ""
     except (GitFailed, OSError):
         return "files that git cannot compare with what is kept"

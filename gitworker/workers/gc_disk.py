@@ -14,6 +14,7 @@ from gitworker.repo.rescue import PREFIX
 from gitworker.repo.trash import (
     CLAIMED,
     DOOMED,
+    KEPT_DAYS,
     TrashEntry,
     delete_in_background,
     list_trash,
@@ -22,7 +23,7 @@ from gitworker.repo.unkept import find_unkept
 from gitworker.session import Session
 from gitworker.store.operations import Operation, find_operation
 from gitworker.workers.pool import pool_root
-from gitworker.workers.rules_gc import LOG, POOL, TRASH, VERIFY, Item, Wish, choose
+from gitworker.workers.rules_gc import DAY_MS, LOG, POOL, TRASH, VERIFY, Item, Wish, choose
 from gitworker.workers.trashing import entry_name, trash_root
 
 PARTIAL = "-partial"  # what `set_aside` put there
@@ -53,11 +54,16 @@ def look_closer(session: Session, items: list[Item], wish: Wish, now_ms: int) ->
         new = [item for item in going if item.kind == TRASH and item not in looked.values()]
         if not new:
             return found
-        looked |= {item: replace(item, holds=item.holds or _unkept(session, item)) for item in new}
+        looked |= {
+            item: replace(item, holds=item.holds or _unkept(session, item, now_ms)) for item in new
+        }
 
 
-def _unkept(session: Session, item: Item) -> str:
-    """Return what would be lost with something in the trash, by a look at each file."""
+def _unkept(session: Session, item: Item, now_ms: int) -> str:
+    """Return what would be lost with something in the trash, by a look at each file.
+
+    What git strips from a file is kept for a week.
+    """
     path = f"{trash_root(session)}/{item.name}"
     act = _act(session, item.what)
     commit = act and _kept_by(act, read_refs(session.git, [PREFIX]))
@@ -65,7 +71,10 @@ def _unkept(session: Session, item: Item) -> str:
         commit = Oid("HEAD") if os.path.isdir(f"{path}/admin") else None
     if commit is None:
         return ""
-    return find_unkept(session.git, path, commit, common_dir=session.repository.common_dir)
+    return find_unkept(
+        session.git, path, commit,
+        common_dir=session.repository.common_dir, exactly=now_ms - item.at_ms < KEPT_DAYS * DAY_MS,
+    )  # fmt: skip
 
 
 def disk_left(session: Session, items: Iterable[Item]) -> list[Item]:
