@@ -98,8 +98,8 @@ bench-peers: $(READY) ## install the queues that the bus is measured beside into
 docs: $(READY) ## write the pages that are generated: command reference, manual page, state diagrams
 	$(PY) -m docs.generate
 
-crash: $(READY) ## run the crash and concurrency suites at SCALE times their bounded size
-	GITWORKER_TEST_SCALE=$(SCALE) $(PYTEST) tests/crash tests/concurrency \
+crash: $(READY) ## run the crash, fault and concurrency suites at SCALE times their bounded size
+	GITWORKER_TEST_SCALE=$(SCALE) $(PYTEST) tests/crash tests/faults tests/concurrency \
 		tests/bus/test_torture.py tests/bus/test_power_cut.py
 
 git-matrix: $(READY) $(LFS) ## run the git-facing tests on git 2.39, 2.47 and the newest; GIT_SUITES=sid on one (network)

@@ -312,9 +312,14 @@ def read_seat(git_dir: str) -> tuple[str, str] | None:
 
 
 def write_seat(git_dir: str, worker: str, task: str) -> None:
-    """Record in an admin directory which worker and task its worktree belongs to."""
-    with open(f"{git_dir}/{SEAT_FILE}", "w", encoding="utf-8") as file:
+    """Record in an admin directory which worker and task its worktree belongs to.
+
+    The file changes at once: half a name would make the worktree another worker's.
+    """
+    partial = f"{git_dir}/{SEAT_FILE}.tmp"
+    with open(partial, "w", encoding="utf-8") as file:
         file.write(f"{worker} {task}\n")
+    os.replace(partial, f"{git_dir}/{SEAT_FILE}")
     _write_place(git_dir)
 
 

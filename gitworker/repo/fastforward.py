@@ -24,7 +24,14 @@ from gitworker.repo.checks import (
 from gitworker.repo.diffs import diff_commits
 from gitworker.repo.follow import DETACHED, move_branch, read_tree
 from gitworker.repo.git import Git, GitFailed
-from gitworker.repo.halfway import Checkout, Left, find_moved, has_begun, is_younger, put_back
+from gitworker.repo.halfway import (
+    Checkout,
+    find_moved,
+    has_begun,
+    is_younger,
+    put_back,
+    renew_entries,
+)
 from gitworker.repo.obstacles import refuse_overlap, require_quiet
 from gitworker.repo.refs import find_head_ref, find_ref, find_tip, is_ancestor, move_ref
 from gitworker.repo.rules_tree import is_safe_path
@@ -95,6 +102,7 @@ def check_forward(git: Git, *, ref: Ref, old: Oid, new: Oid, worktree: str | Non
 def settle_checkout(git: Git, *, ref: Ref, new: Oid, since_ms: int) -> None:
     """Put back what a git that was killed on the way to `new` has moved where `ref` is checked out.
 
+    `new` is the last commit of the whole fast-forward, not one in between.
     For who holds the lock, so that no such git lives. Only files that were touched since `since_ms`
     count. Raises Conflict where files cannot be written, or git's lock of the index stands beside
     them: it could be somebody else's, so a person removes it.
@@ -107,22 +115,24 @@ def settle_checkout(git: Git, *, ref: Ref, new: Oid, since_ms: int) -> None:
     admin_dir = require_top(worktree).git_dir
     checkout = Checkout(worktree, f"{admin_dir}/index", old, new, since_ms)
     changes = changes_between(here, old, new)
-    if all(is_younger(checkout, c.path) for c in changes) and _index_has(here, changes, new):
-        read_tree(here, old=new, new=old)
-        return
+    has_new_index = all(is_younger(checkout, c.path) for c in changes) and _index_has(
+        here, changes, new
+    )
     if os.path.lexists(f"{admin_dir}/index.lock"):
         moved = find_moved(here, checkout)
-        if moved:
+        if moved or has_new_index:
             raise Conflict(
-                f"a git that was killed left files of {worktree} half-way ({name_paths(moved)}),"
-                f" and {admin_dir}/index.lock",
+                f"a git that was killed left files of {worktree} half-way"
+                f" ({name_paths(moved or [c.path for c in changes])}), and {admin_dir}/index.lock",
                 f"rm {admin_dir}/index.lock   (where no git is at work there), then:"
                 " git worker recover",
                 code="index_locked",
                 detail="\n".join(moved),
             )
         return
-    _require_whole(worktree, put_back(here, checkout))
+    _put_back(here, checkout)
+    if has_new_index:
+        read_tree(here, old=new, new=old)
 
 
 def _check_tip(git: Git, step: Step) -> None:
@@ -250,7 +260,7 @@ def _undo_checkout(here: Git, step: Step, changes: tuple[Change, ...], *, compla
     elif has_begun(complaint):
         index = f"{require_repository(here.directory).git_dir}/index"
         checkout = Checkout(here.directory, index, step.old, step.new)
-        _require_whole(here.directory, put_back(here, checkout))
+        _put_back(here, checkout)
 
 
 def _index_has(here: Git, changes: Sequence[Change], commit: Oid) -> bool:
@@ -260,14 +270,16 @@ def _index_has(here: Git, changes: Sequence[Change], commit: Oid) -> bool:
     return bool(changes) and not any(change.path in left for change in changes)
 
 
-def _require_whole(worktree: str, left: Left) -> None:
-    """Raise Conflict where files that git has moved could not be put back."""
+def _put_back(here: Git, checkout: Checkout) -> None:
+    """Put back the files that git has moved; raise Conflict if one cannot be written."""
+    left = put_back(here, checkout)
     if not left.missing:
+        renew_entries(here, left.written)
         return
     raise Conflict(
-        f"git stopped in the middle of moving the files of {worktree}, and these could not be put"
-        f" back: {name_paths(left.missing)}",
-        f"git -C {worktree} checkout -- {shlex.quote(left.missing[0])}"
+        f"git stopped in the middle of moving the files of {here.directory}, and these could not"
+        f" be put back: {name_paths(left.missing)}",
+        f"git -C {here.directory} checkout -- {shlex.quote(left.missing[0])}"
         "   (says why), then: git worker recover",
         code="checkout_broken",
         detail="\n".join((*left.missing, *(f"{path} (changed)" for path in left.changed))),

@@ -26,12 +26,13 @@ from gitworker.repo.checks import (
 )
 from gitworker.repo.disk import copy_index
 from gitworker.repo.git import Git, GitFailed
-from gitworker.repo.halfway import Checkout, has_begun, put_back
+from gitworker.repo.halfway import Checkout, has_begun, put_back, renew_entries
 from gitworker.repo.ownership import require_checkout
 from gitworker.repo.refs import find_head_ref, move_ref
 
 MARKER = "gitworker move"
 DETACHED = Ref("HEAD")
+NEVER_MS = 2**60  # later than every file: no move of ours has touched one
 PAUSES_S = (0.02, 0.05, 0.1, 0.2, 0.3, 0.3)
 
 
@@ -69,6 +70,18 @@ class Move:
     def private_index(self) -> str:
         """Return the path of the index that the move prepares."""
         return f"{self.admin_dir}/gitworker-index"
+
+    def checkout(self) -> Checkout:
+        """Return the move as a checkout that may have stopped; it began with the journal's text."""
+        try:
+            with open(self.journal, "rb") as file:
+                is_this = file.read() == self.marker
+                began_ms = os.fstat(file.fileno()).st_mtime_ns // 1_000_000
+        except FileNotFoundError:
+            is_this = False
+        return Checkout(
+            self.worktree, self.index, self.old, self.new, began_ms if is_this else NEVER_MS
+        )
 
 
 def move_branch(
@@ -148,6 +161,32 @@ def read_tree(
             raise
         here.run("update-index", "-q", "--refresh", env=env, ok=(0, 1, 128), inherit_fd=lock_fd)
         here.run(*words, env=env, inherit_fd=lock_fd)
+
+
+def put_files_back(here: Git, move: Move) -> None:
+    """Make the files that a move has touched what the index says, and refresh the index.
+
+    For the holder of the index lock. Raises Conflict if a file cannot be written; the lock then
+    stays for `recover_move`.
+    """
+    left = put_back(here, move.checkout())
+    if left.missing:
+        raise Conflict(
+            f"git stopped in the middle of moving the files of {move.worktree}, and these could"
+            f" not be put back: {name_paths(left.missing)}",
+            "git worker recover",
+            code="checkout_broken",
+            detail="\n".join(left.missing),
+        )
+    prepare_index(move)
+    renew_entries(here, left.written, index=move.private_index)
+    os.replace(move.private_index, move.index)
+
+
+def prepare_index(move: Move) -> None:
+    """Make the private index a copy of the worktree's own; an older one is not believed."""
+    remove_file(f"{move.private_index}.lock")  # of a git that died with its machine
+    copy_index(move.index, move.private_index)
 
 
 def remove_file(path: str) -> None:
@@ -238,7 +277,7 @@ def _check(here: Git, move: Move) -> None:
 
 
 def _carry_out(here: Git, move: Move, *, reason: str, lock: _Lock) -> None:
-    copy_index(move.index, move.private_index)
+    prepare_index(move)
     crash_point("move-copied")
     lock.keep = True
     try:
@@ -254,7 +293,7 @@ def _carry_out(here: Git, move: Move, *, reason: str, lock: _Lock) -> None:
     except GitFailed as failure:
         crash_point("move-refused")
         if has_begun(failure.detail):
-            _put_files_back(here, move)
+            put_files_back(here, move)
         move_ref(here, move.ref, old=move.new, new=move.old, reason=f"{reason} (taken back)")
         lock.keep = False
         raise _refusal(here, move, failure) from failure
@@ -262,23 +301,6 @@ def _carry_out(here: Git, move: Move, *, reason: str, lock: _Lock) -> None:
     os.replace(move.private_index, move.index)
     lock.keep = False
     crash_point("move-renamed")
-
-
-def _put_files_back(here: Git, move: Move) -> None:
-    """Put back what the checkout had moved when it failed; else it stays for `recover_move`."""
-    left = put_back(here, Checkout(move.worktree, move.index, move.old, move.new))
-    if left.missing:
-        raise Conflict(
-            f"git stopped in the middle of moving the files of {move.worktree}, and these could"
-            f" not be put back: {name_paths(left.missing)}",
-            "git worker recover",
-            code="checkout_broken",
-            detail="\n".join(left.missing),
-        )
-    copy_index(move.index, move.private_index)  # files were written: their dates are others now
-    here.run("update-index", "-q", "--refresh", env={"GIT_INDEX_FILE": move.private_index},
-             ok=(0, 1))  # fmt: skip
-    os.replace(move.private_index, move.index)
 
 
 def _refusal(here: Git, move: Move, failure: GitFailed) -> GitWorkerError:

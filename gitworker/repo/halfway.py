@@ -1,8 +1,10 @@
 """Putting back, path by path, the files of a checkout that stopped half-way.
 
-git checks everything before it touches a file, so what stops it later (a filter, a full disk, a
-kill) leaves some files new, some old, one missing or cut short, and the index as it was. A file
-goes back only where nothing is lost by it: it is missing, or all its bytes are the new commit's.
+git checks everything before it touches a file, so an interruption after that (a filter, a full
+disk, a kill) leaves some files new, some old, one missing or cut short, and the index as it was.
+Every recovery of a checkout begins here: files become what the index says, then git moves both. A
+file changes only if nothing is lost by it: it is missing, or all its bytes are one of the commits'.
+Only the worktree's own index is believed, never a private one that an earlier recovery left.
 """
 
 import os
@@ -35,7 +37,7 @@ CLOCK_TICK_MS = 20  # the kernel dates files by a clock that is up to a tick beh
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
-    """A checkout that may have stopped on its way from `old` to `new`; `index` has old's entries.
+    """A checkout that may have stopped between `old` and `new`; `index` has the entries of one.
 
     Files that were last touched before `since_ms` (epoch) were not moved by it and stay.
     """
@@ -53,10 +55,14 @@ class Checkout:
 
 
 class Left(NamedTuple):
-    """Paths that are not as they were: `missing` could not be written, `changed` are nobody's."""
+    """Paths that are not as they were: `missing` could not be written, `changed` are unknown.
+
+    `written` are those that were written again.
+    """
 
     missing: tuple[str, ...]
     changed: tuple[str, ...]
+    written: tuple[str, ...] = ()
 
 
 def has_begun(complaint: str) -> bool:
@@ -65,35 +71,52 @@ def has_begun(complaint: str) -> bool:
 
 
 def put_back(here: Git, checkout: Checkout) -> Left:
-    """Bring the files that a checkout had moved back to the old commit; return what is left.
+    """Make the files that a checkout had moved what the index says; return what is left.
 
-    Idempotent.
+    Idempotent. Only files change; `renew_entries` makes the index know them.
     """
-    with _suspected(here, checkout) as (changes, suspects):
-        for path, change in changes.items():
-            if change.status == "A" and path not in suspects and is_younger(checkout, path):
+    with _suspected(here, checkout) as seen:
+        for path in seen.changes.keys() - seen.tracked - seen.suspects:
+            if is_younger(checkout, path):
                 drop_empty_parents(checkout.worktree, path)  # made for a file that never came
-        if not suspects:
+        if not seen.suspects:
             return Left((), ())
-        moved = _find_arrived(here, checkout, [changes[path] for path in suspects])
+        moved = _find_moved_files(here, checkout, seen)
         for path in sorted(moved, reverse=True):
-            if changes[path].status == "A" or _is_link(checkout.worktree, path):
+            if path not in seen.tracked or _is_link(checkout.worktree, path):
                 unlink_file(checkout.worktree, path)
         wanted = sorted(
             path
-            for path in suspects
-            if changes[path].status != "A"
-            and (path in moved or not is_there(checkout.worktree, path))
+            for path in seen.suspects & seen.tracked
+            if path in moved or not is_there(checkout.worktree, path)
         )
         missing = _write(here, wanted, index=checkout.index)
-        changed = suspects - moved - set(wanted)
-        return Left(tuple(missing), tuple(sorted(changed)))
+        changed = seen.suspects - moved - set(wanted)
+        written = tuple(path for path in wanted if path not in missing)
+        return Left(tuple(missing), tuple(sorted(changed)), written)
+
+
+def renew_entries(here: Git, paths: Iterable[str], *, index: str | None = None) -> None:
+    """Let an index know that files were written again with the content of its entries.
+
+    git trusts a size in the index, so a file that was written with other line ends would count as
+    changed for ever. Without `index` it is the worktree's own, under git's lock.
+    """
+    wanted = set(paths)
+    if not wanted:
+        return
+    env = {} if index is None else {"GIT_INDEX_FILE": index}
+    listed = here.run("ls-files", "--stage", "-z", env=env).text.split("\0")
+    text = "".join(f"{line}\0" for line in listed if line.partition("\t")[2] in wanted)
+    ok = (0, 1, 128)  # 128: another git holds the lock; the user's next `git add` sees it
+    here.run("update-index", "-z", "--index-info", stdin=os.fsencode(text), env=env, ok=ok)
+    here.run("update-index", "-q", "--refresh", env=env, ok=ok)
 
 
 def find_moved(here: Git, checkout: Checkout) -> tuple[str, ...]:
     """Return the paths whose files may have been moved; nothing changes."""
-    with _suspected(here, checkout) as (_, suspects):
-        return tuple(sorted(suspects))
+    with _suspected(here, checkout) as seen:
+        return tuple(sorted(seen.suspects))
 
 
 def is_younger(checkout: Checkout, path: str) -> bool:
@@ -128,28 +151,49 @@ def _is_gitlink(change: Change) -> bool:
     return GITLINK in (change.old_mode, change.new_mode)
 
 
-@contextmanager
-def _suspected(here: Git, checkout: Checkout) -> Iterator[tuple[dict[str, Change], set[str]]]:
-    """Yield what changes, by path, and the paths whose young file is not what the index says.
+class _Seen(NamedTuple):
+    """The paths that change, those in the index, and those whose young file is not as it says."""
 
-    Meanwhile the scratch index is there, with the entries of the index.
-    """
+    changes: dict[str, Change]
+    tracked: set[str]
+    suspects: set[str]
+
+
+@contextmanager
+def _suspected(here: Git, checkout: Checkout) -> Iterator[_Seen]:
+    """Yield what to look at. Meanwhile the scratch index exists, with the entries of the index."""
     between = changes_between(here, checkout.old, checkout.new)
     changes = {change.path: change for change in between if not _is_gitlink(change)}
-    added = {path for path, change in changes.items() if change.status == "A"}
     try:
+        _drop_scratch(checkout)  # of a recovery that was killed
         copy_index(checkout.index, checkout.scratch)
-        there = {path for path in added if is_there(checkout.worktree, path)}
-        found = there | ((find_differing(here, checkout.scratch) & changes.keys()) - added)
-        yield changes, {path for path in found if is_younger(checkout, path)}
+        listed = here.run("ls-files", "-z", env={"GIT_INDEX_FILE": checkout.scratch}).text
+        tracked = changes.keys() & set(listed.split("\0"))
+        found = find_differing(here, checkout.scratch) & tracked
+        found |= {path for path in changes.keys() - tracked if is_there(checkout.worktree, path)}
+        suspects = {path for path in found if is_younger(checkout, path)}
+        yield _Seen(changes, tracked, suspects)
     finally:
-        for file in (checkout.scratch, f"{checkout.scratch}.lock"):
-            if os.path.lexists(file):
-                os.unlink(file)
+        _drop_scratch(checkout)
+
+
+def _drop_scratch(checkout: Checkout) -> None:
+    for file in (checkout.scratch, f"{checkout.scratch}.lock"):
+        if os.path.lexists(file):
+            os.unlink(file)
+
+
+def _find_moved_files(here: Git, checkout: Checkout, seen: _Seen) -> set[str]:
+    """Return the suspects whose file is a whole or cut short version of one of the commits."""
+    moved: set[str] = set()
+    for source, goal in ((checkout.old, checkout.new), (checkout.new, checkout.old)):
+        sides = [c for c in changes_between(here, source, goal) if c.path in seen.suspects]
+        moved |= _find_arrived(here, checkout, sides)
+    return moved
 
 
 def _find_arrived(here: Git, checkout: Checkout, suspects: list[Change]) -> set[str]:
-    """Return the paths whose file is the new commit's, or the beginning of it."""
+    """Return the paths whose file is the new side of its change, or the beginning of it."""
     env = {"GIT_INDEX_FILE": checkout.scratch}
     here.run("update-index", "-z", "--index-info", stdin=entries(suspects), env=env)
     still = find_differing(here, checkout.scratch)
@@ -168,10 +212,16 @@ def _is_link(worktree: str, path: str) -> bool:
 
 
 def _is_cut_short(here: Git, checkout: Checkout, change: Change) -> bool:
-    """Tell whether a file holds the beginning of the new content: git was killed as it wrote."""
+    """Tell whether a file holds the beginning of the content that git was writing when it ended."""
     data = read_file(checkout.worktree, change.path)
     if data is None:
         return False
+    if not data:
+        return True
+    words = ("cat-file", "--filters", f"--path={change.path}", change.new_oid)
+    filtered = here.run(*words, ok=range(256))  # as it comes into a worktree: line ends, filters
+    if filtered.status == 0 and filtered.out.startswith(data):
+        return True
     return here.run("cat-file", "blob", change.new_oid).out.startswith(data)
 
 

@@ -6,13 +6,19 @@ from gitworker.crashpoint import crash_point
 from gitworker.errors import Conflict
 from gitworker.model.ids import Oid, Ref
 from gitworker.repo.checks import Change, changes_between
-from gitworker.repo.disk import copy_index
-from gitworker.repo.follow import Move, hold_journal, is_ours, read_tree, remove_file
+from gitworker.repo.follow import (
+    Move,
+    hold_journal,
+    is_ours,
+    prepare_index,
+    put_files_back,
+    read_tree,
+    remove_file,
+)
 from gitworker.repo.git import Git, GitFailed
-from gitworker.repo.halfway import GITLINK, entries, find_differing
+from gitworker.repo.halfway import has_begun
 from gitworker.repo.ownership import require_checkout
 from gitworker.repo.refs import find_ref, is_ancestor, move_ref
-from gitworker.repo.tracked_files import is_there, unlink_file
 
 
 def recover_move(
@@ -89,82 +95,33 @@ def _require_own_lock(move: Move) -> None:
 
 
 def _settle(here: Git, move: Move) -> bool:
-    """The branch has moved: make index and files follow, or take the branch back."""
+    """The branch has moved: make index and files follow, or take the branch back.
+
+    The index says how far it came, since it changes last and at once. Whatever a killed move or
+    an earlier recovery left beside it is made again.
+    """
     changes = changes_between(here, move.old, move.new)
-    if not changes or not _stands_at(here, move.index, move.old, changes):
-        return True  # the new index is in place: only the lock was left
-    if _stands_at(here, move.private_index, move.new, changes):
-        os.replace(move.private_index, move.index)
-        return True
-    copy_index(move.index, move.private_index)
+    if _has_new_index(here, move, changes):
+        return True  # only the lock was left
+    put_files_back(here, move)
+    prepare_index(move)
     try:
         read_tree(here, old=move.old, new=move.new, index=move.private_index)
-    except GitFailed:
-        return _settle_by_path(here, move, changes)
+    except GitFailed as failure:
+        if has_begun(failure.detail):
+            put_files_back(here, move)
+        move_ref(here, move.ref, old=move.new, new=move.old, reason="gitworker: taken back")
+        return False
     os.replace(move.private_index, move.index)
     return True
 
 
-def _stands_at(here: Git, index: str, commit: Oid, changes: tuple[Change, ...]) -> bool:
-    """Tell whether an index file has a commit's entries at the changed paths."""
-    if not os.path.isfile(index):
-        return False
-    out = here.run(
-        "diff-index", "--cached", "--name-only", "-z", "--no-renames", commit,
-        env={"GIT_INDEX_FILE": index},
-    ).text  # fmt: skip
-    return not set(out.split("\0")) & {change.path for change in changes}
-
-
-def _settle_by_path(here: Git, move: Move, changes: tuple[Change, ...]) -> bool:
-    """Look at each path: a file already moved stays, one not yet moved follows.
-
-    Where nothing at all has moved, git's refusal stands and the branch goes back. A file that is
-    neither old nor new is kept as it is and shows as modified: no byte is lost.
-    """
-    index = move.private_index
-    copy_index(move.index, index)
-    env = {"GIT_INDEX_FILE": index}
-    wanted = {change.path: change for change in changes}
-    differing = find_differing(here, index) & wanted.keys()
-    untouched = {
-        path
-        for path, change in wanted.items()
-        if path not in differing and (change.status != "A" or not _exists(move, path))
-    }
-    here.run("update-index", "-z", "--index-info", stdin=entries(changes), env=env)
-    still = find_differing(here, index)
-    arrived = {
-        path
-        for path, change in wanted.items()
-        if path not in untouched and path not in still and change.status != "D"
-    }
-    gone = {path for path in wanted if not _exists(move, path) and path not in untouched}
-    if not arrived and not gone:
-        move_ref(here, move.ref, old=move.new, new=move.old, reason="gitworker: taken back")
-        return False
-    try:
-        _bring(here, move, {path: wanted[path] for path in untouched | gone})
-    except GitFailed:
-        remove_file(index)  # it says that all has arrived: the next recovery would believe it
-        raise
-    here.run("update-index", "-q", "--refresh", env=env, ok=(0, 1))
-    os.replace(index, move.index)
-    return True
-
-
-def _exists(move: Move, path: str) -> bool:
-    return is_there(move.worktree, path)
-
-
-def _bring(here: Git, move: Move, wanted: dict[str, Change]) -> None:
-    """Give the files of `wanted` the state they have in the new commit."""
-    for path, change in wanted.items():
-        if change.status == "D" and change.old_mode != GITLINK and _exists(move, path):
-            unlink_file(move.worktree, path)
-    written = [path for path, change in wanted.items() if change.status != "D"]
-    here.run(
-        "checkout-index", "-f", "-u", "-z", "--stdin",
-        stdin=b"".join(os.fsencode(path) + b"\0" for path in written),
-        env={"GIT_INDEX_FILE": move.private_index},
-    )  # fmt: skip
+def _has_new_index(here: Git, move: Move, changes: tuple[Change, ...]) -> bool:
+    """Tell whether the worktree's index has left the old commit at every changed path."""
+    differs = [
+        here.run("diff-index", "--cached", "--name-only", "-z", "--no-renames", commit).text
+        for commit in (move.new, move.old)
+    ]
+    from_new, from_old = (set(text.split("\0")) for text in differs)
+    paths = {change.path for change in changes}
+    return not from_new & paths or paths <= from_old

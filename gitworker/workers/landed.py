@@ -6,7 +6,6 @@ days (`repo/trash`); anything uncommitted or untracked stays in the trash, and u
 
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -19,7 +18,7 @@ from gitworker.model.worker import WorkerEvent
 from gitworker.repo.checks import open_operation
 from gitworker.repo.follow import move_branch
 from gitworker.repo.ownership import Flaw, describe, find_flaw, owner_of, read_head
-from gitworker.repo.recovery import recover_move
+from gitworker.repo.recovery import find_unfinished, recover_move
 from gitworker.repo.refs import find_ref, find_tip, read_loose_refs
 from gitworker.repo.worktrees import find_inner, linked_places
 from gitworker.session import Session
@@ -189,6 +188,7 @@ def _follow(session: Session, landing: Mapping[str, Any]) -> None:
 
     Where that is refused (local changes in the way, an agent in the middle of something), the
     branch stays as it is: its patches have landed, and `git worker sync` brings it there later.
+    Raises the error if the move stopped in the middle: the landing is not finished then.
     """
     ref, old, new = Ref(landing["ref"]), Oid(landing["old"]), Oid(landing["new"])
     places = {"worktree": landing["worktree"], "admin_dir": landing["admin_dir"]}
@@ -196,9 +196,12 @@ def _follow(session: Session, landing: Mapping[str, Any]) -> None:
         places = {"worktree": None, "admin_dir": None}
     if old == new or find_ref(session.git, ref) is None:
         return
-    with suppress(GitWorkerError, OSError):
+    try:
         if not recover_move(session.git, ref=ref, old=old, new=new, **places):
             move_branch(session.git, ref=ref, old=old, new=new, **places)
+    except (GitWorkerError, OSError):
+        if places["admin_dir"] is not None and find_unfinished(places["admin_dir"]) is not None:
+            raise
 
 
 def _reason_to_keep(session: Session, worker: Worker, known: tuple[str, ...]) -> str | None:

@@ -26,6 +26,7 @@ from gitworker.store.operations import (
     close_operation,
     find_operation,
     unfinished_operations,
+    window_of,
 )
 from gitworker.store.workers import find_worker
 from gitworker.workers.landed import (
@@ -281,8 +282,12 @@ def _follow_push(session: Session, operation: Operation) -> None:
 
 
 def _put_checkout_back(session: Session, operation: Operation) -> None:
-    """Put back the files of the target's checkout that a killed git had moved already."""
-    new = Oid(operation.data["new"])
+    """Put back the files of the target's checkout that a killed git had moved already.
+
+    The window went by one fast-forward to its last commit, so that is what git was writing.
+    """
+    with session.store.read() as reader:
+        new = Oid(window_of(reader, operation)[-1].data["new"])
     if session.git.find_oid(new) is not None:
         settle_checkout(
             session.git,

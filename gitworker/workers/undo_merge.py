@@ -216,8 +216,8 @@ def _bring_back(session: Session, act: Operation) -> tuple[Operation | None, Sea
     removal, seat = _what_was_taken(session, act)
     bring_back(session, seat, removal)
     old, new = Oid(act.data["old"]), Oid(act.data["new"])
-    if old != new and find_ref(session.git, seat.ref) == new:
-        place = seat.worktree
+    place = seat.worktree
+    if old != new and find_ref(session.git, seat.ref) in (old, new):  # a killed undo may be there
         with suppress(Refused):
             if not recover_move(session.git, ref=seat.ref, old=new, new=old, worktree=place):
                 move_branch(session.git, ref=seat.ref, old=new, new=old, worktree=place)

@@ -30,7 +30,9 @@ MAY_BE_MOCKED = {
     "spawn_detached": "to wait for what is detached, or to have it killed at birth",
 }
 # Suites that prove something across rooms; every other folder is a room of gitworker.
-ACROSS_ROOMS = {"architecture", "benchmarks", "concurrency", "crash", "kinds", "unit", "peers"}
+ACROSS_ROOMS = {
+    "architecture", "benchmarks", "concurrency", "crash", "faults", "kinds", "unit", "peers",
+}  # fmt: skip
 
 
 def find_unsaid(module: Module) -> Iterator[str]:

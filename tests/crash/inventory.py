@@ -63,7 +63,8 @@ def require_tidy(world: World, before: Inventory) -> None:
     assert world.query("SELECT kind, step FROM operations WHERE status = 'open'") == []
     for place in (str(world.root), *world.worktrees()):
         if place in before.status:
-            assert status(world, place) == before.status[place], place
+            seen = status(world, place)
+            assert seen == before.status[place], (place, seen, before.status[place])
 
 
 def stands(world: World) -> tuple[str, str] | None:

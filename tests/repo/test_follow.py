@@ -1,5 +1,6 @@
 """A worker's branch and its checkout move as one, or not at all, and keep what is not committed."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -258,14 +259,30 @@ def test_a_checkout_that_died_halfway_is_finished(seat: Seat, moved: tuple[str, 
 
 
 def test_a_file_that_is_neither_old_nor_new_is_kept(seat: Seat) -> None:
-    """In a checkout that died halfway, an unknown content stays and shows as modified."""
+    """In a checkout that died halfway, an unknown content stays; the branch goes back for it."""
     seat.kill_at("move-ref")
     seat.work.write({"added/y": "1\n", "f": "torn"})
-    assert seat.recover() is True
+    assert seat.recover() is False
     assert (seat.work.root / "f").read_text() == "torn"
-    assert seat.work.head("auth/task") == seat.new
+    assert not (seat.work.root / "added").exists()
+    assert seat.work.head("auth/task") == seat.old
     assert "f" in seat.work.git("diff", "--name-only").split()
     seat.assert_tidy()
+
+
+@pytest.mark.parametrize("left", ["gitworker-index", "index.gitworker-back"])
+@pytest.mark.parametrize("content", ["new", "old", "garbage", "lock"])
+def test_no_private_index_is_believed(seat: Seat, left: str, content: str) -> None:
+    """Whatever a failed recovery left beside the index, files and index come to the new commit."""
+    seat.kill_at("move-ref")
+    if content in ("new", "old"):
+        commit = seat.new if content == "new" else seat.old
+        index = {**os.environ, "GIT_INDEX_FILE": str(seat.admin / left)}
+        seat.work.git("read-tree", commit, env=index)
+    else:
+        (seat.admin / (left if content == "garbage" else f"{left}.lock")).write_text("DIRC")
+    assert seat.recover() is True
+    seat.assert_at_new()
 
 
 def test_recovery_waits_for_a_mover_that_lives(seat: Seat) -> None:

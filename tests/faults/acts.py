@@ -1,0 +1,104 @@
+"""The acts of the crash suite as commands, and the verbs that it kills elsewhere."""
+
+from dataclasses import replace
+
+from fixtures.repos import Repo
+from gitworker.workers.fail import fail
+from tests.crash.acts import ACTS, THEIRS, Act, dirty_work
+from tests.crash.inventory import Inventory
+from tests.workers.seat import make_dirty
+from tests.workers.world import World
+
+PLACE = "long.txt"
+OLD = "".join(f"old line {number}\n" for number in range(400))
+NEW = "".join(f"new line {number}\n" for number in range(500))
+
+
+def branch(world: World) -> None:
+    """A branch of the user's without a worktree."""
+    world.git("branch", "idle")
+    world.session()
+
+
+def spawned(world: World) -> None:
+    """A worker that has not begun."""
+    world.spawn("auth", "login")
+
+
+def removed(world: World) -> None:
+    """A failed worker whose work was reset: a trash entry and rescue refs."""
+    dirty_work(world)
+    fail(world.session(), "auth", reason="stuck")
+    world.drive("reset", "auth")
+
+
+def behind(world: World) -> None:
+    """A worker in review; the target rewrote a long file that its worktree has."""
+    world.advance({PLACE: OLD, "crlf.txt": OLD, ".gitattributes": "crlf.txt eol=crlf\n"})
+    world.in_review("auth", "login", {"a": "1\n"})
+    world.advance({PLACE: NEW, "crlf.txt": NEW, **THEIRS})
+
+
+def rebased(world: World) -> None:
+    """The same, approved: its branch was rebased over the long file."""
+    behind(world)
+    world.approve("auth")
+
+
+def rewriting(world: World) -> None:
+    """An approved worker that rewrites long files, and a user who works in the checkout."""
+    world.advance({PLACE: OLD, "crlf.txt": OLD, ".gitattributes": "crlf.txt eol=crlf\n"})
+    place = world.approved("auth", "login", {PLACE: NEW, "crlf.txt": NEW})
+    make_dirty(world, place)
+    Repo(world.root).write({"README": "the user's\n", "notes": "untracked\n", "y.o": "ignored"})
+
+
+def rewritten(world: World) -> None:
+    """The same, landed."""
+    rewriting(world)
+    world.land("auth")
+
+
+def kept_behind(world: World) -> None:
+    """An approved worker whose branch follows the landing over a long file."""
+    behind(world)
+    world.approve("auth")
+    world.advance({PLACE: OLD, "crlf.txt": OLD})
+
+
+MORE = (
+    Act("start", spawned, ("start", "auth"), (), ("WORKING", "IN_PROGRESS")),
+    Act(
+        "done-commit", dirty_work, ("done", "auth", "--commit", "-m", "All of it"), (),
+        ("IN_REVIEW", "AWAITING_APPROVAL"),
+    ),
+    Act("fail", dirty_work, ("fail", "auth", "-m", "stuck"), (), ("FAILED", "FAILED")),
+    Act("adopt", branch, ("adopt", "--rename", "idle", "auth", "login"), (),
+        ("ASSIGNED", "ASSIGNED")),
+    Act("gc", removed, ("gc", "--older-than", "0"), (), ("IDLE", "FAILED")),
+)  # fmt: skip
+
+
+def spared(act: Act, before: Inventory) -> Inventory:
+    """Return what the act has to keep: `done --commit` may stage, `gc` deletes from the trash."""
+    if act.name == "done-commit":
+        return replace(before, status={})
+    if act.name == "gc":
+        kept = {name: data for name, data in before.loose.items() if "/.trash/" not in name}
+        return replace(before, loose=kept)
+    return before
+
+
+EVERY = (*(act for act in ACTS if act.first is None), *MORE)
+
+# One long file each that git writes in the middle of the command.
+WRITING = {
+    "approve": Act("cut-approve", behind, ("approve", "auth"), (), ("APPROVED", "")),
+    "undo-approve": Act("cut-undo-approve", rebased, ("undo",), (), ("IN_REVIEW", "")),
+    "merge": Act("cut-merge", rewriting, ("merge", "auth"), (), ("COMPLETED", "")),
+    "undo-merge": Act("cut-undo-merge", rewritten, ("undo",), (), ("WORKING", "")),
+    "merge-kept": Act(
+        "cut-merge-kept", kept_behind, ("merge", "auth", "--keep"), (), ("COMPLETED", "")
+    ),
+}
+IN_MAIN = ("merge", "undo-merge")

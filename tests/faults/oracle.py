@@ -1,0 +1,80 @@
+"""What has to be true after a fault, once the next ordinary commands have run."""
+
+import os
+from pathlib import Path
+
+from tests.crash.acts import Act
+from tests.crash.inventory import (
+    Inventory,
+    is_ours,
+    require_nothing_lost,
+    require_tidy,
+    stands,
+)
+from tests.faults.harness import BUG, Outcome, plainly
+from tests.workers.world import World, is_at_work, wait_until
+
+ANSWERS = (0, 1, 3, 4)
+
+
+def require_recovered(world: World, act: Act, before: Inventory, *, again: bool) -> None:
+    """Run the next commands with no fault, then fail the test unless everything is whole.
+
+    `again` runs the verb once more, as a user does; otherwise `recover` has to be enough.
+    """
+    wait_until(lambda: not is_at_work(world.root))
+    said = [_answer(world, "status")]
+    locks = left_locks(world)
+    if again:
+        said.append(_answer(world, *act.words))
+        wait_until(lambda: not is_at_work(world.root))
+    said.append(_answer(world, "recover"))
+    if locks:  # a killed git has left them; the user takes them away and recovers
+        for lock in left_locks(world):
+            os.unlink(lock)
+        said.append(_answer(world, "recover"))
+    words = "\n".join(f"{one.status} {one.out}{one.err}" for one in said)
+    require_nothing_lost(world, before)
+    assert world.query("SELECT kind, step FROM operations WHERE status = 'open'") == [], words
+    require_whole_files(world, before)
+    require_tidy(world, before)
+    fsck = _answer(world, "fsck")
+    assert fsck.status == 0, fsck.out
+    assert _answer(world, "recover").out.startswith("nothing was interrupted"), words
+    world.require_sound()
+    state = stands(world)
+    assert (state and state[0]) in (before.stands and before.stands[0], act.done[0]), words
+
+
+def left_locks(world: World) -> list[Path]:
+    """Return git's lock files that are left in the repository."""
+    return [path for path in (world.root / ".git").rglob("*.lock") if not is_ours(path)]
+
+
+def require_whole_files(world: World, before: Inventory) -> None:
+    """Fail unless every tracked file has its commit's bytes, the user's changes aside.
+
+    Read from the files alone: no index is believed.
+    """
+    loose = set(before.loose.values())
+    for place in (str(world.root), *world.worktrees()):
+        lines = before.status.get(place, "").splitlines()
+        mine = {line.split(maxsplit=1)[1] for line in lines}
+        for entry in world.git("ls-tree", "-r", "-z", "HEAD", cwd=place).split("\0"):
+            facts, _, path = entry.partition("\t")
+            if not path or path in mine:
+                continue
+            mode, _, oid = facts.split(" ")
+            file = Path(place, path)
+            assert os.path.lexists(file), f"{file} is missing"
+            if mode != "120000":
+                found = world.git("hash-object", "--", path, cwd=place)
+                data = file.read_bytes()
+                assert found == oid or data in loose, f"{file} holds {data[:60]!r}"
+
+
+def _answer(world: World, *words: str) -> Outcome:
+    done = plainly(world, *words)
+    assert done.status in ANSWERS, (words, done.status, done.out, done.err)
+    assert done.status != BUG
+    return done

@@ -1,0 +1,50 @@
+"""A fault at any mutating call of any verb: nothing is lost, and the next commands repair it."""
+
+import os
+import random
+from collections.abc import Callable
+
+import pytest
+
+from tests.crash.acts import Act
+from tests.crash.inventory import take
+from tests.faults.acts import EVERY, spared
+from tests.faults.harness import Fault, Injector
+from tests.faults.oracle import require_recovered
+from tests.workers.world import World
+
+SCALE = float(os.environ.get("GITWORKER_TEST_SCALE", "1"))
+POINTS = max(1, round(2 * SCALE))
+FAULTS = (
+    Fault("ENOSPC"), Fault("ENOSPC", lasts=True), Fault("EDQUOT", lasts=True), Fault("EIO"),
+    Fault("EIO", lasts=True), Fault("EROFS", lasts=True), Fault("KILL"), Fault("TREE"),
+    Fault("INT"), Fault("TERM"),
+)  # fmt: skip
+
+Prepare = Callable[[Act], World]
+
+
+@pytest.mark.slow
+@pytest.mark.faults
+@pytest.mark.parametrize("act", EVERY, ids=[act.name for act in EVERY])
+def test_any_call(prepared: Prepare, injector: Injector, act: Act) -> None:
+    """A call that fails, or a kill there, leaves a repository that the next commands repair."""
+    chance = random.Random(f"{act.name} {os.environ.get('FAULTS_SEED', '')}")
+    counts: dict[str, int] = {}
+    for _ in range(POINTS):
+        fault = chance.choice(FAULTS)
+        world = prepared(act)
+        if fault.kind not in counts:
+            done = injector.run(world, *act.words, fault=fault, at=0)
+            assert done.status in (0, 1, 3), done.err
+            counts[fault.kind] = len(done.calls)
+            world = prepared(act)
+        at = chance.randint(1, counts[fault.kind])
+        before = spared(act, take(world))
+        done = injector.run(world, *act.words, fault=fault, at=at)
+        met = next((call for call in done.calls if "!" in call.split()[0]), "none")
+        try:
+            assert done.status != 70, (done.out, done.err)
+            require_recovered(world, act, before, again=chance.random() < 0.5)
+        except AssertionError as error:
+            raise AssertionError(f"{act.name} {fault} at {at}: {met}\n{done.err}") from error
