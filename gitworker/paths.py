@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 STATE_DIR_NAME = "worker-state"
+AGENT_LOG_ELSEWHERE = ".agent.log"  # at the end of its name in the kept logs, if that is taken
 AGENT_LOG = ".worker.log"  # in a worktree: what its supervised agent writes
 SEAT_FILE = "gitworker-seat"  # in a worktree's admin directory: worker id, task id
 PLACE_FILE = "gitworker-place"  # there too: device and inode of the worktree's directory
@@ -464,3 +465,8 @@ def _read_line(path: str) -> str:
             return file.read().rstrip("\n")  # git allows line feeds inside a path
     except OSError:
         return ""
+
+
+def agent_log_elsewhere(kept: str, name: str) -> str:
+    """Return where the log of `<worker>-<task>` is if its name in the worktree is taken."""
+    return f"{kept}/{name}{AGENT_LOG_ELSEWHERE}"

@@ -7,7 +7,7 @@ import os
 import stat
 import threading
 
-from gitworker.paths import AGENT_LOG
+from gitworker.paths import AGENT_LOG, agent_log_elsewhere
 
 MAX_BYTES = 16 * 1024 * 1024  # until the settings are known
 
@@ -18,27 +18,59 @@ if TYPE_CHECKING:
 
 
 def open_log(paths: StatePaths, seat: Row) -> AgentLog:
-    """Return the log of whoever works in a seat; what is set aside goes to the kept logs."""
-    aside = f"{paths.logs}/{seat['worker_id']}-{seat['task_id']}.log.1"
-    return AgentLog(f"{seat['worktree']}/{AGENT_LOG}", aside=aside, max_bytes=MAX_BYTES)
+    """Return the log of a worker's agent; its older part goes to the kept logs.
+
+    If the project tracks a file of that name, or something else is there, the log is in the kept
+    logs too: nothing of the project's is written to.
+    """
+    place, name = f"{seat['worktree']}/{AGENT_LOG}", f"{seat['worker_id']}-{seat['task_id']}"
+    aside, elsewhere = f"{paths.logs}/{name}.log.1", agent_log_elsewhere(paths.logs, name)
+    log = AgentLog(place, aside=aside, max_bytes=MAX_BYTES, elsewhere=elsewhere)
+    log.is_new = not os.path.lexists(place)
+    if not log.is_new and _is_tracked(str(seat["worktree"])):
+        log.go_elsewhere()
+    return log
+
+
+def _is_tracked(worktree: str) -> bool:
+    """Return whether git tracks a file with the log's name, or cannot say."""
+    from gitworker.errors import GitWorkerError
+    from gitworker.repo.git import Git
+
+    try:
+        return bool(Git(worktree).run("ls-files", "-z", "--", AGENT_LOG).out)
+    except (GitWorkerError, OSError):
+        return True
 
 
 class AgentLog:
     """Appends what an agent writes; beyond `max_bytes` the file is set aside as `aside`.
 
     One older part is kept. Whoever follows the log by name finds the new one at its place. A disk
-    that is full costs bytes of the log, which `lost_bytes` counts, never the agent.
+    that is full costs bytes of the log, which `lost_bytes` counts, never the agent. If something
+    else than our file is at `path`, the log goes on at `elsewhere`.
     """
 
-    def __init__(self, path: str, *, aside: str, max_bytes: int) -> None:
+    def __init__(
+        self, path: str, *, aside: str, max_bytes: int, elsewhere: str | None = None
+    ) -> None:
         self.lost_bytes = 0
         self.max_bytes = max_bytes
         self._path = path
         self._aside = aside
+        self._elsewhere = elsewhere
+        self.moved_to: str | None = None
+        self.is_new = False  # a file that appears before our first write is not ours
         self._lock = threading.Lock()  # standard output and error come by a thread each
         self._fd = -1
         self._size = 0
         self._is_hidden = False
+
+    def go_elsewhere(self) -> None:
+        """Write to the other place from now on."""
+        assert self._elsewhere is not None
+        self._path = self.moved_to = self._elsewhere
+        self._elsewhere = None
 
     def write(self, data: bytes) -> None:
         """Append to the log, setting a full one aside first."""
@@ -60,7 +92,8 @@ class AgentLog:
 
     def _make_room(self, size: int) -> None:
         if self._fd < 0:
-            self._open()
+            self._open(again=self.is_new)
+            self.is_new = False
         elif not self._is_in_place():
             self._put_back()
         if self.max_bytes and self._size and self._size + size > self.max_bytes:
@@ -73,8 +106,18 @@ class AgentLog:
             self._close()
             self._open()
 
-    def _open(self) -> None:
-        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
+    def _open(self, *, again: bool = False) -> None:
+        """Open the log; `again`: our file has left its place, and what is there now is not ours."""
+        try:
+            self._open_here(os.O_EXCL if again else 0)
+        except OSError:
+            if self._elsewhere is None or not os.path.lexists(self._path):
+                raise
+            self.go_elsewhere()
+            self._open_here(0)
+
+    def _open_here(self, more: int) -> None:
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | more
         fd = os.open(self._path, flags, 0o600)
         found = os.fstat(fd)
         if not stat.S_ISREG(found.st_mode):  # a fifo that nobody reads would stop us, and the agent
@@ -95,7 +138,7 @@ class AgentLog:
         """Make the log anew where an agent has deleted it (`git clean -fdx`), with all it held."""
         old = self._fd
         try:
-            self._open()
+            self._open(again=True)
         except OSError:  # the worktree itself has moved: the log went with it
             self._is_hidden = os.path.lexists(self._path) and os.fstat(old).st_nlink == 0
             return

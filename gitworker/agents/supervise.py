@@ -120,6 +120,8 @@ def _attend(
     signals.release()  # nothing is left to do but to be read: a ^C may end that
     streams.wait()
     log.close()
+    if log.moved_to:
+        outcome += f"\n.worker.log in the worktree is not ours: the log is {log.moved_to}"
     if log.lost_bytes:
         outcome += f"\n{log.lost_bytes} bytes of its output could not be written to its log"
     return Ended(run, shell_status(code), outcome)

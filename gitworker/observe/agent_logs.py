@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from gitworker.observe.rules_agents import is_expected
-from gitworker.observe.tail import Tail, find_agent_log, worktree_log
+from gitworker.observe.tail import Tail, find_agent_log
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,6 +22,7 @@ class AgentLogs:
     """
 
     def __init__(self, kept: str, workers: Iterable[Worker], worker: Worker | None) -> None:
+        self._kept = kept
         self._only = worker.worker_id if worker else None
         self._tails: dict[str, Tail] = {}
         self._sizes: dict[str, int] = {}  # of the logs that were there when we began
@@ -30,7 +31,7 @@ class AgentLogs:
             return
         seats = list(workers)
         for seat in seats:
-            path = worktree_log(seat.worktree)
+            path = self._log_of(seat)
             if path is not None:
                 self._sizes[path] = _size(path)
         self.follow(seats)
@@ -43,12 +44,15 @@ class AgentLogs:
     def follow(self, workers: Iterable[Worker]) -> None:
         """Go with the seats to where they are now, and to those that are at work by now."""
         for seat in workers:
-            name, path = seat.worker_id, worktree_log(seat.worktree)
+            name, path = seat.worker_id, self._log_of(seat)
             if self._only is not None:
                 if name == self._only and path is not None:
                     self._go_to(name, path)
             elif path is not None and is_expected(seat.state):
                 self._go_to(name, path, start=self._sizes.pop(path, 0))
+
+    def _log_of(self, seat: Worker) -> str | None:
+        return None if seat.worktree is None else find_agent_log(self._kept, seat)
 
     def forget(self, workers: Iterable[Worker]) -> None:
         """Close the logs of seats that are at work no more; for after a `read`."""

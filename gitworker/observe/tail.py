@@ -10,12 +10,15 @@ from contextlib import suppress
 from stat import S_ISREG
 from typing import TYPE_CHECKING
 
+from gitworker.paths import agent_log_elsewhere
+
 if TYPE_CHECKING:
     from gitworker.store.workers import Worker
 
 LOG_NAME = ".worker.log"
 KEPT_SUFFIX = ".log"
 BLOCK = 64 * 1024  # read at once, and the longest line: what is longer comes in parts
+READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a FIFO blocks nobody
 READ_AT_MOST = 16 * BLOCK  # by one look, so that a flood of output leaves room for the rest
 
 
@@ -30,8 +33,11 @@ def find_agent_log(kept: str, worker: Worker) -> str | None:
     In the worktree it need not be there yet.
     """
     path = worktree_log(worker.worktree)
-    if path is not None or not os.path.isdir(kept):
-        return path
+    if path is not None:
+        other = agent_log_elsewhere(kept, f"{worker.worker_id}-{worker.task_id}")
+        return other if _changed_ns(other) > _changed_ns(path) else path
+    if not os.path.isdir(kept):
+        return None
     begin = f"{worker.worker_id}-{worker.task_id}-"  # then the act that removed the worktree
     acts = [
         int(number)
@@ -48,8 +54,10 @@ def last_lines(path: str, number: int) -> tuple[list[str], int]:
     No lines and 0 where there is no such file. Reads from the end, as far as is needed.
     """
     try:
-        with open(path, "rb") as file:
+        with open(os.open(path, READING), "rb") as file:
             found = os.fstat(file.fileno())
+            if not S_ISREG(found.st_mode):
+                return [], 0
             return _last(file.fileno(), found.st_size, number), found.st_mtime_ns // 1_000_000
     except OSError:
         return [], 0
@@ -125,9 +133,16 @@ class Tail:
     def _open(self) -> None:
         if self.path is not None:
             with suppress(OSError):
-                self._fd = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+                self._fd = os.open(self.path, READING)
         if self._fd >= 0 and not S_ISREG(os.fstat(self._fd).st_mode):
             self.close()
+
+
+def _changed_ns(path: str) -> int:
+    try:
+        return os.lstat(path).st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _last(fd: int, size: int, number: int) -> list[str]:

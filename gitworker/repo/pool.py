@@ -231,7 +231,7 @@ def take_back(pool: Pool, path: str, *, commit: Oid, new: Oid) -> bool:
     os.rmdir(f"{path}/tree")
     os.rename(f"{path}/was-tree", f"{path}/tree")
     os.replace(f"{path}/was-admin/index", f"{path}/admin/index")
-    with suppress(FileNotFoundError):
+    with suppress(FileNotFoundError, IsADirectoryError, PermissionError):
         os.unlink(f"{path}/tree/{AGENT_LOG}")
     for name in set(os.listdir(path)) - {"tree", "admin"}:
         remove_tree(f"{path}/{name}")

@@ -1,7 +1,9 @@
 """Where removed worktrees go, and by which name they are found again: one entry per act."""
 
 import os
+import stat
 from collections.abc import Sequence
+from contextlib import suppress
 
 from gitworker import clock
 from gitworker.liveness.readings import clock_has_jumped
@@ -115,6 +117,9 @@ def _end_watching(session: Session, worktree: str, admin_dir: str) -> None:
 def _keep_log(session: Session, worktree: str, name: str) -> None:
     """Keep the agent's log of a worktree that goes, by a second name for it in `logs/`."""
     kept = f"{session.paths.logs}/{name}.log"
+    with suppress(OSError):
+        if not stat.S_ISREG(os.lstat(f"{worktree}/{AGENT_LOG}").st_mode):
+            return  # not ours: a link, a FIFO or a directory
     try:
         os.link(f"{worktree}/{AGENT_LOG}", kept, follow_symlinks=False)
     except FileNotFoundError:  # nobody was supervised there

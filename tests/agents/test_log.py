@@ -62,13 +62,13 @@ def test_a_deleted_log_comes_back(log: AgentLog, tmp_path: Path) -> None:
 
 
 def test_a_log_that_was_replaced(log: AgentLog, tmp_path: Path) -> None:
-    """Where another file took the log's place, that one is written to from then on."""
+    """Where another file took the log's place, that one is not ours, and stays as it is."""
     log.write(b"one")
     (tmp_path / "log").rename(tmp_path / "moved")
     (tmp_path / "log").write_bytes(b"two ")
     log.write(b"three")
-    assert (tmp_path / "log").read_bytes() == b"two three"
-    assert (tmp_path / "moved").read_bytes() == b"one"
+    assert (tmp_path / "log").read_bytes() == b"two "
+    assert (tmp_path / "moved").read_bytes() == b"onethree"
 
 
 def test_a_directory_that_moved(tmp_path: Path) -> None:
@@ -191,3 +191,42 @@ def test_a_full_log_without_a_place(log: AgentLog, tmp_path: Path) -> None:
     assert log.lost_bytes == 12
     assert (tmp_path / "log").is_dir()
     assert not (tmp_path / "aside").exists()
+
+
+@pytest.mark.parametrize("kind", ["file", "link", "fifo", "directory"])
+def test_a_name_that_is_taken(seat: Seat, tmp_path: Path, kind: str) -> None:
+    """What the project tracks, or somebody put there, is not written to: the log is elsewhere."""
+    precious = tmp_path / "precious"
+    precious.write_text("precious\n")
+    if kind == "file":
+        seat.log.write_text("precious\n")
+        seat.world.git("add", "-f", ".worker.log", cwd=seat.path)
+        seat.world.git("commit", "-q", "-m", "Track it", cwd=seat.path)
+    elif kind == "link":
+        seat.log.symlink_to(precious)
+    elif kind == "fifo":
+        os.mkfifo(seat.log)
+    else:
+        seat.log.mkdir()
+    answer = seat.exec("echo said; exit 1")
+    kept = seat.world.state_dir / "logs" / "auth-t1.agent.log"
+    assert kept.read_text() == "said\n"
+    assert str(kept) in answer.err
+    assert precious.read_text() == "precious\n"
+    if kind == "file":
+        assert seat.log.read_text() == "precious\n"
+    assert "said" in ok(seat.world.root, "show", "auth")
+    ok(seat.world.root, "log", "auth")
+    ok(seat.world.root, "cancel", "auth")
+
+
+@pytest.mark.parametrize("first", ["", "echo one; until grep -q one .worker.log; do :; done;"])
+def test_a_checkout_that_brings_the_name(seat: Seat, first: str) -> None:
+    """A file of that name that appears while the agent works stays as it was written."""
+    script = (
+        f"{first} rm -f .worker.log; echo tracked > .worker.log; git add -f .worker.log;"
+        " git commit -qm Tracked; echo two"
+    )
+    seat.exec(script)
+    assert seat.log.read_text() == "tracked\n"
+    assert "two" in (seat.world.state_dir / "logs" / "auth-t1.agent.log").read_text()
