@@ -11,6 +11,7 @@ gitworker_common_dir='' # the repository's common git directory
 gitworker_user_hooks='' # where the user's hooks are; relative means: to the worktree's top
 gitworker_fallback=''   # where they are when that relative directory is not in this worktree
 gitworker_chain=''      # `yes`: git calls only us, so we call the user's hook in its place
+gitworker_sources=''    # the configuration files, one a line, that name those directories
 
 # Say what happened (one line in the spool) and wake the drain, unless one is on its way.
 # Arguments: the hook's name and the arguments that git gave it.
@@ -25,13 +26,16 @@ gitworker_doorbell() {
 
 # Become the user's own hook of that name; end quietly where there is none that git would run. A hook
 # that somebody installed in our directory was put aside (hooks-found): it runs before it, or alone.
+# If the shims are out of date they are written again first, so that the new hook runs, and git finds
+# the shims of the hooks that come after it.
 gitworker_user_hook() {
-	gitworker_path=
-	if [ -n "$gitworker_fallback" ] && ! [ -d "$gitworker_user_hooks" ]; then
-		gitworker_path=$gitworker_fallback/$1
-	elif [ -n "$gitworker_chain" ] && [ -n "$gitworker_user_hooks" ]; then
-		gitworker_path=$gitworker_user_hooks/$1
+	if [ "${GITWORKER_HOOKS-}" != off ] && gitworker_stale "${0%/*}"; then
+		(gitworker_become refresh-hooks) </dev/null >/dev/null 2>&1 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
+		# shellcheck source=/dev/null
+		[ -f "${0%/*}/gitworker.sh" ] && [ -r "${0%/*}/gitworker.sh" ] && . "${0%/*}/gitworker.sh"
 	fi
+	gitworker_find_hooks
+	gitworker_path=${gitworker_at:+$gitworker_at/$1}
 	[ -f "$gitworker_path" ] && [ -x "$gitworker_path" ] || gitworker_path=
 	gitworker_found=$gitworker_common_dir/worker-state/hooks-found/$1
 	[ -f "$gitworker_found" ] && [ -x "$gitworker_found" ] || gitworker_found=
@@ -48,21 +52,60 @@ gitworker_user_hook() {
 	exit 0
 }
 
-# Have the shims written again, in the background, where what they were made from is newer.
+# Set gitworker_at to the directory of the user's hooks that we call, or to nothing.
+gitworker_find_hooks() {
+	gitworker_at=
+	if [ -n "$gitworker_fallback" ] && ! [ -d "$gitworker_user_hooks" ]; then
+		gitworker_at=$gitworker_fallback
+	elif [ -n "$gitworker_chain" ]; then
+		gitworker_at=$gitworker_user_hooks
+	fi
+}
+
+# Tell whether the shims are out of date: a configuration file has another time than when they were
+# written, newer or older; the user has a hook that has no shim; a directory is newer than the stamp.
 # Argument: our own directory; a foreign installer that writes there makes it newer than the stamp.
-# Where a shell's -nt compares whole seconds only, the next command that is ours notices the rest.
-gitworker_check() {
-	[ "${GITWORKER_HOOKS-}" != off ] || return 0
-	for gitworker_file in "$gitworker_common_dir/config" "$gitworker_common_dir/config.worktree" \
-		"${GIT_CONFIG_GLOBAL:-${HOME-}/.gitconfig}" \
-		"${XDG_CONFIG_HOME:-${HOME-}/.config}/git/config" /etc/gitconfig \
+# Other hooks always have a shim, since it costs a commit nothing.
+gitworker_stale() {
+	gitworker_moved && return 0
+	gitworker_find_hooks
+	if [ -n "$gitworker_at" ]; then
+		for gitworker_file in prepare-commit-msg commit-msg post-index-change reference-transaction; do
+			[ -e "$1/$gitworker_file" ] || ! [ -f "$gitworker_at/$gitworker_file" ] || return 0
+		done
+	fi
+	for gitworker_file in "${GIT_CONFIG_GLOBAL:-${HOME-}/.gitconfig}" \
+		"${XDG_CONFIG_HOME:-${HOME-}/.config}/git/config" \
 		"$gitworker_user_hooks" "$gitworker_fallback" "$1"; do
-		if [ "$gitworker_file" -nt "$1/stamp" ]; then
-			gitworker_start refresh-hooks >/dev/null 2>&1
-			break
+		[ "$gitworker_file" -nt "$1/stamp" ] && return 0
+	done
+	return 1
+}
+
+# Tell whether one of the sources has another time than the file that was made to remember it.
+gitworker_moved() {
+	gitworker_ifs=${IFS-unset}
+	IFS='
+'
+	set -f
+	# shellcheck disable=SC2086
+	set -- $gitworker_sources
+	set +f
+	IFS=$gitworker_ifs
+	[ "$gitworker_ifs" != unset ] || unset IFS
+	gitworker_number=0
+	for gitworker_file; do
+		gitworker_number=$((gitworker_number + 1))
+		gitworker_seen=$gitworker_common_dir/worker-state/hooks-seen/$gitworker_number
+		if [ -e "$gitworker_file" ]; then
+			[ -e "$gitworker_seen" ] || return 0
+			[ "$gitworker_file" -nt "$gitworker_seen" ] && return 0
+			[ "$gitworker_file" -ot "$gitworker_seen" ] && return 0
+		else
+			[ -e "$gitworker_seen" ] && return 0
 		fi
 	done
-	return 0
+	return 1
 }
 
 # The line: an empty field (sh has no clock without a fork; the file's own date will do), the hook's
@@ -126,17 +169,20 @@ gitworker_rebasing() {
 }
 
 # Start our program detached and print its pid: one fork, no stream of git's kept open (nor a lock
-# that the caller holds on a low descriptor), the terminal's signals ignored, standing in no
-# worktree, and without the variables that would send its git to this worktree's index.
+# that the caller holds on a low descriptor).
 gitworker_start() {
-	{
-		trap '' HUP INT QUIT TSTP
-		unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_PREFIX GIT_COMMON_DIR GIT_OBJECT_DIRECTORY \
-			GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_CONFIG GIT_CONFIG_PARAMETERS GIT_CONFIG_COUNT \
-			GIT_IMPLICIT_WORK_TREE GIT_GRAFT_FILE GIT_NO_REPLACE_OBJECTS GIT_REPLACE_REF_BASE \
-			GIT_SHALLOW_FILE GIT_INTERNAL_SUPER_PREFIX GIT_QUARANTINE_PATH
-		cd /
-		exec "$gitworker_python" -EP -m gitworker.hookentry "$1" "$gitworker_common_dir"
-	} </dev/null >/dev/null 2>&1 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- &
+	gitworker_become "$1" </dev/null >/dev/null 2>&1 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- &
 	printf '%s\n' "$!"
+}
+
+# Become our program: the terminal's signals ignored, standing in no worktree, and without the
+# variables that would send its git to this worktree's index.
+gitworker_become() {
+	trap '' HUP INT QUIT TSTP
+	unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_PREFIX GIT_COMMON_DIR GIT_OBJECT_DIRECTORY \
+		GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_CONFIG GIT_CONFIG_PARAMETERS GIT_CONFIG_COUNT \
+		GIT_IMPLICIT_WORK_TREE GIT_GRAFT_FILE GIT_NO_REPLACE_OBJECTS GIT_REPLACE_REF_BASE \
+		GIT_SHALLOW_FILE GIT_INTERNAL_SUPER_PREFIX GIT_QUARANTINE_PATH
+	cd /
+	exec "$gitworker_python" -EP -m gitworker.hookentry "$1" "$gitworker_common_dir"
 }

@@ -83,10 +83,12 @@ def _radar(common_dir: str) -> int:
 
 
 def _refresh_hooks(common_dir: str) -> int:
+    from gitworker.paths import require_repository
+    from gitworker.repo.git import Git
     from gitworker.repo.hooks.shims import refresh_shims
 
-    session = _open(common_dir)
-    refresh_shims(session.git, session.repository, force=True)
+    os.chdir(common_dir)  # a commit waits for it, so no session is opened
+    refresh_shims(Git(common_dir), require_repository(common_dir, {}), force=True)
     return 0
 
 

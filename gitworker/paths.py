@@ -25,8 +25,8 @@ CREATING = "unable to create"  # git's words
 LOCK_MARK = "gitworker: an agent works here"
 # What lies in the state directory under a name of ours; other names are not judged.
 STATE_DIRECTORIES = frozenset({
-    "alive", "archive", "blobs", "hooks", "hooks-found", "locks", "logs", "reviews", "scratch",
-    "spool", "verify", "workers", "worktree-config",
+    "alive", "archive", "blobs", "hooks", "hooks-found", "hooks-seen", "locks", "logs", "reviews",
+    "scratch", "spool", "verify", "workers", "worktree-config",
 })  # fmt: skip
 STATE_FILES = frozenset({
     "bell", "bus.db", "bus.db-gate", "bus.db-journal", "bus.db-shm", "bus.db-wal", "bus.jsonl",

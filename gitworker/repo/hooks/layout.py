@@ -7,9 +7,16 @@ from gitworker.paths import STATE_DIR_NAME
 
 DOORBELLS = ("post-applypatch", "post-checkout", "post-commit", "post-merge", "post-rewrite")
 ALWAYS = (*DOORBELLS, "pre-commit")
+# These have a shim always where git calls only us: a hook that the user adds runs at once, and a
+# commit pays nothing for them.
+BESIDE_COMMITS = (
+    "applypatch-msg", "pre-applypatch", "pre-auto-gc", "pre-merge-commit", "pre-push", "pre-rebase",
+    "sendemail-validate",
+)  # fmt: skip
 ANY_HOOK = "any-hook"  # the script for every other hook that the user has
 SHARED = "gitworker.sh"  # what the scripts read; it carries the settings
 STAMP = "stamp"  # what the shims were made from; newer sources make them stale
+SEEN = "hooks-seen"  # in the state directory: empty files with the times of the sources
 CONFIG_HOOKS = "gitconfig"  # config hooks for git >= 2.54, included by our worktrees
 FOUND = "hooks-found"  # in the state directory: what others installed in our directory
 PLACE = f"/{STATE_DIR_NAME}/hooks"  # how we know our directory, wherever the repository was moved

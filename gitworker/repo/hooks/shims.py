@@ -10,7 +10,7 @@ sources: whatever is newer than the stamp makes the shims stale, in Python and i
 import contextlib
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from gitworker import __version__
@@ -22,9 +22,11 @@ from gitworker.repo.hooks.config_files import read_bytes
 from gitworker.repo.hooks.layout import (
     ALWAYS,
     ANY_HOOK,
+    BESIDE_COMMITS,
     CONFIG_HOOKS,
     FOUND,
     ID_LINE,
+    SEEN,
     SHARED,
     STAMP,
     config_escaped,
@@ -135,9 +137,16 @@ def write_shims(
     os.makedirs(paths.hooks, mode=DIRECTORY_MODE, exist_ok=True)
     os.chmod(paths.hooks, DIRECTORY_MODE)  # an earlier version had closed it
     _put_aside(paths)
-    files = shim_files(repository, user_hooks, interpreter, config_hooks=config_hooks)
+    sources = _remember(paths, user_hooks)
+    files = shim_files(
+        repository, user_hooks, interpreter, sources=sources, config_hooks=config_hooks
+    )
     for name, (content, mode) in files.items():
         _replace(f"{paths.hooks}/{name}", content, mode)
+    remove_tree(
+        f"{paths.root}/{SEEN}"
+    )  # a hook that finds none of them has the shims written again
+    os.rename(f"{paths.root}/{SEEN}.new", f"{paths.root}/{SEEN}")
     _clear(paths, files)  # no config hook names it any more: git would fail for want of it
     new_stamp = Stamp(__version__, interpreter, user_hooks.hooks_path, user_hooks.seen)
     _replace(f"{paths.hooks}/{STAMP}", new_stamp.encode(), FILE_MODE)
@@ -148,26 +157,36 @@ def write_shims(
 
 
 def shim_files(
-    repository: Repository, user_hooks: UserHooks, interpreter: str, *, config_hooks: bool
+    repository: Repository,
+    user_hooks: UserHooks,
+    interpreter: str,
+    *,
+    sources: Sequence[str],
+    config_hooks: bool,
 ) -> dict[str, tuple[bytes, int]]:
-    """Return what the shim directory holds: name → (content, mode). Reads the shipped scripts."""
-    sources = hook_sources()
+    """Return what the shim directory holds: name → (content, mode). Reads the shipped scripts.
+
+    `sources` are the files whose times each hook compares with those that `hooks-seen` has.
+    """
+    scripts = hook_sources()
     settings = {
         "gitworker_python": interpreter,
         "gitworker_common_dir": repository.common_dir,
         "gitworker_user_hooks": user_hooks.hooks_path,
         "gitworker_fallback": user_hooks.fallback,
         "gitworker_chain": "" if config_hooks else "yes",
+        "gitworker_sources": "\n".join(sources),
     }
-    files = {SHARED: (_with_settings(_source(sources, SHARED), settings), FILE_MODE)}
+    files = {SHARED: (_with_settings(_source(scripts, SHARED), settings), FILE_MODE)}
     for name in ALWAYS:
-        files[name] = (_source(sources, name), SCRIPT_MODE)
+        files[name] = (_source(scripts, name), SCRIPT_MODE)
     if not config_hooks or user_hooks.is_relative:
-        for name in (*user_hooks.names, *user_hooks.dormant):
+        always = () if config_hooks else BESIDE_COMMITS
+        for name in (*always, *user_hooks.names, *user_hooks.dormant):
             # a dormant hook too: chmod +x changes no directory's time, so nothing would tell us
-            files.setdefault(name, (_source(sources, ANY_HOOK), SCRIPT_MODE))
+            files.setdefault(name, (_source(scripts, ANY_HOOK), SCRIPT_MODE))
     for name in find_put_aside(state_paths(repository)):
-        files.setdefault(name, (_source(sources, ANY_HOOK), SCRIPT_MODE))
+        files.setdefault(name, (_source(scripts, ANY_HOOK), SCRIPT_MODE))
     if config_hooks:
         directory = state_paths(repository).hooks
         hooks = sorted(name for name, (_, mode) in files.items() if mode == SCRIPT_MODE)
@@ -198,7 +217,8 @@ def uses_config_hooks(state_hooks: str) -> bool:
 
 def remove_shims(paths: StatePaths) -> None:
     """Remove the shim directory."""
-    remove_tree(paths.hooks)
+    for path in (paths.hooks, f"{paths.root}/{SEEN}", f"{paths.root}/{SEEN}.new"):
+        remove_tree(path)
 
 
 @contextlib.contextmanager
@@ -218,6 +238,30 @@ def shims_lock(paths: StatePaths) -> Iterator[None]:
         yield
     finally:
         os.close(fd)
+
+
+def _remember(paths: StatePaths, user_hooks: UserHooks) -> list[str]:
+    """Make `hooks-seen.new`, with a file for each source that has its time; return the sources.
+
+    A source whose time cannot be kept exactly is left out: the stamp has to do for it.
+    """
+    directory = f"{paths.root}/{SEEN}.new"
+    remove_tree(directory)
+    os.mkdir(directory)
+    times = dict(user_hooks.seen)
+    sources: list[str] = []
+    for path in user_hooks.config_files:
+        copy = f"{directory}/{len(sources) + 1}"
+        if "\n" in path or not path:
+            continue
+        if times[path] >= 0:
+            os.close(os.open(copy, os.O_CREAT | os.O_WRONLY, FILE_MODE))
+            os.utime(copy, ns=(times[path], times[path]))
+            if os.stat(copy).st_mtime_ns != times[path]:
+                os.unlink(copy)
+                continue
+        sources.append(path)
+    return sources
 
 
 def _put_aside(paths: StatePaths) -> None:

@@ -8,7 +8,7 @@ from gitworker.paths import Repository, require_repository
 from gitworker.repo.git import Git
 from gitworker.repo.hooks.layout import PLACE, is_hook_name
 
-SETTINGS = r"^core\.(hookspath|worktree)$"
+SETTINGS = r"^(core\.(hookspath|worktree)|include\.path|includeif\..*\.path)$"
 COMMAND_SCOPE = "command"  # `git -c`: one command's setting, not the repository's
 
 
@@ -18,7 +18,8 @@ class UserHooks(NamedTuple):
     `hooks_path` is core.hooksPath with `~` expanded, or `<common dir>/hooks`; a relative one is
     relative to the top of whatever worktree git runs in. `names` maps each hook that git would
     run to its path; `dormant` are files with a hook's name that are not executable. `seen` pairs
-    what this was read from with its time in nanoseconds (-1: absent), taken before the reading.
+    what this was read from with its time in nanoseconds (-1: absent), taken before the reading;
+    `config_files` are the configuration files among them, included ones too.
     """
 
     hooks_path: str
@@ -27,6 +28,7 @@ class UserHooks(NamedTuple):
     names: Mapping[str, str]
     dormant: tuple[str, ...]
     seen: tuple[tuple[str, int], ...]
+    config_files: tuple[str, ...] = ()
 
     @property
     def fallback(self) -> str:
@@ -43,7 +45,12 @@ def find_user_hooks(git: Git, repository: Repository) -> UserHooks:
     """
     common = repository.common_dir
     seen = sources_seen(_config_files(common))
-    configured, top = _read_settings(git, common)
+    configured, top, included = _read_settings(git, common)
+    others = [path for path in included if path not in dict(seen)]
+    if others:  # their times first: what is written in between must not count as seen
+        seen += sources_seen(others)
+        configured, top, _ = _read_settings(git, common)
+    config_files = tuple(path for path, _ in seen)
     main_top = top or _guess_main_top(repository)
     path = f"{common}/hooks" if configured is None else configured
     is_relative = bool(path) and not os.path.isabs(path)
@@ -59,7 +66,8 @@ def find_user_hooks(git: Git, repository: Repository) -> UserHooks:
                 names.setdefault(name, file)
             else:
                 dormant.add(name)
-    return UserHooks(path, is_relative, main_top, names, tuple(sorted(dormant - set(names))), seen)
+    dormant -= set(names)
+    return UserHooks(path, is_relative, main_top, names, tuple(sorted(dormant)), seen, config_files)
 
 
 def find_own_hooks(git: Git, worktree: str, admin_dir: str) -> str | None:
@@ -113,25 +121,33 @@ def _config_files(common: str) -> list[str]:
         f"{common}/config.worktree",
         env.get("GIT_CONFIG_GLOBAL") or f"{home}/.gitconfig",
         f"{env.get('XDG_CONFIG_HOME') or home + '/.config'}/git/config",
-        "/etc/gitconfig",
+        env.get("GIT_CONFIG_SYSTEM") or "/etc/gitconfig",
     ]
 
 
-def _read_settings(git: Git, common: str) -> tuple[str | None, str | None]:
-    """Return core.hooksPath and the top that core.worktree names, None where not set."""
-    scoped = ("config", "-z", "--show-scope", "--type=path", "--get-regexp", SETTINGS)
-    done = git.run(f"--git-dir={common}", *scoped, ok=(0, 1))
+def _read_settings(git: Git, common: str) -> tuple[str | None, str | None, list[str]]:
+    """Return core.hooksPath, the top that core.worktree names, None where not set, and the files.
+
+    The files are those that the settings include, in use or not, and those that they are from.
+    """
+    scoped = ("config", "-z", "--show-scope", "--show-origin", "--type=path", "--get-regexp")
+    done = git.run(f"--git-dir={common}", *scoped, SETTINGS, ok=(0, 1))
     hooks_path = top = None
+    files: dict[str, None] = {}
     fields = done.text.split("\0")
-    for scope, entry in zip(fields[::2], fields[1::2], strict=False):
+    for scope, origin, entry in zip(fields[::3], fields[1::3], fields[2::3], strict=False):
         key, _, value = entry.partition("\n")
         if scope == COMMAND_SCOPE:
             continue
-        if key == "core.worktree":
+        file = os.path.join(git.directory, origin.removeprefix("file:"))
+        if key.startswith("include"):
+            files |= {file: None, os.path.join(os.path.dirname(file), value): None}
+        elif key == "core.worktree":
             top = os.path.normpath(os.path.join(common, value))
         elif not value.endswith(PLACE):
             hooks_path = value
-    return hooks_path, top
+            files[file] = None
+    return hooks_path, top, list(files)
 
 
 def _guess_main_top(repository: Repository) -> str | None:

@@ -11,7 +11,14 @@ import pytest
 
 from gitworker.errors import Conflict
 from gitworker.paths import Repository, StatePaths
-from gitworker.repo.hooks.layout import ALWAYS, SHARED, STAMP, hook_sources, is_hook_name
+from gitworker.repo.hooks.layout import (
+    ALWAYS,
+    BESIDE_COMMITS,
+    SHARED,
+    STAMP,
+    hook_sources,
+    is_hook_name,
+)
 from gitworker.repo.hooks.shims import (
     read_stamp,
     refresh_shims,
@@ -145,8 +152,9 @@ def test_a_hook_that_the_user_adds_is_taken_up(seat: Seat, tmp_path: Path) -> No
 
 
 def test_the_directory_holds_what_is_needed(seat: Seat) -> None:
-    """Without hooks of the user's there are our six, what they share and the stamp, read-only."""
-    assert {path.name for path in seat.hooks.iterdir()} == {*ALWAYS, SHARED, STAMP}
+    """Without hooks of the user's there are ours that a commit does not pay for, read-only."""
+    wanted = {*ALWAYS, *BESIDE_COMMITS, SHARED, STAMP}
+    assert {path.name for path in seat.hooks.iterdir()} == wanted
     assert all(path.stat().st_mode & 0o222 == 0 for path in seat.hooks.iterdir())
     assert all(os.access(seat.hooks / name, os.X_OK) for name in ALWAYS)
 
@@ -171,7 +179,12 @@ def test_what_others_left_there_is_put_aside(seat: Seat) -> None:
         (seat.hooks / "post-merge.new").write_text("cut sh")
         assert shims_are_stale(str(seat.hooks))
         refresh_shims(seat.git, seat.repository)
-        assert {path.name for path in seat.hooks.iterdir()} == {*ALWAYS, SHARED, STAMP}
+        assert {path.name for path in seat.hooks.iterdir()} == {
+            *ALWAYS,
+            *BESIDE_COMMITS,
+            SHARED,
+            STAMP,
+        }
         assert (found / "post-commit").read_text() == f"#!/bin/sh\nexit {number}\n"
         assert (found / "nest" / "egg").read_text() == str(number)
     source = Path(hook_sources(), "post-commit").read_bytes()
