@@ -226,7 +226,12 @@ def require_repository(
     """
     if env is None:
         env = os.environ if start is None else {}
-    start = os.getcwd() if start is None else start
+    try:
+        start = os.getcwd() if start is None else start
+    except FileNotFoundError:
+        raise Unavailable(
+            "the current directory does not exist any more", "cd DIRECTORY", code="no_directory"
+        ) from None
     git_dir = env.get("GIT_DIR")
     if git_dir:
         top = env.get("GIT_WORK_TREE")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import apsw
 
+from gitworker.paths import write_seat
 from gitworker.workers.cancel import cancel
 from tests.workers.world import World
 
@@ -75,6 +76,30 @@ def break_branch(world: World) -> None:
 def remove_worktree(world: World) -> None:
     """Delete a worktree's directory."""
     shutil.rmtree(world.path("auth"))
+
+
+def lose_git_file(world: World) -> None:
+    """Delete the file that leads from a worktree to the repository."""
+    (world.path("auth") / ".git").unlink()
+
+
+def move_worktree(world: World) -> None:
+    """Move a worktree by hand; the fixture is a copy, so the directory is recorded again first."""
+    write_seat(world.worker("auth").admin_dir or "", "auth", "login")
+    world.path("auth").rename(world.root / "worktrees" / "elsewhere")
+
+
+def foreign_worktree(world: World) -> None:
+    """Make a repository of its own where a worktree is."""
+    lose_git_file(world)
+    world.git("init", "-q", cwd=world.path("auth"))
+
+
+def copied_rows(world: World) -> None:
+    """Let a row name a worktree of the repository that this one was copied from."""
+    elsewhere = "/elsewhere/.git/worktrees/login"
+    sql(world, f"UPDATE workers SET admin_dir = '{elsewhere}', worktree ="
+        " '/elsewhere/worktrees/login' WHERE worker_id = 'auth'")  # fmt: skip
 
 
 def remove_admin(world: World) -> None:
@@ -338,6 +363,10 @@ PLANTS = {
     "moved branch": _plant(move_branch, "branch_moved", "commit_unreachable"),
     "broken branch": _plant(break_branch, "branch_broken", "commit_unreachable", mendable=False),
     "vanished worktree": _plant(remove_worktree, "worktree_missing", mendable=False),
+    "lost git file": _plant(lose_git_file, "git_file_wrong"),
+    "moved worktree": _plant(move_worktree, "worktree_moved"),
+    "foreign worktree": _plant(foreign_worktree, "worktree_foreign", mendable=False),
+    "copied rows": _plant(copied_rows, "worktree_copied", "worktree_unowned"),
     "vanished admin directory": _plant(remove_admin, "admin_gone"),
     "vanished both": _plant(remove_both, "worktree_gone"),
     "half journal": _plant(half_journal, "journal_open", "worktree_gone"),

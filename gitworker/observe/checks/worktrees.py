@@ -9,10 +9,13 @@ from gitworker.model.ids import Branch, ref_of
 from gitworker.observe.finding import Finding, fail, ok, warn
 from gitworker.observe.rules import SHOULD_BEAT, SHOULD_HAVE_WORKTREE
 from gitworker.paths import read_seat
+from gitworker.repo.ownership import describe, find_flaw, owner_of
 from gitworker.repo.refs import read_refs
 from gitworker.repo.worktrees import Worktree, list_worktrees
 from gitworker.session import Session
 from gitworker.store.workers import Worker, all_workers
+
+REPAIR = "git worker fsck --repair   (without --repair it names what it would do)"
 
 
 def check_worktrees(session: Session) -> Iterator[Finding]:
@@ -21,7 +24,7 @@ def check_worktrees(session: Session) -> Iterator[Finding]:
     listed = {os.path.realpath(tree.path): tree for tree in list_worktrees(session.git)}
     owned = {os.path.realpath(w.worktree) for w in workers if w.worktree}
     findings = [
-        *(found for worker in workers for found in _of_worker(worker, set(listed))),
+        *(found for worker in workers for found in _of_worker(session, worker, set(listed))),
         *_lost(listed, owned),
         *_orphans(session, listed, owned),
     ]
@@ -70,7 +73,7 @@ def _workers(session: Session) -> list[Worker]:
         return all_workers(reader)
 
 
-def _of_worker(worker: Worker, listed: set[str]) -> Iterator[Finding]:
+def _of_worker(session: Session, worker: Worker, listed: set[str]) -> Iterator[Finding]:
     """Yield what is wrong with one worker's worktree."""
     path = worker.worktree
     holds = worker.state in SHOULD_HAVE_WORKTREE
@@ -78,13 +81,14 @@ def _of_worker(worker: Worker, listed: set[str]) -> Iterator[Finding]:
         if holds:
             hint = f"git worker cancel {worker.worker_id}"
             yield fail("worktrees", f"{worker.worker_id} is {worker.state} without one", hint)
-    elif not os.path.isdir(path):
-        found = fail if holds else warn
-        hint = f"git worker cancel {worker.worker_id}"
-        yield found("worktrees", f"{path} of {worker.worker_id} is gone", hint)
+        return
+    owner = owner_of(session.repository.common_dir, worker)
+    flaw = find_flaw(owner) if owner is not None else None
+    if owner is not None and flaw is not None:
+        found = fail if holds or os.path.isdir(path) else warn
+        yield found("worktrees", describe(owner, flaw), REPAIR)
     elif os.path.realpath(path) not in listed:
-        hint = f"git worktree repair {path}"
-        yield fail("worktrees", f"git does not know {path} of {worker.worker_id}", hint)
+        yield fail("worktrees", f"git does not know {path} of {worker.worker_id}", REPAIR)
 
 
 def _lost(listed: dict[str, Worktree], owned: set[str]) -> Iterator[Finding]:

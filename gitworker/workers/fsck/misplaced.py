@@ -6,6 +6,7 @@ repaired by the paths alone, before a session exists.
 
 import os
 from collections.abc import Callable, Iterator
+from errno import EXDEV
 
 from gitworker import clock
 from gitworker.errors import GitWorkerError
@@ -79,18 +80,33 @@ def open_repaired(
     if not repair or any(one.mend is None for one in found):
         return None, found
     for one in found:
-        _move(paths.root, one.where)
+        _make_room(paths.root, one.where)
     return opened(), found
 
 
-def _put_aside(root: str, path: str) -> Mend:
-    return lambda _: _move(root, path)
+def move_aside(root: str, path: str) -> None:
+    """Move a file or directory into the state directory, under a free name; nothing is deleted.
 
-
-def _move(root: str, path: str) -> None:
-    """Move one thing aside, under a free name, and make the directory that belongs there."""
+    From another file system it is renamed beside its place.
+    """
     stamp = clock.iso_utc(clock.now_ms()).replace(":", "")
     os.makedirs(f"{root}/{ASIDE}", mode=0o700, exist_ok=True)
-    os.rename(path, f"{root}/{ASIDE}/{os.path.relpath(path, root).replace('/', '-')}-{stamp}")
+    name = os.path.relpath(path, os.path.dirname(root)).replace("/", "-").lstrip(".-")
+    kept = f"{root}/{ASIDE}/{name[-100:]}-{stamp}"
+    try:
+        os.rename(path, kept)
+    except OSError as error:
+        if error.errno != EXDEV:
+            raise
+        os.rename(path, f"{path}.found-{stamp}")
+
+
+def _put_aside(root: str, path: str) -> Mend:
+    return lambda _: _make_room(root, path)
+
+
+def _make_room(root: str, path: str) -> None:
+    """Move one thing aside and make the directory that belongs there."""
+    move_aside(root, path)
     if path == f"{root}/{os.path.basename(path)}" and os.path.basename(path) in STATE_DIRECTORIES:
         os.makedirs(path, mode=0o700, exist_ok=True)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from shlex import quote
 
 from gitworker import clock
 from gitworker.model.ids import Branch, Ref
@@ -10,15 +11,24 @@ from gitworker.repo.checks import open_operation
 from gitworker.repo.disk import private_directory, write_atomically
 from gitworker.repo.follow import is_ours
 from gitworker.repo.hooks.install import install
+from gitworker.repo.ownership import Flaw, Owner, find_flaw, find_named, owner_of
 from gitworker.repo.recovery import find_unfinished, recover_move
 from gitworker.repo.worktrees import Worktree, find_admin_dir
 from gitworker.session import Session
 from gitworker.store.workers import Worker
+from gitworker.workers.fsck.belonging import HANDLED, check_belonging, find_moved, moved
 from gitworker.workers.fsck.finding import Finding, Mend
 from gitworker.workers.fsck.picture import Picture
 from gitworker.workers.fsck.rules import holds_task, is_left
 
-LOCKS = ("HEAD.lock", "packed-refs.lock", "config.lock", "index.lock", "shallow.lock")
+LOCKS = (
+    "HEAD.lock",
+    "packed-refs.lock",
+    "config.lock",
+    "index.lock",
+    "shallow.lock",
+    "config.worktree.lock",
+)
 
 
 def check_worktrees(picture: Picture) -> Iterator[Finding]:
@@ -33,10 +43,17 @@ def check_worktrees(picture: Picture) -> Iterator[Finding]:
                 )  # fmt: skip
             continue
         tree = picture.worktrees.get(os.path.realpath(worker.worktree))
-        if tree is None:
+        owner = _owner(picture, worker, tree)
+        flaw = find_flaw(owner)
+        new = find_moved(picture.session, owner) if flaw is Flaw.MISSING else None
+        if flaw in HANDLED:
+            yield from check_belonging(picture, worker, owner, flaw)
+        elif new is not None:
+            yield moved(worker, owner, new)
+        elif tree is None:
             yield from _unknown_to_git(picture, worker, worker.worktree)
         elif not os.path.isdir(worker.worktree):
-            yield _vanished(worker, tree)
+            yield _vanished(worker, owner)
         else:
             yield from _of_worker(picture, worker, tree)
 
@@ -68,17 +85,30 @@ def _unknown_to_git(picture: Picture, worker: Worker, place: str) -> Iterator[Fi
         yield Finding("worktree_gone", place, what, f"git worker cancel {worker.worker_id}")
 
 
-def _vanished(worker: Worker, tree: Worktree) -> Finding:
+def _owner(picture: Picture, worker: Worker, tree: Worktree | None) -> Owner:
+    """Return what a row says; with git's admin directory if only the row has a wrong one."""
+    owner = owner_of(picture.common_dir, worker)
+    assert owner is not None
+    listed = owner._replace(admin_dir=tree.admin_dir) if tree is not None else owner
+    return listed if find_flaw(listed) in (None, Flaw.OTHER_WORKER) else owner
+
+
+def _vanished(worker: Worker, owner: Owner) -> Finding:
     """Return the finding of a worktree that git lists: it may be unmounted, or moved by hand."""
+    place, admin = quote(owner.place), quote(owner.admin_dir or "")
     return Finding(
-        "worktree_missing", tree.path, f"{tree.path} of {worker.worker_id} is not there",
-        "git worktree repair NEW-PLACE   (deleted for good: git worktree remove --force"
-        f" {tree.path} && git worker fsck --repair)",
+        "worktree_missing", owner.place,
+        f"{owner.place} of {worker.worker_id} does not exist: deleted, unmounted or moved",
+        f"git worktree repair NEW-PLACE && git worker fsck --repair   (if it was deleted, this"
+        f" brings back what was committed or staged: mkdir -p {place} &&"
+        f" echo gitdir: {admin} >{place}/.git && git -C {place} restore :/)",
     )  # fmt: skip
 
 
 def _of_worker(picture: Picture, worker: Worker, tree: Worktree) -> Iterator[Finding]:
     place, admin = tree.path, tree.admin_dir
+    if find_named(place) != os.path.realpath(admin):
+        return  # another damaged worktree has the same place in git's list: it is repaired first
     seat = (worker.worker_id, worker.task_id or "")
     if worker.admin_dir != admin:
         yield Finding(
@@ -131,8 +161,20 @@ def check_locks(picture: Picture) -> Iterator[Finding]:
     for admin, place in places.items():
         for name in LOCKS:
             yield from _lock(f"{admin}/{name}", place, busy=busy)
-    for ref in filter(None, map(picture.branch, picture.workers)):
-        yield from _lock(f"{picture.common_dir}/{ref}.lock", "", busy=busy)
+    for path in _ref_locks(picture):
+        yield from _lock(path, "", busy=busy)
+
+
+def _ref_locks(picture: Picture) -> list[str]:
+    """Return the lock files of our refs, of workers' branches and of the target."""
+    common = picture.common_dir
+    found = {f"{common}/{picture.session.target}.lock"}
+    folders = {f"{common}/refs/heads/{worker.worker_id}" for worker in picture.workers}
+    for folder in (f"{common}/refs/worker", *folders):
+        for place, _, names in os.walk(folder):
+            found |= {f"{place}/{name}" for name in names if name.endswith(".lock")}
+    branches = filter(None, map(picture.branch, picture.workers))
+    return sorted(found | {f"{common}/{ref}.lock" for ref in branches})
 
 
 def _lock(path: str, place: str, *, busy: bool) -> Iterator[Finding]:
@@ -150,7 +192,7 @@ def _lock(path: str, place: str, *, busy: bool) -> Iterator[Finding]:
     elif is_left(age_ms):
         yield Finding(
             "lock_left", path, f"{path} is there for {age_ms // 1000} s, as a killed git leaves it",
-            f"rm {path}   (where no git is at work)",
+            f"rm {quote(path)}   (if no git is at work)",
         )  # fmt: skip
 
 

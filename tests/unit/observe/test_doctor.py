@@ -13,6 +13,7 @@ from gitworker.liveness.origin import origin_columns
 from gitworker.liveness.process import find_process
 from gitworker.model.ids import Branch, Oid, ref_of
 from gitworker.observe.checks.state import check_file_system
+from gitworker.observe.checks.worktrees import REPAIR
 from gitworker.observe.doctor import (
     Doctor,
     json_doctor,
@@ -189,18 +190,18 @@ def test_deleted_worktree(session: Session) -> None:
     assert seat.worktree is not None
     shutil.rmtree(seat.worktree)
     assert found(read_doctor(session), "worktrees") == [
-        ("fail", f"{seat.worktree} of auth is gone", "git worker cancel auth")
+        ("fail", f"the worktree of auth is not at {seat.worktree}", REPAIR)
     ]
 
 
 def test_worktree_that_git_forgot(session: Session) -> None:
-    """A worktree whose administration is gone is named with git's repair."""
+    """A worktree whose administration is gone is named with the repair."""
     seat = spawned(session, "auth", "skills")
     assert seat.admin_dir is not None
     shutil.rmtree(seat.admin_dir)
     (level, message, hint) = found(read_doctor(session), "worktrees")[0]
-    assert (level, message) == ("fail", f"git does not know {seat.worktree} of auth")
-    assert hint == f"git worktree repair {seat.worktree}"
+    what = f"git no longer knows the worktree {seat.worktree}: {seat.admin_dir} is gone"
+    assert (level, message, hint) == ("fail", what, REPAIR)
 
 
 def test_worktree_off_the_record(session: Session) -> None:
