@@ -8,6 +8,7 @@ import sys
 from gitworker.cli.hot import run_hot
 from gitworker.cli.output import complain, silence
 from gitworker.errors import GitWorkerError, error_of, is_of_system
+from gitworker.proc import open_streams
 
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ READER_GONE = 141  # what a shell shows for a program that SIGPIPE ended
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status (DESIGN section 8)."""
+    open_streams()
     words = sys.argv[1:] if argv is None else list(argv)
     try:
         status = run_hot(words)

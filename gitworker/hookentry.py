@@ -18,6 +18,7 @@ import traceback
 from contextlib import suppress
 
 from gitworker import clock
+from gitworker.proc import open_streams
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ LOG_MAX_BYTES = 1024 * 1024
 
 def main(arguments: list[str]) -> int:
     """Run one background job and return its exit status."""
+    open_streams()
     job, place, *rest = arguments
     state = place if job == "beat" else f"{place}/worker-state"
     with suppress(OSError):  # out of the hook's process group: a kill of it is not meant for us
