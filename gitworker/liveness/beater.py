@@ -53,6 +53,7 @@ def _beat_under_lock(paths: StatePaths, every_s: float, attend: Attend) -> bool:
     if fd is None:
         return False
     _drop_old_locks(paths)
+    opened = _identity(paths.database)
     thread = HeartbeatThread(
         lambda: open_database(paths.database),
         every_s=every_s,
@@ -62,7 +63,7 @@ def _beat_under_lock(paths: StatePaths, every_s: float, attend: Attend) -> bool:
     store = open_database(paths.database)
     proofs: dict[str, Proof] = {}
     try:
-        while os.path.exists(paths.database):
+        while opened is not None and _identity(paths.database) == opened:
             with store.read() as reader:
                 seats = _seats_at_work(reader)
             for name in seats.keys() - proofs.keys():
@@ -85,6 +86,15 @@ def _beat_under_lock(paths: StatePaths, every_s: float, attend: Attend) -> bool:
         store.close()
         os.close(fd)
     return True
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Return which file has a name now; None if it does not exist."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _take_lock(path: str) -> int | None:

@@ -173,6 +173,39 @@ def test_it_leaves_with_its_database(scene: Scene, monkeypatch: pytest.MonkeyPat
     agent.communicate()
 
 
+@pytest.mark.parametrize("way", ["replaced", "deleted first", "moved away"])
+def test_it_leaves_a_database_that_is_another_file(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """If the database's name has another file, the beater lets go of the one that it opened."""
+    agent = sleeper()
+    scene.spawn("auth", "t")
+    place(scene, "auth", agent.pid)
+    database = Path(scene.session().paths.database)
+    looks: list[Store] = []
+
+    def attend(store: Store) -> bool:
+        looks.append(store)
+        assert len(looks) < 5, "it keeps the old file"
+        if len(looks) == 1:
+            store.execute(f"VACUUM INTO '{database}.restored'")
+            if way == "deleted first":
+                database.unlink()
+            elif way == "moved away":
+                database.rename(f"{database}.old")
+            for part in ("-wal", "-shm"):
+                Path(f"{database}{part}").unlink()
+            Path(f"{database}.restored").rename(database)
+        elif looks[-1] is not looks[0] and agent.poll() is None:
+            agent.communicate()
+        return len(looks) == 1
+
+    monkeypatch.setattr("gitworker.liveness.beater.LOOK_EVERY_S", 0.01)
+    assert run_beater(str(database.parent), 3600, attend) == 0
+    assert looks[-1] is not looks[0]
+    assert looks.count(looks[0]) == 1
+
+
 @pytest.mark.parametrize(
     "change",
     ["pid = NULL", "host = 'elsewhere'", "boot_id = 'earlier'", "pid_ns = '1'", "pid_start = '1'"],
