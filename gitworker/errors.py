@@ -81,7 +81,11 @@ def is_of_system(error: OSError) -> bool:
     """
     import errno
 
-    known = (errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.EIO)
+    known = (
+        errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.EIO, errno.EBUSY, errno.EFBIG,
+        errno.ENAMETOOLONG, errno.EXDEV, errno.ESTALE, errno.ENOMEM, errno.EMLINK, errno.ETIMEDOUT,
+        errno.ETXTBSY, errno.ENOLCK,
+    )  # fmt: skip
     misplaced = (errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.ENXIO)
     return is_disk_full(error) or error.errno in (*known, *misplaced)
 

@@ -199,11 +199,15 @@ def _merge(here: Git, step: Step, *, worktree: str, changes: tuple[Change, ...])
     if moved_from is None:
         _check_descent(here, step)
     if done.status != 0:
+        from gitworker.repo.rules_complaints import find_cause  # regular expressions: 5 ms, rare
+
         _undo_checkout(here, step, changes, complaint=done.complaint)
         _check_tip(here, step)  # somebody has committed since we looked: that may be tried again
+        cause = find_cause(done.complaint, worktree)
+        because = "" if cause is None else f": {cause.message}"
         raise Refused(
-            f"git could not fast-forward {step.name} in {worktree}; nothing was changed",
-            f"git -C {worktree} status",
+            f"git could not fast-forward {step.name} in {worktree}; nothing was changed{because}",
+            f"git -C {worktree} status" if cause is None else cause.hint,
             code="merge_refused",
             detail=done.complaint,
         )

@@ -227,8 +227,16 @@ def _checked(done: proc.Completed, args: Sequence[str], ok: Sequence[int]) -> pr
 
 def failure_of(args: Sequence[str], done: proc.Completed) -> GitFailed:
     """Return what is to be said of a git that has failed: its first complaint, all of it below."""
-    hint = PROMISED_HINT if PROMISED in done.complaint else None
-    return GitFailed(_headline(args, done), hint, detail=done.complaint)
+    if PROMISED in done.complaint:
+        return GitFailed(_headline(args, done), PROMISED_HINT, detail=done.complaint)
+    from gitworker.repo.rules_complaints import find_cause  # regular expressions: 5 ms, rare
+
+    cause = find_cause(done.complaint, done.argv[2] if done.argv[1:2] == ("-C",) else ".")
+    if cause is None:
+        return GitFailed(_headline(args, done), None, detail=done.complaint)
+    failure = GitFailed(cause.message, cause.hint, code=cause.code, detail=done.complaint)
+    failure.status = cause.status
+    return failure
 
 
 def _headline(args: Sequence[str], done: proc.Completed) -> str:

@@ -137,9 +137,17 @@ def change_refs(git: Git, orders: Sequence[str], *, reason: str) -> bool:
 
     Returns False where one of them cannot be: then nothing has changed.
     """
+    try:
+        require_refs(git, orders, reason=reason)
+    except GitFailed:
+        return False
+    return True
+
+
+def require_refs(git: Git, orders: Sequence[str], *, reason: str) -> None:
+    """Carry out orders as `change_refs` does; raise GitFailed, with nothing changed, otherwise."""
     text = "".join(f"{order}\n" for order in orders).encode()
-    done = git.run("update-ref", "--no-deref", "-m", reason, "--stdin", stdin=text, ok=(0, 1, 128))
-    return done.status == 0
+    git.run("update-ref", "--no-deref", "-m", reason, "--stdin", stdin=text)
 
 
 def delete_branch(git: Git, ref: Ref, old: Oid) -> None:
@@ -162,14 +170,15 @@ def _lost_race(git: Git, ref: Ref, *, expected: Oid | None, failure: GitFailed) 
     actual = find_ref(git, ref)
     wanted = "not to exist" if expected is None else f"at {expected[:12]}"
     found = "absent" if actual is None else f"at {actual[:12]}"
+    if actual == expected and failure.code != GitFailed.code:  # a lock, a full disk, rights
+        conflict = Conflict(failure.message, failure.hint, code=failure.code, detail=failure.detail)
+        conflict.status = failure.status
+        return conflict
     if actual == expected:
         message = f"git could not update {ref}"
     else:
         message = f"{ref} was moved by somebody else: expected {wanted}, it is {found}"
-    hint = f"git reflog show {ref}"
-    if ".lock'" in failure.detail:  # a git that was killed leaves its lock for ever
-        hint = f"where no git runs any more: rm $(git rev-parse --git-path {ref}.lock)"
-    return Conflict(message, hint, code="ref_moved", detail=failure.detail)
+    return Conflict(message, f"git reflog show {ref}", code="ref_moved", detail=failure.detail)
 
 
 def tracking_ref(remote: str, ref: Ref) -> Ref:

@@ -17,7 +17,14 @@ from gitworker.repo.disk import copy_index, private_directory
 from gitworker.repo.git import Git, GitFailed
 from gitworker.repo.hidden import hidden_changes, reveal
 from gitworker.repo.loose import find_loose
-from gitworker.repo.refs import PACKED_AT_MOST_BYTES, change_refs, create_ref, find_ref, read_refs
+from gitworker.repo.refs import (
+    PACKED_AT_MOST_BYTES,
+    change_refs,
+    create_ref,
+    find_ref,
+    read_refs,
+    require_refs,
+)
 
 PREFIX = "refs/worker/rescue/"
 WORK = "uncommitted work of"
@@ -92,6 +99,21 @@ def rescue_loose(git: Git, *, worker: WorkerId, task: TaskId, admin_dir: str) ->
     return rescue(git, worker=worker, task=task, tip=tip, worktree=None)
 
 
+def _keep(git: Git, orders: Sequence[str]) -> None:
+    """Make refs; raise Conflict, or GitFailed if a lock or the system is the reason."""
+    try:
+        require_refs(git, orders, reason="gitworker: rescue")
+    except GitFailed as failure:
+        if failure.code != GitFailed.code:
+            raise
+        raise Conflict(
+            "git could not keep the new commits under a ref: are they gone again (git gc)?",
+            "run the command again",
+            code="not_kept",
+            detail=failure.detail,
+        ) from failure
+
+
 def unpack(here: Git, oid: Oid, *, tip: Oid) -> bool:
     """Bring the uncommitted work that a rescue keeps back into a worktree at `tip`; tell if it did.
 
@@ -130,12 +152,8 @@ def rescue_tips(
     orders = [f"create {one.ref} {one.oid}" for one in new]
     if (orders or also) and not change_refs(git, [*also, *orders], reason="gitworker: rescue"):
         kept = [None] * len(kept)
-        if also and not change_refs(git, also, reason="gitworker: rescue"):
-            raise Conflict(
-                "git could not keep the new commits under a ref: are they gone again (git gc)?",
-                "run the command again",
-                code="not_kept",
-            )
+        if also:
+            _keep(git, also)
     return [
         one or rescue(git, worker=worker, task=task, tip=tip, worktree=None)
         for one, (worker, task, tip) in zip(kept, wanted, strict=True)

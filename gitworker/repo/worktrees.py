@@ -236,9 +236,11 @@ def _try_patiently(attempt: Callable[[], GitFailed | None], branch: Branch) -> N
         if failure is None:
             return
         if pause_s is None:
+            known = failure.code != GitFailed.code
+            because = failure.message if known else "git stays locked by another process"
             raise Conflict(
-                f"git stays locked by another process; no worktree was made for {branch}",
-                "git worktree list",
+                f"no worktree was made for {branch}: {because}",
+                failure.hint if known else "git worktree list",
                 code="locked",
                 detail=failure.detail,
             ) from failure

@@ -1,0 +1,91 @@
+"""Why a git of ours failed, if the reason is the system's: a lock left behind, a full disk, rights.
+
+Pure: git's untranslated standard error goes in; the cause, the file and a command that helps come
+out.
+"""
+
+import re
+from shlex import quote
+from typing import NamedTuple
+
+LOCKED = (
+    re.compile(r"[Uu]nable to create '(?P<path>[^'\n]+\.lock)': File exists"),
+    re.compile(r"could not lock config file (?P<path>[^\n]+): File exists"),
+)
+STORE = re.compile(
+    r"insufficient permission for adding an object to repository database (?P<path>[^\n]+)"
+)
+CAUSES = {  # as strerror(3) words them, with the code of ours
+    "No space left on device": "disk",
+    "Disk quota exceeded": "disk",
+    "Read-only file system": "read_only",
+    "Permission denied": "no_permission",
+    "Operation not permitted": "no_permission",
+    "Input/output error": "disk",
+    "Too many open files": "system",
+}
+# The file is quoted, or the word before the last colon.
+NAMED = re.compile(r"'(?P<quoted>[^'\n]+)'|(?P<bare>\S+): [^:\n]+$")
+TRANSIENT_STATUS, REFUSED_STATUS = 3, 1
+ALONE = "only if no git is at work there"
+
+
+class Cause(NamedTuple):
+    """One cause: the message, a hint, our code, and the exit status of a command that ends so."""
+
+    message: str
+    hint: str
+    code: str
+    status: int
+
+
+def find_cause(complaint: str, directory: str) -> Cause | None:
+    """Return the system's reason for a failure, None if git gives none.
+
+    A path that git gives relatively is completed by `directory`, in which git ran.
+    """
+    for pattern in LOCKED:
+        found = pattern.search(complaint)
+        if found is not None:
+            lock = _complete(found["path"], directory)
+            return explain_lock(lock if lock.endswith(".lock") else f"{lock}.lock")
+    found = STORE.search(complaint)
+    if found is not None:
+        return _of_system("Permission denied", _complete(found["path"], directory))
+    for line in complaint.splitlines():
+        for reason in CAUSES:
+            if line.endswith(reason):
+                return _of_system(reason, _path_in(line, directory))
+    return None
+
+
+def explain_lock(lock: str) -> Cause:
+    """Return the cause of a failure on a lock file of git's that exists."""
+    return Cause(
+        f"{lock} exists: another git is at work, or one that was killed left it",
+        f"rm {quote(lock)}   ({ALONE})",
+        "git_locked",
+        TRANSIENT_STATUS,
+    )
+
+
+def _of_system(reason: str, path: str) -> Cause:
+    code = CAUSES[reason]
+    if code == "no_permission":
+        hint = f"ls -ld {quote(path)}"
+    else:
+        hint = "ulimit -n" if code == "system" else f"df -h {quote(path)}"
+    return Cause(f"git cannot write {path}: {reason}", hint, code, REFUSED_STATUS)
+
+
+def _path_in(line: str, directory: str) -> str:
+    found = NAMED.search(line)
+    named = None if found is None else found["quoted"] or found["bare"]
+    # Names of refs and plain words of git's are no paths.
+    if named is None or (found is not None and found["bare"] and "/" not in named):
+        return directory
+    return directory if named.startswith("refs/") else _complete(named, directory)
+
+
+def _complete(path: str, directory: str) -> str:
+    return path if path.startswith("/") else f"{directory}/{path}"

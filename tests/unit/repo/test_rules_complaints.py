@@ -1,0 +1,61 @@
+"""What git's standard error says of the system: the file, the reason, what helps."""
+
+import pytest
+
+from gitworker.repo.rules_complaints import find_cause
+
+AT = "/r/wt"
+CASES = [
+    ("fatal: Unable to create '/r/.git/index.lock': File exists.\n\nAnother git process seems",
+     "/r/.git/index.lock exists: ", "git_locked", 3),
+    ("fatal: cannot lock ref 'refs/x': Unable to create '/r/.git/refs/x.lock': File exists.",
+     "/r/.git/refs/x.lock exists: ", "git_locked", 3),
+    ("error: could not lock config file .git/config: File exists",
+     "/r/wt/.git/config.lock exists: ", "git_locked", 3),
+    ("fatal: unable to write new index file: No space left on device",
+     "git cannot write /r/wt: No space left", "disk", 1),
+    ("error: unable to write file src/a: Disk quota exceeded",
+     "git cannot write /r/wt/src/a: Disk quota", "disk", 1),
+    ("fatal: Unable to create '/r/.git/index.lock': Read-only file system",
+     "git cannot write /r/.git/index.lock: Read-only", "read_only", 1),
+    ("error: insufficient permission for adding an object to repository database /r/.git/objects",
+     "git cannot write /r/.git/objects: Permission denied", "no_permission", 1),
+    ("error: unable to unlink old 'a b': Permission denied",
+     "git cannot write /r/wt/a b: Permission denied", "no_permission", 1),
+    ("error: unable to create temporary file: Input/output error",
+     "git cannot write /r/wt: Input/output error", "disk", 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("complaint", "message", "code", "status"), CASES)
+def test_a_cause(complaint: str, message: str, code: str, status: int) -> None:
+    """The message names the file and the reason; only a lock is worth another try."""
+    cause = find_cause(complaint, AT)
+    assert cause is not None
+    assert cause.message.startswith(message)
+    assert (cause.code, cause.status) == (code, status)
+
+
+@pytest.mark.parametrize(
+    ("complaint", "hint"),
+    [
+        ("fatal: Unable to create '/r x/a.lock': File exists.", "rm '/r x/a.lock'   (only if "),
+        ("error: unable to write file a: No space left on device", "df -h /r/wt"),
+        ("error: unable to create '/r/a.lock': Permission denied", "ls -ld /r/a.lock"),
+        ("fatal: unable to open /r/pack: Too many open files", "ulimit -n"),
+    ],
+)
+def test_a_hint(complaint: str, hint: str) -> None:
+    """The hint is a command that can be copied."""
+    cause = find_cause(complaint, AT)
+    assert cause is not None
+    assert cause.hint.startswith(hint)
+
+
+@pytest.mark.parametrize(
+    "complaint",
+    ["", "fatal: bad object HEAD", "fatal: a branch named 'x' already exists", "File exists"],
+)
+def test_no_cause(complaint: str) -> None:
+    """A failure for another reason is not explained away."""
+    assert find_cause(complaint, AT) is None
