@@ -6,6 +6,7 @@ under way, so that a kill between the renames can be repaired. Everything is a r
 system: bytes, modes and times stay as they are.
 """
 
+import errno
 import json
 import os
 import sys
@@ -184,6 +185,8 @@ def restore_from_trash(entry: TrashEntry, *, worktree: str | None = None) -> str
         entry = _claim(entry)
     except FileNotFoundError:
         raise NotFound(f"there is no {entry.name} in the trash now", "git worker undo") from None
+    except OSError as error:
+        raise _unmovable(entry.path, error) from error
     moving = replace(entry, worktree=place, admin_dir=admin, state=RESTORING)
     if (place, admin) != (entry.worktree, entry.admin_dir):
         _repoint(moving)
@@ -279,23 +282,33 @@ def _remove(entry: TrashEntry) -> TrashEntry:
     Raises Refused, with nothing changed, where the system does not let the worktree go: a mount, a
     directory that cannot be written.
     """
-    if not os.path.lexists(entry.admin) and os.path.lexists(entry.admin_dir):
-        os.rename(entry.admin_dir, entry.admin)
-    crash_point("trash-admin")
-    if not os.path.lexists(entry.tree) and os.path.lexists(entry.worktree):
-        try:
-            os.rename(entry.worktree, entry.tree)
-        except OSError as error:
-            _give_up(entry)
-            raise Refused(
-                f"{entry.worktree} cannot be moved into the trash: {error.strerror}",
-                f"ls -ld {os.path.dirname(entry.worktree)}   (a mount? not yours to write?)",
-                code="unmovable",
-            ) from error
+    for source, target, point in (
+        (entry.admin_dir, entry.admin, "trash-admin"),
+        (entry.worktree, entry.tree, ""),
+    ):
+        if not os.path.lexists(target) and os.path.lexists(source):
+            try:
+                os.rename(source, target)
+            except OSError as error:
+                _give_up(entry)
+                raise _unmovable(entry.worktree, error) from error
+        if point:
+            crash_point("trash-admin")
     crash_point("trash-tree")
     removed = replace(entry, state=REMOVED)
     _write(removed)
     return removed
+
+
+def _unmovable(path: str, error: OSError) -> Refused:
+    why = error.strerror
+    if error.errno == errno.EXDEV:
+        why = f"{why} (a directory of a lower layer of an overlay, as a container image has?)"
+    return Refused(
+        f"{path} cannot be moved into the trash or out of it: {why}",
+        f"ls -ld {os.path.dirname(path)}   (a mount? not yours to write?)",
+        code="unmovable",
+    )
 
 
 def _give_up(entry: TrashEntry) -> None:
