@@ -99,7 +99,7 @@ docs: $(READY) ## write the pages that are generated: command reference, manual 
 	$(PY) -m docs.generate
 
 crash: $(READY) ## run the crash, fault and concurrency suites at SCALE times their bounded size
-	GITWORKER_TEST_SCALE=$(SCALE) $(PYTEST) tests/crash tests/faults tests/concurrency \
+	GITWORKER_TEST_SCALE=$(SCALE) $(PYTEST) tests/crash tests/faults tests/concurrency tests/hostile \
 		tests/bus/test_torture.py tests/bus/test_power_cut.py
 
 git-matrix: $(READY) $(LFS) ## run the git-facing tests on git 2.39, 2.47 and the newest; GIT_SUITES=sid on one (network)

@@ -24,6 +24,7 @@ from gitworker.repo.checks import (
 from gitworker.repo.diffs import diff_commits
 from gitworker.repo.follow import DETACHED, move_branch, read_tree
 from gitworker.repo.git import Git, GitFailed
+from gitworker.repo.git_environment import NO_UPKEEP
 from gitworker.repo.halfway import (
     Checkout,
     find_moved,
@@ -187,7 +188,7 @@ def _merge(here: Git, step: Step, *, worktree: str, changes: tuple[Change, ...])
         "--no-overwrite-ignore", step.new,
         settings=(
             "merge.autoStash=false", "merge.verifySignatures=false",
-            f"branch.{step.name}.mergeOptions=", "core.abbrev=no",
+            f"branch.{step.name}.mergeOptions=", "core.abbrev=no", *NO_UPKEEP,
         ),
         env={"GIT_REFLOG_ACTION": step.reason},
         lock_fd=step.lock_fd,

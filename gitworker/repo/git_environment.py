@@ -45,6 +45,9 @@ FIXED_ENV = {
     "GIT_NO_REPLACE_OBJECTS": "1",
     "GIT_GRAFT_FILE": "/dev/null/none",
 }
+# For commands that begin git's upkeep: under the variables above it would not see what only a graft
+# keeps. The user's own commands go on doing it.
+NO_UPKEEP = ("gc.auto=0", "maintenance.auto=false")
 # Names that are left out, by reason.
 DROPPED_BY_REASON: dict[str, tuple[str, ...]] = {
     "names another repository, index or object store": (

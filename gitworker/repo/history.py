@@ -31,8 +31,9 @@ def new_commits(git: Git, *, tip: Oid, last: Oid | None, known: Sequence[Oid]) -
     span = tip if last is None else f"{last}...{tip}"
     done = git.run(
         "log", "--reverse", "--topo-order", "--cherry-pick", "--right-only", "--name-only", "-z",
-        "--no-renames", "--encoding=UTF-8", f"--format={FORMAT}", "--end-of-options", span,
-        *excluded, "--",
+        "--no-renames", "--no-relative", "--no-show-signature", "--no-notes", "--no-ext-diff",
+        "--ignore-submodules=none", "-O/dev/null", "--encoding=UTF-8", f"--format={FORMAT}",
+        "--end-of-options", span, *excluded, "--",
         ok=(0, 128),
     )  # fmt: skip
     if done.status != 0:

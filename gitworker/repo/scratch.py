@@ -16,10 +16,12 @@ from gitworker.paths import require_repository
 from gitworker.repo.checks import open_operation
 from gitworker.repo.disk import remove_tree
 from gitworker.repo.git import Git, GitFailed, failure_of
+from gitworker.repo.git_environment import NO_UPKEEP
 from gitworker.repo.worktrees import find_admin_dir
 
 # What would make a rebase ask, stash, move other branches, or keep merges.
 NEUTRAL = (
+    *NO_UPKEEP,
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "rebase.autoSquash=false",

@@ -17,6 +17,7 @@ from gitworker.model.ids import Oid, TaskId, WorkerId
 from gitworker.paths import require_repository
 from gitworker.repo.embedded import find_embedded, own_git_dir
 from gitworker.repo.git import Git, GitFailed
+from gitworker.repo.git_environment import NO_UPKEEP
 from gitworker.repo.hidden import holds_work
 from gitworker.repo.rescue import PREFIX, rescue
 from gitworker.repo.tracked_files import is_inside
@@ -105,7 +106,7 @@ def rescue_submodules(git: Git, *, worker: WorkerId, task: TaskId, admin_dir: st
             "--refmap=", "--no-recurse-submodules", module, f"+HEAD:{place}/HEAD",
             f"+refs/heads/*:{place}/heads/*", f"+refs/stash*:{place}/stash*",
             f"+{PREFIX}{worker}/*:{place}/work/*",
-            settings=("gc.auto=0", "maintenance.auto=false"),
+            settings=NO_UPKEEP,
         )  # fmt: skip
         kept.append(f"{place}/HEAD")
     return kept

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from gitworker.clock import monotonic_ms
 from gitworker.repo.git import Git
-from gitworker.repo.git_environment import FIXED_ENV, dropped_names
+from gitworker.repo.git_environment import FIXED_ENV, NO_UPKEEP, dropped_names
 
 Narrate = Callable[[str], None]
 
@@ -41,7 +41,7 @@ def transfer(
     """
     import git as gitpython  # 100 ms (GIT-FACTS); only what talks to a remote pays for it
 
-    options = [part for setting in settings for part in ("-c", setting)]
+    options = [part for setting in (*NO_UPKEEP, *settings) for part in ("-c", setting)]
     progress = ["--progress"] if narrate is not None else ["--no-progress"]
     out: list[bytes] = []
     err: list[bytes] = []

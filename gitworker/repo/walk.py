@@ -99,8 +99,10 @@ def list_commits(git: Git, *, base: Oid, tip: Oid, limit: int) -> tuple[CommitLi
 
 def list_changed_files(git: Git, *, base: Ref | Oid, tip: Ref) -> tuple[str, ...]:
     """Return the paths that `tip` changed since it left `base`; empty for unrelated histories."""
-    done = git.run("diff", "--name-only", "--no-ext-diff", "-z", f"{base}...{tip}", "--",
-                   ok=(0, 128))  # fmt: skip
+    done = git.run(
+        "diff", "--name-only", "--no-ext-diff", "-z", "--find-renames", "-l0", "--no-relative",
+        "--ignore-submodules=none", "-O/dev/null", f"{base}...{tip}", "--", ok=(0, 128),
+    )  # fmt: skip
     return tuple(path for path in done.text.split("\0") if path and done.status == 0)
 
 

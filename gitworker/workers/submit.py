@@ -13,6 +13,7 @@ from gitworker.model.ids import Branch, Oid, Ref, ref_of
 from gitworker.model.worker import WorkerEvent
 from gitworker.repo.checks import Status, open_operation, read_status
 from gitworker.repo.git import Git, GitFailed
+from gitworker.repo.git_environment import NO_UPKEEP
 from gitworker.repo.ownership import is_present, owner_of, require_on_branch
 from gitworker.repo.refs import find_tip, read_refs
 from gitworker.repo.replay import ReplayConflict, replay, verdict
@@ -131,7 +132,7 @@ def _settle_worktree(session: Session, worker: Worker, commit_message: str | Non
             code="uncommitted",
         )
     _add_all(git)
-    git.run("commit", "--quiet", "-m", commit_message)
+    git.run("commit", "--quiet", "-m", commit_message, settings=NO_UPKEEP)
 
 
 def _add_all(git: Git) -> None:

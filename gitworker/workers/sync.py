@@ -12,6 +12,7 @@ from gitworker.landing.replay_branch import Tips
 from gitworker.landing.stack import Ground, find_ground
 from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, is_oid, ref_of
 from gitworker.repo.checks import open_operation
+from gitworker.repo.git_environment import NO_UPKEEP
 from gitworker.repo.ownership import is_present, owner_of, require_on_branch
 from gitworker.repo.refs import change_refs, is_ancestor, read_refs
 from gitworker.repo.rescue import list_rescues, rescue
@@ -149,7 +150,7 @@ def _rebase(session: Session, worker: Worker, mode: str, ground: Ground, *, atta
     }[mode]
     git = session.git.at(top)
     environment = {"GIT_EDITOR": ":"} if mode == "continue" else {}
-    done = git.run("rebase", *arguments, env=environment, ok=range(256))
+    done = git.run("rebase", *arguments, env=environment, settings=NO_UPKEEP, ok=range(256))
     if done.status == 0:
         return
     if READ_ONLY in done.complaint and mode != "continue":

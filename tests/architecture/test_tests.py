@@ -31,7 +31,8 @@ MAY_BE_MOCKED = {
 }
 # Suites that prove something across rooms; every other folder is a room of gitworker.
 ACROSS_ROOMS = {
-    "architecture", "benchmarks", "concurrency", "crash", "faults", "kinds", "unit", "peers",
+    "architecture", "benchmarks", "concurrency", "crash", "faults", "hostile", "kinds", "unit",
+    "peers",
 }  # fmt: skip
 
 

@@ -81,3 +81,19 @@ def test_unreviewed_content_does_not_land(world: World, hide: Callable[[World], 
     world.git("replace", "-d", *world.git("replace", "-l").split())
     assert world.show("src/new.py") == GOOD.strip()
     assert (world.root / "src/new.py").read_text() == GOOD
+
+
+def test_no_upkeep_begins(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No command of ours starts git's upkeep, to which a grafted history looks unreachable."""
+    trace = world.root.parent / "trace"
+    place = world.working("auth", "login", {"src/new": "new\n"})
+    world.advance({"README": "changed\n"})
+    monkeypatch.setenv("GIT_TRACE", str(trace))
+    ok(place, "sync")
+    (place / "late").write_text("late\n")
+    ok(world.root, "done", "auth", "--commit", "-m", "Late")
+    world.approve("auth")
+    world.land("auth")
+    text = trace.read_text()
+    assert all(f"trace: built-in: git {verb}" in text for verb in ("rebase", "commit", "merge"))
+    assert not [line for line in text.splitlines() if "maintenance" in line or "gc --auto" in line]
