@@ -51,7 +51,8 @@ def _drain(common_dir: str) -> int:
 
     session = _open(common_dir)
     drain(session, skipped=lambda ref, error: _log(session.paths.root, f"drain: {ref}: {error}"))
-    export_logs(session.store, session.paths)
+    with suppress(OSError):  # the next command brings them up to date
+        export_logs(session.store, session.paths)
     _ring(session.paths.bell)
     ring_upkeep(session.store, common_dir)
     if session.settings.worktree_pool:

@@ -35,6 +35,7 @@ STATE_FILES = frozenset({
     "target", "transitions.jsonl", "worktree-root",
 })  # fmt: skip
 DATABASE = "bus.db"
+LOGS = frozenset({"bus.jsonl", "transitions.jsonl"})  # exports: no operation needs them
 FILE_TYPE, REGULAR, DIRECTORY = 0o170000, 0o100000, 0o040000  # stat(2), without an import more
 ENXIO = 6  # errno(3), on every system we know
 ALWAYS_OPENED = ("spool", "locks")  # directories of files that every command may open
@@ -179,8 +180,11 @@ def find_misplaced(root: str, inside: Iterable[str] = ALWAYS_OPENED) -> list[str
 
 
 def refuse_misplaced(root: str) -> None:
-    """Raise Unavailable if something else lies in the place of a file or directory of ours."""
-    found = find_misplaced(root)
+    """Raise Unavailable if something else lies in the place of a file or directory of ours.
+
+    The exported logs do not count: an export that cannot be written fails no operation.
+    """
+    found = [path for path in find_misplaced(root) if os.path.basename(path) not in LOGS]
     if found:
         raise Unavailable(misplaced_text(found[0]), misplaced_hint(found[0]), code=DAMAGED)
 

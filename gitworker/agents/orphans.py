@@ -58,7 +58,8 @@ class Keeper:
             from gitworker.workers.runs import settle_runs  # 20 ms, and other beaters' memory
 
             settle_runs(session, lost.over)
-        export_logs(session.store, session.paths)
+        with suppress(OSError):  # the next command brings them up to date
+            export_logs(session.store, session.paths)
         ring_bell(session.paths.bell)
 
 

@@ -17,6 +17,7 @@ import os
 from gitworker import clock
 from gitworker.clock import monotonic_ms, sleep
 from gitworker.errors import Conflict
+from gitworker.paths import ENXIO
 
 TYPE_CHECKING = False  # this module is on the hot path: `typing` costs 8 ms
 if TYPE_CHECKING:
@@ -157,6 +158,8 @@ class Export:
 
     def bring(self, path: str, query: str) -> None:
         """Write what the tables hold and the file does not."""
+        if os.path.lexists(path) and not os.path.isfile(path):  # a FIFO, a link to nothing
+            raise OSError(ENXIO, "not a regular file", path)
         file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             after, size = self._begin(file)

@@ -6,6 +6,7 @@ with its messages: a radar that is killed loses no warning and doubles none.
 
 import json
 import os
+from contextlib import suppress
 
 from gitworker import clock
 from gitworker.bus.bell import ring_bell
@@ -78,7 +79,8 @@ def look(session: Session) -> int:
         _forget(writer, session, workers)
     crash_point("radar-told")
     if warned:
-        export_logs(session.store, session.paths)
+        with suppress(OSError):  # the next command brings them up to date
+            export_logs(session.store, session.paths)
         ring_bell(session.paths.bell)
     return warned
 

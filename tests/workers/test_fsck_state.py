@@ -14,6 +14,7 @@ from gitworker.observe.doctor import read_doctor, read_doctor_without_session
 from gitworker.paths import (
     DAMAGED,
     DATABASE,
+    LOGS,
     STATE_DIRECTORIES,
     STATE_FILES,
     require_repository,
@@ -27,7 +28,7 @@ from tests.workers.world import World
 
 BESIDE = {f"{name}.db-{end}" for name in ("bus", "search") for end in ("journal", "shm", "wal")}
 OURS = (
-    *sorted(STATE_DIRECTORIES | STATE_FILES - {DATABASE} - BESIDE),  # open in this process
+    *sorted(STATE_DIRECTORIES | STATE_FILES - {DATABASE} - BESIDE - LOGS),  # open in this process
     "spool/hooks", "spool/ring", "locks/landing", "locks/worktrees", "locks/worktrees.child",
     "locks/views", "locks/hooks",
 )  # fmt: skip
@@ -113,6 +114,25 @@ def test_views(world: World, name: str, kind: Callable[[Path], None]) -> None:
     found = prove(world.session()).findings
     assert "state_misplaced" in {one.code for one in found}
     assert mend(world.session()).left.findings == ()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", sorted(LOGS))
+def test_logs(world: World, name: str, kind: Callable[[Path], None]) -> None:
+    """Something else in the place of a log fails no operation; doctor and fsck report it."""
+    world.working("auth", "login", {"a": "1\n"})
+    log = world.state_dir / name
+    replace_by(log, kind)
+    sending = ("msg", "send", "log", "{}")
+    for words in (("done", "auth"), ("approve", "auth"), ("merge", "auth"), sending):
+        done = command(world, *words)
+        assert done.returncode == 0, (words, done)
+    assert world.stands("auth", "login")[1] == "COMPLETED"
+    seen = [one.message for one in read_doctor(world.session()).findings if one.level == "fail"]
+    assert any(str(log) in message for message in seen), seen
+    assert "state_misplaced" in {one.code for one in prove(world.session()).findings}
+    assert mend(world.session()).left.findings == ()
+    assert log.read_text()
 
 
 @pytest.mark.parametrize("kind", KINDS)
