@@ -17,8 +17,9 @@ from gitworker.bus.archive import read_entries
 from gitworker.bus.export import export_logs
 from gitworker.bus.retention import Wish, prune
 from gitworker.config import Settings
+from gitworker.liveness.readings import this_moment
 from gitworker.liveness.rules import Liveness, beat_age_ms, liveness_of
-from gitworker.observe.signs import beat_of, read_moment
+from gitworker.observe.signs import beat_of
 from gitworker.paths import StatePaths
 from gitworker.store.heartbeats import beat
 from tests.store.support import foreign
@@ -103,7 +104,7 @@ class Soak:
         """Fail where an agent that has just beaten passes for silent."""
         with self.ends[AGENTS[0]].store.read() as reader:
             rows = {row["agent_id"]: row for row in reader.rows("liveness.all")}
-        moment = read_moment()
+        moment = this_moment()
         for name in AGENTS:
             beaten = beat_of(rows[name], rows[name]["ts_ms"])
             assert beaten is not None
