@@ -33,6 +33,7 @@ LOG_MAX_BYTES = 1024 * 1024
 def main(arguments: list[str]) -> int:
     """Run one background job and return its exit status."""
     open_streams()
+    os.environ.pop("GITWORKER_HELD", None)  # of the command whose hook started us: we can wait
     job, place, *rest = arguments
     state = place if job == "beat" else f"{place}/worker-state"
     with suppress(OSError):  # out of the hook's process group: a kill of it is not meant for us

@@ -19,6 +19,7 @@ from gitworker.liveness.agent import living_agent
 from gitworker.liveness.origin import origin_columns
 from gitworker.paths import lock_seat
 from gitworker.repo.git_environment import LOCAL_ENV
+from gitworker.repo.lock import HELD_ENV
 from gitworker.store.heartbeats import beat
 
 TYPE_CHECKING = False
@@ -146,7 +147,8 @@ def launch(post: Post, seat: Row, words: list[str], streams: Streams) -> Run:
 
 def environment(post: Post, seat: Row) -> dict[str, str]:
     """Return the agent's environment: ours, less what git told us, and where and who it is."""
-    env = {name: value for name, value in os.environ.items() if name not in LOCAL_ENV}
+    left_out = (*LOCAL_ENV, HELD_ENV)
+    env = {name: value for name, value in os.environ.items() if name not in left_out}
     env.update(
         GITWORKER_ID=seat["worker_id"],
         GITWORKER_TASK=seat["task_id"],

@@ -11,6 +11,7 @@ from gitworker import clock, proc
 from gitworker.errors import GitWorkerError, NotFound, Unavailable
 from gitworker.model.ids import Oid
 from gitworker.repo.git_environment import PRIVATE_INDEX, clean_environment
+from gitworker.repo.lock import held_environment
 
 CEILINGS = "GIT_CEILING_DIRECTORIES"  # git(1): the search for a repository stops below these
 MINIMUM = (2, 39)
@@ -108,7 +109,7 @@ class Git:
         return _checked(running.finish(), args, (0,))
 
     def _environment(self, env: Mapping[str, str] | None) -> dict[str, str]:
-        environment = clean_environment()
+        environment = {**clean_environment(), **held_environment()}
         if self._is_top:
             environment[CEILINGS] = _parent_of(self.directory)
         if env:

@@ -10,12 +10,15 @@ not be overtaken by the repair of its own work can hold the lock as well (`descr
 import fcntl
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from gitworker.clock import monotonic_ms, sleep
 from gitworker.errors import Conflict
+from gitworker.proc import find_start
 
 POLL_S = 0.02
+# For the hooks that our git runs: our pid, when it started, and the locks that we hold.
+HELD_ENV = "GITWORKER_HELD"
 _held: dict[str, int] = {}
 
 
@@ -24,7 +27,10 @@ def hold(path: str, *, what: str, timeout_s: float = 120) -> Iterator[None]:
     """Hold the lock file `path` for a while; raise Conflict when it stays taken for `timeout_s`."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     deadline_ms = monotonic_ms() + int(timeout_s * 1000)
-    release = _take_free(path) or _wait_for(path, what=what, timeout_s=timeout_s)
+    release = _take_free(path)
+    if release is None:
+        _refuse_nested(path, what)
+        release = _wait_for(path, what=what, timeout_s=timeout_s)
     try:
         _held[path] = hold_descriptor(
             f"{path}.child",
@@ -37,6 +43,42 @@ def hold(path: str, *, what: str, timeout_s: float = 120) -> Iterator[None]:
             os.close(_held.pop(path))  # never unlocked: a child that has it may live on
     finally:
         release()
+
+
+def held_environment() -> dict[str, str]:
+    """Return the variable that shows our children which locks we hold; nothing if we hold none."""
+    if not _held:
+        return {}
+    pid = os.getpid()
+    return {HELD_ENV: "\n".join((f"{pid} {find_start(pid)}", *map(os.path.realpath, _held)))}
+
+
+def _refuse_nested(path: str, what: str) -> None:
+    """Raise Conflict if we run in a hook of a command that holds this lock: it waits for us."""
+    holder, *paths = os.environ.get(HELD_ENV, "").split("\n")
+    pid, _, start = holder.partition(" ")
+    if (
+        os.path.realpath(path) in paths
+        and pid.isdigit()
+        and find_start(int(pid)) == start
+        and _has_open(int(pid), path)
+    ):
+        raise Conflict(
+            f"a git worker command holds the {what} lock and waits for the git hook that runs this"
+            " command",
+            "git worker status   (start it again when the first command has ended)",
+            code="nested",
+        )
+
+
+def _has_open(pid: int, path: str) -> bool:
+    """Return whether a process has the file open: false if it has released the lock since."""
+    with suppress(OSError):
+        for name in os.listdir(f"/proc/{pid}/fd"):
+            with suppress(OSError):
+                if os.path.samefile(f"/proc/{pid}/fd/{name}", path):
+                    return True
+    return False
 
 
 def _take_free(path: str) -> Callable[[], None] | None:

@@ -1,0 +1,106 @@
+"""Commands that a git hook of the user's starts while a command of ours runs git."""
+
+import fcntl
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from gitworker.errors import Conflict
+from gitworker.proc import find_start
+from gitworker.repo.lock import HELD_ENV, hold
+from tests.cli.conftest import Scene
+
+# The command that runs git, the hook that git runs then, the command that the hook starts.
+CASES = [
+    (("merge", "auth"), "post-merge", "merge ui"),
+    (("merge", "auth"), "post-merge", "approve ui"),
+    (("merge", "auth"), "reference-transaction", "merge ui"),
+    (("spawn", "docs", "t9"), "post-checkout", "spawn other t10"),
+    (("spawn", "docs", "t9"), "post-checkout", "adopt t1 other t10"),
+]
+
+
+def hook(scene: Scene, name: str, command: str) -> Path:
+    """Let a hook of the user's run a command once; its answer and status are in the file."""
+    seen = scene.root.parent / "seen"
+    path = scene.root / ".git/hooks" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(
+        f"#!/bin/sh\n[ -e '{seen}' ] && exit 0\n: >'{seen}'\ncd '{scene.root}'\n"
+        f"git-worker {command} >'{seen}' 2>&1 </dev/null\necho \"status $?\" >>'{seen}'\n"
+    )
+    path.chmod(0o755)
+    return seen
+
+
+@pytest.mark.parametrize(("outer", "name", "inner"), CASES)
+def test_a_command_that_would_wait_for_itself(
+    scene: Scene, outer: tuple[str, ...], name: str, inner: str
+) -> None:
+    """A command that needs a lock of the one that waits for its hook is refused at once."""
+    scene.approved()
+    scene.submitted("ui", "t2", "ui.txt")
+    seen = hook(scene, name, inner)
+    done = scene.run(*outer)
+    assert done.status == 0, done
+    assert "waits for the git hook" in seen.read_text()
+    assert seen.read_text().endswith("status 3\n")
+
+
+@pytest.mark.parametrize("inner", ["status", "list", "show ui", "log", "msg poll --no-ack"])
+def test_a_command_that_reads(scene: Scene, inner: str) -> None:
+    """A command that only reads answers in a hook."""
+    scene.approved()
+    scene.submitted("ui", "t2", "ui.txt")
+    seen = hook(scene, "post-merge", inner)
+    assert scene.run("merge", "auth").status == 0
+    assert seen.read_text().endswith("status 0\n"), seen.read_text()
+
+
+def test_after_the_command(scene: Scene) -> None:
+    """What a hook leaves in the background may work once the first command has ended."""
+    scene.approved()
+    scene.submitted("ui", "t2", "ui.txt")
+    seen = hook(scene, "post-merge", "list")
+    kept = scene.root.parent / "environment"
+    path = scene.root / ".git/hooks/post-merge"
+    path.write_text(path.read_text() + f"printf %s \"$GITWORKER_HELD\" >'{kept}'\n")
+    assert scene.run("merge", "auth").status == 0
+    assert seen.exists()
+    held = kept.read_text()
+    assert "/locks/landing" in held
+    assert scene.run("approve", "ui", env={"GITWORKER_HELD": held}).status == 0
+
+
+@pytest.mark.parametrize("has_lock", [True, False])
+def test_which_process_holds_the_lock(tmp_path: Path, *, has_lock: bool) -> None:
+    """Only a living process that still has the lock file open is the command that waits for us."""
+    path = str(tmp_path / "landing")
+    command = ["flock", path, "cat"] if has_lock else ["cat"]
+    with (
+        open(path, "w") as ours,
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        assert other.stdin is not None
+        assert other.stdout is not None
+        other.stdin.write(b"x")
+        other.stdin.flush()
+        assert other.stdout.read(1) == b"x"
+        if not has_lock:
+            fcntl.flock(ours, fcntl.LOCK_EX)
+        patch.setenv(HELD_ENV, f"{other.pid} {find_start(other.pid)}\n{path}")
+        with pytest.raises(Conflict) as caught, hold(path, what="landing", timeout_s=0):
+            pass
+        other.stdin.close()
+    assert caught.value.code == ("nested" if has_lock else "locked")
+
+
+def test_a_supervised_agent(scene: Scene) -> None:
+    """An agent does not inherit the locks of the command whose hook started it."""
+    scene.run("spawn", "auth", "t1")
+    done = scene.run("exec", "auth", "--", "env", env={"GITWORKER_HELD": "1 1\n/locks/landing"})
+    assert done.status == 0, done
+    assert "GITWORKER_ID=auth" in done.out
+    assert "GITWORKER_HELD" not in done.out
