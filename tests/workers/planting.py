@@ -62,10 +62,11 @@ def delete_branch(world: World) -> None:
 
 
 def move_branch(world: World) -> None:
-    """Move a worker's branch to where its commits are not."""
+    """Move a worker's branch to where its commits are not, and let git forget the move."""
     world.session()
     world.drive("sweep")
     world.git("update-ref", "refs/heads/auth/login", "main")
+    forget_reflogs(world)
 
 
 def break_branch(world: World) -> None:
@@ -347,11 +348,17 @@ def lose_commits(world: World) -> None:
     world.git("gc", "-q", "--prune=now")
 
 
+def forget_reflogs(world: World) -> None:
+    """Let all reflogs expire, as `git gc` does in the end."""
+    world.git("reflog", "expire", "--expire=now", "--all")
+
+
 def amend(world: World) -> None:
-    """Rewrite a commit that was told, as an agent does."""
+    """Rewrite a published commit, as an agent does, and let git forget the first one."""
     world.drive("sweep")
     (world.path("auth") / "a").write_text("2\n")
     world.git("commit", "-qa", "--amend", "-m", "Other", cwd=world.path("auth"))
+    forget_reflogs(world)
 
 
 def _plant(make: Callable[[World], object], *codes: str, mendable: bool = True) -> Plant:

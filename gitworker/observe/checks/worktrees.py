@@ -100,7 +100,12 @@ def _lost(listed: dict[str, Worktree], owned: set[str]) -> Iterator[Finding]:
 
 
 def _orphans(session: Session, listed: dict[str, Worktree], owned: set[str]) -> Iterator[Finding]:
-    """Yield directories where worktrees are made that belong to no worker."""
+    """Yield directories beside the worktrees that belong to no worker.
+
+    The worktree of a landed task that was kept (`merge --keep`) is not one of them.
+    """
+    with session.store.read() as reader:
+        landed = {(row["worker_id"], row["task_id"]) for row in reader.rows("fsck.landings")}
     root = os.path.realpath(session.worktree_root)
     try:
         names = sorted(name for name in os.listdir(root) if not name.startswith("."))
@@ -110,6 +115,8 @@ def _orphans(session: Session, listed: dict[str, Worktree], owned: set[str]) -> 
         path = f"{root}/{name}"
         if os.path.isdir(path) and not os.path.islink(path) and path not in owned:
             known = path in listed
+            if known and read_seat(listed[path].admin_dir) in landed:
+                continue
             hint = f"git worktree remove {path}" if known else f"ls -la {path}"
             what = "a worktree" if known else "a directory"
             yield warn("worktrees", f"{path} is {what} of no worker", hint)

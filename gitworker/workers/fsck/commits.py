@@ -10,6 +10,7 @@ from gitworker.repo.rescue import PREFIX, rescue
 from gitworker.session import Session
 from gitworker.workers.fsck.finding import Finding, Mend
 from gitworker.workers.fsck.picture import MADE_BY_WORKERS, REWRITING, Picture
+from gitworker.workers.fsck.reflogs import named_commits, read_reflogs
 
 ANCHORS = "refs/worker/landing/"
 MOVING_TARGET = frozenset({"merge", "undo"})
@@ -22,7 +23,9 @@ def made_commits(picture: Picture) -> dict[Oid, Owner]:
     Of acts that were rolled back only what they found counts, not what we had replayed for them.
     """
     made: dict[Oid, Owner] = {}
-    _add_reflogs(picture, made)
+    for worker in picture.workers:
+        owner = (worker.worker_id, worker.task_id or "")
+        made |= {entry.new: owner for entry in read_reflogs(picture, worker) if entry.is_made}
     with picture.session.store.read() as reader:
         told = [*reader.rows("fsck.commits"), *reader.rows("fsck.reviewed")]
     ours = {worker.worker_id for worker in picture.workers}  # what foreigners tell is theirs
@@ -45,11 +48,15 @@ def made_commits(picture: Picture) -> dict[Oid, Owner]:
 
 
 def check_commits(picture: Picture) -> Iterator[Finding]:
-    """Find commits that are gone, or that no ref leads to, by worker and task."""
+    """Find commits that are missing, or that no ref leads to, by worker and task.
+
+    A commit that its author replaced or reset away is whole as long as a reflog names it.
+    """
     git = picture.session.git
     made = made_commits(picture)
-    gone = find_missing(git, made.keys())
-    for owner, oids in _by_owner(made, gone):
+    logged = {oid for worker in picture.workers for oid in named_commits(picture, worker)}
+    gone = find_missing(git, made.keys() | logged)
+    for owner, oids in _by_owner(made, gone & made.keys()):
         if not picture.is_expired(*owner):
             names = ", ".join(sorted(oid[:12] for oid in oids)[:5])
             yield Finding(
@@ -64,7 +71,7 @@ def check_commits(picture: Picture) -> Iterator[Finding]:
         for tree in picture.worktrees.values()
         if tree.head and tree.detached and read_seat(tree.admin_dir)
     ]
-    there = set(tips) - picture.missing
+    there = (set(tips) - picture.missing) | (logged - gone)
     lost = set(find_unreachable(git, made.keys() - gone, tips=there))
     for owner, oids in _by_owner(made, lost):
         if not picture.is_expired(*owner):
@@ -115,32 +122,6 @@ def _is_there_by_patch(picture: Picture, tip: Oid, oid: Oid, old: Oid) -> bool:
         ok=(0, 128),
     )  # fmt: skip
     return done.status == 0 and not done.text.strip()
-
-
-def _add_reflogs(picture: Picture, made: dict[Oid, Owner]) -> None:
-    """Add what reflogs of workers' branches and worktrees say that was made there."""
-    for worker in picture.workers:
-        ref = picture.branch(worker)
-        if ref is None or worker.task_id is None:
-            continue
-        for path in (f"{picture.common_dir}/logs/{ref}", f"{worker.admin_dir}/logs/HEAD"):
-            made |= dict.fromkeys(_logged(path), (worker.worker_id, worker.task_id))
-
-
-def _logged(path: str) -> Iterable[Oid]:
-    """Return the commits that a reflog file says were made: not those that were only visited."""
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            lines = file.read().splitlines()
-    except OSError:
-        return ()
-    found = []
-    for line in lines:
-        facts, _, reason = line.partition("\t")
-        words = facts.split(" ")
-        if reason.startswith(("commit", "cherry-pick", "am", "revert", "merge")) and len(words) > 1:
-            found.append(words[1])
-    return [Oid(oid) for oid in found if is_oid(oid)]
 
 
 def _by_owner(made: Mapping[Oid, Owner], some: Iterable[Oid]) -> list[tuple[Owner, list[Oid]]]:

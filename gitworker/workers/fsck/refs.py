@@ -15,11 +15,15 @@ from gitworker.store.operations import begin_operation, close_operation
 from gitworker.store.workers import Worker
 from gitworker.workers.fsck.finding import Finding, Mend
 from gitworker.workers.fsck.picture import Picture
+from gitworker.workers.fsck.reflogs import named_commits
 from gitworker.workers.fsck.rules import holds_task
 
 
 def check_branches(picture: Picture) -> Iterator[Finding]:
-    """Find branches of workers that are gone, broken, or were moved away from what was told."""
+    """Find branches of workers that are gone, broken, or were moved away from what was told.
+
+    A move that a reflog names is its author's: an amended commit, a reset, a rebase by hand.
+    """
     moved: dict[Ref, tuple[Worker, Oid, Oid]] = {}
     for worker in picture.settled:
         ref = picture.branch(worker)
@@ -33,7 +37,7 @@ def check_branches(picture: Picture) -> Iterator[Finding]:
                 "branch_broken", ref, f"{ref} points at {tip[:12]}, which is not in the repository",
                 f"git update-ref {ref} COMMIT   (git reflog show {worker.branch})",
             )  # fmt: skip
-        elif told is not None and told != tip:
+        elif told not in (None, tip) and told not in named_commits(picture, worker):
             moved[ref] = (worker, tip, told)
     yield from _moved_away(picture, moved)
 
