@@ -20,7 +20,7 @@ from gitworker.model.ids import Oid
 from gitworker.model.worker import WorkerEvent
 from gitworker.repo.lock import hold
 from gitworker.repo.memory import Memory
-from gitworker.repo.ownership import is_present, owner_of
+from gitworker.repo.ownership import has_worktree, is_present, owner_of, require_on_branch
 from gitworker.repo.patches import fingerprints
 from gitworker.repo.replay import ReplayConflict
 from gitworker.session import Session
@@ -133,8 +133,7 @@ def _approve(round_: _Round, name: str) -> Approved:
         "identity": session.actor,
         "patches": list(fingerprints(session.git, tips.target, outcome.new)),
     }
-    if outcome.new != tips.branch:
-        _require_worktree_or_none(session, worker)
+    _require_worktree_or_none(session, worker, moves=outcome.new != tips.branch)
     unrequested = _count_unrequested(session, worker, tips, ground.exclude)
     planned = plan_rewrite(session, worker, tips, new=outcome.new)
     (rewrite,) = rescue_old_tips(session, [(worker, planned)])
@@ -166,13 +165,16 @@ def _check(session: Session, name: str) -> Worker:
     return worker
 
 
-def _require_worktree_or_none(session: Session, worker: Worker) -> None:
-    """Refuse to move a branch under a worktree that git lists and that is not at its place.
+def _require_worktree_or_none(session: Session, worker: Worker, *, moves: bool) -> None:
+    """Refuse a worktree that is not the worker's, or not on its branch; none at all is fine.
 
-    It may have been moved by plain `mv`: git goes on working there, and with the branch moved and
-    the files not, its next commit would take back what the target holds.
+    If the branch moves, the worktree must be at its place: one that was moved by plain `mv` goes on
+    working there, and its next commit would take back what the target holds.
     """
-    is_present(owner_of(session.repository.common_dir, worker))
+    owner = owner_of(session.repository.common_dir, worker)
+    found = is_present(owner) if moves else has_worktree(owner)
+    if owner is not None and found:
+        require_on_branch(session.git, owner)
 
 
 def _find_requested(session: Session, worker: Worker) -> Oid | None:

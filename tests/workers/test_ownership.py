@@ -69,6 +69,24 @@ def test_done_on_another_head(world: World, state: str, message: str | None) -> 
     assert admin_of(world).is_dir()
 
 
+@pytest.mark.parametrize("later", [False, True])
+@pytest.mark.parametrize("state", HEADS)
+def test_approve_on_another_head(world: World, state: str, later: bool) -> None:
+    """`approve` refuses a worktree on another branch; the hint leads to an approval."""
+    world.working("bob", "form", {"b": "1\n"})
+    place = world.in_review("auth", "login", {"a": "1\n"})
+    if later:
+        world.advance({"later": "1\n"})
+    HEADS[state](world, place)
+    with others_untouched(world):
+        answer = run(world.root, "approve", "auth")
+    assert answer.status == 1, answer
+    assert "not on auth/login" in answer.err
+    hint = answer.err.split("hint: ")[1].split("   (")[0]
+    world.git(*hint.split()[1:])
+    assert world.approve("auth").worker.state == "APPROVED"
+
+
 WORKING = (
     ("done", "auth"), ("done", "auth", "--commit", "-m", "All"), ("cancel", "auth"),
     ("exec", "auth", "--", "sh", "-c", "echo hello >written"),
