@@ -18,7 +18,7 @@ from gitworker.repo.disk import copy_index, remove_tree, write_atomically, write
 from gitworker.repo.git import Git, GitFailed
 from gitworker.repo.hooks.install import install
 from gitworker.repo.lock import hold
-from gitworker.repo.pool_look import INDEX, LIST, STATUS, UNWATCHED, read_list
+from gitworker.repo.pool_look import INDEX, LIST, STATUS, UNWATCHED, is_parked_for, read_list
 
 READY = "parked-"
 MAKING, MOVING, RETURNED, TAKEN = ".making-", ".moving-", ".returned-", ".taken-"
@@ -58,8 +58,10 @@ class Parked(NamedTuple):
 
 
 def list_parked(pool: Pool) -> list[Parked]:
-    """Return the worktrees that are ready, the latest made last."""
-    found = [_read(f"{pool.root}/{name}") for name in list_names(pool) if name.startswith(READY)]
+    """Return this repository's worktrees that are ready, the latest made last."""
+    common_dir = pool.repository.common_dir
+    paths = [f"{pool.root}/{name}" for name in list_names(pool) if name.startswith(READY)]
+    found = [_read(path) for path in paths if is_parked_for(common_dir, path)]
     return sorted((one for one in found if one is not None), key=_made_ns)
 
 

@@ -56,6 +56,21 @@ class Look:
         self._running.abandon()
 
 
+def is_parked_for(common_dir: str, path: str) -> bool:
+    """Tell whether an entry of a pool is this repository's, not of one that it was copied from.
+
+    An entry or a part of it that is a symbolic link lies elsewhere.
+    """
+    if any(os.path.islink(one) for one in (path, f"{path}/tree", f"{path}/admin")):
+        return False
+    try:
+        with open(f"{path}/admin/commondir", "rb", opener=regular) as file:
+            named = os.fsdecode(file.read()).removesuffix("\n")
+    except OSError:
+        return False
+    return named == common_dir or os.path.realpath(named) == os.path.realpath(common_dir)
+
+
 def begin_look(path: str) -> Look | None:
     """Begin to look at an entry; None where it is not prepared."""
     return Look(path) if os.path.exists(f"{path}/{INDEX}") else None
@@ -63,7 +78,9 @@ def begin_look(path: str) -> Look | None:
 
 def look_early(state_root: str) -> Look | None:
     """Begin to look at the first worktree of the list that is there; None where there is none."""
-    looks = (begin_look(path) for path in read_list(state_root))
+    common_dir = os.path.dirname(state_root)
+    paths = (path for path in read_list(state_root) if is_parked_for(common_dir, path))
+    looks = (begin_look(path) for path in paths)
     return next((look for look in looks if look is not None), None)
 
 

@@ -2,7 +2,9 @@
 
 import fcntl
 import os
+import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from threading import Timer
 
@@ -13,6 +15,7 @@ from gitworker.errors import Refused
 from gitworker.repo.pool import claim, list_parked
 from gitworker.workers.pool import open_pool, pool_root
 from gitworker.workers.pool_care import empty_pool, keep_pool, pool_state
+from tests.cli.kit import run
 from tests.workers.world import World, is_at_work, kept, wait_until
 
 FAR_AWAY = "src/deep/down"
@@ -379,3 +382,54 @@ def test_who_keeps_it_is_left_alone(world: World) -> None:
 def keep_until_alone(world: World) -> None:
     """Wait until no job of the background keeps the pool."""
     wait_until(lambda: not pool_state(world.session()).working)
+
+
+def link_to_the_original(copy: World, original: World) -> None:
+    """Let the pool's entry in a copy be a symbolic link to the original's."""
+    (tree,) = (original.root / "worktrees" / ".pool").glob("parked-*")
+    here = copy.root / "worktrees" / ".pool" / tree.name
+    shutil.rmtree(here)
+    here.symlink_to(tree)
+
+
+def link_in_an_entry(copy: World, original: World) -> None:
+    """Let the parked worktree in a copy be a symbolic link to the original's."""
+    (entry,) = (original.root / "worktrees" / ".pool").glob("parked-*")
+    here = copy.root / "worktrees" / ".pool" / entry.name
+    shutil.rmtree(here / "tree")
+    (here / "tree").symlink_to(entry / "tree")
+
+
+def copy_as_it_is(copy: World, original: World) -> None:
+    """Leave the copy as `cp -a` made it."""
+
+
+def inventory(top: Path) -> dict[str, object]:
+    """Return each path below a directory with its content and time."""
+    found: dict[str, object] = {}
+    for path in sorted(top.rglob("*")):
+        known = path.lstat()
+        is_file = path.is_file() and not path.is_symlink()
+        found[str(path)] = (known.st_mtime_ns, known.st_ino, path.read_bytes() if is_file else "")
+    return found
+
+
+@pytest.mark.parametrize("verb", [("spawn", "web", "pages"), ("pool",), ("pool", "--empty")])
+@pytest.mark.parametrize("kind", [copy_as_it_is, link_to_the_original, link_in_an_entry])
+def test_pool_in_a_copied_repository(
+    pooled: World, kind: Callable[[World, World], None], verb: tuple[str, ...]
+) -> None:
+    """A copy of a repository neither takes nor changes what is parked for the original."""
+    copy = World(pooled.root.parent / "copy")
+    subprocess.run(["cp", "-a", pooled.root, copy.root], check=True)
+    kind(copy, pooled)
+    before = inventory(pooled.root)
+    assert parked(copy) == []
+    assert run(copy.root, *verb).status == 0
+    copy.advance({f"{FAR_AWAY}/x": "newer\n"})
+    keep_pool(copy.session())
+    wait_until(lambda: not is_at_work(copy.root))
+    assert len(parked(copy)) == 1
+    assert run(copy.root, "spawn", "last", "one").status == 0
+    assert copy.git("rev-parse", "--git-common-dir", cwd=copy.path("last")) == f"{copy.root}/.git"
+    assert inventory(pooled.root) == before
