@@ -31,7 +31,7 @@ def command(call: Call, fill: bool, empty: bool) -> None:
 
     if fill and empty:
         raise Invalid("--fill and --empty exclude each other", "git worker pool --help")
-    session = call.open() if fill or empty else call.open_to_read()
+    session = call.open() if fill or empty else call.settle(create=True)[0]
     if empty:
         gone = empty_pool(session)
         call.show(f"{count(gone, 'parked worktree')} taken away", emptied=gone)

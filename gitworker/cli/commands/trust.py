@@ -41,7 +41,7 @@ def command(call: Call, yes: bool, listing: bool, revoked: str | None) -> None:
     """
     if yes + listing + (revoked is not None) > 1:
         raise Invalid("--yes, --list and --revoke exclude each other", code="usage")
-    session = call.open_to_read() if listing else call.open()
+    session = call.settle(create=True)[0] if listing else call.open()
     if listing:
         found = list_trusted(session)
         call.show(_listed(found), trusted=[_trusted_fields(one) for one in found])
