@@ -334,6 +334,12 @@ def lose_hooks(world: World) -> None:
     shutil.rmtree(hooks)
 
 
+def damage_index(world: World) -> None:
+    """Cut the index of a worktree, as a full disk does."""
+    index = Path(world.worker("auth").admin_dir or "", "index")
+    index.write_bytes(index.read_bytes()[:40])
+
+
 def deafen(world: World) -> None:
     """Take the setting away by which our hooks fire in one worktree."""
     Path(world.worker("auth").admin_dir or "", "config.worktree").unlink()
@@ -419,6 +425,7 @@ PLANTS = {
         force_target, "landing_lost", "commit_unreachable", mendable=False
     ),
     "left lock": _plant(leave_lock, "lock_left", mendable=False),
+    "damaged index": _plant(damage_index, "index_broken"),
     "left move": _plant(leave_move, "move_left"),
     "missing excludes": _plant(lose_excludes, "excludes_missing"),
     "missing hooks": _plant(lose_hooks, "hooks_broken"),

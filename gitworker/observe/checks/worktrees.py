@@ -9,6 +9,7 @@ from gitworker.model.ids import Branch, ref_of
 from gitworker.observe.finding import Finding, fail, ok, warn
 from gitworker.observe.rules import SHOULD_BEAT, SHOULD_HAVE_WORKTREE
 from gitworker.paths import read_seat
+from gitworker.repo.index_file import find_index_flaw
 from gitworker.repo.ownership import describe, find_flaw, owner_of
 from gitworker.repo.refs import read_refs
 from gitworker.repo.worktrees import Worktree, list_worktrees
@@ -89,6 +90,10 @@ def _of_worker(session: Session, worker: Worker, listed: set[str]) -> Iterator[F
         yield found("worktrees", describe(owner, flaw), REPAIR)
     elif os.path.realpath(path) not in listed:
         yield fail("worktrees", f"git does not know {path} of {worker.worker_id}", REPAIR)
+    elif holds and worker.admin_dir is not None:
+        broken = find_index_flaw(session.git, path, worker.admin_dir)
+        if broken is not None:
+            yield fail("worktrees", f"the index of {path} {broken}", REPAIR)
 
 
 def _lost(listed: dict[str, Worktree], owned: set[str]) -> Iterator[Finding]:

@@ -18,6 +18,7 @@ from gitworker.session import Session
 from gitworker.store.workers import Worker
 from gitworker.workers.fsck.belonging import HANDLED, check_belonging, find_moved, moved
 from gitworker.workers.fsck.finding import Finding, Mend
+from gitworker.workers.fsck.indexes import check_index
 from gitworker.workers.fsck.picture import Picture
 from gitworker.workers.fsck.rules import holds_task, is_left
 
@@ -109,6 +110,7 @@ def _of_worker(picture: Picture, worker: Worker, tree: Worktree) -> Iterator[Fin
     place, admin = tree.path, tree.admin_dir
     if find_named(place) != os.path.realpath(admin):
         return  # another damaged worktree has the same place in git's list: it is repaired first
+    yield from check_index(picture, worker, tree)
     seat = (worker.worker_id, worker.task_id or "")
     if worker.admin_dir != admin:
         yield Finding(
