@@ -344,10 +344,12 @@ def read_place(git_dir: str) -> tuple[int, int] | None:
 def _write_place(git_dir: str) -> None:
     """Record which directory the worktree is: a rename keeps its inode, a copy has another."""
     dot_git = os.path.join(git_dir, _read_line(f"{git_dir}/gitdir"))
+    partial = f"{git_dir}/{PLACE_FILE}.tmp"  # half a number would be another inode
     try:
         found = os.stat(os.path.dirname(dot_git))
-        with open(f"{git_dir}/{PLACE_FILE}", "w", encoding="ascii") as file:
+        with open(partial, "w", encoding="ascii") as file:
             file.write(f"{found.st_dev} {found.st_ino}\n")
+        os.replace(partial, f"{git_dir}/{PLACE_FILE}")
     except (OSError, ValueError):  # it only helps to find a worktree that was moved
         return
 

@@ -4,6 +4,7 @@ A private directory is locked (flock) by whoever made it; one whose lock is free
 killed process and is swept by the next. shutil and tempfile are not used for their import cost.
 """
 
+import errno
 import fcntl
 import os
 import stat
@@ -49,6 +50,68 @@ def remove_tree(path: str) -> None:
         os.rmdir(path)
     except FileNotFoundError:
         return
+
+
+def move_tree(source: str, target: str) -> None:
+    """Move a directory to a free path in which no process works.
+
+    If the system cannot rename it (EXDEV: an overlay) it is copied, and removed after the copy was
+    compared. Raises OSError, with nothing changed, for a tree with a mount or a special file in it.
+    """
+    try:
+        os.rename(source, target)
+        return
+    except OSError as error:
+        if error.errno != errno.EXDEV or is_mounted_in(source):
+            raise
+    import shutil  # 10 ms, only on an overlay
+
+    try:
+        shutil.copytree(source, target, symlinks=True, copy_function=_copy_regular)
+        if not _is_same_tree(source, target):
+            raise OSError(errno.EXDEV, "it changed while it was copied", source)
+    except BaseException as error:
+        remove_tree(target)
+        if isinstance(error, shutil.Error):  # it has no number
+            raise OSError(errno.EXDEV, str(error), source) from error
+        raise
+    remove_tree(source)
+
+
+def is_mounted_in(path: str) -> bool:
+    """Tell whether a file system is mounted below a directory, as far as its last name tells."""
+    try:
+        with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as file:
+            return f"/{os.path.basename(path)}/" in file.read()
+    except OSError:
+        return False
+
+
+def _copy_regular(source: str, target: str) -> None:
+    import shutil
+
+    if not os.path.islink(source) and not os.path.isfile(source):
+        raise OSError(errno.EXDEV, "it holds a special file", source)
+    shutil.copy2(source, target, follow_symlinks=False)
+
+
+def _is_same_tree(one: str, other: str) -> bool:
+    """Tell whether two directories hold the same names, links and bytes."""
+    import filecmp
+
+    names = sorted(os.listdir(one))
+    if names != sorted(os.listdir(other)):
+        return False
+    for first, second in ((f"{one}/{name}", f"{other}/{name}") for name in names):
+        if os.path.islink(first):
+            same = os.path.islink(second) and os.readlink(first) == os.readlink(second)
+        elif os.path.isdir(first):
+            same = _is_same_tree(first, second)
+        else:
+            same = filecmp.cmp(first, second, shallow=False)
+        if not same:
+            return False
+    return True
 
 
 def write_atomically(path: str, data: bytes) -> None:

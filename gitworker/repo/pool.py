@@ -14,7 +14,7 @@ from gitworker.clock import sleep
 from gitworker.crashpoint import crash_point
 from gitworker.model.ids import Oid, Ref, is_oid
 from gitworker.paths import AGENT_LOG, Repository, require_repository
-from gitworker.repo.disk import copy_index, remove_tree, write_atomically, write_hint
+from gitworker.repo.disk import copy_index, is_mounted_in, remove_tree, write_atomically, write_hint
 from gitworker.repo.git import Git, GitFailed
 from gitworker.repo.hooks.install import install
 from gitworker.repo.lock import hold
@@ -126,7 +126,11 @@ def hand_over(pool: Pool, parked: Parked, place: str, *, is_relative: bool = Fal
     _write(f"{admin_dir}/gitdir", os.path.relpath(dot_git, admin) if is_relative else dot_git)
     pointer = os.path.relpath(admin, place) if is_relative else admin
     _write(f"{parked.tree}/.git", f"gitdir: {pointer}")
-    os.rename(parked.tree, place)
+    try:
+        os.rename(parked.tree, place)
+    except OSError:
+        os.rmdir(admin)
+        raise
     crash_point("pool.moved")
     os.rename(admin_dir, admin)
     crash_point("pool.handed")
@@ -200,7 +204,7 @@ def is_returnable(pool: Pool, path: str, commit: Oid) -> bool:
         names for _, _, names in os.walk(f"{admin}/refs")
     ):
         return False
-    if not _reads(f"{admin}/HEAD").startswith("ref: ") or _is_mounted_in(path):
+    if not _reads(f"{admin}/HEAD").startswith("ref: ") or is_mounted_in(path):
         return False
     here = pool.git.at(f"{path}/tree")
     env = {
@@ -345,14 +349,6 @@ def _reserve(place: str) -> str:
         except FileExistsError:
             number += 1
             candidate = f"{place}{number}"
-
-
-def _is_mounted_in(path: str) -> bool:
-    try:
-        with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as file:
-            return f"/{os.path.basename(path)}/" in file.read()
-    except OSError:
-        return False
 
 
 def _reads(path: str) -> str:

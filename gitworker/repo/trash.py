@@ -197,7 +197,10 @@ def restore_from_trash(entry: TrashEntry, *, worktree: str | None = None) -> str
 
 def restore_admin(entry: TrashEntry) -> None:
     """Put git's own directory of a worktree back, whose files never were in the trash."""
-    os.rename(entry.admin, entry.admin_dir)
+    try:
+        os.rename(entry.admin, entry.admin_dir)
+    except OSError as error:
+        raise _unmovable(entry.path, error) from error
     remove_tree(entry.path)
 
 
@@ -261,10 +264,20 @@ def delete_clean_in_background(
 
 
 def delete_in_background(path: str) -> None:
-    """Delete a directory that nobody needs, under a name by which it is never given back."""
+    """Delete a directory that nobody needs, under a name by which it is never given back.
+
+    One that cannot be renamed (EXDEV) is deleted at its place; without its record it is no entry.
+    """
     parent, base = os.path.split(path)
     doomed = _free_name(f"{parent}/{DOOMED}{base.lstrip('.')}")
-    os.rename(path, doomed)
+    try:
+        os.rename(path, doomed)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        doomed = path
+        with suppress(FileNotFoundError):
+            os.unlink(f"{path}/record")
     _delete(doomed)
 
 

@@ -4,6 +4,7 @@ import os
 from contextlib import suppress
 
 from gitworker import clock
+from gitworker.errors import Refused
 from gitworker.model.ids import Branch, Oid, TaskId, WorkerId, ref_of
 from gitworker.paths import read_seat
 from gitworker.repo.ownership import find_named, is_inside
@@ -56,12 +57,18 @@ def drop_worktree(session: Session, operation: Operation) -> None:
         ref = ref_of(Branch(operation.data["branch"]))
         trash = trash_root(session)
         ready_trash(session, trash)
-        put_into_trash(session, trash, worktree=path, admin_dir=admin_dir, name=name, ref=ref)
-        return
+        try:
+            put_into_trash(session, trash, worktree=path, admin_dir=admin_dir, name=name, ref=ref)
+            return
+        except Refused as refusal:
+            if refusal.code != "unmovable":
+                raise
     if os.path.isdir(path):
         refuse_move(session, path, admin_dir)
     named = find_named(path)
     is_foreign = named is not None and not is_inside(session.repository.common_dir, named)
+    if named is not None and admin_dir and os.path.realpath(admin_dir).startswith(named):
+        is_foreign = False  # a killed git wrote only the first part of the path
     for left in filter(None, (admin_dir, None if is_foreign else path)):
         if os.path.isdir(left):
             set_aside(session, left, name)

@@ -1,5 +1,6 @@
 """Where removed worktrees go, and by which name they are found again: one entry per act."""
 
+import errno
 import os
 import stat
 from collections.abc import Sequence
@@ -8,7 +9,7 @@ from contextlib import suppress
 from gitworker import clock
 from gitworker.liveness.readings import clock_has_jumped
 from gitworker.paths import AGENT_LOG
-from gitworker.repo.disk import remove_tree
+from gitworker.repo.disk import move_tree, remove_tree
 from gitworker.repo.ownership import Owner, require_owned
 from gitworker.repo.trash import (
     TrashEntry,
@@ -97,7 +98,10 @@ def find_entry(root: str, name: str) -> TrashEntry | None:
 
 
 def set_aside(session: Session, path: str, name: str) -> None:
-    """Move a half-made worktree or admin directory into the trash, where nobody restores it."""
+    """Move a half-made worktree or admin directory into the trash, where nobody restores it.
+
+    One that can be neither renamed nor copied (EXDEV) stays where it is.
+    """
     root = trash_root(session)
     guard(session, root)
     place = aside = f"{root}/{_stamp()}-{name}-partial"
@@ -105,7 +109,11 @@ def set_aside(session: Session, path: str, name: str) -> None:
     while os.path.lexists(aside):
         number += 1
         aside = f"{place}-{number}"
-    os.rename(path, aside)
+    try:
+        move_tree(path, aside)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
 
 
 def _end_watching(session: Session, worktree: str, admin_dir: str) -> None:

@@ -1,5 +1,6 @@
 """A directory that cannot be renamed (EXDEV, as on an overlay) stays, and nothing stays open."""
 
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -7,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.crash.acts import ACTS, Act
-from tests.crash.inventory import require_nothing_lost, take
-from tests.faults.harness import Fault, Injector
-from tests.workers.world import World
+from tests.crash.inventory import require_nothing_lost, require_tidy, take
+from tests.faults.acts import EVERY
+from tests.faults.harness import Fault, Injector, plainly
+from tests.workers.world import World, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.faults]
 MOVING = ("cancel", "reset", "merge", "merge-clean", "undo-cancel")
@@ -32,6 +34,78 @@ def test_what_cannot_be_renamed(
         assert world.query("SELECT kind FROM operations WHERE status = 'open'") == []
         assert set(trash.glob("[!.]*")) == entries
     require_nothing_lost(world, before)
+    world.require_sound()
+
+
+ROLLED_BACK = [
+    (name, point)
+    for name, points in (
+        ("spawn", ("spawn.journal", "spawn.worktree", "spawn.hooks")),
+        ("spawn-pool", ("pool.taken", "pool.moved", "pool.handed", "pool.switched")),
+    )
+    for point in points
+]
+
+
+@pytest.mark.parametrize(("name", "point"), ROLLED_BACK)
+def test_a_spawn_that_is_rolled_back(
+    prepared: Callable[[Act], World], injector: Injector, name: str, point: str
+) -> None:
+    """A killed spawn is rolled back by a copy into the trash, once, and the task can be given."""
+    act = next(act for act in ACTS if act.name == name)
+    world = prepared(act)
+    before, trash = take(world), world.root / "worktrees/.trash"
+    assert world.drive(*act.words, GITWORKER_CRASH_AT=point).returncode == -9
+    counts = []
+    for _ in range(2):
+        done = injector.run(world, "recover", fault=EXDEV, at=1)
+        assert done.status == 0, done.err
+        counts.append(len(list(trash.glob("[!.]*"))))
+        assert world.query("SELECT kind FROM operations WHERE status = 'open'") == []
+    assert counts[0] == counts[1]
+    assert plainly(world, *act.words).status == 0
+    require_nothing_lost(world, before)
+    require_tidy(world, before)
+    world.require_sound()
+
+
+def test_a_half_made_worktree(prepared: Callable[[Act], World], injector: Injector) -> None:
+    """What a git that was killed in `worktree add` left is copied away, and the task is free."""
+    act = next(act for act in ACTS if act.name == "spawn")
+    world = prepared(act)
+    place = f"{world.root}/worktrees/login/"
+    calls = injector.run(world, *act.words).calls
+    at = next(n for n, call in enumerate(calls, 1) if call.split()[3].startswith(place)) + 1
+    world = prepared(act)
+    injector.run(world, *act.words, fault=Fault("TREE"), at=at)
+    done = injector.run(world, "recover", fault=EXDEV, at=1)
+    assert (done.status, done.was_hit) == (0, True), done.err
+    assert plainly(world, *act.words).status == 0
+    world.require_sound()
+
+
+def test_a_special_file(prepared: Callable[[Act], World], injector: Injector) -> None:
+    """A worktree that can be neither renamed nor copied stays, and the spawn is closed."""
+    act = next(act for act in ACTS if act.name == "spawn")
+    world = prepared(act)
+    assert world.drive(*act.words, GITWORKER_CRASH_AT="spawn.hooks").returncode == -9
+    os.mkfifo(world.root / "worktrees/login/pipe")
+    done = injector.run(world, "recover", fault=EXDEV, at=1)
+    assert (done.status, done.was_hit) == (0, True), done.err
+    assert world.query("SELECT kind FROM operations WHERE status = 'open'") == []
+    assert (world.root / "worktrees/login/pipe").is_fifo()
+    refused = plainly(world, *act.words)
+    assert "worktrees/login is in the way" in refused.err
+
+
+def test_gc(prepared: Callable[[Act], World], injector: Injector) -> None:
+    """gc deletes what cannot be renamed at its place, and no undo restores half of it."""
+    act = next(act for act in EVERY if act.name == "gc")
+    world = prepared(act)
+    done = injector.run(world, *act.words, fault=EXDEV, at=1)
+    assert (done.status, done.was_hit) == (0, True), done.err
+    trash = world.root / "worktrees/.trash"
+    wait_until(lambda: not list(trash.glob("[!.]*")))
     world.require_sound()
 
 
