@@ -4,7 +4,6 @@ A rebased branch replaces what we put there before, by a lease on exactly that c
 else has pushed there is never replaced.
 """
 
-import os
 from typing import NamedTuple
 
 from gitworker import clock
@@ -12,6 +11,7 @@ from gitworker.errors import Conflict, NotFound, Refused
 from gitworker.landing.remote import known_remotes, require_remote
 from gitworker.landing.rules_remote import is_relative
 from gitworker.model.ids import Branch, Oid, ref_of
+from gitworker.repo.ownership import find_flaw, owner_of
 from gitworker.repo.push import push_commit
 from gitworker.repo.refs import find_tip
 from gitworker.repo.transfer import Narrate
@@ -86,11 +86,11 @@ def publish_branch(
 
 
 def _find_top(session: Session, worker: Worker, remote: str) -> str:
-    """Return where git is to run: in the worktree, whose files the user's pre-push hook may test.
+    """Return where git is to run: in the proved worktree, whose files a pre-push hook may test.
 
     A relative address is meant from the main checkout, where somebody has added it.
     """
-    top = worker.worktree
-    if top is None or not os.path.isdir(top) or is_relative(known_remotes(session)[remote]):
+    owner = owner_of(session.repository.common_dir, worker)
+    if owner is None or find_flaw(owner) or is_relative(known_remotes(session)[remote]):
         return session.main_top
-    return top
+    return owner.place

@@ -1,10 +1,9 @@
 """Landing asks that submodule commits exist elsewhere than in the worktree that made them."""
 
-import os
-
 from gitworker.errors import Refused
 from gitworker.model.ids import Oid
 from gitworker.repo.embedded import may_have_submodules
+from gitworker.repo.ownership import Owner, find_flaw
 from gitworker.session import Session
 from gitworker.store.workers import Worker
 
@@ -17,8 +16,8 @@ def require_published(session: Session, worker: Worker, *, base: Oid, tip: Oid) 
     admin, worktree = worker.admin_dir, worker.worktree
     if admin is None or worktree is None or not may_have_submodules(admin):
         return
-    if not os.path.isdir(worktree):
-        worktree = None
+    if find_flaw(Owner(session.repository.common_dir, worktree, admin)) is not None:
+        worktree = None  # its `.git` may lead to another worktree, whose submodules say nothing
     from gitworker.repo.submodules import unpublished_submodule_commits
 
     found = unpublished_submodule_commits(session.git, base, tip, worktree)

@@ -1,5 +1,6 @@
 """Worktrees and repositories that were moved or copied without git."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from gitworker.workers.settle import settle
 from gitworker.workers.undo import undo
 from tests.cli.kit import run
 from tests.workers.damaging import bytes_below
-from tests.workers.world import World
+from tests.workers.world import World, is_at_work, wait_until
 
 VERBS = (
     ("cancel", "auth"),
@@ -176,6 +177,28 @@ def test_killed_spawn_and_copied(world: World, point: str) -> None:
     shutil.copytree(world.root, copy.root, symlinks=True)
     before = _inventory(world.root)
     settle(copy.session())
+    assert _inventory(world.root) == before
+
+
+@pytest.mark.parametrize("days", [0, 8, 40])
+@pytest.mark.parametrize("verb", [("gc",), ("undo",), ("recover",)])
+def test_trash_of_a_copied_repository(world: World, verb: tuple[str, ...], days: int) -> None:
+    """What a copy takes out of its trash, or gives back, is not the original's."""
+    _with_work(world)
+    cancel(world.session(), "auth")
+    place = world.approved("bob", "form", {"b": "1\n"})
+    Repo(place).write({"left": "untracked\n"})
+    world.land("bob")
+    copy = World(world.root.parent / "copy")
+    shutil.copytree(world.root, copy.root, symlinks=True)
+    before = _inventory(world.root)
+    for path in (copy.root / "worktrees" / ".trash").iterdir():
+        then = path.stat().st_mtime - days * 86400
+        os.utime(path, (then, then))
+    answer = run(copy.root, *verb)
+    assert answer.status in (0, 1), answer
+    run(copy.root, "undo")
+    wait_until(lambda: not is_at_work(copy.root))
     assert _inventory(world.root) == before
 
 

@@ -9,6 +9,7 @@ from gitworker.errors import Conflict, GitWorkerError, Refused
 from gitworker.model.ids import Oid
 from gitworker.store.pushes import begin_push, published_tips
 from gitworker.workers.publish_branch import Published, choose_remote, publish_branch
+from tests.workers.damaging import PLACES
 from tests.workers.world import World
 
 
@@ -160,3 +161,20 @@ def test_which_remote(world: World) -> None:
     assert choose_remote(world.session(), "auth/login", "one") == "one"
     with pytest.raises(Refused):
         choose_remote(world.session(), "auth/login", "none")
+
+
+@pytest.mark.parametrize("state", PLACES)
+def test_publish_from_a_damaged_worktree(world: World, state: str) -> None:
+    """A pre-push hook never runs in a directory that is not the worker's; the branch goes."""
+    bare = with_remote(world)
+    world.working("bob", "form", {"b": "1\n"})
+    place = world.working("auth", "login", {"a": "1\n"})
+    PLACES[state](world, place)
+    seen = world.root.parent / "seen"
+    hook = world.root / ".git" / "hooks" / "pre-push"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\npwd -P >{seen}\n")
+    hook.chmod(0o755)
+    commit = publish(world).commit
+    assert bare.head("auth/login") == commit
+    assert seen.read_text().strip() == str(world.root)
