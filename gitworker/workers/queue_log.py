@@ -8,7 +8,7 @@ from gitworker.bus.publish import Outgoing, publish
 from gitworker.crashpoint import crash_point
 from gitworker.model.ids import Ref
 from gitworker.model.message import MessageType
-from gitworker.repo.refs import change_refs
+from gitworker.repo.refs import change_refs, require_refs
 from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.windows import open_window
@@ -21,7 +21,7 @@ ANCHOR = Ref("refs/worker/queue")  # keeps a window's commits while they are ver
 def open_record(session: Session, window: list[Prepared], *, size: int) -> int:
     """Record a window that is to be verified, and keep its commits from git's own gc."""
     tip = window[-1].rewrite.new
-    change_refs(session.git, [f"update {ANCHOR} {tip}"], reason="gitworker: window")
+    require_refs(session.git, [f"update {ANCHOR} {tip}"], reason="gitworker: window")
     workers: list[dict[str, Any]] = [
         {"worker": one.worker.worker_id, "task": one.worker.task_id, "commit": one.rewrite.new}
         for one in window

@@ -2,8 +2,9 @@
 
 from gitworker.errors import Refused
 from gitworker.model.ids import Oid, Ref, TaskId, WorkerId
+from gitworker.repo.git import GitFailed
 from gitworker.repo.reachable import find_missing
-from gitworker.repo.refs import change_refs, read_refs
+from gitworker.repo.refs import read_refs, require_refs
 from gitworker.repo.rescue import PREFIX, rescue
 from gitworker.session import Session
 from gitworker.store.operations import Operation
@@ -49,14 +50,20 @@ def finish_gc_undo(session: Session, operation: Operation, done: Operation) -> N
                 worktree=None,
             )
     orders = [f"create {ref} {oid}" for ref, oid in refs.items() if ref not in present]
-    made = not orders or change_refs(session.git, orders, reason="gitworker: undo of gc")
-    with session.store.write() as writer:
-        if made:
-            close(writer, done, "undone")
-        close(writer, operation, "done" if made else "rolled_back")
-    if not made:
+    try:
+        if orders:
+            require_refs(session.git, orders, reason="gitworker: undo of gc")
+    except GitFailed as failure:
+        with session.store.write() as writer:
+            close(writer, operation, "rolled_back")
+        if failure.code != GitFailed.code:  # a lock, a full disk, rights
+            raise
         raise Refused(
             f"git could not make the rescue refs of gc {done.id} again",
             "git fsck",
             code="commits_gone",
-        )
+            detail=failure.detail,
+        ) from failure
+    with session.store.write() as writer:
+        close(writer, done, "undone")
+        close(writer, operation, "done")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.repos import Repo
-from gitworker.errors import Refused
+from gitworker.errors import GitWorkerError, Refused
 from gitworker.workers.cancel import cancel
 from gitworker.workers.fsck.proof import prove
 from gitworker.workers.gc import Collected, gc, gc_daily, preview_gc, wish_of
@@ -59,6 +59,22 @@ def test_what_landed_needs_no_rescue(world: World) -> None:
     assert (again.kind, again.number, again.workers) == ("gc", done.number, ())
     assert world.refs() == before
     assert prove(world.session()).findings == ()
+
+
+def test_a_lock_is_in_the_way_of_the_undo(world: World) -> None:
+    """The undo of a gc names the lock that a killed git left, and works once it is gone."""
+    landed_with_a_rebase(world)
+    before = rescues(world)
+    collect(world)
+    lock = world.root / ".git" / f"{RESCUE}{before[0]}.lock"
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    lock.touch()
+    with pytest.raises(GitWorkerError) as caught:
+        undo(world.session())
+    assert str(lock) in f"{caught.value.message} {caught.value.hint}"
+    lock.unlink()
+    undo(world.session())
+    assert rescues(world) == before
 
 
 def test_what_was_resolved_by_hand_has_landed(world: World) -> None:
