@@ -19,14 +19,14 @@ from gitworker.paths import write_seat
 from gitworker.repo.branches import rename_branch
 from gitworker.repo.hooks.install import install
 from gitworker.repo.lock import hold
-from gitworker.repo.refs import change_refs, find_tip, read_refs
+from gitworker.repo.refs import find_tip, read_refs, require_refs
 from gitworker.repo.worktrees import check_out, find_admin_dir
 from gitworker.session import Session
 from gitworker.store.operations import begin_operation, close_operation, find_operation
 from gitworker.workers.adoptable import Found, find_adoptable, require_adoptable
 from gitworker.workers.furnish import begin_setup, furnish
 from gitworker.workers.landable import require_landable
-from gitworker.workers.rollback_adopt import give_up_adopt
+from gitworker.workers.rollback_adopt import give_up_adopt, log_of_rename
 from gitworker.workers.room import make_room
 from gitworker.workers.root import ready_root
 from gitworker.workers.setup import run_setup
@@ -170,9 +170,10 @@ def _carry_out(
     """
     ref = ref_of(place.branch)
     anchor = anchor_of(request.worker, request.task)  # a killed rename may leave neither name
-    change_refs(session.git, [f"update {anchor} {found.tip}"], reason="gitworker: adopt")
+    require_refs(session.git, [f"update {anchor} {found.tip}"], reason="gitworker: adopt")
     if ref != found.ref:
-        rename_branch(session.git, found.ref, ref, tip=found.tip)
+        log = log_of_rename(session, place.operation)
+        rename_branch(session.git, found.ref, ref, tip=found.tip, log=log)
     crash_point("adopt.renamed")
     if found.worktree is None:
         check_out(

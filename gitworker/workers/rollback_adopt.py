@@ -7,7 +7,7 @@ from gitworker import clock
 from gitworker.landing.replay_branch import drop_anchors
 from gitworker.model.ids import Oid, Ref
 from gitworker.paths import SEAT_FILE, read_seat
-from gitworker.repo.branches import rename_branch
+from gitworker.repo.branches import KeptLog, rename_branch
 from gitworker.repo.hooks.install import uninstall_one
 from gitworker.repo.refs import create_ref, read_refs
 from gitworker.repo.worktrees import find_admin_dir
@@ -59,16 +59,24 @@ def release_worktree(session: Session, operation: Operation) -> None:
 
 
 def name_back(session: Session, operation: Operation) -> None:
-    """Give the branch its name back; where a killed git left neither name, it is made again."""
+    """Give the branch its name back with its reflog, also if a killed git left neither name."""
     old, new = Ref(operation.data["old_ref"]), Ref(operation.data["ref"])
     if old == new:
         return
+    log = log_of_rename(session, operation.id)
     refs = read_refs(session.git, [old, new])
-    if old in refs:
-        return
-    if new in refs:
-        rename_branch(session.git, new, old)
-    else:
+    if old not in refs and new in refs:
+        rename_branch(session.git, new, old, log=log)
+    elif old not in refs:
+        log.clear(new)  # else git does not make `auth` beside the reflog of `auth/login`
         create_ref(
             session.git, old, Oid(operation.data["tip"]), reason="gitworker: adopt taken back"
         )
+    log.put_back(old)
+
+
+def log_of_rename(session: Session, operation_id: int) -> KeptLog:
+    """Return the copy of the reflog that an adoption's rename makes."""
+    return KeptLog(
+        session.repository.common_dir, f"{session.paths.root}/reflog-of-adopt-{operation_id}"
+    )

@@ -15,7 +15,7 @@ from gitworker.paths import read_seat, unlock_seat
 from gitworker.repo.checks import abort_command, open_operation
 from gitworker.repo.lock import hold
 from gitworker.repo.ownership import require_checkout
-from gitworker.repo.refs import change_refs, find_head_ref, find_ref, read_refs
+from gitworker.repo.refs import find_head_ref, find_ref, read_refs, require_refs
 from gitworker.repo.worktrees import find_admin_dir
 from gitworker.session import Session
 from gitworker.store.api import Writer
@@ -26,7 +26,7 @@ from gitworker.workers.moves import advance, release_task
 from gitworker.workers.removal import forget_branch, refuse_stuck
 from gitworker.workers.restore import close, seat_refusal
 from gitworker.workers.rollback import drop_worktree
-from gitworker.workers.rollback_adopt import name_back, release_worktree
+from gitworker.workers.rollback_adopt import log_of_rename, name_back, release_worktree
 from gitworker.workers.rules import taken_back_as
 from gitworker.workers.views import publish_views
 
@@ -55,6 +55,7 @@ def finish_adopt_undo(session: Session, operation: Operation, done: Operation) -
             _carry_back(session, done)
         except BaseException:
             if not _has_begun(session, done):
+                log_of_rename(session, done.id).put_back(Ref(done.data["ref"]))
                 drop_anchors(session, [operation])
                 with session.store.write() as writer:
                     close(writer, operation, "rolled_back")
@@ -128,7 +129,7 @@ def _place(session: Session, done: Operation) -> str:
 
 def _carry_back(session: Session, done: Operation) -> None:
     anchor = anchor_of(done.worker_id, done.task_id)  # a killed rename may leave neither name
-    change_refs(session.git, [f"update {anchor} {done.data['tip']}"], reason="gitworker: undo")
+    require_refs(session.git, [f"update {anchor} {done.data['tip']}"], reason="gitworker: undo")
     name_back(session, done)
     done.data["path"] = _place(session, done)
     _end_rename(session, done)

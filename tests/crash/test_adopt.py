@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from fixtures.repos import Repo
+from gitworker.model.ids import Ref
+from gitworker.repo.branches import KeptLog
 from tests.crash.inventory import require_nothing_lost, take
 from tests.workers.seat import look, make_dirty
 from tests.workers.world import World
@@ -71,6 +73,50 @@ def test_git_was_killed_in_the_rename(world: World) -> None:
     world.git("update-ref", "-d", "refs/heads/idle")
     assert world.drive("recover_all").returncode == 0
     assert world.tip("idle") == tip
+
+
+def log_of(world: World, name: str) -> Path:
+    """Return the file of a branch's reflog."""
+    return world.root / ".git/logs/refs/heads" / name
+
+
+# What git has done when it is killed: the reflog is elsewhere, the old ref is deleted.
+MOVED = {
+    "log moved": (".tmp-renamed-log", False),
+    "old ref deleted": (".tmp-renamed-log", True),
+    "log has the new name": ("heads/auth/login", True),
+    "log overwritten by another rename": (None, True),
+}
+
+
+@pytest.mark.parametrize("stage", list(MOVED))
+@pytest.mark.parametrize("name", ["idle", "auth"])
+def test_reflog_after_a_killed_rename(world: World, name: str, stage: str) -> None:
+    """The branch has its old name and each entry of its reflog, wherever git left them."""
+    by_hand(world)
+    world.git("branch", "-m", "idle", name)
+    world.git("update-ref", "-m", "an entry", f"refs/heads/{name}", "main")
+    before, log = log_of(world, name).read_bytes(), log_of(world, name)
+    die(world, name, "adopt.journal")
+    (number,) = world.query("SELECT id FROM operations")[0]
+    KeptLog(str(world.root / ".git"), f"{world.state_dir}/reflog-of-adopt-{number}").keep(
+        Ref(f"refs/heads/{name}")
+    )
+    target, is_deleted = MOVED[stage]
+    moving = log.rename(world.root / ".git/logs/refs/.tmp-renamed-log")
+    if is_deleted:
+        world.git("update-ref", "-d", f"refs/heads/{name}")
+    if target is None:
+        moving.unlink()
+    elif target != moving.name:
+        place = world.root / ".git/logs/refs" / target
+        place.parent.mkdir(parents=True, exist_ok=True)
+        moving.rename(place)
+    assert world.drive("recover_all").returncode == 0
+    assert log_of(world, name).read_bytes().startswith(before)
+    assert not moving.exists()
+    assert not [*world.state_dir.glob("reflog-of-adopt-*")]
+    assert world.git("rev-parse", f"{name}@{{1}}") or is_deleted
 
 
 def test_commit_after_the_kill(world: World) -> None:

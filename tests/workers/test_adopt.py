@@ -104,6 +104,21 @@ def test_reflog_and_settings_come_along(world: World) -> None:
     assert world.git("reflog", "show", "--format=%gs", "auth/login").splitlines()[1:] == log
 
 
+def test_a_lock_on_the_anchor(world: World) -> None:
+    """A lock that a killed git left on our own ref is named, and nothing has changed."""
+    by_hand(world)
+    refs = world.refs()
+    lock = world.root / ".git/refs/worker/landing/auth/login.lock"
+    lock.parent.mkdir(parents=True)
+    lock.touch()
+    with pytest.raises(GitWorkerError) as caught:
+        take(world, "feature")
+    assert str(lock) in caught.value.message
+    assert world.refs() == refs
+    lock.unlink()
+    take(world, "feature")
+
+
 def test_branch_that_is_called_like_the_worker(world: World) -> None:
     """Branch `auth` can become `auth/login`, which it would block under its own name."""
     world.git("branch", "auth")
