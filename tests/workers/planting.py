@@ -74,6 +74,16 @@ def break_branch(world: World) -> None:
     (world.root / ".git/refs/heads/auth/login").write_text(f"{'1' * 40}\n")
 
 
+def empty_branch(world: World) -> None:
+    """Empty a branch's file, as a full disk does."""
+    (world.root / ".git/refs/heads/auth/login").write_text("")
+
+
+def damage_head(world: World) -> None:
+    """Write garbage into the HEAD of a worktree."""
+    Path(world.worker("auth").admin_dir or "", "HEAD").write_text("garbage\n")
+
+
 def remove_worktree(world: World) -> None:
     """Delete a worktree's directory."""
     shutil.rmtree(world.path("auth"))
@@ -375,6 +385,8 @@ PLANTS = {
     "deleted branch": _plant(delete_branch, "branch_gone", "commit_unreachable"),
     "moved branch": _plant(move_branch, "branch_moved", "commit_unreachable"),
     "broken branch": _plant(break_branch, "branch_broken", "commit_unreachable", mendable=False),
+    "empty branch file": _plant(empty_branch, "ref_damaged", "branch_gone"),
+    "damaged head": _plant(damage_head, "head_damaged"),
     "vanished worktree": _plant(remove_worktree, "worktree_missing", mendable=False),
     "lost git file": _plant(lose_git_file, "git_file_wrong"),
     "moved worktree": _plant(move_worktree, "worktree_moved"),

@@ -20,6 +20,7 @@ from gitworker.workers.fsck.belonging import HANDLED, check_belonging, find_move
 from gitworker.workers.fsck.finding import Finding, Mend
 from gitworker.workers.fsck.indexes import check_index
 from gitworker.workers.fsck.picture import Picture
+from gitworker.workers.fsck.ref_files import check_head_file
 from gitworker.workers.fsck.rules import holds_task, is_left
 
 LOCKS = (
@@ -125,6 +126,10 @@ def _of_worker(picture: Picture, worker: Worker, tree: Worktree) -> Iterator[Fin
         )  # fmt: skip
     ref = picture.branch(worker)
     if ref is None or not holds_task(worker.state) or tree.branch == ref:
+        return
+    damaged = tuple(check_head_file(picture, tree, ref))
+    if damaged:
+        yield from damaged
         return
     if open_operation(admin) is not None or ref not in picture.refs:
         return

@@ -23,6 +23,7 @@ from gitworker.workers.fsck.places import (
     check_unowned,
     check_worktrees,
 )
+from gitworker.workers.fsck.ref_files import check_ref_files
 from gitworker.workers.fsck.refs import check_anchors, check_branches, check_rescues
 from gitworker.workers.fsck.rows import (
     check_claims,
@@ -38,6 +39,7 @@ Check = Callable[[Picture], Iterable[Finding]]
 STEPS: tuple[tuple[Check, ...], ...] = (
     (check_misplaced, check_note),
     (check_database, check_log),
+    (check_ref_files,),
     (check_journal,),
     (check_branches, check_rescues),
     (check_anchors, check_commits, check_landings),
