@@ -215,7 +215,7 @@ class Slot:
                 file.write(settings_of(require_repository(self.tree)))
         except (GitFailed, OSError) as failure:
             with suppress(OSError):
-                remove_tree(self.tree)
+                self.discard()
             raise _unavailable(self.tree, error_of(failure)) from failure
 
     def _borrow(self, commit: Oid, lend: Lend) -> bool:

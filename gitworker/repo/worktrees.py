@@ -45,7 +45,7 @@ class Worktree:
 def list_worktrees(git: Git) -> tuple[Worktree, ...]:
     """Return all worktrees, the main one (or the bare repository) first."""
     here = require_repository(git.directory)
-    admins = _admin_dirs(here.common_dir)
+    admins = linked_admins(here.common_dir)
     out = git.run("worktree", "list", "--porcelain", "-z").text
     records = [record.split("\0") for record in out.split("\0\0") if record.strip("\0")]
     found = [_parse(record, here.common_dir, admins) for record in records]
@@ -108,12 +108,27 @@ def is_half_made(admin_dir: str) -> bool:
 
 def find_admin_dir(common_dir: str, path: str) -> str | None:
     """Return the admin directory of the linked worktree at `path`, which may be gone."""
-    return _admin_dirs(common_dir).get(os.path.realpath(path))
+    return linked_admins(common_dir).get(os.path.realpath(path))
+
+
+def linked_admins(common_dir: str) -> dict[str, str]:
+    """Return the admin directory of every linked worktree, by the worktree's real path."""
+    found = {}
+    try:
+        names = sorted(os.listdir(f"{common_dir}/worktrees"))
+    except FileNotFoundError:
+        return {}
+    for name in names:
+        admin = f"{common_dir}/worktrees/{name}"
+        place = worktree_of(admin)
+        if place is not None:
+            found[place] = admin
+    return found
 
 
 def linked_places(common_dir: str) -> list[str]:
     """Return where every linked worktree is, or was, as real paths; no process is started."""
-    return list(_admin_dirs(common_dir))
+    return list(linked_admins(common_dir))
 
 
 def find_inner(places: Sequence[str], worktree: str) -> str | None:
@@ -304,21 +319,6 @@ def _parse(record: list[str], common_dir: str, admins: dict[str, str]) -> Worktr
         prunable="prunable" in facts,
         admin_dir=admins.get(os.path.realpath(path), common_dir),
     )
-
-
-def _admin_dirs(common_dir: str) -> dict[str, str]:
-    """Return the admin directory of every linked worktree, by the worktree's real path."""
-    found = {}
-    try:
-        names = sorted(os.listdir(f"{common_dir}/worktrees"))
-    except FileNotFoundError:
-        return {}
-    for name in names:
-        admin = f"{common_dir}/worktrees/{name}"
-        place = worktree_of(admin)
-        if place is not None:
-            found[place] = admin
-    return found
 
 
 def busy_branches(admin_dir: str) -> set[str]:

@@ -29,6 +29,7 @@ from gitworker.store.operations import (
     window_of,
 )
 from gitworker.store.workers import find_worker
+from gitworker.workers.half_made import drop_half_made
 from gitworker.workers.landed import (
     ANSWERED,
     PUSHED,
@@ -56,6 +57,7 @@ def recover_all(session: Session) -> Settled:
     nothing for an act that cannot be ended: it is returned among those left.
     """
     untold = catch_up(session)
+    drop_half_made(session)
     with session.store.read() as reader:
         kinds = {operation.kind for operation in unfinished_operations(reader)}
     settled = Settled([], [], untold)

@@ -10,6 +10,7 @@ from gitworker.cli.fields import count, worker_fields
 from gitworker.cli.options import Verb, worker_argument
 from gitworker.store.operations import Operation
 from gitworker.workers.fail import recover
+from gitworker.workers.half_made import drop_half_made
 from gitworker.workers.pushing import recover_pushes
 
 
@@ -31,6 +32,7 @@ def command(call: Call, worker: str | None) -> int:
     """
     session, settled = call.settle(create=False)
     session.store.require_writable()
+    drop_half_made(session)
     if worker is not None:
         recovered = recover(session, worker)
         call.show(f"{recovered.worker_id} is {recovered.state} again", **worker_fields(recovered))
