@@ -15,6 +15,8 @@ LOCKED = (
 STORE = re.compile(
     r"insufficient permission for adding an object to repository database (?P<path>[^\n]+)"
 )
+# A killed `git worktree add` leaves an empty file in the admin directory.
+EMPTY = re.compile(r"failed to read (?P<path>[^\n]+/commondir): Success")
 CAUSES = {  # as strerror(3) words them, with the code of ours
     "No space left on device": "disk",
     "Disk quota exceeded": "disk",
@@ -52,6 +54,15 @@ def find_cause(complaint: str, directory: str) -> Cause | None:
     found = STORE.search(complaint)
     if found is not None:
         return _of_system("Permission denied", _complete(found["path"], directory))
+    found = EMPTY.search(complaint)
+    if found is not None:
+        path = _complete(found["path"], directory)
+        return Cause(
+            f"{path} is empty: a git worktree add that was killed left it, and git reads it",
+            f"echo ../.. > {quote(path)}   ({ALONE})",
+            "worktree_half_made",
+            REFUSED_STATUS,
+        )
     for line in complaint.splitlines():
         for reason in CAUSES:
             if line.endswith(reason):

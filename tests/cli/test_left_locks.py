@@ -2,6 +2,7 @@
 
 import pytest
 
+from fixtures.repos import Repo
 from tests.cli.conftest import Scene
 
 RESCUE = "refs/worker/rescue/auth/t1/1.lock"
@@ -43,3 +44,18 @@ def test_a_lock_that_git_left(scene: Scene, name: str) -> None:
     again = scene.run(*words, cwd=where)
     settled = "settled an interrupted" in again.err
     assert again.status == 0 or settled or not refused.status, again
+
+
+@pytest.mark.parametrize("words", [("fsck",), ("spawn", "ui", "t2")])
+def test_an_admin_directory_that_git_left(scene: Scene, words: tuple[str, ...]) -> None:
+    """An empty commondir of a user's worktree is named, and the hint makes git work again."""
+    scene.submitted()
+    Repo(scene.root).git("worktree", "add", "-q", str(scene.root.parent / "theirs"))
+    path = scene.root / ".git/worktrees/theirs/commondir"
+    path.write_text("")
+    refused = scene.run(*words)
+    assert refused.status in (1, 3), refused
+    assert "<root>/.git/worktrees/theirs/commondir is empty" in refused.err, refused
+    assert "echo ../.. > <root>/.git/worktrees/theirs/commondir" in refused.err, refused
+    path.write_text("../..\n")
+    assert scene.run(*words).status == 0
