@@ -32,6 +32,16 @@ def removed(world: World) -> None:
     world.drive("reset", "auth")
 
 
+def collected(world: World) -> None:
+    """A landed worker whose rescue refs a gc has expired."""
+    world.in_review("auth", "login", {"a": "1\n"})
+    world.advance(THEIRS)
+    world.approve("auth")
+    world.land("auth")
+    done = world.drive("gc")
+    assert done.returncode == 0, done.stderr
+
+
 def behind(world: World) -> None:
     """A worker in review; the target rewrote a long file that its worktree has."""
     world.advance({PLACE: OLD, "crlf.txt": OLD, ".gitattributes": "crlf.txt eol=crlf\n"})
@@ -75,6 +85,8 @@ MORE = (
     Act("fail", dirty_work, ("fail", "auth", "-m", "stuck"), (), ("FAILED", "FAILED")),
     Act("adopt", branch, ("adopt", "--rename", "idle", "auth", "login"), (),
         ("ASSIGNED", "ASSIGNED")),
+    Act("undo-reset", removed, ("undo",), (), ("WORKING", "IN_PROGRESS")),
+    Act("undo-gc", collected, ("undo",), (), ("COMPLETED", "COMPLETED")),
     Act("gc", removed, ("gc", "--older-than", "0"), (), ("IDLE", "FAILED")),
 )  # fmt: skip
 
@@ -88,6 +100,8 @@ def spared(act: Act, before: Inventory) -> Inventory:
         return replace(before, loose=kept)
     return before
 
+
+ONCE = ("undo-reset", "undo-gc")  # a second undo takes back what was done before
 
 EVERY = (*(act for act in ACTS if act.first is None), *MORE)
 

@@ -27,6 +27,7 @@ def require_recovered(world: World, act: Act, before: Inventory, *, again: bool)
     locks = left_locks(world)
     if again:
         said.append(_answer(world, *act.words))
+        require_named(said[-1], locks)
         wait_until(lambda: not is_at_work(world.root))
     said.append(_answer(world, "recover"))
     if locks:  # a killed git has left them; the user takes them away and recovers
@@ -49,6 +50,13 @@ def require_recovered(world: World, act: Act, before: Inventory, *, again: bool)
 def left_locks(world: World) -> list[Path]:
     """Return git's lock files that are left in the repository."""
     return [path for path in (world.root / ".git").rglob("*.lock") if not is_ours(path)]
+
+
+def require_named(refused: Outcome, locks: list[Path]) -> None:
+    """Fail unless a refusal for a lock that git left names a lock file that is there."""
+    for mark in ("File exists", "git_locked", "Another git process"):
+        if refused.status and mark in refused.err:
+            assert any(str(lock) in refused.err for lock in locks), (locks, refused.err)
 
 
 def require_whole_files(world: World, before: Inventory) -> None:
