@@ -26,6 +26,15 @@ _SET_VERSION = (
     " ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 )
 _FIND_VERSION = "SELECT value FROM meta WHERE key = 'gitworker_schema'"
+# The newest version whose tables a file has, if a foreign program has deleted the row of `meta`.
+_VERSION_OF_TABLES = """
+SELECT COALESCE(MAX(version), 0) AS version FROM (
+    SELECT 1 AS version FROM sqlite_schema WHERE name = 'transitions'
+    UNION ALL SELECT 2 FROM sqlite_schema WHERE name = 'runs'
+    UNION ALL SELECT 3 FROM sqlite_schema WHERE name = 'verify_runs'
+    UNION ALL SELECT 4 FROM pragma_table_info('runs') WHERE name = 'pid_ns'
+)"""
+_REPAIR_META = "INSERT OR IGNORE INTO meta (key, value) VALUES ('schema_version', '1')"
 
 
 def open_database(path: str) -> Database:
@@ -66,27 +75,46 @@ def create_database(path: str) -> Database:
 
 
 def schema_version(database: Database) -> int:
-    """Return our schema's version in this file; 0 for an empty file or seed 2's own."""
+    """Return our schema's version in this file; 0 for an empty file or seed 2's own.
+
+    If a foreign program has deleted the recorded version, the tables show it.
+    """
+    recorded = _recorded_version(database)
+    if recorded is not None:
+        return recorded
+    (shown,) = database.execute(_VERSION_OF_TABLES)
+    return int(str(shown["version"]))
+
+
+def _recorded_version(database: Database) -> int | None:
     try:
         found = database.connection.execute(_FIND_VERSION).fetchone()
     except apsw.SQLError:  # no table meta yet
-        return 0
+        return None
     except apsw.Error as error:
         raise translated(error, database.path) from error
-    text = found[0] if found else 0
+    if found is None:
+        return None
     try:
-        return int(text)
+        return int(found[0])
     except ValueError:
         raise Unavailable(
-            f"{database.path} does not say which schema it has: {ascii(text)[:40]}",
+            f"{database.path} does not say which schema it has: {ascii(found[0])[:40]}",
             "git worker doctor",
             code="database_damaged",
         ) from None
 
 
 def _bring_forward(database: Database) -> None:
+    recorded = _recorded_version(database)
+    if recorded == SCHEMA_VERSION:
+        return
     version = schema_version(database)
     if version == SCHEMA_VERSION:
+        if not database.is_read_only:
+            with database.write():
+                database.execute(_REPAIR_META)
+                database.execute(_SET_VERSION, {"version": str(SCHEMA_VERSION)})
         return
     if version > SCHEMA_VERSION:
         raise Unavailable(

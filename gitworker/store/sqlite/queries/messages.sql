@@ -164,4 +164,5 @@ FROM (
         SELECT agent_id FROM cursors UNION SELECT agent_id FROM heartbeats
         UNION SELECT worker_id FROM workers
     ) AS known LEFT JOIN cursors ON cursors.agent_id = known.agent_id
+    WHERE known.agent_id IS NOT NULL
 ) ORDER BY agent_id;
