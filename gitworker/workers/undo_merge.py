@@ -18,6 +18,7 @@ from gitworker.model.task import TaskEvent
 from gitworker.paths import read_seat
 from gitworker.repo.follow import move_branch
 from gitworker.repo.lock import hold
+from gitworker.repo.ownership import Owner, require_owned
 from gitworker.repo.recovery import contains, recover_move
 from gitworker.repo.refs import find_ref
 from gitworker.repo.rescue import rescue
@@ -91,6 +92,7 @@ def _require_whole(session: Session, act: Operation) -> None:
     mark = None if admin_dir is None else read_seat(admin_dir)
     if mark != (act.worker_id, act.task_id):
         raise path_exists(place)
+    require_owned(Owner(session.repository.common_dir, place, admin_dir))
     if tip == new != old:
         require_room(session.git, ref=ref, old=new, new=old, worktree=place)
 

@@ -13,7 +13,8 @@ from gitworker.workers.fail import fail
 from gitworker.workers.settle import settle
 from gitworker.workers.undo import undo
 from tests.cli.kit import run
-from tests.workers.damaging import bytes_below
+from tests.crash.inventory import all_bytes
+from tests.workers.damaging import PLACES, bytes_below
 from tests.workers.world import World, is_at_work, wait_until
 
 VERBS = (
@@ -200,6 +201,23 @@ def test_trash_of_a_copied_repository(world: World, verb: tuple[str, ...], days:
     run(copy.root, "undo")
     wait_until(lambda: not is_at_work(copy.root))
     assert _inventory(world.root) == before
+
+
+@pytest.mark.parametrize("state", sorted(PLACES.keys() - {"moved"}))
+def test_undo_of_a_merge_beside_a_damaged_worktree(world: World, state: str) -> None:
+    """The undo of a landing whose worktree was kept and damaged changes nothing of others."""
+    world.working("bob", "form", {"b": "1\n"})
+    place = world.approved("auth", "login", {"a": "1\n"})
+    world.merge("auth", keep=True)
+    PLACES[state](world, place)
+    kept = set(all_bytes(World(world.root.parent)))
+    bobs, tip = bytes_below(world.path("bob")), world.tip("bob/form")
+    answer = run(world.root, "undo")
+    assert answer.status in (0, 1), answer
+    assert (answer.status == 0) or "hint:" in answer.err
+    assert (bytes_below(world.path("bob")), world.tip("bob/form")) == (bobs, tip)
+    assert kept <= set(all_bytes(World(world.root.parent)))
+    assert world.query("SELECT * FROM operations WHERE status = 'open'") == []
 
 
 def _inventory(root: Path) -> dict[str, bytes]:
