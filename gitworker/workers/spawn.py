@@ -238,9 +238,13 @@ def _base(session: Session, request: Request) -> tuple[Oid, Parent | None]:
     from gitworker.workers.stack import find_parent  # 2 ms, only with --from
 
     parent = find_parent(session, request.start, worker=request.worker, task=request.task)
-    if parent is not None:
-        return parent.tip, parent
-    return _resolve_start(session, request, request.start), None
+    tip = parent.tip if parent else _resolve_start(session, request, request.start)
+    target = refs.get(session.target)
+    if target is not None:
+        from gitworker.workers.landable import require_startable  # 3 ms, only with --from
+
+        require_startable(session, request.start, tip, target=target)
+    return tip, parent
 
 
 def target_tip(session: Session, refs: dict[Ref, Oid]) -> Oid:

@@ -110,3 +110,19 @@ def test_the_parent_of_a_stack(world: World, shape: str) -> None:
         world.approve("ui")
     assert caught.value.code == "unsafe_tree"
     assert bad[:12] in caught.value.message
+
+
+@pytest.mark.parametrize("shape", FEW)
+def test_a_start_from_it(world: World, shape: str) -> None:
+    """`spawn --from` refuses such a branch with one message, by each of its names."""
+    world.working("auth", "login", {"a": "1\n"})
+    bad = plant(world, shape)
+    refs = world.refs()
+    for name in ("auth/login", "auth", "refs/heads/auth/login", bad):
+        with pytest.raises(Refused) as caught:
+            world.spawn("ui", "form", start=name)
+        assert caught.value.code == "unsafe_tree"
+        assert bad[:12] in caught.value.message
+    assert world.refs() == refs
+    assert len(os.listdir(world.root / "worktrees")) == len([".gitignore", "login"])
+    assert world.spawn("ui", "form", start=f"{bad}^").base == world.tip(f"{bad}^")
