@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from gitworker.config import FILE_NAME
-from gitworker.errors import Unavailable
+from gitworker.errors import Invalid, Refused, Unavailable
 from gitworker.model.ids import Branch, Ref, ref_of
 from gitworker.paths import regular
 from gitworker.repo.git import Git, GitFailed
@@ -26,8 +26,7 @@ CONFIG = ("config", "--list", "-z", "--show-scope")
 OBJECTS = ("cat-file", "--batch")
 KEPT_NAME = "target"  # the target of the last command, which the next one asks for first
 OURS = "worker."
-# How a tree names the file, by the modes that a file may have.
-ENTRIES = tuple(f"{mode} {FILE_NAME}\0".encode() for mode in ("100644", "100755", "120000"))
+KINDS = {b"120000": "a symbolic link", b"40000": "a directory", b"160000": "a submodule"}
 WORKTREE_SCOPE = "worktree"
 
 
@@ -82,10 +81,9 @@ class Opening:
         if not held.keys() >= set(refs):  # a target that nobody could foresee
             held = _read(self.git.run(*OBJECTS, stdin=_asked(refs)).out, refs)
         for ref in refs:
-            exists, has_file, text = held[ref]
-            if has_file and text is None:
-                raise _unreadable(ref)
+            exists, mode, text = held[ref]
             if exists:
+                text = _usable(mode, text, ref.removeprefix("refs/heads/"))
                 return Target(ref, exists=True, settings=text)
         return Target(refs[0], exists=False, settings=None)
 
@@ -137,32 +135,68 @@ def keep_target(paths: StatePaths, target: Ref) -> None:
     write_hint(f"{paths.root}/{KEPT_NAME}", os.fsencode(f"{name}\n"))
 
 
-def _asked(refs: list[Ref]) -> bytes:
+def read_settings(git: Git, commit: str) -> str | None:
+    """Return the text of a commit's settings file, None if the commit has none.
+
+    Raises Unavailable if git cannot read it, and Invalid if it is not a file.
+    """
+    _, mode, text = _read(git.run(*OBJECTS, stdin=_asked([commit])).out, [commit])[commit]
+    try:
+        return _usable(mode, text, commit[:12])
+    except Refused as error:
+        raise Invalid(error.message) from error
+
+
+def _asked(names: Sequence[str]) -> bytes:
     # The tree tells a file that is not there from one that git cannot read: both are "missing".
-    asked = (f"{ref}^{{commit}}\n{ref}:{FILE_NAME}\n{ref}^{{tree}}\n" for ref in refs)
+    asked = (f"{name}^{{commit}}\n{name}:{FILE_NAME}\n{name}^{{tree}}\n" for name in names)
     return os.fsencode("".join(asked))
 
 
-def _read(answer: bytes, refs: list[Ref]) -> dict[Ref, tuple[bool, bool, str | None]]:
-    """Return for each ref whether it has a commit, whether that has settings, and their text."""
+def _read(answer: bytes, names: Sequence[str]) -> dict[str, tuple[bool, bytes | None, str | None]]:
+    """Return for each name whether it has a commit, the mode of its settings file, and the text."""
     held = {}
-    for ref in refs:
+    for name in names:
         commit, answer = _next_object(answer)
         file, answer = _next_object(answer)
+        oid_size = answer.find(b" ") // 2
         tree, answer = _next_object(answer)
         text = None if file is None else file.decode("utf-8", "replace")
-        has_file = any(entry in (tree or b"") for entry in ENTRIES)
-        held[ref] = (commit is not None, has_file, text)
+        held[name] = (commit is not None, _mode(tree or b"", oid_size), text)
     return held
 
 
-def _unreadable(ref: Ref) -> Unavailable:
-    name = ref.removeprefix("refs/heads/")
-    return Unavailable(
-        f"{FILE_NAME} of {name} cannot be read: git does not find what it holds",
-        "git fsck   (or: git fetch --refetch, where a remote has it)",
-        code="settings_unreadable",
-    )
+def _mode(tree: bytes, oid_size: int) -> bytes | None:
+    """Return the mode of the settings file in a tree object, None if it is not there."""
+    wanted = FILE_NAME.encode()
+    if b" %b\0" % wanted not in tree:
+        return None
+    place = 0  # the same bytes can be the end of a longer name
+    while place < len(tree):
+        end = tree.index(b"\0", place)
+        mode, _, name = tree[place:end].partition(b" ")
+        if name == wanted:
+            return mode
+        place = end + 1 + oid_size
+    return None
+
+
+def _usable(mode: bytes | None, text: str | None, name: str) -> str | None:
+    if mode is None:
+        return None
+    if mode in KINDS:
+        raise Refused(
+            f"{FILE_NAME} of {name} is {KINDS[mode]}; the settings are read from a file only",
+            f"git rm --cached {FILE_NAME}   (then commit; settings may be in git config instead)",
+            code="settings_not_a_file",
+        )
+    if text is None:
+        raise Unavailable(
+            f"{FILE_NAME} of {name} cannot be read: git does not find what it holds",
+            "git fsck   (or: git fetch --refetch, where a remote has it)",
+            code="settings_unreadable",
+        )
+    return text
 
 
 def _next_object(answer: bytes) -> tuple[bytes | None, bytes]:

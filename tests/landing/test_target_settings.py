@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gitworker.errors import Invalid
+from gitworker.errors import Invalid, Unavailable
 from gitworker.landing.target_settings import settings_at
-from gitworker.repo.git import GitFailed
 from tests.landing.bench import Bench
 
 FILE = ".gitworker.toml"
@@ -27,7 +26,7 @@ def test_settings_that_git_cannot_read(bench: Bench) -> None:
     assert settings_at(session, tip).verify_commands == ("make",)
     blob = bench.world.git("rev-parse", f"HEAD:{FILE}")
     Path(bench.world.root, ".git", "objects", blob[:2], blob[2:]).unlink()
-    with pytest.raises(GitFailed):
+    with pytest.raises(Unavailable):
         settings_at(session, tip)
 
 

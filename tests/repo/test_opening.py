@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest
 
 from fixtures.repos import Repo
-from gitworker.errors import Unavailable
+from gitworker.errors import Invalid, Refused, Unavailable
 from gitworker.paths import require_repository
-from gitworker.repo.opening import Target, ask
+from gitworker.repo.git import Git
+from gitworker.repo.opening import Target, ask, read_settings
 
+NEARLY = ("sub/.gitworker.toml", "my .gitworker.toml", "1 100644 .gitworker.toml")
 TEXT = "[verify]\ncommands = ['make']\n"
 
 
@@ -44,6 +46,26 @@ def test_settings_that_git_cannot_read(repo: Repo, name: str) -> None:
 def test_no_settings(repo: Repo) -> None:
     """A commit without the file has none, whatever other files have in their names."""
     repo.git("rm", "-q", ".gitworker.toml")
-    repo.commit("Elsewhere", {"sub/.gitworker.toml": TEXT, "my .gitworker.toml": TEXT})
+    repo.commit("Elsewhere", dict.fromkeys(NEARLY, TEXT))
     found = target(repo, "main")
     assert (found.exists, found.settings) == (True, None)
+
+
+@pytest.mark.parametrize("kind", ["symbolic link", "directory", "submodule"])
+def test_settings_that_are_not_a_file(repo: Repo, kind: str) -> None:
+    """Settings that are not a file are refused, whatever a link or a tree holds as text."""
+    repo.git("rm", "-q", ".gitworker.toml")
+    if kind == "symbolic link":
+        (repo.root / ".gitworker.toml").symlink_to("#")  # valid TOML, and empty
+        repo.git("add", ".gitworker.toml")
+    elif kind == "directory":
+        repo.write({".gitworker.toml/a": TEXT}).git("add", ".gitworker.toml")
+    else:
+        entry = f"160000,{'1' * 40},.gitworker.toml"
+        repo.git("update-index", "--add", "--cacheinfo", entry)
+    repo.git("commit", "-q", "-m", kind)
+    with pytest.raises(Refused, match=kind) as caught:
+        target(repo, "main")
+    assert caught.value.code == "settings_not_a_file"
+    with pytest.raises(Invalid, match=kind):
+        read_settings(Git(str(repo.root)), repo.head())
