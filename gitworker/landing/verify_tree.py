@@ -28,7 +28,7 @@ from gitworker.landing.verify_mend import (
 from gitworker.model.ids import Oid, Ref
 from gitworker.paths import require_repository
 from gitworker.repo.checks import open_operation
-from gitworker.repo.disk import OWNER_ALL, copy_index, remove_tree
+from gitworker.repo.disk import OWNER_ALL, copy_index, make_own_directory, remove_tree
 from gitworker.repo.git import PAUSES_S, Git, GitFailed
 from gitworker.repo.refs import find_ref
 from gitworker.repo.scratch import NEUTRAL
@@ -316,7 +316,7 @@ def _ready_root(session: Session) -> None:
     """Make the directory; its own `.gitignore` hides it from the project's git."""
     root = verify_root(session)
     try:
-        os.makedirs(root, exist_ok=True)
+        make_own_directory(root)
         with suppress(FileExistsError), open(f"{root}/.gitignore", "x", encoding="utf-8") as file:
             file.write(MARK)
     except OSError as error:

@@ -11,6 +11,8 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from gitworker.errors import Refused
+
 OWNER_ALL = 0o700
 FICLONE = 0x40049409  # ioctl_ficlone(2); other systems refuse the number
 
@@ -29,6 +31,24 @@ def private_directory(parent: str, prefix: str) -> Iterator[str]:
     finally:
         remove_tree(path)
         os.close(lock)
+
+
+def make_own_directory(path: str) -> None:
+    """Make a directory for files of ours, with its parents; one that exists stays.
+
+    Raises Refused if the name is a link, which could lead to a user's files, or no directory.
+    """
+    try:
+        mode = os.lstat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        mode = 0
+    if mode and not stat.S_ISDIR(mode):
+        raise Refused(
+            f"{path} is not a directory, and gitworker keeps files of its own there",
+            f"mv {path} {path}.found",
+            code="place_taken",
+        )
+    os.makedirs(path, exist_ok=True)
 
 
 def remove_tree(path: str) -> None:

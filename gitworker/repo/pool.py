@@ -67,9 +67,11 @@ def list_parked(pool: Pool) -> list[Parked]:
 
 def list_names(pool: Pool) -> list[str]:
     """Return the names of all that lies in the pool."""
+    if os.path.islink(pool.root):  # not ours: it may lead to a user's files
+        return []
     try:
         return sorted(name for name in os.listdir(pool.root) if name != ".git")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
 
 

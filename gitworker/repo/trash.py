@@ -426,7 +426,7 @@ def _doomed(trash_root: str) -> list[str]:
 def _list(trash_root: str) -> list[str]:
     try:
         return [f"{trash_root}/{name}" for name in sorted(os.listdir(trash_root))]
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
 
 

@@ -7,9 +7,11 @@ would be read in every worktree, and hide there a directory of the same name tha
 import os
 from binascii import crc32
 from contextlib import suppress
+from stat import S_ISDIR, S_ISLNK, S_ISREG
 
 from gitworker.config import FILE_NAME
 from gitworker.errors import Refused
+from gitworker.paths import regular
 from gitworker.session import OTHER_ROOT, ROOT_NOTE, Session, is_inside_name
 
 GITS = frozenset({
@@ -33,11 +35,14 @@ def ready_root(session: Session) -> None:
     root = session.worktree_root
     _refuse_far(session, root)
     _refuse_gits_own(session, root)
-    _require_one_file_system(session, root)
     inside = _inside(session, root)
-    if inside is None or _is_marked(root):
+    is_marked = inside is None or _is_marked(root)
+    is_taken = not is_marked and (inside == "." or _is_the_projects(session, root))
+    if not is_taken:
+        _require_one_file_system(session, root)
+    if is_marked:
         return
-    if inside == "." or _is_the_projects(session, root):
+    if is_taken:
         if session.has_default_root and inside != OTHER_ROOT:
             _note(session, OTHER_ROOT)
             ready_root(session)
@@ -47,6 +52,7 @@ def ready_root(session: Session) -> None:
             "git config worker.worktree.root ../worktrees",
             code="root_taken",
         )
+    assert inside is not None
     _note(session, inside)
     os.makedirs(root, exist_ok=True)
     mark_root(session)
@@ -113,7 +119,9 @@ def shelf_of(session: Session, name: str) -> str:
 
 def _is_marked(root: str) -> bool:
     try:
-        with open(f"{root}/{MARK_NAME}", encoding="utf-8", errors="replace") as file:
+        with open(
+            f"{root}/{MARK_NAME}", encoding="utf-8", errors="replace", opener=regular
+        ) as file:
             return file.read() == MARK
     except OSError:
         return False
@@ -128,13 +136,28 @@ def _inside(session: Session, root: str) -> str | None:
 
 
 def _is_the_projects(session: Session, root: str) -> bool:
-    """Tell whether a directory holds files that are, or could become, the project's."""
+    """Tell whether a place holds files that are, or could become, the project's."""
     if not os.path.isdir(root):
-        return False
+        return os.path.lexists(root)
+    _refuse_waiting(f"{root}/{MARK_NAME}")
     listed = session.git.at(session.main_top).run(
         "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", root
     )
     return any(name and not name.endswith("/") for name in listed.text.split("\0"))
+
+
+def _refuse_waiting(mark: str) -> None:
+    """Refuse a `.gitignore` that is a FIFO or a device: git would wait for it for ever."""
+    try:
+        mode = os.lstat(mark).st_mode
+    except OSError:
+        return
+    if not (S_ISREG(mode) or S_ISLNK(mode) or S_ISDIR(mode)):
+        raise Refused(
+            f"{mark} is not a file; every git that reads it waits for ever",
+            f"mv {mark} {os.path.dirname(mark)}/found",
+            code="place_taken",
+        )
 
 
 def _refuse_gits_own(session: Session, root: str) -> None:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from gitworker import clock
 from gitworker.liveness.readings import clock_has_jumped
 from gitworker.paths import AGENT_LOG
-from gitworker.repo.disk import move_tree, remove_tree
+from gitworker.repo.disk import make_own_directory, move_tree, remove_tree
 from gitworker.repo.ownership import Owner, require_owned
 from gitworker.repo.trash import (
     TrashEntry,
@@ -145,13 +145,14 @@ def guard(session: Session, root: str) -> None:
 
     It comes by one rename: a `git clean` that runs right now never sees half of it.
     """
+    make_own_directory(root)
     partial = f"{session.paths.root}/trash-guard-{os.getpid()}"
     while not os.path.exists(f"{root}/.git/HEAD"):
         for name in ("objects", "refs"):
             os.makedirs(f"{partial}/{name}", exist_ok=True)
         with open(f"{partial}/HEAD", "w", encoding="ascii") as file:
             file.write("ref: refs/heads/trash\n")
-        os.makedirs(root, exist_ok=True)
+        make_own_directory(root)
         try:
             os.rename(partial, f"{root}/.git")
         except FileNotFoundError:  # a `git clean` took the empty directory away
