@@ -18,8 +18,7 @@ from gitworker.errors import Conflict, NotFound
 from gitworker.liveness.agent import living_agent
 from gitworker.liveness.origin import origin_columns
 from gitworker.paths import lock_seat
-from gitworker.repo.git_environment import LOCAL_ENV
-from gitworker.repo.lock import HELD_ENV
+from gitworker.repo.git_environment import HELD_ENV, LOCAL_ENV
 from gitworker.store.heartbeats import beat
 
 TYPE_CHECKING = False

@@ -28,6 +28,8 @@ LOCAL_ENV = (
     "GIT_COMMON_DIR",
     "GIT_INTERNAL_SUPER_PREFIX",
 )
+# For the hooks that our git runs: our pid, when it started, and the locks that we hold.
+HELD_ENV = "GITWORKER_HELD"
 SETTINGS_ENV = ("GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT")
 # Settings of each git on an index of our own (GIT_INDEX_FILE). One that splits, as core.splitIndex
 # has it, deletes the expired shared files of the worktree that it stands in for; a file system

@@ -15,10 +15,9 @@ from contextlib import contextmanager, suppress
 from gitworker.clock import monotonic_ms, sleep
 from gitworker.errors import Conflict
 from gitworker.proc import find_start
+from gitworker.repo.git_environment import HELD_ENV
 
 POLL_S = 0.02
-# For the hooks that our git runs: our pid, when it started, and the locks that we hold.
-HELD_ENV = "GITWORKER_HELD"
 _held: dict[str, int] = {}
 
 
