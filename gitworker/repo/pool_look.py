@@ -66,7 +66,7 @@ def is_parked_for(common_dir: str, path: str) -> bool:
     try:
         with open(f"{path}/admin/commondir", "rb", opener=regular) as file:
             named = os.fsdecode(file.read()).removesuffix("\n")
-    except OSError:
+    except (OSError, ValueError):  # the list holds garbage: it is only a hint of what is there
         return False
     return named == common_dir or os.path.realpath(named) == os.path.realpath(common_dir)
 

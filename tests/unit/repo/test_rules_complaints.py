@@ -24,6 +24,8 @@ CASES = [
      "git cannot write /r/wt/a b: Permission denied", "no_permission", 1),
     ("error: unable to create temporary file: Input/output error",
      "git cannot write /r/wt: Input/output error", "disk", 1),
+    ("fatal: failed to read /r/.git/worktrees/wt/commondir: Success",
+     "/r/.git/worktrees/wt/commondir is empty: ", "worktree_half_made", 1),
 ]  # fmt: skip
 
 
