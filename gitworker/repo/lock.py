@@ -46,10 +46,11 @@ def hold(path: str, *, what: str, timeout_s: float = 120) -> Iterator[None]:
 
 def held_environment() -> dict[str, str]:
     """Return the variable that shows our children which locks we hold; nothing if we hold none."""
-    if not _held:
+    paths = tuple(_held)  # at once: other threads take and release locks meanwhile
+    if not paths:
         return {}
     pid = os.getpid()
-    return {HELD_ENV: "\n".join((f"{pid} {find_start(pid)}", *map(os.path.realpath, _held)))}
+    return {HELD_ENV: "\n".join((f"{pid} {find_start(pid)}", *map(os.path.realpath, paths)))}
 
 
 def _refuse_nested(path: str, what: str) -> None:

@@ -96,7 +96,7 @@ def test_nothing_can_be_checked_out(verified: World) -> None:
     root = verified.root / "worktrees" / ".verify"
     root.write_text("")
     results = verified.merge(everything=True)
-    assert codes(results) == dict.fromkeys(NAMES[:2], "unavailable")
+    assert codes(results) == dict.fromkeys(NAMES[:2], "place_taken")
     (error,) = {id(one.error) for one in results if isinstance(one, NotLanded)}
     root.unlink()
     assert landed(verified.merge(everything=True)) == [*NAMES[:2]]

@@ -13,6 +13,7 @@ from gitworker.bus.rules_retention import DAY_MS
 from gitworker.bus.search import search
 from gitworker.bus.send import Draft, send
 from gitworker.errors import Conflict, Refused
+from gitworker.liveness.origin import origin_columns
 from gitworker.session import Session
 from gitworker.store.heartbeats import beat
 from gitworker.workers.upkeep import (
@@ -59,8 +60,9 @@ def test_who_lives(scene: Scene) -> None:
         beat(writer, "nim", status="idle", task=None, progress=None)
         writer.run("liveness.beat", agent="gone", now=1, status="idle", task=None, progress=None)
     scene.execute(
-        "UPDATE workers SET pid = :pid, host = :host, boot_id = :boot WHERE worker_id = 'docs'",
-        pid=os.getpid(), host=clock.host_name(), boot=clock.boot_id(),
+        "UPDATE workers SET pid = :pid, host = :host, boot_id = :boot_id, pid_ns = :pid_ns"
+        " WHERE worker_id = 'docs'",
+        pid=os.getpid(), **origin_columns(),
     )  # fmt: skip
     assert living_agents(session) == {"nim", "docs"}
 
