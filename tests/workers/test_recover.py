@@ -56,7 +56,7 @@ def test_a_lock_that_was_left(world: World) -> None:
     assert open_acts(world) == [("remove", "auth")]
     settled, _ = settle(world.session())
     assert [(one.operation.worker_id, one.error.code) for one in settled.left] == [
-        ("auth", "ref_moved")
+        ("auth", "git_locked")
     ]
     assert settled.left[0].error.hint is not None
     assert "refs/heads/auth/login.lock" in settled.left[0].error.hint

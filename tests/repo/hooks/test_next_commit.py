@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -210,5 +211,7 @@ def test_unchanged_hooks_start_no_process(
     subprocess.run(argv, cwd=seat.worktree, check=True, timeout=20)
     assert not mark.exists()
     git(seat.root, "config", "user.note", "changed")
+    later_s = time.time() + 2  # busybox compares whole seconds
+    os.utime(seat.root / ".git" / "config", (later_s, later_s))
     subprocess.run(argv, cwd=seat.worktree, check=True, timeout=20)
     assert mark.read_text() == "started\n"
