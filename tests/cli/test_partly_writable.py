@@ -1,5 +1,6 @@
 """Sandboxes that open a part of the git directory, or bind device nodes into the worktree."""
 
+import contextlib
 import os
 import shlex
 import socket
@@ -137,8 +138,7 @@ def test_cancel_beside_device_nodes(world: World) -> None:
     box, place = bound(world, ".bashrc"), world.path("auth")
     (place / "work.txt").write_text("work\n")
     os.mkfifo(place / "fifo")
-    with socket.socket(socket.AF_UNIX) as server:
-        server.bind(os.path.relpath(place / "socket"))
+    make_socket(place)
     answer = inside("cancel", "auth", box=box, cwd=world.root)
     if answer.status:  # a bind mount in it keeps it from being moved: then it stays whole
         assert (place / "work.txt").read_text() == "work\n", answer
@@ -155,10 +155,15 @@ def test_special_files_of_the_worktrees_own(world: World, kind: str) -> None:
     folder = place / "run" if kind == "directory" else place
     folder.mkdir(exist_ok=True)
     if kind == "socket":
-        with socket.socket(socket.AF_UNIX) as server:
-            server.bind(os.path.relpath(folder / "socket"))
+        make_socket(folder)
     else:
         os.mkfifo(folder / "fifo")
     ok(place, "done")
     world.approve("auth")
     assert world.land("auth").kept is None
+
+
+def make_socket(folder: Path) -> None:
+    """Leave a socket in a directory; its address must be short."""
+    with contextlib.chdir(folder), socket.socket(socket.AF_UNIX) as server:
+        server.bind("socket")
