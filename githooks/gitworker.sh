@@ -27,9 +27,9 @@ gitworker_doorbell() {
 # Become the user's own hook of that name; end quietly where there is none that git would run. A hook
 # that somebody installed in our directory was put aside (hooks-found): it runs before it, or alone.
 # If the shims are out of date they are written again first, so that the new hook runs, and git finds
-# the shims of the hooks that come after it.
+# the shims of the hooks that come after it. Within a rebase only its first hook looks.
 gitworker_user_hook() {
-	if [ "${GITWORKER_HOOKS-}" != off ] && gitworker_stale "${0%/*}"; then
+	if [ "${GITWORKER_HOOKS-}" != off ] && ! gitworker_rebasing "$1" && gitworker_stale "${0%/*}"; then
 		(gitworker_become refresh-hooks) </dev/null >/dev/null 2>&1 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
 		# shellcheck source=/dev/null
 		[ -f "${0%/*}/gitworker.sh" ] && [ -r "${0%/*}/gitworker.sh" ] && . "${0%/*}/gitworker.sh"
