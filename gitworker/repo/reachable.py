@@ -83,3 +83,19 @@ def heads_of(git: Git, commits: Collection[Oid]) -> list[Oid]:
     if len(commits) < 2:
         return list(commits)
     return [Oid(line) for line in git.text("merge-base", "--independent", *commits).splitlines()]
+
+
+def find_absent(git: Git, tips: Iterable[Oid], *, is_partial: bool) -> tuple[set[Oid], str]:
+    """Return objects that these commits need and the repository lacks, and git's complaint.
+
+    One walk through trees and history, for `fsck` only; tips that do not exist are passed over.
+    The complaint is empty if the walk came to its end; git ends it at a missing commit, and in a
+    partial clone at the first object that no remote has promised.
+    """
+    missing = "allow-promisor" if is_partial else "print"
+    done = git.run(
+        "rev-list", "--objects", "--quiet", "--ignore-missing", f"--missing={missing}", "--stdin",
+        stdin="".join(f"{tip}\n" for tip in tips).encode(), ok=(0, 128),
+    )  # fmt: skip
+    found = {Oid(line[1:]) for line in done.text.splitlines() if line.startswith("?")}
+    return found, done.complaint if done.status else ""

@@ -17,6 +17,7 @@ STORE = re.compile(
 )
 # A killed `git worktree add` leaves an empty file in the admin directory.
 EMPTY = re.compile(r"failed to read (?P<path>[^\n]+/commondir): Success")
+HOLLOW = re.compile(r"object file (?P<path>[^\n]+) is empty")
 CAUSES = {  # as strerror(3) words them, with the code of ours
     "No space left on device": "disk",
     "Disk quota exceeded": "disk",
@@ -28,6 +29,7 @@ CAUSES = {  # as strerror(3) words them, with the code of ours
 }
 # The file is quoted, or the word before the last colon.
 NAMED = re.compile(r"'(?P<quoted>[^'\n]+)'|(?P<bare>\S+): [^:\n]+$")
+OBJECT_EMPTY = "object_empty"
 TRANSIENT_STATUS, REFUSED_STATUS = 3, 1
 ALONE = "only if no git is at work there"
 
@@ -61,6 +63,15 @@ def find_cause(complaint: str, directory: str) -> Cause | None:
             f"{path} is empty: a git worktree add that was killed left it, and git reads it",
             f"echo ../.. > {quote(path)}   ({ALONE})",
             "worktree_half_made",
+            REFUSED_STATUS,
+        )
+    found = HOLLOW.search(complaint)
+    if found is not None:
+        path = _complete(found["path"], directory)
+        return Cause(
+            f"{path} is an object of git without content, as a full disk leaves it",
+            "git worker fsck --repair",
+            OBJECT_EMPTY,
             REFUSED_STATUS,
         )
     for line in complaint.splitlines():

@@ -46,7 +46,7 @@ def _free(place: str) -> int:
 
 
 def _needed(session: Session, commit: Oid, *, free: int, spare: int) -> int:
-    if _holds_a_part(session.git_config):
+    if holds_a_part(session.git_config):
         return 0
     known = _read(session)
     if commit in known:
@@ -60,7 +60,7 @@ def _needed(session: Session, commit: Oid, *, free: int, spare: int) -> int:
     return needed
 
 
-def _holds_a_part(config: Mapping[str, str]) -> bool:
+def holds_a_part(config: Mapping[str, str]) -> bool:
     """Tell whether a checkout here takes less than its commit, or may have to fetch it."""
     is_partial = "extensions.partialclone" in config or any(
         name.startswith("remote.") and name.endswith(".promisor") for name in config

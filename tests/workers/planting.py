@@ -74,6 +74,15 @@ def break_branch(world: World) -> None:
     (world.root / ".git/refs/heads/auth/login").write_text(f"{'1' * 40}\n")
 
 
+def lose_object(world: World, *, empty: bool = False) -> None:
+    """Delete the object of a file on a worker's branch, or empty its file."""
+    oid = world.git("rev-parse", "auth/login:a")
+    path = world.root / ".git/objects" / oid[:2] / oid[2:]
+    path.unlink()
+    if empty:
+        path.write_bytes(b"")
+
+
 def empty_branch(world: World) -> None:
     """Empty a branch's file, as a full disk does."""
     (world.root / ".git/refs/heads/auth/login").write_text("")
@@ -385,6 +394,8 @@ PLANTS = {
     "deleted branch": _plant(delete_branch, "branch_gone", "commit_unreachable"),
     "moved branch": _plant(move_branch, "branch_moved", "commit_unreachable"),
     "broken branch": _plant(break_branch, "branch_broken", "commit_unreachable", mendable=False),
+    "missing object": _plant(lose_object, "object_missing"),
+    "empty object": _plant(lambda w: lose_object(w, empty=True), "object_empty"),
     "empty branch file": _plant(empty_branch, "ref_damaged", "branch_gone"),
     "damaged head": _plant(damage_head, "head_damaged"),
     "vanished worktree": _plant(remove_worktree, "worktree_missing", mendable=False),

@@ -21,6 +21,7 @@ from gitworker.paths import (
     require_repository,
     state_paths,
 )
+from gitworker.repo.rules_complaints import OBJECT_EMPTY
 from gitworker.session import ROOT_NOTE, Session
 from gitworker.workers.fsck.finding import Finding, Mend
 from gitworker.workers.fsck.picture import Picture
@@ -63,6 +64,20 @@ def misplaced(root: str) -> list[Finding]:
     return found
 
 
+def empty_objects(common_dir: str, root: str) -> list[Finding]:
+    """Return the findings for loose objects without content; git can write them again then."""
+    found = []
+    for path in _empty_files(f"{common_dir}/objects"):
+        found.append(
+            Finding(
+                "object_empty", path, f"{path} is an object of git without content",
+                f"moves it to {root}/{ASIDE}/, so that the object can be written again",
+                _put_aside(root, path),
+            )
+        )  # fmt: skip
+    return found
+
+
 def open_repaired(
     opened: Callable[[], Session], *, repair: bool
 ) -> tuple[Session | None, list[Finding]]:
@@ -70,18 +85,43 @@ def open_repaired(
 
     With `repair` the obstacles are moved aside first and returned beside the session.
     """
-    try:
-        return opened(), []
-    except GitWorkerError as error:
-        if error.code != DAMAGED:
-            raise
-    paths = state_paths(require_repository())
-    found = misplaced(paths.root)
-    if not repair or any(one.mend is None for one in found):
-        return None, found
-    for one in found:
-        _make_room(paths.root, one.where)
-    return opened(), found
+    done: list[Finding] = []
+    while True:
+        try:
+            return opened(), done
+        except GitWorkerError as error:
+            found = _obstacles(error.code)
+            if not found or found == done:
+                raise
+        if not repair or any(one.mend is None for one in found):
+            return None, found
+        root = state_paths(require_repository()).root
+        for one in found:
+            _make_room(root, one.where)
+        done = [*done, *found]
+
+
+def _obstacles(code: str) -> list[Finding]:
+    """Return the findings that explain why no session could be opened."""
+    repository = require_repository()
+    root = state_paths(repository).root
+    if code == DAMAGED:
+        return misplaced(root)
+    return empty_objects(repository.common_dir, root) if code == OBJECT_EMPTY else []
+
+
+def _empty_files(objects: str) -> Iterator[str]:
+    for first in range(256):
+        try:
+            with os.scandir(f"{objects}/{first:02x}") as entries:
+                found = [
+                    one.path
+                    for one in entries
+                    if one.is_file(follow_symlinks=False) and not one.stat().st_size
+                ]
+        except OSError:
+            continue
+        yield from (path for path in found if not os.path.basename(path).startswith("tmp_obj_"))
 
 
 def move_aside(root: str, path: str) -> None:

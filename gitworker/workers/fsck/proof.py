@@ -17,6 +17,7 @@ from gitworker.workers.fsck.files import (
 from gitworker.workers.fsck.finding import Finding
 from gitworker.workers.fsck.installed import check_installed
 from gitworker.workers.fsck.misplaced import check_misplaced, check_note
+from gitworker.workers.fsck.objects import check_empty_objects, check_objects
 from gitworker.workers.fsck.picture import Picture, take_picture
 from gitworker.workers.fsck.places import (
     check_locks,
@@ -39,7 +40,8 @@ Check = Callable[[Picture], Iterable[Finding]]
 STEPS: tuple[tuple[Check, ...], ...] = (
     (check_misplaced, check_note),
     (check_database, check_log),
-    (check_ref_files,),
+    (check_ref_files, check_empty_objects),
+    (check_objects,),
     (check_journal,),
     (check_branches, check_rescues),
     (check_anchors, check_commits, check_landings),

@@ -26,6 +26,8 @@ CASES = [
      "git cannot write /r/wt: Input/output error", "disk", 1),
     ("fatal: failed to read /r/.git/worktrees/wt/commondir: Success",
      "/r/.git/worktrees/wt/commondir is empty: ", "worktree_half_made", 1),
+    ("error: object file .git/objects/0c/fbf0 is empty\nfatal: loose object 0cfbf0 is corrupt",
+     "/r/wt/.git/objects/0c/fbf0 is an object of git without content", "object_empty", 1),
 ]  # fmt: skip
 
 
