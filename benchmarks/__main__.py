@@ -17,14 +17,14 @@ from benchmarks.results import Result, not_measured, render
 from benchmarks.scene import open_scene
 
 HOW = (
-    "Every pair was measured in one run, its two commands in turn, the order reversed every other"
-    " round, after two rounds to warm up; background work of the last command had ended before the"
-    " next began. Byte code was compiled, `PYTHONDONTWRITEBYTECODE` unset."
+    "Each pair was measured in one run: the two commands took turns, and every other round reversed"
+    " their order. Two rounds came first to warm up. A command began after the background work of"
+    " the last one had ended. Byte code was compiled, and `PYTHONDONTWRITEBYTECODE` was unset."
 )
 HOW_BUS = (
-    "Every pair was measured in one run, its two ways in turn, the order reversed every other"
-    " round, on the same disk, in files made by the same SQL. What is durable has been synced when"
-    " the call returns."
+    "Each pair was measured in one run: the two ways took turns, and every other round reversed"
+    " their order. Both used the same disk, and files made by the same SQL. A durable message was"
+    " synced before the call returned."
 )
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -3,6 +3,7 @@
 import os
 import platform
 import subprocess
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,20 +74,20 @@ def render(results: Sequence[Result], how: str, *, command: str = "make bench") 
     lines = [
         "# Results",
         "",
-        f"Written by `{command}`. Quote ratios, not milliseconds: those are this machine's.",
+        f"Written by `{command}`. Compare ratios: the milliseconds depend on the machine.",
         "",
-        how,
+        *textwrap.wrap(how, 100),
         "",
         *(f"- {fact}" for fact in machine_facts()),
         "",
-        "| what | ours | theirs | figure | limit | kept |",
+        "| measurement | ours | theirs | figure | limit | kept |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
     for result in results:
         verdict = "yes" if result.kept else "**no**"
         cells = (result.what, result.ours, result.theirs, result.figure, result.limit, verdict)
         lines.append(f"| {' | '.join(cells)} |")
-    lines += ["", "Times are medians in ms, the middle half of the rounds in brackets.", ""]
+    lines += ["", "Times are medians in ms, with the middle half of the rounds in brackets.", ""]
     lines += ["## Commands", "", *_commands(results)]
     notes = [f"- {result.what}: {result.note}" for result in results if result.note]
     if notes:

@@ -19,69 +19,73 @@ from gitworker.states.diagrams import render_lifecycle_md, render_states_md
 HERE = Path(__file__).parent
 PROGRAM = "git worker"
 SETTING_TEXTS = {
-    "target": "The branch that work lands on, recorded once. Empty at first: `main`,"
+    "target": "The branch that work lands on, recorded once. Initially `main`,"
     " `init.defaultBranch` or `master`.",
-    "worktree_root": "Where workers' worktrees are made, on the repository's file system;"
-    " `{repository}` is the main checkout, where a relative path starts too, `~` your home. The"
-    " default is `{repository}/worker-worktrees` where the project has files in `worktrees`. The"
-    " repository's file may only name a place in the repository or next to it.",
-    "worktree_pool": "How many worktrees are kept parked for the next tasks (`git worker pool`).",
-    "worktree_reuse": "Whether landed worktrees come back to the pool, with their ignored files:"
-    " caches, and whatever else an earlier task left there.",
+    "worktree_root": "The directory for workers' worktrees, on the repository's file system;"
+    " `{repository}` is the main checkout, to which a relative path is relative, too; `~` is your"
+    " home. If the project has files in `worktrees`, the default is"
+    " `{repository}/worker-worktrees`. `.gitworker.toml` may only name a path in the repository or"
+    " next to it.",
+    "worktree_pool": "The number of worktrees kept parked for the next tasks (`git worker pool`).",
+    "worktree_reuse": "Whether worktrees of landed work return to the pool, with their ignored"
+    " files: caches, and any other files that an earlier task left.",
     "worktree_spare_bytes": "Bytes that a new worktree must leave free on the disk.",
-    "worktree_copy": "Patterns as in gitignore(5): ignored files of the main checkout that each new"
-    " worktree gets a copy of, beside those of `.worktreeinclude`, where it ignores them too.",
-    "worktree_link": "Ignored paths of the main checkout, as `node_modules` or"
-    " `packages/*/node_modules`, that each new worktree gets a symbolic link to. They are shared:"
-    " what an agent writes there, all see.",
+    "worktree_copy": "Patterns as in gitignore(5). Each new worktree gets a copy of the main"
+    " checkout's ignored files that match them or `.worktreeinclude`, if it ignores them, too.",
+    "worktree_link": "Ignored paths of the main checkout, such as `node_modules` or"
+    " `packages/*/node_modules`. Each new worktree gets a symbolic link to them, so all worktrees"
+    " see the files that an agent writes there.",
     "worktree_setup": "Commands that run in each new worktree before it is handed out.",
-    "worktree_setup_timeout_s": "Seconds that each of them may take.",
-    "checkout_workers": "git's `checkout.workers` for new worktrees; 0 leaves git's own setting.",
+    "worktree_setup_timeout_s": "Seconds that each setup command may take.",
+    "checkout_workers": "git's `checkout.workers` for new worktrees; 0 keeps git's own setting.",
     "review_required": "Whether tasks made by `spawn` wait in AWAITING_APPROVAL for their review.",
     "review_self": "Whether a worker may approve, reject and merge its own work.",
-    "task_max_retries": "How often a failed task is tried again.",
-    "task_retry_delay_s": "Seconds before the first retry; doubled with each.",
-    "liveness_beat_s": "Seconds between the beats of the background beater.",
+    "task_max_retries": "The number of times that a failed task is tried again.",
+    "task_retry_delay_s": "Seconds before the first retry; doubled with each one.",
+    "liveness_beat_s": "Seconds between the heartbeats of the heartbeat daemon.",
     "liveness_warn_s": "Seconds of silence until WARN.",
-    "liveness_stale_s": "Seconds of silence until STALE; with a process gone, until the worker is.",
-    "liveness_dead_s": "Seconds of silence until DEAD; until a worker is STALE in any case.",
-    "liveness_expire_s": "Seconds since the last beat until a STALE worker is FAILED.",
+    "liveness_stale_s": "Seconds of silence until STALE; a worker without a living process becomes"
+    " STALE then.",
+    "liveness_dead_s": "Seconds of silence until DEAD; any worker at work becomes STALE then.",
+    "liveness_expire_s": "Seconds since the last heartbeat until a STALE worker is FAILED.",
     "liveness_review_s": "Seconds in review until people are alerted.",
     "agent_stop_grace_s": "Seconds that a supervised agent has between TERM and KILL.",
-    "agent_log_max_bytes": "The size at which `.worker.log` is set aside for a new one.",
-    "claims_lease_s": "Seconds that a claim on a task lasts without a beat.",
+    "agent_log_max_bytes": "The size at which `.worker.log` is set aside and a new one begins.",
+    "claims_lease_s": "Seconds that a claim on a task lasts without a heartbeat.",
     "message_max_bytes": "The largest payload of a message, in bytes.",
-    "message_max_unread": "How many unread messages one agent may be sent; 0: any number.",
-    "message_max_rate": "Messages a second that one agent may send, beyond a burst; 0: any number.",
-    "retention_days": "Days until messages that were read are archived; 0: never by itself.",
-    "retention_archive": "Whether pruned messages go into `archive/` first.",
-    "verify_commands": "Shell commands that a commit has to pass before it lands, run one after the"
+    "message_max_unread": "The number of unread messages at which an agent receives no more; 0: no"
+    " limit.",
+    "message_max_rate": "Messages a second that one agent may send, beyond a burst; 0: no limit.",
+    "retention_days": "Days until messages that were read are archived; 0: only on request.",
+    "retention_archive": "Whether pruned messages are written to `archive/` first.",
+    "verify_commands": "Shell commands that a commit must pass before it lands, run one after the"
     " other in a clean worktree. From `.gitworker.toml` they need `git worker trust`.",
-    "verify_timeout_s": "Seconds that one verify command may take; 0: any time.",
-    "verify_env": "What a verdict depends on in the environment: `NAME=value` sets a variable for"
-    " the commands, `NAME` passes it on; with another value a tree is verified anew.",
+    "verify_timeout_s": "Seconds that one verify command may take; 0: no limit.",
+    "verify_env": "The environment of a verdict: `NAME=value` sets a variable for the commands,"
+    " `NAME` passes it on; with another value a tree is verified again.",
     "verify_keep": "Patterns (gitignore) of untracked paths that stay in a verify worktree from one"
     " run to the next, such as `node_modules`.",
     "verify_retry_flaky": "Whether a failed run is repeated once; a pass then counts as flaky.",
-    "merge_remote": "The remote whose branch of the target's name landings are pushed to first.",
+    "merge_remote": "The remote that landings are pushed to first, to the branch with the target's"
+    " name.",
     "merge_remote_timeout_s": "Seconds that one fetch or push may take, hooks included.",
-    "merge_window": "How many workers are verified and land together at first; it grows by one when"
-    " a full window passes, and halves when one fails. 1 verifies each worker by itself.",
-    "merge_parallel": "How many parts of a window are verified at once.",
-    "gc_daily": "Whether `git worker gc` runs by itself once a day, in the background.",
-    "gc_days": "Days until `git worker gc` deletes what it may: trash, logs, rescue refs of landed"
+    "merge_window": "The first number of workers that are verified and land together. It grows by"
+    " one after a full window passed and halves after a failure. 1 verifies each worker by itself.",
+    "merge_parallel": "The number of parts of a window that are verified at once.",
+    "gc_daily": "Whether `git worker gc` runs once a day in the background.",
+    "gc_days": "Days until `git worker gc` may delete an item: trash, logs, rescue refs of landed"
     " work.",
-    "gc_max_bytes": "Bytes that trash, verify worktrees and logs may take; 0: any number.",
+    "gc_max_bytes": "Bytes that trash, verify worktrees and logs may take; 0: no limit.",
     "radar_enabled": "Whether workers are warned of branches that begin to conflict with theirs.",
-    "radar_delay_s": "Seconds that a branch has to be still before the radar looks at it.",
+    "radar_delay_s": "Seconds without a new commit after which the radar checks a branch.",
 }
 EXIT_STATUSES = (
     (0, "done"),
     (1, "refused or failed"),
     (2, "wrong usage"),
-    (3, "conflict: a rebase conflict or a lost race; a retry or a hand may help"),
+    (3, "conflict: a rebase conflict or a lost race; a retry or a manual fix may help"),
     (4, "not found"),
-    (70, "a bug of gitworker, with a report to paste"),
+    (70, "a bug in gitworker, with a report to paste"),
     (130, "interrupted"),
 )
 
@@ -100,14 +104,14 @@ def render_settings() -> str:
     """Return the table of settings as Markdown."""
     rows = [
         "# Settings\n",
-        "Generated by `make docs`. The later wins: built-in default, `.gitworker.toml` in",
-        "the target's commit, `git config`, environment. In `.gitworker.toml` a key `room.name` is",
-        "`name` in the table `[room]`, a list is an array; elsewhere a list has an item a line.\n",
+        "Generated by `make docs`. A later source wins: default, `.gitworker.toml` in the target's",
+        "commit, `git config`, environment. In `.gitworker.toml` a key `room.name` is `name` in",
+        "the table `[room]`, and a list is an array; elsewhere a list has one item a line.\n",
         "| .gitworker.toml | git config | environment | default | meaning |",
         "| --- | --- | --- | --- | --- |",
     ]
     for field, value in Settings._field_defaults.items():
-        if field == "from_file":  # says where the others come from
+        if field == "from_file":  # the origin of the other fields
             continue
         key = key_of(field)
         variable = "GITWORKER_" + key.replace(".", "_").upper()
