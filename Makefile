@@ -29,7 +29,8 @@ COVERED := build/covered
 MEASURED = $(if $(COVER),$(BIN)/coverage run -m pytest -n $(JOBS),$(PYTEST))
 SHELL_FILES := .ci/run fixtures/debs fixtures/newer_git fixtures/git_matrix $(wildcard githooks/*)
 # What may differ from one git to the next; tests/peers where `make peers-env` has been run.
-GIT_FACING := tests/repo tests/workers tests/landing tests/kinds tests/peers tests/concurrency tests/crash
+GIT_FACING := tests/repo tests/worktrees tests/workers tests/branches tests/landing tests/journal \
+	tests/fsck tests/verify tests/radar tests/kinds tests/peers tests/concurrency tests/crash
 # What GITWORKER_TEST_SCALE multiplies in the crash, scale and differential suites.
 SCALE ?= 10
 

@@ -25,8 +25,8 @@ import apsw
 
 from gitworker.bus import open_bus
 from gitworker.bus.consume import POLL_LIMIT
-from gitworker.bus.follow import Filter, follow
-from gitworker.bus.waking import open_waker
+from gitworker.bus.following.follow_messages import Filter, follow
+from gitworker.bus.following.waking import open_waker
 from gitworker.paths import StatePaths
 from gitworker.store.sqlite.migrate import open_database
 

@@ -13,17 +13,17 @@ from gitworker.paths import (
     require_repository,
     state_paths,
 )
-from gitworker.repo.excludes import EXCLUDE_BEGIN, add_excludes, remove_excludes
-from gitworker.repo.main_place import main_worktree, note_main_worktree
-from gitworker.repo.opening import Opening, Target, ask, read_kept_target, usual_targets
-from gitworker.repo.ownership import find_named, find_place
-from gitworker.repo.refs import follow_symbolic
+from gitworker.repo.plumbing.opening import Opening, Target, ask, read_kept_target, usual_targets
+from gitworker.repo.plumbing.refs import follow_symbolic
+from gitworker.repo.worktrees.excludes import EXCLUDE_BEGIN, add_excludes, remove_excludes
+from gitworker.repo.worktrees.main_worktree import main_worktree, note_main_worktree
+from gitworker.repo.worktrees.ownership import find_named, find_place
 from gitworker.session import Session, missing_target
 from gitworker.store.api import Store
 from gitworker.store.sqlite.database import Database
 from gitworker.store.sqlite.migrate import create_database, open_database
 from gitworker.store.target import change_target, find_target, record_target
-from gitworker.workers.root import mark_root
+from gitworker.worktrees.worktree_root import mark_root
 
 DIRECTORIES = ("spool", "hooks", "blobs", "workers", "reviews", "logs", "archive", "locks")
 LINK_NAME = ".worker-state"

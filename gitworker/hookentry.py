@@ -47,8 +47,8 @@ def main(arguments: list[str]) -> int:
 
 def _drain(common_dir: str) -> int:
     from gitworker.bus.drain import drain
-    from gitworker.bus.export import export_logs
-    from gitworker.bus.upkeep import ring_upkeep
+    from gitworker.bus.files.export import export_logs
+    from gitworker.bus.jobs.upkeep_job import ring_upkeep
 
     session = _open(common_dir)
     drain(session, skipped=lambda ref, error: _log(session.paths.root, f"drain: {ref}: {error}"))
@@ -59,28 +59,30 @@ def _drain(common_dir: str) -> int:
     if session.settings.worktree_pool:
         _ring_pool(session)
     if os.path.exists(session.paths.search):
-        from gitworker.bus.search import index_some  # 10 ms, only where somebody searches
+        from gitworker.bus.search.search_messages import (
+            index_some,  # 10 ms, only where somebody searches
+        )
 
         index_some(session.store, session.paths)
     return 0
 
 
 def _upkeep(common_dir: str) -> int:
-    from gitworker.workers.upkeep import run_upkeep
+    from gitworker.journal.gc.upkeep import run_upkeep
 
     run_upkeep(_open(common_dir))
     return 0
 
 
 def _pool(common_dir: str) -> int:
-    from gitworker.workers.pool_care import keep_pool
+    from gitworker.worktrees.pool.pool_care import keep_pool
 
     keep_pool(_open(common_dir))
     return 0
 
 
 def _radar(common_dir: str) -> int:
-    from gitworker.landing.radar_watch import watch_branches
+    from gitworker.radar.radar_watch import watch_branches
 
     watch_branches(_open(common_dir))
     return 0
@@ -88,8 +90,8 @@ def _radar(common_dir: str) -> int:
 
 def _refresh_hooks(common_dir: str) -> int:
     from gitworker.paths import require_repository
-    from gitworker.repo.git import Git
     from gitworker.repo.hooks.shims import refresh_shims
+    from gitworker.repo.plumbing.git import Git
 
     os.chdir(common_dir)  # a commit waits for it, so no session is opened
     refresh_shims(Git(common_dir), require_repository(common_dir, {}), force=True)
@@ -98,7 +100,7 @@ def _refresh_hooks(common_dir: str) -> int:
 
 def _beat(root: str, every_s: str) -> int:
     from gitworker.agents.orphans import Keeper
-    from gitworker.liveness.beater import run_beater
+    from gitworker.liveness.heartbeat_daemon import run_beater
 
     def open_session() -> "Session":
         session = _open(os.path.dirname(root))
@@ -110,8 +112,8 @@ def _beat(root: str, every_s: str) -> int:
 
 def _compare(common_dir: str, entry: str, commit: str) -> int:
     from gitworker.model.ids import Oid
-    from gitworker.repo.git import Git
-    from gitworker.repo.unkept import find_unkept
+    from gitworker.repo.plumbing.git import Git
+    from gitworker.repo.rescue.unsaved import find_unkept
 
     unkept = find_unkept(Git(common_dir), entry, Oid(commit), common_dir=common_dir)
     return 1 if unkept else 0
@@ -119,7 +121,7 @@ def _compare(common_dir: str, entry: str, commit: str) -> int:
 
 def _open(common_dir: str) -> "Session":
     from gitworker.app import open_session
-    from gitworker.repo.git_environment import LOCAL_ENV, SETTINGS_ENV
+    from gitworker.repo.plumbing.git_environment import LOCAL_ENV, SETTINGS_ENV
 
     for name in (*LOCAL_ENV, *SETTINGS_ENV):  # what git told the hook, not what the user set
         os.environ.pop(name, None)
@@ -128,13 +130,13 @@ def _open(common_dir: str) -> "Session":
 
 
 def _ring_pool(session: "Session") -> None:
-    from gitworker.workers.pool import ring_pool  # only where there is a pool
+    from gitworker.worktrees.pool.pool import ring_pool  # only where there is a pool
 
     ring_pool(session)
 
 
 def _ring(bell: str) -> None:
-    from gitworker.bus.bell import ring_bell
+    from gitworker.bus.following.bell import ring_bell
 
     ring_bell(bell)
 

@@ -7,7 +7,7 @@ from gitworker.config import Settings
 from gitworker.errors import Refused
 from gitworker.model.ids import Ref
 from gitworker.paths import Repository, StatePaths, regular
-from gitworker.repo.git import Git
+from gitworker.repo.plumbing.git import Git
 from gitworker.store.api import Store
 
 ROOT_NOTE = "worktree-root"  # in the state directory: which directory of the main checkout is ours

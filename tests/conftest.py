@@ -37,8 +37,8 @@ GIT_CONFIG = """\
 # Suites of whole programs and whole acts: most of their time is interpreters and gits starting.
 # They run after the fast ring, which stays under a minute without them.
 WHOLE = (
-    "agents", "cli", "concurrency", "crash", "kinds", "landing", "liveness", "repo", "ui",
-    "workers",
+    "agents", "branches", "cli", "concurrency", "crash", "fsck", "journal", "kinds", "landing",
+    "lifecycle", "liveness", "radar", "repo", "ui", "verify", "workers", "worktrees",
 )  # fmt: skip
 TESTS = Path(__file__).parent
 # How long one example takes is the machine's matter: a busy one fails no property.

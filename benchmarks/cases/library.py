@@ -8,9 +8,9 @@ from benchmarks.scene import Scene, commit
 from fixtures.big_repo import build_big_repo, path_of
 from gitworker.model.ids import Oid
 from gitworker.paths import require_repository
-from gitworker.repo.git import Git
-from gitworker.repo.replay import Replayed, replay
-from gitworker.repo.trash import delete_clean_in_background, move_to_trash
+from gitworker.repo.plumbing.git import Git
+from gitworker.repo.replay.replay import Replayed, replay
+from gitworker.repo.rescue.trash import delete_clean_in_background, move_to_trash
 
 REPLAY_ROUNDS = 15
 REMOVAL_ROUNDS = 11
@@ -46,7 +46,7 @@ def measure_replay(scene: Scene) -> Iterator[Result]:
     samples = interleave({"ours": ours, "theirs": theirs}, rounds=scene.count(REPLAY_ROUNDS))
     yield compare(
         f"replay of {COMMITS} commits in 13,000 files",
-        ours=("gitworker.repo.replay.replay(…)", samples["ours"]),
+        ours=("gitworker.repo.replay.replay.replay(…)", samples["ours"]),
         theirs=("git rebase -q main (in the branch's worktree)", samples["theirs"]),
         at_most=0.3,
     )

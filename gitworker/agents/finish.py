@@ -6,17 +6,17 @@ from gitworker import clock
 from gitworker.agents.launch import Run
 from gitworker.agents.rules import clipped, is_stale_seat, may_end, reason_of, shell_status
 from gitworker.errors import GitWorkerError, Unavailable
+from gitworker.lifecycle.fail import fail, recover, stop
+from gitworker.lifecycle.rules import is_rightly_silent
+from gitworker.lifecycle.runs import record_end
+from gitworker.lifecycle.state_views import publish_views
 from gitworker.liveness.origin import origin_columns
-from gitworker.liveness.process import nearest_agent
-from gitworker.liveness.ring import ensure_beater
+from gitworker.liveness.processes import nearest_agent
+from gitworker.liveness.start_daemon import ensure_beater
 from gitworker.session import Session
 from gitworker.store.api import Row
 from gitworker.store.tasks import find_task
-from gitworker.workers.fail import fail, recover, stop
-from gitworker.workers.rules import is_rightly_silent
-from gitworker.workers.runs import record_end
 from gitworker.workers.submit import Submission, submit
-from gitworker.workers.views import publish_views
 
 
 class Ending:

@@ -10,22 +10,22 @@ from __future__ import annotations
 import os
 
 from gitworker import clock, proc
-from gitworker.agents.family import adopt_orphans
+from gitworker.agents.process.family import adopt_orphans
 from gitworker.agents.rules import UnfinishedAct, command_text, must_start, run_refusal
-from gitworker.bus.beat import require_beating
-from gitworker.bus.ids import new_id
+from gitworker.bus.heartbeat_message import require_beating
+from gitworker.bus.message_ids import new_id
 from gitworker.errors import Conflict, NotFound
-from gitworker.liveness.agent import living_agent
 from gitworker.liveness.origin import origin_columns
+from gitworker.liveness.supervised_agent import living_agent
 from gitworker.paths import lock_seat
-from gitworker.repo.git_environment import HELD_ENV, LOCAL_ENV
+from gitworker.repo.plumbing.git_environment import HELD_ENV, LOCAL_ENV
 from gitworker.store.heartbeats import beat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gitworker.agents.streams import Streams
+    from gitworker.agents.process.streams import Streams
     from gitworker.paths import StatePaths
     from gitworker.store.api import Reader, Row, Store, Writer
 
@@ -80,7 +80,7 @@ def require_seat(post: Post, name: str | None) -> Row:
     if refusal is None:
         return seat
     if busy is not None:
-        from gitworker.liveness.ring import ensure_orphans_kept  # 1 ms, where it was killed
+        from gitworker.liveness.start_daemon import ensure_orphans_kept  # 1 ms, where it was killed
 
         ensure_orphans_kept(post.store, post.paths)
     raise refusal
@@ -91,7 +91,7 @@ def _own_worktree(post: Post, seat: Row) -> str | None:
     place = seat["worktree"]
     if place is None:
         return None
-    from gitworker.repo.ownership import Owner, has_worktree  # after the cheap refusals
+    from gitworker.repo.worktrees.ownership import Owner, has_worktree  # after the cheap refusals
 
     common_dir = os.path.dirname(post.paths.root)
     owner = Owner(
@@ -230,9 +230,9 @@ def _start(writer: Writer, seat: Row, *, actor: str, pid: int) -> None:
 
 
 def _start_by_engine(writer: Writer, worker: str, *, actor: str, pid: int) -> None:
+    from gitworker.lifecycle.moves import advance
     from gitworker.model.worker import WorkerEvent  # 30 ms, for the rare seat
     from gitworker.store.workers import find_worker
-    from gitworker.workers.moves import advance
 
     found = find_worker(writer, worker)
     assert found is not None

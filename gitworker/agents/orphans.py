@@ -12,12 +12,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from gitworker import clock
-from gitworker.agents.family import Family
 from gitworker.agents.orders import Order, others_at_work, read_orders
+from gitworker.agents.process.family import Family
 from gitworker.agents.rules import PAUSE, RESUME, STOP, clipped, is_order, may_end
-from gitworker.bus.bell import ring_bell
-from gitworker.bus.export import export_logs
-from gitworker.bus.ids import new_id
+from gitworker.bus.files.export import export_logs
+from gitworker.bus.following.bell import ring_bell
+from gitworker.bus.message_ids import new_id
 from gitworker.errors import GitWorkerError
 from gitworker.liveness.readings import Lost, lost_runs, this_moment
 
@@ -55,7 +55,7 @@ class Keeper:
         for run in lost.orphans:
             _Orphan(session, run).attend()
         if lost.over:
-            from gitworker.workers.runs import settle_runs  # 20 ms, and other beaters' memory
+            from gitworker.lifecycle.runs import settle_runs  # 20 ms, and other beaters' memory
 
             settle_runs(session, lost.over)
         with suppress(OSError):  # the next command brings them up to date
@@ -164,8 +164,8 @@ class _Orphan:
 
     def _end(self) -> None:
         """Tell that it has ended as it was told to, and end the work in its seat."""
-        from gitworker.workers.fail import stop  # 20 ms, and other beaters' memory
-        from gitworker.workers.runs import settle_runs
+        from gitworker.lifecycle.fail import stop  # 20 ms, and other beaters' memory
+        from gitworker.lifecycle.runs import settle_runs
 
         run = self._run
         with self._store.read() as reader:

@@ -6,9 +6,9 @@ What is not in the agent's way happens while it starts already: settings, beats,
 from __future__ import annotations
 
 from gitworker.agents.launch import Post, launch, require_seat
+from gitworker.agents.process.signals import Signals
+from gitworker.agents.process.streams import Streams
 from gitworker.agents.rules import shell_status
-from gitworker.agents.signals import Signals
-from gitworker.agents.streams import Streams
 from gitworker.errors import GitWorkerError
 
 TYPE_CHECKING = False
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from gitworker.agents.launch import Run
-    from gitworker.agents.log import AgentLog
+    from gitworker.agents.process.agent_log import AgentLog
     from gitworker.session import Session
 
     T = TypeVar("T")
@@ -61,7 +61,9 @@ def supervise(
         streams = Streams(is_silent=wish.is_silent)
         try:
             run = launch(post, seat, wish.words, streams)
-            from gitworker.agents.log import open_log  # threads: from here on the agent starts too
+            from gitworker.agents.process.agent_log import (
+                open_log,  # threads: from here on the agent starts too
+            )
 
             return _attend(
                 post,
@@ -87,9 +89,9 @@ def _attend(
     open_session: Callable[[], Session],
 ) -> Ended:
     """Do for a running agent what its supervisor is for."""
-    from gitworker.agents.beats import Beats
-    from gitworker.agents.watch import Watch
-    from gitworker.bus.waking import open_waker
+    from gitworker.agents.heartbeats import Beats
+    from gitworker.agents.monitor import Watch
+    from gitworker.bus.following.waking import open_waker
     from gitworker.config import Settings
 
     signals, streams = around
@@ -129,7 +131,7 @@ def _attend(
 
 def _tell(session: Session, run: Run) -> None:
     """Renew the views that the start has changed, and ring the followers."""
-    from gitworker.workers.views import publish_views
+    from gitworker.lifecycle.state_views import publish_views
 
     _try(lambda: publish_views(session, run.worker))
 

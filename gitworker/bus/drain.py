@@ -13,11 +13,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker import clock
-from gitworker.bus.ids import derived_id
+from gitworker.bus.message_ids import derived_id
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.model.ids import HQ, Branch, Oid, Ref, ref_of
 from gitworker.paths import read_seat
-from gitworker.repo.refs import read_branches
+from gitworker.repo.plumbing.refs import read_branches
 from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.heartbeats import touch
@@ -27,7 +27,7 @@ PATHS_SHOWN = 50
 SPOOL_FILE = "hooks"
 
 if TYPE_CHECKING:
-    from gitworker.repo.history import NewCommit
+    from gitworker.repo.history.new_commits import NewCommit
 
 
 class Move(NamedTuple):
@@ -88,7 +88,7 @@ def drain(
                 if worker.worker_id in rang:
                     touch(writer, worker.worker_id, task=worker.task_id)
     if for_radar:
-        from gitworker.bus.radar import ring_radar  # not needed where nothing moved
+        from gitworker.bus.jobs.radar_job import ring_radar  # not needed where nothing moved
 
         ring_radar(session, everyone)
     return refs
@@ -112,7 +112,7 @@ def _publish_branch(session: Session, worker: Worker, move: Move, target: Oid | 
     ours = [Oid(row["new_oid"]) for row in rewrites]
     commits: list[NewCommit] = []
     if move.new not in ours:
-        from gitworker.repo.history import new_commits  # not needed where nothing moved
+        from gitworker.repo.history.new_commits import new_commits  # not needed where nothing moved
 
         known = [*ours, target] if target else ours
         commits = new_commits(session.git, tip=move.new, last=move.old, known=known)

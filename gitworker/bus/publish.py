@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from gitworker.bus.ids import new_id
+from gitworker.bus.message_ids import new_id
 from gitworker.model.ids import HQ
 from gitworker.store.api import Writer
 

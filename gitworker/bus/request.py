@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from gitworker import clock
-from gitworker.bus.follow import message_fields, newest_seq
-from gitworker.bus.waking import LOOK_ANYWAY_S, Waker
+from gitworker.bus.following.follow_messages import message_fields, newest_seq
+from gitworker.bus.following.waking import LOOK_ANYWAY_S, Waker
 from gitworker.errors import Conflict
 from gitworker.paths import StatePaths
 from gitworker.store.api import Row, Store

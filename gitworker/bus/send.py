@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from gitworker import clock
 from gitworker.bus.blobs import save_blob
-from gitworker.bus.ids import new_id
-from gitworker.bus.pressure import check_pressure
+from gitworker.bus.limits.back_pressure import check_pressure
+from gitworker.bus.message_ids import new_id
 from gitworker.bus.rules import EXAMPLE, KEYS, check_payload, check_type, may_be_deep
 from gitworker.errors import Invalid, NotFound
 from gitworker.model.ids import RESERVED
 
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
 if TYPE_CHECKING:
-    from gitworker.bus.limits import Limits
+    from gitworker.bus.limits.send_limits import Limits
     from gitworker.store.api import Reader, Store, Value
 
 INLINE_MAX_BYTES = 4096  # seed 2: above it, the payload is a blob

@@ -12,10 +12,10 @@ from gitworker import clock
 from gitworker.bus.publish import Outgoing, json_text, publish
 from gitworker.model.task import TaskEvent
 from gitworker.model.worker import WorkerEvent
-from gitworker.states.lifecycle import lifecycle_lines
-from gitworker.states.log_event import EventType, build_log_event, build_task_event
-from gitworker.states.task import task_transition
-from gitworker.states.worker import worker_transition
+from gitworker.states.log.log_event import EventType, build_log_event, build_task_event
+from gitworker.states.task_machine import task_transition
+from gitworker.states.task_view import lifecycle_lines
+from gitworker.states.worker_machine import worker_transition
 from gitworker.store.api import Writer
 from gitworker.store.tasks import StoredTask, dependencies, require_stored_task
 from gitworker.store.workers import Worker, find_worker

@@ -17,7 +17,7 @@ has the whole of it.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gitworker.claims.desk import Claims, open_claims
+    from gitworker.claims.holder import Claims, open_claims
     from gitworker.claims.leases import Claim
 
 __all__ = ["Claim", "Claims", "open_claims"]
@@ -27,6 +27,6 @@ def __getattr__(name: str) -> Any:
     """Import what is asked for: use cases need the leases alone, and not what waits for them."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from gitworker.claims import desk
+    from gitworker.claims import holder
 
-    return getattr(desk, name)
+    return getattr(holder, name)

@@ -9,16 +9,17 @@ from typing import Any, Protocol, TypeVar
 
 from gitworker.app import open_session
 from gitworker.bus.drain import drain
-from gitworker.bus.limits import keep_limits
-from gitworker.bus.upkeep import ring_upkeep
+from gitworker.bus.jobs.upkeep_job import ring_upkeep
+from gitworker.bus.limits.send_limits import keep_limits
 from gitworker.cli import output
 from gitworker.errors import GitWorkerError, error_of
+from gitworker.journal.settle import settle
+from gitworker.journal.settled import Settled
+from gitworker.lifecycle.find import require_worker
 from gitworker.model.ids import Oid, Ref
-from gitworker.repo.opening import Opening, keep_target
+from gitworker.repo.plumbing.opening import Opening, keep_target
 from gitworker.session import Session
 from gitworker.store.workers import Worker
-from gitworker.workers.find import require_worker
-from gitworker.workers.settle import Settled, settle
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)

@@ -8,7 +8,7 @@ import os
 from gitworker.cli.table import ALIASES, COMMANDS
 from gitworker.errors import GitWorkerError
 from gitworker.paths import require_repository, state_paths
-from gitworker.repo.opening import Opening, ask, read_kept_target
+from gitworker.repo.plumbing.opening import Opening, ask, read_kept_target
 
 TYPE_CHECKING = False  # `typing` costs 2 ms, which the questions need not wait for
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import click
 from gitworker import __version__
 from gitworker.cli.options import HELP, global_options
 from gitworker.cli.output import narrate
-from gitworker.cli.table import ALIASES, COMMANDS, SUBCOMMANDS, Sections
+from gitworker.cli.table import ALIASES, COMMANDS, SUBCOMMANDS, Sections, module_of
 
 PROGRAM = "git worker"
 USAGE = 2
@@ -32,7 +32,7 @@ class LazyGroup(click.Group):
     """A group whose commands are found by the table of `cli.table`."""
 
     def __init__(
-        self, name: str, sections: Sections, *, prefix: str = "", description: str = ""
+        self, name: str, sections: Sections, *, group: str = "", description: str = ""
     ) -> None:
         super().__init__(
             name,
@@ -43,7 +43,7 @@ class LazyGroup(click.Group):
             invoke_without_command=False,
         )
         self.sections = sections
-        self.prefix = prefix
+        self.group_name = group
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order of the help."""
@@ -51,12 +51,12 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command, or None for a name that is none."""
-        name = cmd_name if self.prefix else ALIASES.get(cmd_name, cmd_name)
+        name = cmd_name if self.group_name else ALIASES.get(cmd_name, cmd_name)
         if name not in self.list_commands(ctx):
             return None
-        if not self.prefix and name in SUBCOMMANDS:
+        if not self.group_name and name in SUBCOMMANDS:
             return _subgroup(name)
-        module = import_module(f"gitworker.cli.commands.{self.prefix}{name}")
+        module = import_module(module_of(name, group=self.group_name))
         command: click.Command = module.command
         return command
 
@@ -66,7 +66,7 @@ class LazyGroup(click.Group):
         """Find the command that the words name; say which ones come near where there is none."""
         command = self.get_command(ctx, args[0])
         if command is None and not ctx.resilient_parsing:
-            known = [*self.list_commands(ctx), *([] if self.prefix else ALIASES)]
+            known = [*self.list_commands(ctx), *([] if self.group_name else ALIASES)]
             raise click.UsageError(_unknown(args[0], known), ctx)
         return (command.name if command else None), command, args[1:]
 
@@ -88,7 +88,7 @@ class LazyGroup(click.Group):
 
 def _subgroup(name: str) -> LazyGroup:
     (summary,) = (section[name] for section in COMMANDS.values() if name in section)
-    return LazyGroup(name, SUBCOMMANDS[name], prefix=f"{name}_", description=summary)
+    return LazyGroup(name, SUBCOMMANDS[name], group=name, description=summary)
 
 
 def _unknown(word: str, known: Iterable[str]) -> str:

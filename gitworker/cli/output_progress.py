@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from gitworker.cli import output
 from gitworker.errors import GitWorkerError
-from gitworker.observe.tail import last_lines
+from gitworker.observe.logs.tail import last_lines
 from gitworker.observe.text import cut, one_line, without_escapes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gitworker.landing.verify import Progress
+    from gitworker.verify.verify import Progress
 
 START, REST_OF_LINE = "\r", "\x1b[K"
 WIDTH = 80

@@ -8,7 +8,7 @@ from gitworker.cli.call import Call
 from gitworker.cli.group import GROUP, PROGRAM
 from gitworker.cli.output import complain, silence
 from gitworker.errors import GitWorkerError, Invalid, error_of, is_of_system
-from gitworker.repo.opening import Opening
+from gitworker.repo.plumbing.opening import Opening
 
 COMPLETE = "_GIT_WORKER_COMPLETE"  # set by the scripts of `git worker completion`
 INTERRUPTED = 130

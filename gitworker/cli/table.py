@@ -1,7 +1,7 @@
 """Which commands there are, with the first line of each one's help, so that help imports none.
 
-A command `NAME` lives in `cli/commands/NAME.py` (`msg send` in `msg_send.py`) as `command`. A test
-compares the lines here with those there.
+A command is `command` in `cli/commands/ROOM/NAME.py`: ROOM is that of its section in the help, or
+the group for a command of a group (`msg/send.py`). A test compares the lines here with those there.
 """
 
 from collections.abc import Mapping
@@ -9,8 +9,13 @@ from collections.abc import Mapping
 Sections = Mapping[str, Mapping[str, str]]
 
 COMMANDS: Sections = {
-    "Work": {
+    "Set up": {
         "init": "Set gitworker up in this repository.",
+        "hooks": "Install, remove and inspect our git hooks.",
+        "completion": "Print the completion script for a shell.",
+        "help": "Explain a topic or a command.",
+    },
+    "Work": {
         "spawn": "Give a worker a task: a branch, a worktree, our hooks.",
         "assign": "Give the next task to a worker that is free.",
         "adopt": "Take existing work in: a branch, or a worktree made by hand.",
@@ -54,12 +59,16 @@ COMMANDS: Sections = {
         "gc": "Let go of old rescue refs, trash, verify trees and logs.",
         "fsck": "Prove that nothing is lost and that everything agrees.",
         "pool": "Show, fill or empty the pool of parked worktrees.",
-        "hooks": "Install, remove and inspect our git hooks.",
         "doctor": "Check this repository and say how to repair it.",
         "validate": "Check a transition log against every rule.",
-        "completion": "Print the completion script for a shell.",
-        "help": "Explain a topic or a command.",
     },
+}
+ROOMS: Mapping[str, str] = {
+    "Set up": "setup",
+    "Work": "work",
+    "Review and land": "review",
+    "Look": "look",
+    "Clean up and repair": "repair",
 }
 SUBCOMMANDS: Mapping[str, Sections] = {
     "msg": {
@@ -93,3 +102,11 @@ SUBCOMMANDS: Mapping[str, Sections] = {
     },
 }
 ALIASES: Mapping[str, str] = {"submit": "done"}
+
+
+def module_of(name: str, *, group: str = "") -> str:
+    """Return the module that holds a command, for a command of a group with that group's name."""
+    if group:
+        return f"gitworker.cli.commands.{group}.{name}"
+    (title,) = (title for title, section in COMMANDS.items() if name in section)
+    return f"gitworker.cli.commands.{ROOMS[title]}.{name}"

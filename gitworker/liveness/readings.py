@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from gitworker import clock
+from gitworker.liveness.life_lock import is_proven
 from gitworker.liveness.origin import is_local, origin_of, this_origin
-from gitworker.liveness.process import is_running
-from gitworker.liveness.proof import is_proven
+from gitworker.liveness.processes import is_running
 from gitworker.liveness.rules import Beat, Moment, beat_age_ms, has_jumped
 from gitworker.paths import StatePaths
 from gitworker.store.api import Reader, Row

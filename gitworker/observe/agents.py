@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gitworker.liveness.life_lock import is_proven
 from gitworker.liveness.origin import is_local
-from gitworker.liveness.process import is_running
-from gitworker.liveness.proof import is_proven
+from gitworker.liveness.processes import is_running
 from gitworker.liveness.readings import this_moment
 from gitworker.liveness.rules import Liveness, Moment, beat_age_ms, liveness_of
 from gitworker.model.worker import WorkerState
 from gitworker.observe.rules_agents import doing, shows
-from gitworker.observe.signs import beat_of
-from gitworker.observe.status import LIVENESS_COLORS
 from gitworker.observe.text import NOTHING, age_text, table
+from gitworker.observe.workers.signs_of_life import beat_of
+from gitworker.observe.workers.status import LIVENESS_COLORS
 
 if TYPE_CHECKING:
     from gitworker.paths import StatePaths

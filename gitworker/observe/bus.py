@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker import clock
-from gitworker.bus.pressure import slow_consumers
+from gitworker.bus.limits.back_pressure import slow_consumers
 from gitworker.bus.rules import is_slow
 from gitworker.observe.text import NOTHING, YELLOW, age_text, count_text, one_line, table
 

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
         validate_dag_with_new_edge,
     )
     from gitworker.states.engine import InvalidTransition, Machine, next_state
-    from gitworker.states.task import (
+    from gitworker.states.task_machine import (
         VALID_STATUS_TRANSITIONS,
         VALID_TASK_TRANSITIONS,
         is_valid_status_transition,
         task_transition,
     )
-    from gitworker.states.workstream import derive_workstream_state
+    from gitworker.states.workstream_machine import derive_workstream_state
 
 __all__ = [
     "VALID_STATUS_TRANSITIONS",
@@ -42,11 +42,11 @@ HOME = {
     "InvalidTransition": "engine",
     "Machine": "engine",
     "next_state": "engine",
-    "VALID_STATUS_TRANSITIONS": "task",
-    "VALID_TASK_TRANSITIONS": "task",
-    "is_valid_status_transition": "task",
-    "task_transition": "task",
-    "derive_workstream_state": "workstream",
+    "VALID_STATUS_TRANSITIONS": "task_machine",
+    "VALID_TASK_TRANSITIONS": "task_machine",
+    "is_valid_status_transition": "task_machine",
+    "task_transition": "task_machine",
+    "derive_workstream_state": "workstream_machine",
 }
 
 

@@ -4,17 +4,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from gitworker.model.task import LifecycleState, TaskEvent
-from gitworker.states.agent import AGENT_MACHINE, NEEDS_NO_TASK, NEEDS_TASK
+from gitworker.states.agent_machine import AGENT_MACHINE, NEEDS_NO_TASK, NEEDS_TASK
 from gitworker.states.engine import InvalidTransition, Machine
-from gitworker.states.lifecycle import TRIGGERS, VIEW_OF, Row, lifecycle_rows
-from gitworker.states.log_event import ONLY_ON
-from gitworker.states.log_rules import RULES
-from gitworker.states.log_schema import METADATA
-from gitworker.states.task import TASK_MACHINE
-from gitworker.states.worker import STALE_GUARDS, WORKER_MACHINE
-from gitworker.states.worker_task import RULES as WORKER_TASK_RULES
-from gitworker.states.worker_task import Happening, task_events
-from gitworker.states.workstream import WORKSTREAM_MACHINE
+from gitworker.states.log.log_event import ONLY_ON
+from gitworker.states.log.log_rules import RULES
+from gitworker.states.log.log_schema import METADATA
+from gitworker.states.task_machine import TASK_MACHINE
+from gitworker.states.task_moves import RULES as WORKER_TASK_RULES
+from gitworker.states.task_moves import Happening, task_events
+from gitworker.states.task_view import TRIGGERS, VIEW_OF, Row, lifecycle_rows
+from gitworker.states.worker_machine import STALE_GUARDS, WORKER_MACHINE
+from gitworker.states.workstream_machine import WORKSTREAM_MACHINE
 
 # metadata key -> the lines that carry it, where that is not a matter of a task line's to_state
 CARRIED_BY = {

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from gitworker.states.agent import AGENT_MACHINE
+from gitworker.states.agent_machine import AGENT_MACHINE
 from gitworker.states.engine import Machine
-from gitworker.states.task import TASK_MACHINE
-from gitworker.states.worker import WORKER_MACHINE
-from gitworker.states.workstream import WORKSTREAM_MACHINE
+from gitworker.states.task_machine import TASK_MACHINE
+from gitworker.states.worker_machine import WORKER_MACHINE
+from gitworker.states.workstream_machine import WORKSTREAM_MACHINE
 
 MACHINES: Mapping[str, Machine[Any, Any]] = MappingProxyType(
     {

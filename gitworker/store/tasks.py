@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from gitworker.model.task import LifecycleState, TaskStatus
-from gitworker.states.lifecycle import View
+from gitworker.states.task_view import View
 from gitworker.store.api import Reader, Row, Writer
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from gitworker import proc
 from gitworker.errors import Unavailable
-from gitworker.repo.git_environment import LOCAL_ENV
+from gitworker.repo.plumbing.git_environment import LOCAL_ENV
 from gitworker.ui.rules import (
     MINIMUM,
     SESSION,

@@ -9,9 +9,9 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from gitworker.errors import NotFound, Unavailable
-from gitworker.observe.rules import SHOULD_HAVE_WORKTREE
-from gitworker.observe.tail import find_agent_log
-from gitworker.repo.lock import hold
+from gitworker.observe.logs.tail import find_agent_log
+from gitworker.observe.workers.rules import SHOULD_HAVE_WORKTREE
+from gitworker.repo.plumbing.lock import hold
 from gitworker.store.workers import all_workers
 from gitworker.ui.rules import (
     EVENT_SHARE,

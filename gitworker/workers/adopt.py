@@ -9,28 +9,24 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gitworker import clock
+from gitworker.branches.landable import require_landable
+from gitworker.branches.replay_branch import anchor_of, drop_anchors
 from gitworker.bus.drain import record_tip
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Conflict, Refused
-from gitworker.landing.replay_branch import anchor_of, drop_anchors
-from gitworker.landing.trust import require_trusted
+from gitworker.journal.rollback_adopt import give_up_adopt, log_of_rename
+from gitworker.lifecycle.state_views import publish_views
 from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, branch_of, ref_of
 from gitworker.paths import write_seat
-from gitworker.repo.branches import rename_branch
 from gitworker.repo.hooks.install import install
-from gitworker.repo.lock import hold
-from gitworker.repo.refs import find_tip, read_refs, require_refs
-from gitworker.repo.worktrees import check_out, find_admin_dir
+from gitworker.repo.plumbing.lock import hold
+from gitworker.repo.plumbing.refs import find_tip, read_refs, require_refs
+from gitworker.repo.worktrees.branch_rename import rename_branch
+from gitworker.repo.worktrees.worktree_list import check_out, find_admin_dir
 from gitworker.session import Session
 from gitworker.store.operations import begin_operation, close_operation, find_operation
+from gitworker.verify.trust import require_trusted
 from gitworker.workers.adoptable import Found, find_adoptable, require_adoptable
-from gitworker.workers.furnish import begin_setup, furnish
-from gitworker.workers.landable import require_landable
-from gitworker.workers.rollback_adopt import give_up_adopt, log_of_rename
-from gitworker.workers.room import make_room
-from gitworker.workers.root import ready_root
-from gitworker.workers.setup import run_setup
-from gitworker.workers.space import require_space
 from gitworker.workers.spawn import (
     Place,
     Request,
@@ -40,7 +36,11 @@ from gitworker.workers.spawn import (
     record_seat,
     tidy_seat,
 )
-from gitworker.workers.views import publish_views
+from gitworker.worktrees.disk_space import require_space
+from gitworker.worktrees.make_way import make_room
+from gitworker.worktrees.populate.populate import begin_setup, furnish
+from gitworker.worktrees.populate.setup_commands import run_setup
+from gitworker.worktrees.worktree_root import ready_root
 
 
 @dataclass(frozen=True, slots=True)

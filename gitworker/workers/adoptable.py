@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from gitworker.errors import NotFound, Refused
 from gitworker.model.ids import Branch, Oid, Ref, ref_of
 from gitworker.paths import read_seat
-from gitworker.repo.checks import abort_command, open_operation
 from gitworker.repo.hooks.shims import CONFIG_HOOKS_SINCE
 from gitworker.repo.hooks.user_hooks import find_own_hooks
-from gitworker.repo.refs import read_refs
-from gitworker.repo.worktrees import Worktree, find_checkout, list_worktrees
+from gitworker.repo.plumbing.refs import read_refs
+from gitworker.repo.status.checkout_status import abort_command, open_operation
+from gitworker.repo.worktrees.worktree_list import Worktree, find_checkout, list_worktrees
 from gitworker.session import Session
 from gitworker.store.workers import find_worker_of_branch
-from gitworker.workers.root import find_barrier
+from gitworker.worktrees.worktree_root import find_barrier
 
 
 @dataclass(frozen=True, slots=True)

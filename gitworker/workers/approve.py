@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gitworker.bus.drain import drain
-from gitworker.crashpoint import crash_point
-from gitworker.errors import GitWorkerError, Refused, error_of
-from gitworker.landing.replay_branch import (
+from gitworker.branches.landable import require_landable
+from gitworker.branches.published_submodules import require_published
+from gitworker.branches.replay_branch import (
     Tips,
     begin_rewrite,
     move_to,
@@ -15,27 +14,28 @@ from gitworker.landing.replay_branch import (
     replay_onto_target,
     rescue_old_tips,
 )
-from gitworker.landing.stack import find_ground, require_parent_ready
+from gitworker.branches.stack import find_ground, require_parent_ready
+from gitworker.bus.drain import drain
+from gitworker.crashpoint import crash_point
+from gitworker.errors import GitWorkerError, Refused, error_of
+from gitworker.journal.recover import finish_interrupted, give_up, require_ended, roll_back
+from gitworker.lifecycle.find import require_worker
+from gitworker.lifecycle.rules import may_judge
+from gitworker.lifecycle.state_views import publish_views
+from gitworker.lifecycle.verdict import finish_approval, send_back
 from gitworker.model.ids import Oid
 from gitworker.model.worker import WorkerEvent
-from gitworker.repo.lock import hold
-from gitworker.repo.memory import Memory
-from gitworker.repo.ownership import has_worktree, is_present, owner_of, require_on_branch
-from gitworker.repo.patches import fingerprints
-from gitworker.repo.replay import ReplayConflict
+from gitworker.repo.history.patch_ids import fingerprints
+from gitworker.repo.plumbing.lock import hold
+from gitworker.repo.replay.replay import ReplayConflict
+from gitworker.repo.replay.replay_cache import Memory
+from gitworker.repo.worktrees.ownership import has_worktree, is_present, owner_of, require_on_branch
 from gitworker.session import Session
 from gitworker.states.engine import InvalidTransition
-from gitworker.states.worker import worker_transition
+from gitworker.states.worker_machine import worker_transition
 from gitworker.store.operations import find_operation
 from gitworker.store.workers import Worker
-from gitworker.workers.find import require_worker
-from gitworker.workers.landable import require_landable
-from gitworker.workers.published import require_published
-from gitworker.workers.recover import finish_interrupted, give_up, require_ended, roll_back
 from gitworker.workers.review import reviewer_of_record
-from gitworker.workers.rules import may_judge
-from gitworker.workers.verdict import finish_approval, send_back
-from gitworker.workers.views import publish_views
 
 
 @dataclass(frozen=True, slots=True)

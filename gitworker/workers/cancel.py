@@ -3,17 +3,17 @@
 from dataclasses import dataclass
 
 from gitworker.bus.drain import drain
+from gitworker.journal.recover import finish_interrupted, require_ended
+from gitworker.lifecycle.find import require_worker
+from gitworker.lifecycle.moves import advance
+from gitworker.lifecycle.state_views import publish_views
 from gitworker.model.worker import WorkerEvent
-from gitworker.repo.lock import hold
+from gitworker.repo.plumbing.lock import hold
 from gitworker.session import Session
-from gitworker.states.worker import worker_transition
+from gitworker.states.worker_machine import worker_transition
 from gitworker.store.stacks import workers_on
 from gitworker.store.workers import Worker, find_worker
-from gitworker.workers.find import require_worker
-from gitworker.workers.moves import advance
-from gitworker.workers.recover import finish_interrupted, require_ended
-from gitworker.workers.removal import EVENTS, finish_removal, plan_removal, refuse_stuck
-from gitworker.workers.views import publish_views
+from gitworker.worktrees.removal import EVENTS, finish_removal, plan_removal, refuse_stuck
 
 
 @dataclass(frozen=True, slots=True)

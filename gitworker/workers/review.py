@@ -2,16 +2,16 @@
 
 from gitworker import clock
 from gitworker.errors import Refused
+from gitworker.lifecycle.find import require_worker
+from gitworker.lifecycle.moves import advance
+from gitworker.lifecycle.rules import may_judge
+from gitworker.lifecycle.state_views import publish_views
+from gitworker.lifecycle.verdict import tell_verdict
 from gitworker.model.ids import Branch, ref_of
 from gitworker.model.worker import WorkerEvent
-from gitworker.repo.refs import read_refs
+from gitworker.repo.plumbing.refs import read_refs
 from gitworker.session import Session
 from gitworker.store.workers import Worker, find_worker
-from gitworker.workers.find import require_worker
-from gitworker.workers.moves import advance
-from gitworker.workers.rules import may_judge
-from gitworker.workers.verdict import tell_verdict
-from gitworker.workers.views import publish_views
 
 
 def reviewer_of_record(session: Session) -> str:

@@ -15,12 +15,21 @@ from gitworker.bus.publish import Outgoing, publish
 from gitworker.claims.leases import require_task_free, take_claim
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Conflict, NotFound, Refused
+from gitworker.lifecycle.moves import advance
+from gitworker.lifecycle.rules import (
+    gives_seat,
+    is_landed,
+    seat_refusal,
+    task_refusal,
+    waits_for_dependencies,
+)
+from gitworker.lifecycle.state_views import publish_views
 from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, branch_of, ref_of
 from gitworker.model.worker import WorkerEvent
 from gitworker.paths import write_seat
 from gitworker.repo.hooks.install import install
-from gitworker.repo.lock import hold
-from gitworker.repo.refs import read_branches
+from gitworker.repo.plumbing.lock import hold
+from gitworker.repo.plumbing.refs import read_branches
 from gitworker.session import Session, missing_target
 from gitworker.store.api import Reader, Writer
 from gitworker.store.operations import (
@@ -32,22 +41,13 @@ from gitworker.store.operations import (
 from gitworker.store.rules_leases import Length
 from gitworker.store.tasks import find_task, open_dependencies, require_stored_task
 from gitworker.store.workers import Worker, add_worker, find_worker
-from gitworker.workers.furnish import begin_setup, furnish
-from gitworker.workers.moves import advance
-from gitworker.workers.room import make_room
-from gitworker.workers.root import ready_root
-from gitworker.workers.rules import (
-    gives_seat,
-    is_landed,
-    seat_refusal,
-    task_refusal,
-    waits_for_dependencies,
-)
-from gitworker.workers.views import publish_views
+from gitworker.worktrees.make_way import make_room
+from gitworker.worktrees.populate.populate import begin_setup, furnish
+from gitworker.worktrees.worktree_root import ready_root
 
 if TYPE_CHECKING:
-    from gitworker.repo.pool_look import Look
-    from gitworker.workers.stack import Parent
+    from gitworker.branches.start_point import Parent
+    from gitworker.repo.pool.prefetched_status import Look
 
 
 class Request(NamedTuple):
@@ -81,7 +81,7 @@ def spawn(session: Session, request: Request, *, early: Look | None = None) -> S
     back. Where the setup commands fail the worker is FAILED, its worktree stays, Refused is raised.
     """
     if session.settings.worktree_setup:
-        from gitworker.landing.trust import require_trusted  # 5 ms, only where there is a setup
+        from gitworker.verify.trust import require_trusted  # 5 ms, only where there is a setup
 
         require_trusted(session, "setup")
     tidy_seat(session, request)
@@ -96,7 +96,9 @@ def spawn(session: Session, request: Request, *, early: Look | None = None) -> S
     crash_point("spawn.recorded")
     publish_views(session, request.worker)
     if setup is not None:
-        from gitworker.workers.setup import run_setup  # 5 ms, only where there is one
+        from gitworker.worktrees.populate.setup_commands import (
+            run_setup,  # 5 ms, only where there is one
+        )
 
         run_setup(session, setup, worker, narrate=request.narrate)
     return Spawned(worker, place.path, place.branch, place.base)
@@ -142,7 +144,7 @@ def _make(
             close_operation(writer, operation, status="done", step="recorded", data=data, now=now)
             setup = begin_setup(session, writer, worker)
     except BaseException:
-        from gitworker.workers.rollback import give_up_spawn  # 15 ms, only after a failure
+        from gitworker.journal.rollback import give_up_spawn  # 15 ms, only after a failure
 
         give_up_spawn(session, operation)
         raise
@@ -161,9 +163,12 @@ def tidy_seat(session: Session, request: Request) -> None:
         landing = find_last_operation(reader, "merge", worker=worker.worker_id, task=worker.task_id)
     if landing is not None and landing.data["keep"]:
         return
-    from gitworker.workers.landed import Gone, remove_landed  # 20 ms, for a seat that was left
-    from gitworker.workers.recover import finish_interrupted, require_ended
-    from gitworker.workers.removal import discard
+    from gitworker.journal.finish_landing import (  # 20 ms, for a seat that was left
+        Gone,
+        remove_landed,
+    )
+    from gitworker.journal.recover import finish_interrupted, require_ended
+    from gitworker.worktrees.removal import discard
 
     with hold(session.landing_lock, what="landing"):
         finish_interrupted(session)
@@ -177,7 +182,7 @@ def end_interrupted(session: Session, request: Request) -> None:
     with session.store.read() as reader:
         if not any(gives_seat(one.kind) for one in unfinished_operations(reader)):
             return
-    from gitworker.workers.recover import finish_spawns, require_rolled_back  # 20 ms, after a kill
+    from gitworker.journal.recover import finish_spawns, require_rolled_back  # 20 ms, after a kill
 
     finish_spawns(session)
     require_rolled_back(session, worker=request.worker, task=request.task)
@@ -235,13 +240,13 @@ def _base(session: Session, request: Request) -> tuple[Oid, Parent | None]:
         )
     if request.start is None:
         return target_tip(session, refs), None
-    from gitworker.workers.stack import find_parent  # 2 ms, only with --from
+    from gitworker.branches.start_point import find_parent  # 2 ms, only with --from
 
     parent = find_parent(session, request.start, worker=request.worker, task=request.task)
     tip = parent.tip if parent else _resolve_start(session, request, request.start)
     target = refs.get(session.target)
     if target is not None:
-        from gitworker.workers.landable import require_startable  # 3 ms, only with --from
+        from gitworker.branches.landable import require_startable  # 3 ms, only with --from
 
         require_startable(session, request.start, tip, target=target)
     return tip, parent
@@ -258,7 +263,9 @@ def target_tip(session: Session, refs: dict[Ref, Oid]) -> Oid:
 def _resolve_start(session: Session, request: Request, start: str) -> Oid:
     remote, slash, branch = start.partition("/")
     if slash and f"remote.{remote}.url" in session.git_config:
-        from gitworker.repo.fetch import fetch_branch  # GitPython: 100 ms, only where it fetches
+        from gitworker.repo.remote.fetch import (
+            fetch_branch,  # GitPython: 100 ms, only where it fetches
+        )
 
         return fetch_branch(session.git, remote=remote, branch=branch, narrate=request.narrate)
     return session.git.require_oid(start, "the start")
@@ -267,7 +274,7 @@ def _resolve_start(session: Session, request: Request, start: str) -> Oid:
 def tend_pool(session: Session) -> None:
     """Have the pool filled again in the background, where there is one; once the answer is out."""
     if session.settings.worktree_pool:
-        from gitworker.workers.pool import ring_pool
+        from gitworker.worktrees.pool.pool import ring_pool
 
         ring_pool(session)
 
@@ -276,7 +283,7 @@ def _pool_note(session: Session) -> dict[str, str]:
     """Return what rolling back needs to know of the pool; nothing where there is none."""
     if not session.settings.worktree_pool:
         return {}
-    from gitworker.workers.pool import pool_root
+    from gitworker.worktrees.pool.pool import pool_root
 
     return {"pool": pool_root(session)}
 
@@ -285,7 +292,7 @@ def _begin_look(session: Session, early: Look | None) -> Look | None:
     """Begin to look at a parked worktree, where there is one, while other things are done."""
     if not session.settings.worktree_pool:
         return None
-    from gitworker.workers.pool import look_ahead  # 3 ms, only where there is a pool
+    from gitworker.worktrees.pool.pool import look_ahead  # 3 ms, only where there is a pool
 
     return look_ahead(session, early)
 
@@ -295,14 +302,16 @@ def _build(session: Session, request: Request, place: Place, look: Look | None) 
     is_warm = False
     admin_dir = None
     if session.settings.worktree_pool:
-        from gitworker.workers.pool import take  # 3 ms, only where there is a pool
+        from gitworker.worktrees.pool.pool import take  # 3 ms, only where there is a pool
 
         taken = take(session, place, operation=place.operation, look=look)
         if taken is not None:
             admin_dir, is_warm = taken
     if admin_dir is None:
-        from gitworker.repo.worktrees import add_worktree  # 3 ms, where no parked one was taken
-        from gitworker.workers.space import require_space
+        from gitworker.repo.worktrees.worktree_list import (
+            add_worktree,  # 3 ms, where no parked one was taken
+        )
+        from gitworker.worktrees.disk_space import require_space
 
         require_space(session, place.base)
         admin_dir = add_worktree(
@@ -365,7 +374,7 @@ def _record_parent(writer: Writer, request: Request, parent: Parent | None, now:
     if parent is None:
         forget_stack(writer, request.worker, request.task)
         return
-    from gitworker.workers.stack import stack_of
+    from gitworker.branches.start_point import stack_of
 
     record_stack(writer, stack_of(parent, worker=request.worker, task=request.task), now)
 

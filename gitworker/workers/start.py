@@ -4,18 +4,18 @@ from gitworker import clock
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.claims.leases import require_task_held
 from gitworker.errors import NotFound
+from gitworker.lifecycle.find import require_worker
+from gitworker.lifecycle.moves import advance
+from gitworker.lifecycle.state_views import publish_views
 from gitworker.liveness.origin import origin_columns
-from gitworker.liveness.process import Process, find_process, nearest_agent
-from gitworker.liveness.ring import ensure_beater
+from gitworker.liveness.processes import Process, find_process, nearest_agent
+from gitworker.liveness.start_daemon import ensure_beater
 from gitworker.model.worker import WorkerEvent
 from gitworker.paths import lock_seat
-from gitworker.repo.ownership import has_worktree, owner_of
+from gitworker.repo.worktrees.ownership import has_worktree, owner_of
 from gitworker.session import Session
 from gitworker.store.heartbeats import beat
 from gitworker.store.workers import Worker, find_worker
-from gitworker.workers.find import require_worker
-from gitworker.workers.moves import advance
-from gitworker.workers.views import publish_views
 
 
 def start(session: Session, name: str | None, *, pid: int | None = None) -> Worker:

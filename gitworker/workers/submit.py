@@ -3,29 +3,29 @@
 from dataclasses import dataclass
 
 from gitworker import clock
+from gitworker.branches.landable import require_landable
+from gitworker.branches.replay_branch import Tips
+from gitworker.branches.stack import Ground, find_ground
 from gitworker.bus.drain import drain
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.claims.leases import require_task_held
 from gitworker.errors import Refused
-from gitworker.landing.replay_branch import Tips
-from gitworker.landing.stack import Ground, find_ground
+from gitworker.lifecycle.find import require_worker
+from gitworker.lifecycle.moves import advance
+from gitworker.lifecycle.state_views import publish_views
 from gitworker.model.ids import Branch, Oid, Ref, ref_of
 from gitworker.model.worker import WorkerEvent
-from gitworker.repo.checks import Status, open_operation, read_status
-from gitworker.repo.git import Git, GitFailed
-from gitworker.repo.git_environment import NO_UPKEEP
-from gitworker.repo.ownership import is_present, owner_of, require_on_branch
-from gitworker.repo.refs import find_tip, read_refs
-from gitworker.repo.replay import ReplayConflict, replay, verdict
-from gitworker.repo.special import is_work
+from gitworker.repo.plumbing.git import Git, GitFailed
+from gitworker.repo.plumbing.git_environment import NO_UPKEEP
+from gitworker.repo.plumbing.refs import find_tip, read_refs
+from gitworker.repo.replay.replay import ReplayConflict, replay, verdict
+from gitworker.repo.status.checkout_status import Status, open_operation, read_status
+from gitworker.repo.status.special_files import is_work
+from gitworker.repo.worktrees.ownership import is_present, owner_of, require_on_branch
 from gitworker.session import Session
-from gitworker.states.worker import worker_transition
+from gitworker.states.worker_machine import worker_transition
 from gitworker.store.heartbeats import touch
 from gitworker.store.workers import Worker, find_worker
-from gitworker.workers.find import require_worker
-from gitworker.workers.landable import require_landable
-from gitworker.workers.moves import advance
-from gitworker.workers.views import publish_views
 
 
 @dataclass(frozen=True, slots=True)

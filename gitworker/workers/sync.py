@@ -6,22 +6,22 @@ target afterwards; only its own commits are, as by `git rebase --onto`.
 
 from dataclasses import dataclass
 
+from gitworker.branches.replay_branch import Tips
+from gitworker.branches.stack import Ground, find_ground
 from gitworker.bus.drain import drain, record_rewrite
 from gitworker.errors import READ_ONLY, Conflict, NotFound, Refused
-from gitworker.landing.replay_branch import Tips
-from gitworker.landing.stack import Ground, find_ground
+from gitworker.lifecycle.find import require_worker
 from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, is_oid, ref_of
-from gitworker.repo.checks import open_operation
-from gitworker.repo.git_environment import NO_UPKEEP
-from gitworker.repo.ownership import is_present, owner_of, require_on_branch
-from gitworker.repo.refs import change_refs, is_ancestor, read_refs
-from gitworker.repo.rescue import list_rescues, rescue
+from gitworker.repo.plumbing.git_environment import NO_UPKEEP
+from gitworker.repo.plumbing.refs import change_refs, is_ancestor, read_refs
+from gitworker.repo.rescue.rescue_refs import list_rescues, rescue
+from gitworker.repo.status.checkout_status import open_operation
+from gitworker.repo.worktrees.ownership import is_present, owner_of, require_on_branch
 from gitworker.session import Session, missing_target
 from gitworker.store.api import Writer
 from gitworker.store.heartbeats import touch
 from gitworker.store.stacks import forget_stack, move_stack
 from gitworker.store.workers import Worker
-from gitworker.workers.find import require_worker
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import threading
 from types import SimpleNamespace
 from typing import Any
 
-from gitworker.agents.beats import Beats
+from gitworker.agents.heartbeats import Beats
 from gitworker.store.sqlite.database import Database, Gate
 from tests.agents.seat import Seat
 from tests.cli.kit import DEADLINE_S

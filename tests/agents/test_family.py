@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gitworker import proc
-from gitworker.agents.family import Family, adopt_orphans, reap
+from gitworker.agents.process.family import Family, adopt_orphans, reap
 from tests.agents.seat import is_alive, is_stopped
 from tests.cli.kit import DEADLINE_S
 from tests.workers.world import wait_until

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from gitworker.agents.family import adopt_orphans
 from gitworker.agents.launch import Post, launch, require_program, require_seat
+from gitworker.agents.process.family import adopt_orphans
+from gitworker.agents.process.streams import Streams
 from gitworker.agents.rules import UnfinishedAct
-from gitworker.agents.streams import Streams
 from gitworker.errors import Conflict, NotFound, Refused
-from gitworker.liveness.proof import Proof
+from gitworker.lifecycle.fail import fail
+from gitworker.liveness.life_lock import Proof
 from gitworker.store.operations import begin_operation
 from gitworker.store.sqlite.database import Database
 from gitworker.workers.cancel import reset
-from gitworker.workers.fail import fail
 from gitworker.workers.start import start
 from tests.agents.seat import Seat, is_alive
 from tests.workers.world import World, no_beater, wait_until

@@ -3,8 +3,8 @@
 import os
 import signal
 
+from gitworker.journal.sweep import sweep
 from gitworker.paths import LOCK_MARK
-from gitworker.workers.sweep import sweep
 from tests.agents.seat import Seat
 from tests.workers.world import wait_until
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gitworker.agents.log import AgentLog, open_log
-from gitworker.workers.undo import undo
+from gitworker.agents.process.agent_log import AgentLog, open_log
+from gitworker.journal.undo.undo import undo
 from tests.agents.seat import Seat, read_until
 from tests.cli.kit import DEADLINE_S, ok
 from tests.workers.world import wait_until

@@ -12,7 +12,7 @@ import pytest
 
 from gitworker.agents.orphans import FOUND, Keeper
 from gitworker.clock import monotonic_ms
-from gitworker.liveness.ring import is_beating
+from gitworker.liveness.start_daemon import is_beating
 from gitworker.store.sqlite.migrate import open_database
 from tests.agents.seat import Seat, is_alive, is_stopped, read_until
 from tests.cli.kit import ok

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from gitworker.agents import pump
-from gitworker.agents.log import AgentLog
-from gitworker.agents.pump import CHUNK, DRAIN_MS, Pump
-from gitworker.agents.streams import _widen
+from gitworker.agents.process import pump
+from gitworker.agents.process.agent_log import AgentLog
+from gitworker.agents.process.pump import CHUNK, DRAIN_MS, Pump
+from gitworker.agents.process.streams import _widen
 
 
 @pytest.fixture

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from gitworker.bus.transitions import move_task
-from gitworker.liveness.process import processes_in
+from gitworker.lifecycle.moves import advance
+from gitworker.liveness.processes import processes_in
 from gitworker.model.task import TaskEvent
 from gitworker.model.worker import WorkerEvent
 from gitworker.store.tasks import require_stored_task
 from gitworker.store.workers import find_worker
-from gitworker.workers.moves import advance
 from tests.agents.seat import COMMIT, Seat, is_alive, read_until
 from tests.cli.kit import DEADLINE_S, ok, run
 from tests.workers.world import no_beater, wait_until
@@ -267,7 +267,9 @@ def test_an_agent_that_nobody_recorded_never_runs(seat: Seat) -> None:
 
 def test_importing_exec_is_cheap() -> None:
     """What an agent's start needs loads neither click nor any of the modules that cost most."""
-    modules = "gitworker.cli.hot.exec, gitworker.store.sqlite.queries, gitworker.agents.terminal"
+    modules = (
+        "gitworker.cli.hot.exec, gitworker.store.sqlite.queries, gitworker.agents.process.terminal"
+    )
     script = f"import sys, {modules}; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", script], check=True, capture_output=True, text=True,

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from gitworker import proc
-from gitworker.agents import watch
+from gitworker.agents import monitor
+from gitworker.agents.monitor import Watch
 from gitworker.agents.orders import Order
-from gitworker.agents.watch import Watch
 from gitworker.errors import Unavailable
 from tests.agents.seat import is_alive, is_stopped
 from tests.workers.world import wait_until
@@ -93,8 +93,8 @@ def test_what_cannot_be_ended(
     agent: int, monkeypatch: pytest.MonkeyPatch, *, is_broken: bool
 ) -> None:
     """What stays after its time is told of, where it can be, and left alone."""
-    monkeypatch.setattr(watch, "REST_S", 0)
-    monkeypatch.setattr(watch, "LEFT_S", 0)
+    monkeypatch.setattr(monitor, "REST_S", 0)
+    monkeypatch.setattr(monitor, "LEFT_S", 0)
     bus = Bus(agent, is_broken=is_broken)
     watching(bus)._end_the_rest()
     assert is_alive(agent)

@@ -34,8 +34,8 @@ CLOCK = "gitworker/clock.py"
 PROC = "gitworker/proc.py"
 # Path → why it may use datetime. Parsing a text is no clock; `now` and `today` stay forbidden.
 MAY_PARSE_TIMES = {
-    "gitworker/states/log_schema.py": "reads the timestamps of a transition log",
-    "gitworker/states/validate.py": "checks that they only grow",
+    "gitworker/states/log/log_schema.py": "reads the timestamps of a transition log",
+    "gitworker/states/log/validate.py": "checks that they only grow",
 }
 CLOCK_CALLS = ("now", "utcnow", "today", "fromtimestamp")
 # Import name → the folder that may import it, and whether it may at module level.
@@ -181,9 +181,9 @@ def test_door_rules_bite() -> None:
 
 def test_git_libraries_at_module_level() -> None:
     """Even in the room that owns it, pygit2 is not imported at start-up."""
-    top = snippet("import pygit2\n", "gitworker/repo/walk.py")
-    inside = snippet("def f():\n    import pygit2\n", "gitworker/repo/walk.py")
-    assert list(find_drivers(top)) == ["gitworker/repo/walk.py:1: pygit2 at module level"]
+    top = snippet("import pygit2\n", "gitworker/repo/history/walk.py")
+    inside = snippet("def f():\n    import pygit2\n", "gitworker/repo/history/walk.py")
+    assert list(find_drivers(top)) == ["gitworker/repo/history/walk.py:1: pygit2 at module level"]
     assert list(find_drivers(inside)) == []
 
 

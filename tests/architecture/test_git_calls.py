@@ -91,14 +91,14 @@ def test_the_rule_bites() -> None:
     )
     known = frozenset({"config", "rev-parse", "status", "fetch"})
     assert commands_in(source, known) == known
-    page = "| `repo/git.py` | `rev-parse`, `version` | x |\n"
-    assert written_in(page) == {"repo/git.py": {"rev-parse", "version"}}
+    page = "| `repo/plumbing/git.py` | `rev-parse`, `version` | x |\n"
+    assert written_in(page) == {"repo/plumbing/git.py": {"rev-parse", "version"}}
 
 
 def test_the_page_explains_the_environment() -> None:
     """The page names the table of variables and every variable that is fixed."""
-    from gitworker.repo.git_environment import FIXED_ENV
+    from gitworker.repo.plumbing.git_environment import FIXED_ENV
 
     page = PAGE.read_text(encoding="utf-8")
     assert all(name in page for name in FIXED_ENV)
-    assert (Path("repo/git_environment.py").as_posix()) in page
+    assert (Path("repo/plumbing/git_environment.py").as_posix()) in page

@@ -2,8 +2,10 @@
 
 import ast
 from collections.abc import Iterator
+from pathlib import Path
 
 from tests.architecture.house import (
+    ROOT,
     Function,
     Module,
     everything,
@@ -15,6 +17,7 @@ from tests.architecture.house import (
 FILE_LINES = 500  # the aim is 300
 FUNCTION_LINES = 60  # the aim is 40
 POSITIONAL = 4
+ROOM_GATE = 12  # modules in one package, `__init__.py` not counted
 
 
 def find_long_files(module: Module) -> Iterator[str]:
@@ -59,6 +62,32 @@ def test_positional_parameters() -> None:
     """A function takes at most four positional parameters."""
     fix = "make the rest keyword-only (after a `*`), or gather them in a frozen dataclass"
     require_clean(find_many_parameters, everything(), fix)
+
+
+def crowded(root: Path) -> list[str]:
+    """Return the packages below a folder that hold more modules than the gate."""
+    found = []
+    for folder in sorted({path.parent for path in root.rglob("*.py")}):
+        modules_here = [path for path in folder.glob("*.py") if path.name != "__init__.py"]
+        if len(modules_here) > ROOM_GATE:
+            found.append(f"{folder.relative_to(root)}: {len(modules_here)} modules")
+    return found
+
+
+def test_room_size() -> None:
+    """A package of the product has at most twelve modules."""
+    fix = "How to fix: split the package by noun into packages below it"
+    assert crowded(ROOT / "gitworker") == [], fix
+
+
+def test_room_size_rule_bites(tmp_path: Path) -> None:
+    """The rule on packages finds one with a thirteenth module, and no smaller one."""
+    for room, count in (("large", ROOM_GATE + 1), ("small", ROOM_GATE)):
+        (tmp_path / room).mkdir()
+        (tmp_path / room / "__init__.py").touch()
+        for number in range(count):
+            (tmp_path / room / f"module_{number}.py").touch()
+    assert crowded(tmp_path) == ["large: 13 modules"]
 
 
 def test_size_rules_bite() -> None:

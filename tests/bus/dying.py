@@ -12,7 +12,7 @@ import sqlite3
 import sys
 from collections.abc import Callable
 
-from gitworker.bus.export import export_logs
+from gitworker.bus.files.export import export_logs
 from gitworker.paths import StatePaths
 from gitworker.store.sqlite.migrate import open_database
 from tests.store.support import send

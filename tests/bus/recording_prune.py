@@ -50,10 +50,10 @@ def main(root: str, file: str, number: str) -> None:
     """Live, and write down what the disk was told."""
     recorder = Recorder()
     listen(root)
-    from gitworker.bus import archive
     from gitworker.bus.blobs import save_blob
-    from gitworker.bus.export import export_logs
-    from gitworker.bus.retention import Wish, prune
+    from gitworker.bus.files import archive
+    from gitworker.bus.files.export import export_logs
+    from gitworker.bus.files.retention import Wish, prune
     from gitworker.paths import StatePaths
     from gitworker.store.sqlite.migrate import create_database
     from tests.store.support import send

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gitworker.app import open_session
-from gitworker.liveness.ring import lock_path
+from gitworker.liveness.start_daemon import lock_path
 from gitworker.model.ids import TaskId, WorkerId
 from gitworker.session import Session
 from gitworker.store.sqlite.database import Database

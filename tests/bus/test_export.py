@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gitworker.bus.export import BATCH, TAIL_BYTES, ExportLock, export_logs, trim_bus_log
+from gitworker.bus.files.export import BATCH, TAIL_BYTES, ExportLock, export_logs, trim_bus_log
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.paths import StatePaths
 from gitworker.store.sqlite.database import Database
@@ -15,7 +15,7 @@ from tests.store.support import ROOT, participant, send
 
 EXPORT = """
 import sys
-from gitworker.bus.export import export_logs
+from gitworker.bus.files.export import export_logs
 from gitworker.paths import StatePaths
 from gitworker.store.sqlite.migrate import open_database
 paths = StatePaths(sys.argv[1])
@@ -264,7 +264,7 @@ def test_a_stopped_exporter_stops_nobody(
     state: StatePaths, store: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever cannot have the lock goes on without; what is missing is written later."""
-    monkeypatch.setattr("gitworker.bus.export.WAIT_MS", 20)
+    monkeypatch.setattr("gitworker.bus.files.export.WAIT_MS", 20)
     say(store, "a")
     with ExportLock(state):
         assert not export_logs(store, state)

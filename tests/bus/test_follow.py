@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from gitworker.bus.beat import Sign, give_sign, require_beating
-from gitworker.bus.bell import ring_bell, ring_drain
-from gitworker.bus.follow import Filter, follow, message_fields, read_json
+from gitworker.bus.following.bell import ring_bell, ring_drain
+from gitworker.bus.following.follow_messages import Filter, follow, message_fields, read_json
+from gitworker.bus.following.waking import open_waker
+from gitworker.bus.heartbeat_message import Sign, give_sign, require_beating
 from gitworker.bus.publish import Outgoing, publish
-from gitworker.bus.waking import open_waker
 from gitworker.errors import NotFound
 from gitworker.paths import StatePaths
 from gitworker.store.sqlite.database import Database

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gitworker.bus.export import export_logs
-from gitworker.bus.follow import message_fields
+from gitworker.bus.files.export import export_logs
+from gitworker.bus.following.follow_messages import message_fields
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.claims.leases import take_claim
 from gitworker.errors import Conflict

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from gitworker.bus.history import LOG_REF, commit_logs
-from gitworker.bus.limits import Limits
+from gitworker.bus.files.logs_in_git import LOG_REF, commit_logs
+from gitworker.bus.limits.send_limits import Limits
 from gitworker.bus.send import Draft, send
-from gitworker.repo.git import GitFailed
+from gitworker.repo.plumbing.git import GitFailed
 from gitworker.session import Session
 from tests.bus.scene import Scene
 from tests.conftest import git

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gitworker import clock
-from gitworker.bus.export import export_logs
+from gitworker.bus.files.export import export_logs
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.paths import StatePaths
 from gitworker.store.sqlite.database import Database

@@ -363,7 +363,7 @@ def test_connections_of_threads_that_ended_are_let_go(bus: Bus) -> None:
 @pytest.mark.parametrize("act", ["poll", "request", "follow", "process_loop"])
 def test_close_beside_threads_at_work(bus: Bus, monkeypatch: pytest.MonkeyPatch, act: str) -> None:
     """Threads that wait while the bus is closed end, by nothing but an error of ours."""
-    monkeypatch.setattr("gitworker.bus.library.LOOK_ANYWAY_S", 0.05)
+    monkeypatch.setattr("gitworker.bus.client.library.LOOK_ANYWAY_S", 0.05)
     monkeypatch.setattr("gitworker.bus.request.LOOK_ANYWAY_S", 0.05)
     ended: list[object] = []
     bus.publish("x-note", id="first")

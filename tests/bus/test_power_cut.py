@@ -14,7 +14,7 @@ import pytest
 
 from gitworker.app import DIRECTORIES
 from gitworker.bus import open_bus
-from gitworker.bus.export import export_logs
+from gitworker.bus.files.export import export_logs
 from gitworker.paths import StatePaths
 from gitworker.store.sqlite.migrate import open_database
 from tests.bus.power import Disk, Event, Files, without_our_syncs, without_syncs

@@ -6,10 +6,15 @@ import pytest
 
 from gitworker import clock
 from gitworker.bus import open_bus
-from gitworker.bus.limits import Limits
-from gitworker.bus.pressure import BackPressure, Pressure, check_pressure, slow_consumers
+from gitworker.bus.limits.back_pressure import (
+    BackPressure,
+    Pressure,
+    check_pressure,
+    slow_consumers,
+)
+from gitworker.bus.limits.rules_pressure import BURST_S
+from gitworker.bus.limits.send_limits import Limits
 from gitworker.bus.publish import Outgoing, publish
-from gitworker.bus.rules_pressure import BURST_S
 from gitworker.paths import StatePaths
 from gitworker.store.sqlite.database import Database
 from gitworker.store.sqlite.queries import query_text

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gitworker.bus import Bus, Message, open_bus
-from gitworker.bus.pressure import BackPressure
+from gitworker.bus.limits.back_pressure import BackPressure
 from gitworker.paths import StatePaths
 from gitworker.store.sqlite.database import Database
 from tests.store.support import wait_until
@@ -278,7 +278,7 @@ def test_back_pressure_for_ever_is_a_failure(
     hq: Bus, reader: Bus, store: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A handler that has waited for a slow reader for minutes loses its attempts after all."""
-    monkeypatch.setattr("gitworker.bus.process.PRESSED_MAX_MS", 30)
+    monkeypatch.setattr("gitworker.bus.client.handle_messages.PRESSED_MAX_MS", 30)
     hq.publish("x-job", 1)
     hq.publish("x-job", 2)
     handed: list[int] = []
@@ -299,7 +299,7 @@ def test_a_loop_beats(
     hq: Bus, reader: Bus, store: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While a handler works its agent beats, and has a cursor: a prune leaves it its messages."""
-    monkeypatch.setattr("gitworker.bus.alive.EVERY_S", 0.02)
+    monkeypatch.setattr("gitworker.bus.client.loop_heartbeat.EVERY_S", 0.02)
     hq.publish("x-job", 1)
 
     def beat_ms() -> int:

@@ -14,12 +14,12 @@ import pytest
 
 from gitworker.bus import open_bus
 from gitworker.bus.blobs import save_blob
-from gitworker.bus.collect import Collected, collect_blobs
-from gitworker.bus.export import export_logs
-from gitworker.bus.limits import Limits
-from gitworker.bus.retention import CHUNK, Plan, Wish, plan_prune, prune
-from gitworker.bus.rules_retention import DAY_MS
-from gitworker.bus.search import search
+from gitworker.bus.files.collect_blobs import Collected, collect_blobs
+from gitworker.bus.files.export import export_logs
+from gitworker.bus.files.retention import CHUNK, Plan, Wish, plan_prune, prune
+from gitworker.bus.files.rules_retention import DAY_MS
+from gitworker.bus.limits.send_limits import Limits
+from gitworker.bus.search.search_messages import search
 from gitworker.bus.send import Draft
 from gitworker.bus.send import send as send_checked
 from gitworker.errors import Conflict, Unavailable
@@ -37,7 +37,7 @@ YOUNG = NOW - DAY_MS
 KILLED = -9
 PRUNE = """
 import sys
-from gitworker.bus.retention import Wish, prune
+from gitworker.bus.files.retention import Wish, prune
 from gitworker.paths import StatePaths
 from gitworker.store.sqlite.migrate import open_database
 paths = StatePaths(sys.argv[1])

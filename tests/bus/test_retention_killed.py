@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from gitworker.app import DIRECTORIES
-from gitworker.bus.export import export_logs
-from gitworker.bus.retention import Wish, prune
+from gitworker.bus.files.export import export_logs
+from gitworker.bus.files.retention import Wish, prune
 from gitworker.paths import StatePaths
 from gitworker.store.sqlite.database import Database
 from gitworker.store.sqlite.migrate import open_database
@@ -27,7 +27,7 @@ KILLS = 12
 CUTS = 60
 PRUNING = """
 import sys
-from gitworker.bus.retention import Wish, prune
+from gitworker.bus.files.retention import Wish, prune
 from gitworker.paths import StatePaths
 from gitworker.store.sqlite.migrate import open_database
 paths = StatePaths(sys.argv[1])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gitworker.bus.blobs import save_blob
-from gitworker.bus.search import BATCH, forget_pruned, index_some, search
+from gitworker.bus.search.search_messages import BATCH, forget_pruned, index_some, search
 from gitworker.errors import Invalid, Unavailable
 from gitworker.paths import StatePaths
 from gitworker.store.sqlite.database import Database
@@ -18,7 +18,7 @@ from tests.store.support import foreign, send
 
 INDEX = """
 import os, sys
-from gitworker.bus.search import search
+from gitworker.bus.search.search_messages import search
 from gitworker.paths import StatePaths
 from gitworker.store.sqlite.migrate import open_database
 from gitworker.store.sqlite.search_index import SearchIndex

@@ -9,7 +9,7 @@ import pytest
 
 from gitworker.bus.blobs import find_blob, save_blob
 from gitworker.bus.consume import acknowledge, full_line, unread
-from gitworker.bus.limits import Limits
+from gitworker.bus.limits.send_limits import Limits
 from gitworker.bus.send import Draft, require_addressee, send
 from gitworker.errors import Invalid, NotFound, Unavailable
 from gitworker.paths import StatePaths

@@ -13,13 +13,13 @@ import pytest
 
 from gitworker import clock
 from gitworker.bus import Bus, open_bus
-from gitworker.bus.archive import read_entries
-from gitworker.bus.export import export_logs
-from gitworker.bus.retention import Wish, prune
+from gitworker.bus.files.archive import read_entries
+from gitworker.bus.files.export import export_logs
+from gitworker.bus.files.retention import Wish, prune
 from gitworker.config import Settings
 from gitworker.liveness.readings import this_moment
 from gitworker.liveness.rules import Liveness, beat_age_ms, liveness_of
-from gitworker.observe.signs import beat_of
+from gitworker.observe.workers.signs_of_life import beat_of
 from gitworker.paths import StatePaths
 from gitworker.store.heartbeats import beat
 from tests.store.support import foreign

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from gitworker.bus.export import export_logs
+from gitworker.bus.files.export import export_logs
 from gitworker.paths import StatePaths
 from gitworker.store.heartbeats import beat
 from gitworker.store.sqlite.database import Database

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from gitworker.bus.beatfile import renew_beat
-from gitworker.bus.export import Turn
+from gitworker.bus.files.export import Turn
+from gitworker.bus.files.state_file_heartbeat import renew_beat
 from gitworker.paths import StatePaths
 
 TOLD = '{\n  "last_heartbeat": "2026-01-01T00:00:00Z",\n  "pid": 1\n}\n'

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from gitworker.bus.upkeep import DAY_MS, ring_upkeep
+from gitworker.bus.jobs.upkeep_job import DAY_MS, ring_upkeep
 from gitworker.paths import StatePaths
 from gitworker.store.sqlite.database import Database
 from gitworker.store.sqlite.migrate import open_database

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from gitworker.bus.bell import Bell, ring_bell
-from gitworker.bus.inotify import LOST, Inotify
-from gitworker.bus.waking import (
+from gitworker.bus.following.bell import Bell, ring_bell
+from gitworker.bus.following.inotify import LOST, Inotify
+from gitworker.bus.following.waking import (
     ADAPTIVE,
     INOTIFY,
     LOOK_AGAIN_S,

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from gitworker.bus import Bus, open_bus
-from gitworker.bus.pressure import BackPressure
+from gitworker.bus.limits.back_pressure import BackPressure
 
 ALL_EVERY = 50  # every so many messages are for everybody
 LARGE_EVERY = 500

@@ -4,19 +4,19 @@ from collections.abc import Callable
 
 import pytest
 
-from gitworker.bus.beat import Sign, give_sign, require_unlost
+from gitworker.bus.heartbeat_message import Sign, give_sign, require_unlost
 from gitworker.claims import Claims, open_claims
 from gitworker.errors import Conflict
-from gitworker.liveness.heartbeat import HeartbeatThread, Tell
+from gitworker.landing.merge import NotLanded
+from gitworker.landing.prepare import prepare
+from gitworker.landing.window import land
+from gitworker.lifecycle.fail import fail
+from gitworker.liveness.heartbeat_thread import HeartbeatThread, Tell
 from gitworker.model.ids import HQ
-from gitworker.repo.memory import Memory
+from gitworker.repo.replay.replay_cache import Memory
 from gitworker.store.sqlite.migrate import open_database
-from gitworker.workers.fail import fail
-from gitworker.workers.merge import NotLanded
-from gitworker.workers.prepare import prepare
 from gitworker.workers.start import start
 from gitworker.workers.submit import Submission, submit
-from gitworker.workers.window import land
 from tests.claims.scene import LEASE_MS, Clocks, Scene, refused
 from tests.store.support import foreign, participant
 from tests.workers.world import World, kept, unchanged, wait_until

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gitworker.__main__ import main
-from gitworker.bus.rules_retention import DAY_MS
+from gitworker.bus.files.rules_retention import DAY_MS
 from tests.cli.conftest import Scene
 from tests.cli.kit import Answer, ok, plain
 from tests.conftest import git

@@ -8,7 +8,7 @@ import pytest
 
 from gitworker.errors import Conflict
 from gitworker.proc import find_start
-from gitworker.repo.lock import HELD_ENV, hold
+from gitworker.repo.plumbing.lock import HELD_ENV, hold
 from tests.cli.conftest import Scene
 
 # The command that runs git, the hook that git runs then, the command that the hook starts.

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from gitworker.bus.limits import Limits
-from gitworker.cli.repeat import beat_while_running
+from gitworker.bus.limits.send_limits import Limits
+from gitworker.cli.commands.work.repeat_heartbeat import beat_while_running
 from gitworker.paths import StatePaths
 from gitworker.store.sqlite.migrate import open_database
 from tests.cli.conftest import Scene

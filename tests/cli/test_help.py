@@ -13,7 +13,7 @@ from gitworker import __version__
 from gitworker.__main__ import main
 from gitworker.cli import commands
 from gitworker.cli.group import GROUP
-from gitworker.cli.table import ALIASES, COMMANDS, SUBCOMMANDS
+from gitworker.cli.table import ALIASES, COMMANDS, SUBCOMMANDS, module_of
 from tests.cli.conftest import Scene
 from tests.cli.kit import Answer, ok, run
 
@@ -36,8 +36,8 @@ ENTRIES = dict(entries())
 @pytest.mark.parametrize("words", ENTRIES)
 def test_table_says_what_the_command_says(words: str) -> None:
     """The table's line is the first line of the command's own help, which has an example."""
-    name = words.replace(" ", "_")
-    command: click.Command = import_module(f"gitworker.cli.commands.{name}").command
+    group, _, name = words.rpartition(" ")
+    command: click.Command = import_module(module_of(name, group=group)).command
     text = command.help or ""
     assert text.splitlines()[0] == ENTRIES[words]
     assert "\b\n" in text, "the help has no example"
@@ -47,8 +47,17 @@ def test_table_says_what_the_command_says(words: str) -> None:
 
 def test_every_command_file_is_in_the_table() -> None:
     """A file in commands is a command of the table."""
-    files = {path.stem for path in Path(commands.__path__[0]).glob("*.py")} - {"__init__"}
-    assert files == {words.replace(" ", "_") for words in ENTRIES}
+    named = [
+        module_of(name, group=group)
+        for group, _, name in (words.rpartition(" ") for words in ENTRIES)
+    ]
+    root = Path(commands.__path__[0])
+    files = {
+        ".".join(("gitworker.cli.commands", *path.relative_to(root).with_suffix("").parts))
+        for path in root.glob("*/*.py")
+        if "command = " in (text := path.read_text("utf-8")) or "def command(" in text
+    }
+    assert files == set(named)
     assert set(ALIASES.values()) <= set(ENTRIES)
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from gitworker.bus.bell import STAMP
-from gitworker.repo.git import Git
-from gitworker.repo.lock import hold
-from gitworker.repo.walk import COUNTS_SINCE
+from gitworker.bus.following.bell import STAMP
+from gitworker.repo.history.walk import COUNTS_SINCE
+from gitworker.repo.plumbing.git import Git
+from gitworker.repo.plumbing.lock import hold
 from tests.cli.conftest import Scene
 from tests.cli.kit import ok
 from tests.conftest import git
@@ -19,23 +19,26 @@ from tests.conftest import git
 SHARED = {
     "__future__", "apsw", "collections", "collections.abc", "fcntl", "itertools", "keyword",
     "operator", "_operator", "reprlib", "_collections", "select", "encodings.ascii",
-    "gitworker", "gitworker.__main__", "gitworker.bus", "gitworker.bus.bell",
-    "gitworker.bus.export", "gitworker.bus.identity", "gitworker.cli", "gitworker.cli.hot",
-    "gitworker.bus.limits", "gitworker.cli.hot.place", "gitworker.cli.hot.words",
+    "gitworker", "gitworker.__main__", "gitworker.bus", "gitworker.bus.following.bell",
+    "gitworker.bus.files.export", "gitworker.bus.identity", "gitworker.cli", "gitworker.cli.hot",
+    "gitworker.bus.limits.send_limits", "gitworker.cli.hot.place", "gitworker.cli.hot.words",
     "gitworker.cli.output", "gitworker.clock", "gitworker.errors", "gitworker.model",
+    "gitworker.bus.files", "gitworker.bus.following", "gitworker.bus.limits",
     "gitworker.rules_text",
     "gitworker.model.ids", "gitworker.paths", "gitworker.proc", "gitworker.store",
     "gitworker.store.sqlite", "gitworker.store.sqlite.database", "gitworker.store.sqlite.migrate",
     "gitworker.store.sqlite.queries",
 }  # fmt: skip
 BEAT = {
-    "gitworker.bus.beat", "gitworker.bus.beatfile", "gitworker.bus.ids",
+    "gitworker.bus.heartbeat_message",
+    "gitworker.bus.files.state_file_heartbeat", "gitworker.bus.message_ids",
     "gitworker.cli.hot.heartbeat", "gitworker.model.message", "gitworker.store.claims",
     "gitworker.store.heartbeats", "gitworker.store.rules_leases",
 }  # fmt: skip
 SEND = {
-    "gitworker.bus.blobs", "gitworker.bus.ids", "gitworker.bus.pressure", "gitworker.bus.rules",
-    "gitworker.bus.rules_pressure", "gitworker.bus.send", "gitworker.cli.hot.send",
+    "gitworker.bus.blobs", "gitworker.bus.message_ids",
+    "gitworker.bus.limits.back_pressure", "gitworker.bus.rules",
+    "gitworker.bus.limits.rules_pressure", "gitworker.bus.send", "gitworker.cli.hot.send",
     "gitworker.model.message",
 }  # fmt: skip
 POLL = {"gitworker.bus.blobs", "gitworker.bus.consume", "gitworker.cli.hot.poll"}
@@ -83,7 +86,7 @@ def test_hot_verbs_import_little(scene: Scene, words: tuple[str, ...]) -> None:
 
 def test_waiting_imports_little(scene: Scene) -> None:
     """A poll that waits imports what waking takes, and a poll that need not wait does not."""
-    waiting = {"gitworker.bus.inotify", "gitworker.bus.waking"}
+    waiting = {"gitworker.bus.following.inotify", "gitworker.bus.following.waking"}
     foreign = {"_ctypes", "_struct", "ctypes", "ctypes._endian", "struct", "types"}
     seat = scene.spawn("auth", "t1")
     words = ("msg", "poll", "--wait", "1")

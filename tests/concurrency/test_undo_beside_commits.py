@@ -10,8 +10,8 @@ import pytest
 
 from fixtures.repos import Repo
 from gitworker.errors import GitWorkerError
-from gitworker.workers.fsck.proof import prove
-from gitworker.workers.undo import undo
+from gitworker.fsck.fsck import prove
+from gitworker.journal.undo.undo import undo
 from tests.workers.world import World
 
 SCALE = float(os.environ.get("GITWORKER_TEST_SCALE", "1"))

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fixtures.repos import Repo
-from gitworker.repo.pool import list_parked
+from gitworker.lifecycle.fail import fail
+from gitworker.repo.pool.parked import list_parked
 from gitworker.workers.cancel import cancel
-from gitworker.workers.fail import fail
-from gitworker.workers.pool import open_pool
-from gitworker.workers.pool_care import keep_pool
 from gitworker.workers.start import start
+from gitworker.worktrees.pool.pool import open_pool
+from gitworker.worktrees.pool.pool_care import keep_pool
 from tests.workers.seat import make_dirty
 from tests.workers.world import World
 
@@ -243,10 +243,10 @@ ACTS = (
 )  # fmt: skip
 # Reached only by a move that git refuses after the ref has moved; `test_refusal` kills it there.
 # Pruning has no act: tests/bus/test_retention.py kills it; nor has verifying: test_verify.py does.
-# Pushes are killed in tests/workers/test_queue_remote.py.
+# Pushes are killed in tests/landing/test_queue_remote.py.
 # Adoptions are killed in tests/crash/test_adopt.py: what they find is nobody's before.
 ELSEWHERE = {
-    "radar-looked", "radar-told",  # tests/landing/test_radar_watch.py
+    "radar-looked", "radar-told",  # tests/radar/test_radar_watch.py
     "move-refused", "merge.pushing", "merge.pushed",
     "prune.journal", "prune.content", "prune.written", "prune.renamed", "prune.chunk",
     "trim.replaced",

@@ -6,7 +6,7 @@ import pytest
 
 from fixtures.repos import Repo
 from gitworker.model.ids import Ref
-from gitworker.repo.branches import KeptLog
+from gitworker.repo.worktrees.branch_rename import KeptLog
 from tests.crash.inventory import require_nothing_lost, take
 from tests.workers.seat import look, make_dirty
 from tests.workers.world import World

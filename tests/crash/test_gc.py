@@ -3,9 +3,9 @@
 import pytest
 
 from fixtures.repos import Repo
+from gitworker.fsck.fsck import prove
+from gitworker.journal.undo.undo import undo
 from gitworker.workers.cancel import cancel
-from gitworker.workers.fsck.proof import prove
-from gitworker.workers.undo import undo
 from tests.workers.seat import look
 from tests.workers.world import World, newest
 

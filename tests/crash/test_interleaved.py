@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from fixtures.repos import Repo
-from gitworker.workers.fail import fail
-from gitworker.workers.recover import recover_all
+from gitworker.journal.recover import recover_all
+from gitworker.lifecycle.fail import fail
 from gitworker.workers.review import reject
 from tests.crash.inventory import all_bytes
 from tests.workers.seat import look, make_dirty

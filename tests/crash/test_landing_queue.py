@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.repos import Repo
-from gitworker.workers.merge import merge
+from gitworker.landing.merge import merge
 from tests.crash.yard import CHECK, Yard, make_ground
 from tests.workers.world import World, no_beater, wait_until
 

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from gitworker.landing.verify import Verifier
-from gitworker.landing.verify_tree import take_slot
-from tests.landing.bench import EXACT, Bench, is_alive, kill, output, read_pid, run
+from gitworker.verify.verify import Verifier
+from gitworker.verify.verify_worktree import take_slot
+from tests.verify.bench import EXACT, Bench, is_alive, kill, output, read_pid, run
 from tests.workers.world import World, wait_until
 
 SCRIPT = """\
 import sys
 from gitworker.app import open_session
-from gitworker.landing.verify_once import verify_once
+from gitworker.verify.verify_once import verify_once
 verdict = verify_once(open_session(), sys.argv[1], label='it', force=True)
 sys.exit(0 if verdict.passed else open(verdict.log).read())
 """

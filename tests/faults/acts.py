@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from fixtures.repos import Repo
-from gitworker.workers.fail import fail
+from gitworker.lifecycle.fail import fail
 from tests.crash.acts import ACTS, THEIRS, Act, dirty_work
 from tests.crash.inventory import Inventory
 from tests.workers.seat import make_dirty

@@ -1,18 +1,5 @@
-"""A bench for each test: a repository on which verify commands run."""
+"""The repository that each of these tests works in."""
 
-from collections.abc import Iterator
-from pathlib import Path
+from tests.workers.conftest import world
 
-import pytest
-
-from tests.landing.bench import Bench
-from tests.workers.world import World, no_beater
-
-
-@pytest.fixture
-def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
-    """A repository on main with one commit, without commands yet."""
-    monkeypatch.setenv("GITWORKER_HOOKS", "off")
-    world = World.make(tmp_path / "repo")
-    with no_beater(world):
-        yield Bench(world, monkeypatch)
+__all__ = ["world"]

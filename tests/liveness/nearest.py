@@ -4,7 +4,7 @@ import os
 import select
 import sys
 
-from gitworker.liveness.process import nearest_agent
+from gitworker.liveness.processes import nearest_agent
 
 if __name__ == "__main__":
     while sys.argv[1:] == [str(os.getppid())]:

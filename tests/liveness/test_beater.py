@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from gitworker import clock
-from gitworker.liveness.beater import run_beater
-from gitworker.liveness.process import find_process
-from gitworker.liveness.ring import ensure_beater, is_beating, lock_path
+from gitworker.journal.sweep import sweep
+from gitworker.liveness.heartbeat_daemon import run_beater
+from gitworker.liveness.processes import find_process
+from gitworker.liveness.start_daemon import ensure_beater, is_beating, lock_path
 from gitworker.store.api import Store
 from gitworker.workers.start import start
-from gitworker.workers.sweep import sweep
 from tests.bus.scene import Scene, no_beater
 from tests.conftest import git
 from tests.liveness.test_process import sleeper
@@ -148,7 +148,7 @@ def test_it_follows_who_works(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> 
         return False
 
     since = clock.now_ms()
-    monkeypatch.setattr("gitworker.liveness.beater.LOOK_EVERY_S", 0.01)
+    monkeypatch.setattr("gitworker.liveness.heartbeat_daemon.LOOK_EVERY_S", 0.01)
     assert run_beater(scene.session().paths.root, 3600, attend) == 0
     assert looks == [{"auth", "docs"}, {"docs"}, set()]
 
@@ -166,7 +166,7 @@ def test_it_leaves_with_its_database(scene: Scene, monkeypatch: pytest.MonkeyPat
         database.unlink()
         return True
 
-    monkeypatch.setattr("gitworker.liveness.beater.LOOK_EVERY_S", 0.01)
+    monkeypatch.setattr("gitworker.liveness.heartbeat_daemon.LOOK_EVERY_S", 0.01)
     assert run_beater(str(database.parent), 3600, attend) == 0
     assert len(looks) == 1
     assert agent.poll() is None
@@ -200,7 +200,7 @@ def test_it_leaves_a_database_that_is_another_file(
             agent.communicate()
         return len(looks) == 1
 
-    monkeypatch.setattr("gitworker.liveness.beater.LOOK_EVERY_S", 0.01)
+    monkeypatch.setattr("gitworker.liveness.heartbeat_daemon.LOOK_EVERY_S", 0.01)
     assert run_beater(str(database.parent), 3600, attend) == 0
     assert looks[-1] is not looks[0]
     assert looks.count(looks[0]) == 1

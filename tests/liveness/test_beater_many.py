@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from gitworker.lifecycle.moves import advance
 from gitworker.liveness.origin import origin_columns
-from gitworker.liveness.ring import ensure_beater, is_beating
+from gitworker.liveness.start_daemon import ensure_beater, is_beating
 from gitworker.model.worker import WorkerEvent
 from gitworker.store.workers import add_worker, find_worker
-from gitworker.workers.moves import advance
 from tests.bus.scene import Scene
 from tests.liveness.test_beater import beaters
 from tests.liveness.test_process import sleeper

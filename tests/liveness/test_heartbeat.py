@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gitworker.errors import Conflict, GitWorkerError, Unavailable
-from gitworker.liveness.heartbeat import Forget, HeartbeatThread, Tell
+from gitworker.liveness.heartbeat_thread import Forget, HeartbeatThread, Tell
 from gitworker.store.sqlite.database import Database
 from gitworker.store.sqlite.migrate import create_database, open_database
 from tests.store.support import wait_until

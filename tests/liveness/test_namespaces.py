@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from gitworker.liveness.life_lock import Proof, is_proven
 from gitworker.liveness.origin import this_origin
-from gitworker.liveness.process import processes_in
-from gitworker.liveness.proof import Proof, is_proven
-from gitworker.liveness.ring import is_beating, lock_path
+from gitworker.liveness.processes import processes_in
+from gitworker.liveness.start_daemon import is_beating, lock_path
 from tests.agents.seat import Seat
 from tests.cli.kit import DEADLINE_S, PROGRAM, ok, run
 from tests.conftest import git

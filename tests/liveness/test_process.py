@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gitworker.liveness.process import (
+from gitworker.liveness.processes import (
     find_process,
     is_running,
     lasting_processes_in,

@@ -7,12 +7,12 @@ import pytest
 
 from gitworker import clock
 from gitworker.bus.transitions import move_task
+from gitworker.journal.sweep import sweep
 from gitworker.model.task import TaskEvent
 from gitworker.observe.agents import read_agents
 from gitworker.store.heartbeats import touch
 from gitworker.store.tasks import require_stored_task
 from gitworker.workers.start import start
-from gitworker.workers.sweep import sweep
 from tests.bus.scene import Scene, commit
 from tests.conftest import git
 from tests.store.support import foreign
@@ -211,8 +211,8 @@ def test_a_task_that_a_foreign_program_moved_stops_nobody(seat: Scene) -> None:
 
 def test_a_seat_that_changed_meanwhile_is_left_alone(seat: Scene) -> None:
     """What was due for a row that somebody has moved since is not applied."""
+    from gitworker.lifecycle.timeouts import apply_due
     from gitworker.model.worker import WorkerEvent
-    from gitworker.workers.timeouts import apply_due
 
     seen = seat.worker("auth")
     with seat.session().store.write() as writer:

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import pytest
 
+from gitworker.repo.hooks.hook_status import status
 from gitworker.repo.hooks.install import uninstall
 from gitworker.repo.hooks.shims import refresh_shims
-from gitworker.repo.hooks.status import status
 from tests.conftest import git
 from tests.repo.hooks.support import Seat, commit, make_seat, quoted, snapshot, wait_until
 

@@ -7,9 +7,9 @@ import pytest
 from fixtures.repos import Repo, lines, tree_bytes
 from gitworker.errors import GitWorkerError, Refused
 from gitworker.model.ids import Oid, Ref
-from gitworker.repo.fastforward import fast_forward
-from gitworker.repo.git import Git
-from gitworker.repo.worktrees import find_checkout
+from gitworker.repo.checkout.fastforward import fast_forward
+from gitworker.repo.plumbing.git import Git
+from gitworker.repo.worktrees.worktree_list import find_checkout
 
 MAIN = Ref("refs/heads/main")
 

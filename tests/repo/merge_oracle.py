@@ -4,9 +4,9 @@ import os
 
 from fixtures.repos import Repo
 from gitworker.model.ids import Oid
-from gitworker.repo.git import Git
-from gitworker.repo.opening import CONFIG
-from gitworker.repo.pairs import UNNAMED, Batch, Merged, merge_pairs
+from gitworker.repo.plumbing.git import Git
+from gitworker.repo.plumbing.opening import CONFIG
+from gitworker.repo.replay.merge_pairs import UNNAMED, Batch, Merged, merge_pairs
 
 Pair = tuple[Oid, Oid]
 

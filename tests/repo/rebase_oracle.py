@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from fixtures.repos import Repo
 from gitworker.model.ids import Oid
-from gitworker.repo.git import Git
-from gitworker.repo.replay import Replayed, ReplayResult, replay
+from gitworker.repo.plumbing.git import Git
+from gitworker.repo.replay.replay import Replayed, ReplayResult, replay
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ import pytest
 from fixtures.repos import Repo
 from gitworker.errors import Conflict, Refused
 from gitworker.model.ids import Oid, Ref
-from gitworker.repo.branches import rename_branch
-from gitworker.repo.git import Git
+from gitworker.repo.plumbing.git import Git
+from gitworker.repo.worktrees.branch_rename import rename_branch
 
 OLD, NEW = Ref("refs/heads/old"), Ref("refs/heads/new/name")
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitworker.model.ids import Oid
-from gitworker.repo.commits import format_commit, parse_commit, to_utf8
+from gitworker.repo.plumbing.commit_bytes import format_commit, parse_commit, to_utf8
 
 OID = Oid("a" * 40)
 HEAD = b"tree " + b"b" * 40 + b"\nparent " + b"c" * 40 + b"\nauthor A <a> 1 +0000\n"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gitworker.repo.disk import (
+from gitworker.repo.plumbing.disk import (
     clone_file,
     copy_index,
     private_directory,

@@ -6,8 +6,8 @@ import pytest
 
 from fixtures.repos import Repo
 from gitworker.errors import Refused
-from gitworker.repo.embedded import find_embedded, may_have_submodules
-from gitworker.repo.git import Git
+from gitworker.repo.plumbing.git import Git
+from gitworker.repo.status.embedded_repositories import find_embedded, may_have_submodules
 from gitworker.workers.cancel import cancel
 from tests.workers.world import World, wait_until
 

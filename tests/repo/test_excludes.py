@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.repos import Repo
-from gitworker.repo.excludes import exclude_link, remove_excludes
+from gitworker.repo.worktrees.excludes import exclude_link, remove_excludes
 
 
 def is_ignored(repo: Repo, name: str) -> bool:

@@ -7,8 +7,8 @@ import pytest
 from fixtures.repos import Repo
 from gitworker.errors import Refused
 from gitworker.model.ids import Oid
-from gitworker.repo.fastforward import fast_forward
-from gitworker.repo.git import Git, GitFailed
+from gitworker.repo.checkout.fastforward import fast_forward
+from gitworker.repo.plumbing.git import Git, GitFailed
 from tests.repo.forwarding import MAIN, assert_moved, assert_refused, facts, forward, make_repo
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from fixtures.repos import Repo
 from gitworker.errors import NotFound
-from gitworker.repo.fetch import fetch_branch
-from gitworker.repo.git import Git
-from gitworker.repo.rules_transfer import TransferFailed
+from gitworker.repo.plumbing.git import Git
+from gitworker.repo.remote.fetch import fetch_branch
+from gitworker.repo.remote.rules_transfer import TransferFailed
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ import pytest
 from fixtures.repos import Repo, lines, tree_bytes
 from gitworker.errors import Conflict, Refused
 from gitworker.model.ids import Oid, Ref
-from gitworker.repo.follow import move_branch
-from gitworker.repo.git import Git
-from gitworker.repo.recovery import find_unfinished, recover_move
+from gitworker.repo.checkout.move_branch import move_branch
+from gitworker.repo.checkout.recover_move import find_unfinished, recover_move
+from gitworker.repo.plumbing.git import Git
 from tests.repo.killing import run_killed
 
 BRANCH = Ref("refs/heads/auth/task")
@@ -20,9 +20,9 @@ POINTS = (
 )  # fmt: skip
 IMPORTS = """
 import sys
-from gitworker.repo.follow import move_branch
-from gitworker.repo.git import Git
-from gitworker.repo.recovery import recover_move
+from gitworker.repo.checkout.move_branch import move_branch
+from gitworker.repo.plumbing.git import Git
+from gitworker.repo.checkout.recover_move import recover_move
 """
 MOVE, RECOVER = "move_branch", "recover_move"
 ARGUMENTS = """(

@@ -6,9 +6,9 @@ import pytest
 
 from fixtures.repos import Repo
 from gitworker.model.ids import Oid
-from gitworker.repo import forks
-from gitworker.repo.forks import Forks, read_forks, read_path_changes
-from gitworker.repo.git import Git, GitFailed
+from gitworker.repo.history import forks
+from gitworker.repo.history.forks import Forks, read_forks, read_path_changes
+from gitworker.repo.plumbing.git import Git, GitFailed
 
 
 @pytest.fixture

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from fixtures.repos import Repo
-from gitworker.repo.fetch import fetch_branch
-from gitworker.repo.git import Git
-from gitworker.repo.git_environment import (
+from gitworker.repo.plumbing.git import Git
+from gitworker.repo.plumbing.git_environment import (
     DROPPED,
     DROPPED_PREFIXES,
     FIXED_ENV,
@@ -19,6 +18,7 @@ from gitworker.repo.git_environment import (
     clean_environment,
     is_dropped,
 )
+from gitworker.repo.remote.fetch import fetch_branch
 
 NAME = re.compile(rb"(?<![A-Z0-9_])GIT_[A-Z0-9_]+(?![A-Za-z0-9_])")
 PRINT = ("-c", "alias.print-environment=!env", "print-environment")

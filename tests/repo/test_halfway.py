@@ -7,8 +7,8 @@ import pytest
 from fixtures.repos import Repo, tree_bytes
 from gitworker.errors import Conflict, GitWorkerError, Refused
 from gitworker.model.ids import Oid
-from gitworker.repo.fastforward import settle_checkout
-from gitworker.repo.git import Git
+from gitworker.repo.checkout.fastforward import settle_checkout
+from gitworker.repo.plumbing.git import Git
 from tests.repo.forwarding import MAIN, assert_moved, facts, forward, make_repo
 from tests.repo.test_follow import Seat
 

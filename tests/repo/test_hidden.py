@@ -7,9 +7,9 @@ import pytest
 
 from fixtures.repos import Repo, lines
 from gitworker.model.ids import Oid, TaskId, WorkerId
-from gitworker.repo.git import Git
-from gitworker.repo.hidden import hidden_changes
-from gitworker.repo.rescue import rescue
+from gitworker.repo.plumbing.git import Git
+from gitworker.repo.rescue.rescue_refs import rescue
+from gitworker.repo.status.hidden_files import hidden_changes
 
 FLAGS = ("--assume-unchanged", "--skip-worktree")
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from fixtures.repos import Repo
-from gitworker.repo.git import Git
-from gitworker.repo.loose import find_loose, has_turned_back
+from gitworker.repo.plumbing.git import Git
+from gitworker.repo.rescue.worktree_commits import find_loose, has_turned_back
 from tests.kinds import builders
 
 

@@ -6,9 +6,14 @@ import pytest
 
 from fixtures.repos import Repo
 from gitworker.model.ids import Oid
-from gitworker.repo.commits import format_commit
-from gitworker.repo.git import Git
-from gitworker.repo.objects import alternate, commit_id, write_commits, write_private_commit
+from gitworker.repo.plumbing.commit_bytes import format_commit
+from gitworker.repo.plumbing.git import Git
+from gitworker.repo.plumbing.objects import (
+    alternate,
+    commit_id,
+    write_commits,
+    write_private_commit,
+)
 
 FOLDERS = ["plain", "co:lon", 'quo"te', "back\\slash", "sp ace", "né\nw"]
 

@@ -7,8 +7,8 @@ import pytest
 from fixtures.repos import Repo
 from gitworker.errors import Invalid, Refused, Unavailable
 from gitworker.paths import require_repository
-from gitworker.repo.git import Git
-from gitworker.repo.opening import Target, ask, read_settings
+from gitworker.repo.plumbing.git import Git
+from gitworker.repo.plumbing.opening import Target, ask, read_settings
 
 NEARLY = ("sub/.gitworker.toml", "my .gitworker.toml", "1 100644 .gitworker.toml")
 TEXT = "[verify]\ncommands = ['make']\n"

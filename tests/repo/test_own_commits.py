@@ -6,8 +6,8 @@ import pytest
 
 from fixtures.repos import Content, Repo, lines
 from gitworker.model.ids import Oid, Ref
-from gitworker.repo.git import Git
-from gitworker.repo.own_commits import find_start, past_tips
+from gitworker.repo.history.fork_point import find_start, past_tips
+from gitworker.repo.plumbing.git import Git
 
 BASE: dict[str, Content] = {"f": lines(20), "g": lines(9)}
 GONE = "1" * 40

@@ -9,8 +9,8 @@ import pytest
 
 from fixtures.repos import Content, Repo, lines, tree_bytes
 from gitworker.model.ids import Oid
-from gitworker.repo import pairs
-from gitworker.repo.pairs import find_objects_place, neutral_options
+from gitworker.repo.replay import merge_pairs
+from gitworker.repo.replay.merge_pairs import find_objects_place, neutral_options
 from tests.repo.merge_oracle import agree, merge_outcome, merged
 
 BASE: dict[str, Content] = {
@@ -191,7 +191,7 @@ def test_many_requests(repo: Repo) -> None:
     gone = Oid("1" * 40)
     wanted = [(one, other) for one in tips for other in tips if one < other]
     asked = [*wanted[:3], (gone, tips[0]), *wanted[3:15], (tips[0], gone), *wanted[15:]]
-    found = merged(repo, *wanted * (pairs.PAIRS_AT_ONCE // 10), *asked)
+    found = merged(repo, *wanted * (merge_pairs.PAIRS_AT_ONCE // 10), *asked)
     assert gone in found.complaint
     places = {tip: at % 3 for at, tip in enumerate(tips)}
     assert found.files == {

@@ -6,8 +6,8 @@ import pytest
 
 from fixtures.repos import RandomHistory, Repo, lines
 from gitworker.model.ids import Oid
-from gitworker.repo.git import Git
-from gitworker.repo.patches import EMPTY, keeps_patches, patch_ids
+from gitworker.repo.history.patch_ids import EMPTY, keeps_patches, patch_ids
+from gitworker.repo.plumbing.git import Git
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ import pytest
 
 from fixtures.repos import RandomHistory, Repo, lines
 from gitworker.model.ids import Oid
-from gitworker.repo.diffs import diff_commits
-from gitworker.repo.git import Git
-from gitworker.repo.memory import Memory
-from gitworker.repo.plans import COMPARED_AT_MOST, Plan, load_plan
+from gitworker.repo.history.diffs import diff_commits
+from gitworker.repo.plumbing.git import Git
+from gitworker.repo.replay.rebase_plan import COMPARED_AT_MOST, Plan, load_plan
+from gitworker.repo.replay.replay_cache import Memory
 from tests.repo.rebase_oracle import assert_same
 
 SEEDS = 6

@@ -6,14 +6,14 @@ import pytest
 
 from fixtures.repos import Repo
 from gitworker.model.ids import Oid
-from gitworker.repo.git import Git
-from gitworker.repo.reachable import (
+from gitworker.repo.history.reachable import (
     find_departed,
     find_missing,
     find_unreachable,
     find_unreferenced,
     heads_of,
 )
+from gitworker.repo.plumbing.git import Git
 from tests.kinds import builders
 
 

@@ -7,8 +7,8 @@ import pytest
 from fixtures.repos import Repo
 from gitworker.errors import Conflict
 from gitworker.model.ids import Oid, Ref
-from gitworker.repo.git import Git
-from gitworker.repo.refs import (
+from gitworker.repo.plumbing.git import Git
+from gitworker.repo.plumbing.refs import (
     change_refs,
     create_ref,
     delete_branch,

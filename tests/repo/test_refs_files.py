@@ -4,8 +4,8 @@ from pathlib import Path
 
 from gitworker.model.ids import Ref
 from gitworker.paths import require_repository
-from gitworker.repo.git import Git
-from gitworker.repo.refs import read_loose_refs, read_refs
+from gitworker.repo.plumbing.git import Git
+from gitworker.repo.plumbing.refs import read_loose_refs, read_refs
 from tests.conftest import git
 
 MAIN = Ref("refs/heads/main")

@@ -7,8 +7,8 @@ import pytest
 
 from fixtures.repos import Content, Repo, lines
 from gitworker.model.ids import Oid
-from gitworker.repo.git import Git, GitFailed
-from gitworker.repo.replay import ReplayConflict, Replayed, ReplayResult, replay, verdict
+from gitworker.repo.plumbing.git import Git, GitFailed
+from gitworker.repo.replay.replay import ReplayConflict, Replayed, ReplayResult, replay, verdict
 from tests.repo.rebase_oracle import assert_same
 
 BASE: dict[str, Content] = {

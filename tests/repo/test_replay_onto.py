@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.repos import Content, RandomHistory, Repo, lines
-from gitworker.repo.replay import ReplayConflict, Replayed
+from gitworker.repo.replay.replay import ReplayConflict, Replayed
 from tests.repo.rebase_oracle import assert_same
 
 BASE: dict[str, Content] = {"f": lines(20), "g": lines(9)}

@@ -6,8 +6,8 @@ import pytest
 
 from fixtures.repos import Repo, lines, tree_bytes
 from gitworker.model.ids import Oid, TaskId, WorkerId
-from gitworker.repo.git import Git
-from gitworker.repo.rescue import (
+from gitworker.repo.plumbing.git import Git
+from gitworker.repo.rescue.rescue_refs import (
     RescueRef,
     list_rescues,
     rescue,

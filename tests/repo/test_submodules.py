@@ -8,8 +8,8 @@ import pytest
 from fixtures.repos import Repo
 from gitworker.errors import Refused
 from gitworker.model.ids import Oid, TaskId, WorkerId
-from gitworker.repo.git import Git
-from gitworker.repo.submodules import (
+from gitworker.repo.plumbing.git import Git
+from gitworker.repo.rescue.submodules import (
     Unpublished,
     fill_submodules,
     rescue_submodules,

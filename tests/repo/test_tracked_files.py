@@ -8,12 +8,12 @@ import pytest
 from fixtures.hostile_trees import commit_tree, hostile_tree, raw_tree
 from fixtures.repos import Repo, tree_bytes
 from gitworker.model.ids import Oid, Ref
-from gitworker.repo.checks import changes_between, find_collisions
-from gitworker.repo.fastforward import settle_checkout
-from gitworker.repo.git import Git
-from gitworker.repo.halfway import Checkout, find_moved, put_back
-from gitworker.repo.recovery import recover_move
-from gitworker.repo.tracked_files import (
+from gitworker.repo.checkout.fastforward import settle_checkout
+from gitworker.repo.checkout.partial_checkout import Checkout, find_moved, put_back
+from gitworker.repo.checkout.recover_move import recover_move
+from gitworker.repo.plumbing.git import Git
+from gitworker.repo.status.checkout_status import changes_between, find_collisions
+from gitworker.repo.status.tracked_files import (
     drop_empty_parents,
     find_file,
     is_inside,

@@ -11,8 +11,8 @@ import pytest
 from fixtures.repos import Repo, lines, tree_bytes
 from gitworker.errors import NotFound, Refused
 from gitworker.proc import spawn_detached
-from gitworker.repo import trash
-from gitworker.repo.trash import (
+from gitworker.repo.rescue import trash
+from gitworker.repo.rescue.trash import (
     TrashEntry,
     list_trash,
     move_to_trash,
@@ -66,14 +66,14 @@ def seat(tmp_path: Path) -> Seat:
 
 REMOVE = """
 import sys
-from gitworker.repo.trash import move_to_trash
+from gitworker.repo.rescue.trash import move_to_trash
 worktree, admin_dir, trash_root = sys.argv[1:]
 move_to_trash(worktree=worktree, admin_dir=admin_dir, trash_root=trash_root, name="auth/task",
               stamp="20260101T000000", branch="refs/heads/auth/task")
 """
 RESTORE = """
 import sys
-from gitworker.repo.trash import list_trash, restore_from_trash
+from gitworker.repo.rescue.trash import list_trash, restore_from_trash
 restore_from_trash(list_trash(sys.argv[1])[0])
 """
 

@@ -7,9 +7,9 @@ import pytest
 from fixtures.hostile_trees import FILE, LINK, SHAPES, commit_tree, hostile_tree, raw_tree
 from fixtures.repos import Repo
 from gitworker.model.ids import Oid
-from gitworker.repo.git import Git, GitFailed
-from gitworker.repo.rules_tree import Protection, is_safe_path, name_fault
-from gitworker.repo.tree_check import BadTree, find_bad_tree
+from gitworker.repo.history.tree_check import BadTree, find_bad_tree
+from gitworker.repo.plumbing.git import Git, GitFailed
+from gitworker.repo.plumbing.rules_tree import Protection, is_safe_path, name_fault
 
 SPELLINGS = (
     "..", ".", ".git", ".GIT", "..git", ".gitx", ".git ", ".git.", ".git. x", ".git:x", ".git::$I",

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from gitworker.model.ids import Oid, Ref
-from gitworker.repo.git import Git, GitFailed
-from gitworker.repo.walk import (
+from gitworker.repo.history.walk import (
     COUNTED_AT_MOST,
     CommitLine,
     Tip,
@@ -20,6 +19,7 @@ from gitworker.repo.walk import (
     walk_by_plumbing,
     walk_by_pygit2,
 )
+from gitworker.repo.plumbing.git import Git, GitFailed
 from tests.conftest import git
 
 MAIN = Ref("refs/heads/main")

@@ -10,9 +10,14 @@ import pytest
 from fixtures.repos import Repo, lines
 from gitworker.errors import Conflict, GitWorkerError, Refused
 from gitworker.model.ids import Branch, Oid, Ref
-from gitworker.repo.checks import open_operation, read_status
-from gitworker.repo.git import Git
-from gitworker.repo.worktrees import add_worktree, find_admin_dir, find_checkout, list_worktrees
+from gitworker.repo.plumbing.git import Git
+from gitworker.repo.status.checkout_status import open_operation, read_status
+from gitworker.repo.worktrees.worktree_list import (
+    add_worktree,
+    find_admin_dir,
+    find_checkout,
+    list_worktrees,
+)
 
 
 @pytest.fixture
@@ -160,7 +165,7 @@ def test_git_that_stays_locked_is_a_conflict(
     repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A lock that nobody gives up is reported, and nothing is left."""
-    monkeypatch.setattr("gitworker.repo.worktrees.PAUSES_S", (0.0,))
+    monkeypatch.setattr("gitworker.repo.worktrees.worktree_list.PAUSES_S", (0.0,))
     lock = repo.root / ".git/refs/heads/auth/task.lock"
     lock.parent.mkdir()
     lock.write_text("")

@@ -8,12 +8,12 @@ import pytest
 
 from fixtures.repos import Repo
 from gitworker.errors import Conflict, GitWorkerError, NotFound, Refused
+from gitworker.journal.undo.undo import undo
 from gitworker.model.ids import TaskId, WorkerId
 from gitworker.repo.hooks.install import is_installed
 from gitworker.workers.adopt import Adopted, Adoption, adopt
 from gitworker.workers.cancel import cancel
 from gitworker.workers.start import start
-from gitworker.workers.undo import undo
 from tests.workers.seat import look, make_dirty, open_rebase
 from tests.workers.world import World, unchanged
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from gitworker.errors import Refused
+from gitworker.journal.sweep import sweep
+from gitworker.journal.undo.undo import undo
 from gitworker.paths import LOCK_MARK, is_locked_by_user, lock_seat, unlock_seat
 from gitworker.workers.cancel import cancel
 from gitworker.workers.start import start
-from gitworker.workers.sweep import sweep
-from gitworker.workers.undo import undo
 from tests.workers.world import World
 
 

@@ -9,7 +9,7 @@ import apsw
 import pytest
 
 from fixtures.repos import Repo
-from gitworker.workers.merge import NotLanded
+from gitworker.landing.merge import NotLanded
 from gitworker.workers.start import start
 from tests.workers.world import World
 

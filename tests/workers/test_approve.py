@@ -7,10 +7,10 @@ import pytest
 from fixtures.repos import Repo
 from gitworker.bus.drain import drain
 from gitworker.errors import Conflict, NotFound
-from gitworker.repo.patches import patch_ids
+from gitworker.journal.settle import settle
+from gitworker.journal.undo.undo import undo
+from gitworker.repo.history.patch_ids import patch_ids
 from gitworker.states.engine import InvalidTransition
-from gitworker.workers.settle import settle
-from gitworker.workers.undo import undo
 from tests.workers.world import World, kept, unchanged
 
 

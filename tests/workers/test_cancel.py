@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from gitworker.errors import NotFound
+from gitworker.lifecycle.fail import fail
 from gitworker.states.engine import InvalidTransition
 from gitworker.workers.cancel import cancel, recycle, reset
-from gitworker.workers.fail import fail
+from tests.landing.test_merge_cleanup import HOLD, every_object, trashed
 from tests.workers.seat import make_dirty, open_rebase
-from tests.workers.test_merge_cleanup import HOLD, every_object, trashed
 from tests.workers.world import World, unchanged
 
 

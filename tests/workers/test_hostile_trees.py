@@ -9,9 +9,9 @@ import pytest
 from fixtures.hostile_trees import SHAPES, commit_tree, hostile_tree
 from fixtures.repos import Repo
 from gitworker.errors import Refused
+from gitworker.landing.merge import NotLanded
 from gitworker.model.ids import TaskId, WorkerId
 from gitworker.workers.adopt import Adoption, adopt
-from gitworker.workers.merge import NotLanded
 from gitworker.workers.start import start
 from tests.workers.world import World, unchanged
 

@@ -3,9 +3,9 @@
 import pytest
 
 from gitworker.errors import Refused
+from gitworker.landing.merge import merge
 from gitworker.states.engine import InvalidTransition
 from gitworker.workers.approve import approve
-from gitworker.workers.merge import merge
 from gitworker.workers.review import reject
 from tests.workers.world import World, unchanged
 

@@ -8,8 +8,8 @@ import pytest
 
 from fixtures.repos import Repo
 from gitworker.errors import Conflict, NotFound, Refused
+from gitworker.lifecycle.fail import fail
 from gitworker.workers.cancel import recycle
-from gitworker.workers.fail import fail
 from tests.workers.world import World, unchanged
 
 SEED_1_FIELDS = [

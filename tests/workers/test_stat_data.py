@@ -9,10 +9,10 @@ import pytest
 
 from fixtures.repos import Repo
 from gitworker.errors import Conflict
+from gitworker.journal.recover import recover_all
+from gitworker.journal.undo.undo import undo
 from gitworker.workers.cancel import cancel
-from gitworker.workers.recover import recover_all
 from gitworker.workers.sync import sync
-from gitworker.workers.undo import undo
 from tests.workers.world import World
 
 

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from fixtures.repos import Repo
-from gitworker.repo.git import GitFailed
+from gitworker.repo.plumbing.git import GitFailed
 from gitworker.states.engine import InvalidTransition
 from gitworker.workers.start import start
 from gitworker.workers.submit import Submission, submit

@@ -6,7 +6,7 @@ import pytest
 
 from fixtures.repos import Repo
 from gitworker.errors import Conflict, GitWorkerError, NotFound
-from gitworker.repo.checks import open_operation
+from gitworker.repo.status.checkout_status import open_operation
 from gitworker.workers.sync import sync
 from tests.workers.world import World, unchanged
 

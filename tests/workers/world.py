@@ -21,16 +21,16 @@ from fixtures.agents import drive
 from fixtures.repos import Content, Repo
 from gitworker.app import open_session
 from gitworker.bus.drain import drain
-from gitworker.bus.export import export_logs
+from gitworker.bus.files.export import export_logs
 from gitworker.errors import GitWorkerError, Refused
-from gitworker.liveness.ring import lock_path
+from gitworker.landing.merge import Landed, NotLanded, merge
+from gitworker.liveness.start_daemon import lock_path
 from gitworker.model.ids import TaskId, WorkerId
 from gitworker.session import Session
-from gitworker.states.validate import validate_log
+from gitworker.states.log.validate import validate_log
 from gitworker.store.tasks import StoredTask, find_task
 from gitworker.store.workers import Worker, find_worker
 from gitworker.workers.approve import Approved, approve
-from gitworker.workers.merge import Landed, NotLanded, merge
 from gitworker.workers.spawn import Request, Spawned, spawn
 from gitworker.workers.start import start
 from gitworker.workers.submit import Submission, Submitted, submit

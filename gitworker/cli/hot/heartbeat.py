@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitworker.bus.beat import Sign, give_sign, require_beating, require_unlost
+from gitworker.bus.heartbeat_message import Sign, give_sign, require_beating, require_unlost
 from gitworker.cli.hot.place import Place, find_place
 from gitworker.cli.hot.words import split_words
 from gitworker.errors import Invalid

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-from gitworker.bus.bell import ring_bell
-from gitworker.bus.export import export_logs
+from gitworker.bus.files.export import export_logs
+from gitworker.bus.following.bell import ring_bell
 from gitworker.bus.identity import task_here, who_asks
-from gitworker.bus.limits import Limits, limits_of, load_limits
+from gitworker.bus.limits.send_limits import Limits, limits_of, load_limits
 from gitworker.cli.output import narrate
 from gitworker.errors import GitWorkerError
 from gitworker.paths import Repository, StatePaths, require_repository, state_paths

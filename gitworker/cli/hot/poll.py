@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gitworker import clock
-from gitworker.bus.bell import ring_drain
 from gitworker.bus.consume import POLL_LIMIT, acknowledge, full_line, unread
+from gitworker.bus.following.bell import ring_drain
 from gitworker.cli.hot.place import Place, find_place
 from gitworker.cli.hot.words import FLAG, split_words
 from gitworker.cli.output import OUT, answer_line
@@ -62,7 +62,9 @@ def poll(place: Place, *, limit: int, acknowledging: bool, wait_s: float = 0.0) 
 
 def _wait(place: Place, limit: int, wait_s: float) -> list[Row]:
     """Return unread messages as soon as there are some; none when the time is over."""
-    from gitworker.bus.waking import open_waker  # ctypes, struct: 7 ms, for those who wait
+    from gitworker.bus.following.waking import (
+        open_waker,  # ctypes, struct: 7 ms, for those who wait
+    )
 
     deadline = clock.monotonic_ms() + wait_s * 1000
     with open_waker(place.store, place.paths) as waker:

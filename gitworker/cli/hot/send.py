@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from gitworker import clock
-from gitworker.bus.pressure import BackPressure
+from gitworker.bus.limits.back_pressure import BackPressure
 from gitworker.bus.send import Draft, send
 from gitworker.cli.hot.place import Place, find_place
 from gitworker.cli.hot.words import split_words
@@ -76,7 +76,7 @@ def send_from(place: Place, draft: Draft, *, wait_s: float = 0) -> str:
             clock.sleep(min(left_ms, error.wait_ms) / 1000)
     place.tell()
     if draft.type == ORDER:
-        from gitworker.liveness.ring import ensure_orphans_kept  # 1 ms, for orders alone
+        from gitworker.liveness.start_daemon import ensure_orphans_kept  # 1 ms, for orders alone
 
         ensure_orphans_kept(place.store, place.paths)
     return message_id

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitworker.errors import GitWorkerError, Invalid
 from gitworker.model.ids import parse_task_id, parse_worker_id
 from gitworker.paths import require_repository, state_paths
-from gitworker.repo.pool_look import Look, look_early
+from gitworker.repo.pool.prefetched_status import Look, look_early
 
 
 def run_spawn(words: list[str]) -> int | None:

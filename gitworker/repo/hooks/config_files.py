@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from gitworker.errors import Conflict
 from gitworker.paths import regular
-from gitworker.repo.git import Git
+from gitworker.repo.plumbing.git import Git
 
 Entries = list[tuple[str, str | None]]  # a key without `=` has the value None
 
@@ -53,7 +53,9 @@ def replaced(path: str) -> Iterator[str]:
     try:
         fd = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     except FileExistsError as error:
-        from gitworker.repo.rules_complaints import explain_lock  # regular expressions: 5 ms, rare
+        from gitworker.repo.plumbing.rules_complaints import (
+            explain_lock,  # regular expressions: 5 ms, rare
+        )
 
         cause = explain_lock(lock)
         raise Conflict(cause.message, cause.hint, code=cause.code) from error

@@ -4,7 +4,6 @@ import os
 
 from gitworker.errors import Refused
 from gitworker.paths import Repository, require_repository, state_paths
-from gitworker.repo.git import Git, GitFailed
 from gitworker.repo.hooks.config_files import (
     before,
     forget,
@@ -25,6 +24,7 @@ from gitworker.repo.hooks.shims import (
 )
 from gitworker.repo.hooks.user_hooks import linked_worktrees
 from gitworker.repo.hooks.worktree_config import is_surely_off, switch_off, switch_on
+from gitworker.repo.plumbing.git import Git, GitFailed
 
 HOOKS_PATH = "core.hooksPath"
 INCLUDE = "include.path"

@@ -16,8 +16,6 @@ from typing import NamedTuple
 from gitworker import __version__
 from gitworker.clock import monotonic_ms
 from gitworker.paths import Repository, StatePaths, state_paths
-from gitworker.repo.disk import remove_tree
-from gitworker.repo.git import Git
 from gitworker.repo.hooks.config_files import read_bytes
 from gitworker.repo.hooks.layout import (
     ALWAYS,
@@ -36,7 +34,9 @@ from gitworker.repo.hooks.layout import (
     shell_quoted,
 )
 from gitworker.repo.hooks.user_hooks import UserHooks, find_user_hooks, sources_seen
-from gitworker.repo.lock import hold_descriptor
+from gitworker.repo.plumbing.disk import remove_tree
+from gitworker.repo.plumbing.git import Git
+from gitworker.repo.plumbing.lock import hold_descriptor
 
 CONFIG_HOOKS_SINCE = (2, 54)
 LOCK_WAIT_MS = 10_000  # writing shims takes a few milliseconds

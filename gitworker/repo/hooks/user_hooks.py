@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from gitworker.paths import Repository, require_repository
-from gitworker.repo.git import Git
 from gitworker.repo.hooks.layout import PLACE, is_hook_name
+from gitworker.repo.plumbing.git import Git
 
 SETTINGS = r"^(core\.(hookspath|worktree)|include\.path|includeif\..*\.path)$"
 COMMAND_SCOPE = "command"  # `git -c`: one command's setting, not the repository's

@@ -9,7 +9,6 @@ import contextlib
 import os
 
 from gitworker.paths import Repository, state_paths
-from gitworker.repo.git import Git
 from gitworker.repo.hooks.config_files import (
     Entries,
     before,
@@ -24,6 +23,7 @@ from gitworker.repo.hooks.config_files import (
     write_config,
 )
 from gitworker.repo.hooks.user_hooks import linked_worktrees
+from gitworker.repo.plumbing.git import Git
 
 EXTENSION = "extensions.worktreeConfig"
 PRIVATE = ("core.bare", "core.worktree")  # what belongs to the main worktree alone

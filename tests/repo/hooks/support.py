@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gitworker.paths import Repository, require_repository, state_paths
-from gitworker.repo.git import Git
 from gitworker.repo.hooks.install import install
 from gitworker.repo.hooks.layout import ALWAYS
 from gitworker.repo.hooks.shims import write_shims
 from gitworker.repo.hooks.user_hooks import find_user_hooks
+from gitworker.repo.plumbing.git import Git
 from tests.conftest import git
 
 DEADLINE_S = 20

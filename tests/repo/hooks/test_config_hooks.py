@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gitworker.repo.git import require_version
+from gitworker.repo.hooks.hook_status import status
 from gitworker.repo.hooks.install import install, uninstall
 from gitworker.repo.hooks.shims import (
     CONFIG_HOOKS_SINCE,
@@ -15,8 +15,8 @@ from gitworker.repo.hooks.shims import (
     shims_are_stale,
     write_shims,
 )
-from gitworker.repo.hooks.status import status
 from gitworker.repo.hooks.user_hooks import find_user_hooks
+from gitworker.repo.plumbing.git import require_version
 from tests.conftest import git
 from tests.repo.hooks.support import (
     NAMES,
@@ -82,7 +82,7 @@ def test_the_way_once_taken_is_kept(repository: Path, tmp_path: Path) -> None:
 WATCHED_REFRESH = """\
 import os, sys
 from gitworker.paths import require_repository
-from gitworker.repo.git import Git
+from gitworker.repo.plumbing.git import Git
 from gitworker.repo.hooks.shims import refresh_shims
 
 def look(event, arguments):
@@ -185,7 +185,7 @@ def test_this_git_is_asked_for_config_hooks(repository: Path, tmp_path: Path) ->
     seat = make_seat(tmp_path, repository)
     program = (
         "import sys; from gitworker.paths import require_repository as find\n"
-        f"from gitworker.repo.git import Git; from {install.__module__} import install\n"
+        f"from gitworker.repo.plumbing.git import Git; from {install.__module__} import install\n"
         "install(Git(sys.argv[1]), find(sys.argv[1]), Git(sys.argv[2]))\n"
     )
     argv = [sys.executable, "-c", program, str(seat.root), str(seat.worktree)]

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from gitworker.errors import Conflict, Refused
-from gitworker.repo.git import Git
+from gitworker.repo.hooks.hook_status import status
 from gitworker.repo.hooks.install import install, uninstall
-from gitworker.repo.hooks.status import status
+from gitworker.repo.plumbing.git import Git
 from tests.conftest import git
 from tests.repo.hooks.support import Seat, commit, make_seat, snapshot, wait_until
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from gitworker.repo.hooks.status import status
+from gitworker.repo.hooks.hook_status import status
 from tests.conftest import git
 from tests.repo.hooks.support import add_user_hook, make_seat
 

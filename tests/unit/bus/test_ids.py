@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitworker.bus.ids import derived_id, new_id
+from gitworker.bus.message_ids import derived_id, new_id
 
 
 def test_new_ids_are_uuids_of_version_7() -> None:

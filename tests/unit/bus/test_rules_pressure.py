@@ -2,7 +2,7 @@
 
 import pytest
 
-from gitworker.bus.rules_pressure import (
+from gitworker.bus.limits.rules_pressure import (
     BURST_S,
     UNCHECKED_MAX,
     grant,

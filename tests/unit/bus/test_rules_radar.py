@@ -2,7 +2,7 @@
 
 import pytest
 
-from gitworker.bus.rules_radar import is_watched, must_look
+from gitworker.bus.jobs.rules_radar_job import is_watched, must_look
 from gitworker.model.worker import WorkerState
 
 

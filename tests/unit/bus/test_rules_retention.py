@@ -2,7 +2,7 @@
 
 import pytest
 
-from gitworker.bus.rules_retention import (
+from gitworker.bus.files.rules_retention import (
     DAY_MS,
     Cursor,
     Floor,

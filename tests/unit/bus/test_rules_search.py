@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitworker.bus.rules_search import (
+from gitworker.bus.search.rules_search import (
     TEXT_MAX,
     WORDS_MAX,
     match_expression,

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gitworker.cli.follow import readable_line
+from gitworker.cli.live.follow_output import readable_line
 from gitworker.cli.output import json_line
 from gitworker.rules_text import printable
 

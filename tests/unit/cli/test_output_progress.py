@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gitworker.cli.output_progress import ProgressLine, runs_text
-from gitworker.landing.verify import Progress
+from gitworker.verify.verify import Progress
 
 
 def test_what_is_said(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gitworker.app import open_session
-from gitworker.cli.watch_status import _Looker
+from gitworker.cli.live.watch_status import _Looker
 from gitworker.session import Session
 from tests.unit.observe.scene import commit, spawned
 

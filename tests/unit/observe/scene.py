@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
+from gitworker.landing.merge import merge
+from gitworker.lifecycle.moves import advance
 from gitworker.model.ids import TaskId, WorkerId
 from gitworker.model.worker import WorkerEvent
 from gitworker.session import Session
 from gitworker.store.heartbeats import beat
 from gitworker.store.workers import Worker, find_worker
 from gitworker.workers.approve import approve
-from gitworker.workers.merge import merge
-from gitworker.workers.moves import advance
 from gitworker.workers.spawn import Request, spawn
 from gitworker.workers.submit import Submission, submit
 from tests.conftest import git

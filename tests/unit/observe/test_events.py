@@ -2,8 +2,8 @@
 
 import pytest
 
-from gitworker.observe.events import Event, event_text, json_event
-from gitworker.observe.log import Log, json_log, render_log
+from gitworker.observe.logs.events import Event, event_text, json_event
+from gitworker.observe.logs.log import Log, json_log, render_log
 
 MOVE = Event(1_000, 1, "transition", "auth", "start", actor="auth", machine="worker",
              from_state="ASSIGNED", to_state="WORKING", body='{"pid": 7}')  # fmt: skip

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from gitworker.bus.publish import Outgoing, publish
+from gitworker.lifecycle.moves import advance
 from gitworker.model.task import TaskEvent
 from gitworker.model.worker import WorkerEvent
-from gitworker.observe.events import Event
-from gitworker.observe.log import LogFollower, json_log, read_log, render_log
+from gitworker.observe.logs.events import Event
+from gitworker.observe.logs.log import LogFollower, json_log, read_log, render_log
 from gitworker.session import Session
-from gitworker.workers.moves import advance
 from gitworker.workers.start import start
 from tests.unit.observe.conftest import NOW_MS, Clock
 from tests.unit.observe.scene import spawned, worker, working

@@ -8,17 +8,17 @@ import pytest
 from gitworker.bus.drain import drain
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.errors import NotFound
+from gitworker.lifecycle.fail import fail
 from gitworker.liveness.rules import Liveness
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
-from gitworker.observe.diff import json_diff, read_diff, render_diff
-from gitworker.observe.list import ListedWorker, read_list
-from gitworker.observe.log import read_log
-from gitworker.observe.path import json_path, read_path, render_path
-from gitworker.observe.status import OpenOperation, read_status
+from gitworker.observe.logs.log import read_log
+from gitworker.observe.workers.diff import json_diff, read_diff, render_diff
+from gitworker.observe.workers.list import ListedWorker, read_list
+from gitworker.observe.workers.path import json_path, read_path, render_path
+from gitworker.observe.workers.status import OpenOperation, read_status
 from gitworker.session import Session
 from gitworker.store.operations import begin_operation
-from gitworker.workers.fail import fail
 from tests.conftest import git
 from tests.unit.observe.conftest import NOW_MS, Clock
 from tests.unit.observe.scene import commit, landed, spawned, worker, working

@@ -6,7 +6,7 @@ from gitworker.config import Settings
 from gitworker.liveness.rules import Beat, Liveness, Moment
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
-from gitworker.observe.rules import NEXT, next_command, note_of, seat_liveness, waits_for
+from gitworker.observe.workers.rules import NEXT, next_command, note_of, seat_liveness, waits_for
 
 S = WorkerState
 T = TaskStatus

@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from gitworker import clock as machine
+from gitworker.lifecycle.fail import fail
 from gitworker.liveness.origin import origin_columns
-from gitworker.liveness.process import find_process
+from gitworker.liveness.processes import find_process
 from gitworker.liveness.rules import Liveness
 from gitworker.model.worker import WorkerState
-from gitworker.observe.show import Landing, Show, read_show
-from gitworker.observe.show_text import json_show, render_show
+from gitworker.observe.workers.show import Landing, Show, read_show
+from gitworker.observe.workers.show_text import json_show, render_show
 from gitworker.session import Session
 from gitworker.store.workers import add_worker
 from gitworker.workers.cancel import reset
-from gitworker.workers.fail import fail
 from gitworker.workers.review import reject
 from tests.conftest import git
 from tests.unit.observe.conftest import NOW_MS, Clock

@@ -6,16 +6,16 @@ from gitworker.liveness.rules import Liveness
 from gitworker.model.ids import Oid
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
-from gitworker.observe.events import Event
-from gitworker.observe.list import ListedWorker, WorkerList, json_list, render_list
-from gitworker.observe.status import (
+from gitworker.observe.logs.events import Event
+from gitworker.observe.workers.list import ListedWorker, WorkerList, json_list, render_list
+from gitworker.observe.workers.status import (
     OpenOperation,
     Seat,
     Status,
     json_status,
     render_status,
 )
-from gitworker.repo.walk import Tip
+from gitworker.repo.history.walk import Tip
 
 NOW = 10_000_000
 TIP = Oid("1234567890" * 4)

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from gitworker.observe.tail import BLOCK, READ_AT_MOST, Tail, find_agent_log, last_lines
+from gitworker.observe.logs.tail import BLOCK, READ_AT_MOST, Tail, find_agent_log, last_lines
 from gitworker.session import Session
 from tests.unit.observe.scene import spawned
 

@@ -2,15 +2,15 @@
 
 import pytest
 
-from gitworker.landing.verify_once import verify_once
+from gitworker.lifecycle.moves import advance
 from gitworker.model.ids import Branch, Oid, ref_of
 from gitworker.model.worker import WorkerEvent
-from gitworker.observe.events import Event, event_text
-from gitworker.observe.show import read_show
-from gitworker.observe.show_text import json_show, render_show
+from gitworker.observe.logs.events import Event, event_text
+from gitworker.observe.workers.show import read_show
+from gitworker.observe.workers.show_text import json_show, render_show
 from gitworker.session import Session
+from gitworker.verify.verify_once import verify_once
 from gitworker.workers.cancel import cancel
-from gitworker.workers.moves import advance
 from tests.unit.observe.conftest import Clock
 from tests.unit.observe.scene import in_review, landed, worker, working
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gitworker.repo.rules_complaints import find_cause
+from gitworker.repo.plumbing.rules_complaints import find_cause
 
 AT = "/r/wt"
 CASES = [

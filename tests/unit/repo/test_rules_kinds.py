@@ -2,7 +2,7 @@
 
 import pytest
 
-from gitworker.repo.rules_kinds import NEWER, explain
+from gitworker.repo.plumbing.rules_repository_kinds import NEWER, explain
 
 CASES = {
     "fatal: unknown repository extension found:\n\trefstorage\n": (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gitworker.repo.rules_transfer import (
+from gitworker.repo.remote.rules_transfer import (
     CODES,
     HINTS,
     WORDS,

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from gitworker.states.validate import validate_log
+from gitworker.states.log.validate import validate_log
 
 KINDS = {
     "task": "task_state_transition",

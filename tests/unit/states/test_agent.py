@@ -4,7 +4,7 @@ import pytest
 
 from gitworker.model.agent import AgentEvent as E
 from gitworker.model.agent import AgentState as S
-from gitworker.states.agent import agent_transition, guard_allows
+from gitworker.states.agent_machine import agent_transition, guard_allows
 from gitworker.states.engine import InvalidTransition
 
 

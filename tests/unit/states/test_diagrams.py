@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from gitworker.states.diagrams import render_diagram, render_lifecycle_md, render_states_md
-from gitworker.states.log_rules import RULES
-from gitworker.states.log_schema import METADATA
-from gitworker.states.worker_task import Happening
+from gitworker.states.log.log_rules import RULES
+from gitworker.states.log.log_schema import METADATA
+from gitworker.states.task_moves import Happening
 from tests.unit.states import tables
 
 DOCS = Path(__file__).parents[3] / "docs"

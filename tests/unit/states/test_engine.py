@@ -14,7 +14,7 @@ from gitworker.model.agent import AgentEvent, AgentState
 from gitworker.model.task import TaskEvent, TaskStatus
 from gitworker.model.worker import WorkerEvent, WorkerState
 from gitworker.model.workstream import WorkstreamEvent, WorkstreamState
-from gitworker.states.agent import AGENT_MACHINE
+from gitworker.states.agent_machine import AGENT_MACHINE
 from gitworker.states.engine import (
     InvalidTransition,
     Machine,
@@ -24,7 +24,7 @@ from gitworker.states.engine import (
     next_state,
 )
 from gitworker.states.machines import MACHINES
-from gitworker.states.task import TASK_MACHINE
+from gitworker.states.task_machine import TASK_MACHINE
 from tests.unit.states import tables
 
 WORDS: dict[str, tuple[type[StrEnum], type[StrEnum]]] = {

@@ -6,7 +6,9 @@ from hypothesis import strategies as st
 
 from gitworker.model.task import LifecycleState as V
 from gitworker.model.task import TaskEvent, TaskStatus
-from gitworker.states.lifecycle import (
+from gitworker.states.task_machine import VALID_TASK_TRANSITIONS
+from gitworker.states.task_moves import task_events
+from gitworker.states.task_view import (
     TRIGGERS,
     VIEW_OF,
     Line,
@@ -16,8 +18,6 @@ from gitworker.states.lifecycle import (
     lifecycle_lines,
     lifecycle_rows,
 )
-from gitworker.states.task import VALID_TASK_TRANSITIONS
-from gitworker.states.worker_task import task_events
 from tests.unit.states import tables
 
 WAIVERS = {"dependencies": "!d", "verification": "!v", None: ""}

@@ -5,14 +5,14 @@ import json
 import pytest
 
 from gitworker.model.task import LifecycleState as V
-from gitworker.states.lifecycle import Line
-from gitworker.states.log_event import (
+from gitworker.states.log.log_event import (
     EventType,
     build_log_event,
     build_task_event,
     format_log_event,
     severity_of,
 )
+from gitworker.states.task_view import Line
 
 AT = "2026-01-10T14:00:00.000Z"
 FACTS = {

@@ -11,18 +11,18 @@ from gitworker.model.task import TaskEvent, TaskStatus
 from gitworker.model.task_record import Task
 from gitworker.model.worker import WorkerState
 from gitworker.model.workstream import WorkstreamEvent, WorkstreamState
-from gitworker.states.agent import AGENT_MACHINE
-from gitworker.states.lifecycle import View, lifecycle_lines
-from gitworker.states.log_event import (
+from gitworker.states.agent_machine import AGENT_MACHINE
+from gitworker.states.log.log_event import (
     EventType,
     build_log_event,
     build_task_event,
     format_log_event,
 )
-from gitworker.states.task import VALID_TASK_TRANSITIONS
-from gitworker.states.validate import validate_log
-from gitworker.states.worker import WORKER_MACHINE, guard_allows
-from gitworker.states.workstream import (
+from gitworker.states.log.validate import validate_log
+from gitworker.states.task_machine import VALID_TASK_TRANSITIONS
+from gitworker.states.task_view import View, lifecycle_lines
+from gitworker.states.worker_machine import WORKER_MACHINE, guard_allows
+from gitworker.states.workstream_machine import (
     derive_workstream_state,
     derived_event,
     workstream_transition,

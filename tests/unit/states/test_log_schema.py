@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gitworker.states.validate import validate_log
+from gitworker.states.log.validate import validate_log
 from tests.unit.states.logs import GOOD, changed, findings
 
 

@@ -5,7 +5,7 @@ import pytest
 import gitworker.states
 from gitworker.model.task import TaskEvent, TaskStatus
 from gitworker.states.engine import InvalidTransition
-from gitworker.states.task import (
+from gitworker.states.task_machine import (
     VALID_STATUS_TRANSITIONS,
     VALID_TASK_TRANSITIONS,
     is_valid_status_transition,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitworker.states.log_rules import RULES
-from gitworker.states.validate import iter_findings, validate_log
+from gitworker.states.log.log_rules import RULES
+from gitworker.states.log.validate import iter_findings, validate_log
 from tests.unit.states.logs import changed, findings, line, task_to
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gitworker.states.validate import validate_log
+from gitworker.states.log.validate import validate_log
 from tests.unit.states.logs import findings, line, task_to
 
 READY = line("ws w planned>ready all_tasks_created")

@@ -5,7 +5,7 @@ import pytest
 from gitworker.model.worker import WorkerEvent as E
 from gitworker.model.worker import WorkerState as S
 from gitworker.states.engine import InvalidTransition
-from gitworker.states.worker import guard_allows, worker_transition
+from gitworker.states.worker_machine import guard_allows, worker_transition
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import pytest
 
 from gitworker.model.task import TaskStatus as S
 from gitworker.states.engine import InvalidTransition
-from gitworker.states.task import task_transition
-from gitworker.states.worker_task import NAMED, RULES, Happening, task_events
+from gitworker.states.task_machine import task_transition
+from gitworker.states.task_moves import NAMED, RULES, Happening, task_events
 
 REWORK = "ADMIN_RESTART ASSIGNED AGENT_STARTED"
 

@@ -8,7 +8,7 @@ from gitworker.model.task import TaskStatus
 from gitworker.model.task_record import Task
 from gitworker.model.workstream import WorkstreamEvent, WorkstreamState
 from gitworker.states.engine import InvalidTransition
-from gitworker.states.workstream import (
+from gitworker.states.workstream_machine import (
     derive_workstream_state,
     derived_event,
     workstream_transition,

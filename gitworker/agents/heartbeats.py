@@ -1,0 +1,66 @@
+"""The beats of a supervised agent: a heartbeat thread of its supervisor's, which can rest."""
+
+from __future__ import annotations
+
+from gitworker.bus.files.state_file_heartbeat import renew_beat
+from gitworker.liveness.heartbeat_thread import HeartbeatThread, Tell
+from gitworker.liveness.life_lock import Proof
+from gitworker.store.sqlite.migrate import open_database
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitworker.agents.launch import Post, Run
+    from gitworker.store.sqlite.database import Database
+
+
+class Beats:
+    """Beats for the agent of a run from `start` to `rest` or `stop`, and again after `start`.
+
+    The proof of life is held from the first `start` to `end`, also while the beats rest.
+    """
+
+    def __init__(self, post: Post, run: Run, *, every_s: float) -> None:
+        self._paths = post.paths
+        self._run = run
+        self._every_s = every_s
+        self._thread: HeartbeatThread | None = None
+        self._store: Database | None = None
+        self._proof = Proof(post.paths, run.worker)
+
+    def start(self) -> None:
+        """Beat, and go on beating."""
+        self._proof.take()
+        self._thread = HeartbeatThread(self._open, every_s=self._every_s, on_beat=self._renew)
+        self._thread.start()
+        self._thread.tell(Tell(self._run.worker, task=self._run.task))
+
+    def rest(self) -> None:
+        """Beat no more, and wait until no beat is under way: none of ours has the bus in hand."""
+        while self._thread is not None:
+            self.stop()
+
+    def stop(self) -> None:
+        """Beat no more; waits some seconds for a beat that is under way."""
+        if self._thread is None:
+            return
+        self._thread.stop()
+        if self._thread.is_alive:
+            return
+        self._thread = None
+        if self._store is not None:
+            self._store.close()
+            self._store = None
+
+    def end(self) -> None:
+        """Beat no more, and give up the proof of life."""
+        self.stop()
+        self._proof.release()
+
+    def _open(self) -> Database:
+        self._store = open_database(self._paths.database)
+        return self._store
+
+    def _renew(self, times: dict[str, int]) -> None:
+        self._proof.take()  # a beater may have held it when we began
+        for agent, ts_ms in times.items():
+            renew_beat(self._paths, agent, ts_ms)

@@ -1,0 +1,268 @@
+"""Watching over a running agent: signals passed on, orders from the bus obeyed, its end noticed."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+
+from gitworker import clock
+from gitworker.agents.orders import others_at_work, read_orders
+from gitworker.agents.process.family import Family, reap
+from gitworker.agents.process.signals import ENDING, PASSED_ON, SUSPENDING
+from gitworker.agents.rules import PAUSE, RESUME, STOP, clipped, is_order
+from gitworker.bus.files.export import export_logs
+from gitworker.bus.following.bell import ring_bell
+from gitworker.bus.message_ids import new_id
+from gitworker.errors import GitWorkerError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitworker.agents.heartbeats import Beats
+    from gitworker.agents.launch import Post, Run
+    from gitworker.agents.orders import Order
+    from gitworker.agents.process.signals import Signals
+    from gitworker.agents.process.streams import Streams
+    from gitworker.bus.following.waking import Waker
+
+LOOK_S = 2.0
+NEXT_LOOK_S = 0.02  # after news, so that a busy bus costs a supervisor little
+LOOK_BLIND_S = 0.25  # where the bus cannot be read just now
+LEFT_S = 2.0  # and how long it is killed, before it is left alone
+REST_S = 2.0  # what the agent's own children get between TERM and KILL, once it has ended
+
+
+class Watch:
+    """One agent, from its start to its end; `why` tells afterwards who had it stopped, if anybody.
+
+    Orders are read from a position of the supervisor's own: the agent's cursor never moves, and
+    what was sent before the run does not count. `{worker}.supervisor` acknowledges them.
+    """
+
+    def __init__(
+        self, post: Post, run: Run, *, signals: Signals, streams: Streams, beats: Beats
+    ) -> None:
+        self.why = ""
+        self.is_late = False  # whether it is the time limit that had it stopped
+        self._post = post
+        self._run = run
+        self._signals = signals
+        self._streams = streams
+        self._beats = beats
+        self._family = Family(run.pid, run.pid_start, worktree=run.worktree, adopts=True)
+        self._code: int | None = None
+        self._after = run.after
+        self._grace_ms = 0
+        self._limit_s = 0.0
+        self._limit_at_ms: int | None = None
+        self._kill_at_ms: int | None = None
+        self._is_paused = False
+
+    def until_end(self, waker: Waker | None, *, grace_s: float, limit_s: float | None) -> int:
+        """Watch until the agent ends; return its code (negative: the signal that ended it)."""
+        self._grace_ms = int(grace_s * 1000)
+        if limit_s is not None:
+            self._limit_s = limit_s
+            self._limit_at_ms = self._run.started_mono_ms + int(limit_s * 1000)
+        has_news = True
+        while self._code is None:
+            self._take_signals()
+            if has_news and self._code is None:
+                self._take_orders()
+            self._keep_time()
+            if self._code is None:
+                has_news = self._wait(waker, resting=has_news)
+        self._end_the_rest()
+        return self._code
+
+    def _wait(self, waker: Waker | None, *, resting: bool) -> bool:
+        """Wait for a signal, for news on the bus or for what is due; tell whether to read it.
+
+        `resting` is for after news: where everybody talks, every message need not wake us.
+        """
+        due = [at for at in (self._limit_at_ms, self._kill_at_ms) if at is not None]
+        left_s = (min(due) - clock.monotonic_ms()) / 1000 if due else LOOK_S
+        timeout_s = min(max(left_s, 0.0), LOOK_S)
+        fd = self._signals.fileno()
+        poll = select.poll()
+        poll.register(fd, select.POLLIN)
+        if resting and poll.poll(min(timeout_s, NEXT_LOOK_S) * 1000):
+            return False
+        try:
+            if waker is not None:
+                return waker.wait(timeout_s, also={fd: select.POLLIN})
+        except GitWorkerError:  # a busy database, or one that is gone: the agent goes on
+            pass
+        poll.poll(min(timeout_s, LOOK_BLIND_S) * 1000)
+        return True
+
+    def _take_signals(self) -> None:
+        for number in self._signals.take():
+            if number == signal.SIGCHLD:
+                self._code = reap().get(self._run.pid, self._code)
+            elif number == signal.SIGWINCH:
+                if self._streams.terminal is not None:
+                    self._streams.terminal.resize()
+            elif number == SUSPENDING:
+                self._suspend()
+            elif number in PASSED_ON:
+                self._pass_on(number)
+
+    def _send(self, number: int) -> None:
+        self._family.send(number, others_at_work(self._post.store, self._run.id))
+
+    def _pass_on(self, number: int) -> None:
+        was_paused = self._is_paused
+        self._send(number)
+        if was_paused or number in ENDING:  # what stands still hears nothing until it goes on
+            self._go_on()
+        if was_paused:
+            self._note_going_on()
+
+    def _suspend(self) -> None:
+        """Stop with our caller's job, the agent too; both go on together."""
+        try:
+            self._halt()
+        except GitWorkerError:  # a bus that cannot be written: nobody of the agent's holds it
+            self._send(signal.SIGSTOP)
+        self._beats.rest()  # or we might be stopped with the bus in our own hand
+        self._streams.restore()
+        os.kill(os.getpid(), signal.SIGSTOP)
+        self._streams.resume()
+        self._beats.start()
+        if not self._is_paused:
+            self._send(signal.SIGCONT)
+
+    def _take_orders(self) -> None:
+        try:
+            while orders := self._read_orders():
+                for order in orders:
+                    self._obey(order)
+                    self._after = order.seq
+                self._tell()
+        except GitWorkerError:  # read again at the next look
+            return
+
+    def _read_orders(self) -> list[Order]:
+        post = self._post
+        with post.store.read() as reader:
+            return read_orders(reader, post.paths, worker=self._run.worker, after=self._after)
+
+    def _obey(self, order: Order) -> None:
+        command = order.command
+        if not is_order(command):
+            self._log("warn", "order", f"{clipped(command) or 'nothing'} is no order", order)
+            return
+        if command == STOP:
+            self._stop(f"stopped by {order.told}")
+        elif command == PAUSE and not self._is_paused:
+            self._halt()
+            self._is_paused = True
+        elif command == RESUME:  # also one that has stopped itself
+            self._go_on()
+        self._log("info", str(command), order.told, order)
+
+    def _halt(self) -> None:
+        """Stop the agent's processes where they stand, none of them with the bus in its hand.
+
+        Nobody else can be writing while we could: one stopped then would keep everybody waiting.
+        """
+        spare = others_at_work(self._post.store, self._run.id)
+        with self._post.store.write(durable=False):
+            self._family.send(signal.SIGSTOP, spare)
+
+    def _stop(self, why: str) -> None:
+        """Ask the agent to end, and see to it that it does; the first reason counts."""
+        if self._kill_at_ms is not None:
+            return
+        self.why = why
+        self._kill_at_ms = clock.monotonic_ms() + self._grace_ms
+        self._pass_on(signal.SIGTERM)
+        self._leave_word()
+
+    def _leave_word(self) -> None:
+        """Note the stop, so that whoever carries on after our death sees it through."""
+        run = self._run.id
+        try:
+            with self._post.store.write(durable=False) as writer:
+                writer.run("orphans.claim", run=run, after=self._after)
+                writer.run("orphans.stop", run=run, why=self.why, kill_at_mono_ms=self._kill_at_ms)
+        except GitWorkerError:  # a bus that cannot be written: then we must not die
+            return
+
+    def _go_on(self) -> None:
+        self._is_paused = False
+        self._send(signal.SIGCONT)
+
+    def _note_going_on(self) -> None:
+        try:
+            with self._post.store.write(durable=False) as writer:
+                writer.run("runs.set_paused", run=self._run.id, paused_at_ms=None)
+        except GitWorkerError:  # it is shown as paused for as long as the bus cannot be written
+            return
+
+    def _keep_time(self) -> None:
+        now = clock.monotonic_ms()
+        if self._limit_at_ms is not None and now >= self._limit_at_ms:
+            self._limit_at_ms = None
+            self.is_late = not self.why
+            self._stop(f"the time limit of {self._limit_s:g} s was reached")
+        if self._kill_at_ms is not None and now >= self._kill_at_ms:
+            self._kill_at_ms = now + 1000  # again, for what was started between look and signal
+            self._send(signal.SIGKILL)
+
+    def _log(self, level: str, event: str, message: str, order: Order | None) -> None:
+        """Publish what became of an order and acknowledge it; and since when the agent is paused.
+
+        In one transaction: whoever carries on after our death carries no order out again.
+        """
+        run = self._run
+        now = clock.now_ms()
+        with self._post.store.write() as writer:
+            writer.run(
+                "runs.publish_log",
+                id=new_id(), now=now, worker=run.worker, task=run.task,
+                in_reply_to=order.id if order else None, level=level, event=event, message=message,
+            )  # fmt: skip
+            writer.run("runs.set_paused", run=run.id, paused_at_ms=now if self._is_paused else None)
+            if order is not None:
+                writer.run("messages.ack", agent=f"{run.worker}.supervisor", seq=order.seq, now=now)
+
+    def _tell(self) -> None:
+        try:
+            export_logs(self._post.store, self._post.paths)
+            ring_bell(self._post.paths.bell)
+        except OSError:  # whoever writes next brings them up to date
+            return
+
+    def _end_the_rest(self) -> None:
+        """End what the agent left running, and reap it."""
+        family = self._family
+        spare = others_at_work(self._post.store, self._run.id)
+        if not family.groups(spare):
+            reap()
+            return
+        family.send(signal.SIGTERM, spare)
+        family.send(signal.SIGCONT, spare)
+        deadline = clock.monotonic_ms() + int(REST_S * 1000)
+        poll = select.poll()
+        poll.register(self._signals.fileno(), select.POLLIN)
+        while groups := family.groups(spare):
+            late_ms = clock.monotonic_ms() - deadline
+            if late_ms >= LEFT_S * 1000:
+                self._tell_left(groups)
+                break
+            if late_ms >= 0:
+                family.send(signal.SIGKILL, spare)
+            poll.poll(50)
+            self._signals.take()
+            reap()
+        reap()
+
+    def _tell_left(self, groups: set[int]) -> None:
+        """Tell which process groups stayed: such as we may not signal (`sudo`), or stuck ones."""
+        names = ", ".join(map(str, sorted(groups)))
+        try:
+            self._log("warn", "leftover", f"could not be ended: process group {names}", None)
+        except GitWorkerError:  # the run's end still counts
+            return

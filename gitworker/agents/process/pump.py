@@ -1,0 +1,140 @@
+"""Pumps: what an agent writes goes to its log and to the caller; what is typed goes to the agent.
+
+A thread each, with plain blocking reads and writes: whoever reads slowly slows the agent, as it
+would without us, and never the supervisor. Bytes are bytes: nothing is decoded.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+
+from gitworker import clock
+from gitworker.agents.process.agent_log import AgentLog
+
+CHUNK = 1 << 16
+QUIET_MS = 200  # after the agent's end: how long a pipe that somebody keeps open is listened to
+DRAIN_MS = 5000
+
+
+class Pump:
+    """Copies from the descriptor `source` to `sink` (None: to nobody) and to a log.
+
+    Where the caller's reader has gone, the source is closed: the agent learns of it as it would
+    without us. Any other failure of the sink ends the copying there, not in the log.
+    """
+
+    def __init__(self, source: int, sink: int | None, log: AgentLog, *, keeps_source: bool) -> None:
+        self._source = source
+        self._sink = sink
+        self._log = log
+        self._keeps_source = keeps_source
+        self._stop_read, self._stop_write = os.pipe()
+        self._thread = threading.Thread(target=self._run, name="pump", daemon=True)
+
+    def start(self) -> None:
+        """Begin copying."""
+        self._thread.start()
+
+    def finish(self) -> None:
+        """Begin to copy what the agent has left in the pipe, and then end; for after its end."""
+        os.close(self._stop_write)
+
+    def join(self) -> None:
+        """Wait for the end of the copying, for as long as whoever reads our output takes."""
+        self._thread.join()
+
+    def _run(self) -> None:
+        poll = select.poll()
+        poll.register(self._source, select.POLLIN)
+        poll.register(self._stop_read, 0)  # a hang-up is always told
+        while True:
+            ready = poll.poll()
+            if any(fd == self._stop_read for fd, _ in ready):
+                break
+            if not self._copy():
+                return
+        self._drain()
+
+    def _drain(self) -> None:
+        poll = select.poll()
+        poll.register(self._source, select.POLLIN)
+        deadline = clock.monotonic_ms() + DRAIN_MS
+        while poll.poll(QUIET_MS):
+            began = clock.monotonic_ms()
+            if began >= deadline:
+                break
+            if not self._copy():
+                return
+            deadline += clock.monotonic_ms() - began  # what a slow reader took is not the agent's
+        self._close_source()
+
+    def _copy(self) -> bool:
+        """Copy one chunk; tell whether there may be more."""
+        try:
+            data = os.read(self._source, CHUNK)
+        except OSError:  # EIO: the last one on the agent's side of the pty has gone
+            data = b""
+        if not data:
+            self._close_source()
+            return False
+        self._log.write(data)
+        if self._sink is None:
+            return True
+        try:
+            _write_all(self._sink, data)
+        except BrokenPipeError:
+            self._close_source()
+            return False
+        except OSError:  # closed, or a full disk
+            self._sink = None
+        return True
+
+    def _close_source(self) -> None:
+        if not self._keeps_source:
+            os.close(self._source)
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    """Write everything, also where another program has made the descriptor non-blocking."""
+    left = memoryview(data)
+    while left:
+        try:
+            left = left[os.write(fd, left) :]
+        except BlockingIOError:
+            poll = select.poll()
+            poll.register(fd, select.POLLOUT)
+            poll.poll()
+
+
+class KeyPump:
+    """Copies what is typed at the caller's terminal to the agent's, until it is stopped."""
+
+    def __init__(self, source: int, sink: int) -> None:
+        self._source = source
+        self._sink = sink
+        self._stop_read, self._stop_write = os.pipe()
+        self._thread = threading.Thread(target=self._run, name="keys", daemon=True)
+
+    def start(self) -> None:
+        """Begin copying."""
+        self._thread.start()
+
+    def finish(self) -> None:
+        """End; a key that is typed from now on is the caller's own."""
+        os.close(self._stop_write)
+        self._thread.join(QUIET_MS / 1000)
+
+    def _run(self) -> None:
+        poll = select.poll()
+        poll.register(self._source, select.POLLIN)
+        poll.register(self._stop_read, 0)
+        try:
+            while all(fd != self._stop_read for fd, _ in poll.poll()):
+                data = os.read(self._source, CHUNK)
+                if not data:
+                    return
+                _write_all(self._sink, data)
+        except OSError:  # a terminal has gone
+            return

@@ -1,0 +1,152 @@
+"""The standard streams of an agent: a pty where the caller has a terminal, pipes elsewhere."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+
+PIPE_BYTES = 1 << 20  # fewer switches between the agent and us
+F_SETPIPE_SZ = 1031  # fcntl(2), Linux only; `fcntl` names it from 3.10 on, not everywhere
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitworker.agents.process.agent_log import AgentLog
+    from gitworker.agents.process.pump import KeyPump, Pump
+    from gitworker.agents.process.terminal import Terminal
+
+IN, OUT, ERR = 0, 1, 2
+OF_TERMINAL = -1
+
+
+class Streams:
+    """What the agent gets as 0, 1 and 2 (`for_agent`; -1 is the pty at `path`), and our ends.
+
+    Standard input is the caller's own unless it is a terminal. With `is_silent` nothing is copied
+    to the caller: standard output is for somebody else's answer.
+    """
+
+    def __init__(self, *, is_silent: bool = False) -> None:
+        fill_gaps()
+        self.is_silent = is_silent
+        self.terminal: Terminal | None = None
+        self.path: str | None = None
+        self._ours: list[tuple[int, int | None]] = []  # what to read, where to copy it to
+        self._theirs: list[int] = []
+        self._pumps: list[Pump] = []
+        self._keys: KeyPump | None = None
+        fds = [IN, OUT, ERR]
+        if os.isatty(IN) and not _is_in_front():
+            fds[IN] = self._open_nothing()
+        if not is_silent and os.isatty(OUT):
+            self._open_terminal(fds)
+        for fd in (OUT, ERR):
+            if fds[fd] != OF_TERMINAL:
+                fds[fd] = self._open_pipe(None if is_silent else fd)
+        self.for_agent = (fds[0], fds[1], fds[2])
+
+    @property
+    def has_keys(self) -> bool:
+        """Tell whether somebody sits at the caller's terminal."""
+        return self.terminal is not None and self.terminal.keys is not None
+
+    def begin(self, log: AgentLog) -> None:
+        """Copy from now on, keys and output, output to the log too."""
+        from gitworker.agents.process.pump import (  # threads: 4 ms, while the agent starts
+            KeyPump,
+            Pump,
+        )
+
+        self.forget_theirs()
+        terminal = self.terminal
+        for source, sink in self._ours:
+            keeps = terminal is not None and source == terminal.master
+            self._pumps.append(Pump(source, sink, log, keeps_source=keeps))
+        if terminal is not None and terminal.keys is not None:
+            terminal.make_raw()
+            self._keys = KeyPump(terminal.keys, terminal.master)
+            self._keys.start()
+        for pump in self._pumps:
+            pump.start()
+
+    def end(self) -> None:
+        """Give the terminal back and take what is left of the agent's output; `wait` for it."""
+        if self._keys is not None:
+            self._keys.finish()
+        if self.terminal is not None:
+            self.terminal.close_slave()
+        self.restore()
+        for pump in self._pumps:
+            pump.finish()
+
+    def wait(self) -> None:
+        """Wait until everything is copied, for as long as the caller's reader takes."""
+        for pump in self._pumps:
+            pump.join()
+
+    def resume(self) -> None:
+        """Pass keys on again after a `restore`, at the size that the terminal has by now."""
+        if self.terminal is not None:
+            self.terminal.make_raw()
+            self.terminal.resize()
+
+    def restore(self) -> None:
+        """Give the caller's terminal its modes back."""
+        if self.terminal is not None:
+            self.terminal.restore()
+
+    def forget_theirs(self) -> None:
+        """Close our copies of the agent's ends, so that we see when it closes its own."""
+        for fd in self._theirs:
+            os.close(fd)
+        self._theirs = []
+
+    def _open_terminal(self, fds: list[int]) -> None:
+        from gitworker.agents.process.terminal import (
+            Terminal,  # not needed where there is no terminal
+        )
+
+        has_keys = fds[IN] == IN and os.isatty(IN)
+        self.terminal = Terminal(keys=IN if has_keys else None, out=OUT)
+        self.path = self.terminal.path
+        self._ours.append((self.terminal.master, OUT))
+        fds[OUT] = OF_TERMINAL
+        if has_keys:
+            fds[IN] = OF_TERMINAL
+        if os.isatty(ERR):
+            fds[ERR] = OF_TERMINAL
+
+    def _open_nothing(self) -> int:
+        fd = os.open(os.devnull, os.O_RDONLY)
+        self._theirs.append(fd)
+        return fd
+
+    def _open_pipe(self, sink: int | None) -> int:
+        read, write = os.pipe()
+        _widen(read)
+        self._ours.append((read, sink))
+        self._theirs.append(write)
+        return write
+
+
+def _widen(pipe: int) -> None:
+    try:
+        fcntl.fcntl(pipe, F_SETPIPE_SZ, PIPE_BYTES)
+    except OSError:  # another system, or this user has too many large pipes
+        return
+
+
+def _is_in_front() -> bool:
+    """Tell whether what is typed is meant for us; in the background it is somebody else's."""
+    try:
+        return os.tcgetpgrp(IN) == os.getpgrp()
+    except OSError:  # not our controlling terminal, so nobody's job
+        return True
+
+
+def fill_gaps() -> None:
+    """Open /dev/null for standard streams that the caller closed: no pipe may get their numbers."""
+    while True:
+        fd = os.open(os.devnull, os.O_RDWR)
+        if fd > ERR:
+            os.close(fd)
+            return
+        os.set_inheritable(fd, True)

@@ -1,0 +1,1 @@
+"""A worker's branch against the target: replay, stacks, approvals, remotes."""

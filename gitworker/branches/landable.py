@@ -1,0 +1,42 @@
+"""Work is accepted, and started from, only if git can check out each of its commits."""
+
+from collections.abc import Sequence
+
+from gitworker.errors import Refused
+from gitworker.model.ids import Oid
+from gitworker.repo.history.tree_check import find_bad_tree
+from gitworker.session import Session
+
+
+def require_landable(session: Session, worker: str, tips: Sequence[Oid], *, base: Oid) -> None:
+    """Raise Refused if a commit in `base..tips` has a tree that git's index refuses.
+
+    On the target it would block every later landing, and every clone of the repository.
+    """
+    _require(
+        session, tips, base=base, action=f"{worker} cannot land",
+        hint="git reset --soft {commit}^   (in its worktree; then commit again)",
+    )  # fmt: skip
+
+
+def require_startable(session: Session, start: str, tip: Oid, *, target: Oid) -> None:
+    """Raise Refused if a commit in `target..tip` has a tree that git's index refuses.
+
+    Work on top of it could never land.
+    """
+    _require(
+        session, [tip], base=target, action=f"no worker can start from {start}",
+        hint="git worker spawn … --from {commit}^",
+    )  # fmt: skip
+
+
+def _require(session: Session, tips: Sequence[Oid], *, base: Oid, action: str, hint: str) -> None:
+    bad = find_bad_tree(session.git, tips, base=base)
+    if bad is None:
+        return
+    entry = f"the entry `{bad.path}`: " if bad.path else ""
+    raise Refused(
+        f"{action}, since git cannot check out commit {bad.commit[:12]}: {entry}{bad.reason}",
+        hint.format(commit=bad.commit[:12]),
+        code="unsafe_tree",
+    )

@@ -1,0 +1,96 @@
+"""done --push: a worker's branch on a remote, as it is now, rebased or not.
+
+A rebased branch replaces what we put there before, by a lease on exactly that commit. What somebody
+else has pushed there is never replaced.
+"""
+
+from typing import NamedTuple
+
+from gitworker import clock
+from gitworker.branches.remote import known_remotes, require_remote
+from gitworker.branches.rules_remote import is_relative
+from gitworker.errors import Conflict, NotFound, Refused
+from gitworker.model.ids import Branch, Oid, ref_of
+from gitworker.repo.plumbing.refs import find_tip
+from gitworker.repo.remote.push import push_commit
+from gitworker.repo.remote.transfer import Narrate
+from gitworker.repo.worktrees.ownership import find_flaw, owner_of
+from gitworker.session import Session
+from gitworker.store.pushes import begin_push, end_push, published_tips
+from gitworker.store.workers import Worker
+
+
+class Published(NamedTuple):
+    """A branch that a remote has: its name there and the commit."""
+
+    remote: str
+    branch: str
+    commit: Oid
+
+
+def choose_remote(session: Session, branch: str | None, name: str | None = None) -> str:
+    """Return the remote to publish to; raise Refused where there is none, or no telling.
+
+    It is the one that is named, else the one that landings go to, the branch's own, the only one.
+    """
+    known = known_remotes(session)
+    own = session.git_config.get(f"branch.{branch}.remote")
+    only = next(iter(known)) if len(known) == 1 else None
+    chosen = name or session.settings.merge_remote or own or only
+    if chosen is None or chosen == ".":
+        listed = f"there are {', '.join(sorted(known))}" if known else "git knows none"
+        raise Refused(
+            f"which remote? {listed}",
+            "git worker done --push --remote NAME   (or: git remote add origin URL)",
+            code="no_remote",
+        )
+    require_remote(session, chosen)
+    return chosen
+
+
+def publish_branch(
+    session: Session, worker: Worker, remote: str, *, narrate: Narrate | None = None
+) -> Published:
+    """Push a worker's branch to a remote under its own name.
+
+    Raises Conflict where the remote's branch has commits that we did not put there, TransferFailed
+    where the push is not possible.
+    """
+    branch = Branch(worker.branch or "")
+    ref = ref_of(branch)
+    tip = find_tip(session.git, session.repository.common_dir, ref)
+    if tip is None:
+        raise NotFound(f"the branch {branch} is gone", "git reflog")
+    with session.store.write() as writer:
+        ours = published_tips(writer, remote, branch)
+        begin_push(writer, remote, branch, oid=tip, now=clock.now_ms())
+    git = session.git.at(_find_top(session, worker, remote))
+    for expect in (*ours, None):
+        if push_commit(
+            git,
+            remote=remote,
+            ref=ref,
+            new=tip,
+            expect=expect,
+            narrate=narrate,
+            limit_s=session.settings.merge_remote_timeout_s,
+        ):
+            with session.store.write() as writer:
+                end_push(writer, remote, branch, oid=tip, now=clock.now_ms())
+            return Published(remote, branch, tip)
+    raise Conflict(
+        f"somebody else has pushed to {branch} on {remote}; nothing there was replaced",
+        f"git fetch {remote} {branch} && git log {branch}..FETCH_HEAD",
+        code="remote_has_others",
+    )
+
+
+def _find_top(session: Session, worker: Worker, remote: str) -> str:
+    """Return where git is to run: in the proved worktree, whose files a pre-push hook may test.
+
+    A relative address is meant from the main checkout, where somebody has added it.
+    """
+    owner = owner_of(session.repository.common_dir, worker)
+    if owner is None or find_flaw(owner) or is_relative(known_remotes(session)[remote]):
+        return session.main_top
+    return owner.place

@@ -1,0 +1,180 @@
+"""The remote as the truth: the target is fetched, pushed to by compare-and-set, then followed.
+
+The loop: `fetch`, `follow_remote`, prepare on the target, verify, `push`; where that says MOVED,
+wait `push_delay_s` and begin again. After a push whose answer was lost `fetch` and `contains` tell.
+"""
+
+from contextlib import suppress
+from enum import Enum
+
+from gitworker.errors import Conflict, GitWorkerError, Internal, Refused
+from gitworker.model.ids import Oid, Ref
+from gitworker.repo.checkout.fastforward import fast_forward
+from gitworker.repo.plumbing.lock import descriptor_of
+from gitworker.repo.plumbing.refs import find_ref, find_tip, is_ancestor, tracking_ref
+from gitworker.repo.remote.fetch import fetch_branch
+from gitworker.repo.remote.push import push_commit
+from gitworker.repo.remote.rules_transfer import TransferFailed
+from gitworker.repo.remote.transfer import Narrate
+from gitworker.repo.worktrees.worktree_list import find_checkout
+from gitworker.session import Session, missing_target
+
+# Those that say for sure that the remote did not take the commit.
+SURE = {
+    "remote_protected", "remote_hook_declined", "remote_authentication", "remote_permission",
+    "remote_not_found", "pre_push_declined",
+}  # fmt: skip
+LOOK_LIMIT_S = 60.0
+
+
+class PushResult(Enum):
+    """What became of a push: the remote has it, or somebody else was faster."""
+
+    LANDED = "landed"
+    MOVED = "moved"
+
+
+class Remote:
+    """The target's branch on the configured remote.
+
+    `narrate` is told how transfers go on, and says that a person is there to be asked.
+    """
+
+    def __init__(self, session: Session, name: str, *, narrate: Narrate | None = None) -> None:
+        self.session = session
+        self.name = name
+        self.git = session.git.at(session.main_top)  # where a relative address begins
+        self.ref = session.target
+        self.narrate = narrate
+
+    @property
+    def branch(self) -> str:
+        """Return the branch's short name."""
+        return self.ref.removeprefix("refs/heads/")
+
+    @property
+    def tracking(self) -> Ref:
+        """Return the ref that says where the remote's branch was last seen."""
+        return tracking_ref(self.name, self.ref)
+
+    def fetch(self) -> Oid:
+        """Fetch the target's branch, nothing else, and return its tip.
+
+        Raises TransferFailed where the remote cannot be read, NotFound where it has no such branch.
+        """
+        return fetch_branch(
+            self.git,
+            remote=self.name,
+            branch=self.branch,
+            narrate=self.narrate,
+            limit_s=self.session.settings.merge_remote_timeout_s,
+        )
+
+    def push(self, new: Oid, *, expect: Oid) -> PushResult:
+        """Move the remote's branch from `expect` to its descendant `new`, or not at all.
+
+        Where the answer got lost it is fetched once more to see. Raises TransferFailed where the
+        remote, a hook or the way there does not allow it.
+        """
+        if not is_ancestor(self.git, expect, new):
+            raise Internal(f"{new[:12]} does not descend from {expect[:12]}; it is not pushed")
+        try:
+            pushed = push_commit(
+                self.git,
+                remote=self.name,
+                ref=self.ref,
+                new=new,
+                expect=expect,
+                narrate=self.narrate,
+                limit_s=self.session.settings.merge_remote_timeout_s,
+            )
+        except TransferFailed as failure:
+            if failure.code in SURE:
+                raise
+            return self._look(new, expect, failure)
+        return PushResult.LANDED if pushed else PushResult.MOVED
+
+    def contains(self, oid: Oid) -> bool:
+        """Tell whether the remote's branch, as it was last seen, contains a commit."""
+        tip = find_ref(self.git, self.tracking)
+        return tip is not None and is_ancestor(self.git, oid, tip)
+
+    def _look(self, new: Oid, expect: Oid, failure: TransferFailed) -> PushResult:
+        """Find out what became of a push that failed on the way; raise its error where nothing."""
+        tip = None
+        with suppress(GitWorkerError):
+            tip = fetch_branch(self.git, remote=self.name, branch=self.branch, limit_s=LOOK_LIMIT_S)
+        if tip is None or tip == expect:
+            raise failure
+        return PushResult.LANDED if self.contains(new) else PushResult.MOVED
+
+
+def open_remote(session: Session, *, narrate: Narrate | None = None) -> Remote | None:
+    """Return the remote that landings go to, None where the target is local.
+
+    Raises Refused where the setting names a remote that git does not know.
+    """
+    name = session.settings.merge_remote
+    if not name:
+        return None
+    require_remote(session, name)
+    return Remote(session, name, narrate=narrate)
+
+
+def require_remote(session: Session, name: str) -> None:
+    """Raise Refused where git knows no remote of that name."""
+    if known_remotes(session).get(name) is None:
+        listed = ", ".join(sorted(known_remotes(session))) or "none"
+        raise Refused(
+            f"there is no remote {name!r} (git knows: {listed})",
+            f"git remote add {name} URL   (or: git config worker.merge.remote NAME)",
+            code="no_remote",
+        )
+
+
+def known_remotes(session: Session) -> dict[str, str]:
+    """Return the address of each remote in git's configuration."""
+    return {
+        key.removeprefix("remote.").removesuffix(".url"): value
+        for key, value in session.git_config.items()
+        if key.startswith("remote.") and key.endswith(".url")
+    }
+
+
+def follow_remote(session: Session, tip: Oid) -> None:
+    """Move the local target forward to the remote's tip, its checkout with it.
+
+    For who holds the landing lock. Raises Refused, with nothing touched, where the local target has
+    commits that the remote has not, or something in its checkout is in the way.
+    """
+    local = find_tip(session.git, session.repository.common_dir, session.target)
+    if local is None:
+        raise missing_target(session)
+    if local == tip:
+        return
+    if not is_ancestor(session.git, local, tip):
+        raise _ahead(session, local, tip)
+    name = session.settings.merge_remote
+    fast_forward(
+        session.git,
+        ref=session.target,
+        old=local,
+        new=tip,
+        worktree=find_checkout(session.git, session.target),
+        reason=f"git worker merge: follow {name}",
+        lock_fd=descriptor_of(session.landing_lock),
+    )
+
+
+def _ahead(session: Session, local: Oid, tip: Oid) -> GitWorkerError:
+    """Say what to do with commits of the local target that the remote has not."""
+    name, remote = session.target.removeprefix("refs/heads/"), session.settings.merge_remote
+    count = session.git.text("rev-list", "--count", f"{tip}..{local}", "--")
+    what = f"{name} has {count} commit(s) that {remote} has not"
+    if is_ancestor(session.git, tip, local):
+        return Refused(what, f"git push {remote} {name}", code="target_ahead")
+    return Conflict(
+        f"{what}, and {remote} has others",
+        f"git rebase {remote}/{name} {name}   (or move your commits to a branch of their own)",
+        code="target_diverged",
+    )

@@ -1,0 +1,111 @@
+"""Branches that stand on other workers' branches: who lands after whom, and what is replayed.
+
+A stacked worker is approved on top of its parent's approved branch and lands after it. Only its own
+commits are replayed: what it holds of its parent's is dropped, since those land by themselves, as
+they were amended or rebased since, or not at all where the parent was cancelled.
+"""
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from gitworker.branches.replay_branch import Tips
+from gitworker.branches.rules_stack import Fate, approve_refusal, merge_refusal, parent_fate
+from gitworker.errors import NotFound
+from gitworker.model.ids import Branch, Oid, ref_of
+from gitworker.observe.workers.stack_base import own_start
+from gitworker.repo.plumbing.refs import find_tip
+from gitworker.session import Session
+from gitworker.store.api import Reader
+from gitworker.store.stacks import Stack, find_stack, has_landed, parents_of
+from gitworker.store.workers import Worker, find_worker
+
+__all__ = [
+    "Ground", "Stack", "fate_of", "find_ground", "own_start", "parents_of", "require_parent_landed",
+    "require_parent_ready",
+]  # fmt: skip
+
+
+class Ground(NamedTuple):
+    """What a branch is to stand on, and where its own commits begin.
+
+    Not stacked: the target, and None. `parent` is whoever lands before it, where that is still to
+    be; `onto` is the tip of its branch then. `is_gone`: the parent was withdrawn.
+    """
+
+    onto: Oid
+    exclude: Oid | None
+    parent: Stack | None
+    stack: Stack | None
+    is_gone: bool = False
+
+    @property
+    def name(self) -> str:
+        """Return what a person calls what the branch is to stand on."""
+        return "the target" if self.parent is None else self.parent.parent_branch
+
+
+def fate_of(reader: Reader, stack: Stack) -> Fate:
+    """Return how the parent stands now."""
+    parent = find_worker(reader, stack.parent_worker)
+    return parent_fate(
+        None if parent is None else parent.state,
+        same_task=parent is not None and parent.task_id == stack.parent_task,
+        landed=has_landed(reader, stack.parent_worker, stack.parent_task),
+    )
+
+
+def find_ground(session: Session, worker: Worker, tips: Tips) -> Ground:
+    """Return what the branch is to stand on: its parent's branch until that has landed.
+
+    Raises NotFound where the branch of a parent that is still to land is gone.
+    """
+    with session.store.read() as reader:
+        stack = find_stack(reader, worker.worker_id, worker.task_id)
+        fate = None if stack is None else fate_of(reader, stack)
+    if stack is None:
+        return Ground(tips.target, None, None, None)
+    onto, parent = tips.target, None
+    if fate is Fate.AHEAD:
+        parent = stack
+        onto = _parent_tip(session, stack)
+    start = own_start(session, worker, tip=tips.branch, target=tips.target)
+    return Ground(onto, start, parent, stack, is_gone=fate is Fate.GONE)
+
+
+def require_parent_ready(session: Session, worker: Worker, ground: Ground) -> None:
+    """Raise Refused where the worker cannot be approved before its parent is."""
+    if ground.parent is None:
+        return
+    with session.store.read() as reader:
+        parent = find_worker(reader, ground.parent.parent_worker)
+    refusal = approve_refusal(
+        worker.worker_id, ground.parent.parent_worker, None if parent is None else parent.state
+    )
+    if refusal is not None:
+        raise refusal
+
+
+def require_parent_landed(
+    reader: Reader, worker: Worker, *, with_tasks: Collection[str] = ()
+) -> None:
+    """Raise Refused where the worker's parent is still to land and is not one of `with_tasks`.
+
+    Those are the tasks of the workers before it in the same window.
+    """
+    stack = find_stack(reader, worker.worker_id, worker.task_id)
+    if stack is None or stack.parent_task in with_tasks:
+        return
+    refusal = merge_refusal(worker.worker_id, stack.parent_worker, fate_of(reader, stack))
+    if refusal is not None:
+        raise refusal
+
+
+def _parent_tip(session: Session, stack: Stack) -> Oid:
+    ref = ref_of(Branch(stack.parent_branch))
+    tip = find_tip(session.git, session.repository.common_dir, ref)
+    if tip is None:
+        raise NotFound(
+            f"the branch {stack.parent_branch}, which {stack.worker_id} stands on, is gone",
+            f"git worker show {stack.parent_worker}",
+        )
+    return tip

@@ -1,0 +1,1 @@
+"""The bus for agents written in Python."""

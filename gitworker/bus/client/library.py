@@ -1,0 +1,464 @@
+"""The bus for agents written in Python.
+
+    from gitworker.bus import open_bus
+
+    with open_bus() as bus:
+        bus.publish("status", {"phase": "tests", "progress": 0.5})
+        for message in bus.poll():
+            ...
+            bus.ack(message["seq"])
+
+A message is a dict in seed 2's shape: `seq`, `id`, `ts` (ISO 8601, milliseconds), `from`, `to`
+(None: everybody), `type`, `correlation_id` (the task), `in_reply_to`, `payload`, `payload_ref`, and
+`payload_error` (`blob_missing`, `decode_failed` or None). Delivery is at least once: handlers are
+idempotent, or drop what they know by its `id`. Errors are those of `gitworker.errors`.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import Counter
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
+
+from gitworker import clock
+from gitworker.bus.blobs import blob_bytes, save_blob
+from gitworker.bus.client.handle_messages import Policy, process
+from gitworker.bus.consume import POLL_LIMIT, acknowledge, require_position
+from gitworker.bus.encode import encode_payload
+from gitworker.bus.files.export import export_logs
+from gitworker.bus.following.bell import Bell
+from gitworker.bus.following.follow_messages import Filter, follow, message_fields
+from gitworker.bus.following.waking import LOOK_ANYWAY_S, Waker, open_waker
+from gitworker.bus.identity import task_here, who_asks
+from gitworker.bus.limits.back_pressure import Pressure
+from gitworker.bus.limits.send_limits import load_limits
+from gitworker.bus.message_ids import new_id
+from gitworker.bus.request import wait_reply
+from gitworker.bus.rules import ATTEMPTS, check_type
+from gitworker.bus.send import INLINE_MAX_BYTES, address, check_text, own_task
+from gitworker.errors import GitWorkerError, Unavailable
+from gitworker.model.ids import HQ, parse_agent_id
+from gitworker.paths import StatePaths, require_repository, state_paths
+from gitworker.store.sqlite.migrate import open_database
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from gitworker.store.api import Row, Value
+    from gitworker.store.sqlite.database import Database
+
+Message = dict[str, Any]
+# A message to publish: type, payload, to, id, correlation_id, in_reply_to.
+Draft = tuple[str, Any, str | None, str | None, str | None, str | None]
+POLL_BYTES = 16 * 1024 * 1024  # of large payloads at once: they may have as much each
+LOOK_S = 0.2  # how soon a loop notices that it is to stop
+
+
+def open_bus(path: str | None = None, *, agent: str | None = None, task: str | None = None) -> Bus:
+    """Open the bus of the repository one stands in, or the one at `path` (a state directory).
+
+    `path` defaults to GITWORKER_BUS, which `exec` sets; `agent` is who speaks: by default
+    GITWORKER_ID, the worktree's worker, or `hq`; `task` what messages are about: by default
+    GITWORKER_TASK, the worktree's, or the agent's own. Raises Unavailable where gitworker is not
+    set up (`git worker init`), Invalid for an agent id that is none.
+    """
+    is_told = agent in (None, os.environ.get("GITWORKER_ID"))  # what the environment says of tasks
+    told = os.environ.get("GITWORKER_TASK") if is_told else None
+    path = path or os.environ.get("GITWORKER_BUS")
+    if path:
+        paths = StatePaths(os.path.dirname(path) if path.endswith("/bus.db") else path)
+        speaker: str = parse_agent_id(agent or os.environ.get("GITWORKER_ID") or HQ)
+        here = None
+    else:
+        repository = require_repository()
+        paths = state_paths(repository)
+        speaker = who_asks(repository, agent, os.environ)
+        here = task_here(repository)
+    return Bus(paths, speaker, task=task or told or here)
+
+
+class Bus:
+    """One agent's end of the bus; any thread may use it, each has a connection of its own.
+
+    Whatever returns has happened: a message is on disk when `publish` returns. Connections are let
+    go of by `close`, and soon after their thread has ended. The child of a fork gets its own.
+    """
+
+    def __init__(self, paths: StatePaths, agent: str, *, task: str | None = None) -> None:
+        self.paths = paths
+        self.agent = agent
+        self._own = threading.local()
+        self._opened: list[tuple[threading.Thread, Database | Waker]] = []
+        self._inherited: list[Database | Waker] = []  # by a fork: closed before another is opened
+        self._left: list[Database | Waker] = []  # by the parent's other threads: never closed here
+        self._inside: Counter[threading.Thread] = Counter()  # at work for long: in a loop, waiting
+        self._lock = threading.Lock()
+        self._bell = Bell(paths.bell)
+        self._agents: set[str] = set()  # addressees that are known to be agents' ids
+        self._types: set[str] = set()  # message types that are known to be good
+        self._has_published = False
+        self._limits = load_limits(paths, os.environ)
+        self._pressure = Pressure(agent, self._limits)
+        _ENDS.add(self)
+        with self.store.read() as reader:
+            self.task = task or own_task(reader, agent)
+
+    def begin_anew(self) -> None:
+        """Forget, in the child of a fork, what its parent has opened.
+
+        SQLite's locks belong to the parent: what a child published by its connection was lost as
+        soon as another program took the bus for unused. Nothing is asked of SQLite before the child
+        needs it: a thread of the parent may have been in the middle of something.
+        """
+        here = threading.current_thread()
+        self._inherited += [one for thread, one in self._opened if thread is here]
+        self._left += [one for thread, one in self._opened if thread is not here]
+        self._opened = []
+        self._own = threading.local()
+        self._lock = threading.Lock()
+
+    @property
+    def store(self) -> Database:
+        """Return this thread's connection."""
+        store: Database | None = getattr(self._own, "store", None)
+        if store is None:
+            while self._inherited:
+                self._inherited.pop().close()
+            self._let_go(lambda thread: not thread.is_alive())
+            store = self._own.store = open_database(self.paths.database)
+            self._keep(store)
+        return store
+
+    def publish(
+        self,
+        type: str,
+        payload: Any = None,
+        *,
+        to: str | None = None,
+        id: str | None = None,
+        correlation_id: str | None = None,
+        in_reply_to: str | None = None,
+        durable: bool = True,
+    ) -> str:
+        """Publish one message and return its id; a known `id` is a retry and publishes nothing.
+
+        `to` names a worker or a task, None is everybody. `payload` is anything that JSON can say.
+        Not `durable`, it outlives every process but not a power cut. Raises Invalid for a type, an
+        id or a payload that is none, NotFound for an addressee that nobody knows, BackPressure (a
+        Conflict with `wait_ms`) where a limit is in the way: message.max_unread, message.max_rate.
+        """
+        return self._publish((type, payload, to, id, correlation_id, in_reply_to), durable=durable)
+
+    def publish_many(
+        self, messages: Iterable[Mapping[str, Any]], *, durable: bool = True
+    ) -> list[str]:
+        """Publish all of them or none, in one transaction and in order; return their ids.
+
+        Each is a mapping with `type`, and with `payload`, `to`, `id`, `correlation_id` and
+        `in_reply_to` where wanted. Raises as `publish` does.
+        """
+        drafts = [_draft_of(message) for message in messages]
+        rows = [self._row(draft) for draft in drafts]
+        for to, number in Counter(map(_addressee, rows)).items():
+            self._pressure.admit(self.store, to, number)
+        with self.store.write(durable=durable) as writer:
+            for row in rows:
+                writer.run("messages.publish", **row)
+        for row, draft in zip(rows, drafts, strict=True):
+            self._keep_large(row, draft)
+        self._has_published = True
+        self._bell.ring()
+        return [str(row["id"]) for row in rows]
+
+    def poll(self, limit: int = POLL_LIMIT, *, wait_s: float = 0.0) -> list[Message]:
+        """Return the oldest unread messages to this agent or to all; the cursor stays.
+
+        Large payloads end a batch at 16 MiB, though never before its first message; the rest comes
+        with the next poll, once these are acknowledged. Where there are none, waits up to `wait_s`
+        seconds for some. Raises Unavailable where the bus is closed meanwhile.
+        """
+        if wait_s <= 0:
+            return self._unread(limit)
+        deadline = clock.monotonic_ms() + wait_s * 1000
+        with self._stay() as is_closed:
+            waker = self.waker()
+            while True:
+                found = self._unread(limit)
+                left_s = (deadline - clock.monotonic_ms()) / 1000
+                if found or not left_s > 0:  # a NaN ends it too
+                    return found
+                waker.wait(min(left_s, LOOK_ANYWAY_S))
+                _require_open(is_closed)
+
+    def ack(self, seq: int) -> None:
+        """Say that everything up to `seq` is dealt with; the cursor never moves back.
+
+        Raises Invalid for a position that no message has yet.
+        """
+        store = self.store
+        if seq > getattr(self._own, "seen", 0):
+            require_position(store, seq)
+        acknowledge(store, self.agent, seq)
+
+    def follow(
+        self,
+        *,
+        task: str | None = None,
+        type: str | None = None,
+        sender: str | None = None,
+        since: int | None = None,
+        stop: threading.Event | Callable[[], bool] | None = None,
+    ) -> Iterator[Message]:
+        """Yield everybody's messages as they come, those that pass the filters; no cursor moves.
+
+        Begins now, or after position `since`. Ends when `stop` says so (an event, or a function
+        that returns true), when the database goes, and when the bus is closed.
+        """
+        store, paths = self.store, self.paths
+        is_stopped = _stopper(stop)
+        with self._stay() as is_closed, open_waker(store, paths) as waker:
+            items = follow(
+                store, paths, Filter(task, type, sender), since=since, waker=waker, look_s=LOOK_S
+            )
+            for item in items:
+                if is_stopped() or is_closed():
+                    return
+                if item is not None:
+                    yield item
+                    if is_closed():
+                        return
+
+    def request(
+        self,
+        type: str,
+        payload: Any = None,
+        *,
+        to: str,
+        timeout_s: float = 30.0,
+        id: str | None = None,
+        correlation_id: str | None = None,
+    ) -> Message:
+        """Publish a message and return the answer to it: what `reply` sends, or anything after it
+        that has its id as `in_reply_to` or as `correlation_id`.
+
+        The answer stays unread, as every message does. Raises Conflict (`timeout`) where none has
+        come within `timeout_s` seconds; asked again with the same `id`, it only waits again.
+        Unavailable where the bus is closed meanwhile.
+        """
+        with self._stay() as is_closed:
+            asked = self.publish(type, payload, to=to, id=id, correlation_id=correlation_id)
+            return wait_reply(
+                self.store,
+                self.paths,
+                self.waker(),
+                asked,
+                agent=self.agent,
+                timeout_s=timeout_s,
+                look=lambda: _require_open(is_closed),
+            )
+
+    def reply(self, message: Mapping[str, Any], type: str, payload: Any = None) -> str:
+        """Answer a message: to its sender, about the same thing; return the answer's id.
+
+        How much the sender has not read is no limit: two that answer each other would both wait.
+        """
+        to, about = message["from"], message["correlation_id"] or message["id"]
+        self._agents.add(to)  # whoever has spoken can be spoken to
+        return self._publish((type, payload, to, None, about, message["id"]), is_answer=True)
+
+    def process_loop(
+        self,
+        handler: Callable[[Message], object],
+        *,
+        stop: threading.Event | Callable[[], bool] | None = None,
+        attempts: int = ATTEMPTS,
+    ) -> None:
+        """Hand every message to `handler`, in order, acknowledging each after it has returned.
+
+        Where it raises an Exception the message comes again after a while (half a second, doubling
+        up to a minute), and those after it wait. After `attempts` failures, counted across
+        restarts, it becomes a dead letter: a copy stays in the table `dead_letters`, the cursor
+        passes it, and its sender gets a message of type `x-dead-letter`. An attempt that took the
+        whole process with it counts; that someone it writes to is behind (BackPressure) counts from
+        five minutes on. Beats for the agent meanwhile, also while the handler works. Returns when
+        `stop` says so, or the bus is closed.
+        """
+        is_stopped = _stopper(stop)
+        with self._stay() as is_closed:
+            process(self, handler, Policy(lambda: is_stopped() or is_closed(), attempts))
+            self.export()
+
+    def waker(self) -> Waker:
+        """Return this thread's waker, which tells when somebody else has written to the bus."""
+        waker: Waker | None = getattr(self._own, "waker", None)
+        if waker is None:
+            waker = self._own.waker = open_waker(self.store, self.paths)
+            self._keep(waker)
+        return waker
+
+    def export(self) -> None:
+        """Bring the log files up to date where this end has published; commands do so too."""
+        if self._has_published:
+            self._has_published = False
+            try:
+                export_logs(self.store, self.paths)
+            except (OSError, GitWorkerError):  # the database has it all: the next one writes it
+                return
+
+    def close(self) -> None:
+        """Bring the log files up to date and let go of everything.
+
+        Other threads that wait or follow or process end within two seconds, and let go themselves.
+        """
+        self.export()
+        self._own = threading.local()
+        here = threading.current_thread()
+        self._let_go(lambda thread: thread is here or not self._inside[thread])
+        self._bell.close()
+
+    def __enter__(self) -> Bus:
+        """Use it in a `with`."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
+
+    def unread_rows(self, limit: int) -> list[Row]:
+        """Return what `poll` gives as rows: large payloads are not read yet."""
+        rows = self.store.rows("messages.unread", agent=self.agent, limit=limit)
+        if rows:
+            self._own.seen = max(getattr(self._own, "seen", 0), rows[-1]["seq"])
+        return rows
+
+    def _unread(self, limit: int) -> list[Message]:
+        found: list[Message] = []
+        size_bytes = 0
+        for row in self.unread_rows(limit):
+            if row["payload_ref"] is not None:
+                size_bytes += blob_bytes(self.paths.blobs, row["payload_ref"])
+            if found and size_bytes > POLL_BYTES:
+                break
+            found.append(message_fields(row, blobs=self.paths.blobs))
+        return found
+
+    def _publish(self, draft: Draft, *, durable: bool = True, is_answer: bool = False) -> str:
+        row = self._row(draft)
+        self._pressure.admit(self.store, None if is_answer else _addressee(row))
+        self.store.write_one("messages.publish", durable=durable, **row)
+        self._keep_large(row, draft)
+        self._has_published = True
+        self._bell.ring()
+        return str(row["id"])
+
+    @contextmanager
+    def _stay(self) -> Iterator[Callable[[], bool]]:
+        """Keep this thread's connection while another thread closes the bus; give what tells so."""
+        own, here = self._own, threading.current_thread()
+        with self._lock:
+            self._inside[here] += 1
+        try:
+            yield lambda: self._own is not own
+        finally:
+            with self._lock:
+                self._inside[here] -= 1
+                is_out = not self._inside[here]
+                if is_out:
+                    del self._inside[here]
+            if is_out and self._own is not own:
+                self._let_go(lambda thread: thread is here)
+
+    def _keep(self, opened: Database | Waker) -> None:
+        with self._lock:
+            self._opened.append((threading.current_thread(), opened))
+
+    def _let_go(self, is_over: Callable[[threading.Thread], bool]) -> None:
+        """Close what threads have opened that are over."""
+        with self._lock:
+            over = [(thread, opened) for thread, opened in self._opened if is_over(thread)]
+            self._opened = [pair for pair in self._opened if pair not in over]
+        for _, opened in reversed(over):
+            opened.close()
+
+    def _row(self, draft: Draft) -> dict[str, Value]:
+        """Return a message as it is stored; checked, and with a large payload kept as a blob."""
+        type, payload, to, id, correlation_id, in_reply_to = draft
+        if type not in self._types:
+            check_type(type)
+            self._types.add(type)
+        if id is not None:
+            check_text(id, "id")
+        if in_reply_to is not None:
+            check_text(in_reply_to, "in_reply_to")
+        if correlation_id is not None:
+            check_text(correlation_id, "correlation_id")
+        text, ref = None, None
+        if payload is not None:
+            text, raw = encode_payload(type, payload, max_bytes=self._limits.message_max_bytes)
+            if len(raw) > INLINE_MAX_BYTES:
+                text, ref = None, save_blob(self.paths.blobs, raw)
+        if to is not None and to not in self._agents:
+            with self.store.read() as reader:
+                name, task = address(reader, to)
+            if name == to:
+                self._agents.add(to)
+            to = name
+            correlation_id = correlation_id or task
+        now = clock.now_ms()
+        return {
+            "id": id or new_id(now),
+            "ts_ms": now,
+            "from_agent": self.agent,
+            "to_agent": to,
+            "type": type,
+            "correlation_id": correlation_id or self.task,
+            "in_reply_to": in_reply_to,
+            "payload": text,
+            "payload_ref": ref,
+        }
+
+    def _keep_large(self, row: dict[str, Value], draft: Draft) -> None:
+        """Save a large payload again where a prune collected it before its message was there."""
+        ref = row["payload_ref"]
+        if ref is not None and not os.path.exists(f"{self.paths.blobs}/{ref!s}"):
+            _, raw = encode_payload(draft[0], draft[1], max_bytes=self._limits.message_max_bytes)
+            save_blob(self.paths.blobs, raw)
+
+
+_ENDS: WeakSet[Bus] = WeakSet()
+
+
+def _after_fork() -> None:
+    for bus in list(_ENDS):
+        bus.begin_anew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def _require_open(is_closed: Callable[[], bool]) -> None:
+    if is_closed():
+        raise Unavailable("the bus was closed while something waited", code="closed")
+
+
+def _addressee(row: Mapping[str, Value]) -> str | None:
+    to = row["to_agent"]
+    return None if to is None else str(to)
+
+
+def _draft_of(message: Mapping[str, Any]) -> Draft:
+    wanted = message.get
+    return (
+        message["type"], wanted("payload"), wanted("to"), wanted("id"), wanted("correlation_id"),
+        wanted("in_reply_to"),
+    )  # fmt: skip
+
+
+def _stopper(stop: threading.Event | Callable[[], bool] | None) -> Callable[[], bool]:
+    if stop is None:
+        return lambda: False
+    return stop.is_set if isinstance(stop, threading.Event) else stop

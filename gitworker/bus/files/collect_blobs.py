@@ -1,0 +1,90 @@
+"""Collecting large payloads that no message and no dead letter refers to any more.
+
+A publisher saves the blob first and inserts its message afterwards. So a blob goes only inside a
+write transaction that has seen every message, and a publisher of ours looks once more, after its
+own, whether the blob is still there. A foreign publisher does not: young blobs are left alone.
+"""
+
+import os
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from gitworker.bus.blobs import PREFIX, is_blob_ref
+from gitworker.bus.files.rules_retention import DAY_MS
+from gitworker.store.api import Reader, Store
+
+GRACE_MS = DAY_MS
+CHUNK = 100
+STRETCH = 20_000  # messages looked through in one read
+
+
+class Collected(NamedTuple):
+    """How many blobs went, and how many bytes they had."""
+
+    blobs: int
+    size_bytes: int
+
+
+def collect_blobs(store: Store, directory: str, *, now_ms: int) -> Collected:
+    """Delete blobs that nothing refers to, and what killed publishers left half written."""
+    old = list(_old_files(directory, now_ms - GRACE_MS))
+    for name, _ in old:
+        if not is_blob_ref(name):
+            _unlink(f"{directory}/{name}")
+    blobs = [(name, size) for name, size in old if is_blob_ref(name)]
+    if not blobs:
+        return Collected(0, 0)
+    with store.read() as reader:
+        newest = _newest(reader)
+    used = _used(store, newest)
+    unused = [(name, size) for name, size in blobs if name not in used]
+    number = size_bytes = 0
+    for start in range(0, len(unused), CHUNK):
+        with store.write(durable=False) as writer:
+            fresh = _refs(writer, newest, _newest(writer))
+            for name, size in unused[start : start + CHUNK]:
+                if name not in fresh and _unlink(f"{directory}/{name}"):
+                    number, size_bytes = number + 1, size_bytes + size
+    return Collected(number, size_bytes)
+
+
+def _old_files(directory: str, before_ms: int) -> Iterator[tuple[str, int]]:
+    """Yield blobs, and our partial ones, that were written before a time, with their sizes."""
+    try:
+        with os.scandir(directory) as entries:
+            for entry in entries:
+                if is_blob_ref(entry.name) or entry.name.startswith(f".{PREFIX}"):
+                    stat = entry.stat(follow_symlinks=False)
+                    if stat.st_mtime_ns // 1_000_000 < before_ms:
+                        yield entry.name, stat.st_size
+    except FileNotFoundError:
+        return
+
+
+def _used(store: Store, newest: int) -> set[str]:
+    """Return every blob that is referred to, in many short reads: none may hold checkpoints up."""
+    used: set[str] = set()
+    for after in range(0, newest, STRETCH):
+        with store.read() as reader:
+            used |= _refs(reader, after, min(after + STRETCH, newest))
+    return used
+
+
+def _refs(reader: Reader, after: int, until: int) -> set[str]:
+    """Return the blobs that a stretch of messages, or any dead letter, refers to."""
+    rows = reader.rows("retention.blob_refs", after=after, until=until)
+    rows += reader.rows("retention.dead_blob_refs")
+    return {row["ref"] for row in rows}
+
+
+def _newest(reader: Reader) -> int:
+    row = reader.row("messages.last_seq")
+    return int(row["seq"]) if row else 0
+
+
+def _unlink(path: str) -> bool:
+    try:
+        os.unlink(path)
+    except OSError:
+        return False
+    return True

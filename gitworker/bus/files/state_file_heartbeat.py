@@ -1,0 +1,56 @@
+"""Seed 1's state file after a beat: only its `last_heartbeat` line changes.
+
+On the hot path, so the line is replaced as text and no JSON module loads. The lock keeps a beat
+from putting an older state back over a transition's.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gitworker import clock
+from gitworker.bus.files.export import Turn
+from gitworker.paths import regular
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitworker.paths import StatePaths
+
+WAIT_MS = 2000
+KEY = '  "last_heartbeat": '
+
+
+def views_turn(paths: StatePaths) -> Turn:
+    """Return the turn of whoever replaces files in `workers/`."""
+    return Turn(f"{paths.locks}/views", wait_ms=WAIT_MS)
+
+
+def renew_beat(paths: StatePaths, agent: str, ts_ms: int) -> None:
+    """Tell the beat in the worker's state file, where it has one; replaced atomically.
+
+    The next beat tells it where others kept the turn.
+    """
+    path = f"{paths.workers}/{agent}.json"
+    with views_turn(paths) as taken:
+        if not taken:
+            return
+        try:
+            with open(path, encoding="utf-8", opener=regular) as file:
+                lines = file.readlines()
+        except (
+            OSError,
+            UnicodeDecodeError,
+        ):  # missing or damaged: fsck and the next change write it
+            return
+        stamp = f'{KEY}"{clock.iso_utc_seconds(ts_ms)}",\n'
+        renewed = [stamp if line.startswith(KEY) else line for line in lines]
+        if renewed != lines:
+            replace_text(path, "".join(renewed))
+
+
+def replace_text(path: str, text: str) -> None:
+    """Replace a text file atomically."""
+    partial = f"{path}.{os.getpid()}.tmp"
+    with open(partial, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(partial, path)

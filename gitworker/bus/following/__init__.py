@@ -1,0 +1,1 @@
+"""Following the bus: waiting for new messages and reading them as they arrive."""

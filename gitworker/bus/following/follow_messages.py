@@ -1,0 +1,137 @@
+"""Following the bus: every message as it comes, without a cursor (seed 5).
+
+Looks at what came after the last one it saw, in one short read, then waits for the waker
+(`bus.waking`). Ends when the database goes.
+"""
+
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gitworker import clock
+from gitworker.bus.blobs import find_blob
+from gitworker.bus.following.waking import LOOK_ANYWAY_S, Waker
+from gitworker.bus.rules import is_too_deep, may_be_deep
+from gitworker.paths import StatePaths
+from gitworker.store.api import Reader, Row, Store
+
+BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which messages are wanted; None is all of them."""
+
+    task: str | None = None
+    type: str | None = None
+    sender: str | None = None
+
+    def wants(self, row: Row) -> bool:
+        """Tell whether a message passes."""
+        return (
+            self.task in (None, row["correlation_id"])
+            and self.type in (None, row["type"])
+            and self.sender in (None, row["from_agent"])
+        )
+
+
+def follow(
+    store: Store,
+    paths: StatePaths,
+    wanted: Filter,
+    *,
+    since: int | None,
+    waker: Waker,
+    also: Mapping[int, int] | None = None,
+    look_s: float = LOOK_ANYWAY_S,
+) -> Iterator[dict[str, Any] | None]:
+    """Yield messages in order as they come, in seed 2's shape; end when the database goes.
+
+    Begins after `since`, without it at now. Where nothing came for `look_s` seconds, or one of the
+    descriptors in `also` (mapped to poll(2) events) has something, yields None, so that the caller
+    can look around. Writes nothing; no transaction stays open between two messages.
+    """
+    identity = file_identity(paths.database)
+    with store.read() as reader:
+        after = newest_seq(reader) if since is None else since
+    while identity is not None and file_identity(paths.database) == identity:
+        with store.read() as reader:
+            rows = reader.rows("messages.follow", after=after, limit=BATCH)
+        for row in rows:
+            after = row["seq"]
+            if wanted.wants(row):
+                yield message_fields(row, blobs=paths.blobs)
+        if rows:
+            waker.rest()
+        elif not waker.wait(look_s, also=also):
+            yield None
+
+
+def message_fields(row: Row, *, blobs: str) -> dict[str, Any]:
+    """Return a message in seed 2's shape, a large payload in place."""
+    text, error = row["payload"], None
+    if row["payload_ref"] is not None:
+        text = find_blob(blobs, row["payload_ref"])
+        error = "blob_missing" if text is None else None
+    payload = None
+    if text is not None:
+        try:
+            payload = read_json(text)
+        except (ValueError, RecursionError):
+            error = "decode_failed"
+    return {
+        "seq": row["seq"],
+        "id": row["id"],
+        "ts": clock.iso_utc(row["ts_ms"]),
+        "from": row["from_agent"],
+        "to": row["to_agent"],
+        "type": row["type"],
+        "correlation_id": row["correlation_id"],
+        "in_reply_to": row["in_reply_to"],
+        "payload": payload,
+        "payload_ref": row["payload_ref"],
+        "payload_error": error,
+    }
+
+
+def read_json(text: str | bytes) -> Any:
+    """Return what a JSON text says; ValueError for NaN, infinities and what is no JSON at all.
+
+    Python's own reader takes NaN and 1e999, which no other program could read back from us. What is
+    nested too deep is refused as well: who can just read it could not write it again.
+    """
+    text = text.decode() if isinstance(text, bytes) else text
+    value = _DECODE(text)
+    if may_be_deep(text) and is_too_deep(value):
+        raise ValueError("it is nested too deep")
+    return value
+
+
+def newest_seq(reader: Reader) -> int:
+    """Return the position of the newest message; 0 where there is none."""
+    row = reader.row("messages.last_seq")
+    return int(row["seq"]) if row else 0
+
+
+def file_identity(path: str) -> tuple[int, int] | None:
+    """Return what tells one database file from another at the same path; None for none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _refuse(name: str) -> float:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _refuse(text)
+
+
+_DECODE = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite).decode

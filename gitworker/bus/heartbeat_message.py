@@ -1,0 +1,132 @@
+"""One sign of life: the beat, the claims it renews, and `task_blocked` where an agent is stuck.
+
+On the hot path: nothing heavy is imported here.
+"""
+
+from __future__ import annotations
+
+from gitworker.bus.files.state_file_heartbeat import renew_beat
+from gitworker.bus.message_ids import new_id
+from gitworker.errors import Conflict, NotFound
+from gitworker.model.ids import HQ
+from gitworker.model.message import MessageType
+from gitworker.store.claims import lost_claims, renew_claims
+from gitworker.store.heartbeats import beat, touch
+
+TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
+if TYPE_CHECKING:
+    from gitworker.paths import StatePaths
+    from gitworker.store.api import Reader, Row, Store, Writer
+
+BLOCKED = "blocked"
+
+
+class Sign:
+    """What an agent tells with a beat; None keeps what it told last."""
+
+    __slots__ = ("progress", "status", "task")
+
+    def __init__(
+        self, status: str | None = None, task: str | None = None, progress: float | None = None
+    ) -> None:
+        self.status = status
+        self.task = task
+        self.progress = progress
+
+    @property
+    def is_silent(self) -> bool:
+        """Tell whether the beat says nothing but that the agent lives."""
+        return self.status is None and self.task is None and self.progress is None
+
+
+def give_sign(store: Store, paths: StatePaths, *, worker: str, sign: Sign, lease_ms: int) -> bool:
+    """Record a beat, in seed 1's state file too, and renew the worker's claims.
+
+    A beat is not synced to disk; the message of an agent that has just become blocked is. Returns
+    whether there was one.
+    """
+    with store.read() as reader:
+        before = reader.row("liveness.of_agent", agent=worker)
+        seat = reader.row("workers.by_id", worker=worker)
+    task = seat["task_id"] if seat else None
+    blocks = sign.status == BLOCKED and (before is None or before["status"] != BLOCKED)
+    with store.write(durable=blocks) as writer:
+        now = _record(writer, worker, sign, (before, task))
+        renew_claims(writer, worker, setting_ms=lease_ms)
+        if blocks:
+            writer.run(
+                "messages.publish",
+                id=new_id(),
+                ts_ms=now,
+                from_agent=worker,
+                to_agent=None,
+                type=MessageType.TASK_BLOCKED,
+                correlation_id=sign.task or task,
+                in_reply_to=None,
+                payload=None,
+                payload_ref=None,
+            )
+    renew_beat(paths, worker, now)
+    return blocks
+
+
+def require_unlost(store: Store, worker: str) -> None:
+    """Raise Conflict where a worker has lost a claim, naming who has it now.
+
+    What was lost beside its task is told once; its task, until it takes that again or gives it up.
+    """
+    with store.read() as reader:
+        lost = lost_claims(reader, worker)
+        seat = reader.row("workers.by_id", worker=worker) if lost else None
+    if not lost:
+        return
+    task = seat["task_id"] if seat else None
+    told = [row["task_id"] for row in lost if row["task_id"] != task]
+    if told:
+        with store.write(durable=False) as writer:
+            for name in told:
+                writer.run("claims.forget_grant", agent=worker, task=name)
+    shown = ", ".join(
+        f"{row['task_id']} (now held by {row['claimed_by'] or 'nobody'})" for row in lost
+    )
+    raise Conflict(
+        f"worker {worker} has lost its claim on {shown}",
+        f"git worker claim take '{lost[0]['task_id']}'   (as soon as it is free)",
+        code="claim_lost",
+    )
+
+
+def require_beating(reader: Reader, name: str | None, actor: str) -> str:
+    """Return the worker that beats: by id, task or branch; without a name, whoever asks.
+
+    Raises NotFound where there is none.
+    """
+    if name is None and actor == HQ:
+        raise NotFound(
+            "which worker? none was named, and this is no worker's worktree", "git worker list"
+        )
+    wanted = name or actor
+    row = (
+        reader.row("workers.by_id", worker=wanted)
+        or reader.row("workers.by_task", task=wanted)
+        or reader.row("workers.by_branch", branch=wanted.removeprefix("refs/heads/"))
+    )
+    if row is None:
+        raise NotFound(
+            f"no worker, task or branch is called {ascii(wanted)[:80]}", "git worker list"
+        )
+    return str(row["worker_id"])
+
+
+def _record(writer: Writer, worker: str, sign: Sign, known: tuple[Row | None, str | None]) -> int:
+    before, task = known
+    if sign.is_silent:
+        return touch(writer, worker, task=task)
+    told = before["progress"] if before else None
+    return beat(
+        writer,
+        worker,
+        status=sign.status or (before["status"] if before else "working"),
+        task=sign.task or task,
+        progress=told if sign.progress is None else sign.progress,
+    )

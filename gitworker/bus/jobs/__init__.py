@@ -1,0 +1,1 @@
+"""Background jobs that the bus starts: radar and upkeep."""

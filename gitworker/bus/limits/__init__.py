@@ -1,0 +1,1 @@
+"""Limits on sending: settings, back-pressure and the rate of an agent."""

@@ -1,0 +1,120 @@
+"""Back-pressure: whoever sends more than its addressee reads, or more than it may, has to wait.
+
+Limits are soft: they are looked at before a message is published, and not for each while there is
+room. As long as all agents together send less in a second than one may, a look is one row and
+nothing is written; beyond that each sender has a token bucket in `send_budgets`. What our own
+commands publish (state changes, the drain's reports) is never limited. On the hot path.
+"""
+
+from __future__ import annotations
+
+from gitworker import clock
+from gitworker.bus.limits.rules_pressure import (
+    BURST_S,
+    grant,
+    is_calm,
+    is_slow,
+    refilled,
+    unchecked,
+    wait_ms,
+)
+from gitworker.errors import Conflict
+
+TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
+if TYPE_CHECKING:
+    from gitworker.bus.limits.send_limits import Limits
+    from gitworker.store.api import Reader, Store
+
+UNREAD_WAIT_MS = 500  # nobody knows when an agent reads: how long to wait before the next look
+
+
+class BackPressure(Conflict):
+    """A sender is over a limit; `wait_ms` is how long to wait before the next try."""
+
+    code = "back_pressure"
+
+    def __init__(self, message: str, *, wait_ms: int) -> None:
+        wait_s = max(1, -(-wait_ms // 1000))
+        super().__init__(message, f"try again in {wait_s} s, or send with --wait 60")
+        self.wait_ms = wait_ms
+
+
+class Pressure:
+    """Judges what one sender sends, and remembers how much may go unlooked."""
+
+    __slots__ = ("_granted", "_max_rate", "_max_unread", "_room", "_sender")
+
+    def __init__(self, sender: str, limits: Limits) -> None:
+        self._sender = sender
+        self._max_unread = limits.message_max_unread
+        self._max_rate = limits.message_max_rate
+        self._granted = 0
+        self._room: dict[str, int] = {}
+
+    def admit(self, store: Store, to: str | None, number: int = 1) -> None:
+        """Count messages that are about to be published to an agent, None being everybody.
+
+        Raises BackPressure where they have to wait. Call it outside of any transaction.
+        """
+        if to is not None and self._max_unread:
+            left = self._room.get(to, 0)
+            self._room[to] = (
+                left if left >= number else self._room_for(store, to, number)
+            ) - number
+        if self._max_rate:
+            left = self._granted
+            self._granted = (left if left >= number else self._ask(store, number)) - number
+
+    def _room_for(self, store: Store, to: str, number: int) -> int:
+        with store.read() as reader:
+            row = reader.row("pressure.unread", agent=to, limit=self._max_unread)
+        unread = int(row["number"]) if row else 0
+        if unread and unread + number > self._max_unread:  # a large batch needs an empty inbox
+            raise BackPressure(
+                f"{to} has {unread} unread messages; {self._max_unread} are allowed"
+                " (message.max_unread)",
+                wait_ms=UNREAD_WAIT_MS,
+            )
+        return unchecked(self._max_unread - unread, number)
+
+    def _ask(self, store: Store, number: int) -> int:
+        rate = self._max_rate
+        now = clock.now_ms()
+        with store.read() as reader:
+            row = reader.row("pressure.nth_newest", number=rate)
+        if is_calm(row["ts_ms"] if row else None, now):
+            return unchecked(rate, number)
+        with store.write(durable=False) as writer:
+            row = writer.row("pressure.budget", agent=self._sender)
+            tokens, at_ms = (row["tokens"], row["at_ms"]) if row else (float(rate * BURST_S), now)
+            tokens = refilled(tokens, now - at_ms, rate=rate)
+            granted = grant(tokens, number, rate=rate)
+            writer.run("pressure.set_budget", agent=self._sender, tokens=tokens - granted, now=now)
+        if not granted:
+            raise BackPressure(
+                f"{self._sender} sends faster than {rate} messages a second (message.max_rate)",
+                wait_ms=wait_ms(tokens, number, rate=rate),
+            )
+        return granted
+
+
+def check_pressure(store: Store, sender: str, to: str | None, limits: Limits) -> None:
+    """Raise BackPressure where one more message of a sender has to wait."""
+    Pressure(sender, limits).admit(store, to)
+
+
+def slow_consumers(reader: Reader, *, max_unread: int) -> list[tuple[str, int]]:
+    """Return the agents that have left more than half of what they may be sent unread.
+
+    With how many messages they have not read, counted up to the limit; the slowest first.
+    """
+    if not max_unread:
+        return []
+    found = []
+    for row in reader.rows("pressure.addressees"):
+        agent = str(row["agent"])
+        unread = reader.row("pressure.unread", agent=agent, limit=max_unread)
+        number = int(unread["number"]) if unread else 0
+        if is_slow(number, max_unread=max_unread):
+            found.append((agent, number))
+    return sorted(found, key=lambda one: (-one[1], one[0]))

@@ -1,0 +1,1 @@
+"""Searching messages and finding a single one."""

@@ -1,0 +1,24 @@
+"""Finding one message by its position or its id."""
+
+from typing import Any
+
+from gitworker.bus.following.follow_messages import message_fields
+from gitworker.errors import NotFound
+from gitworker.store.api import Store
+
+SEQ_DIGITS = 18  # of a position: more do not fit SQLite's integers
+
+
+def require_message(store: Store, name: str, *, blobs: str) -> dict[str, Any]:
+    """Return the message with this id, else the one at this position; NotFound for neither.
+
+    An id wins: it may be any text, a number too.
+    """
+    is_seq = name.isascii() and name.isdigit() and len(name) <= SEQ_DIGITS
+    with store.read() as reader:
+        row = reader.row("messages.by_id", id=name.encode("utf-8", "replace").decode())
+        if row is None and is_seq:
+            row = reader.row("messages.by_seq", seq=int(name))
+    if row is None:
+        raise NotFound(f"there is no message {ascii(name)[:80]}", "git worker msg follow --since 0")
+    return message_fields(row, blobs=blobs)

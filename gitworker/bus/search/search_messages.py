@@ -1,0 +1,169 @@
+"""Search: messages by their words, newest first, through the index beside the database.
+
+Nobody pays for it but who searches: what is not indexed yet is indexed before a search answers,
+and, once there is an index, by the drain in the background; in batches, each a transaction of its
+own with the position in it, so that a kill leaves nothing half done.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from gitworker.bus.blobs import find_blob
+from gitworker.bus.following.follow_messages import message_fields
+from gitworker.bus.search.rules_search import match_expression, plain_text, searchable, snippet
+from gitworker.errors import Unavailable
+from gitworker.paths import StatePaths
+from gitworker.store.api import Reader, Row, Store
+from gitworker.store.sqlite.search_index import SearchIndex
+
+BATCH = 500
+LIMIT = 20
+BACKGROUND_BATCHES = 40
+
+
+class Found(NamedTuple):
+    """A message in seed 2's shape, and the part of it where a word was found."""
+
+    message: dict[str, Any]
+    snippet: str
+
+
+class _Query(NamedTuple):
+    """What somebody typed, the expression for it, and how much is wanted."""
+
+    words: Sequence[str]
+    expression: str
+    limit: int
+
+
+def search(
+    store: Store,
+    paths: StatePaths,
+    words: Sequence[str],
+    *,
+    limit: int = LIMIT,
+    announce: Callable[[int], None] = lambda _: None,
+) -> list[Found]:
+    """Return the newest messages that hold all the words, newest first.
+
+    A word that ends with `*` stands for all that begin so; an argument of several words is a
+    phrase. `announce` is told how many messages have to be indexed first. Raises Invalid where no
+    word is left to look for.
+    """
+    query = _Query(words, match_expression(words), limit)
+    if store.is_read_only:
+        from tempfile import TemporaryDirectory  # 10 ms, only where no index can be kept
+
+        with TemporaryDirectory(prefix="gitworker-") as directory:
+            return _search(store, paths, query, place=f"{directory}/search.db", announce=announce)
+    return _search(store, paths, query, place=paths.search, announce=announce)
+
+
+def _search(
+    store: Store,
+    paths: StatePaths,
+    query: _Query,
+    *,
+    place: str,
+    announce: Callable[[int], None],
+) -> list[Found]:
+    index = SearchIndex(place)
+    try:
+        try:
+            _bring_forward(index, store, paths, announce=announce)
+            return _find(index, store, paths, query)
+        except Unavailable as error:
+            if error.code != "database_damaged":
+                raise
+            index.start_anew()
+            _bring_forward(index, store, paths, announce=announce)
+            return _find(index, store, paths, query)
+    finally:
+        index.close()
+
+
+def index_some(store: Store, paths: StatePaths) -> int:
+    """Index what is new, up to a bound; return how many messages were indexed."""
+    index = SearchIndex(paths.search)
+    try:
+        return _bring_forward(index, store, paths, batches=BACKGROUND_BATCHES)
+    finally:
+        index.close()
+
+
+def forget_pruned(store: Store, paths: StatePaths) -> None:
+    """Take messages that were pruned out of the index."""
+    with store.read() as reader:
+        row = reader.row("search.first_seq")
+        last = _ever_last(reader)
+    first = row["seq"] if row else None
+    index = SearchIndex(paths.search)
+    try:
+        index.drop_below(last + 1 if first is None else int(first))
+    finally:
+        index.close()
+
+
+def _bring_forward(
+    index: SearchIndex,
+    store: Store,
+    paths: StatePaths,
+    *,
+    batches: int | None = None,
+    announce: Callable[[int], None] = lambda _: None,
+) -> int:
+    with store.read() as reader:
+        if index.position() > _ever_last(reader):  # bus.db is another one than before
+            index.start_anew()
+        row = reader.row("search.count_after", after=index.position())
+    announce(int(row["number"]) if row else 0)
+    done = 0
+    while batches is None or batches > 0:
+        with store.read() as reader:
+            rows = reader.rows("search.unindexed", after=index.position(), limit=BATCH)
+        if not rows:
+            break
+        texts = [(int(row["seq"]), _text_of(row, paths)) for row in rows]
+        index.add(texts, until=int(rows[-1]["seq"]))
+        done += len(rows)
+        batches = None if batches is None else batches - 1
+    return done
+
+
+def _find(index: SearchIndex, store: Store, paths: StatePaths, query: _Query) -> list[Found]:
+    """Return matches that are still on the bus; what is found and gone is forgotten."""
+    found: list[Found] = []
+    before = 1 << 62
+    while len(found) < query.limit:
+        seqs = index.find(query.expression, before=before, limit=query.limit)
+        if not seqs:
+            break
+        with store.read() as reader:
+            rows = {seq: reader.row("search.by_seq", seq=seq) for seq in seqs}
+        gone = [seq for seq, row in rows.items() if row is None]
+        if gone:
+            index.drop(gone)
+        found += [_found(row, query.words, paths) for row in rows.values() if row is not None]
+        before = seqs[-1]
+    return found[: query.limit]
+
+
+def _found(row: Row, words: Sequence[str], paths: StatePaths) -> Found:
+    payload = row["payload"]
+    if row["payload_ref"] is not None:
+        payload = find_blob(paths.blobs, str(row["payload_ref"]))
+    text = "" if payload is None else plain_text(str(payload))
+    return Found(message_fields(row, blobs=paths.blobs), snippet(text, words))
+
+
+def _text_of(row: Row, paths: StatePaths) -> str:
+    payload = row["payload"]
+    if row["payload_ref"] is not None:
+        payload = find_blob(paths.blobs, str(row["payload_ref"]))
+    fields = (row["type"], row["from_agent"], row["to_agent"], row["correlation_id"])
+    return searchable(fields, payload)
+
+
+def _ever_last(reader: Reader) -> int:
+    row = reader.row("search.ever_last")
+    return int(row["seq"]) if row else 0

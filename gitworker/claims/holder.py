@@ -1,0 +1,252 @@
+"""What one holder does with claims, each act in a transaction; waiting for one to be free."""
+
+import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from threading import get_ident
+from weakref import WeakKeyDictionary
+
+from gitworker import clock
+from gitworker.bus.following.bell import ring_bell
+from gitworker.bus.following.waking import open_waker
+from gitworker.bus.identity import who_asks
+from gitworker.bus.publish import Outgoing, publish
+from gitworker.claims.leases import (
+    Claim,
+    all_claims,
+    find_claim,
+    find_rival,
+    give_back,
+    renew_claim,
+    require_claimable,
+    require_valid,
+    take_claim,
+    taken_error,
+)
+from gitworker.claims.rules import Taken, is_one, is_task, parse_lease_ms, parse_name
+from gitworker.errors import Conflict, NotFound
+from gitworker.model.message import MessageType
+from gitworker.paths import StatePaths, require_repository, state_paths
+from gitworker.store.api import Reader, Store, Value, Writer
+from gitworker.store.rules_leases import SEED2_LEASE_MS, Length
+from gitworker.store.sqlite.migrate import open_database
+
+LOOK_ANYWAY_S = 2.0  # foreign leases go by the wall clock, which may jump while we wait
+SLACK_S = 0.002  # both clocks count whole milliseconds
+
+
+class Claims:
+    """The claims of one holder on one bus; belongs to one thread, as its store does.
+
+    Names are task ids, `path:PATTERN` and `KIND:ANYTHING`; for others every method raises Invalid.
+    `hq` is many: where it names no epoch, the one counts under which this object took the name
+    last, so that what somebody else has taken as `hq` since is not ours.
+    """
+
+    def __init__(
+        self, store: Store, paths: StatePaths, *, holder: str, lease_ms: int = SEED2_LEASE_MS
+    ) -> None:
+        self._store = store
+        self._paths = paths
+        self._length = Length(lease_ms)
+        self.holder = holder
+        self._epochs: dict[str, int] = {}
+
+    def take(self, name: str, *, ttl_s: float | None = None, wait_s: float = 0) -> Claim:
+        """Take a name for `ttl_s` seconds (default: the desk's), waiting `wait_s` for it at most.
+
+        On disk when it returns. A worker that has it already goes on under its epoch. Raises
+        Conflict where somebody else holds it, or a path in common with it, or works on the task;
+        NotFound for an unknown task, Refused for one that is not READY.
+        """
+        name = parse_name(name)
+        length = self._length if ttl_s is None else Length(parse_lease_ms(ttl_s), is_fixed=True)
+        deadline = clock.monotonic_ms() + wait_s * 1000
+        try:
+            claim = self._take(name, length)
+        except Taken:
+            if wait_s <= 0:
+                raise
+            claim = self._take_in_time(name, length, deadline)
+        self._epochs[name] = claim.epoch
+        return claim
+
+    def renew(self, name: str, *, epoch: int | None = None, ttl_s: float | None = None) -> Claim:
+        """Let the lease go on, by default for as long as it was taken for; not synced to disk.
+
+        A lease that expired and that nobody took goes on too. Raises Conflict where the claim, or
+        the claim under this epoch, is lost, and NotFound where there never was one.
+        """
+        name = parse_name(name)
+        length = None if ttl_s is None else Length(parse_lease_ms(ttl_s), is_fixed=True)
+        with self._store.write(durable=False) as writer:
+            return renew_claim(
+                writer, name, self.holder, epoch=self._epoch(name, epoch), length=length
+            )
+
+    def release(self, name: str, *, epoch: int | None = None) -> None:
+        """Give a claim back, and wake whoever waits for it; raises like `renew`."""
+        name = parse_name(name)
+        with self._store.write() as writer:
+            give_back(writer, name, self.holder, epoch=self._epoch(name, epoch))
+        self._epochs.pop(name, None)
+        self._ring()
+
+    def held(self) -> list[Claim]:
+        """Return this holder's claims by name, expired ones too."""
+        return [claim for claim in self.everybodys() if claim.holder == self.holder]
+
+    def everybodys(self) -> list[Claim]:
+        """Return every claim by name, expired ones too."""
+        with self._store.read() as reader:
+            return all_claims(reader)
+
+    def require(self, name: str, *, epoch: int | None = None) -> Claim:
+        """Return the claim where it holds now; raise like `renew`, and Conflict for an expired one.
+
+        Between this and an act outside the database time passes: let the act carry the epoch, and
+        let whatever it acts on refuse an epoch that is lower than one it has seen.
+        """
+        name = parse_name(name)
+        with self._store.read() as reader:
+            return require_valid(reader, name, self.holder, epoch=self._epoch(name, epoch))
+
+    def check(self, name: str, *, epoch: int | None = None) -> bool:
+        """Tell whether the claim holds now."""
+        try:
+            self.require(name, epoch=epoch)
+        except (Conflict, NotFound):
+            return False
+        return True
+
+    def _epoch(self, name: str, epoch: int | None) -> int | None:
+        return self._epochs.get(name) if epoch is None and not is_one(self.holder) else epoch
+
+    def _take(self, name: str, length: Length) -> Claim:
+        with self._store.read() as reader:  # losing is cheap: 2.5 times the throughput (BUS-FACTS)
+            if is_task(name):
+                require_claimable(reader, name, self.holder)
+            rival = find_rival(reader, name, self.holder)
+        if rival is not None:
+            raise taken_error(name, rival)
+        with self._store.write() as writer:
+            if is_task(name):
+                require_claimable(writer, name, self.holder)
+            before = find_claim(writer, name)
+            claim = take_claim(writer, name, self.holder, length=length)
+            is_new = before is None or before.epoch != claim.epoch
+            if is_new and is_task(name):
+                self._announce(writer, claim)
+        if is_new:
+            self._ring()
+        return claim
+
+    def _announce(self, writer: Writer, claim: Claim) -> None:
+        publish(
+            writer,
+            Outgoing(
+                MessageType.TASK_CLAIM,
+                sender=claim.holder,
+                correlation_id=claim.name,
+                payload={"epoch": claim.epoch, "lease_until_ms": claim.lease_until_ms},
+            ),
+            now=clock.now_ms(),
+        )
+
+    def _take_in_time(self, name: str, length: Length, deadline: float) -> Claim:
+        """Try again whenever somebody has written to the bus, and when the lease ends."""
+        with open_waker(self._store, self._paths) as waker:
+            while True:
+                try:
+                    return self._take(name, length)
+                except Taken as error:
+                    left_s = (deadline - clock.monotonic_ms()) / 1000
+                    if not left_s > 0:  # a NaN ends it too
+                        raise
+                    waker.wait(min(left_s, error.left_ms / 1000 + SLACK_S, LOOK_ANYWAY_S))
+
+    def _ring(self) -> None:
+        with suppress(OSError):  # waiters look anyway
+            ring_bell(self._paths.bell)
+
+
+class _OwnClaims(Claims):
+    """Claims with a connection of their own."""
+
+    def __init__(self, paths: StatePaths, *, holder: str, lease_ms: int) -> None:
+        self._own = open_database(paths.database)
+        super().__init__(self._own, paths, holder=holder, lease_ms=lease_ms)
+        _OPEN[self] = get_ident()
+
+    def begin_anew(self) -> None:
+        """Have another connection in the child of a fork: SQLite's locks are the parent's.
+
+        What the child took by its parent's was lost as soon as a program took the bus for unused.
+        """
+        self._store = _Unopened(self)
+
+    def reopen(self) -> Store:
+        """Open another connection instead of the one there is."""
+        self._own.close()
+        self._store = self._own = open_database(self._paths.database)
+        return self._store
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._own.close()
+
+
+class _Unopened:
+    """Stands for a store until it is used: nothing is asked of SQLite before the child needs it."""
+
+    def __init__(self, claims: _OwnClaims) -> None:
+        self._claims = claims
+
+    @property
+    def is_read_only(self) -> bool:
+        return self._claims.reopen().is_read_only
+
+    def require_writable(self) -> None:
+        self._claims.reopen().require_writable()
+
+    def read(self) -> AbstractContextManager[Reader]:
+        return self._claims.reopen().read()
+
+    def write(self, *, durable: bool = True) -> AbstractContextManager[Writer]:
+        return self._claims.reopen().write(durable=durable)
+
+    def write_one(self, query: str, *, durable: bool = True, **values: Value) -> int:
+        return self._claims.reopen().write_one(query, durable=durable, **values)
+
+
+_OPEN: WeakKeyDictionary[_OwnClaims, int] = WeakKeyDictionary()  # and the thread of each
+
+
+def _after_fork() -> None:
+    for claims, thread in list(_OPEN.items()):
+        if thread == get_ident():
+            claims.begin_anew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+@contextmanager
+def open_claims(*, holder: str | None = None, lease_s: float = 60) -> Iterator[Claims]:
+    """Give the claims of whoever asks in the repository one stands in, and close them afterwards.
+
+    `holder` is who asks, else GITWORKER_ID, the worktree's worker, or `hq`. Raises Unavailable
+    where there is no repository, or gitworker is not set up in it.
+    """
+    repository = require_repository()
+    paths = state_paths(repository)
+    asker = who_asks(repository, holder, os.environ)
+    claims = _OwnClaims(paths, holder=asker, lease_ms=parse_lease_ms(lease_s))
+    try:
+        yield claims
+    finally:
+        claims.close()
+
+
+__all__ = ["Claim", "Claims", "open_claims"]

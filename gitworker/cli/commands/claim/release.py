@@ -1,0 +1,27 @@
+"""git worker claim release."""
+
+import click
+
+from gitworker.cli.call import Call
+from gitworker.cli.commands.claim.claim_identity import claims_of, require_epoch
+from gitworker.cli.options import Verb
+
+
+@click.command("release", cls=Verb)
+@click.argument("name", metavar="NAME")
+@click.option(
+    "--epoch", type=click.IntRange(min=0), metavar="N", help="Only the claim N; `hq` has to say."
+)
+@click.pass_obj
+def command(call: Call, name: str, epoch: int | None) -> None:
+    """Give a claim back.
+
+    Prints nothing; whoever waits for it is woken. Exit status 3: it was lost before.
+
+    \b
+      git worker claim release 'path:src/auth/**' --epoch "$epoch"
+    """
+    session = call.open_quickly()
+    require_epoch(session, "release", name, epoch)
+    claims_of(session).release(name, epoch=epoch)
+    call.show("", name=name, holder=session.actor)

@@ -1,0 +1,23 @@
+"""git worker hooks install."""
+
+import click
+
+from gitworker.cli.call import Call
+from gitworker.cli.commands.hooks.worker_hooks import install_hooks
+from gitworker.cli.fields import count
+from gitworker.cli.options import Verb
+
+
+@click.command("install", cls=Verb)
+@click.pass_obj
+def command(call: Call) -> None:
+    """Make our hooks fire in every worker's worktree.
+
+    spawn does this for each new worktree. The main checkout and the user's own hooks are left as
+    they are: those go on running, in the worktrees too.
+
+    \b
+      git worker hooks install
+    """
+    tops = install_hooks(call.open())
+    call.show(f"our hooks fire in {count(len(tops), 'worktree')}", worktrees=tops)

@@ -1,0 +1,76 @@
+"""Our hooks in all the workers' worktrees: put in, taken out, told."""
+
+import os
+from contextlib import suppress
+from typing import Any
+
+from gitworker.app import LINK_NAME, add_excludes, remove_excludes
+from gitworker.paths import read_seat
+from gitworker.repo.hooks.hook_status import HookStatus
+from gitworker.repo.hooks.install import install, uninstall
+from gitworker.repo.hooks.user_hooks import linked_worktrees
+from gitworker.session import Session
+from gitworker.worktrees.pool.pool import pool_root
+from gitworker.worktrees.pool.pool_care import empty_pool
+from gitworker.worktrees.worktree_root import mark_root, unmark_root
+
+
+def install_hooks(session: Session) -> list[str]:
+    """Install our hooks in every worktree of a worker; return those worktrees.
+
+    What `uninstall_everything` took out of info/exclude is put back.
+    """
+    add_excludes(session.repository.common_dir)
+    mark_root(session)
+    tops = [
+        top
+        for admin, top in linked_worktrees(session.repository.common_dir)
+        if read_seat(admin) is not None and os.path.isdir(top)
+    ]
+    for top in tops:
+        install(session.git, session.repository, session.git.at(top))
+    return tops
+
+
+def uninstall_everything(session: Session) -> None:
+    """Take out our hooks, excludes and link; worktrees and the state directory stay.
+
+    Parked worktrees go: nobody would see them without our `.gitignore`.
+    """
+    if os.path.isdir(pool_root(session)):
+        empty_pool(session)
+    uninstall(session.git, session.repository)
+    remove_excludes(session.repository.common_dir)
+    unmark_root(session)
+    link = f"{session.main_top}/{LINK_NAME}"
+    with suppress(OSError):  # no link, or a file of the user's
+        if os.path.realpath(link) == os.path.realpath(session.paths.root) and os.path.islink(link):
+            os.unlink(link)
+
+
+def hook_text(found: HookStatus) -> str:
+    """Return the state of our hooks as text, one worktree per line."""
+    lines = [
+        f"{'on' if tree.is_installed else 'off':<4}{tree.path}" for tree in found.worktrees
+    ] or ["there is no linked worktree"]
+    if found.user_hooks.names:
+        lines.append(f"the user's own hooks: {', '.join(sorted(found.user_hooks.names))}")
+    if found.tampered:
+        lines.append(f"changed by somebody: {', '.join(found.tampered)}")
+        lines.append("repair: git worker hooks install")
+    elif found.is_present and found.is_stale:
+        lines.append("stale: written again when the next hook fires")
+    return "\n".join(lines)
+
+
+def hook_fields(found: HookStatus) -> dict[str, Any]:
+    """Return the state of our hooks as JSON fields."""
+    return {
+        "worktrees": [
+            {"path": tree.path, "installed": tree.is_installed} for tree in found.worktrees
+        ],
+        "user_hooks": sorted(found.user_hooks.names),
+        "tampered": list(found.tampered),
+        "stale": found.is_stale,
+        "by_config": found.by_config,
+    }

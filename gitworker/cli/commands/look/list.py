@@ -1,0 +1,20 @@
+"""git worker list."""
+
+import click
+
+from gitworker.cli.call import Call
+from gitworker.cli.options import Verb
+from gitworker.observe.workers.list import json_list, read_list, render_list
+
+
+@click.command("list", cls=Verb)
+@click.pass_obj
+def command(call: Call) -> None:
+    """List the workers, one row each.
+
+    Worker, state, task and branch. On a pipe the columns are separated by tabs and have no heading.
+
+    \b
+      git worker list | cut -f1,2
+    """
+    call.render(read_list(call.open_to_read()), render_list, json_list)

@@ -1,0 +1,29 @@
+"""git worker path."""
+
+import click
+
+from gitworker.cli import output
+from gitworker.cli.call import Call
+from gitworker.cli.options import Verb, worker_argument
+from gitworker.observe.workers.path import json_path, read_path
+
+
+@click.command("path", cls=Verb)
+@worker_argument(required=False)
+@click.pass_obj
+def command(call: Call, worker: str | None) -> None:
+    """Print where a worker's worktree is.
+
+    One line, byte by byte, so that it can be handed to cd.
+
+    \b
+      cd "$(git worker path auth)"
+    """
+    session = call.open_to_read()
+    found = read_path(session, call.worker(session, worker))
+    if call.as_json:
+        output.document(json_path(found))
+    else:
+        output.answer_exact(found.path)
+    if found.flaw is not None:
+        output.narrate(f"{found.flaw}; git would not work for the worker there")

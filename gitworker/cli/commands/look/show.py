@@ -1,0 +1,23 @@
+"""git worker show."""
+
+import click
+
+from gitworker.cli.call import Call
+from gitworker.cli.options import Verb, worker_argument
+from gitworker.observe.workers.show import read_show
+from gitworker.observe.workers.show_text import json_show, render_show
+
+
+@click.command("show", cls=Verb)
+@worker_argument(required=False)
+@click.pass_obj
+def command(call: Call, worker: str | None) -> None:
+    """Show everything about one worker.
+
+    Its task, branch, worktree, process, review, last events and rescue refs.
+
+    \b
+      git worker show auth
+    """
+    session = call.open_to_read()
+    call.render(read_show(session, call.worker(session, worker)), render_show, json_show)

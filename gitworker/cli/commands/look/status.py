@@ -1,0 +1,41 @@
+"""git worker status."""
+
+import click
+
+from gitworker.cli.call import Call
+from gitworker.cli.options import Seconds, Verb
+from gitworker.errors import Invalid
+from gitworker.observe.workers.status import json_status, read_status, render_status
+
+EVERY_S = 10.0
+
+
+@click.command("status", cls=Verb)
+@click.option("-w", "--watch", is_flag=True, help="Show it again whenever something changes.")
+@click.option(
+    "--every", "every_s", type=Seconds(min=0.1), metavar="S",
+    help=f"With --watch: look after S seconds in any case.  [default: {EVERY_S:g}]",
+)  # fmt: skip
+@click.pass_obj
+def command(call: Call, watch: bool, every_s: float | None) -> None:
+    """Show every worker on one screen.
+
+    The target, every worker with its task, state, liveness and commits, what is half done, and the
+    last events. With --watch it stays on the terminal until q or Ctrl-C; elsewhere each change
+    gives another text, an empty line between them, or with --json a line.
+
+    \b
+      git worker status
+      git worker status --json
+      git worker status --watch
+    """
+    if every_s is not None and not watch:
+        raise Invalid("--every needs --watch", "git worker status --watch --every 5", code="usage")
+    session, refs = call.survey()
+    if watch:
+        from gitworker.cli.live.watch_status import watch_status  # 8 ms, only with --watch
+
+        watch_status(call, session, every_s=every_s or EVERY_S)
+        return
+    status = read_status(session, refs, every_subject=call.as_json)
+    call.render(status, render_status, json_status)

@@ -1,0 +1,82 @@
+"""git worker msg prune."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from gitworker.cli import output
+from gitworker.cli.call import Call
+from gitworker.cli.fields import count
+from gitworker.cli.options import Number, Verb
+from gitworker.errors import Invalid
+
+if TYPE_CHECKING:
+    from gitworker.bus.files.retention import Plan
+
+TELL_FROM = 50_000  # so many messages take some seconds
+
+
+@click.command("prune", cls=Verb)
+@click.option(
+    "--older-than", "days", type=Number(min=0), metavar="DAYS",
+    help="Only what is older; default: the setting retention.days (30).",
+)  # fmt: skip
+@click.option("--no-archive", is_flag=True, help="Keep no archive: what goes is gone.")
+@click.option("--dry-run", "-n", is_flag=True, help="Only say what would go.")
+@click.pass_obj
+def command(call: Call, days: int | None, no_archive: bool, dry_run: bool) -> None:
+    """Archive old messages, then take them off the bus.
+
+    Messages go that are old enough and that every living agent has read; an agent lives while it
+    beats, acknowledges or its process runs. They, dead letters of that age, and the content of
+    their large payloads are in archive/bus-FIRST-LAST.jsonl.gz before anything is deleted.
+    bus.jsonl is written anew with what is left. Runs by itself once a day. Refused while the wall
+    clock has moved by a day against the last beat.
+
+    \b
+      git worker msg prune --dry-run
+      git worker msg prune --older-than 7
+      zgrep task_done .worker-state/archive/*.gz
+    """
+    from gitworker.journal.gc.upkeep import preview_prune, prune_bus, wish_for  # gzip, json: 15 ms
+
+    session = call.open()
+    if days is None:
+        days = session.settings.retention_days
+        if days == 0:
+            raise Invalid(
+                "retention.days is 0, so nothing is ever old",
+                "git worker msg prune --older-than 30",
+            )
+    archiving = session.settings.retention_archive and not no_archive
+    wish = wish_for(session, days=days, archiving=archiving)
+    if dry_run:
+        plan = preview_prune(session, wish)
+        text = f"would prune {count(plan.messages, 'message')}" + _held(plan.held_by)
+        call.show(text, **plan._asdict(), dry_run=True)
+        return
+    done = prune_bus(session, wish, announce=_announce)
+    plan = done.plan
+    lines = [f"pruned {count(plan.messages, 'message')}" + _held(plan.held_by)]
+    if done.archive:
+        lines.append(f"archived in {done.archive}")
+    if done.collected.blobs:
+        lines.append(f"collected {count(done.collected.blobs, 'large payload')}")
+    call.show(
+        "\n".join(lines),
+        **plan._asdict(),
+        archive=done.archive,
+        blobs=done.collected.blobs,
+        blob_bytes=done.collected.size_bytes,
+        freed_bytes=done.freed_bytes,
+        dry_run=False,
+    )
+
+
+def _announce(plan: "Plan") -> None:
+    if plan.messages >= TELL_FROM:
+        output.narrate(f"pruning {plan.messages} messages…")
+
+
+def _held(agent: str | None) -> str:
+    return f"; {agent} has not read what follows" if agent else ""

@@ -1,0 +1,30 @@
+"""git worker msg show."""
+
+import json
+
+import click
+
+from gitworker.bus.search.lookup import require_message
+from gitworker.cli import output
+from gitworker.cli.call import Call
+from gitworker.cli.options import Verb
+
+
+@click.command("show", cls=Verb)
+@click.argument("name", metavar="SEQ|ID")
+@click.pass_obj
+def command(call: Call, name: str) -> None:
+    """Show one message.
+
+    By its position on the bus or by its id, whoever it is for; nobody's cursor moves.
+
+    \b
+      git worker msg show 42
+      git worker msg show 01a1fca8-7854-7585-b0e5-80f6c3ddf6ad --json
+    """
+    session = call.open_quickly()
+    message = require_message(session.store, name, blobs=session.paths.blobs)
+    if call.as_json:
+        output.document(message)
+    else:
+        output.answer(json.dumps(message, indent=2, ensure_ascii=False))

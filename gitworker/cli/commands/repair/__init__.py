@@ -1,0 +1,1 @@
+"""Commands of section "Clean up and repair"."""

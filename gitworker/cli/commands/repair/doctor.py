@@ -1,0 +1,38 @@
+"""git worker doctor."""
+
+import click
+
+from gitworker.cli.call import Call
+from gitworker.cli.options import Verb
+from gitworker.errors import GitWorkerError
+from gitworker.fsck.doctor import (
+    Doctor,
+    json_doctor,
+    read_doctor,
+    read_doctor_without_session,
+    render_doctor,
+)
+from gitworker.paths import require_repository
+
+
+@click.command("doctor", cls=Verb)
+@click.pass_obj
+def command(call: Call) -> int:
+    """Check this repository and say how to repair it.
+
+    Changes nothing. Every finding is one line with the command that helps; the status is 1 where
+    anything has failed. Works as far as it can on a damaged database too.
+
+    \b
+      git worker doctor
+    """
+    found = _examine(call)
+    call.render(found, render_doctor, json_doctor)
+    return 0 if found.is_healthy else 1
+
+
+def _examine(call: Call) -> Doctor:
+    try:
+        return read_doctor(call.open_quickly())
+    except GitWorkerError as error:
+        return read_doctor_without_session(require_repository(), error)

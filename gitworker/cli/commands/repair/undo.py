@@ -1,0 +1,59 @@
+"""git worker undo."""
+
+import click
+
+from gitworker.cli.call import Call
+from gitworker.cli.fields import worker_fields
+from gitworker.cli.options import Number, Verb
+from gitworker.errors import Invalid
+from gitworker.journal.undo.undo import undo
+
+SHOWN = 20
+
+
+@click.command("undo", cls=Verb)
+@click.argument("number", required=False, type=Number(min=1), metavar="[N]")
+@click.option("-l", "--list", "listing", is_flag=True, help="List what can be taken back.")
+@click.option(
+    "-n", "--limit", type=Number(min=1), metavar="N",
+    help=f"With --list: at most this many, {SHOWN} where it is left out.",
+)  # fmt: skip
+@click.pass_obj
+def command(call: Call, number: int | None, listing: bool, limit: int | None) -> None:
+    """Take the last approve, merge, cancel, reset, adopt or gc back.
+
+    Without a number the newest act; --list numbers them all and says of each whether it can be
+    taken back now. A landing goes as a whole: the target moves back over everything that came by
+    the same fast-forward, its checkout with it, and the workers are at work again, with branch,
+    worktree and uncommitted work as they were. That is refused once anything landed or was
+    committed on top, a remote has it, or another worker's branch begins there; then `git revert`
+    is named with the commits. The removal of one landed worktree can be taken back by its own
+    number. An adoption goes back until its worker has begun. Of a gc the rescue refs come back for
+    as long as git keeps their commits.
+
+    \b
+      git worker undo
+      git worker undo --list
+      git worker undo 17
+    """
+    if listing:
+        if number is not None:
+            raise Invalid("--list takes no number", f"git worker undo {number}", code="usage")
+        from gitworker.cli.commands.repair.undo_list import json_records, render_records
+        from gitworker.journal.undo.records import list_records
+
+        records = list_records(call.open_to_read(), limit=limit or SHOWN)
+        call.render(records, render_records, json_records)
+        return
+    if limit is not None:
+        raise Invalid("-n goes with --list", f"git worker undo --list -n {limit}", code="usage")
+    undone = undo(call.open(), number)
+    workers = [worker_fields(worker) for worker in undone.workers]
+    call.show(
+        f"undid {undone.kind}: {undone.message}",
+        undone=undone.kind,
+        number=undone.number,
+        message=undone.message,
+        **(workers[0] if workers else {}),
+        workers=workers,
+    )

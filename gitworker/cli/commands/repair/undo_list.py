@@ -1,0 +1,53 @@
+"""`undo --list`: the record of destructive acts as a table or as JSON."""
+
+from typing import Any
+
+from gitworker import clock
+from gitworker.journal.undo.records import Listed
+from gitworker.journal.undo.rules_undo import listed
+from gitworker.observe.text import NOTHING, age_text, one_line, table
+
+HEAD = ("N", "AGO", "ACT", "WORKERS", "BY", "RESCUE", "NOW")
+
+
+def render_records(found: list[Listed], *, width: int | None, color: bool) -> str:
+    """Return a table, newest first; without a width, rows separated by tabs for scripts."""
+    if not found:
+        return "there is nothing to undo"
+    now = clock.now_ms()
+    rows = [
+        (
+            str(one.record.number),
+            age_text(max(0, now - one.record.at_ms)),
+            one.record.kind,
+            listed(one.record.workers) or NOTHING,
+            one.record.actor,
+            one.record.rescue or NOTHING,
+            "can be undone" if one.refusal is None else f"no: {one.refusal.message}",
+        )
+        for one in found
+    ]
+    if width is None:
+        return "\n".join("\t".join(map(one_line, row)) for row in rows)
+    return "\n".join(table(HEAD, rows, width=width, color=color))
+
+
+def json_records(found: list[Listed]) -> dict[str, Any]:
+    """Return the record as JSON data."""
+    return {
+        "records": [
+            {
+                "number": one.record.number,
+                "kind": one.record.kind,
+                "at_ms": one.record.at_ms,
+                "actor": one.record.actor,
+                "workers": list(one.record.workers),
+                "tasks": [act.task_id for act in one.record.acts if act.task_id],
+                "rescue": one.record.rescue,
+                "can_undo": one.refusal is None,
+                "why_not": one.refusal and one.refusal.message,
+                "hint": one.refusal and one.refusal.hint,
+            }
+            for one in found
+        ]
+    }

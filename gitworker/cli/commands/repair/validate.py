@@ -1,0 +1,36 @@
+"""git worker validate."""
+
+import click
+
+from gitworker.cli import output
+from gitworker.cli.call import Call
+from gitworker.cli.options import Verb
+from gitworker.errors import NotFound
+from gitworker.states.log.validate import Finding, validate_log
+
+
+@click.command("validate", cls=Verb)
+@click.argument("file", type=click.Path())
+@click.pass_obj
+def command(call: Call, file: str) -> int:
+    """Check a transition log against every rule.
+
+    FILE is a log such as .worker-state/transitions.jsonl. Each broken rule is one line
+    `FILE:LINE: rule: message`; the status is 1 where any rule is broken. Needs no repository.
+
+    \b
+      git worker validate .worker-state/transitions.jsonl
+    """
+    findings = _read_findings(file)
+    told = "\n".join(f"{file}:{f.line_number}: {f.rule}: {f.message}" for f in findings)
+    fields = [{"line": f.line_number, "rule": f.rule, "message": f.message} for f in findings]
+    output.show(told, {"file": file, "findings": fields}, as_json=call.as_json)
+    return 1 if findings else 0
+
+
+def _read_findings(file: str) -> list[Finding]:
+    try:
+        with open(file, encoding="utf-8", errors="surrogateescape") as lines:
+            return validate_log(lines)
+    except OSError as error:
+        raise NotFound(f"cannot read {file}: {error.strerror}") from error

@@ -1,0 +1,152 @@
+"""git worker merge."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gitworker.cli import output
+from gitworker.cli.call import Call
+from gitworker.cli.commands.review.trusting import offer_trust
+from gitworker.cli.fields import short
+from gitworker.cli.options import Verb, WorkerName
+from gitworker.cli.output_progress import ProgressLine
+from gitworker.errors import GitWorkerError, Invalid
+from gitworker.landing.merge import Landed, NotLanded, merge
+from gitworker.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gitworker.landing.landing_plan import Planned
+
+
+@click.command("merge", cls=Verb)
+@click.argument("workers", nargs=-1, type=WorkerName(), metavar="[WORKER]...")
+@click.option(
+    "--all", "everything", is_flag=True, help="Land whatever is approved, in the queue's order."
+)
+@click.option("--keep", is_flag=True, help="Keep worktrees and branches.")
+@click.option("--dry-run", is_flag=True, help="Say what would land, in which windows; do nothing.")
+@click.pass_obj
+def command(
+    call: Call, workers: tuple[str, ...], everything: bool, keep: bool, dry_run: bool
+) -> int:
+    """Land approved work on the target.
+
+    Workers are replayed onto the target one on top of another, as many as fit into a window. Where
+    verify commands are set ([verify] commands in .gitworker.toml) they run on the window's last
+    commit: if they pass, all of it lands by one fast-forward; if not, the worker that breaks it is
+    found by bisection and goes back to work with the log, and the others land. With [merge] remote
+    set, the commits are pushed there first, never by force.
+
+    The target's history stays linear and uncommitted work in its checkout is never touched. A
+    landed worker is COMPLETED; its worktree and branch go, unless --keep says otherwise or a
+    process lives there. A worker that cannot land is reported and stops nobody else; the status is
+    the worst one.
+
+    \b
+      git worker merge auth
+      git worker merge --all
+      git worker merge --all --dry-run
+    """
+    if everything == bool(workers):
+        raise Invalid("name workers, or say --all", "git worker merge --all", code="usage")
+    if dry_run:
+        return _plan(call, list(workers), everything=everything)
+    session = call.open()
+    offer_trust(call, session, "verify")
+    results = run_merge(call, session, list(workers), everything=everything, keep=keep)
+    if call.as_json:
+        output.document({"results": [fields_of(result) for result in results]})
+    elif not results:
+        output.answer("nothing is approved")
+    return max(
+        (result.error.status for result in results if isinstance(result, NotLanded)), default=0
+    )
+
+
+def run_merge(
+    call: Call, session: Session, workers: list[str], **options: Any
+) -> list[Landed | NotLanded]:
+    """Run `merge`, tell what became of each as it is known (but as JSON), show how it goes on."""
+    unheard: list[Exception] = []  # nobody stops the queue by not reading
+    with ProgressLine() as line:
+
+        def note(results: Sequence[Landed | NotLanded]) -> None:
+            line.clear()
+            try:
+                if not (unheard or call.as_json):
+                    tell_results(results)
+            except (OSError, GitWorkerError) as error:
+                unheard.append(error)
+
+        narrate = line.narrate if output.is_terminal(output.ERR) else None
+        found = merge(
+            session, workers, tell=line.narrate, show=line.show, narrate=narrate, note=note,
+            **options,
+        )  # fmt: skip
+    if unheard:
+        raise unheard[0]
+    return found
+
+
+def _plan(call: Call, workers: list[str], *, everything: bool) -> int:
+    from gitworker.landing.landing_plan import plan  # 20 ms, only with --dry-run
+
+    found = plan(call.open_to_read(), workers, everything=everything)
+    if call.as_json:
+        output.document({"plan": [_planned_fields(one) for one in found]})
+        return 0
+    for one in found:
+        if one.error is not None:
+            output.complain(one.error, about=one.worker_id)
+        else:
+            known = ", passed before" if one.is_known else ""
+            output.answer(f"window {one.window}: {one.worker_id} ({one.task_id}){known}")
+    if not found:
+        output.answer("nothing is approved")
+    return 0
+
+
+def _planned_fields(one: Planned) -> dict[str, Any]:
+    fields = one._asdict()
+    fields["error"] = None if one.error is None else output.error_fields(one.error)
+    fields["worker"] = fields.pop("worker_id")
+    fields["task"] = fields.pop("task_id")
+    return fields
+
+
+def tell_results(results: Sequence[Landed | NotLanded]) -> None:
+    """Write a line for everybody who landed; errors of the others go to standard error."""
+    stopped: dict[int, list[NotLanded]] = {}  # what is in the way of several is said once
+    for result in results:
+        if isinstance(result, NotLanded):
+            stopped.setdefault(id(result.error), []).append(result)
+            continue
+        target = result.target.removeprefix("refs/heads/")
+        output.answer(f"{result.worker.worker_id} landed: {target} is at {short(result.commit)}")
+        if result.kept:
+            output.narrate(f"kept {result.kept}: {result.kept_why}")
+    for same in stopped.values():
+        output.complain(same[0].error, about=", ".join(one.worker_id for one in same))
+
+
+def fields_of(result: Landed | NotLanded) -> dict[str, Any]:
+    """Return what became of one worker as JSON data."""
+    if isinstance(result, NotLanded):
+        return {
+            "worker": result.worker_id,
+            "landed": False,
+            "error": output.error_fields(result.error),
+        }
+    return {
+        "worker": result.worker.worker_id,
+        "landed": True,
+        "task": result.worker.task_id,
+        "commit": result.commit,
+        "target": result.target.removeprefix("refs/heads/"),
+        "kept": result.kept,
+        "kept_why": result.kept_why,
+    }

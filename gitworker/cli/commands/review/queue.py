@@ -1,0 +1,78 @@
+"""git worker queue."""
+
+from collections.abc import Collection
+
+import click
+
+from gitworker import clock
+from gitworker.cli import output
+from gitworker.cli.call import Call
+from gitworker.cli.commands.review.merge import fields_of, run_merge
+from gitworker.cli.live.live import Lookout
+from gitworker.cli.options import Verb
+from gitworker.errors import GitWorkerError
+from gitworker.landing.lineup import json_lineup, read_lineup
+from gitworker.landing.lineup_text import render_lineup
+from gitworker.landing.merge import Landed, NotLanded
+from gitworker.repo.plumbing.lock import is_held
+
+EVERY_S = 60.0  # the queue looks at least so often, and tries as often who could not land
+
+
+@click.command("queue", cls=Verb)
+@click.option("--watch", is_flag=True, help="Land whatever is approved, as it comes, until ^C.")
+@click.pass_obj
+def command(call: Call, watch: bool) -> int:
+    """Show who waits to land, in which order, and what was verified.
+
+    The line is ordered by priority (a lower number first), less a point for each minute of waiting,
+    plus ten for each time that the work came back; a task never comes before what it depends on.
+    Below stand the newest windows, with the verdict on each prefix that was verified.
+
+    With --watch it is the queue itself: it stays, and lands what is approved as `merge --all` does.
+    With --json that prints a line for every worker that landed or did not.
+
+    \b
+      git worker queue
+      git worker queue --watch
+    """
+    if watch:
+        return _watch(call)
+    session = call.open_to_read()
+    running = is_held(session.queue_lock)
+    with session.store.read() as reader:
+        found = read_lineup(reader, clock.now_ms(), is_running=running)
+    call.render(found, render_lineup, json_lineup)
+    return 0
+
+
+def _watch(call: Call) -> int:
+    """Land what is approved, whenever there is news; who could not land waits a while."""
+    held: dict[str, int] = {}
+    with Lookout(call.open()) as lookout:
+        while not lookout.is_over:
+            now_ms = clock.monotonic_ms()
+            held = {name: until_ms for name, until_ms in held.items() if until_ms > now_ms}
+            try:
+                results = _land_some(call, held.keys())
+            except GitWorkerError as error:  # a remote that is away, say: it may come back
+                output.complain(error)
+                results = []
+            held |= {
+                result.worker_id: now_ms + int(EVERY_S * 1000)
+                for result in results
+                if isinstance(result, NotLanded)
+            }
+            if not results:
+                lookout.wait(EVERY_S)
+    return 0
+
+
+def _land_some(call: Call, skip: Collection[str]) -> list[Landed | NotLanded]:
+    """Land one window by the settings as they are now, and tell of it."""
+    session = call.open()
+    results = run_merge(call, session, [], everything=True, skip=skip, windows=1)
+    if call.as_json:
+        for result in results:
+            output.document(fields_of(result))
+    return results

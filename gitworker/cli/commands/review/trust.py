@@ -1,0 +1,89 @@
+"""git worker trust."""
+
+from typing import Any
+
+import click
+
+from gitworker import clock
+from gitworker.cli import output
+from gitworker.cli.call import Call
+from gitworker.cli.commands.review.trusting import brought_text, require_agreement
+from gitworker.cli.options import Verb
+from gitworker.errors import Invalid
+from gitworker.verify.trust import (
+    HASH_SHOWN,
+    Brought,
+    Trusted,
+    list_trusted,
+    require_may_trust,
+    revoke,
+    trust,
+    untrusted,
+)
+
+
+@click.command("trust", cls=Verb)
+@click.option("--yes", is_flag=True, help="Agree without being asked.")
+@click.option("--list", "listing", is_flag=True, help="Show what was agreed to.")
+@click.option("--revoke", "revoked", metavar="HASH", help="Take an agreement back.")
+@click.pass_obj
+def command(call: Call, yes: bool, listing: bool, revoked: str | None) -> None:
+    """Agree to the commands that this repository brings.
+
+    The verify and setup commands in .gitworker.toml come with the repository, and run with your
+    rights. They are shown, and run once you have agreed to them: to exactly this text, so that
+    commands that change are asked about again. What you set yourself, by git config or in the
+    environment, needs no agreement. Without a terminal it takes --yes; a worker cannot agree.
+
+    \b
+      git worker trust
+      git worker trust --list
+    """
+    if yes + listing + (revoked is not None) > 1:
+        raise Invalid("--yes, --list and --revoke exclude each other", code="usage")
+    session = call.settle(create=True)[0] if listing else call.open()
+    if listing:
+        found = list_trusted(session)
+        call.show(_listed(found), trusted=[_trusted_fields(one) for one in found])
+    elif revoked is not None:
+        gone = revoke(session, revoked)
+        call.show(f"no longer trusted: {gone.brought.hash}", revoked=_trusted_fields(gone))
+    else:
+        require_may_trust(session)
+        waiting = untrusted(session)
+        if waiting and not yes:
+            require_agreement(call, waiting)
+        elif waiting:
+            output.narrate(brought_text(waiting))
+        trust(session, waiting)
+        call.show(_agreed(waiting), trusted=[_fields(one) for one in waiting])
+
+
+def _agreed(agreed: list[Brought]) -> str:
+    if not agreed:
+        return "no commands wait for an agreement"
+    hashes = [one.hash[:HASH_SHOWN] for one in agreed]
+    return f"trusted: {', '.join(hashes)}\nundo: git worker trust --revoke {hashes[0]}"
+
+
+def _listed(found: list[Trusted]) -> str:
+    if not found:
+        return "nothing was agreed to"
+    return "\n".join(
+        f"{one.brought.hash[:HASH_SHOWN]}  {clock.iso_utc_seconds(one.ts_ms)}  {one.brought.kind}"
+        f"  {one.trusted_by}  {'; '.join(' '.join(c.split()) for c in one.brought.commands)}"
+        for one in found
+    )
+
+
+def _trusted_fields(one: Trusted) -> dict[str, Any]:
+    return {**_fields(one.brought), "by": one.trusted_by, "at": clock.iso_utc(one.ts_ms)}
+
+
+def _fields(brought: Brought) -> dict[str, Any]:
+    return {
+        "kind": brought.kind,
+        "hash": brought.hash,
+        "commands": list(brought.commands),
+        "env": list(brought.env),
+    }

@@ -1,0 +1,61 @@
+"""Asking a person whether commands that the repository brings may run."""
+
+import click
+
+from gitworker.cli import output
+from gitworker.cli.call import Call
+from gitworker.errors import Refused
+from gitworker.session import Session
+from gitworker.verify.rules_verify import trust_refusal
+from gitworker.verify.trust import HASH_SHOWN, Brought, trust, untrusted
+
+IN = 0
+
+
+def offer_trust(call: Call, session: Session, kind: str) -> None:
+    """Ask before commands run that nobody has agreed to, where a person may answer.
+
+    Without a terminal, for a worker, or after a no, nothing happens: what runs them refuses.
+    """
+    may_trust = trust_refusal(session.actor, self_review=session.settings.review_self) is None
+    waiting = untrusted(session, kind) if may_trust and can_ask(call) else []
+    if waiting and ask(waiting):
+        trust(session, waiting)
+
+
+def require_agreement(call: Call, waiting: list[Brought]) -> None:
+    """Show commands and ask; raise Refused without a yes."""
+    if not can_ask(call):
+        output.narrate(brought_text(waiting))
+        raise Refused(
+            "nobody can be asked here whether these commands may run",
+            "git worker trust --yes   (after having read them)",
+            code="untrusted",
+        )
+    if not ask(waiting):
+        raise Refused("nothing was agreed to", "git worker trust", code="untrusted")
+
+
+def can_ask(call: Call) -> bool:
+    """Tell whether a person sits at a terminal and can answer."""
+    return not call.as_json and output.is_terminal(IN) and output.is_terminal(output.ERR)
+
+
+def ask(waiting: list[Brought]) -> bool:
+    """Show commands and return a person's answer."""
+    output.narrate(brought_text(waiting))
+    return click.confirm("May they run on this machine?", err=True)
+
+
+def brought_text(brought: list[Brought]) -> str:
+    """Return commands as they would run, line by line, with what they are for."""
+    return "\n".join(line for one in brought for line in _lines(one))
+
+
+def _lines(one: Brought) -> list[str]:
+    shown = [line for command in one.commands for line in command.splitlines() or [""]]
+    return [
+        f"{one.kind} commands that this repository brings ({one.hash[:HASH_SHOWN]}):",
+        *(f"  $ {line}" for line in shown),
+        *(f"  environment: {entry}" for entry in one.env),
+    ]

@@ -1,0 +1,99 @@
+"""git worker done."""
+
+import click
+
+from gitworker.cli import output
+from gitworker.cli.call import Call
+from gitworker.cli.fields import count, short, worker_fields
+from gitworker.cli.options import Text, Verb, worker_argument
+from gitworker.errors import GitWorkerError, Invalid, error_of
+from gitworker.session import Session
+from gitworker.store.workers import Worker
+from gitworker.workers.submit import Submission, submit
+
+
+@click.command("done", cls=Verb)
+@worker_argument(required=False)
+@click.option("-m", "--message", type=Text(), metavar="TEXT", help="A note for the reviewer.")
+@click.option("--commit", is_flag=True, help="Commit what is uncommitted, with -m as the message.")
+@click.option("--pr", "pr_url", type=Text(), metavar="URL", help="The pull request's address.")
+@click.option("--push", is_flag=True, help="Publish the branch to the remote as well.")
+@click.option("--remote", type=Text(), metavar="NAME", help="With --push: which remote.")
+@click.pass_obj
+def command(
+    call: Call,
+    worker: str | None,
+    message: str | None,
+    commit: bool,
+    pr_url: str | None,
+    push: bool,
+    remote: str | None,
+) -> int:
+    """Hand the work in for review.
+
+    WORKING becomes IN_REVIEW. Refuses uncommitted work unless --commit says to commit it, a branch
+    without a commit of its own, and an open rebase or merge. Says at once whether the branch would
+    conflict with the target. `submit` is the same command.
+
+    --push publishes the branch afterwards, under its own name: to --remote, else to the remote that
+    landings go to (merge.remote), else to the branch's own, else to the only one. A branch that
+    was rebased since replaces what was published, never what somebody else has pushed there. Where
+    the push fails the work is handed in all the same, and the exit status is 1.
+
+    \b
+      git worker done -m 'Works; the tests pass'
+      git worker done --commit -m 'Add the login form'
+      git worker done --push
+    """
+    if commit and not message:
+        raise Invalid("--commit needs -m TEXT", "git worker done --commit -m TEXT", code="usage")
+    if remote is not None and not push:
+        raise Invalid("--remote needs --push", f"git worker done --push --remote {remote}")
+    submission = Submission(message or "", message if commit else None, pr_url)
+    session = call.open()
+    place = _choose_remote(session, worker, remote) if push else None
+    done = submit(session, worker, submission)
+    if done.conflicts:
+        output.narrate("\n".join((
+            "warning: it conflicts with the target as it is now, in:",
+            *(f"  {name}" for name in done.conflicts),
+            "hint: git worker sync",
+        )))  # fmt: skip
+    fields = {"commit": done.commit, "commits": done.commits, "conflicts": list(done.conflicts)}
+    error = None
+    if place is not None:
+        error = _publish(session, done.worker, place)
+        fields["pushed_to"] = None if error else place
+        fields["push_error"] = output.error_fields(error) if error else None
+    where = f", published to {place}" if place and error is None else ""
+    call.show(
+        f"{done.worker.worker_id} is {done.worker.state}:"
+        f" {count(done.commits, 'commit')} up to {short(done.commit)}{where}",
+        **worker_fields(done.worker),
+        **fields,
+    )
+    if error is None:
+        return 0
+    if not call.as_json:
+        output.complain(error, about="handed in, but not published")
+    return 1
+
+
+def _choose_remote(session: Session, name: str | None, remote: str | None) -> str:
+    """Return where the branch goes, before anything is handed in."""
+    from gitworker.branches.publish_branch import choose_remote  # 5 ms, only with --push
+    from gitworker.lifecycle.find import require_worker
+
+    with session.store.read() as reader:
+        worker = require_worker(reader, name, session)
+    return choose_remote(session, worker.branch, remote)
+
+
+def _publish(session: Session, worker: Worker, remote: str) -> GitWorkerError | None:
+    from gitworker.branches.publish_branch import publish_branch
+
+    try:
+        publish_branch(session, worker, remote, narrate=output.narrator())
+    except (GitWorkerError, OSError) as error:
+        return error_of(error)
+    return None

@@ -1,0 +1,25 @@
+"""git worker fail."""
+
+import click
+
+from gitworker.cli.call import Call
+from gitworker.cli.fields import worker_fields
+from gitworker.cli.options import Text, Verb, worker_argument
+from gitworker.lifecycle.fail import fail
+
+
+@click.command("fail", cls=Verb)
+@worker_argument(required=False)
+@click.option("-m", "--message", type=Text(), metavar="TEXT", required=True, help="Why.")
+@click.pass_obj
+def command(call: Call, worker: str | None, message: str) -> None:
+    """Give up on a task, saying why.
+
+    The worker becomes FAILED and its claim is released; branch and worktree stay until reset. The
+    task may be tried again by another worker while it has retries left.
+
+    \b
+      git worker fail -m 'The library does not exist any more'
+    """
+    failed = fail(call.open(), worker, reason=message)
+    call.show(f"{failed.worker_id} is {failed.state}", reason=message, **worker_fields(failed))

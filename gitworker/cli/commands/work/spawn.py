@@ -1,0 +1,74 @@
+"""git worker spawn."""
+
+import os
+
+import click
+
+from gitworker.cli import output
+from gitworker.cli.call import Call
+from gitworker.cli.commands.work.supervised import MayRun, program_of, run_in_seat
+from gitworker.cli.fields import worker_fields
+from gitworker.cli.options import TaskId, Text, WorkerId
+from gitworker.model import ids
+from gitworker.workers.spawn import Request, spawn, tend_pool
+
+
+@click.command("spawn", cls=MayRun)
+@click.argument("worker", type=WorkerId())
+@click.argument("task", type=TaskId())
+@click.option(
+    "--from", "start", metavar="REV|WORKER", type=Text(), help="Begin at this commit, or worker."
+)
+@click.option("--title", metavar="TEXT", type=Text(), default=None, help="What the task is called.")
+@click.option("--tmux", "in_tmux", is_flag=True, help="Open the task's tmux window (see watch).")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    worker: ids.WorkerId,
+    task: ids.TaskId,
+    start: str | None,
+    title: str | None,
+    in_tmux: bool,
+) -> int:
+    """Give a worker a task: a branch, a worktree, our hooks.
+
+    The worker is made if there is none of that name. The branch WORKER/TASK begins at the target's
+    tip, or at REV; a remote branch (origin/topic) is fetched first. Standard output gets the
+    worktree's path and nothing else. Whatever fails on the way is taken back.
+
+    --from another worker (or its task, or its branch) builds on its work: the new one lands after
+    it, with its own commits only, however the other's are amended or rebased meanwhile.
+
+    With words after --, that command is run in the worktree under supervision, as `exec` does:
+    standard output is then the command's, and the exit status too.
+
+    \b
+      cd "$(git worker spawn auth login-form --title 'Build the login form')"
+      git worker spawn auth login-form -- claude -p 'Build the login form'
+    """
+    call: Call = ctx.obj
+    program = program_of(ctx)
+    if program:
+        from gitworker.agents.launch import require_program  # 5 ms, only with a command
+
+        require_program(program[0], os.environ, directory=None)
+    session = call.open()
+    narrate = output.narrator()
+    request = Request(worker, task, title=title or "", start=start, narrate=narrate)
+    spawned = spawn(session, request)
+    if in_tmux:
+        from gitworker.cli.live.control_room import open_aside  # 10 ms, only with --tmux
+
+        open_aside(session, spawned.worker)
+    if program:
+        from gitworker.agents.supervise import Wish
+
+        tend_pool(session)
+        output.narrate(f"{worker} works in {spawned.path}")
+        return run_in_seat(call, session, worker, Wish(program), path=spawned.path)
+    if call.as_json:
+        output.document({**worker_fields(spawned.worker), "path": spawned.path})
+    else:
+        output.answer_exact(spawned.path)
+    tend_pool(session)
+    return 0

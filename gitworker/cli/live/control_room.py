@@ -1,0 +1,112 @@
+"""watch, attach and `spawn --tmux` on the command line: in tmux where that can be, else as text."""
+
+from typing import Any
+
+from gitworker.cli import output
+from gitworker.cli.call import Call
+from gitworker.cli.live.follow_log import follow_log
+from gitworker.errors import GitWorkerError, Refused, Unavailable
+from gitworker.observe.logs.log import json_log, read_log, render_log
+from gitworker.session import Session
+from gitworker.store.workers import Worker
+from gitworker.ui.rules import GRID, window_name
+from gitworker.ui.tmux import CODE, Tmux, open_tmux
+from gitworker.ui.watch import Room, find_room, go_to, open_grid, open_room, require_task
+
+IN = 0
+PLAIN_LINES = 20
+
+
+def show_room(call: Call, session: Session, worker: Worker) -> None:
+    """Show a worker's task in tmux; in plain text where there is no tmux that will do."""
+    require_task(worker)
+    try:
+        tmux = open_tmux(session.main_top)
+        room = open_room(session, tmux, worker)
+    except Unavailable as error:
+        _show_plainly(call, session, worker, error)
+        return
+    _enter(call, tmux, room)
+
+
+def show_grid(call: Call, session: Session) -> None:
+    """Show every worker that has something to do in one window; in plain text without tmux."""
+    try:
+        tmux = open_tmux(session.main_top)
+        room = open_grid(session, tmux)
+    except Unavailable as error:
+        _show_plainly(call, session, None, error)
+        return
+    if room.left_out:
+        names = ", ".join(room.left_out)
+        output.narrate(f"warning: the window has no room for {names}\nhint: git worker status")
+    _enter(call, tmux, room)
+
+
+def open_aside(session: Session, worker: Worker) -> None:
+    """Open a worker's window without going there; where that fails, say so and go on."""
+    try:
+        room = open_room(session, open_tmux(session.main_top), worker, select=False)
+    except GitWorkerError as error:
+        output.complain(error, about="no window")
+    else:
+        output.narrate(f"{window_name(room.task)} is open: {_how_to_attach(room)}")
+
+
+def attach(call: Call, session: Session, worker: Worker) -> None:
+    """Go to the window of a worker's task; raise Refused where there is nowhere to show it."""
+    task = require_task(worker)
+    tmux = open_tmux(session.main_top)
+    room = find_room(session, tmux, task)
+    fields = _fields(tmux, room)
+    if not go_to(tmux, room, on_terminal=_is_on_terminal()):
+        raise Refused(
+            "this is neither a terminal nor inside tmux, so there is nowhere to show it",
+            f"tmux attach-session -t '{room.session}'   (in a terminal)",
+            code="no_terminal",
+        )
+    if call.as_json:
+        output.document(fields)
+
+
+def _enter(call: Call, tmux: Tmux, room: Room) -> None:
+    """Go to a window, or say where it is; with --json it is described and nobody waits for it."""
+    fields = _fields(tmux, room)
+    is_there = go_to(tmux, room, on_terminal=_is_on_terminal() and not call.as_json)
+    if call.as_json:
+        output.document(fields)
+    elif not is_there:
+        name, session = fields["name"], fields["session"]
+        output.answer(f"{name} is open in the tmux session {session}: {_how_to_attach(room)}")
+
+
+def _fields(tmux: Tmux, room: Room) -> dict[str, Any]:
+    return {
+        "task": None if room.task == GRID else room.task, "name": window_name(room.task),
+        "session": tmux.session_name(room.session), "window": room.window,
+        "panes": dict(room.panes), "new": room.is_new, "left_out": list(room.left_out),
+    }  # fmt: skip
+
+
+def _is_on_terminal() -> bool:
+    return output.is_terminal(output.OUT) and output.is_terminal(IN)
+
+
+def _how_to_attach(room: Room) -> str:
+    if room.task == GRID:
+        return f"tmux attach-session -t '{room.session}'"
+    return f"git worker attach {room.task}"
+
+
+def _show_plainly(call: Call, session: Session, worker: Worker | None, error: Unavailable) -> None:
+    """Say why there is no window, and show what it would: from now on, or as it is."""
+    if error.code != CODE:
+        raise error
+    output.complain(error)
+    lines = PLAIN_LINES if worker else 0
+    log = read_log(session, worker, limit=PLAIN_LINES, agent_lines=lines)
+    if output.is_terminal(output.OUT) and not call.as_json:
+        output.narrate("following the log instead; Ctrl-C ends it")
+        follow_log(session, worker, log, as_json=False)
+    else:
+        call.render(log, render_log, json_log)

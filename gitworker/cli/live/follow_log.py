@@ -1,0 +1,38 @@
+"""`log --follow`: each event as one line, as it happens."""
+
+from collections.abc import Iterable
+
+from gitworker.cli import output
+from gitworker.cli.live.live import Lookout
+from gitworker.observe.logs.events import Event, json_event
+from gitworker.observe.logs.log import Log, LogFollower, event_line
+from gitworker.session import Session
+from gitworker.store.workers import Worker
+
+LOOK_ANYWAY_S = 2.0
+LOOK_AT_LOG_S = 0.25  # an agent's log wakes nobody
+
+
+def follow_log(session: Session, worker: Worker | None, log: Log, *, as_json: bool) -> None:
+    """Print what has been read, then what happens, until the state directory or the reader goes."""
+    follower = LogFollower(session, worker, log.position)
+    try:
+        with Lookout(session) as lookout:
+            _print(log.events, as_json=as_json)
+            is_new = True
+            while not lookout.is_over:
+                _print(follower.news() if is_new else follower.lines(), as_json=as_json)
+                pause_s = LOOK_AT_LOG_S if follower.has_agent_log else LOOK_ANYWAY_S
+                is_new = lookout.wait(pause_s)
+    finally:
+        follower.close()
+    output.narrate("the state directory is gone")
+
+
+def _print(events: Iterable[Event], *, as_json: bool) -> None:
+    width, color = output.screen_width(), output.wants_color()
+    for event in events:
+        if as_json:
+            output.answer_line(output.json_line(json_event(event)))
+        else:
+            output.answer_rendered(event_line(event, width=width, color=color))

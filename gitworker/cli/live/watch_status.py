@@ -1,0 +1,149 @@
+"""`status --watch`: the screen again whenever something changed, without asking all the time.
+
+Only news on the bus, and the passing of `every_s` seconds, make it read again; in between ages grow
+on the screen by themselves.
+"""
+
+from contextlib import ExitStack
+from typing import Any
+
+from gitworker import clock
+from gitworker.bus.drain import drain
+from gitworker.cli import output
+from gitworker.cli.call import Call
+from gitworker.cli.live.live import Lookout
+from gitworker.cli.output_screen import Screen
+from gitworker.errors import Conflict
+from gitworker.journal.settle import settle
+from gitworker.model.ids import Oid, Ref
+from gitworker.observe.workers.status import Status, json_status, read_status, render_status
+from gitworker.proc import Completed
+from gitworker.repo.plumbing.git import Git
+from gitworker.session import Session
+
+AGES_GROW_S = 1.0
+REST_S = 0.2  # after each look, so that a busy bus costs a part of one processor at most
+
+
+def watch_status(call: Call, session: Session, *, every_s: float) -> None:
+    """Show the status until its reader has had enough, or the state directory goes.
+
+    On a terminal it is one screen; else a text for every change, or with --json a line.
+    """
+    with ExitStack() as held:
+        lookout = held.enter_context(Lookout(session))
+        if call.as_json:
+            _tell_changes(session, lookout, _Document(), every_s=every_s)
+        elif output.has_screen():
+            _draw(session, lookout, held.enter_context(Screen()), every_s=every_s)
+        else:
+            _tell_changes(session, lookout, _Text(), every_s=every_s)
+    if lookout.is_over:
+        output.narrate("the state directory is gone")
+
+
+class _Text:
+    """Writes one snapshot after another, with an empty line between them."""
+
+    every_subject = False
+
+    def __init__(self) -> None:
+        self._has_begun = False
+
+    def __call__(self, status: Status) -> None:
+        """Write one."""
+        text = render_status(status, width=None, color=False)
+        output.answer_rendered(f"\n{text}" if self._has_begun else text)
+        self._has_begun = True
+
+
+class _Document:
+    """Writes a line of JSON each."""
+
+    every_subject = True
+
+    def __call__(self, status: Status) -> None:
+        """Write one."""
+        output.document(json_status(status))
+
+
+class _Looker:
+    """Reads the status as `status` does: what is due is applied, and every commit told, first.
+
+    git is asked about a commit once: as long as no branch moves, looking starts no process.
+    """
+
+    def __init__(self, session: Session, *, every_subject: bool) -> None:
+        self._session = session
+        self._git = _RememberingGit(session.git.directory)
+        self._every_subject = every_subject
+        self._refs: dict[Ref, Oid] = {}
+        self._last: Status | None = None
+
+    def look(self) -> Status:
+        """Return the status as it is now; the last one where the database is too busy to tell."""
+        try:
+            self._last = self._read()
+        except Conflict:
+            if self._last is None:
+                raise
+        return self._last
+
+    def _read(self) -> Status:
+        session = self._session
+        _, workers = settle(session)
+        refs = drain(session, workers)
+        if refs != self._refs:
+            self._git.forget()
+            self._refs = refs
+        remembering = session._replace(git=self._git)
+        return read_status(remembering, refs, every_subject=self._every_subject)
+
+
+class _RememberingGit(Git):
+    """git, asked each question once until told to forget."""
+
+    def __init__(self, directory: str) -> None:
+        super().__init__(directory)
+        self._answers: dict[tuple[object, ...], Completed] = {}
+
+    def run(self, *args: str, stdin: bytes = b"", **options: Any) -> Completed:
+        """Return what `git ARGS` answered before, else ask it."""
+        key = (args, stdin)
+        if key not in self._answers:
+            self._answers[key] = super().run(*args, stdin=stdin, **options)
+        return self._answers[key]
+
+    def forget(self) -> None:
+        """Ask everything anew."""
+        self._answers.clear()
+
+
+def _tell_changes(
+    session: Session, lookout: Lookout, tell: _Text | _Document, *, every_s: float
+) -> None:
+    looker = _Looker(session, every_subject=tell.every_subject)
+    told: Status | None = None
+    while not lookout.is_over:
+        status = looker.look()
+        timeless = status._replace(now_ms=0)
+        if timeless != told:
+            tell(status)
+            told = timeless
+        lookout.rest(REST_S)
+        lookout.wait(every_s)
+
+
+def _draw(session: Session, lookout: Lookout, screen: Screen, *, every_s: float) -> None:
+    looker = _Looker(session, every_subject=False)
+    status, read_ms = looker.look(), clock.monotonic_ms()
+    while not lookout.is_over and not screen.is_left:
+        columns, _ = screen.size()
+        aged = status._replace(now_ms=clock.now_ms())
+        screen.draw(render_status(aged, width=columns, color=output.wants_color()))
+        left_s = every_s - (clock.monotonic_ms() - read_ms) / 1000
+        news = lookout.wait(max(0.0, min(AGES_GROW_S, left_s)), also=screen.news)
+        screen.handle()
+        if news or left_s <= AGES_GROW_S:
+            lookout.rest(REST_S - (clock.monotonic_ms() - read_ms) / 1000, also=screen.news)
+            status, read_ms = looker.look(), clock.monotonic_ms()

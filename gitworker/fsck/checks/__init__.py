@@ -1,0 +1,1 @@
+"""The checks of `fsck`: one file for each place."""

@@ -1,0 +1,202 @@
+"""A directory that is not, or no longer, the worktree that a worker's row names.
+
+Every decision asks `repo/worktrees/ownership.py`. A repair writes only the two files by
+which a worktree and git's own directory of it name each other; their old content is kept in the
+state directory.
+"""
+
+import os
+from collections.abc import Iterator
+from shlex import quote
+
+from gitworker.fsck.checks.misplaced import move_aside
+from gitworker.fsck.fsck_finding import Finding, Mend
+from gitworker.fsck.picture import Picture
+from gitworker.model.ids import Branch
+from gitworker.paths import read_seat, write_seat
+from gitworker.repo.hooks.install import install
+from gitworker.repo.plumbing.disk import write_atomically
+from gitworker.repo.worktrees.ownership import (
+    REJOINABLE,
+    Flaw,
+    Owner,
+    describe,
+    find_flaw,
+    find_named,
+    find_place,
+    is_recorded_directory,
+    refusal_of,
+)
+from gitworker.repo.worktrees.worktree_list import find_admin_dir
+from gitworker.session import Session
+from gitworker.store.workers import Worker
+from gitworker.worktrees.moved_worktrees import record_place
+
+# The other flaws are damage that other checks of worktrees find and repair.
+HANDLED = REJOINABLE | {Flaw.OWN_REPOSITORY, Flaw.NOT_A_DIRECTORY, Flaw.OTHER_PLACE, Flaw.COPIED}
+
+
+def check_belonging(
+    picture: Picture, worker: Worker, owner: Owner, flaw: Flaw
+) -> Iterator[Finding]:
+    """Find out where the worktree of a worker is, and what leads to it again."""
+    session = picture.session
+    what = describe(owner, flaw)
+    place = owner.place
+    if flaw is Flaw.COPIED:
+        yield Finding(
+            "worktree_copied", place, what,
+            "gives the worker a worktree in this repository; the other one is not touched",
+            _take_over(session, worker, owner),
+        )  # fmt: skip
+        return
+    is_same = is_recorded_directory(owner.admin_dir or "", place)
+    new = None if is_same else find_moved(session, owner)
+    if new is not None:
+        yield moved(worker, owner, new)
+    elif _is_proved(owner, flaw, is_same=is_same):
+        yield Finding(
+            "git_file_wrong", place, what,
+            "lets the worktree and git's directory of it name each other again", _rejoin(owner),
+        )  # fmt: skip
+    elif flaw in REJOINABLE:  # some directory that is not proved to be the worker's
+        yield Finding("worktree_foreign", place, what, f"mv {quote(place)} {quote(place)}.old")
+    else:
+        yield Finding("worktree_foreign", place, what, refusal_of(owner, flaw).hint or "")
+
+
+def moved(worker: Worker, owner: Owner, new: str) -> Finding:
+    """Return the finding of a worktree that is at another place than its worker's row says."""
+
+    def mend(session: Session) -> None:
+        _rejoin(owner._replace(place=new))(session)
+        record_place(session, worker, new)
+
+    return Finding(
+        "worktree_moved", owner.place,
+        f"{owner.place} of {worker.worker_id} was moved to {new}", "records the new place", mend,
+    )  # fmt: skip
+
+
+def find_moved(session: Session, owner: Owner) -> str | None:
+    """Return the one directory that is the owner's worktree at another place, if it can be found.
+
+    Where git's own directory says; else beside the old place, the repository or the worktrees.
+    """
+    admin = owner.admin_dir
+    if admin is None or not os.path.isdir(admin) or not _is_marked(owner):
+        return None
+    known = find_place(admin)
+    if known is not None and known != os.path.realpath(owner.place) and _is_at(owner, known):
+        return known
+    top = session.main_top
+    folders = (os.path.dirname(owner.place), session.worktree_root, top, os.path.dirname(top))
+    found = {place for folder in folders for place in _inside(folder) if _is_at(owner, place)}
+    found.discard(os.path.realpath(owner.place))
+    return found.pop() if len(found) == 1 else None
+
+
+def _is_at(owner: Owner, place: str) -> bool:
+    """Tell whether a directory leads to the owner's admin directory and is no copy."""
+    admin = owner.admin_dir or ""
+    return (
+        not os.path.islink(place)
+        and find_named(place) == os.path.realpath(admin)
+        and is_recorded_directory(admin, place) is not False
+    )
+
+
+def _is_marked(owner: Owner) -> bool:
+    return read_seat(owner.admin_dir or "") == (owner.worker_id, owner.task_id)
+
+
+def _is_proved(owner: Owner, flaw: Flaw, *, is_same: bool | None) -> bool:
+    """Tell whether a directory is the worktree although one of the two files is wrong.
+
+    Either git's own directory names it, or its `.git` file names git's own directory, which names
+    no place that exists. A `.git` file that leads elsewhere may have come with another directory:
+    then only the recorded device and inode prove it. They change when a backup is restored.
+    """
+    admin = owner.admin_dir or ""
+    if not os.path.isdir(admin) or not _is_marked(owner):
+        return False
+    known = find_place(admin)
+    if flaw is Flaw.OTHER_PLACE:
+        return known is None or not os.path.lexists(known)
+    names_it = known == os.path.realpath(owner.place)
+    return names_it and (flaw is Flaw.NO_GIT_FILE or (flaw in REJOINABLE and is_same is True))
+
+
+def _rejoin(owner: Owner) -> Mend:
+    """Return the mend that lets a worktree and git's own directory of it name each other again."""
+    admin = owner.admin_dir or ""
+
+    def mend(session: Session) -> None:
+        if find_named(owner.place) != os.path.realpath(admin):
+            _replace(session, f"{owner.place}/.git", f"gitdir: {admin}\n")
+        if find_place(admin) != os.path.realpath(owner.place):
+            _replace(session, f"{admin}/gitdir", f"{owner.place}/.git\n")
+        flaw = find_flaw(owner)
+        if flaw is not None:
+            raise refusal_of(owner, flaw)
+
+    return mend
+
+
+def _replace(session: Session, path: str, text: str) -> None:
+    if os.path.lexists(path):
+        move_aside(session.paths.root, path)
+    write_atomically(path, os.fsencode(text))
+
+
+def _take_over(session: Session, worker: Worker, owner: Owner) -> Mend:
+    """Return the mend for a copied repository: its own copy of the worktree, or a new one."""
+    old_admin = owner.admin_dir or ""
+    old_common = os.path.dirname(os.path.dirname(old_admin))
+    common = session.repository.common_dir
+    admin = f"{common}/worktrees/{os.path.basename(old_admin)}"
+    place = os.path.normpath(os.path.join(common, os.path.relpath(owner.place, old_common)))
+    copied = owner._replace(place=place, admin_dir=admin)
+    is_copied_too = (
+        os.path.realpath(place) != os.path.realpath(owner.place)
+        and find_named(place) in (os.path.realpath(old_admin), os.path.realpath(admin))
+        and _is_marked(copied)
+    )
+
+    def mend(session: Session) -> None:
+        at = copied
+        if is_copied_too:
+            _rejoin(at)(session)
+        else:
+            if os.path.isdir(admin):
+                move_aside(session.paths.root, admin)
+            new = _free(f"{session.worktree_root}/{owner.task_id or worker.worker_id}")
+            branch = Branch((owner.ref or "").removeprefix("refs/heads/"))
+            session.git.run("worktree", "add", "--quiet", "--", new, branch)
+            at = owner._replace(place=new, admin_dir=find_admin_dir(common, new))
+        assert at.admin_dir is not None
+        write_seat(at.admin_dir, worker.worker_id, worker.task_id or "")
+        install(session.git, session.repository, session.git.at(at.place))
+        record_place(session, worker, at.place, admin_dir=at.admin_dir)
+
+    return mend
+
+
+def _free(place: str) -> str:
+    number, candidate = 1, place
+    while os.path.lexists(candidate):
+        number += 1
+        candidate = f"{place}-{number}"
+    return candidate
+
+
+def _inside(folder: str) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            return [
+                os.path.realpath(entry.path)
+                for entry in entries
+                if entry.is_dir(follow_symlinks=False)
+            ]
+    except OSError:
+        return []

@@ -1,0 +1,116 @@
+"""Trees, blobs and commits that branches, the target and our refs need are in the repository."""
+
+import os
+import re
+from collections.abc import Iterator
+
+from gitworker.errors import NotFound
+from gitworker.fsck.checks.misplaced import empty_objects
+from gitworker.fsck.fsck_finding import Finding, Mend
+from gitworker.fsck.picture import Picture
+from gitworker.model.ids import Oid
+from gitworker.repo.history.reachable import find_absent, find_missing
+from gitworker.repo.plumbing.disk import private_directory
+from gitworker.repo.plumbing.git import Git
+from gitworker.repo.worktrees.ownership import find_flaw, owner_of
+from gitworker.session import Session
+from gitworker.worktrees.disk_space import holds_a_part
+
+NAMED = 5  # objects that one line names
+
+
+def check_empty_objects(picture: Picture) -> Iterator[Finding]:
+    """Find loose objects without content, as a full disk or a power failure leaves them."""
+    return iter(empty_objects(picture.common_dir, picture.session.paths.root))
+
+
+def check_objects(picture: Picture) -> Iterator[Finding]:
+    """Find objects that refs, worktrees and open operations need and that do not exist."""
+    session = picture.session
+    tips = {*picture.refs.values(), *(tree.head for tree in picture.worktrees.values())}
+    for act in picture.acts:
+        if act.is_open and act.data is not None:
+            tips |= {Oid(act.data[key]) for key in ("old", "tip", "new") if act.data.get(key)}
+    git = session.git
+    is_partial = holds_a_part(session.git_config)
+    absent, complaint = find_absent(git, sorted(filter(None, tips)), is_partial=is_partial)
+    if complaint:
+        named = {Oid(word) for word in re.findall(r"\b[0-9a-f]{40,64}\b", complaint)}
+        absent |= find_missing(git, named)
+    if not absent and not complaint:
+        return
+    known = _paths_of(picture, absent)
+    some = ", ".join(" of ".join(known.get(oid, (oid[:12],))) for oid in sorted(absent)[:NAMED])
+    branch = next((place[1] for place in known.values()), "BRANCH")
+    fetch = f"git fetch --refetch CLONE {branch}   (CLONE: a remote, or the path of a clone)"
+    what = f"{len(absent)} objects are not in the repository: {some}"
+    if not absent:
+        what = f"git cannot read every commit: {complaint.strip().splitlines()[-1]}"
+    yield Finding(
+        "object_missing", "objects", what,
+        f"writes again each one whose file is unchanged in a worktree; for others: {fetch}",
+        _write_again(picture, absent, fetch),
+    )  # fmt: skip
+
+
+def _paths_of(picture: Picture, absent: set[Oid]) -> dict[Oid, tuple[str, str]]:
+    """Return path and branch of absent objects, if a branch's last commit has them."""
+    found: dict[Oid, tuple[str, str]] = {}
+    refs = (picture.session.target, *filter(None, map(picture.branch, picture.workers)))
+    for ref in refs if absent else ():
+        listed = picture.session.git.run("ls-tree", "-r", "-t", "-z", ref, ok=(0, 1, 128)).text
+        for line in filter(None, listed.split("\0")):
+            facts, _, path = line.partition("\t")
+            oid = Oid(facts.split(" ")[2])
+            if oid in absent:
+                found.setdefault(oid, (path, ref.removeprefix("refs/heads/")))
+    return found
+
+
+def _write_again(picture: Picture, absent: set[Oid], hint: str) -> Mend:
+    def mend(session: Session) -> None:
+        for place in _checkouts(picture):
+            here = session.git.at(place)
+            listed = here.run("ls-files", "-s", "-z", ok=(0, 128)).text
+            _write_blobs(here, place, listed, absent)
+            _write_trees(session, here, listed)
+        left = find_missing(session.git, absent) if absent else set()
+        if left or not absent:
+            raise NotFound(
+                f"{len(left) or 'some'} objects are in no worktree: {', '.join(sorted(left))}",
+                hint, code="object_missing",
+            )  # fmt: skip
+
+    return mend
+
+
+def _checkouts(picture: Picture) -> list[str]:
+    """Return the main checkout and the workers' worktrees, proved."""
+    owners = [owner_of(picture.common_dir, worker) for worker in picture.workers]
+    top = picture.session.main_top
+    main = [top] if os.path.lexists(f"{top}/.git") else []
+    return [*main, *(one.place for one in owners if one is not None and find_flaw(one) is None)]
+
+
+def _write_blobs(here: Git, place: str, listed: str, absent: set[Oid]) -> None:
+    names = []
+    for line in filter(None, listed.split("\0")):
+        facts, _, name = line.partition("\t")
+        path = f"{place}/{name}"
+        if Oid(facts.split(" ")[1]) not in absent or "\n" in name:
+            continue
+        if os.path.islink(path):
+            target = os.fsencode(os.readlink(path))
+            here.run("hash-object", "-w", "--stdin", stdin=target)
+        elif os.path.isfile(path):
+            names.append(name)
+    if names:
+        here.run("hash-object", "-w", "--stdin-paths", stdin=os.fsencode("\n".join((*names, ""))))
+
+
+def _write_trees(session: Session, here: Git, listed: str) -> None:
+    """Write the trees of the paths that an index lists; a new index has no cached trees."""
+    with private_directory(session.paths.root, "index-") as private:
+        env = {"GIT_INDEX_FILE": f"{private}/index"}
+        here.run("update-index", "-z", "--index-info", stdin=os.fsencode(listed), env=env)
+        here.run("write-tree", "--missing-ok", env=env, ok=(0, 128))

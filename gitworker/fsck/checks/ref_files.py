@@ -1,0 +1,115 @@
+"""Files of refs and of HEAD that git cannot read: garbage, empty, or a symbolic ref to nowhere."""
+
+import os
+from collections.abc import Iterator
+from shlex import quote
+
+from gitworker.fsck.checks.misplaced import ASIDE, move_aside
+from gitworker.fsck.fsck_finding import Finding, Mend
+from gitworker.fsck.picture import Picture
+from gitworker.model.ids import Oid, Ref, is_oid
+from gitworker.paths import regular
+from gitworker.repo.plumbing.disk import write_atomically
+from gitworker.repo.status.checkout_status import open_operation
+from gitworker.repo.worktrees.worktree_list import Worktree
+from gitworker.session import Session
+
+SYMBOLIC = "ref: refs/"
+
+
+def check_ref_files(picture: Picture) -> Iterator[Finding]:
+    """Find damaged files of workers' branches, of the target and of our own refs."""
+    common = picture.common_dir
+    for ref in _loose_refs(picture):
+        path = f"{common}/{ref}"
+        text = _read(path)
+        if ref in picture.refs or (text is not None and is_oid(text.strip())):
+            continue
+        what = f"{path} is no ref that git can read"
+        last = _last_oid(picture, ref)
+        if last is None:
+            yield Finding("ref_damaged", ref, what, f"mv {quote(path)} {quote(path)}.damaged")
+        else:
+            yield Finding(
+                "ref_damaged", ref, what,
+                f"lets it point at {last[:12]} again, where it was last; the old file is kept in"
+                f" {picture.session.paths.root}/{ASIDE}/",
+                _replace(path, f"{last}\n"),
+            )  # fmt: skip
+
+
+def check_head_file(picture: Picture, tree: Worktree, ref: Ref) -> Iterator[Finding]:
+    """Find a HEAD of a worker's worktree that git cannot read."""
+    path = f"{tree.admin_dir}/HEAD"
+    text = (_read(path) or "").strip()
+    if text.startswith(SYMBOLIC) or is_oid(text) or os.path.islink(path):
+        return
+    what = f"{path} is damaged: git does not work in {tree.path}"
+    if open_operation(tree.admin_dir) is None:
+        yield Finding(
+            "head_damaged", tree.path, what, f"puts the worktree on {ref} again; the old file is"
+            f" kept in {picture.session.paths.root}/{ASIDE}/", _replace(path, f"ref: {ref}\n"),
+        )  # fmt: skip
+    else:  # in the middle of a rebase HEAD is at a commit of its own
+        last = _logged(f"{tree.admin_dir}/logs/HEAD") or picture.refs.get(ref, "COMMIT")
+        yield Finding("head_damaged", tree.path, what, f"echo {last} >{quote(path)}")
+
+
+def _loose_refs(picture: Picture) -> list[Ref]:
+    """Return the names of loose ref files that concern us, sorted."""
+    common = picture.common_dir
+    found = {picture.session.target, *filter(None, map(picture.branch, picture.workers))}
+    folders = {f"{common}/refs/heads/{worker.worker_id}" for worker in picture.workers}
+    for folder in (f"{common}/refs/worker", *folders):
+        for place, _, names in os.walk(folder):
+            found |= {
+                Ref(os.path.relpath(f"{place}/{name}", common))
+                for name in names
+                if not name.endswith(".lock")
+            }
+    return sorted(ref for ref in found if os.path.isfile(f"{common}/{ref}"))
+
+
+def _last_oid(picture: Picture, ref: Ref) -> Oid | None:
+    """Return the commit that a ref was at last, by its reflog, its worktree or our records."""
+    candidates = [_logged(f"{picture.common_dir}/logs/{ref}")]
+    for worker in picture.workers:
+        if picture.branch(worker) == ref:
+            candidates += [_logged(f"{worker.admin_dir}/logs/HEAD"), picture.tips.get(ref)]
+    for act in picture.acts:
+        data = act.data or {}
+        if data.get("rescue") == ref:
+            candidates.append(data.get("rescued") or data.get("old"))
+    for oid in candidates:
+        if oid and is_oid(oid):
+            there = picture.session.git.find_oid(oid)
+            if there is not None:
+                return there
+    return None
+
+
+def _logged(path: str) -> str | None:
+    """Return the commit of a reflog's last line."""
+    lines = (_read(path) or "").splitlines()
+    words = lines[-1].split(" ") if lines else []
+    return words[1] if len(words) > 1 and is_oid(words[1]) else None
+
+
+def _read(path: str) -> str | None:
+    try:
+        with open(path, encoding="utf-8", errors="replace", opener=regular) as file:
+            return file.read()
+    except (OSError, ValueError):
+        return None
+
+
+def _replace(path: str, text: str) -> Mend:
+    before = _read(path)
+
+    def mend(session: Session) -> None:
+        if _read(path) == before:
+            if os.path.lexists(path):
+                move_aside(session.paths.root, path)
+            write_atomically(path, os.fsencode(text))
+
+    return mend

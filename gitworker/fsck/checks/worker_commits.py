@@ -1,0 +1,142 @@
+"""Every commit that a worker ever made is there and led to; what landed is in the target."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+
+from gitworker.fsck.checks.reflogs import named_commits, read_reflogs
+from gitworker.fsck.fsck_finding import Finding, Mend
+from gitworker.fsck.picture import MADE_BY_WORKERS, REWRITING, Picture
+from gitworker.model.ids import Oid, Ref, TaskId, WorkerId, is_oid
+from gitworker.paths import read_seat
+from gitworker.repo.history.reachable import find_missing, find_unreachable, heads_of
+from gitworker.repo.rescue.rescue_refs import PREFIX, rescue
+from gitworker.session import Session
+
+ANCHORS = "refs/worker/landing/"
+MOVING_TARGET = frozenset({"merge", "undo"})
+Owner = tuple[str, str]
+
+
+def made_commits(picture: Picture) -> dict[Oid, Owner]:
+    """Return every commit that is on record as a worker's, with worker and task.
+
+    Of acts that were rolled back only what they found counts, not what we had replayed for them.
+    """
+    made: dict[Oid, Owner] = {}
+    for worker in picture.workers:
+        owner = (worker.worker_id, worker.task_id or "")
+        made |= {entry.new: owner for entry in read_reflogs(picture, worker) if entry.is_made}
+    with picture.session.store.read() as reader:
+        told = [*reader.rows("fsck.commits"), *reader.rows("fsck.reviewed")]
+    ours = {worker.worker_id for worker in picture.workers}  # what foreigners tell is theirs
+    for row in told:
+        if row["worker"] in ours and isinstance(row["oid"], str) and is_oid(row["oid"]):
+            made[Oid(row["oid"])] = (str(row["worker"]), str(row["task"]))
+    for act in picture.acts:
+        if act.kind in REWRITING and act.data is not None:
+            keys = MADE_BY_WORKERS if act.is_over else ("old", "tip")
+            found = [act.data.get(key) for key in keys]
+            made |= {Oid(oid): (act.worker, act.task) for oid in found if oid and is_oid(oid)}
+    for row in picture.landings:
+        owner = (row["worker_id"], row["task_id"])
+        made |= {Oid(row["target_new"]): owner, Oid(row["branch_old"]): owner}
+    for worker in picture.workers:
+        tip = picture.tips.get(picture.branch(worker) or Ref(""))
+        if tip is not None:
+            made[tip] = (worker.worker_id, worker.task_id or "")
+    return made
+
+
+def check_commits(picture: Picture) -> Iterator[Finding]:
+    """Find commits that are missing, or that no ref leads to, by worker and task.
+
+    A commit that its author replaced or reset away is whole as long as a reflog names it.
+    """
+    git = picture.session.git
+    made = made_commits(picture)
+    logged = {oid for worker in picture.workers for oid in named_commits(picture, worker)}
+    gone = find_missing(git, made.keys() | logged)
+    for owner, oids in _by_owner(made, gone & made.keys()):
+        if not picture.is_expired(*owner):
+            names = ", ".join(sorted(oid[:12] for oid in oids)[:5])
+            yield Finding(
+                "commit_gone", "/".join(owner),
+                f"{len(oids)} recorded commits of {'/'.join(owner)} are not in the repository:"
+                f" {names}",
+                "git fsck --lost-found   (or fetch them from wherever they were pushed)",
+            )  # fmt: skip
+    tips = [oid for ref, oid in picture.refs.items() if not ref.startswith(ANCHORS)]
+    tips += [  # a rebase that is under way in a worker's worktree
+        tree.head
+        for tree in picture.worktrees.values()
+        if tree.head and tree.detached and read_seat(tree.admin_dir)
+    ]
+    there = (set(tips) - picture.missing) | (logged - gone)
+    lost = set(find_unreachable(git, made.keys() - gone, tips=there))
+    for owner, oids in _by_owner(made, lost):
+        if not picture.is_expired(*owner):
+            yield Finding(
+                "commit_unreachable", "/".join(owner),
+                f"no ref leads to {len(oids)} commits of {'/'.join(owner)}, as {min(oids)[:12]}",
+                f"makes a rescue ref below {PREFIX}{'/'.join(owner)}/",
+                _keep(owner, sorted(oids)),
+            )  # fmt: skip
+
+
+def check_landings(picture: Picture) -> Iterator[Finding]:
+    """Find landings whose commits are not in their target, neither as such nor by patch.
+
+    While a landing or an undo is open the target may be ahead of the rows, or behind.
+    """
+    if any(act.is_open and act.kind in MOVING_TARGET for act in picture.acts):
+        return
+    git = picture.session.git
+    rows = sorted(picture.landings, key=lambda row: str(row["target_ref"]))
+    for name, group in groupby(rows, key=lambda row: str(row["target_ref"])):
+        landed = {Oid(row["target_new"]): row for row in group}
+        tip = picture.refs.get(Ref(name))
+        short = name.removeprefix("refs/heads/")
+        if tip is None or tip in picture.missing:
+            last = list(landed)[-1]
+            yield Finding(
+                "target_gone", name, f"there is no {short}, on which {len(landed)} have landed",
+                f"git branch {short} {last}",
+            )  # fmt: skip
+            continue
+        there = landed.keys() - find_missing(git, landed.keys())
+        for oid in find_unreachable(git, there, tips=[tip]):
+            row = landed[oid]
+            if not _is_there_by_patch(picture, tip, oid, Oid(row["target_old"])):
+                yield Finding(
+                    "landing_lost", f"{row['worker_id']}/{row['task_id']}",
+                    f"what {row['worker_id']} landed for {row['task_id']} ({oid[:12]}) is not in"
+                    f" {short}: somebody moved it by force",
+                    f"git cherry-pick {row['target_old'][:12]}..{oid[:12]}   (on {short})",
+                )  # fmt: skip
+
+
+def _is_there_by_patch(picture: Picture, tip: Oid, oid: Oid, old: Oid) -> bool:
+    """Tell whether each commit of a landing is in the target under another id."""
+    done = picture.session.git.run(
+        "rev-list", "--cherry-pick", "--right-only", f"{tip}...{oid}", f"^{old}", "--",
+        ok=(0, 128),
+    )  # fmt: skip
+    return done.status == 0 and not done.text.strip()
+
+
+def _by_owner(made: Mapping[Oid, Owner], some: Iterable[Oid]) -> list[tuple[Owner, list[Oid]]]:
+    grouped: dict[Owner, list[Oid]] = {}
+    for oid in sorted(some):
+        grouped.setdefault(made[oid], []).append(oid)
+    return sorted(grouped.items())
+
+
+def _keep(owner: Owner, oids: list[Oid]) -> Mend:
+    """Return the mend that puts commits under rescue refs, as few as lead to all of them."""
+
+    def mend(session: Session) -> None:
+        worker, task = WorkerId(owner[0]), TaskId(owner[1])
+        for oid in heads_of(session.git, oids):
+            rescue(session.git, worker=worker, task=task, tip=oid, worktree=None)
+
+    return mend

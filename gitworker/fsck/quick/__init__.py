@@ -1,0 +1,1 @@
+"""The checks of `doctor`: one file for each place."""

@@ -1,0 +1,71 @@
+"""Checks of the database, of the acts in its journal, and of the log it is exported to."""
+
+import os
+from collections.abc import Iterator
+from itertools import islice
+
+from gitworker import clock
+from gitworker.fsck.finding import Finding, fail, ok, warn
+from gitworker.observe.text import age_text, one_line
+from gitworker.paths import regular
+from gitworker.session import Session
+from gitworker.states.log.validate import iter_findings
+from gitworker.store.operations import unfinished_operations
+
+SOUND = "ok"
+SHOWN = 3
+TRANSITIONS_LOG = "transitions.jsonl"
+
+
+def check_database(session: Session) -> Iterator[Finding]:
+    """Let SQLite look for damage, and say schema and journal mode."""
+    with session.store.read() as reader:
+        complaints = [next(iter(row.values())) for row in reader.rows("observe.quick_check")]
+        version = reader.row("observe.schema_version")
+        mode = reader.row("observe.journal_mode")
+    damage = [str(text) for text in complaints if text != SOUND]
+    if damage:
+        yield fail(
+            "database", f"{session.paths.database} is damaged: {one_line(damage[0])}",
+            f"keep a copy of {session.paths.root}, then: sqlite3 bus.db .recover",
+        )  # fmt: skip
+    else:
+        yield ok("database", f"sound, schema {version['version'] if version else 'unknown'}")
+    journal = mode["journal_mode"] if mode else "unknown"
+    if journal == "wal":
+        yield ok("journal", "write-ahead log")
+    else:
+        yield fail("journal", f"the journal mode is {journal}, not wal", "git worker init")
+
+
+def check_operations(session: Session) -> Iterator[Finding]:
+    """Name the acts that were interrupted."""
+    with session.store.read() as reader:
+        unfinished = unfinished_operations(reader)
+    now = clock.now_ms()
+    for one in unfinished:
+        age = age_text(max(0, now - one.updated_at_ms))
+        yield warn(
+            "operations", f"{one.kind} of {one.worker_id} stands at step {one.step} for {age}",
+            "git worker recover",
+        )  # fmt: skip
+    if not unfinished:
+        yield ok("operations", "no act was interrupted")
+
+
+def check_log(session: Session) -> Iterator[Finding]:
+    """Validate the exported log; a line that is being written just now is not read yet."""
+    path = f"{session.paths.root}/{TRANSITIONS_LOG}"
+    if not os.path.exists(path):
+        yield ok("log", f"no {TRANSITIONS_LOG} yet")
+        return
+    with open(path, encoding="utf-8", errors="replace", opener=regular) as file:
+        whole = (line for line in file if line.endswith("\n"))
+        broken = list(islice(iter_findings(whole), SHOWN))
+    for one in broken:
+        yield fail(
+            "log", f"line {one.line_number} of {TRANSITIONS_LOG} breaks {one.rule}: {one.message}",
+            f"git worker validate {path}",
+        )  # fmt: skip
+    if not broken:
+        yield ok("log", f"{TRANSITIONS_LOG} keeps every rule")

@@ -1,0 +1,46 @@
+"""The history walk: what landed is still in its target, and came there without a merge commit."""
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from gitworker.fsck.finding import Finding, fail, ok
+from gitworker.fsck.quick.rules import Landing, history_faults
+from gitworker.model.ids import Oid, Ref
+from gitworker.repo.history.walk import read_parents
+from gitworker.repo.plumbing.refs import find_ref
+from gitworker.session import Session
+
+
+def check_history(session: Session) -> Iterator[Finding]:
+    """Walk each target's history since the first landing on it."""
+    with session.store.read() as reader:
+        rows = reader.rows("observe.landings")
+    landings = [
+        Landing(r["worker_id"], r["task_id"], r["target_ref"], r["target_old"], r["target_new"])
+        for r in rows
+    ]
+    if not landings:
+        yield ok("history", "nothing has landed yet")
+    by_target = sorted(landings, key=lambda landing: landing.target_ref)  # stable: oldest first
+    for target, group in groupby(by_target, key=lambda landing: landing.target_ref):
+        yield from _of_target(session, Ref(target), list(group))
+
+
+def _of_target(session: Session, target: Ref, landings: list[Landing]) -> Iterator[Finding]:
+    name = target.removeprefix("refs/heads/")
+    tip = find_ref(session.git, target)
+    if tip is None:
+        yield fail("history", f"branch {name} is gone, {len(landings)} landed on it",
+                   f"git branch {name} {landings[-1].new}")  # fmt: skip
+        return
+    since = Oid(landings[0].old)
+    parents = read_parents(session.git, tip=tip, since=since)
+    begins = {landing.old for landing in landings if landing.new in parents}
+    if not begins <= parents.keys() | {since}:  # somebody had moved the target back in between
+        parents = read_parents(session.git, tip=tip, since=None)
+    faults = list(history_faults(landings, parents, since=since))
+    for landing, why in faults:
+        what = f"{landing.new[:10]} of {landing.worker} ({landing.task})"
+        yield fail("history", f"{name}: {what} {why}", f"git reflog show {target}")
+    if not faults:
+        yield ok("history", f"{name}: {len(landings)} landed, linear, all of it in place")

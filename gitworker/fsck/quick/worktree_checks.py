@@ -1,0 +1,127 @@
+"""Checks of workers against git: worktrees, branches, and who beats for them."""
+
+import os
+from collections.abc import Iterator
+
+from gitworker.fsck.finding import Finding, fail, ok, warn
+from gitworker.liveness.readings import is_here, process_runs, this_moment
+from gitworker.liveness.start_daemon import is_beating
+from gitworker.model.ids import Branch, ref_of
+from gitworker.observe.workers.rules import SHOULD_BEAT, SHOULD_HAVE_WORKTREE
+from gitworker.paths import read_seat
+from gitworker.repo.plumbing.index_file import find_index_flaw
+from gitworker.repo.plumbing.refs import read_refs
+from gitworker.repo.worktrees.ownership import describe, find_flaw, owner_of
+from gitworker.repo.worktrees.worktree_list import Worktree, list_worktrees
+from gitworker.session import Session
+from gitworker.store.workers import Worker, all_workers
+
+REPAIR = "git worker fsck --repair   (without --repair it names what it would do)"
+
+
+def check_worktrees(session: Session) -> Iterator[Finding]:
+    """Compare the workers' worktrees with git's list and with what lies on disk."""
+    workers = _workers(session)
+    listed = {os.path.realpath(tree.path): tree for tree in list_worktrees(session.git)}
+    owned = {os.path.realpath(w.worktree) for w in workers if w.worktree}
+    findings = [
+        *(found for worker in workers for found in _of_worker(session, worker, set(listed))),
+        *_lost(listed, owned),
+        *_orphans(session, listed, owned),
+    ]
+    yield from findings or [ok("worktrees", f"{len(owned)} of workers, all in place")]
+
+
+def check_branches(session: Session) -> Iterator[Finding]:
+    """Check that the branch of every worker that holds a task exists."""
+    holding = [w for w in _workers(session) if w.branch and w.state in SHOULD_HAVE_WORKTREE]
+    refs = {ref_of(Branch(worker.branch or "")): worker for worker in holding}
+    present = read_refs(session.git, list(refs)) if refs else {}
+    with session.store.read() as reader:
+        last = {row["ref"]: row["oid"] for row in reader.rows("tips.all")}
+    missing = [(ref, worker) for ref, worker in refs.items() if ref not in present]
+    for ref, worker in missing:
+        known = last.get(ref)
+        hint = f"git branch {worker.branch} {known}" if known else None
+        message = f"branch {worker.branch} of {worker.worker_id} is gone"
+        yield fail("branches", message, hint or f"git worker cancel {worker.worker_id}")
+    if not missing:
+        yield ok("branches", f"{len(refs)} of workers, all in place")
+
+
+def check_beater(session: Session) -> Iterator[Finding]:
+    """Check that somebody beats for the processes that work here."""
+    moment = this_moment()
+    alive = [
+        worker
+        for worker in _workers(session)
+        if worker.state in SHOULD_BEAT
+        and is_here(worker, moment)
+        and process_runs(worker, moment, session.paths)
+    ]
+    if alive and not is_beating(session.paths):
+        names = ", ".join(worker.worker_id for worker in alive[:5])
+        yield warn(
+            "beater", f"nobody beats for {names}, whose process runs",
+            "git worker recover   (every reading command starts a new beater too)",
+        )  # fmt: skip
+    else:
+        yield ok("beater", "runs" if alive else "not needed now")
+
+
+def _workers(session: Session) -> list[Worker]:
+    with session.store.read() as reader:
+        return all_workers(reader)
+
+
+def _of_worker(session: Session, worker: Worker, listed: set[str]) -> Iterator[Finding]:
+    """Yield what is wrong with one worker's worktree."""
+    path = worker.worktree
+    holds = worker.state in SHOULD_HAVE_WORKTREE
+    if path is None:
+        if holds:
+            hint = f"git worker cancel {worker.worker_id}"
+            yield fail("worktrees", f"{worker.worker_id} is {worker.state} without one", hint)
+        return
+    owner = owner_of(session.repository.common_dir, worker)
+    flaw = find_flaw(owner) if owner is not None else None
+    if owner is not None and flaw is not None:
+        found = fail if holds or os.path.isdir(path) else warn
+        yield found("worktrees", describe(owner, flaw), REPAIR)
+    elif os.path.realpath(path) not in listed:
+        yield fail("worktrees", f"git does not know {path} of {worker.worker_id}", REPAIR)
+    elif holds and worker.admin_dir is not None:
+        broken = find_index_flaw(session.git, path, worker.admin_dir)
+        if broken is not None:
+            yield fail("worktrees", f"the index of {path} {broken}", REPAIR)
+
+
+def _lost(listed: dict[str, Worktree], owned: set[str]) -> Iterator[Finding]:
+    """Yield worktrees that we made, that git still lists and that are gone from disk."""
+    for path, tree in listed.items():
+        if not os.path.isdir(path) and path not in owned and read_seat(tree.admin_dir):
+            hint = f"git worktree remove {path}"
+            yield warn("worktrees", f"git lists {path}, which is gone and no worker's", hint)
+
+
+def _orphans(session: Session, listed: dict[str, Worktree], owned: set[str]) -> Iterator[Finding]:
+    """Yield directories beside the worktrees that belong to no worker.
+
+    The worktree of a landed task that was kept (`merge --keep`) is not one of them.
+    """
+    with session.store.read() as reader:
+        landed = {(row["worker_id"], row["task_id"]) for row in reader.rows("fsck.landings")}
+    root = os.path.realpath(session.worktree_root)
+    try:
+        names = sorted(name for name in os.listdir(root) if not name.startswith("."))
+    except OSError:
+        return
+    for name in names:
+        path = f"{root}/{name}"
+        if os.path.isdir(path) and not os.path.islink(path) and path not in owned:
+            known = path in listed
+            if known and read_seat(listed[path].admin_dir) in landed:
+                continue
+            hint = f"git worktree remove {path}" if known else f"ls -la {path}"
+            what = "a worktree" if known else "a directory"
+            yield warn("worktrees", f"{path} is {what} of no worker", hint)

@@ -1,0 +1,1 @@
+"""The journal: operations that span git and the database are finished or rolled back."""

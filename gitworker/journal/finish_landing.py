@@ -1,0 +1,233 @@
+"""What follows once the target has moved: the record, then the worktree and the branch away.
+
+What held nothing but the commit is deleted at once, what held ignored files besides after seven
+days (`repo/trash`); anything uncommitted or untracked stays in the trash, and under a rescue ref.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from gitworker import clock
+from gitworker.branches.replay_branch import drop_anchors
+from gitworker.bus.drain import record_tip
+from gitworker.errors import GitWorkerError
+from gitworker.lifecycle.moves import advance, release_task
+from gitworker.model.ids import Branch, Oid, Ref, ref_of
+from gitworker.model.worker import WorkerEvent
+from gitworker.repo.checkout.move_branch import move_branch
+from gitworker.repo.checkout.recover_move import find_unfinished, recover_move
+from gitworker.repo.plumbing.refs import find_ref, find_tip, read_loose_refs
+from gitworker.repo.status.checkout_status import open_operation
+from gitworker.repo.worktrees.ownership import Flaw, describe, find_flaw, owner_of, read_head
+from gitworker.repo.worktrees.worktree_list import find_inner, linked_places
+from gitworker.session import Session
+from gitworker.store.api import Writer
+from gitworker.store.operations import Operation, advance_operation, close_operation
+from gitworker.store.workers import Worker, find_worker
+from gitworker.worktrees.occupied import distant_process, occupants
+from gitworker.worktrees.removal import (
+    Discard,
+    Going,
+    find_detached_head,
+    has_landed,
+    is_locked,
+    plan_removals,
+    remove,
+)
+
+# The steps of a landing. A push that has begun may have landed, whatever became of us.
+PUSHING = "pushing"
+ANSWERED = "answered"  # the remote was asked since: its tracking ref says whether it took the push
+PUSHED = "pushed"
+RECORDED = "recorded"  # told, but not cleaned up
+
+
+def finish_merge(writer: Writer, operation: Operation) -> Worker:
+    """Record a landing whose target has moved: COMPLETED, the landing's row, the message.
+
+    The act stays open, as `recorded`, until what landed is cleaned up.
+    """
+    data = operation.data
+    worker = find_worker(writer, operation.worker_id)
+    assert worker is not None
+    now = clock.now_ms()
+    worker = advance(
+        writer, worker, WorkerEvent.MERGE, actor=operation.actor,
+        metadata={"commit": data["new"], "target": data["target_ref"]},
+    )  # fmt: skip
+    writer.run(
+        "operations.land",
+        operation=operation.id, worker=operation.worker_id, task=operation.task_id,
+        branch=worker.branch, target_ref=data["target_ref"], target_old=data["target_old"],
+        target_new=data["new"], branch_old=data["old"], now=now,
+    )  # fmt: skip
+    record_tip(writer, data["ref"], data["old"])
+    record_tip(writer, data["target_ref"], data["new"])
+    release_task(writer, worker)
+    advance_operation(writer, operation.id, step=RECORDED, data=data, now=now)
+    return worker
+
+
+def close_merges(session: Session, operations: Sequence[Operation]) -> None:
+    """End the journals of landings, once everything of them is done."""
+    drop_anchors(session, operations)
+    with session.store.write() as writer:
+        for operation in operations:
+            close_operation(
+                writer, operation.id, status="done", step=RECORDED, data=operation.data,
+                now=clock.now_ms(),
+            )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """What became of a landed worktree: kept, and why, or gone, and what may be deleted of it."""
+
+    kept: str | None = None
+    why: str | None = None
+    discard: Discard | None = None
+
+
+class Landing(NamedTuple):
+    """A landed worker, the data of its journal, and whether its worktree is dirty, if known."""
+
+    worker: Worker
+    data: Mapping[str, Any]
+    dirty: bool | None = None
+
+
+def clean_up(session: Session, landings: Sequence[Landing]) -> list[Cleaned]:
+    """Remove the worktrees and branches of landed workers, or say of each why it is kept.
+
+    What is kept follows to the commits that landed.
+    """
+    going = [
+        Gone(one.worker, (one.data["old"], one.data["new"]), one.dirty)
+        for one in landings
+        if not one.data["keep"]
+    ]
+    removed = iter(remove_landed(session, going))
+    results = []
+    for one in landings:
+        cleaned = Cleaned(one.worker.worktree, "--keep") if one.data["keep"] else next(removed)
+        if cleaned.why is not None:
+            _follow(session, one.data)
+        results.append(cleaned if cleaned.kept else Cleaned(discard=cleaned.discard))
+    return results
+
+
+class Gone(NamedTuple):
+    """A worker that has landed; `known` are tips of its branch whose patches have landed."""
+
+    worker: Worker
+    known: tuple[str, ...] = ()
+    dirty: bool | None = None
+
+
+def remove_landed(session: Session, landed: Sequence[Gone]) -> list[Cleaned]:
+    """Remove the worktrees and branches of workers that have landed, where nobody needs them."""
+    places = linked_places(session.repository.common_dir)
+    results = [_kept(session, one, places) for one in landed]
+    going = [
+        Going(one.worker, one.dirty, one.known)
+        for one, kept in zip(landed, results, strict=True)
+        if kept is None
+    ]
+    removed = iter(_try_to_remove(session, going))
+    return [next(removed) if kept is None else kept for kept in results]
+
+
+def _kept(session: Session, landed: Gone, places: Sequence[str]) -> Cleaned | None:
+    """Return why a landed worktree stays, None where it goes; `places` are those of all worktrees.
+
+    One that another lies in, as some agents make them, would take it along.
+    """
+    worker = landed.worker
+    inner = None if worker.worktree is None else find_inner(places, worker.worktree)
+    if inner is not None:
+        return Cleaned(worker.worktree, f"the worktree {inner} lies in it")
+    why = _reason_to_keep(session, worker, landed.known)
+    if why is None and worker.worktree is not None:
+        return None
+    return Cleaned(worker.worktree, why or "it has no worktree")
+
+
+def _try_to_remove(session: Session, going: Sequence[Going]) -> list[Cleaned]:
+    """Remove worktrees; they have landed, so what cannot go stays, and that is said."""
+    try:
+        operations = plan_removals(session, going, "remove")
+    except GitWorkerError as error:
+        if len(going) > 1:  # nothing is written yet: one of them is in the way of all
+            return [cleaned for one in going for cleaned in _try_to_remove(session, [one])]
+        return [Cleaned(going[0].worker.worktree, error.message)]
+    try:
+        removed = remove(session, operations)
+    except GitWorkerError as error:  # the next command finishes what is journaled
+        return [Cleaned(find_left(session, one.worker), error.message) for one in going]
+    return [
+        Cleaned(find_left(session, one.worker), result.message)
+        if isinstance(result, GitWorkerError)
+        else Cleaned(discard=result.discard)
+        for one, result in zip(going, removed, strict=True)
+    ]
+
+
+def find_left(session: Session, worker: Worker) -> str | None:
+    """Return what is left of a landed worker: its worktree, else its branch, else None."""
+    if worker.worktree is not None and os.path.isdir(worker.worktree):
+        return worker.worktree
+    ref = ref_of(Branch(worker.branch or ""))
+    found = read_loose_refs(session.repository.common_dir, [ref])
+    return worker.branch if found is None or ref in found else None
+
+
+def _follow(session: Session, landing: Mapping[str, Any]) -> None:
+    """Move a branch that is kept, and its worktree, to the commits that landed.
+
+    Where that is refused (local changes in the way, an agent in the middle of something), the
+    branch stays as it is: its patches have landed, and `git worker sync` brings it there later.
+    Raises the error if the move stopped in the middle: the landing is not finished then.
+    """
+    ref, old, new = Ref(landing["ref"]), Oid(landing["old"]), Oid(landing["new"])
+    places = {"worktree": landing["worktree"], "admin_dir": landing["admin_dir"]}
+    if places["worktree"] is not None and not os.path.isdir(places["worktree"]):
+        places = {"worktree": None, "admin_dir": None}
+    if old == new or find_ref(session.git, ref) is None:
+        return
+    try:
+        if not recover_move(session.git, ref=ref, old=old, new=new, **places):
+            move_branch(session.git, ref=ref, old=old, new=new, **places)
+    except (GitWorkerError, OSError):
+        if places["admin_dir"] is not None and find_unfinished(places["admin_dir"]) is not None:
+            raise
+
+
+def _reason_to_keep(session: Session, worker: Worker, known: tuple[str, ...]) -> str | None:
+    owner = owner_of(session.repository.common_dir, worker)
+    flaw = owner and find_flaw(owner)
+    if owner is not None and flaw is not None and flaw is not Flaw.MISSING:
+        return describe(owner, flaw)
+    if owner is not None and flaw is None:
+        head = read_head(session.git, owner)
+        if head not in (None, owner.ref):
+            return f"it is on {str(head).removeprefix('refs/heads/')}"
+    pids = occupants(worker)
+    if pids:
+        return f"process {pids[0]} has its working directory there"
+    distant = distant_process(session, worker)
+    if distant is not None:
+        return f"process {distant} of another PID namespace or host may work there"
+    if is_locked(worker):
+        return "it is locked (git worktree unlock)"
+    ref = ref_of(Branch(worker.branch or ""))
+    tip = find_tip(session.git, session.repository.common_dir, ref)
+    if not has_landed(session, tip, known):
+        return "its branch has commits that have not landed"
+    if not has_landed(session, find_detached_head(session, worker), known):
+        return "its HEAD is detached at commits that have not landed"
+    busy = open_operation(worker.admin_dir or "")
+    if busy is not None:  # which may hold more than git status tells, as an autostash
+        return f"a {busy} is open there"
+    return None

@@ -1,0 +1,1 @@
+"""gc: deleting old rescue refs, removed worktrees and logs that nothing needs."""

@@ -1,0 +1,136 @@
+"""gc: lets go of what is old and needed nowhere: rescue refs, removed and verify worktrees, logs.
+
+Nothing that only such a ref or worktree holds goes unless it is asked for by name. The journal
+names every ref with its commit before it goes, so that `undo` can make it again for as long as git
+keeps the commits; what is deleted from the disk is gone.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gitworker import clock
+from gitworker.crashpoint import crash_point
+from gitworker.errors import Refused
+from gitworker.journal.gc.gc_disk import disk_items, disk_left, look_closer
+from gitworker.journal.gc.gc_finish import finish_gc
+from gitworker.journal.gc.gc_refs import refs_left, rescue_items
+from gitworker.journal.gc.rules_gc import (
+    DAY_MS,
+    LOG,
+    POOL,
+    RESCUE,
+    TRASH,
+    VERIFY,
+    Choice,
+    Item,
+    Wish,
+    choose,
+    may_clear,
+)
+from gitworker.journal.recover import finish_interrupted
+from gitworker.liveness.readings import clock_has_jumped
+from gitworker.model.ids import HQ
+from gitworker.repo.plumbing.lock import hold
+from gitworker.session import Session
+from gitworker.store.operations import Operation, begin_operation, find_operation
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What went, or would go, and what stays though it is old; the number of the record, if any."""
+
+    choice: Choice
+    number: int | None
+
+
+def gc(session: Session, wish: Wish, *, by_itself: bool = False) -> Collected:
+    """Let go of what the wish says; raise Refused for a worker, which may not clear others' away.
+
+    Refused too while the wall clock has jumped, if an age is asked for. Nothing is recorded where
+    nothing goes. One that runs `by_itself` is not what `undo` without a number takes back.
+    """
+    refusal = may_clear(session.actor, self_review=session.settings.review_self)
+    if refusal is not None:
+        raise refusal
+    would = preview_gc(session, wish)  # before the lock: it may take its time
+    if not would.choice.going:
+        return would
+    with hold(session.landing_lock, what="landing"):
+        finish_interrupted(session)
+        going = [*refs_left(session, would.choice.going), *disk_left(session, would.choice.going)]
+        if not going:
+            return Collected(Choice((), would.choice.held), None)
+        operation = _journal(session, going, by_itself=by_itself)
+        crash_point("gc.journal")
+        refs = finish_gc(session, operation)
+    gone = [item for item in going if item.kind != RESCUE or item.name in refs]
+    return Collected(Choice(tuple(gone), would.choice.held), operation.id)
+
+
+def preview_gc(session: Session, wish: Wish) -> Collected:
+    """Return what would go, changing nothing."""
+    _require_steady_clock(session, wish)
+    now = clock.now_ms()
+    disk = look_closer(session, disk_items(session), wish, now)
+    return Collected(choose([*rescue_items(session), *disk], wish, now), None)
+
+
+def gc_daily(session: Session) -> Collected:
+    """Let go of what the settings say, as a background job does once a day.
+
+    A budget on the disk takes nothing of the last day.
+    """
+    return gc(session, replace(wish_of(session), spared_ms=DAY_MS), by_itself=True)
+
+
+def wish_of(
+    session: Session,
+    *,
+    days: int | None = None,
+    max_bytes: int | None = None,
+    unlanded: bool = False,
+) -> Wish:
+    """Return what is asked for, by the settings where nothing is said; 0 sets no limit."""
+    settings = session.settings
+    return Wish(
+        days if days is not None else settings.gc_days or None,
+        max_bytes if max_bytes is not None else settings.gc_max_bytes or None,
+        unlanded,
+    )
+
+
+def _require_steady_clock(session: Session, wish: Wish) -> None:
+    """Raise Refused where what is old by the wall clock may be new."""
+    with session.store.read() as reader:
+        if wish.days and clock_has_jumped(reader):
+            raise Refused(
+                "the wall clock has moved by a day or more since the last beat: what is old by it"
+                " may be new",
+                "git worker heartbeat WORKER   (where the clock is right now: then run gc again)",
+                code="clock_jumped",
+            )
+
+
+def _journal(session: Session, going: Sequence[Item], *, by_itself: bool) -> Operation:
+    def names(kind: str) -> list[str]:
+        return [item.name for item in going if item.kind == kind]
+
+    data: dict[str, Any] = {
+        "refs": {item.name: item.what for item in going if item.kind == RESCUE},
+        "unlanded": [item.name for item in going if item.kind == RESCUE and item.holds],
+        "entries": [item.what or item.name for item in going if item.kind == TRASH],
+        "entry_paths": names(TRASH),
+        "logs": names(LOG),
+        "verify": names(VERIFY),
+        "pool": bool(names(POOL)),
+        "bytes": sum(item.size_bytes for item in going),
+        "by_itself": by_itself,
+    }
+    with session.store.write() as writer:
+        number = begin_operation(
+            writer, "gc", worker=HQ, task="", actor=session.actor, now=clock.now_ms(), data=data
+        )
+        operation = find_operation(writer, number)
+    assert operation is not None
+    return operation

@@ -1,0 +1,237 @@
+"""What on the disk gc may take: removed worktrees, verify worktrees, parked ones, logs."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import NamedTuple
+
+from gitworker.journal.gc.rules_gc import DAY_MS, LOG, POOL, TRASH, VERIFY, Item, Wish, choose
+from gitworker.model.ids import Oid, Ref
+from gitworker.repo.plumbing.lock import hold
+from gitworker.repo.plumbing.refs import read_refs
+from gitworker.repo.rescue.rescue_refs import PREFIX
+from gitworker.repo.rescue.trash import (
+    CLAIMED,
+    DOOMED,
+    KEPT_DAYS,
+    TrashEntry,
+    delete_in_background,
+    list_trash,
+)
+from gitworker.repo.rescue.unsaved import find_unkept
+from gitworker.session import Session
+from gitworker.store.operations import Operation, find_operation
+from gitworker.verify.verify_worktree import Slot, idle_slots
+from gitworker.worktrees.pool.pool import pool_root
+from gitworker.worktrees.trashing import entry_name, trash_root
+
+PARTIAL = "-partial"  # what `set_aside` put there
+SETTLING_MS = 2000  # what is written while a worktree is being moved counts as written before
+
+
+class Extent(NamedTuple):
+    """How large a directory is, and when anything in it was last written."""
+
+    size_bytes: int
+    newest_ms: int
+
+
+def disk_items(session: Session) -> list[Item]:
+    """Return everything on the disk that is ours to clear away, with its size."""
+    return [*_trash(session), *_logs(session), *_verify(session), *_pool(session)]
+
+
+def look_closer(session: Session, items: list[Item], wish: Wish, now_ms: int) -> list[Item]:
+    """Return the items, those worktrees that would go compared with what keeps their work.
+
+    It reads each of them, so only those that are chosen, until all that are chosen were read.
+    """
+    looked: dict[Item, Item] = {}
+    while True:
+        found = [looked.get(item, item) for item in items]
+        going = choose(found, wish, now_ms).going
+        new = [item for item in going if item.kind == TRASH and item not in looked.values()]
+        if not new:
+            return found
+        looked |= {
+            item: replace(item, holds=item.holds or _unkept(session, item, now_ms)) for item in new
+        }
+
+
+def _unkept(session: Session, item: Item, now_ms: int) -> str:
+    """Return what would be lost with something in the trash, by a look at each file.
+
+    What git strips from a file is kept for a week.
+    """
+    path = f"{trash_root(session)}/{item.name}"
+    act = _act(session, item.what)
+    commit = act and _kept_by(act, read_refs(session.git, [PREFIX]))
+    if act is None:  # of the pool, which keeps tree and admin directory the same way
+        commit = Oid("HEAD") if os.path.isdir(f"{path}/admin") else None
+    if commit is None:
+        return ""
+    return find_unkept(
+        session.git, path, commit,
+        common_dir=session.repository.common_dir, exactly=now_ms - item.at_ms < KEPT_DAYS * DAY_MS,
+    )  # fmt: skip
+
+
+def disk_left(session: Session, items: Iterable[Item]) -> list[Item]:
+    """Return those of these items on the disk that nobody has taken meanwhile."""
+    roots = {TRASH: trash_root(session), LOG: session.paths.logs}
+    return [
+        item
+        for item in items
+        if item.kind in (VERIFY, POOL)
+        or (item.kind in roots and os.path.lexists(f"{roots[item.kind]}/{item.name}"))
+    ]
+
+
+def delete_trash(session: Session, names: list[str]) -> None:
+    """Delete these directories of the trash in the background; absent is fine."""
+    root = trash_root(session)
+    with hold(session.worktree_lock, what="worktree"):  # no undo takes one back meanwhile
+        for name in names:
+            with suppress(FileNotFoundError):
+                delete_in_background(f"{root}/{name}")
+
+
+def delete_logs(session: Session, names: list[str]) -> None:
+    """Delete these files below `logs/`; absent is fine."""
+    for name in names:
+        with suppress(FileNotFoundError):
+            os.unlink(f"{session.paths.logs}/{name}")
+
+
+def delete_verify(session: Session, names: list[str]) -> None:
+    """Delete these verify worktrees, those that nobody has taken meanwhile."""
+    if not names:
+        return
+    for slot in idle_slots(session):
+        try:
+            if str(slot.number) in names:
+                with hold(session.worktree_lock, what="worktree"):
+                    slot.discard()
+        finally:
+            slot.release()
+
+
+def _trash(session: Session) -> Iterator[Item]:
+    root = trash_root(session)
+    kept = read_refs(session.git, [PREFIX])
+    entries = {entry.path: entry for entry in list_trash(root)}
+    for name in _names(root):
+        path = f"{root}/{name}"
+        if name == ".git" or name.startswith((DOOMED, CLAIMED)) or not os.path.isdir(path):
+            continue
+        extent = measure(path)
+        if path in entries:
+            act = _act(session, entries[path].name)
+            at_ms = act.updated_at_ms if act else extent.newest_ms
+            holds = _held_by(act, entries[path], kept)
+            yield Item(TRASH, name, at_ms, extent.size_bytes, holds, entries[path].name)
+        elif name.rstrip("0123456789-").endswith(PARTIAL.rstrip("-")):
+            yield Item(TRASH, name, extent.newest_ms, extent.size_bytes)
+
+
+def _held_by(act: Operation | None, entry: TrashEntry, kept: Mapping[Ref, Oid]) -> str:
+    """Return what would be lost with a removed worktree, as far as a glance tells."""
+    if act is None or entry_name(act.worker_id, act.task_id, act.id) != entry.name:
+        return "a worktree that no act on record removed"
+    written_ms = measure(entry.tree).newest_ms  # our own marks lie beside it
+    if written_ms > act.updated_at_ms + SETTLING_MS:
+        return "files that were written after it was removed"
+    return "" if _kept_by(act, kept) else "work that no rescue ref keeps"
+
+
+def _kept_by(act: Operation, kept: Mapping[Ref, Oid]) -> Oid | None:
+    """Return the commit that keeps what an act removed; what had not begun is in its base."""
+    if act.kind == "spawn":
+        return Oid(act.data["base"])
+    if act.kind == "adopt":  # undone, or taken back: its branch has the name that it had
+        return Oid(act.data["tip"])
+    if act.kind == "remove" and not act.data.get("dirty"):
+        return act.data["tip"] and Oid(act.data["tip"])
+    ref = act.data.get("rescue")
+    return kept.get(Ref(ref)) if ref else None
+
+
+def _act(session: Session, name: str) -> Operation | None:
+    number = name.rpartition("-")[2]
+    if not number.isdigit():
+        return None
+    with session.store.read() as reader:
+        return find_operation(reader, int(number))
+
+
+def _logs(session: Session) -> Iterator[Item]:
+    root = session.paths.logs
+    for directory, _, names in os.walk(root):
+        for name in names:
+            path = f"{directory}/{name}"
+            with suppress(OSError):
+                stat = os.lstat(path)
+                at_ms = stat.st_mtime_ns // 1_000_000
+                yield Item(LOG, os.path.relpath(path, root), at_ms, stat.st_size)
+
+
+def _verify(session: Session) -> Iterator[Item]:
+    slots = idle_slots(session)
+    try:
+        for slot in slots:
+            if os.path.isdir(slot.tree):
+                extent = measure(slot.tree)
+                yield Item(VERIFY, str(slot.number), _used_ms(session, slot), extent.size_bytes)
+    finally:
+        for slot in slots:
+            slot.release()
+
+
+def _used_ms(session: Session, slot: Slot) -> int:
+    """Return when a verify worktree was last brought to a commit."""
+    for path in (f"{session.paths.root}/verify/{slot.number}.index", slot.tree):
+        with suppress(OSError):
+            return os.stat(path).st_mtime_ns // 1_000_000
+    return 0
+
+
+def _pool(session: Session) -> Iterator[Item]:
+    """Yield the pool as a whole where the settings want none; else it is in use."""
+    root = pool_root(session)
+    if session.settings.worktree_pool == 0 and os.path.isdir(root):
+        extent = measure(root)
+        yield Item(POOL, "pool", extent.newest_ms, extent.size_bytes)
+
+
+def measure(path: str) -> Extent:
+    """Return how much a directory holds on the disk; what cannot be read counts nothing.
+
+    Another file system mounted inside is not looked at.
+    """
+    size = newest = 0
+    try:
+        device = os.lstat(path).st_dev
+    except OSError:
+        return Extent(0, 0)
+    stack = [path]
+    while stack:
+        with suppress(OSError), os.scandir(stack.pop()) as entries:
+            for entry in entries:
+                with suppress(OSError):
+                    stat = entry.stat(follow_symlinks=False)
+                    if stat.st_dev != device:
+                        continue
+                    size += stat.st_blocks * 512
+                    if entry.is_dir(follow_symlinks=False):
+                        stack.append(entry.path)
+                    else:
+                        newest = max(newest, stat.st_mtime_ns // 1_000_000)
+    return Extent(size, newest or os.lstat(path).st_mtime_ns // 1_000_000)
+
+
+def _names(root: str) -> list[str]:
+    try:
+        return sorted(os.listdir(root))
+    except OSError:
+        return []

@@ -1,0 +1,31 @@
+"""Carrying a journaled gc out, or what a killed one left of it."""
+
+from gitworker import clock
+from gitworker.crashpoint import crash_point
+from gitworker.journal.gc.gc_disk import delete_logs, delete_trash, delete_verify
+from gitworker.journal.gc.gc_refs import expire
+from gitworker.session import Session
+from gitworker.store.operations import Operation, close_operation
+from gitworker.worktrees.pool.pool_care import empty_pool
+
+
+def finish_gc(session: Session, operation: Operation) -> dict[str, str]:
+    """Carry a journaled gc out to its end and return the refs that went; repeating does no harm.
+
+    A ref that somebody has moved since is not this gc's any more, and is taken off the record.
+    """
+    data = dict(operation.data)
+    data["refs"] = expire(session, data["refs"], unlanded=data.get("unlanded", data["refs"]))
+    crash_point("gc.refs")
+    delete_trash(session, data["entry_paths"])
+    delete_logs(session, data["logs"])
+    delete_verify(session, data["verify"])
+    if data["pool"] and session.settings.worktree_pool == 0:
+        empty_pool(session)
+    crash_point("gc.disk")
+    with session.store.write() as writer:
+        close_operation(
+            writer, operation.id, status="done", step="collected", data=data, now=clock.now_ms()
+        )
+    gone: dict[str, str] = data["refs"]
+    return gone

@@ -1,0 +1,151 @@
+"""Which rescue refs can go: what they keep has landed, or is on another ref.
+
+A ref whose commits are nowhere else, or that keeps uncommitted work, says so and stays.
+"""
+
+import os
+from collections.abc import Collection, Mapping, Sequence
+
+from gitworker.journal.gc.rules_gc import RESCUE, Item
+from gitworker.model.ids import Oid, Ref
+from gitworker.repo.history.patch_ids import EMPTY, patches_by_commit
+from gitworker.repo.history.reachable import find_missing, find_unreachable
+from gitworker.repo.plumbing.refs import change_refs, read_refs
+from gitworker.repo.rescue.rescue_refs import PREFIX
+from gitworker.session import Session
+from gitworker.store.api import Row
+
+# Of ours none keeps work for its own sake; of git's some go by themselves.
+PASSING = ("refs/worker/", "refs/bisect/", "refs/rewritten/", "refs/worktree/", "refs/prefetch/")
+
+
+def rescue_items(session: Session) -> list[Item]:
+    """Return every rescue ref with the time it was made and what only it holds."""
+    refs = read_refs(session.git, ["refs/"])
+    rescues = {ref: oid for ref, oid in refs.items() if ref.startswith(PREFIX)}
+    if not rescues:
+        return []
+    with session.store.read() as reader:
+        made = {str(row["ref"]): int(row["at_ms"]) for row in reader.rows("takeback.rescued")}
+    held = _find_held(session, rescues, refs)
+    return [
+        Item(
+            RESCUE,
+            ref,
+            made.get(ref) or _made_ms(session, ref),
+            holds=held.get(oid, ""),
+            what=oid,
+        )
+        for ref, oid in rescues.items()
+    ]
+
+
+def refs_left(session: Session, items: Sequence[Item]) -> list[Item]:
+    """Return those of these rescue refs that still point where they did."""
+    wanted = [item for item in items if item.kind == RESCUE]
+    present = read_refs(session.git, [item.name for item in wanted]) if wanted else {}
+    return [item for item in wanted if present.get(Ref(item.name)) == item.what]
+
+
+def _find_held(
+    session: Session, rescues: Mapping[Ref, Oid], refs: Mapping[Ref, Oid]
+) -> dict[Oid, str]:
+    """Return for the commits of rescue refs what would be lost with them; `refs` are all refs."""
+    with session.store.read() as reader:
+        landings = reader.rows("fsck.landings")
+        before = _replaced(reader.rows("takeback.rewrites"))
+    others = {oid for ref, oid in refs.items() if not ref.startswith(PASSING)}
+    tips = others | _landed_tips(session, landings, before, others=others)
+    kept, target = set(rescues.values()), refs.get(session.target)
+    missing = find_missing(session.git, kept | tips)
+    held = dict.fromkeys(kept & missing, "its commit is gone: git worker fsck")
+    for oid in find_unreachable(session.git, kept - missing, tips=tips - missing):
+        if target is None or not _has_landed(session, oid, target):
+            held[oid] = "commits, or uncommitted work, that nothing else has"
+    return held
+
+
+def _has_landed(session: Session, oid: Oid, target: Oid) -> bool:
+    """Tell whether each commit is in the target under another id; a merge (a snapshot) is not.
+
+    git's own comparison passes by white space and modes, so what it finds is compared once more.
+    """
+    lines = session.git.run(
+        "rev-list", "--cherry-mark", "--left-right", f"{target}...{oid}", "--", ok=(0, 128)
+    ).text.split()
+    own = set(session.git.text("rev-list", oid, f"^{target}", "--").split())
+    alike = {Oid(line[1:]) for line in lines if line[0] == "="}
+    if not own <= alike:
+        return False
+    patches = patches_by_commit(session.git, sorted(alike), walk=False)
+    theirs = {patch for commit, patch in patches.items() if commit not in own} - {EMPTY}
+    return all(patches.get(Oid(commit)) in theirs for commit in own)
+
+
+def _landed_tips(
+    session: Session,
+    landings: Sequence[Row],
+    before: Mapping[Oid, Sequence[Oid]],
+    *,
+    others: set[Oid],
+) -> set[Oid]:
+    """Return what branches that landed were before they were replayed, at each step of that.
+
+    A landing that no ref leads to any more, since somebody has moved the target back, is none.
+    """
+    ends = {Oid(row["target_new"]) for row in landings}
+    gone = find_missing(session.git, ends | others)
+    gone |= {*find_unreachable(session.git, ends - gone, tips=others - gone)}
+    new = {Oid(row["branch_old"]) for row in landings if Oid(row["target_new"]) not in gone}
+    found = set(new)
+    while new:
+        new = {old for oid in new for old in before.get(oid, ())} - found
+        found |= new
+    return found
+
+
+def _replaced(rows: Sequence[Row]) -> dict[Oid, list[Oid]]:
+    replaced: dict[Oid, list[Oid]] = {}
+    for row in rows:
+        if row["old"] and row["new"]:
+            replaced.setdefault(Oid(row["new"]), []).append(Oid(row["old"]))
+    return replaced
+
+
+def _made_ms(session: Session, ref: Ref) -> int:
+    """Return when a ref that no act names was made: by its file, else by its commit's date."""
+    try:
+        return os.stat(f"{session.repository.common_dir}/{ref}").st_mtime_ns // 1_000_000
+    except OSError:
+        text = session.git.text("for-each-ref", "--format=%(creatordate:unix)", ref)
+        return int(text or 0) * 1000
+
+
+def expire(
+    session: Session, refs: Mapping[str, str], *, unlanded: Collection[str]
+) -> dict[str, str]:
+    """Delete those of these refs that still point where they did; return the ones that are gone.
+
+    What has lost its other place since they were chosen (a `sync`, a branch deleted by hand) comes
+    back, but for the `unlanded`, which were asked for.
+    """
+    if not refs:
+        return {}
+    present = read_refs(session.git, list(refs))
+    orders = [f"delete {ref} {oid}" for ref, oid in refs.items() if present.get(Ref(ref)) == oid]
+    _delete(session, orders)
+    left = read_refs(session.git, ["refs/"])
+    gone = {Ref(ref): Oid(oid) for ref, oid in refs.items() if left.get(Ref(ref)) != oid}
+    sure = {ref: oid for ref, oid in gone.items() if ref not in unlanded and ref not in left}
+    held = _find_held(session, sure, left)
+    for ref, oid in sure.items():
+        order = f"create {ref} {oid}"
+        if oid in held and change_refs(session.git, [order], reason="gitworker: gc, taken back"):
+            del gone[ref]
+    return {str(ref): str(oid) for ref, oid in gone.items()}
+
+
+def _delete(session: Session, orders: Sequence[str]) -> None:
+    if orders and not change_refs(session.git, orders, reason="gitworker: gc"):
+        for order in orders:  # one of them is in the way of all
+            change_refs(session.git, [order], reason="gitworker: gc")

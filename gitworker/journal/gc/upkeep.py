@@ -1,0 +1,94 @@
+"""Upkeep, once a day: old messages pruned, what is needed nowhere let go of; pruning when asked."""
+
+import os
+from collections.abc import Callable
+
+from gitworker import clock
+from gitworker.bus.files.retention import Plan, Pruned, Wish, plan_prune, prune
+from gitworker.bus.files.rules_retention import cutoff_ms
+from gitworker.errors import Refused
+from gitworker.journal.gc.gc import gc_daily
+from gitworker.liveness.readings import clock_has_jumped, process_runs, read_beats, this_moment
+from gitworker.liveness.rules import Liveness, beat_age_ms, liveness_of
+from gitworker.session import Session
+from gitworker.store.workers import all_workers
+
+
+def run_upkeep(session: Session) -> None:
+    """Do what is due once a day, as the settings say; what fails stops nothing else.
+
+    Nothing goes while the wall clock has jumped (see `wish_for`).
+    """
+    if _has_jumped(session):
+        return
+    try:
+        days = session.settings.retention_days
+        if days:
+            wish = wish_for(session, days=days, archiving=session.settings.retention_archive)
+            prune_bus(session, wish)
+    finally:
+        if session.settings.gc_daily:
+            gc_daily(session)
+
+
+def wish_for(session: Session, *, days: int, archiving: bool) -> Wish:
+    """Return what pruning messages older than `days` means now: who lives, what is old.
+
+    Raises Refused while the wall clock has moved by a day against the newest beat: by a clock that
+    was set forward a month everything would be old, and every cursor forgotten.
+    """
+    if _has_jumped(session):
+        raise Refused(
+            "the wall clock has moved by a day or more since the last beat: what is old by it may"
+            " be new",
+            "git worker heartbeat WORKER   (where the clock is right now: then prune again)",
+            code="clock_jumped",
+        )
+    now = clock.now_ms()
+    return Wish(
+        cutoff_ms(now, days),
+        living_agents(session),
+        since_ms=cutoff_ms(now, max(days, 1)),
+        archiving=archiving,
+    )
+
+
+def preview_prune(session: Session, wish: Wish) -> Plan:
+    """Return what a prune would take, changing nothing."""
+    return plan_prune(session.store, wish)
+
+
+def prune_bus(
+    session: Session, wish: Wish, *, announce: Callable[[Plan], None] = lambda _: None
+) -> Pruned:
+    """Prune, and take what is gone out of the search index; raise Conflict while another runs."""
+    done = prune(session.store, session.paths, wish, announce=announce)
+    if done.plan.messages and os.path.exists(session.paths.search):
+        from gitworker.bus.search.search_messages import (
+            forget_pruned,  # only where somebody searches
+        )
+
+        forget_pruned(session.store, session.paths)
+    return done
+
+
+def living_agents(session: Session) -> frozenset[str]:
+    """Return the agents that are not DEAD: they beat, or the process in their seat runs."""
+    moment = this_moment()
+    with session.store.read() as reader:
+        beats = read_beats(reader)
+        workers = all_workers(reader)
+    living = {
+        agent
+        for agent, beat in beats.items()
+        if liveness_of(beat_age_ms(beat, moment), session.settings) is not Liveness.DEAD
+    }
+    living |= {
+        worker.worker_id for worker in workers if process_runs(worker, moment, session.paths)
+    }
+    return frozenset(living)
+
+
+def _has_jumped(session: Session) -> bool:
+    with session.store.read() as reader:
+        return clock_has_jumped(reader)

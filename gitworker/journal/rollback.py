@@ -1,0 +1,103 @@
+"""Rolling back a spawn: its worktree to the trash, its branch away, the journal closed."""
+
+import os
+from contextlib import suppress
+
+from gitworker import clock
+from gitworker.errors import Refused
+from gitworker.model.ids import Branch, Oid, TaskId, WorkerId, ref_of
+from gitworker.paths import read_seat
+from gitworker.repo.plumbing.refs import delete_branch, read_refs
+from gitworker.repo.rescue.rescue_refs import rescue
+from gitworker.repo.worktrees.ownership import find_named, is_inside
+from gitworker.repo.worktrees.worktree_list import find_admin_dir
+from gitworker.session import Session
+from gitworker.store.operations import Operation, close_operation, find_operation
+from gitworker.worktrees.occupied import refuse_move
+from gitworker.worktrees.trashing import (
+    entry_name,
+    put_into_trash,
+    ready_trash,
+    set_aside,
+    trash_root,
+)
+
+
+def roll_back_spawn(session: Session, operation_id: int) -> None:
+    """Undo whatever a spawn got done; a commit made there meanwhile stays under a rescue ref."""
+    with session.store.read() as reader:
+        operation = find_operation(reader, operation_id)
+    if operation is None or operation.status != "open":
+        return
+    drop_worktree(session, operation)
+    _drop_claimed(session, operation)
+    _drop_branch(session, operation)
+    with session.store.write() as writer:
+        close_operation(
+            writer, operation.id, status="rolled_back", step=operation.step, data=operation.data,
+            now=clock.now_ms(),
+        )  # fmt: skip
+
+
+def give_up_spawn(session: Session, operation_id: int) -> None:
+    """Roll a spawn back that has just failed; what cannot be undone now is left to who comes."""
+    with suppress(Exception):
+        roll_back_spawn(session, operation_id)
+
+
+def drop_worktree(session: Session, operation: Operation) -> None:
+    """Put the worktree that an act has made, or half made, into the trash."""
+    path = operation.data["path"]
+    name = entry_name(operation.worker_id, operation.task_id, operation.id)
+    admin_dir = find_admin_dir(session.repository.common_dir, path)
+    if admin_dir and read_seat(admin_dir) not in (None, (operation.worker_id, operation.task_id)):
+        return  # somebody else's by now
+    unfinished = admin_dir is None or os.path.lexists(f"{admin_dir}/locked")  # git's own mark
+    if admin_dir is not None and not unfinished and os.path.isfile(f"{path}/.git"):
+        ref = ref_of(Branch(operation.data["branch"]))
+        trash = trash_root(session)
+        ready_trash(session, trash)
+        try:
+            put_into_trash(session, trash, worktree=path, admin_dir=admin_dir, name=name, ref=ref)
+            return
+        except Refused as refusal:
+            if refusal.code != "unmovable":
+                raise
+    if os.path.isdir(path):
+        refuse_move(session, path, admin_dir)
+    named = find_named(path)
+    is_foreign = named is not None and not is_inside(session.repository.common_dir, named)
+    if named is not None and admin_dir and os.path.realpath(admin_dir).startswith(named):
+        is_foreign = False  # a killed git wrote only the first part of the path
+    for left in filter(None, (admin_dir, None if is_foreign else path)):
+        if os.path.isdir(left):
+            set_aside(session, left, name)
+
+
+def _drop_claimed(session: Session, operation: Operation) -> None:
+    """Put what is left of a parked worktree that the spawn had claimed into the trash."""
+    pool = operation.data.get("pool")
+    if pool is not None:
+        from gitworker.worktrees.pool.pool import claim_name  # only where there is a pool
+
+        claimed = f"{pool}/{claim_name(operation.id)}"
+        if os.path.isdir(claimed):
+            set_aside(
+                session, claimed, entry_name(operation.worker_id, operation.task_id, operation.id)
+            )
+
+
+def _drop_branch(session: Session, operation: Operation) -> None:
+    ref = ref_of(Branch(operation.data["branch"]))
+    tip = read_refs(session.git, [ref]).get(ref)
+    if tip is None:
+        return
+    if tip != Oid(operation.data["base"]):
+        rescue(
+            session.git,
+            worker=WorkerId(operation.worker_id),
+            task=TaskId(operation.task_id),
+            tip=tip,
+            worktree=None,
+        )
+    delete_branch(session.git, ref, tip)

@@ -1,0 +1,82 @@
+"""Rolling back an adoption: branch name, hooks and mark as they were; work is never touched."""
+
+import os
+from contextlib import suppress
+
+from gitworker import clock
+from gitworker.branches.replay_branch import drop_anchors
+from gitworker.journal.rollback import drop_worktree
+from gitworker.model.ids import Oid, Ref
+from gitworker.paths import SEAT_FILE, read_seat
+from gitworker.repo.hooks.install import uninstall_one
+from gitworker.repo.plumbing.refs import create_ref, read_refs
+from gitworker.repo.worktrees.branch_rename import KeptLog, rename_branch
+from gitworker.repo.worktrees.worktree_list import find_admin_dir
+from gitworker.session import Session
+from gitworker.store.operations import Operation, close_operation, find_operation
+
+
+def roll_back_adopt(session: Session, operation_id: int) -> None:
+    """Undo whatever an adoption got done.
+
+    A worktree that it made goes to the trash; one that was adopted stays where it is, with all
+    that is in it.
+    """
+    with session.store.read() as reader:
+        operation = find_operation(reader, operation_id)
+    if operation is None or operation.status != "open":
+        return
+    if operation.data["made"]:
+        drop_worktree(session, operation)
+    else:
+        release_worktree(session, operation)
+    name_back(session, operation)
+    with session.store.write() as writer:
+        close_operation(
+            writer, operation.id, status="rolled_back", step=operation.step, data=operation.data,
+            now=clock.now_ms(),
+        )  # fmt: skip
+    drop_anchors(session, [operation])
+
+
+def give_up_adopt(session: Session, operation_id: int) -> None:
+    """Roll an adoption back that has just failed; what cannot be undone now is left to others."""
+    with suppress(Exception):
+        roll_back_adopt(session, operation_id)
+
+
+def release_worktree(session: Session, operation: Operation) -> None:
+    """Take our mark and our hooks out of a worktree that is its user's own again."""
+    admin_dir = find_admin_dir(session.repository.common_dir, operation.data["path"])
+    if admin_dir is None or read_seat(admin_dir) not in (
+        None,
+        (operation.worker_id, operation.task_id),
+    ):
+        return
+    uninstall_one(session.git, admin_dir)
+    with suppress(FileNotFoundError):
+        os.unlink(f"{admin_dir}/{SEAT_FILE}")
+
+
+def name_back(session: Session, operation: Operation) -> None:
+    """Give the branch its name back with its reflog, also if a killed git left neither name."""
+    old, new = Ref(operation.data["old_ref"]), Ref(operation.data["ref"])
+    if old == new:
+        return
+    log = log_of_rename(session, operation.id)
+    refs = read_refs(session.git, [old, new])
+    if old not in refs and new in refs:
+        rename_branch(session.git, new, old, log=log)
+    elif old not in refs:
+        log.clear(new)  # else git does not make `auth` beside the reflog of `auth/login`
+        create_ref(
+            session.git, old, Oid(operation.data["tip"]), reason="gitworker: adopt taken back"
+        )
+    log.put_back(old)
+
+
+def log_of_rename(session: Session, operation_id: int) -> KeptLog:
+    """Return the copy of the reflog that an adoption's rename makes."""
+    return KeptLog(
+        session.repository.common_dir, f"{session.paths.root}/reflog-of-adopt-{operation_id}"
+    )

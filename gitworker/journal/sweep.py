@@ -1,0 +1,136 @@
+"""What became due by the passing of time, applied by whoever looks: no daemon is needed.
+
+Looking is on every command's way, so it is light: a seat that beat lately costs no query and no
+look at its process, and what applies a change is imported when there is one.
+"""
+
+from typing import NamedTuple
+
+from gitworker.liveness.readings import (
+    is_here,
+    lost_runs,
+    process_runs,
+    read_beats,
+    silent_runs,
+    this_moment,
+)
+from gitworker.liveness.rules import (
+    Beat,
+    Facts,
+    Moment,
+    due_event,
+    is_at_work,
+    is_quiet,
+    may_time_out,
+)
+from gitworker.liveness.start_daemon import ensure_beater, is_beating
+from gitworker.paths import is_locked_by_agent, unlock_seat
+from gitworker.session import Session
+from gitworker.store.heartbeats import touch
+from gitworker.store.workers import Worker, all_workers
+from gitworker.worktrees.moved_worktrees import follow_moves
+
+Quiet = list[tuple[Worker, Facts]]
+
+
+class Swept(NamedTuple):
+    """The seats that changed; all seats as they stand, None where they must be read anew."""
+
+    changed: list[str]
+    workers: list[Worker] | None
+
+
+def sweep(session: Session) -> Swept:
+    """Apply what is due: stale, recovered and expired seats, retries whose back-off is over.
+
+    A seat whose process runs while its beater has died is beaten for and gets a new beater: being
+    busy is never taken for being dead. So does an agent whose supervisor has died.
+    """
+    moment = this_moment()
+    with session.store.read() as reader:
+        workers = all_workers(reader)
+        beats = read_beats(reader)
+        retries = [row["id"] for row in reader.rows("tasks.due_retries", now=moment.now_ms)]
+        runs = reader.rows("runs.open")
+    lost = lost_runs(runs, moment)
+    dead_ms = session.settings.liveness_dead_s * 1000
+    silent = silent_runs(runs, beats, moment, paths=session.paths, dead_ms=dead_ms)
+    if lost.over or silent:
+        from gitworker.lifecycle.runs import (
+            settle_runs,  # 10 ms, only after a supervisor was killed
+        )
+
+        settle_runs(session, [*lost.over, *silent])
+    if lost.orphans:  # the beater attends to them: it is one, so nobody is signalled twice
+        ensure_beater(session.paths, every_s=session.settings.liveness_beat_s)
+    _unlock_left(session, workers, moment)
+    moved = follow_moves(session, workers)
+    quiet = _quiet(session, workers, beats, moment)
+    if quiet and _revive(session, quiet, moment):
+        with session.store.read() as reader:
+            quiet = _quiet(session, workers, read_beats(reader), moment)
+    due = [
+        (worker, event)
+        for worker, facts in quiet
+        if (event := due_event(facts, moment, session.settings))
+    ]
+    if not due and not retries:
+        return Swept([], None if moved else workers)
+    from gitworker.lifecycle.timeouts import apply_due  # 10 ms, only when something is due
+
+    return Swept(apply_due(session, due, retries), None)
+
+
+def _unlock_left(session: Session, workers: list[Worker], moment: Moment) -> None:
+    """Take our lock off worktrees whose agent has ended while nobody saw it."""
+    for worker in workers:
+        if worker.admin_dir is None or worker.pid is None:
+            continue
+        if not worker.admin_dir.startswith(f"{session.repository.common_dir}/"):
+            continue  # of the repository that this one is a copy of
+        if not is_locked_by_agent(worker.admin_dir):
+            continue
+        if process_runs(worker, moment, session.paths) is False:
+            unlock_seat(worker.admin_dir, worker.pid)
+
+
+def _quiet(
+    session: Session, workers: list[Worker], beats: dict[str, Beat], moment: Moment
+) -> Quiet:
+    """Return the seats that time can change and that have not beaten lately, with the facts."""
+    found = []
+    for worker in workers:
+        beat = beats.get(worker.worker_id)
+        if not may_time_out(worker.state) or not is_quiet(
+            worker.state, beat, moment, session.settings
+        ):
+            continue
+        facts = Facts(
+            state=worker.state,
+            stale_from=worker.stale_from,
+            changed_at_ms=worker.state_changed_at_ms,
+            beat=beat,
+            process_runs=process_runs(worker, moment, session.paths),
+        )
+        found.append((worker, facts))
+    return found
+
+
+def _revive(session: Session, quiet: Quiet, moment: Moment) -> bool:
+    """Beat for seats whose process runs without a heartbeat; tell whether there were any.
+
+    One of another PID namespace has its own beater there, so it is beaten for only this once.
+    """
+    silent = [w for w, facts in quiet if is_at_work(w.state) and facts.process_runs]
+    ours = [worker for worker in silent if is_here(worker, moment)]
+    if ours and is_beating(session.paths):
+        silent = [worker for worker in silent if worker not in ours]
+        ours = []
+    if not silent:
+        return False
+    with session.store.write(durable=False) as writer:
+        for worker in silent:
+            touch(writer, worker.worker_id, task=worker.task_id)
+    if ours:
+        ensure_beater(session.paths, every_s=session.settings.liveness_beat_s)
+    return True

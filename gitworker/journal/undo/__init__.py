@@ -1,0 +1,1 @@
+"""Undo: taking an operation back."""

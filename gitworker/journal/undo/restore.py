@@ -1,0 +1,321 @@
+"""Giving back what an act took: the branch moved back, or branch, worktree and seat."""
+
+import os
+from contextlib import suppress
+from typing import NamedTuple
+
+from gitworker import clock
+from gitworker.bus.drain import record_tip
+from gitworker.claims.leases import find_claim, take_claim
+from gitworker.crashpoint import crash_point
+from gitworker.errors import GitWorkerError, NotFound, Refused
+from gitworker.lifecycle.moves import advance
+from gitworker.lifecycle.rules import is_approved, is_landed, return_refusal, undo_refusal
+from gitworker.lifecycle.state_views import publish_views
+from gitworker.model.ids import Branch, Oid, Ref
+from gitworker.model.worker import WorkerEvent
+from gitworker.paths import read_seat, write_seat
+from gitworker.repo.checkout.move_branch import move_branch
+from gitworker.repo.checkout.recover_move import recover_move
+from gitworker.repo.hooks.install import install
+from gitworker.repo.plumbing.lock import hold
+from gitworker.repo.plumbing.refs import create_ref, find_head_ref, find_ref
+from gitworker.repo.rescue.rescue_refs import unpack
+from gitworker.repo.rescue.trash import repair_trash, restore_admin, restore_from_trash
+from gitworker.repo.worktrees.ownership import Owner, find_named, require_owned
+from gitworker.repo.worktrees.worktree_list import (
+    check_out,
+    find_admin_dir,
+    find_checkout,
+    is_half_made,
+)
+from gitworker.session import Session
+from gitworker.store.api import Writer
+from gitworker.store.operations import Operation, close_operation
+from gitworker.store.rules_leases import Length
+from gitworker.store.tasks import find_task
+from gitworker.store.workers import Worker, find_worker
+from gitworker.worktrees.populate.populate import furnish
+from gitworker.worktrees.removal import carry_out_locked, trash_of
+from gitworker.worktrees.trashing import entry_name, find_entry, set_aside
+
+FREEING = frozenset({"cancel", "reset"})
+
+
+class Seat(NamedTuple):
+    """What a worker gets back: its task's branch, its tip, what it started from, its worktree."""
+
+    worker_id: str
+    task_id: str
+    ref: Ref
+    tip: Oid | None
+    base: str | None
+    worktree: str | None
+
+
+def finish_return(session: Session, operation: Operation, done: Operation) -> None:
+    """Carry the undo of an approve or a removal out to its end; repeating it does no harm.
+
+    Where it cannot be done the journal is closed, what was done of it is taken back, and the
+    error goes on.
+    """
+    try:
+        if done.kind == "approve":
+            _undo_approve(session, operation, done)
+        else:
+            with hold(session.worktree_lock, what="worktree"):  # no spawn takes the seat meanwhile
+                _undo_removal(session, operation, done)
+    except BaseException:
+        if not has_begun(session, done):
+            with session.store.write() as writer:
+                close(writer, operation, "rolled_back")
+        raise
+    publish_views(session, done.worker_id)
+
+
+def has_begun(session: Session, done: Operation) -> bool:
+    """Tell whether anything of the undo of `done` has taken effect in git."""
+    tip = find_ref(session.git, Ref(done.data["ref"]))
+    return tip != (done.data["new"] if done.kind == "approve" else None)
+
+
+def require_branch(session: Session, done: Operation) -> None:
+    """Raise Refused where the branch is not where the act left it: somebody built on it since."""
+    if has_begun(session, done):
+        name = done.data["ref"].removeprefix("refs/heads/")
+        raise Refused(
+            f"the branch {name} has changed since; undoing would drop that",
+            f"git log {name}",
+            code="branch_moved",
+        )
+
+
+def seat_refusal(worker: Worker, done: Operation) -> GitWorkerError | None:
+    """Return why the worker has gone on too far for an act on it to be undone, or None."""
+    return undo_refusal(
+        done.kind,
+        worker=worker.worker_id,
+        state=worker.state,
+        same_task=worker.task_id == done.task_id,
+    )
+
+
+def require_returnable(session: Session, done: Operation) -> None:
+    """Raise Refused where an act can no longer be undone: seat, task or place have gone on."""
+    with session.store.read() as reader:
+        worker = find_worker(reader, done.worker_id)
+        task = find_task(reader, done.task_id)
+        claim = find_claim(reader, done.task_id)
+    assert worker is not None
+    refusal = seat_refusal(worker, done)
+    if refusal is None and done.kind in FREEING and task is not None:
+        claimant = claim.holder if claim is not None and claim.is_valid else None
+        holder = task.assigned_agent_id or claimant
+        refusal = return_refusal(
+            task.id, task.status, holder=None if holder == worker.worker_id else holder
+        )
+    if refusal is not None:
+        raise refusal
+
+
+def _undo_approve(session: Session, operation: Operation, done: Operation) -> None:
+    _move_back(session, done)
+    crash_point("undo.moved")
+    with session.store.write() as writer:
+        _withdraw(writer, done, actor=operation.actor)
+        close(writer, done, "undone")
+        close(writer, operation, "done")
+
+
+def _undo_removal(session: Session, operation: Operation, done: Operation) -> None:
+    repair_trash(trash_of(session, done), common_dir=session.repository.common_dir)
+    try:
+        require_returnable(session, done)
+        bring_back(session, seat_of(done), done)
+    except Refused:
+        _take_again(session, done)
+        raise
+    crash_point("undo.restored")
+    with session.store.write() as writer:
+        _give_back(session, writer, done, actor=operation.actor)
+        close(writer, done, "undone")
+        close(writer, operation, "done")
+
+
+def _take_again(session: Session, done: Operation) -> None:
+    """Take back what an undo restored before it turned out to be refused."""
+    place = done.data["worktree"]
+    admin_dir = place and find_admin_dir(session.repository.common_dir, place)
+    seat = read_seat(admin_dir) if admin_dir else None
+    if place and seat != (done.worker_id, done.task_id):  # it is somebody else's by now
+        done.data.update(worktree=None)
+    carry_out_locked(session, done)
+
+
+def close(writer: Writer, operation: Operation, status: str) -> None:
+    """End an act: done, undone or rolled back."""
+    close_operation(
+        writer, operation.id, status=status, step=operation.step, data=operation.data,
+        now=clock.now_ms(),
+    )  # fmt: skip
+
+
+def _move_back(session: Session, done: Operation) -> None:
+    data = done.data
+    ref, old, new = Ref(data["ref"]), Oid(data["new"]), Oid(data["old"])
+    if old == new:
+        return
+    places = {"worktree": data["worktree"], "admin_dir": data["admin_dir"]}
+    if data["worktree"] and not os.path.isdir(data["worktree"]):  # moved, or removed by hand
+        place = find_checkout(session.git, ref)
+        places = {"worktree": place if place and os.path.isdir(place) else None, "admin_dir": None}
+    elif data["worktree"]:
+        common_dir, place, admin_dir = (
+            session.repository.common_dir,
+            data["worktree"],
+            data["admin_dir"],
+        )
+        require_owned(Owner(common_dir, place, admin_dir, ref, done.worker_id, done.task_id))
+    if not recover_move(session.git, ref=ref, old=old, new=new, **places):
+        move_branch(session.git, ref=ref, old=old, new=new, **places)
+
+
+def seat_of(done: Operation) -> Seat:
+    """Return what a removal took away."""
+    data = done.data
+    tip = data["tip"] and Oid(data["tip"])
+    place = data["worktree"] or (data.get("lost") or {}).get("worktree")
+    return Seat(done.worker_id, done.task_id, Ref(data["ref"]), tip, data["base"], place)
+
+
+def bring_back(session: Session, seat: Seat, removal: Operation | None) -> None:
+    """Bring branch and worktree back: from the trash, or anew where it is not there any more.
+
+    Anew it has what a rescue ref kept of uncommitted work, but no ignored files. For who holds the
+    worktree lock. Raises Refused where something stands in the way.
+    """
+    place = seat.worktree
+    entry = None
+    if removal is not None:
+        name = entry_name(removal.worker_id, removal.task_id, removal.id)
+        entry = find_entry(trash_of(session, removal), name)
+    is_lost = entry is not None and not os.path.lexists(entry.tree)
+    is_back = is_lost and entry is not None and _names(place or "", entry.admin_dir)
+    if entry is not None and place and os.path.lexists(place) and not is_back:
+        raise path_exists(place)
+    if seat.tip and find_ref(session.git, seat.ref) is None:
+        create_ref(session.git, seat.ref, seat.tip, reason="gitworker: undo")
+    if entry is not None and is_back:
+        restore_admin(entry)  # its files were moved by hand, and are at their place again
+    elif entry is not None and not is_lost:
+        with suppress(NotFound):  # landed and clean: it is being deleted, and made anew below
+            restore_from_trash(entry)
+    if place and not _is_marked(session, place):
+        _make_anew(session, seat, place)
+        crash_point("undo.made")
+        rescued = removal and removal.data["rescued"]
+        if removal is not None and rescued and seat.tip not in (None, rescued):
+            git = session.git.at(place)
+            removal.data["unpacked"] = unpack(git, Oid(rescued), tip=Oid(seat.tip or ""))
+            crash_point("undo.unpacked")
+    if place and not _is_ours(session, seat, place):
+        raise path_exists(place)
+
+
+def _names(place: str, admin_dir: str) -> bool:
+    """Tell whether the `.git` file in a directory names an admin directory, existing or not."""
+    return not os.path.lexists(admin_dir) and find_named(place) == os.path.realpath(admin_dir)
+
+
+def _is_marked(session: Session, place: str) -> bool:
+    """Tell whether a place is a worktree with a seat's mark, which it gets when it is whole."""
+    admin_dir = find_admin_dir(session.repository.common_dir, place)
+    return admin_dir is not None and read_seat(admin_dir) is not None
+
+
+def _make_anew(session: Session, seat: Seat, place: str) -> None:
+    """Make a worktree for the branch; one that a killed git has left half made is set aside."""
+    admin_dir = find_admin_dir(session.repository.common_dir, place)
+    if admin_dir is not None and is_half_made(admin_dir):
+        for left in (admin_dir, place):
+            set_aside(session, left, f"{seat.worker_id}-{seat.task_id}")
+    if os.path.isdir(place):
+        return
+    workers = session.settings.checkout_workers
+    branch = Branch(seat.ref.removeprefix("refs/heads/"))
+    check_out(session.git, path=place, branch=branch, workers_setting=workers)
+    with suppress(GitWorkerError, OSError):  # what it lacks can be had by hand
+        furnish(session, place, is_warm=False)
+
+
+def path_exists(place: str) -> Refused:
+    """Return the refusal of whatever needs a path where something else is."""
+    return Refused(f"{place} is in the way", f"mv {place} {place}.old", code="path_exists")
+
+
+def _is_ours(session: Session, seat: Seat, place: str) -> bool:
+    """Tell whether a place holds the seat's own worktree, and set it up where so."""
+    admin_dir = find_admin_dir(session.repository.common_dir, place)
+    mark = None if admin_dir is None else read_seat(admin_dir)
+    if admin_dir is None or mark not in (None, (seat.worker_id, seat.task_id)):
+        return False
+    git = session.git.at(place)
+    # One that has the seat's mark came back as it was, on whatever branch its user had switched to.
+    if mark is None and find_head_ref(git) not in (None, seat.ref):
+        return False
+    write_seat(admin_dir, seat.worker_id, seat.task_id)
+    install(session.git, session.repository, git)
+    return True
+
+
+def _withdraw(writer: Writer, done: Operation, *, actor: str) -> None:
+    worker = find_worker(writer, done.worker_id)
+    assert worker is not None
+    if is_approved(worker.state):
+        advance(
+            writer, worker, WorkerEvent.APPROVAL_WITHDRAWN, actor=actor,
+            metadata={"reason": "undo"},
+        )  # fmt: skip
+    writer.run("workers.set_review", worker=done.worker_id, review_state="pending")
+    record_tip(writer, done.data["ref"], done.data["old"])
+
+
+def _give_back(session: Session, writer: Writer, done: Operation, *, actor: str) -> None:
+    """Give the seat its task again; the undo of a removal changes no state."""
+    seat = seat_of(done)
+    if done.kind in FREEING:
+        assign_again(session, writer, seat, actor=actor)
+        return
+    if seat.tip:
+        record_tip(writer, seat.ref, seat.tip)
+    writer.run(
+        "workers.set_worktree",
+        worker=seat.worker_id, worktree=seat.worktree, admin_dir=_admin_dir(session, seat),
+    )  # fmt: skip
+
+
+def assign_again(session: Session, writer: Writer, seat: Seat, *, actor: str) -> None:
+    """Give a free seat the task that it had: recycled if need be, assigned and at work."""
+    if seat.tip:
+        record_tip(writer, seat.ref, seat.tip)
+    worker = find_worker(writer, seat.worker_id)
+    assert worker is not None
+    if is_landed(worker.state):
+        advance(writer, worker, WorkerEvent.RECYCLE, actor=actor)
+    branch = seat.ref.removeprefix("refs/heads/")
+    writer.run(
+        "workers.set_assignment",
+        worker=seat.worker_id, task=seat.task_id, branch=branch, base_oid=seat.base,
+        worktree=seat.worktree, admin_dir=_admin_dir(session, seat), now=clock.now_ms(),
+    )  # fmt: skip
+    length = Length(session.settings.claims_lease_s * 1000)
+    take_claim(writer, seat.task_id, seat.worker_id, length=length)
+    writer.run("tasks.set_assigned", task=seat.task_id, agent=seat.worker_id, branch=branch)
+    worker = find_worker(writer, seat.worker_id)
+    assert worker is not None
+    worker = advance(writer, worker, WorkerEvent.ASSIGN, actor=actor, happening="undo")
+    advance(writer, worker, WorkerEvent.START, actor=actor, happening="recover")
+
+
+def _admin_dir(session: Session, seat: Seat) -> str | None:
+    return seat.worktree and find_admin_dir(session.repository.common_dir, seat.worktree)

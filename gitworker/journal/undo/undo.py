@@ -1,0 +1,134 @@
+"""undo: takes back the newest act, or one by its number: an approve, a landing, a removal, a gc.
+
+It is journaled like every act; its own steps can each be repeated, so a killed undo is finished.
+"""
+
+from dataclasses import dataclass
+
+from gitworker import clock
+from gitworker.bus.drain import drain, record_rewrite
+from gitworker.crashpoint import crash_point
+from gitworker.errors import NotFound
+from gitworker.journal.recover import finish_interrupted, require_ended
+from gitworker.journal.undo.records import (
+    Record,
+    find_record,
+    newest_record,
+    refuse_later,
+    require_undoable,
+)
+from gitworker.journal.undo.rules_undo import listed
+from gitworker.journal.undo.takeback import finish_undo
+from gitworker.journal.undo.undo_merge import plan_undo
+from gitworker.lifecycle.rules import may_undo
+from gitworker.model.ids import Oid, TaskId, WorkerId
+from gitworker.repo.plumbing.lock import hold
+from gitworker.repo.rescue.rescue_refs import rescue
+from gitworker.session import Session
+from gitworker.store.api import Reader
+from gitworker.store.operations import (
+    Operation,
+    begin_undo,
+    find_last_operation,
+    find_operation,
+)
+from gitworker.store.workers import Worker, find_worker
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """What was taken back, and how its workers stand now; a gc has none."""
+
+    number: int
+    kind: str
+    workers: tuple[Worker, ...]
+    message: str
+
+    @property
+    def worker(self) -> Worker:
+        """Return the one worker of an act on one."""
+        return self.workers[0]
+
+
+def undo(session: Session, number: int | None = None) -> Undone:
+    """Take back the newest act, or the one of that number (`records.list_records`).
+
+    Raises NotFound where there is none, Refused where the worker has moved on since, something
+    later stands on it, or the landing cannot go back.
+    """
+    with hold(session.landing_lock, what="landing"):
+        finish_interrupted(session)
+        drain(session)
+        record = newest_record(session) if number is None else find_record(session, number)
+        if record is None:
+            raise NotFound("there is nothing to undo", "git worker log")
+        refusal = may_undo(
+            session.actor, record.actor, self_review=session.settings.review_self
+        ) or refuse_later(session, record)
+        if refusal is not None:
+            raise refusal
+        for act in record.acts:
+            require_ended(session, act.worker_id)
+        operation = _plan(session, record)
+        finish_undo(session, operation)
+        with session.store.read() as reader:
+            found = [find_worker(reader, name) for name in record.workers]
+            kept = [ref for act in record.acts if (ref := _still_kept(reader, act))]
+    workers = tuple(worker for worker in found if worker is not None)
+    message = MESSAGES[record.kind].format(
+        op=record.acts[0], worker=workers[0] if workers else None,
+        names=listed(record.workers), number=len(record.acts[0].data.get("refs", ())),
+        target=str(record.acts[0].data.get("target_ref")).removeprefix("refs/heads/"),
+        old=str(record.acts[0].data.get("target_old"))[:12],
+    )  # fmt: skip
+    for ref in kept:
+        message += f"; what was uncommitted is still under {ref} (git stash apply {ref})"
+    return Undone(record.number, record.kind, workers, message)
+
+
+def _still_kept(reader: Reader, act: Operation) -> str | None:
+    """Return the rescue ref of uncommitted work that could not come back into a new worktree."""
+    if act.kind == "gc":
+        return None
+    done = find_operation(reader, act.id)
+    if act.kind == "merge":
+        done = find_last_operation(reader, "remove", worker=act.worker_id, task=act.task_id)
+    if done is None or done.data.get("unpacked", True):
+        return None
+    return str(done.data["rescue"])
+
+
+MESSAGES = {
+    "adopt": "{op.data[old_ref]} is nobody's work again; {worker.worker_id} is {worker.state}",
+    "approve": "the rebase and the approval of {op.worker_id} are taken back; it is {worker.state}",
+    "merge": "{target} is back at {old}; {names} at work again",
+    "cancel": "{op.task_id} is back with {op.worker_id}, which is {worker.state}",
+    "reset": "{op.task_id} is back with {op.worker_id}, which is {worker.state}",
+    "remove": "the worktree and the branch of {op.worker_id} are back; it is {worker.state}",
+    "gc": "{number} rescue refs are back; what was deleted from the disk is not",
+}
+
+
+def _plan(session: Session, record: Record) -> Operation:
+    """Check that everything can go back, and write the journal."""
+    if record.kind == "merge":
+        return plan_undo(session, record.window)
+    require_undoable(session, record.acts[0])
+    operation = _journal(session, record.acts[0])
+    crash_point("undo.journal")
+    return operation
+
+
+def _journal(session: Session, done: Operation) -> Operation:
+    if done.kind == "approve" and done.data["old"] != done.data["new"]:
+        rescue(  # taking a rewrite back is a rewrite: what it replaces is kept
+            session.git,
+            worker=WorkerId(done.worker_id),
+            task=TaskId(done.task_id),
+            tip=Oid(done.data["new"]),
+            worktree=None,
+        )
+    with session.store.write() as writer:
+        if done.kind == "approve":
+            record_rewrite(writer, done.data["ref"], old=done.data["new"], new=done.data["old"])
+        return begin_undo(writer, done, actor=session.actor, now=clock.now_ms())

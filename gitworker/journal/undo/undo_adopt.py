@@ -1,0 +1,172 @@
+"""Undoing an adoption: the branch has its old name again, the worktree is its user's own.
+
+Only while the worker has not gone on with it: later it is the worker's work, and other verbs take
+that away. A worktree that the adoption made goes to the trash, one that it found stays where it is.
+"""
+
+import os
+
+from gitworker.branches.replay_branch import anchor_of, drop_anchors
+from gitworker.crashpoint import crash_point
+from gitworker.errors import Refused
+from gitworker.journal.rollback import drop_worktree
+from gitworker.journal.rollback_adopt import log_of_rename, name_back, release_worktree
+from gitworker.journal.undo.restore import close, seat_refusal
+from gitworker.lifecycle.moves import advance, release_task
+from gitworker.lifecycle.rules import taken_back_as
+from gitworker.lifecycle.state_views import publish_views
+from gitworker.model.ids import Ref
+from gitworker.model.worker import WorkerEvent
+from gitworker.paths import read_seat, unlock_seat
+from gitworker.repo.plumbing.lock import hold
+from gitworker.repo.plumbing.refs import find_head_ref, find_ref, read_refs, require_refs
+from gitworker.repo.status.checkout_status import abort_command, open_operation
+from gitworker.repo.worktrees.ownership import require_checkout
+from gitworker.repo.worktrees.worktree_list import find_admin_dir
+from gitworker.session import Session
+from gitworker.store.api import Writer
+from gitworker.store.operations import Operation
+from gitworker.store.workers import Worker, find_worker
+from gitworker.worktrees.prefetched_checks import is_dirty
+from gitworker.worktrees.removal import forget_branch, refuse_stuck
+
+
+def require_untouched(session: Session, done: Operation) -> None:
+    """Raise Refused where the worker has gone on with what it adopted, or its name is taken."""
+    with session.store.read() as reader:
+        worker = find_worker(reader, done.worker_id)
+    assert worker is not None
+    refusal = seat_refusal(worker, done)
+    if refusal is not None:
+        raise refusal
+    _check_branch(session, done)
+    _check_worktree(session, done, worker)
+
+
+def finish_adopt_undo(session: Session, operation: Operation, done: Operation) -> None:
+    """Give the name back, then the worktree, then the seat; repeating it does no harm.
+
+    Where nothing of it has happened and it cannot be done any more, the journal is closed.
+    """
+    with hold(session.worktree_lock, what="worktree"):
+        try:
+            if not _has_begun(session, done):
+                require_untouched(session, done)
+            _carry_back(session, done)
+        except BaseException:
+            if not _has_begun(session, done):
+                log_of_rename(session, done.id).put_back(Ref(done.data["ref"]))
+                drop_anchors(session, [operation])
+                with session.store.write() as writer:
+                    close(writer, operation, "rolled_back")
+            raise
+        drop_anchors(session, [operation])  # before the end, after which nobody would
+        with session.store.write() as writer:
+            _record(writer, operation, done)
+    publish_views(session, done.worker_id)
+
+
+def _check_branch(session: Session, done: Operation) -> None:
+    """Refuse where the branch is not as it was adopted, or its old name is not free any more."""
+    ref, old = Ref(done.data["ref"]), Ref(done.data["old_ref"])
+    parts = old.split("/")
+    above = [Ref("/".join(parts[:end])) for end in range(3, len(parts))]
+    found = read_refs(session.git, [ref, old, f"{old}/", *above])
+    name, old_name = (one.removeprefix("refs/heads/") for one in (ref, old))
+    if found.pop(ref, None) != done.data["tip"]:
+        raise Refused(
+            f"the branch {name} has changed since it was adopted", f"git log {name}",
+            code="branch_moved",
+        )  # fmt: skip
+    if old != ref and found:
+        blocker = next(iter(found)).removeprefix("refs/heads/")
+        raise Refused(
+            f"the branch {blocker} exists, so {name} cannot be called {old_name} again",
+            f"git branch -m {blocker} NEW-NAME",
+            code="branch_exists",
+        )
+
+
+def _check_worktree(session: Session, done: Operation, worker: Worker) -> None:
+    """Refuse where git would not rename what a worktree stands on, or one of ours is in use."""
+    admin_dir, place = worker.admin_dir, worker.worktree
+    if admin_dir is None or place is None or not os.path.lexists(place):
+        return
+    require_checkout(session.git, place, admin_dir)
+    busy = open_operation(admin_dir)
+    if busy is not None:
+        raise Refused(
+            f"a {busy} is open in {place}", f"git -C {place} {abort_command(busy)}",
+            code="operation_open",
+        )  # fmt: skip
+    if not done.data["made"]:
+        return
+    refuse_stuck(session, worker)
+    if is_dirty(session, worker) or find_head_ref(session.git.at(place)) != done.data["ref"]:
+        raise Refused(
+            f"{place}, which the adoption made, is not as it was made",
+            f"git worker cancel {worker.worker_id}   (keeps all that is in it for an undo)",
+            code="moved_on",
+        )
+
+
+def _has_begun(session: Session, done: Operation) -> bool:
+    """Tell whether the name or the mark of the seat has gone back already."""
+    if find_ref(session.git, Ref(done.data["ref"])) is None:
+        return True
+    admin_dir = find_admin_dir(session.repository.common_dir, _place(session, done))
+    return admin_dir is not None and read_seat(admin_dir) is None
+
+
+def _place(session: Session, done: Operation) -> str:
+    """Return where the worktree is: it may have been moved since."""
+    with session.store.read() as reader:
+        worker = find_worker(reader, done.worker_id)
+    if worker is None or worker.task_id != done.task_id or worker.worktree is None:
+        return str(done.data["path"])
+    return worker.worktree
+
+
+def _carry_back(session: Session, done: Operation) -> None:
+    anchor = anchor_of(done.worker_id, done.task_id)  # a killed rename may leave neither name
+    require_refs(session.git, [f"update {anchor} {done.data['tip']}"], reason="gitworker: undo")
+    name_back(session, done)
+    done.data["path"] = _place(session, done)
+    _end_rename(session, done)
+    crash_point("undo.renamed")
+    if done.data["made"]:
+        drop_worktree(session, done)
+    else:
+        admin_dir = find_admin_dir(session.repository.common_dir, done.data["path"])
+        if admin_dir is not None:
+            unlock_seat(admin_dir)  # of an agent that is gone
+        release_worktree(session, done)
+    crash_point("undo.released")
+
+
+def _end_rename(session: Session, done: Operation) -> None:
+    """Do what a git that was killed in the rename has left: the worktree's HEAD, the settings."""
+    ref, old, place = done.data["ref"], done.data["old_ref"], done.data["path"]
+    if ref == old:
+        return
+    if os.path.isdir(place):
+        require_checkout(session.git, place)
+    if os.path.isdir(place) and find_head_ref(session.git.at(place)) == ref:
+        session.git.at(place).run("symbolic-ref", "-m", "gitworker: undo", "HEAD", old)
+    sections = (f"branch.{name.removeprefix('refs/heads/')}" for name in (ref, old))
+    session.git.run("config", "--rename-section", *sections, ok=range(256))  # mostly there is none
+
+
+def _record(writer: Writer, operation: Operation, done: Operation) -> None:
+    """Free the seat and its task, which waits for whoever takes it next."""
+    worker = find_worker(writer, done.worker_id)
+    if worker is not None and worker.task_id == done.task_id:
+        advance(
+            writer, worker, WorkerEvent.CANCEL, actor=operation.actor,
+            happening=taken_back_as(worker.state), metadata={"reason": "undo"},
+        )  # fmt: skip
+        release_task(writer, worker)
+        writer.run("workers.clear_assignment", worker=worker.worker_id)
+    forget_branch(writer, done)
+    close(writer, done, "undone")
+    close(writer, operation, "done")

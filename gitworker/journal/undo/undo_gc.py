@@ -1,0 +1,69 @@
+"""Undoing a gc: the rescue refs that it expired are made again, while their commits are there."""
+
+from gitworker.errors import Refused
+from gitworker.journal.undo.restore import close
+from gitworker.model.ids import Oid, Ref, TaskId, WorkerId
+from gitworker.repo.history.reachable import find_missing
+from gitworker.repo.plumbing.git import GitFailed
+from gitworker.repo.plumbing.refs import read_refs, require_refs
+from gitworker.repo.rescue.rescue_refs import PREFIX, rescue
+from gitworker.session import Session
+from gitworker.store.operations import Operation
+
+
+def expired_refs(done: Operation) -> dict[Ref, Oid]:
+    """Return the rescue refs that a gc took away, with what they pointed at."""
+    return {Ref(ref): Oid(oid) for ref, oid in done.data["refs"].items()}
+
+
+def require_objects(session: Session, done: Operation) -> None:
+    """Raise Refused where a gc expired no ref, or git has deleted some of the commits since."""
+    refs = expired_refs(done)
+    if not refs:
+        raise Refused(
+            f"gc {done.id} expired no rescue ref; what it deleted from the disk is gone",
+            "git worker undo --list",
+            code="nothing_kept",
+        )
+    gone = find_missing(session.git, list(refs.values()))
+    if gone:
+        raise Refused(
+            f"git has deleted {len(gone)} of the {len(refs)} commits that gc {done.id} let go",
+            "git fsck --lost-found",
+            code="commits_gone",
+            detail="\n".join(f"{ref} {oid}" for ref, oid in refs.items() if oid in gone),
+        )
+
+
+def finish_gc_undo(session: Session, operation: Operation, done: Operation) -> None:
+    """Make the refs again, under a new number where the old one was given to another rescue."""
+    refs = expired_refs(done)
+    present = read_refs(session.git, list(refs))
+    for ref in present:
+        if present[ref] != refs[ref]:
+            worker, task, _ = ref.removeprefix(PREFIX).split("/")
+            rescue(
+                session.git,
+                worker=WorkerId(worker),
+                task=TaskId(task),
+                tip=refs[ref],
+                worktree=None,
+            )
+    orders = [f"create {ref} {oid}" for ref, oid in refs.items() if ref not in present]
+    try:
+        if orders:
+            require_refs(session.git, orders, reason="gitworker: undo of gc")
+    except GitFailed as failure:
+        with session.store.write() as writer:
+            close(writer, operation, "rolled_back")
+        if failure.code != GitFailed.code:  # a lock, a full disk, rights
+            raise
+        raise Refused(
+            f"git could not make the rescue refs of gc {done.id} again",
+            "git fsck",
+            code="commits_gone",
+            detail=failure.detail,
+        ) from failure
+    with session.store.write() as writer:
+        close(writer, done, "undone")
+        close(writer, operation, "done")

@@ -1,0 +1,236 @@
+"""Undoing a landing: the target goes back over the whole window, and its workers are at work again.
+
+A window came by one fast-forward, so it goes by one move, only while the target's tip is the
+window's own, no remote has it and nobody builds on it. Each branch comes back as it was before it
+was replayed; the replayed commits stay under a rescue ref.
+"""
+
+import os
+from contextlib import suppress
+
+from gitworker import clock
+from gitworker.bus.publish import Outgoing, publish
+from gitworker.bus.transitions import move_task
+from gitworker.crashpoint import crash_point
+from gitworker.errors import Refused
+from gitworker.journal.undo.restore import Seat, assign_again, bring_back, close, path_exists
+from gitworker.journal.undo.rules_undo import is_completed
+from gitworker.journal.undo.undo_window import Window, read_window, refuse_seat, window_refusal
+from gitworker.lifecycle.state_views import publish_views
+from gitworker.model.ids import Oid, Ref, TaskId, WorkerId
+from gitworker.model.task import TaskEvent
+from gitworker.paths import read_seat
+from gitworker.repo.checkout.move_branch import move_branch
+from gitworker.repo.checkout.recover_move import contains, recover_move
+from gitworker.repo.checkout.rewind import require_room, rewind
+from gitworker.repo.plumbing.lock import hold
+from gitworker.repo.plumbing.refs import find_ref
+from gitworker.repo.rescue.rescue_refs import rescue
+from gitworker.repo.rescue.trash import repair_trash
+from gitworker.repo.worktrees.ownership import Owner, require_owned
+from gitworker.repo.worktrees.worktree_list import find_admin_dir, find_checkout
+from gitworker.session import Session, missing_target
+from gitworker.store.api import Writer
+from gitworker.store.operations import Operation, begin_undo, find_last_operation
+from gitworker.store.tasks import find_task
+from gitworker.store.workers import find_worker
+from gitworker.worktrees.removal import trash_of
+
+
+def plan_undo(session: Session, window: Window) -> Operation:
+    """Check everything, keep the replayed commits and write the journal; nothing is moved yet.
+
+    Raises Refused or Conflict where the landing cannot be undone.
+    """
+    refusal = window_refusal(session, window)
+    if refusal is not None:
+        raise refusal
+    checkout = find_checkout(session.git, window.ref)
+    if checkout is not None and window.old != window.new:
+        require_room(session.git, ref=window.ref, old=window.new, new=window.old, worktree=checkout)
+    for act in window.landed:
+        _require_whole(session, act)
+    last = window.acts[-1]
+    kept = rescue(
+        session.git,
+        worker=WorkerId(last.worker_id),
+        task=TaskId(last.task_id),
+        tip=window.new,
+        worktree=None,
+    )
+    with session.store.write() as writer:
+        operation = begin_undo(
+            writer, window.acts[0], actor=session.actor, now=clock.now_ms(),
+            rescue=str(kept.ref), checkout=checkout,
+        )  # fmt: skip
+    crash_point("undo.journal")
+    return operation
+
+
+def _require_whole(session: Session, act: Operation) -> None:
+    """Raise where a landed worker's branch or worktree could not come back as it was."""
+    ref, old, new = Ref(act.data["ref"]), Oid(act.data["old"]), Oid(act.data["new"])
+    if session.git.find_oid(old) is None:
+        raise Refused(
+            f"the commits of {act.worker_id} before they were replayed are gone ({old[:12]})",
+            f"git revert {act.data['target_old'][:12]}..{new[:12]}",
+            code="commits_gone",
+        )
+    tip = find_ref(session.git, ref)
+    name = ref.removeprefix("refs/heads/")
+    if tip not in (None, old, new):
+        raise Refused(
+            f"the branch {name} has changed since it landed; undoing would leave that behind",
+            f"git log {name}",
+            code="branch_moved",
+        )
+    removal, seat = _what_was_taken(session, act)
+    place = seat.worktree
+    if place is None or not os.path.lexists(place):
+        return
+    admin_dir = find_admin_dir(session.repository.common_dir, place)
+    mark = None if admin_dir is None else read_seat(admin_dir)
+    if mark != (act.worker_id, act.task_id):
+        raise path_exists(place)
+    require_owned(Owner(session.repository.common_dir, place, admin_dir))
+    if tip == new != old:
+        require_room(session.git, ref=ref, old=new, new=old, worktree=place)
+
+
+def finish_landing(session: Session, operation: Operation, done: Operation) -> None:
+    """Carry the undo of a landing out to its end; repeating it does no harm.
+
+    Where nothing has moved yet and cannot move the journal is closed. Once the target is back the
+    act stays open until branches and worktrees are too.
+    """
+    with session.store.read() as reader:
+        window = read_window(reader, done)
+    with hold(session.worktree_lock, what="worktree"):  # no spawn takes a seat meanwhile
+        try:
+            _take_back(session, operation, window)
+        except BaseException:
+            if not _is_back(session, window):
+                with session.store.write() as writer:
+                    close(writer, operation, "rolled_back")
+            raise
+        crash_point("undo.rewound")
+        _give_back(session, operation, window)
+    publish_views(session, *(act.worker_id for act in window.landed))
+
+
+def _give_back(session: Session, operation: Operation, window: Window) -> None:
+    """Bring branches, worktrees and seats back, and record the undo in one transaction.
+
+    A seat that was given another task while a killed undo lay there keeps that: its landed task is
+    to be done again, by whoever takes it, and its commits are under the rescue ref.
+    """
+    with session.store.read() as reader:
+        left = [act for act in window.landed if refuse_seat(reader, act) is not None]
+    free = [act for act in window.landed if act not in left]
+    removals = [_what_was_taken(session, act)[0] for act in free]
+    for trash in {trash_of(session, removal) for removal in removals if removal is not None}:
+        repair_trash(trash, common_dir=session.repository.common_dir)
+    returned = [(act, *_bring_back(session, act)) for act in free]
+    crash_point("undo.returned")
+    with session.store.write() as writer:
+        for act, removal, seat in returned:
+            assign_again(session, writer, seat, actor=operation.actor)
+            for ended in filter(None, (act, removal)):
+                close(writer, ended, "undone")
+        for act in left:
+            _reopen(writer, act, actor=operation.actor)
+            close(writer, act, "undone")
+        for act in window.landed:
+            writer.run("takeback.mark_landing", operation=act.id, now=clock.now_ms())
+        _tell_target(writer, operation, window)
+        close(writer, operation, "done")
+
+
+def _reopen(writer: Writer, act: Operation, *, actor: str) -> None:
+    """Let a task be done again whose work is no longer on the target."""
+    task = find_task(writer, act.task_id)
+    if task is not None and task.assigned_agent_id is None and is_completed(task.status):
+        move_task(writer, task, (TaskEvent.ADMIN_RESTART,), actor=actor)
+
+
+def _take_back(session: Session, operation: Operation, window: Window) -> None:
+    if window.old == window.new:
+        return
+    checkout = operation.data["checkout"]
+    if checkout is not None and not os.path.isdir(checkout):
+        checkout = None
+    if not _is_back(session, window):
+        with session.store.read() as reader:
+            refusal = next(filter(None, (refuse_seat(reader, act) for act in window.landed)), None)
+        if refusal is not None:
+            raise refusal
+    elif checkout is None:
+        return
+    rewind(
+        session.git,
+        ref=window.ref,
+        old=window.new,
+        new=window.old,
+        worktree=checkout,
+        reason=f"git worker undo {window.acts[0].id}",
+    )
+
+
+def _is_back(session: Session, window: Window) -> bool:
+    tip = find_ref(session.git, window.ref)
+    if tip is None:
+        raise missing_target(session)
+    return not contains(session.git, tip, window.new)
+
+
+def _what_was_taken(session: Session, act: Operation) -> tuple[Operation | None, Seat]:
+    """Return the removal that followed a landing, if one did, and what the worker gets back."""
+    data = act.data
+    with session.store.read() as reader:
+        removal = find_last_operation(reader, "remove", worker=act.worker_id, task=act.task_id)
+        worker = find_worker(reader, act.worker_id)
+    assert worker is not None
+    if removal is not None and (removal.id < act.id or removal.status != "done"):
+        removal = None
+    same = worker if worker.task_id == act.task_id else None
+    place = removal.data["worktree"] if removal else same and same.worktree
+    if removal is None and not (place and os.path.isdir(place)):  # moved, or removed by hand
+        place = find_checkout(session.git, Ref(data["ref"]), alone=False)
+    base = removal.data["base"] if removal else same and same.base_oid
+    tip = (removal and removal.data["tip"]) or data["old"]
+    seat = Seat(
+        act.worker_id,
+        act.task_id,
+        Ref(data["ref"]),
+        Oid(tip),
+        base or session.git.text("merge-base", data["old"], data["target_old"]),
+        place or data["worktree"] or f"{session.worktree_root}/{act.task_id}",
+    )
+    return removal, seat
+
+
+def _bring_back(session: Session, act: Operation) -> tuple[Operation | None, Seat]:
+    """Bring one worker's branch and worktree back to what they were before the replay.
+
+    A branch that followed to the landed commits, and whose worktree cannot go back from there now,
+    stays on them.
+    """
+    removal, seat = _what_was_taken(session, act)
+    bring_back(session, seat, removal)
+    old, new = Oid(act.data["old"]), Oid(act.data["new"])
+    place = seat.worktree
+    if old != new and find_ref(session.git, seat.ref) in (old, new):  # a killed undo may be there
+        with suppress(Refused):
+            if not recover_move(session.git, ref=seat.ref, old=new, new=old, worktree=place):
+                move_branch(session.git, ref=seat.ref, old=new, new=old, worktree=place)
+    return removal, seat._replace(tip=find_ref(session.git, seat.ref))
+
+
+def _tell_target(writer: Writer, operation: Operation, window: Window) -> None:
+    """Tell that the target went back, unless the drain has told it already."""
+    now = clock.now_ms()
+    if writer.run("tips.move", ref=window.ref, old=window.new, new=window.old, now=now):
+        payload = {"ref": window.ref, "from": window.new, "to": window.old, "undo": operation.id}
+        publish(
+            writer, Outgoing("x-target-moved", sender=operation.actor, payload=payload), now=now
+        )

@@ -1,0 +1,122 @@
+"""A landed window as a whole: what it moved, and why it cannot be taken back now."""
+
+from typing import NamedTuple
+
+from gitworker.claims.leases import find_claim
+from gitworker.errors import GitWorkerError
+from gitworker.journal.undo.rules_undo import Landing, landing_refusal, seat_refusal
+from gitworker.lifecycle.rules import return_refusal
+from gitworker.model.ids import Branch, Oid, Ref, ref_of
+from gitworker.repo.plumbing.refs import find_ref
+from gitworker.session import Session
+from gitworker.store.api import Reader
+from gitworker.store.operations import Operation, window_of
+from gitworker.store.tasks import find_task
+from gitworker.store.workers import all_workers, find_worker
+
+REMOTES = "refs/remotes/"
+
+
+class Window(NamedTuple):
+    """The landings of one fast-forward in their order; some may have been rolled back since."""
+
+    acts: tuple[Operation, ...]
+
+    @property
+    def landed(self) -> tuple[Operation, ...]:
+        """Return those that were recorded and stand."""
+        return tuple(act for act in self.acts if act.status == "done")
+
+    @property
+    def ref(self) -> Ref:
+        """Return the target's full name."""
+        return Ref(self.acts[0].data["target_ref"])
+
+    @property
+    def old(self) -> Oid:
+        """Return the target's commit before the window."""
+        return Oid(self.acts[0].data["target_old"])
+
+    @property
+    def new(self) -> Oid:
+        """Return the target's commit with the whole window."""
+        return Oid(self.acts[-1].data["new"])
+
+    @property
+    def name(self) -> str:
+        """Return the target's short name."""
+        return self.ref.removeprefix("refs/heads/")
+
+
+def read_window(reader: Reader, act: Operation) -> Window:
+    """Return the window that a landing belongs to."""
+    return Window(tuple(window_of(reader, act)))
+
+
+def window_refusal(session: Session, window: Window) -> GitWorkerError | None:
+    """Return why a landing cannot be undone now, or None; the cheap questions come first."""
+    tip = find_ref(session.git, window.ref)
+    pushed = next(filter(None, map(_remote_of, window.acts)), None)
+    refusal = landing_refusal(Landing(window.name, window.old, window.new, tip, pushed))
+    if refusal is None:
+        with session.store.read() as reader:
+            refusal = next(filter(None, (refuse_seat(reader, act) for act in window.landed)), None)
+    if refusal is not None or window.old == window.new:
+        return refusal
+    remote, builders = _who_has(session, window)
+    return landing_refusal(
+        Landing(window.name, window.old, window.new, tip, remote, builders=builders)
+    )
+
+
+def _remote_of(act: Operation) -> str | None:
+    """Return the remote that a landing was pushed to."""
+    return str(act.data.get("remote") or "a remote") if act.data.get("pushed") else None
+
+
+def refuse_seat(reader: Reader, act: Operation) -> GitWorkerError | None:
+    """Return why a landed worker cannot have its task back."""
+    worker = find_worker(reader, act.worker_id)
+    task = find_task(reader, act.task_id)
+    assert worker is not None
+    refusal = seat_refusal(
+        worker.worker_id,
+        worker.state,
+        same_task=worker.task_id == act.task_id,
+        has_task=worker.task_id is not None,
+    )
+    if refusal is not None or task is None:
+        return refusal
+    claim = find_claim(reader, task.id)
+    holder = task.assigned_agent_id or (claim.holder if claim and claim.is_valid else None)
+    return return_refusal(
+        task.id, task.status, holder=None if holder == worker.worker_id else holder
+    )
+
+
+def _who_has(session: Session, window: Window) -> tuple[str | None, tuple[str, ...]]:
+    """Return a remote's branch that has some of the window, and the workers that build on it."""
+    first = session.git.text("rev-list", "--reverse", f"{window.old}..{window.new}", "--")
+    begun = first.partition("\n")[0]
+    if not begun:
+        return None, ()
+    found = session.git.text(
+        "for-each-ref", f"--contains={begun}", "--format=%(refname)", REMOTES, "refs/heads/"
+    ).splitlines()
+    with session.store.read() as reader:
+        ours = {(act.worker_id, act.task_id) for act in window.acts}
+        for act in window.acts:
+            rows = reader.rows("takeback.stacked_on", worker=act.worker_id, task=act.task_id)
+            ours |= {(row["worker_id"], row["task_id"]) for row in rows}
+        workers = [worker for worker in all_workers(reader) if worker.branch]
+    own = {act.data["ref"] for act in window.acts}
+    builders = []
+    for worker in workers:
+        ref = ref_of(Branch(worker.branch or ""))
+        if (worker.worker_id, worker.task_id) in ours:
+            own.add(ref)
+        elif ref in found:
+            builders.append(worker.worker_id)
+    remotes = [ref for ref in found if ref.startswith(REMOTES)]  # branches in review are no landing
+    pushed = [ref for ref in remotes if f"refs/heads/{ref.split('/', 3)[-1]}" not in own]
+    return pushed[0].removeprefix(REMOTES) if pushed else None, tuple(builders)

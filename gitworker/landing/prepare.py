@@ -1,0 +1,179 @@
+"""Preparing an approved worker for landing: its commits on top of the target, or of a window.
+
+Preparing only writes objects. A conflict with the target, or patches that are not the approved ones
+any more, send the worker back where the target itself is the cause.
+"""
+
+import json
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from gitworker.branches.landable import require_landable
+from gitworker.branches.published_submodules import require_published
+from gitworker.branches.replay_branch import (
+    Rewrite,
+    Tips,
+    carries_all_patches,
+    plan_rewrite,
+    read_tips,
+    replay_onto_target,
+)
+from gitworker.branches.rules_approval import (
+    approval_holds,
+    difference,
+    is_complete,
+    is_still_approved,
+    patch_of,
+)
+from gitworker.branches.stack import own_start, require_parent_landed
+from gitworker.claims.leases import require_task_free
+from gitworker.errors import Conflict, Refused
+from gitworker.journal.recover import require_ended
+from gitworker.lifecycle.moves import advance
+from gitworker.lifecycle.state_views import publish_views
+from gitworker.lifecycle.verdict import send_back, tell_verdict
+from gitworker.model.ids import Oid
+from gitworker.model.worker import WorkerEvent
+from gitworker.repo.history.patch_ids import fingerprints, patch_ids
+from gitworker.repo.replay.replay import ReplayConflict
+from gitworker.repo.replay.replay_cache import Memory
+from gitworker.session import Session
+from gitworker.states.worker_machine import worker_transition
+from gitworker.store.workers import Worker, find_worker
+
+
+class DoesNotStack(Exception):
+    """A worker does not fit on top of those before it: it is judged after they have landed."""
+
+
+class Misfit(Exception):
+    """Why a worker cannot land on a commit: a conflict, or what changed in its patches.
+
+    `anywhere` is set where the commit has nothing to do with it.
+    """
+
+    def __init__(
+        self, *, conflict: ReplayConflict | None = None, why: str = "", anywhere: bool = False
+    ) -> None:
+        super().__init__(why)
+        self.conflict = conflict
+        self.why = why
+        self.anywhere = anywhere
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A worker whose replayed commits are written: `base` is what they stand on."""
+
+    worker: Worker
+    base: Oid
+    rewrite: Rewrite
+
+
+def prepare(
+    session: Session,
+    worker: Worker,
+    *,
+    onto: Oid | None,
+    memory: Memory,
+    with_tasks: Collection[str] = (),
+) -> Prepared:
+    """Replay an approved worker onto the target, or onto `onto`, the tip of a window.
+
+    `memory` is what replaying the others of the window has shown, `with_tasks` are their tasks.
+
+    Raises DoesNotStack where it does not fit onto the window; without one, the conflict sends the
+    worker back, changed patches withdraw the approval, and the error says so. Raises Conflict where
+    somebody else holds the task's claim.
+    """
+    try:
+        return try_out(session, worker, onto=onto, memory=memory, with_tasks=with_tasks)
+    except Misfit as misfit:
+        if onto is not None and not misfit.anywhere:
+            raise DoesNotStack from None
+        if misfit.conflict is not None:
+            raise send_back(session, worker, misfit.conflict) from None
+        raise withdraw(session, worker, misfit.why) from None
+
+
+def try_out(
+    session: Session,
+    worker: Worker,
+    *,
+    onto: Oid | None,
+    memory: Memory,
+    with_tasks: Collection[str] = (),
+) -> Prepared:
+    """Do the same and change nothing of the worker: raises Misfit where it cannot land there."""
+    require_ended(session, worker.worker_id)
+    worker_transition(worker.state, WorkerEvent.MERGE, stale_from=worker.stale_from)
+    with session.store.read() as reader:
+        require_task_free(reader, worker.task_id or "", worker.worker_id)
+        require_parent_landed(reader, worker, with_tasks=with_tasks)
+    tips = read_tips(session, worker)
+    base = tips.target if onto is None else onto
+    start = own_start(session, worker, tip=tips.branch, target=base)
+    reviewed, approved = _approval(session, worker, tips, start or tips.target)
+    outcome = replay_onto_target(
+        session, Tips(tips.ref, tips.branch, base), memory=memory, exclude=start
+    )
+    if isinstance(outcome, ReplayConflict):
+        raise Misfit(conflict=outcome)
+    unchanged = tips.branch == reviewed and carries_all_patches(session, outcome, memory=memory)
+    if not unchanged and not approval_holds(approved, fingerprints(session.git, base, outcome.new)):
+        raise Misfit(why="the rebase changed what was approved")
+    require_published(session, worker, base=base, tip=outcome.new)
+    return Prepared(worker, base, plan_rewrite(session, worker, tips, new=outcome.new))
+
+
+def _approval(session: Session, worker: Worker, tips: Tips, start: Oid) -> tuple[Oid, list[str]]:
+    """Return the approved commit and what was recorded of each; raise Misfit for other commits.
+
+    `start` is what the branch's own commits begin after.
+    """
+    with session.store.read() as reader:
+        row = reader.row(
+            "reviews.latest_verdict",
+            worker=worker.worker_id, task=worker.task_id, verdict="approved",
+        )  # fmt: skip
+    if row is None:
+        raise Refused(
+            f"worker {worker.worker_id} has no approval on record",
+            f"git worker approve {worker.worker_id}",
+        )
+    approved, commit = list(json.loads(row["patches"])), Oid(row["commit_oid"])
+    if tips.branch == commit and is_complete(approved):
+        return commit, approved
+    require_landable(session, worker.worker_id, [tips.branch], base=tips.target)
+    if not is_complete(approved):
+        if tips.branch != commit:
+            why = f"an older version recorded this approval, for {commit[:12]} alone"
+            raise Misfit(why=why, anywhere=True)
+        return commit, list(fingerprints(session.git, start, commit))
+    present = fingerprints(session.git, start, tips.branch)
+    gone = {patch_of(one) for one in approved} - {patch_of(one) for one in present}
+    upstream = patch_ids(session.git, row["base_oid"], tips.target) if gone else ()
+    if not is_still_approved(approved, present, upstream=upstream):
+        raise Misfit(why=difference(approved, present), anywhere=True)
+    if session.git.text("rev-list", "--min-parents=2", "-1", tips.branch, f"^{start}"):
+        raise Misfit(why="a merge was committed after the approval", anywhere=True)
+    return commit, approved
+
+
+def withdraw(session: Session, worker: Worker, why: str) -> Conflict:
+    """Record that an approval does not hold any more; return the error that says so."""
+    with session.store.write() as writer:
+        current = find_worker(writer, worker.worker_id)
+        assert current is not None
+        advance(
+            writer, current, WorkerEvent.APPROVAL_WITHDRAWN, actor=session.actor,
+            metadata={"reason": why},
+        )  # fmt: skip
+        writer.run("workers.set_review", worker=worker.worker_id, review_state="pending")
+        tell_verdict(writer, worker, {"verdict": "withdrawn", "reason": why}, sender=session.actor)
+    publish_views(session, worker.worker_id)
+    return Conflict(
+        f"{why}: the approval of {worker.worker_id} is withdrawn, it is IN_REVIEW again",
+        f"git worker diff {worker.worker_id} && git worker approve {worker.worker_id}",
+        code="approval_withdrawn",
+    )

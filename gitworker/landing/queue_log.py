@@ -1,0 +1,75 @@
+"""What the queue writes down and tells: a row for each window, messages for everybody."""
+
+import json
+from typing import Any
+
+from gitworker import clock
+from gitworker.bus.publish import Outgoing, publish
+from gitworker.crashpoint import crash_point
+from gitworker.landing.prepare import Prepared
+from gitworker.landing.queue_verify import label_of
+from gitworker.model.ids import Ref
+from gitworker.model.message import MessageType
+from gitworker.repo.plumbing.refs import change_refs, require_refs
+from gitworker.session import Session
+from gitworker.store.api import Writer
+from gitworker.store.windows import open_window
+
+ANCHOR = Ref("refs/worker/queue")  # keeps a window's commits while they are verified
+
+
+def open_record(session: Session, window: list[Prepared], *, size: int) -> int:
+    """Record a window that is to be verified, and keep its commits from git's own gc."""
+    tip = window[-1].rewrite.new
+    require_refs(session.git, [f"update {ANCHOR} {tip}"], reason="gitworker: window")
+    workers: list[dict[str, Any]] = [
+        {"worker": one.worker.worker_id, "task": one.worker.task_id, "commit": one.rewrite.new}
+        for one in window
+    ]
+    with session.store.write() as writer:
+        number = open_window(
+            writer, base=window[0].base, workers=workers, size=size, actor=session.actor,
+            now=clock.now_ms(),
+        )  # fmt: skip
+        names = " ".join(one.worker.worker_id for one in window)
+        payload = {"base": window[0].base, "workers": workers, "text": names}
+        _publish(session, writer, MessageType.WINDOW, {"window": number, **payload})
+    crash_point("queue.opened")
+    return number
+
+
+def record_verdict(
+    session: Session, number: int, window: list[Prepared], verdicts: list[dict[str, Any]]
+) -> None:
+    """Record the verdicts on a window so far, and tell the last one."""
+    last = verdicts[-1]
+    said = "passed" if last["passed"] else "failed"
+    text = f"{label_of(window, last['prefix'])} {said}"
+    with session.store.write() as writer:
+        writer.run("windows.tell", id=number, verdicts=json.dumps(verdicts))
+        _publish(session, writer, MessageType.VERIFY, {"window": number, **last, "text": text})
+
+
+def close_record(
+    session: Session,
+    number: int,
+    outcome: str,
+    *,
+    verdicts: list[dict[str, Any]] | None = None,
+    landed: int = 0,
+) -> None:
+    """Record how a window ended, and tell it; without `verdicts` those that were told stay."""
+    change_refs(session.git, [f"delete {ANCHOR}"], reason="gitworker: window")
+    payload = {"window": number, "outcome": outcome, "landed": landed, "text": outcome}
+    with session.store.write() as writer:
+        writer.run(
+            "windows.close",
+            id=number, outcome=outcome, landed=landed, now=clock.now_ms(),
+            verdicts=None if verdicts is None else json.dumps(verdicts),
+        )  # fmt: skip
+        _publish(session, writer, MessageType.WINDOW, payload)
+    crash_point("queue.closed")
+
+
+def _publish(session: Session, writer: Writer, kind: str, payload: dict[str, Any]) -> None:
+    publish(writer, Outgoing(kind, sender=session.actor, payload=payload), now=clock.now_ms())

@@ -1,0 +1,159 @@
+"""Verifying a window: its tip, and where that fails the prefixes that tell who is to blame."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from gitworker.crashpoint import crash_point
+from gitworker.errors import GitWorkerError, Refused
+from gitworker.landing.prepare import Prepared
+from gitworker.landing.rules_queue import Span, next_probes, whole
+from gitworker.model.ids import Oid
+from gitworker.session import Session
+from gitworker.verify.verify import NoVerdict, Verdict, Verifier
+
+
+class TargetFails(Refused):
+    """The target does not pass without anybody's work: nobody else is to blame."""
+
+
+class Verified(NamedTuple):
+    """What verifying a window has shown.
+
+    `passing` is how many of its workers pass, from the first; `failed` is the verdict with the next
+    one on top, None where all pass. `unfit` says why there is no true verdict on that one: it may
+    be to blame, or the disk is, or a program that git runs (a filter that asks a server).
+    """
+
+    passing: int
+    verdicts: list[dict[str, Any]]
+    failed: Verdict | None
+    unfit: GitWorkerError | None = None
+
+
+def verify_window(
+    session: Session,
+    verifier: Verifier,
+    window: Sequence[Prepared],
+    *,
+    on_verdict: Callable[[list[dict[str, Any]]], None],
+) -> Verified:
+    """Find the longest prefix of a window that passes, `merge.parallel` runs at once.
+
+    `on_verdict` is told of all verdicts so far after each. Where the target failed when it was last
+    verified, a window that fails as a whole is not searched before the target was tried again.
+    Raises TargetFails where the target itself fails, and what the verifier raises where nothing can
+    run, or be checked out: nobody is to blame then.
+    """
+    base = window[0].base
+    search = _Search(session, verifier, window)
+    doubtful = verifier.has_failed(base)
+    while not search.span.is_settled:
+        on_verdict(search.step())
+        crash_point("queue.verified")
+        if doubtful and search.span.has_failure:
+            search.stop()
+            _require_sound(session, verifier, base)
+            doubtful = False
+    green, red = search.span.green, search.span.red
+    unfit = search.unfit.get(red)
+    if unfit is not None:
+        verifier.require_checkout(window[green - 1].rewrite.new if green else base)
+    elif red == 1:
+        _require_sound(session, verifier, base)
+    return Verified(green, search.verdicts, search.failed.get(red), unfit)
+
+
+class _Search:
+    """The state of one search: what is known, what runs, what has been told."""
+
+    def __init__(self, session: Session, verifier: Verifier, window: Sequence[Prepared]) -> None:
+        self.span: Span = whole(len(window))
+        self.verdicts: list[dict[str, Any]] = []
+        self.failed: dict[int, Verdict] = {}
+        self.unfit: dict[int, GitWorkerError] = {}
+        self._verifier = verifier
+        self._window = window
+        self._slots = session.settings.merge_parallel
+        self._running: set[int] = set()
+
+    def step(self) -> list[dict[str, Any]]:
+        """Learn one verdict, end the runs that it makes useless, return all verdicts."""
+        try:
+            prefix, verdict = self._begin() or self._wait()
+        except NoVerdict as error:
+            prefix, verdict = self._no_verdict(error)
+        if not verdict.passed:  # who adds nothing to a commit that fails is not to blame for it
+            prefix = min(self._prefixes(self._commit(prefix)))
+        self.span = self.span.learn(prefix, passed=verdict.passed)
+        if not verdict.passed:
+            self.failed[prefix] = verdict
+        for useless in [one for one in self._running if not self.span.concerns(one)]:
+            self._verifier.cancel(self._commit(useless))
+            self._running.discard(useless)
+        told = {"prefix": prefix, "commit": self._commit(prefix), **verdict._asdict()}
+        self.verdicts.append(told)
+        return self.verdicts
+
+    def stop(self) -> None:
+        """End whatever runs; the next step begins anew."""
+        for prefix in self._running:
+            self._verifier.cancel(self._commit(prefix))
+        self._running.clear()
+
+    def _begin(self) -> tuple[int, Verdict] | None:
+        """Start what is to be verified next; return a verdict instead that is known already."""
+        for prefix in next_probes(self.span, self._slots, self._running):
+            known = self._verifier.known(self._commit(prefix))
+            if known is not None:
+                return prefix, known
+            self._verifier.start(self._commit(prefix), label=label_of(self._window, prefix))
+            self._running.add(prefix)
+        return None
+
+    def _wait(self) -> tuple[int, Verdict]:
+        ended = self._verifier.wait()
+        assert ended is not None, "something runs as long as the search is not settled"
+        commit, verdict = ended
+        same = self._prefixes(commit)
+        self._running -= same
+        return max(same), verdict
+
+    def _no_verdict(self, error: NoVerdict) -> tuple[int, Verdict]:
+        """Take a commit that says nothing for one that fails, so that it is found."""
+        same = self._prefixes(error.commit)
+        self._running -= same
+        self.unfit[min(same)] = error
+        return min(same), Verdict(
+            passed=False, cached=False, flaky=False, reason=error.message, log="", duration_ms=0
+        )
+
+    def _prefixes(self, commit: Oid) -> set[int]:
+        """Return the prefixes that end at a commit: several where somebody adds nothing to it."""
+        prefixes = range(1, len(self._window) + 1)
+        return {prefix for prefix in prefixes if self._commit(prefix) == commit}
+
+    def _commit(self, prefix: int) -> Oid:
+        return self._window[prefix - 1].rewrite.new
+
+
+def _require_sound(session: Session, verifier: Verifier, base: Oid) -> None:
+    """Raise TargetFails where the target fails without anybody's work."""
+    name = session.target.removeprefix("refs/heads/")
+    verdict = verifier.known(base)
+    if verdict is None:
+        verifier.start(base, label=name)
+        ended = verifier.wait()
+        assert ended is not None
+        verdict = ended[1]
+    if not verdict.passed:
+        raise TargetFails(
+            f"{name} itself does not pass ({verdict.reason}); nothing lands on it",
+            f"less {verdict.log}",
+            code="target_fails",
+        )
+
+
+def label_of(window: Sequence[Prepared], prefix: int) -> str:
+    """Return what a person calls the first `prefix` workers of a window."""
+    names = [one.worker.worker_id for one in window[:prefix]]
+    return names[0] if len(names) == 1 else f"{names[-1]} and {len(names) - 1} below it"

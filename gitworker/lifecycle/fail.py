@@ -1,0 +1,92 @@
+"""fail, stop, and recover for one worker."""
+
+from gitworker import clock
+from gitworker.bus.drain import drain
+from gitworker.bus.publish import Outgoing, publish
+from gitworker.lifecycle.find import require_worker
+from gitworker.lifecycle.moves import advance, release_task, schedule_retry
+from gitworker.lifecycle.state_views import publish_views
+from gitworker.model.worker import WorkerEvent, WorkerState
+from gitworker.session import Session
+from gitworker.states.task_moves import Happening
+from gitworker.store.heartbeats import touch
+from gitworker.store.workers import Worker, find_worker
+
+FAILING = {
+    WorkerState.ASSIGNED: WorkerEvent.SETUP_FAILED,
+    WorkerState.IN_REVIEW: WorkerEvent.STOP,
+    WorkerState.STALE: WorkerEvent.STOP,
+}
+
+
+def fail(session: Session, name: str | None, *, reason: str) -> Worker:
+    """Record that the worker gave up, with the reason; branch and worktree stay."""
+    drain(session)
+    with session.store.read() as reader:
+        worker = require_worker(reader, name, session)
+    return _end(session, worker, FAILING.get(worker.state, WorkerEvent.FAIL), reason=reason)
+
+
+def stop(session: Session, name: str, *, reason: str, is_late: bool = False) -> Worker:
+    """Record that the worker's agent was stopped by an order, or because its time was over.
+
+    The task is BLOCKED: nobody tries it again until somebody assigns it. Branch and worktree stay.
+    Raises InvalidTransition for a seat that is not at work.
+    """
+    drain(session)
+    with session.store.read() as reader:
+        worker = require_worker(reader, name, session)
+    happening = Happening.TIMEOUT if is_late else Happening.STOP
+    return _end(session, worker, WorkerEvent.STOP, reason=reason, happening=happening)
+
+
+def _end(
+    session: Session,
+    worker: Worker,
+    event: WorkerEvent,
+    *,
+    reason: str,
+    happening: str | None = None,
+) -> Worker:
+    """Fire what ends a worker's work on it and its task, and tell why."""
+    now = clock.now_ms()
+    with session.store.write() as writer:
+        worker = advance(
+            writer, worker, event, actor=session.actor, happening=happening,
+            metadata={"reason": reason},
+        )  # fmt: skip
+        writer.run("workers.set_error", worker=worker.worker_id, error=reason)
+        if worker.task_id:
+            writer.run("tasks.set_error", task=worker.task_id, error=reason)
+        schedule_retry(writer, worker, now=now, delay_s=session.settings.task_retry_delay_s)
+        release_task(writer, worker)
+        publish(
+            writer,
+            Outgoing(
+                "task_failed",
+                sender=worker.worker_id,
+                correlation_id=worker.task_id,
+                payload={"reason": reason, "branch": worker.branch},
+            ),
+            now=now,
+        )
+        found = find_worker(writer, worker.worker_id)
+    assert found is not None
+    publish_views(session, worker.worker_id)
+    return found
+
+
+def recover(session: Session, name: str) -> Worker:
+    """Take a STALE worker back to where it went stale: to work, or into review."""
+    with session.store.read() as reader:
+        worker = require_worker(reader, name, session)
+    in_review = worker.stale_from is WorkerState.IN_REVIEW
+    event = WorkerEvent.RESUME_REVIEW if in_review else WorkerEvent.RECOVER
+    with session.store.write() as writer:
+        worker = advance(writer, worker, event, actor=session.actor)
+        writer.run("workers.set_stale_from", worker=worker.worker_id, stale_from=None)
+        touch(writer, worker.worker_id, task=worker.task_id)
+        found = find_worker(writer, worker.worker_id)
+    assert found is not None
+    publish_views(session, worker.worker_id)
+    return found

@@ -1,0 +1,134 @@
+"""Files for people and other programs: seed 1's state file, the review file, the logs.
+
+They are views of the database, replaced atomically after each change; a crash leaves an older one
+which the next command renews.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from gitworker import clock
+from gitworker.branches.rules_approval import patch_of
+from gitworker.bus.files.export import TRANSITIONS, export_logs
+from gitworker.bus.files.state_file_heartbeat import replace_text, views_turn
+from gitworker.bus.following.bell import ring_bell
+from gitworker.errors import Conflict, GitWorkerError, error_of
+from gitworker.session import Session
+from gitworker.store.api import Reader
+from gitworker.store.tasks import find_task
+from gitworker.store.workers import Worker, find_worker
+
+
+def publish_views(session: Session, *names: str) -> None:
+    """Renew the views of these workers and both logs, and ring the bell for followers.
+
+    The act that they show is done: where they cannot be written now, the next command does it, or
+    says why it cannot.
+    """
+    with suppress(OSError, GitWorkerError):
+        _publish(session, names)
+
+
+def _publish(session: Session, names: Iterable[str]) -> None:
+    with views_turn(session.paths) as taken:
+        if not taken:
+            raise Conflict("another process keeps the workers' state files locked", "ps -ef")
+        with session.store.read() as reader:
+            states = {name: _state(reader, name) for name in dict.fromkeys(names)}
+            reviews = {name: _review(reader, name) for name in dict.fromkeys(names)}
+        for name, state in states.items():
+            if state is not None:
+                replace_json(f"{session.paths.workers}/{name}.json", state)
+        for name, review in reviews.items():
+            if review is not None:
+                replace_json(f"{session.paths.reviews}/{name}.json", review)
+    export_logs(session.store, session.paths)
+    ring_bell(session.paths.bell)
+
+
+def expected_views(session: Session, name: str) -> dict[str, dict[str, Any] | None]:
+    """Return what a worker's files should say, by the directory they are in; None for none."""
+    with session.store.read() as reader:
+        return {
+            session.paths.workers: _state(reader, name),
+            session.paths.reviews: _review(reader, name),
+        }
+
+
+def catch_up(session: Session) -> GitWorkerError | None:
+    """Renew the views of workers whose last change nobody told: its command was killed.
+
+    Returns why they cannot be renewed, where they cannot.
+    """
+    with session.store.read() as reader:
+        rows = reader.rows("exports.untold_workers", log=TRANSITIONS)
+    if rows:
+        try:
+            _publish(session, [row["entity_id"] for row in rows])
+        except (OSError, GitWorkerError) as error:
+            return error_of(error)
+    return None
+
+
+def state_document(
+    worker: Worker, *, beat_ms: int | None, attempts: tuple[int, int]
+) -> dict[str, Any]:
+    """Return seed 1's state file of a worker, field by field; attempts are (this one, at most)."""
+
+    def stamp(ts_ms: int | None) -> str | None:
+        return None if ts_ms is None else clock.iso_utc_seconds(ts_ms)
+
+    return {
+        "worker_id": worker.worker_id,
+        "state": worker.state.value,
+        "task_id": worker.task_id,
+        "branch": worker.branch,
+        "assigned_at": stamp(worker.assigned_at_ms),
+        "state_changed_at": stamp(worker.state_changed_at_ms),
+        "last_heartbeat": stamp(beat_ms),
+        "pid": worker.pid,
+        "attempt": attempts[0],
+        "max_attempts": attempts[1],
+        "last_error": worker.last_error,
+        "pr_url": worker.pr_url,
+        "review_state": worker.review_state,
+    }
+
+
+def replace_json(path: str, document: Mapping[str, Any]) -> None:
+    """Replace a JSON file atomically."""
+    replace_text(path, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+
+
+def _state(reader: Reader, name: str) -> dict[str, Any] | None:
+    worker = find_worker(reader, name)
+    if worker is None:
+        return None
+    row = reader.row("liveness.of_agent", agent=name)
+    task = find_task(reader, worker.task_id) if worker.task_id else None
+    attempts = (task.retry_count + 1, task.max_retries + 1) if task else (1, 1)
+    return state_document(worker, beat_ms=row["ts_ms"] if row else None, attempts=attempts)
+
+
+def _review(reader: Reader, name: str) -> dict[str, Any] | None:
+    worker = find_worker(reader, name)
+    if worker is None or worker.task_id is None:
+        return None
+    row = reader.row("reviews.latest", worker=name, task=worker.task_id)
+    if row is None:
+        return None
+    return {
+        "worker_id": name,
+        "task_id": worker.task_id,
+        "review_state": worker.review_state,
+        "verdict": row["verdict"],
+        "reviewer": row["reviewer"],
+        "identity": row["identity"],
+        "commit": row["commit_oid"],
+        "base": row["base_oid"],
+        "patches": [patch_of(one) for one in json.loads(row["patches"])],
+        "note": row["note"],
+        "at": clock.iso_utc(row["ts_ms"]),
+    }

@@ -1,0 +1,74 @@
+"""Applying what became due: seats that went stale, recovered or expired, and due retries."""
+
+from gitworker.bus.transitions import move_task
+from gitworker.errors import Conflict
+from gitworker.lifecycle.moves import advance, release_task
+from gitworker.lifecycle.rules import is_rightly_silent, waits_for_retry
+from gitworker.lifecycle.state_views import publish_views
+from gitworker.model.task import TaskEvent
+from gitworker.model.worker import WorkerEvent
+from gitworker.session import Session
+from gitworker.states.engine import InvalidTransition
+from gitworker.store.api import Writer
+from gitworker.store.tasks import find_task, require_stored_task
+from gitworker.store.workers import Worker, find_worker, find_worker_of_task
+
+
+def apply_due(
+    session: Session, due: list[tuple[Worker, WorkerEvent]], retries: list[str]
+) -> list[str]:
+    """Fire the events that are due and the retries; return the workers that changed.
+
+    A seat that somebody else changed meanwhile is left for the next look.
+    """
+    changed = [worker.worker_id for worker, event in due if _apply(session, worker, event)]
+    retried = [worker for task in retries for worker in _retry(session, task)]
+    publish_views(session, *changed, *retried)  # a state file shows the number of the attempt
+    return changed
+
+
+def _apply(session: Session, seen: Worker, event: WorkerEvent) -> bool:
+    try:
+        with session.store.write() as writer:
+            worker = find_worker(writer, seen.worker_id)
+            if worker is None or worker.version != seen.version or _waits(writer, worker, event):
+                return False
+            if event in (WorkerEvent.HEARTBEAT_TIMEOUT, WorkerEvent.REVIEW_TIMEOUT):
+                writer.run(
+                    "workers.set_stale_from", worker=worker.worker_id, stale_from=worker.state
+                )
+            _move(writer, worker, event)
+    except (Conflict, InvalidTransition):
+        # Somebody acted meanwhile, or moved the task past us: the seat stays as it is, for people
+        # or the next look, and the command that looked goes on.
+        return False
+    return True
+
+
+def _waits(writer: Writer, worker: Worker, event: WorkerEvent) -> bool:
+    """Tell whether the seat is rightly silent: its task is paused or waits for an answer."""
+    if event is not WorkerEvent.HEARTBEAT_TIMEOUT or worker.task_id is None:
+        return False
+    task = find_task(writer, worker.task_id)
+    return task is not None and is_rightly_silent(task.status)
+
+
+def _move(writer: Writer, worker: Worker, event: WorkerEvent) -> None:
+    advance(writer, worker, event, actor="hq", metadata={"reason": "timeout"})
+    if event is WorkerEvent.RECOVER:
+        writer.run("workers.set_stale_from", worker=worker.worker_id, stale_from=None)
+    if event is WorkerEvent.EXPIRE:
+        writer.run(
+            "workers.set_error", worker=worker.worker_id, error="no sign of life for too long"
+        )
+        release_task(writer, worker)
+
+
+def _retry(session: Session, task_id: str) -> list[str]:
+    """Start the next attempt of a task; return the worker that failed it, if it still has it."""
+    with session.store.write() as writer:
+        task = require_stored_task(writer, task_id)
+        if waits_for_retry(task.status) and task.retries_left:
+            move_task(writer, task, (TaskEvent.RETRY,), actor="hq")
+        worker = find_worker_of_task(writer, task_id)
+    return [] if worker is None else [worker.worker_id]

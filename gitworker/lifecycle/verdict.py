@@ -1,0 +1,165 @@
+"""Recording what becomes of work that was handed in: APPROVED, or sent back and why."""
+
+import json
+from collections.abc import Mapping
+
+from gitworker import clock
+from gitworker.bus.drain import record_tip
+from gitworker.bus.publish import Outgoing, publish
+from gitworker.errors import Conflict, Refused
+from gitworker.lifecycle.moves import advance
+from gitworker.lifecycle.rules import is_approved, is_stale, verification_ends
+from gitworker.lifecycle.state_views import publish_views
+from gitworker.model.worker import WorkerEvent
+from gitworker.repo.replay.replay import ReplayConflict
+from gitworker.session import Session
+from gitworker.store.api import Writer
+from gitworker.store.operations import Operation, close_operation
+from gitworker.store.tasks import find_task
+from gitworker.store.workers import Worker, find_worker
+
+
+def tell_verdict(
+    writer: Writer, judged: Worker | Operation, payload: Mapping[str, object], *, sender: str
+) -> None:
+    """Send a worker the verdict on the task that it has handed in."""
+    publish(
+        writer,
+        Outgoing(
+            "review_result",
+            sender=sender,
+            to=judged.worker_id,
+            correlation_id=judged.task_id,
+            payload=payload,
+        ),
+        now=clock.now_ms(),
+    )
+
+
+def finish_approval(writer: Writer, operation: Operation) -> Worker:
+    """Record an approval whose branch has moved: the worker's state, the verdict, the message."""
+    data = operation.data
+    worker = find_worker(writer, operation.worker_id)
+    assert worker is not None
+    advance(
+        writer,
+        worker,
+        WorkerEvent.APPROVE,
+        actor=operation.actor,
+        metadata={"commit": data["new"], "reviewer": data["reviewer"]},
+    )
+    now = clock.now_ms()
+    writer.run(
+        "reviews.insert",
+        worker=operation.worker_id, task=operation.task_id, verdict="approved",
+        reviewer=data["reviewer"], identity=data["identity"], commit_oid=data["new"],
+        base_oid=data["base"], patches=json.dumps(data["patches"]), note=data["note"], now=now,
+    )  # fmt: skip
+    writer.run("workers.set_review", worker=operation.worker_id, review_state="approved")
+    writer.run("workers.set_stale_from", worker=operation.worker_id, stale_from=None)
+    record_tip(writer, data["ref"], data["new"])
+    tell_verdict(
+        writer,
+        operation,
+        {
+            "verdict": "approved",
+            "commit": data["new"],
+            "reviewer": data["reviewer"],
+            "note": data["note"],
+        },
+        sender=operation.actor,
+    )
+    close_operation(
+        writer, operation.id, status="done", step="recorded", data=operation.data, now=now
+    )
+    stored = find_worker(writer, operation.worker_id)
+    assert stored is not None
+    return stored
+
+
+def send_back(
+    session: Session, worker: Worker, conflict: ReplayConflict, *, onto: str = "the target"
+) -> Conflict:
+    """Record that the branch conflicts with what it lands on; return the error that says so."""
+    files = list(conflict.paths)
+    with session.store.write() as writer:
+        current = find_worker(writer, worker.worker_id)
+        assert current is not None
+        if is_stale(current.state):
+            current = advance(writer, current, WorkerEvent.RESUME_REVIEW, actor=session.actor)
+        advance(
+            writer,
+            current,
+            WorkerEvent.MERGE_CONFLICT,
+            actor=session.actor,
+            metadata={"files": files, "commit": conflict.commit},
+        )
+        writer.run("workers.set_review", worker=worker.worker_id, review_state="changes_requested")
+        writer.run("workers.set_stale_from", worker=worker.worker_id, stale_from=None)
+        tell_verdict(
+            writer,
+            worker,
+            {
+                "verdict": "conflict",
+                "files": files,
+                "commit": conflict.commit,
+                "subject": conflict.subject,
+            },
+            sender=session.actor,
+        )
+    publish_views(session, worker.worker_id)
+    listed = "\n".join(f"  {name}" for name in files)
+    return Conflict(
+        f"{worker.branch} conflicts with {onto} in {len(files)} file(s); worker"
+        f" {worker.worker_id} is WORKING again",
+        f"cd {worker.worktree} && git worker sync",
+        code="rebase_conflict",
+        detail=f"{conflict.commit[:10]} {conflict.subject}\n{listed}",
+    )
+
+
+def send_back_failed(
+    session: Session, worker: Worker, *, commit: str, onto: str, reason: str, log: str
+) -> Refused:
+    """Record that the verify commands fail on a worker's commits; return the error that says so.
+
+    `commit` is what was verified, `onto` what passes without this worker's commits. Where the task
+    has no retries left the worker has FAILED, else it is WORKING again.
+    """
+    with session.store.write() as writer:
+        current = find_worker(writer, worker.worker_id)
+        assert current is not None
+        task = None if current.task_id is None else find_task(writer, current.task_id)
+        ends = task is not None and verification_ends(task.status, retries_left=task.retries_left)
+        if ends and is_approved(current.state):  # a stop ends a review, not an approval
+            current = advance(
+                writer, current, WorkerEvent.APPROVAL_WITHDRAWN, actor=session.actor,
+                metadata={"reason": reason},
+            )  # fmt: skip
+        moved = advance(
+            writer,
+            current,
+            WorkerEvent.STOP if ends else WorkerEvent.VERIFY_FAILED,
+            actor=session.actor,
+            happening=WorkerEvent.VERIFY_FAILED.value,
+            metadata={"commit": commit, "reason": reason, "log": log},
+        )
+        writer.run("workers.set_review", worker=worker.worker_id, review_state="changes_requested")
+        tell_verdict(
+            writer,
+            worker,
+            {
+                "verdict": "verify_failed",
+                "reason": reason,
+                "log": log,
+                "commit": commit,
+                "onto": onto,
+            },
+            sender=session.actor,
+        )
+    publish_views(session, worker.worker_id)
+    return Refused(
+        f"{worker.branch} does not pass: {reason}; worker {worker.worker_id} is {moved.state}",
+        f"less {log}",
+        code="verify_failed",
+    )

@@ -1,0 +1,168 @@
+"""The background process of a repository and a PID namespace that beats for the processes there.
+
+`start` rings it up; an flock makes it one. It beats for every WORKING seat of its host, boot and
+PID namespace whose process still runs, holds that worker's proof of life (`proof`), looks after
+agents that have lost their supervisor, and ends when there is none left: no daemon is needed for
+anything else.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable
+from contextlib import suppress
+
+from gitworker import clock
+from gitworker.bus.files.state_file_heartbeat import renew_beat
+from gitworker.bus.jobs.upkeep_job import ring_upkeep
+from gitworker.errors import GitWorkerError
+from gitworker.liveness.heartbeat_thread import Forget, HeartbeatThread, Tell
+from gitworker.liveness.life_lock import Proof
+from gitworker.liveness.processes import is_running
+from gitworker.liveness.readings import is_here, lost_runs, this_moment
+from gitworker.liveness.rules import Moment, is_beaten_for
+from gitworker.liveness.start_daemon import LOCK_PREFIX, lock_path
+from gitworker.paths import StatePaths
+from gitworker.store.api import Reader, Store
+from gitworker.store.sqlite.migrate import open_database
+from gitworker.store.workers import Worker, all_workers
+
+LOOK_EVERY_S = 2.0
+TRIES = 10  # who looks whether a beater runs has its lock for a moment
+TRY_EVERY_S = 0.02
+Attend = Callable[[Store], bool]
+
+
+def run_beater(root: str, every_s: float, attend: Attend = lambda _: False) -> int:
+    """Beat until no process is left to beat for; return the exit status.
+
+    `attend` looks after the agents without a supervisor and tells whether there are any. Whoever
+    starts to work while it ends finds its lock held and rings up no other: once the lock is free it
+    looks again, and goes on.
+    """
+    paths = StatePaths(root)
+    while _beat_under_lock(paths, every_s, attend) and _is_needed(paths):
+        pass
+    return 0
+
+
+def _beat_under_lock(paths: StatePaths, every_s: float, attend: Attend) -> bool:
+    """Beat until nobody is left; tell whether this was the beater, and not another process."""
+    fd = _take_lock(lock_path(paths))
+    if fd is None:
+        return False
+    _drop_old_locks(paths)
+    opened = _identity(paths.database)
+    thread = HeartbeatThread(
+        lambda: open_database(paths.database),
+        every_s=every_s,
+        on_beat=lambda times: _renew_files(paths, times),
+    )
+    thread.start()
+    store = open_database(paths.database)
+    proofs: dict[str, Proof] = {}
+    try:
+        while opened is not None and _identity(paths.database) == opened:
+            with store.read() as reader:
+                seats = _seats_at_work(reader)
+            for name in seats.keys() - proofs.keys():
+                thread.tell(Tell(name, task=seats[name].task_id))
+                proofs[name] = Proof(paths, name)
+            for name in proofs.keys() - seats.keys():
+                thread.tell(Forget(name))
+                proofs.pop(name).release()
+            for proof in proofs.values():  # another holder may have ended since the last look
+                proof.take()
+            if not attend(store) and not proofs:
+                break
+            with suppress(GitWorkerError):  # a busy database: beating goes on, the next look rings
+                ring_upkeep(store, os.path.dirname(paths.root))
+            clock.sleep(LOOK_EVERY_S)
+    finally:
+        thread.stop()
+        for proof in proofs.values():
+            proof.release()
+        store.close()
+        os.close(fd)
+    return True
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Return which file has a name now; None if it does not exist."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _take_lock(path: str) -> int | None:
+    """Return the lock as an open descriptor; None while another process has it."""
+    fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    for _ in range(TRIES):
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            clock.sleep(TRY_EVERY_S)
+            continue
+        if _is_at(fd, path):
+            return fd
+        break  # deleted as an old one in between: whoever needs a beater asks again
+    os.close(fd)
+    return None
+
+
+def _drop_old_locks(paths: StatePaths) -> None:
+    """Delete the locks of other namespaces and boots that no process holds."""
+    own = lock_path(paths)
+    for name in os.listdir(paths.locks):
+        path = f"{paths.locks}/{name}"
+        if not name.startswith(LOCK_PREFIX) or path == own:
+            continue
+        with suppress(OSError):
+            fd = os.open(path, os.O_RDWR)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.unlink(path)
+            finally:
+                os.close(fd)
+
+
+def _is_at(fd: int, path: str) -> bool:
+    """Tell whether an open file is still the one of that name."""
+    with suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(fd), os.stat(path))
+    return False
+
+
+def _is_needed(paths: StatePaths) -> bool:
+    if not os.path.exists(paths.database):
+        return False
+    store = open_database(paths.database)
+    try:
+        with store.read() as reader:
+            lost = lost_runs(reader.rows("runs.open"), this_moment())
+            return bool(lost.orphans or _seats_at_work(reader))
+    finally:
+        store.close()
+
+
+def _seats_at_work(reader: Reader) -> dict[str, Worker]:
+    moment = this_moment()
+    return {w.worker_id: w for w in all_workers(reader) if _works_here(w, moment)}
+
+
+def _renew_files(paths: StatePaths, times: dict[str, int]) -> None:
+    for agent, ts_ms in times.items():
+        renew_beat(paths, agent, ts_ms)
+
+
+def _works_here(worker: Worker, moment: Moment) -> bool:
+    """Tell whether a seat's process is one of our PID namespace and still runs."""
+    return (
+        is_beaten_for(worker.state)
+        and worker.pid is not None
+        and is_here(worker, moment)
+        and is_running(worker.pid, worker.pid_start) is True
+    )

@@ -1,0 +1,41 @@
+"""Whether a supervised agent lives. Light: it is asked before an agent starts."""
+
+from __future__ import annotations
+
+from gitworker import proc
+from gitworker.liveness.life_lock import is_proven
+from gitworker.liveness.origin import is_local, origin_of
+
+FRESH_MS = 100_000  # an agent is busy if its heartbeat is younger, and nothing else is known
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitworker.paths import StatePaths
+    from gitworker.store.api import Reader, Row
+
+
+def living_agent(reader: Reader, paths: StatePaths, run: Row | None) -> int | None:
+    """Return the process of a run without an end, if it lives or may live.
+
+    One of another host, boot or PID namespace may live as `may_live` says.
+    """
+    if run is None or run["ended_at_ms"] is not None or run["pid"] is None:
+        return None
+    pid = int(run["pid"])
+    if not is_local(origin_of(run)):
+        return pid if may_live(reader, paths, run["worker_id"]) else None
+    start = proc.find_start(pid)
+    return pid if start is not None and start == run["pid_start"] else None
+
+
+def may_live(reader: Reader, paths: StatePaths, worker: str, *, fresh_ms: int = FRESH_MS) -> bool:
+    """Tell whether a process that cannot be looked up counts as alive: by lock or heartbeat."""
+    if is_proven(paths, worker):
+        return True
+    row = reader.row("liveness.of_agent", agent=worker)
+    if row is None:
+        return False
+    from gitworker.liveness.readings import beat_of_row, this_moment  # 10 ms, only in a sandbox
+    from gitworker.liveness.rules import beat_age_ms
+
+    return beat_age_ms(beat_of_row(row), this_moment()) < fresh_ms

@@ -1,0 +1,1 @@
+"""The log of events and of agents, once or followed."""

@@ -1,0 +1,214 @@
+"""What happened, in the order of time: transitions, commits, messages, lines of an agent's log.
+
+A message that only repeats a worker's transition is left out by the queries. A commit is the
+`task_progress` by which the drain told it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gitworker import clock
+from gitworker.model.ids import is_oid
+from gitworker.observe.text import one_line, without_escapes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from gitworker.store.api import Reader, Row
+
+# What a payload may say in one phrase, the most telling first.
+TELLING = (
+    "subject",
+    "note",
+    "reason",
+    "message",
+    "text",
+    "question",
+    "error",
+    "verdict",
+    "commit",
+    "branch",
+)
+ELSE_SHOWN = 200
+SHORT = 10
+COMMIT_TYPE = "task_progress"
+MACHINE_NAMES = {"worker": ""}  # every other machine is named before its entity
+
+
+class Event(NamedTuple):
+    """One thing that happened. `who` is the entity that moved, or the sender; `what` the event
+    of the machine, the message's type, or the commit; `body` the JSON text of metadata or payload,
+    of an agent's log the line.
+    """
+
+    ts_ms: int
+    seq: int  # within its kind
+    kind: str  # "transition", "message", "commit" or "log"
+    who: str
+    what: str
+    actor: str | None = None
+    machine: str | None = None
+    from_state: str | None = None
+    to_state: str | None = None
+    to: str | None = None
+    task: str | None = None
+    body: str | None = None
+    body_ref: str | None = None
+
+
+class Position(NamedTuple):
+    """How far somebody has read: the last transition's and the last message's sequence."""
+
+    transition: int
+    message: int
+
+
+def read_newest_events(reader: Reader, limit: int) -> tuple[Event, ...]:
+    """Return the last events of everything but single tasks, newest last."""
+    transitions = reader.rows("observe.seat_transitions", limit=limit)
+    return _merged(transitions, reader.rows("observe.messages", limit=limit), limit)
+
+
+def read_all_events(reader: Reader, limit: int) -> tuple[Event, ...]:
+    """Return the last events of everything, newest last."""
+    transitions = reader.rows("transitions.newest", limit=limit)
+    return _merged(transitions, reader.rows("observe.messages", limit=limit), limit)
+
+
+def read_worker_events(
+    reader: Reader, *, worker: str, task: str | None, limit: int
+) -> tuple[Event, ...]:
+    """Return the last events of one seat and its task, newest last."""
+    about = {"worker": worker, "task": task, "limit": limit}
+    transitions = reader.rows("observe.transitions_of_worker", **about)
+    return _merged(transitions, reader.rows("observe.messages_of_worker", **about), limit)
+
+
+def read_position(reader: Reader) -> Position:
+    """Return where the newest transition and the newest message stand."""
+    row = reader.row("observe.positions")
+    return Position(row["transition"], row["message"]) if row else Position(0, 0)
+
+
+def read_events_after(
+    reader: Reader, after: Position, *, limit: int
+) -> tuple[tuple[Event, ...], Position]:
+    """Return what came after a position, oldest first, at most `limit` of a kind, and the next."""
+    transitions = reader.rows("observe.transitions_after", after=after.transition, limit=limit)
+    messages = reader.rows("observe.messages_after", after=after.message, limit=limit)
+    position = Position(
+        transitions[-1]["seq"] if transitions else after.transition,
+        messages[-1]["seq"] if messages else after.message,
+    )
+    return _in_order(transitions, (row for row in messages if not row["repeats"])), position
+
+
+def log_event(worker: str, line: str, *, ts_ms: int, number: int) -> Event:
+    """Return a line of an agent's log as an event; `number` orders lines of one time."""
+    return Event(ts_ms, number, "log", worker, "log", body=line)
+
+
+def event_text(event: Event) -> str:
+    """Return an event in words, without its time, safe for a terminal."""
+    if event.kind == "log":
+        return f"{event.who} | {one_line(without_escapes(event.body or ''))}"
+    if event.kind == "transition":
+        name = " ".join(filter(None, (MACHINE_NAMES.get(event.machine or "", event.machine),
+                                      event.who)))  # fmt: skip
+        text = f"{name}  {event.from_state} → {event.to_state}  {event.what}"
+        text += f" by {event.actor}" if event.actor and event.actor != event.who else ""
+    else:
+        to = f" → {event.to}" if event.to else ""
+        what = f"commit {event.what[:SHORT]}" if event.kind == "commit" else event.what
+        text = f"{event.who}{to}  {what}" + (f"  {event.task}" if event.task else "")
+    said = _summary(event)
+    return one_line(f"{text}: {said}" if said else text)
+
+
+def json_event(event: Event) -> dict[str, Any]:
+    """Return an event as JSON data, its metadata or payload decoded where it is JSON."""
+    head = {"at": clock.iso_utc(event.ts_ms), "kind": event.kind, "seq": event.seq}
+    if event.kind == "log":
+        return {"at": head["at"], "kind": "log", "worker": event.who, "line": event.body}
+    if event.kind == "transition":
+        return head | {
+            "machine": event.machine, "entity": event.who, "from": event.from_state,
+            "to": event.to_state, "event": event.what, "actor": event.actor,
+            "metadata": _decoded(event.body),
+        }  # fmt: skip
+    kind = COMMIT_TYPE if event.kind == "commit" else event.what
+    return head | {
+        "from": event.who, "to": event.to, "type": kind, "correlation_id": event.task,
+        "payload": _decoded(event.body), "payload_ref": event.body_ref,
+    }  # fmt: skip
+
+
+def _merged(transitions: Sequence[Row], messages: Sequence[Row], limit: int) -> tuple[Event, ...]:
+    return _in_order(transitions, messages)[-limit:] if limit > 0 else ()
+
+
+def _in_order(transitions: Iterable[Row], messages: Iterable[Row]) -> tuple[Event, ...]:
+    """Merge by time; at one moment a transition comes before the messages it caused."""
+    events = [_transition(row) for row in transitions] + [_message(row) for row in messages]
+    events.sort(key=lambda event: (event.ts_ms, event.kind != "transition", event.seq))
+    return tuple(events)
+
+
+def _transition(row: Row) -> Event:
+    return Event(
+        ts_ms=row["ts_ms"], seq=row["seq"], kind="transition", who=row["entity_id"],
+        what=row["event"], actor=row["actor"], machine=row["machine"],
+        from_state=row["from_state"], to_state=row["to_state"], body=row["metadata"],
+    )  # fmt: skip
+
+
+def _message(row: Row) -> Event:
+    commit = _commit(row)
+    return Event(
+        ts_ms=row["ts_ms"], seq=row["seq"], kind="commit" if commit else "message",
+        who=row["from_agent"], what=commit or row["type"], to=row["to_agent"],
+        task=row["correlation_id"], body=row["payload"], body_ref=row["payload_ref"],
+    )  # fmt: skip
+
+
+def _commit(row: Row) -> str | None:
+    """Return the commit that a message tells, as the drain tells it; None for any other."""
+    if row["type"] != COMMIT_TYPE:
+        return None
+    body = _decoded(row["payload"])
+    commit = body.get("commit") if isinstance(body, dict) else None
+    return commit if isinstance(commit, str) and is_oid(commit) else None
+
+
+def _summary(event: Event) -> str:
+    """Return what the metadata or payload says in one phrase; a message says something always."""
+    if event.body_ref:
+        return event.body_ref
+    body = _decoded(event.body)
+    if isinstance(body, dict):
+        for key in TELLING:
+            if isinstance(body.get(key), str) and body[key]:
+                return f"{body[key]}{_log_of(body)}"
+    if event.kind == "transition" or not event.body or event.body == "{}":
+        return ""
+    return event.body[:ELSE_SHOWN]
+
+
+def _log_of(body: dict[str, Any]) -> str:
+    """Return where the output of what a body tells about is, as of a failed verification."""
+    return f"  log: {body['log']}" if isinstance(body.get("log"), str) else ""
+
+
+def _decoded(text: str | None) -> Any:
+    """Return JSON data, the text itself where it is no JSON."""
+    if text is None:
+        return None
+    from gitworker.bus.following.follow_messages import (
+        read_json,  # 3 ms, and `status` may have no event to show
+    )
+
+    try:
+        return read_json(text)
+    except (ValueError, RecursionError):
+        return text

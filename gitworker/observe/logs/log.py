@@ -1,0 +1,153 @@
+"""log: what happened, newest last: transitions, commits, messages, and lines of an agent's log.
+
+All but the last carry their time. A line of an agent's log gets the time at which it was seen where
+the log is followed, and its file's last change where it is read afterwards: no later than that.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gitworker import clock
+from gitworker.observe.logs.agent_logs import AgentLogs
+from gitworker.observe.logs.events import (
+    Event,
+    Position,
+    event_text,
+    json_event,
+    log_event,
+    read_all_events,
+    read_events_after,
+    read_position,
+    read_worker_events,
+)
+from gitworker.observe.logs.tail import find_agent_log, last_lines
+from gitworker.observe.text import DIM, cut, paint
+from gitworker.store.workers import all_workers
+
+if TYPE_CHECKING:
+    from gitworker.session import Session
+    from gitworker.store.workers import Worker
+
+DEFAULT_LIMIT = 50
+BATCH = 500
+
+
+class Log(NamedTuple):
+    """Events in the order of time; `worker` is None where they are everybody's.
+
+    `position` is where whoever goes on reading begins.
+    """
+
+    worker: str | None
+    events: tuple[Event, ...]
+    position: Position = Position(0, 0)
+
+
+def read_log(
+    session: Session, worker: Worker | None, *, limit: int = DEFAULT_LIMIT, agent_lines: int = 0
+) -> Log:
+    """Return the last `limit` events, of one worker and its task or of everything.
+
+    The last `agent_lines` of the worker's own log come on top of the limit.
+    """
+    with session.store.read() as reader:
+        position = read_position(reader)
+        if worker is None:
+            return Log(None, read_all_events(reader, limit), position)
+        name = worker.worker_id
+        events = read_worker_events(reader, worker=name, task=worker.task_id, limit=limit)
+    if agent_lines:
+        path = find_agent_log(session.paths.logs, worker)
+        lines, ts_ms = last_lines(path, agent_lines) if path else ([], 0)
+        said = [log_event(name, line, ts_ms=ts_ms, number=at) for at, line in enumerate(lines, 1)]
+        events = tuple(sorted((*events, *said), key=lambda event: event.ts_ms))
+    return Log(name, events, position)
+
+
+class LogFollower:
+    """What happens from a position on, looked at again and again; nothing is written.
+
+    Of one worker: what concerns it and whatever task it holds meanwhile, and what its agent logs;
+    else of everybody, and what the agents that are at work log.
+    """
+
+    def __init__(self, session: Session, worker: Worker | None, position: Position) -> None:
+        self._session = session
+        self._worker = worker.worker_id if worker else None
+        self._position = position
+        self._tasks = {worker.task_id} if worker else set()
+        with session.store.read() as reader:
+            workers = all_workers(reader)
+        self._logs = AgentLogs(session.paths.logs, workers, worker)
+        self._lines: dict[str, int] = {}
+
+    @property
+    def has_agent_log(self) -> bool:
+        """Tell whether an agent's log is followed as well, which only looking at it shows."""
+        return self._logs.is_following
+
+    def news(self) -> tuple[Event, ...]:
+        """Return what happened since the last look, in the order of time."""
+        events: tuple[Event, ...] = ()
+        while True:
+            with self._session.store.read() as reader:
+                workers = all_workers(reader)
+                found, position = read_events_after(reader, self._position, limit=BATCH)
+            self._follow_seats(workers)
+            events += tuple(event for event in found if self._wants(event))
+            if position == self._position:
+                break
+            self._position = position
+        lines = self.lines()
+        self._logs.forget(workers)
+        return events + lines
+
+    def lines(self) -> tuple[Event, ...]:
+        """Return what the agents logged since the last look, and nothing else."""
+        found = self._logs.read()
+        now = clock.now_ms() if found else 0
+        events = []
+        for worker, line in found:
+            number = self._lines[worker] = self._lines.get(worker, 0) + 1
+            events.append(log_event(worker, line, ts_ms=now, number=number))
+        return tuple(events)
+
+    def close(self) -> None:
+        """Close the agents' logs."""
+        self._logs.close()
+
+    def _follow_seats(self, workers: list[Worker]) -> None:
+        """Go with the seats to their next tasks and worktrees."""
+        self._tasks |= {
+            seat.task_id for seat in workers if seat.worker_id == self._worker and seat.task_id
+        }
+        self._logs.follow(workers)
+
+    def _wants(self, event: Event) -> bool:
+        if self._worker is None:
+            return True
+        if event.kind != "transition":
+            return self._worker in (event.who, event.to) or event.task in self._tasks
+        if event.machine == "task":
+            return event.who in self._tasks
+        return event.machine == "worker" and event.who == self._worker
+
+
+def render_log(log: Log, *, width: int | None, color: bool) -> str:
+    """Return one line per event: its time (UTC), then what happened."""
+    if not log.events:
+        return "nothing has happened yet"
+    return "\n".join(event_line(event, width=width, color=color) for event in log.events)
+
+
+def event_line(event: Event, *, width: int | None, color: bool) -> str:
+    """Return one event as a line: its time (UTC), then what happened."""
+    stamp = clock.iso_utc_seconds(event.ts_ms)
+    room = None if width is None else width - len(stamp) - 2
+    return f"{paint(stamp, DIM, color=color)}  {cut(event_text(event), room)}"
+
+
+def json_log(log: Log) -> dict[str, Any]:
+    """Return the events as JSON data."""
+    return {"worker": log.worker, "events": [json_event(event) for event in log.events]}

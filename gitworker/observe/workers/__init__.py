@@ -1,0 +1,1 @@
+"""Workers: status, list, show, diff and path."""

@@ -1,0 +1,52 @@
+"""path: where a worker's worktree is."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gitworker.errors import NotFound
+from gitworker.repo.worktrees.ownership import describe, find_flaw, owner_of
+
+if TYPE_CHECKING:
+    from gitworker.session import Session
+    from gitworker.store.workers import Worker
+
+
+@dataclass(frozen=True, slots=True)
+class WorktreePath:
+    """A worker and the directory it works in; `flaw` says why that is not provably the worker's."""
+
+    worker: str
+    path: str
+    flaw: str | None
+
+
+def read_path(session: Session, worker: Worker) -> WorktreePath:
+    """Return a worker's worktree; raise NotFound where there is none, on record or on disk."""
+    if worker.worktree is None:
+        raise NotFound(
+            f"worker {worker.worker_id} has no worktree: it is {worker.state}",
+            f"git worker show {worker.worker_id}",
+        )
+    if not os.path.isdir(worker.worktree):
+        raise NotFound(
+            f"the worktree of {worker.worker_id} is gone from {worker.worktree}",
+            "git worker doctor",
+        )
+    owner = owner_of(session.repository.common_dir, worker)
+    flaw = owner and find_flaw(owner)
+    words = describe(owner, flaw) if owner and flaw else None
+    return WorktreePath(worker.worker_id, worker.worktree, words)
+
+
+def render_path(found: WorktreePath, *, width: int | None, color: bool) -> str:
+    """Return the path as it is: a path that is cut or escaped leads nowhere."""
+    del width, color
+    return found.path
+
+
+def json_path(found: WorktreePath) -> dict[str, Any]:
+    """Return worker and path as JSON data."""
+    return {"worker": found.worker, "path": found.path, "flaw": found.flaw}

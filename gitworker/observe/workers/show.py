@@ -1,0 +1,262 @@
+"""show: everything about one worker."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gitworker.liveness.readings import process_runs, this_moment
+from gitworker.liveness.rules import Liveness, Moment, beat_age_ms
+from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, ref_of
+from gitworker.observe.logs.events import Event, read_worker_events
+from gitworker.observe.workers.rules import next_command, seat_liveness, waits_for
+from gitworker.observe.workers.signs_of_life import beat_of
+from gitworker.observe.workers.stack_base import own_start
+from gitworker.observe.workers.verified import Verified, read_verified
+from gitworker.repo.history.walk import (
+    CommitLine,
+    count_divergence,
+    list_changed_files,
+    list_commits,
+)
+from gitworker.repo.plumbing.refs import read_refs
+from gitworker.repo.rescue.rescue_refs import RescueRef, list_rescues
+from gitworker.repo.status.checkout_status import Status as Uncommitted
+from gitworker.repo.status.checkout_status import open_operation, read_status
+from gitworker.repo.worktrees.ownership import describe, find_flaw, owner_of
+from gitworker.store.stacks import Stack, find_stack
+from gitworker.store.tasks import StoredTask, find_task, open_dependencies
+from gitworker.store.workers import find_worker
+
+if TYPE_CHECKING:
+    from gitworker.session import Session
+    from gitworker.store.api import Reader, Row
+    from gitworker.store.workers import Worker
+
+COMMITS_SHOWN = 10
+EVENTS_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """Signs of life: the last beat, its age, and whether the process runs (None: unknown)."""
+
+    liveness: Liveness
+    beat_age_ms: int | None
+    beat_status: str | None
+    progress: float | None
+    process_runs: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """The newest request or verdict."""
+
+    verdict: str
+    reviewer: str
+    identity: str
+    commit: str
+    note: str
+    ts_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """Where the task's work went."""
+
+    target: str
+    target_new: str
+    ts_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Branching:
+    """How the branch stands to the target, and what would land: newest commits first, paths.
+
+    `own` counts what would land: less than `ahead` where it stands on another worker's branch.
+    """
+
+    tip: Oid
+    ahead: int
+    behind: int
+    own: int
+    commits: tuple[CommitLine, ...]
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Checkout:
+    """The worktree: what is uncommitted, which git operation is open.
+
+    `flaw` says why the directory is not, or not provably, the worker's; nothing is read there then.
+    """
+
+    path: str
+    exists: bool
+    flaw: str | None
+    uncommitted: Uncommitted | None
+    operation: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    """One worker at one moment; what it does not have is None."""
+
+    now_ms: int
+    target: str
+    worker: Worker
+    task: StoredTask | None
+    dependencies: tuple[str, ...]
+    waits_for: str | None
+    life: Life
+    branching: Branching | None
+    stack: Stack | None
+    checkout: Checkout | None
+    review: Review | None
+    landing: Landing | None
+    verified: Verified | None
+    rescues: tuple[RescueRef, ...]
+    events: tuple[Event, ...]
+    next_command: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    worker: Worker
+    task: StoredTask | None
+    dependencies: tuple[str, ...]
+    life: Life
+    stack: Stack | None
+    review: Review | None
+    landing: Landing | None
+    events: tuple[Event, ...]
+
+
+def read_show(session: Session, worker: Worker) -> Show:
+    """Read one worker: one snapshot of the store, and about six git processes."""
+    moment = this_moment()
+    with session.store.read() as reader:
+        stored = _stored(session, reader, worker, moment)
+    worker, task = stored.worker, stored.task
+    status = task.status if task else None
+    branching = _branching(session, worker)
+    return Show(
+        now_ms=moment.now_ms,
+        target=session.target.removeprefix("refs/heads/"),
+        worker=worker,
+        task=task,
+        dependencies=stored.dependencies,
+        waits_for=waits_for(worker.state, task_status=status, stale_from=worker.stale_from),
+        life=stored.life,
+        branching=branching,
+        stack=stored.stack,
+        checkout=_checkout(session, worker),
+        review=stored.review,
+        landing=stored.landing,
+        verified=_verified(session, stored, branching),
+        rescues=_rescues(session, worker),
+        events=stored.events,
+        next_command=next_command(
+            worker.worker_id, worker.state, task_status=status, stale_from=worker.stale_from
+        ),
+    )
+
+
+def _stored(session: Session, reader: Reader, seen: Worker, moment: Moment) -> _Stored:
+    worker = find_worker(reader, seen.worker_id) or seen
+    name, task_id = worker.worker_id, worker.task_id
+    task = find_task(reader, task_id) if task_id else None
+    review = reader.row("reviews.latest", worker=name, task=task_id)
+    landing = reader.row("observe.landing_of", worker=name, task=task_id)
+    return _Stored(
+        worker=worker,
+        task=task,
+        dependencies=tuple(open_dependencies(reader, task_id)) if task_id else (),
+        life=_life(session, reader.row("liveness.of_agent", agent=name), worker, moment),
+        stack=find_stack(reader, name, task_id),
+        review=_review(review) if review else None,
+        landing=_landing(landing) if landing else None,
+        events=read_worker_events(reader, worker=name, task=task_id, limit=EVENTS_SHOWN),
+    )
+
+
+def _verified(session: Session, stored: _Stored, branching: Branching | None) -> Verified | None:
+    """Return the newest verdict on the branch as it is, on what landed, or that sent it back."""
+    commits = [branching.tip] if branching else []
+    commits += [Oid(stored.landing.target_new)] if stored.landing else []
+    with session.store.read() as reader:
+        return read_verified(reader, stored.worker, commits)
+
+
+def _life(session: Session, row: Row | None, worker: Worker, moment: Moment) -> Life:
+    beat = beat_of(row, row["ts_ms"]) if row else None
+    is_current = row is not None and row["current_task"] in (None, worker.task_id)
+    return Life(
+        liveness=seat_liveness(worker.state, beat, moment, session.settings),
+        beat_age_ms=beat_age_ms(beat, moment) if beat else None,
+        beat_status=row["status"] if row else None,
+        progress=row["progress"] if row and is_current else None,
+        process_runs=process_runs(worker, moment, session.paths),
+    )
+
+
+def _review(row: Row) -> Review:
+    return Review(
+        row["verdict"], row["reviewer"], row["identity"], row["commit_oid"], row["note"],
+        row["ts_ms"],
+    )  # fmt: skip
+
+
+def _landing(row: Row) -> Landing:
+    target = row["target_ref"].removeprefix("refs/heads/")
+    return Landing(target, row["target_new"], row["landed_at_ms"])
+
+
+def _branching(session: Session, worker: Worker) -> Branching | None:
+    """Return how the branch stands; None where branch or target do not exist."""
+    if worker.branch is None:
+        return None
+    ref = ref_of(Branch(worker.branch))
+    oids = read_refs(session.git, [ref, session.target])
+    tip, target = oids.get(ref), oids.get(session.target)
+    if tip is None or target is None:
+        return None
+    start = own_start(session, worker, tip=tip, target=target)
+    return _compared(session, ref, tip=tip, target=target, start=start)
+
+
+def _compared(session: Session, ref: Ref, *, tip: Oid, target: Oid, start: Oid | None) -> Branching:
+    git = session.git
+    ahead, behind = count_divergence(git, ours=tip, theirs=target)
+    own = ahead if start is None else count_divergence(git, ours=tip, theirs=start)[0]
+    if own == 0:
+        return Branching(tip, ahead, behind, own, (), ())
+    commits = list_commits(git, base=start or target, tip=tip, limit=COMMITS_SHOWN)
+    files = list_changed_files(git, base=start or session.target, tip=ref)
+    return Branching(tip, ahead, behind, own, commits, files)
+
+
+def _checkout(session: Session, worker: Worker) -> Checkout | None:
+    if worker.worktree is None:
+        return None
+    owner = owner_of(session.repository.common_dir, worker)
+    flaw = owner and find_flaw(owner)
+    if owner is not None and flaw is not None:
+        is_there, words = os.path.lexists(owner.place), describe(owner, flaw)
+        return Checkout(
+            worker.worktree, exists=is_there, flaw=words, uncommitted=None, operation=None
+        )
+    return Checkout(
+        worker.worktree,
+        exists=True,
+        flaw=None,
+        uncommitted=read_status(session.git.at(worker.worktree)),
+        operation=open_operation(worker.admin_dir) if worker.admin_dir else None,
+    )
+
+
+def _rescues(session: Session, worker: Worker) -> tuple[RescueRef, ...]:
+    """Return the rescue refs of the present task; without a task, all of the seat's."""
+    task = TaskId(worker.task_id) if worker.task_id else None
+    return list_rescues(session.git, worker=WorkerId(worker.worker_id), task=task)

@@ -1,0 +1,256 @@
+"""How `show` presents a worker: text in labelled lines, or JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gitworker import clock
+from gitworker.observe.logs.events import event_text, json_event
+from gitworker.observe.text import BOLD, age_text, count_text, cut, one_line, paint
+from gitworker.observe.workers.status import (
+    LIVENESS_COLORS,
+    STATE_COLORS,
+    divergence_text,
+    progress_text,
+)
+from gitworker.observe.workers.verified import json_verified, verified_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gitworker.observe.workers.show import Branching, Checkout, Life, Show
+    from gitworker.repo.status.checkout_status import Status
+
+LABEL = 10
+SHORT = 10
+FILES_SHOWN = 10
+WHOLE = frozenset({"worktree", "pull req.", "log"})  # what is cut leads nowhere
+RUNS = {True: "runs", False: "is gone", None: "cannot be seen from here"}
+
+
+def render_show(show: Show, *, width: int | None, color: bool) -> str:
+    """Return the worker as text without a final newline."""
+    worker = show.worker
+    state = paint(worker.state.value, STATE_COLORS.get(worker.state.value), color=color)
+    age = age_text(max(0, show.now_ms - worker.state_changed_at_ms))
+    waits = f", waits for {show.waits_for}" if show.waits_for else ""
+    lines = [f"{paint(worker.worker_id, BOLD, color=color)}  {state} for {age}{waits}"]
+    facts = [*_task(show), *_branch(show), *_worktree(show), *_process(show), *_ending(show)]
+    for label, text in facts:
+        room = None if label in WHOLE else width
+        lines.append(cut(f"{label:<{LABEL}}{one_line(text)}", room))
+    liveness = show.life.liveness.value
+    if liveness in LIVENESS_COLORS:
+        lines[0] += "  " + paint(liveness, LIVENESS_COLORS[liveness], color=color)
+    for title, section in _sections(show):
+        lines += ["", paint(title, BOLD, color=color)]
+        lines += [cut(f"  {one_line(line)}", width) for line in section]
+    return "\n".join([*lines, "", f"next: {show.next_command}"])
+
+
+def json_show(show: Show) -> dict[str, Any]:
+    """Return the worker as JSON data."""
+    worker = show.worker
+    return {
+        "worker": worker.worker_id,
+        "state": worker.state.value,
+        "since": clock.iso_utc(worker.state_changed_at_ms),
+        "waits_for": show.waits_for,
+        "last_error": worker.last_error,
+        "pr_url": worker.pr_url,
+        "task": _json_task(show),
+        "target": show.target,
+        "branch": worker.branch,
+        "base": worker.base_oid,
+        "parent": _json_parent(show),
+        "commits": _json_branching(show.branching) if show.branching else None,
+        "worktree": _json_checkout(show.checkout) if show.checkout else None,
+        "process": {"pid": worker.pid, "host": worker.host, "runs": show.life.process_runs},
+        "life": _json_life(show.life),
+        "review": _json_review(show),
+        "landing": _json_landing(show),
+        "verify": json_verified(show.verified),
+        "rescues": [{"ref": one.ref, "commit": one.oid} for one in show.rescues],
+        "events": [json_event(event) for event in show.events],
+        "next": show.next_command,
+    }
+
+
+def _task(show: Show) -> Iterator[tuple[str, str]]:
+    task, worker = show.task, show.worker
+    if task is not None:
+        title = f"  {task.title}" if task.title else ""
+        yield "task", f"{task.id}  {task.status}{title}"
+        yield "attempt", f"{task.retry_count + 1} of {task.max_retries + 1}"
+    elif worker.task_id:
+        yield "task", worker.task_id
+    if show.dependencies:
+        yield "waits for", ", ".join(show.dependencies)
+    if worker.last_error:
+        yield "error", worker.last_error
+    if worker.pr_url:
+        yield "pull req.", worker.pr_url
+
+
+def _branch(show: Show) -> Iterator[tuple[str, str]]:
+    worker, branching = show.worker, show.branching
+    if worker.branch is None:
+        return
+    if branching is None:
+        yield "branch", f"{worker.branch}  (it does not exist)"
+        return
+    stands = divergence_text(branching.ahead, branching.behind)
+    yield "branch", f"{worker.branch}  {branching.tip[:SHORT]}  {stands} against {show.target}"
+    if worker.base_oid:
+        yield "base", worker.base_oid[:SHORT]
+    if show.stack is not None:
+        yield "stands on", f"{show.stack.parent_branch}  (of {show.stack.parent_worker})"
+
+
+def _worktree(show: Show) -> Iterator[tuple[str, str]]:
+    checkout = show.checkout
+    if checkout is None:
+        return
+    yield "worktree", checkout.path
+    if not checkout.exists:
+        yield "", "it is gone from there"
+    elif checkout.flaw is not None:
+        yield "", checkout.flaw
+    if checkout.uncommitted is not None:
+        yield "", uncommitted_text(checkout.uncommitted)
+    if checkout.operation is not None:
+        yield "", f"a {checkout.operation} is in progress there"
+
+
+def _process(show: Show) -> Iterator[tuple[str, str]]:
+    worker, life = show.worker, show.life
+    if worker.pid is not None:
+        host = f" on {worker.host}" if worker.host else ""
+        yield "process", f"{worker.pid}{host} {RUNS[life.process_runs]}"
+    if life.beat_age_ms is not None:
+        progress = "" if life.progress is None else f", {progress_text(life.progress)} done"
+        yield "beat", f"{age_text(life.beat_age_ms)} ago: {life.beat_status}{progress}"
+
+
+def _ending(show: Show) -> Iterator[tuple[str, str]]:
+    review, landing = show.review, show.landing
+    if review is not None:
+        age = age_text(max(0, show.now_ms - review.ts_ms))
+        by = review.reviewer or review.identity
+        yield "review", f"{review.verdict} {age} ago by {by}, of {review.commit[:SHORT]}"
+        for line in review.note.splitlines():
+            yield "", line
+    yield from verified_lines(show.verified, show.now_ms)
+    if landing is not None:
+        age = age_text(max(0, show.now_ms - landing.ts_ms))
+        yield "landed", f"{landing.target_new[:SHORT]} on {landing.target} {age} ago"
+
+
+def _sections(show: Show) -> Iterator[tuple[str, list[str]]]:
+    branching = show.branching
+    if branching is not None and branching.own:
+        title = f"{count_text(branching.own, 'commit')} that would land"
+        lines = [f"{one.oid[:SHORT]}  {one.subject}" for one in branching.commits]
+        yield title, lines + _more(branching.own - len(branching.commits))
+    if branching is not None and branching.files:
+        shown = list(branching.files[:FILES_SHOWN])
+        title = f"{count_text(len(branching.files), 'file')} changed"
+        yield title, shown + _more(len(branching.files) - len(shown))
+    if show.rescues:
+        yield "rescued", [f"{one.oid[:SHORT]}  {one.ref}" for one in show.rescues]
+    if show.events:
+        yield (
+            "last events",
+            [
+                f"{age_text(max(0, show.now_ms - event.ts_ms)):>4}  {event_text(event)}"
+                for event in show.events
+            ],
+        )
+
+
+def uncommitted_text(status: Status) -> str:
+    """Return what is not committed in a few words."""
+    counts = {
+        "staged": status.staged, "changed": status.unstaged, "untracked": status.untracked,
+        "unmerged": status.unmerged,
+    }  # fmt: skip
+    words = [f"{number} {what}" for what, number in counts.items() if number]
+    return ", ".join(words) if words else "clean"
+
+
+def _more(number: int) -> list[str]:
+    return [f"and {number} more"] if number > 0 else []
+
+
+def _json_task(show: Show) -> dict[str, Any] | None:
+    task = show.task
+    if task is None:
+        return None
+    return {
+        "id": task.id, "title": task.title, "status": task.status.value,
+        "attempt": task.retry_count + 1, "max_attempts": task.max_retries + 1,
+        "waits_for": list(show.dependencies),
+    }  # fmt: skip
+
+
+def _json_parent(show: Show) -> dict[str, Any] | None:
+    stack = show.stack
+    if stack is None:
+        return None
+    return {
+        "worker": stack.parent_worker, "task": stack.parent_task, "branch": stack.parent_branch,
+        "commit": stack.parent_oid,
+    }  # fmt: skip
+
+
+def _json_branching(branching: Branching) -> dict[str, Any]:
+    return {
+        "tip": branching.tip, "ahead": branching.ahead, "behind": branching.behind,
+        "own": branching.own,
+        "newest": [
+            {"commit": one.oid, "author": one.author, "subject": one.subject}
+            for one in branching.commits
+        ],
+        "files": list(branching.files),
+    }  # fmt: skip
+
+
+def _json_checkout(checkout: Checkout) -> dict[str, Any]:
+    status = checkout.uncommitted
+    return {
+        "path": checkout.path, "exists": checkout.exists, "flaw": checkout.flaw,
+        "operation": checkout.operation,
+        "staged": status.staged if status else None,
+        "changed": status.unstaged if status else None,
+        "untracked": status.untracked if status else None,
+        "unmerged": status.unmerged if status else None,
+    }  # fmt: skip
+
+
+def _json_life(life: Life) -> dict[str, Any]:
+    return {
+        "liveness": life.liveness.value,
+        "beat_age_s": None if life.beat_age_ms is None else life.beat_age_ms // 1000,
+        "status": life.beat_status,
+        "progress": life.progress,
+    }
+
+
+def _json_review(show: Show) -> dict[str, Any] | None:
+    review = show.review
+    if review is None:
+        return None
+    return {
+        "state": show.worker.review_state, "verdict": review.verdict,
+        "reviewer": review.reviewer, "identity": review.identity, "commit": review.commit,
+        "note": review.note, "at": clock.iso_utc(review.ts_ms),
+    }  # fmt: skip
+
+
+def _json_landing(show: Show) -> dict[str, Any] | None:
+    landing = show.landing
+    if landing is None:
+        return None
+    return {
+        "target": landing.target, "commit": landing.target_new, "at": clock.iso_utc(landing.ts_ms),
+    }  # fmt: skip

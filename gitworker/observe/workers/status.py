@@ -1,0 +1,259 @@
+"""status: one screen of everything, by four queries and one git process however many seats."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gitworker import clock
+from gitworker.liveness.readings import this_moment
+from gitworker.liveness.rules import Liveness, Moment
+from gitworker.model.ids import Branch, Oid, Ref, ref_of
+from gitworker.model.task import TaskStatus
+from gitworker.model.worker import WorkerState
+from gitworker.observe.logs.events import Event, event_text, json_event, read_newest_events
+from gitworker.observe.text import (
+    BLUE,
+    BOLD,
+    CYAN,
+    DIM,
+    GREEN,
+    NOTHING,
+    RED,
+    YELLOW,
+    age_text,
+    cut,
+    one_line,
+    paint,
+    table,
+)
+from gitworker.observe.workers.rules import note_of, seat_liveness, shows_subject, waits_for
+from gitworker.observe.workers.signs_of_life import beat_of
+from gitworker.repo.history.walk import Tip, read_tips
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gitworker.session import Session
+    from gitworker.store.api import Row
+
+EVENTS_SHOWN = 5
+SHORT = 10
+HEAD = ("WORKER", "TASK", "STATE", "AGE", "LIVE", "DONE", "+/-", "NOTE")
+STATE_COLORS = {
+    "ASSIGNED": BLUE, "WORKING": CYAN, "IN_REVIEW": YELLOW, "APPROVED": GREEN, "COMPLETED": GREEN,
+    "STALE": RED, "FAILED": RED, "IDLE": DIM,
+}  # fmt: skip
+LIVENESS_COLORS = {"OK": GREEN, "WARN": YELLOW, "STALE": RED, "DEAD": RED}
+COLORS = {2: STATE_COLORS, 4: LIVENESS_COLORS}
+
+
+class Seat(NamedTuple):
+    """One worker's line. `note` is the one thing to know of it; `tip` is None without a branch.
+
+    `parent` is the worker that it stands on, where that is still to land.
+    """
+
+    worker: str
+    state: WorkerState
+    since_ms: int
+    task: str | None
+    task_status: TaskStatus | None
+    branch: str | None
+    liveness: Liveness
+    progress: float | None
+    waits_for: str | None
+    last_error: str | None
+    tip: Tip | None
+    note: str
+    parent: str | None = None
+
+
+class OpenOperation(NamedTuple):
+    """An act that somebody began and nobody has ended yet."""
+
+    kind: str
+    worker: str
+    step: str
+    since_ms: int
+
+
+class Status(NamedTuple):
+    """Everything at one moment. `tasks` counts tasks by status."""
+
+    now_ms: int
+    target: str
+    target_tip: Oid | None
+    seats: tuple[Seat, ...]
+    tasks: tuple[tuple[str, int], ...]
+    operations: tuple[OpenOperation, ...]
+    events: tuple[Event, ...]
+
+
+def read_status(
+    session: Session, refs: Mapping[Ref, Oid], *, every_subject: bool = False
+) -> Status:
+    """Read one snapshot of the store.
+
+    `refs` are the tips of the target and of the workers' branches, as `Call.survey` returns them.
+    Subjects are read where the screen shows them, or of every branch (one git process, if any).
+    """
+    moment = this_moment()
+    with session.store.read() as reader:
+        rows = reader.rows("observe.seats")
+        tasks = reader.rows("observe.task_counts")
+        operations = reader.rows("operations.unfinished")
+        events = read_newest_events(reader, EVENTS_SHOWN)
+    shown = {tip for row in rows if (tip := _news(row, refs, session.target)) is not None}
+    named = set(refs.values()) if every_subject else shown
+    tips = read_tips(session.git, refs, against=session.target, named=named)
+    target = tips.get(session.target)
+    return Status(
+        now_ms=moment.now_ms,
+        target=session.target.removeprefix("refs/heads/"),
+        target_tip=target.oid if target else None,
+        seats=tuple(_seat(row, tips, moment, session) for row in rows),
+        tasks=tuple((row["status"], row["number"]) for row in tasks),
+        operations=tuple(
+            OpenOperation(row["kind"], row["worker_id"], row["step"], row["updated_at_ms"])
+            for row in operations
+        ),
+        events=events,
+    )
+
+
+def render_status(status: Status, *, width: int | None, color: bool) -> str:
+    """Return the screen as text without a final newline."""
+    tip = status.target_tip[:SHORT] if status.target_tip else "no commit yet"
+    target = paint(one_line(status.target), BOLD, color=color)
+    lines = [f"target {target}  {tip}", ""]
+    if status.seats:
+        rows = [_cells(seat, status.now_ms) for seat in status.seats]
+        lines += table(HEAD, rows, width=width, colors=COLORS, color=color)
+    else:
+        lines.append("no workers yet: git worker spawn WORKER TASK")
+    if status.tasks:
+        counts = ", ".join(f"{number} {name}" for name, number in status.tasks)
+        lines += ["", cut(f"tasks: {counts}", width)]
+    if status.operations:
+        lines += ["", paint("open operations", BOLD, color=color)]
+        lines += [cut(_operation_text(one, status.now_ms), width) for one in status.operations]
+    if status.events:
+        lines += ["", paint("last events", BOLD, color=color)]
+        lines += [cut(_event_line(event, status.now_ms), width) for event in status.events]
+    return "\n".join(lines)
+
+
+def json_status(status: Status) -> dict[str, Any]:
+    """Return the screen as JSON data."""
+    return {
+        "target": {"branch": status.target, "commit": status.target_tip},
+        "workers": [_json_seat(seat, status.now_ms) for seat in status.seats],
+        "tasks": dict(status.tasks),
+        "operations": [
+            {
+                "kind": one.kind, "worker": one.worker, "step": one.step,
+                "since": clock.iso_utc(one.since_ms),
+            }
+            for one in status.operations
+        ],
+        "events": [json_event(event) for event in status.events],
+    }  # fmt: skip
+
+
+def progress_text(progress: float | None) -> str:
+    """Return a share of 1 in percent; `-` where none was told."""
+    return NOTHING if progress is None else f"{progress:.0%}"
+
+
+def divergence_text(ahead: int | None, behind: int | None) -> str:
+    """Return ahead and behind as `+3/-1`; `-` where they are not known."""
+    return NOTHING if ahead is None or behind is None else f"+{ahead}/-{behind}"
+
+
+def _news(row: Row, refs: Mapping[Ref, Oid], target: Ref) -> Oid | None:
+    """Return the tip of a seat at work that has a commit of its own; None for the others."""
+    if not row["branch"] or not shows_subject(WorkerState(row["state"])):
+        return None
+    tip = refs.get(ref_of(Branch(row["branch"])))
+    return None if tip in (row["base_oid"], refs.get(target)) else tip
+
+
+def _seat(row: Row, tips: dict[Ref, Tip], moment: Moment, session: Session) -> Seat:
+    state = WorkerState(row["state"])
+    task_status = TaskStatus(row["task_status"]) if row["task_status"] else None
+    stale_from = WorkerState(row["stale_from"]) if row["stale_from"] else None
+    waits = waits_for(state, task_status=task_status, stale_from=stale_from)
+    tip = tips.get(ref_of(Branch(row["branch"]))) if row["branch"] else None
+    target = tips.get(session.target)
+    is_new = tip is not None and tip.oid not in (row["base_oid"], target and target.oid)
+    return Seat(
+        worker=row["worker_id"],
+        state=state,
+        since_ms=row["state_changed_at_ms"],
+        task=row["task_id"],
+        task_status=task_status,
+        branch=row["branch"],
+        liveness=seat_liveness(
+            state, beat_of(row, row["beat_ms"]), moment, session.settings
+        ),
+        progress=row["progress"],
+        waits_for=waits,
+        last_error=row["last_error"],
+        tip=tip,
+        note=note_of(
+            state, last_error=row["last_error"], waits=waits,
+            subject=tip.subject if tip is not None and is_new else None,
+        ),
+        parent=row["parent"],
+    )  # fmt: skip
+
+
+def _cells(seat: Seat, now_ms: int) -> tuple[str, ...]:
+    tip = seat.tip
+    return (
+        seat.worker,
+        _task_text(seat),
+        seat.state.value,
+        age_text(max(0, now_ms - seat.since_ms)),
+        seat.liveness.value,
+        progress_text(seat.progress),
+        divergence_text(tip.ahead, tip.behind) if tip else NOTHING,
+        seat.note,
+    )
+
+
+def _task_text(seat: Seat) -> str:
+    """Return the task, with the worker that it stands on as `form on auth`."""
+    if seat.task is None:
+        return NOTHING
+    return seat.task if seat.parent is None else f"{seat.task} on {seat.parent}"
+
+
+def _operation_text(one: OpenOperation, now_ms: int) -> str:
+    age = age_text(max(0, now_ms - one.since_ms))
+    return one_line(f"{age:>4}  {one.kind} of {one.worker}, at step {one.step}")
+
+
+def _event_line(event: Event, now_ms: int) -> str:
+    return f"{age_text(max(0, now_ms - event.ts_ms)):>4}  {event_text(event)}"
+
+
+def _json_seat(seat: Seat, now_ms: int) -> dict[str, Any]:
+    return {
+        "worker": seat.worker,
+        "state": seat.state.value,
+        "since": clock.iso_utc(seat.since_ms),
+        "age_s": max(0, now_ms - seat.since_ms) // 1000,
+        "task": seat.task,
+        "task_status": seat.task_status.value if seat.task_status else None,
+        "branch": seat.branch,
+        "parent": seat.parent,
+        "commit": seat.tip.oid if seat.tip else None,
+        "subject": seat.tip.subject if seat.tip else None,
+        "ahead": seat.tip.ahead if seat.tip else None,
+        "behind": seat.tip.behind if seat.tip else None,
+        "liveness": seat.liveness.value,
+        "progress": seat.progress,
+        "waits_for": seat.waits_for,
+        "last_error": seat.last_error,
+    }

@@ -1,0 +1,1 @@
+"""The radar: which branches conflict, and warnings about new conflicts."""

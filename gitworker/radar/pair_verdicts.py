@@ -1,0 +1,218 @@
+"""What merging pairs of commits gives, from the cache, and computed where it is asked for.
+
+A verdict depends on two commits alone and is kept under both ids. The attributes that hold are the
+first one's: the target's where it is of the pair, else those of the lower id.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from gitworker import clock
+from gitworker.model.ids import Oid
+from gitworker.radar.rules_radar import (
+    Footprint,
+    Pair,
+    Track,
+    footprint_of,
+    own_attributes,
+    pairs_that_may_meet,
+)
+from gitworker.repo.history.forks import Forks, PathChange, read_forks, read_path_changes
+from gitworker.repo.replay.attributes import list_attribute_directories, read_attributes
+from gitworker.repo.replay.merge_pairs import Attributes, Batch, Merged, merge_pairs
+from gitworker.session import Session
+from gitworker.store.api import Reader, Value, Writer
+
+CHANGES_AT_MOST = 5000  # a commit that changes more paths meets every other
+KEPT_MS = 24 * 60 * 60 * 1000  # of a pair of which one branch has moved on: it may come back
+
+Span = tuple[Oid, Oid]
+
+
+class Verdicts(NamedTuple):
+    """The paths in conflict of each pair that is known, none for a clean one.
+
+    `merged`, `skipped` and `cached` count the pairs by how it became known; `complaint` is what git
+    said where it could not merge one.
+    """
+
+    files: dict[Pair, tuple[str, ...]]
+    merged: int = 0
+    skipped: int = 0
+    cached: int = 0
+    complaint: str = ""
+
+
+def pair_of(one: Oid, other: Oid, *, target: Oid) -> Pair:
+    """Return two commits in the order in which their verdict is kept."""
+    if target in (one, other):
+        return (target, other if one == target else one)
+    return (one, other) if one < other else (other, one)
+
+
+def find_ahead(session: Session, *, target: Oid, tips: Sequence[Oid]) -> set[Oid]:
+    """Return the tips with commits that the target lacks; git is asked about new tips only."""
+    known = _load_forks(session, target)
+    if not known.keys() >= set(tips):
+        known = _read_and_keep_forks(session, target, tips)[1]
+    return {tip for tip in tips if known[tip] != tip}
+
+
+def judge(
+    session: Session, pairs: Iterable[Pair], *, target: Oid, compute: bool = True
+) -> Verdicts:
+    """Return the verdicts on pairs (as of `pair_of`); what is not known is merged if `compute`.
+
+    Pairs that git cannot merge stay unknown. Writes what is new to the cache.
+    """
+    wanted = set(pairs)
+    found = {pair: () for pair in wanted if pair[0] == pair[1]}
+    with session.store.read() as reader:
+        known = _load_verdicts(reader, wanted)
+    files = {**found, **known}
+    missing = sorted(wanted - files.keys())
+    if not missing or not compute:
+        return Verdicts(files, cached=len(files))
+    track = _load_track(session, target, missing)
+    merging = pairs_that_may_meet(track, missing)
+    merged = _merge(session, track, target, [pair for pair in missing if pair in merging])
+    fresh: dict[Pair, tuple[str, ...]] = {pair: () for pair in missing if pair not in merging}
+    fresh |= merged.files
+    _keep_verdicts(session, fresh)
+    return Verdicts(
+        files | fresh,
+        merged=len(merged.files),
+        skipped=len(missing) - len(merging),
+        cached=len(files),
+        complaint=merged.complaint,
+    )
+
+
+def prune(writer: Writer, *, target: Oid, live: Iterable[Oid]) -> None:
+    """Drop what is kept of commits that are neither the target nor a branch's tip any more."""
+    kept = json.dumps(sorted({target, *live}))
+    writer.run("radar.prune_forks", target=target, live=kept)
+    writer.run("radar.prune_changes", live=kept)
+    writer.run("radar.prune_verdicts", live=kept, before=clock.now_ms() - KEPT_MS)
+
+
+def _load_verdicts(reader: Reader, wanted: set[Pair]) -> dict[Pair, tuple[str, ...]]:
+    firsts = json.dumps(sorted({one for one, _ in wanted}))
+    rows = reader.rows("radar.verdicts", tips=firsts)
+    found = {}
+    for row in rows:
+        pair = (Oid(row["one_oid"]), Oid(row["other_oid"]))
+        if pair in wanted:
+            found[pair] = () if row["files"] == "[]" else tuple(json.loads(row["files"]))
+    return found
+
+
+def _keep_verdicts(session: Session, fresh: dict[Pair, tuple[str, ...]]) -> None:
+    rows = json.dumps([(*pair, json.dumps(files)) for pair, files in fresh.items()])
+    _keep(session, "radar.add_verdicts", rows=rows, now=clock.now_ms())
+
+
+def _keep(session: Session, query: str, **values: Value) -> None:
+    """Write to the cache of what git said, unless the state directory is read-only."""
+    if not session.store.is_read_only:
+        session.store.write_one(query, durable=False, **values)
+
+
+def _load_forks(session: Session, target: Oid) -> dict[Oid, Oid | None]:
+    with session.store.read() as reader:
+        rows = reader.rows("radar.forks", target=target)
+    return {Oid(row["tip_oid"]): row["base_oid"] and Oid(row["base_oid"]) for row in rows}
+
+
+def _read_and_keep_forks(
+    session: Session, target: Oid, tips: Sequence[Oid]
+) -> tuple[Forks, dict[Oid, Oid | None]]:
+    """Ask git how these tips hang on the target; return it also as it is kept."""
+    forks = read_forks(session.git, target=target, tips=tips)
+    kept = {tip: forks.bases.get(tip, tip) for tip in tips}
+    _keep(session, "radar.add_forks", target=target, rows=json.dumps(list(kept.items())))
+    return forks, kept
+
+
+def _load_track(session: Session, target: Oid, pairs: Sequence[Pair]) -> Track:
+    tips = sorted({oid for pair in pairs for oid in pair} - {target})
+    forks, _ = _read_and_keep_forks(session, target, tips)
+    spans = {tip: (base, tip) for tip, base in forks.bases.items() if base is not None}
+    steps = list(zip(forks.line, forks.line[1:], strict=False))
+    footprints = _load_footprints(session, [*spans.values(), *steps])
+    own: dict[Oid, Footprint | None] = {tip: footprints[span] for tip, span in spans.items()}
+    own[target] = footprint_of(())
+    return Track(
+        bases={**forks.bases, target: target},
+        own=own,
+        line=forks.line,
+        steps=[footprints[step] for step in steps],
+        kin=forks.kin,
+    )
+
+
+def _load_footprints(session: Session, spans: Sequence[Span]) -> dict[Span, Footprint | None]:
+    """Return what differs between commits, from the cache or from git; None for too much."""
+    bases = json.dumps(sorted({base for base, _ in spans}))
+    with session.store.read() as reader:
+        rows = reader.rows("radar.changes", bases=bases)
+    known = {(Oid(row["base_oid"]), Oid(row["tip_oid"])): row["changes"] for row in rows}
+    missing = [span for span in spans if span not in known]
+    if missing:
+        told = read_path_changes(session.git, missing)
+        fresh = {span: _as_kept(changes) for span, changes in told.items()}
+        rows_text = json.dumps([(*span, text) for span, text in fresh.items()])
+        _keep(session, "radar.add_changes", rows=rows_text)
+        known |= fresh
+    return {
+        span: None if known[span] is None else footprint_of(json.loads(known[span]))
+        for span in spans
+    }
+
+
+def _as_kept(changes: tuple[PathChange, ...]) -> str | None:
+    return json.dumps(changes) if len(changes) <= CHANGES_AT_MOST else None
+
+
+def _merge(session: Session, track: Track, target: Oid, pairs: Sequence[Pair]) -> Merged:
+    """Merge pairs, each under the attributes that hold for it."""
+    special = own_attributes(track, {one for one, _ in pairs} - {target})
+    batches: list[tuple[Attributes, list[Pair]]] = []
+    by_holder: dict[Oid, list[Pair]] = {}
+    for pair in pairs:
+        by_holder.setdefault(pair[0] if pair[0] in special else target, []).append(pair)
+    for holder, held in by_holder.items():
+        attributes = _read_attributes(session, holder)
+        same = [batch for texts, batch in batches if texts == attributes]
+        if same:
+            same[0].extend(held)
+        else:
+            batches.append((attributes, held))
+    with _scratch(session) as scratch_dir:
+        return merge_pairs(
+            session.repository.common_dir,
+            [Batch(held, attributes) for attributes, held in batches],
+            scratch_dir=scratch_dir,
+            git_config=session.git_config,
+        )
+
+
+@contextmanager
+def _scratch(session: Session) -> Iterator[str]:
+    """Give a directory for what merges write; a temporary one if the state is read-only."""
+    if not session.store.is_read_only:
+        yield session.scratch_dir
+        return
+    from tempfile import TemporaryDirectory  # 10 ms, on a read-only file system only
+
+    with TemporaryDirectory(prefix="gitworker-") as directory:
+        yield directory
+
+
+def _read_attributes(session: Session, commit: Oid) -> Attributes:
+    places = sorted(list_attribute_directories(session.git, commit))
+    return read_attributes(session.git, commit, places) if places else {}

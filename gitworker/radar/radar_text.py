@@ -1,0 +1,97 @@
+"""conflicts: who conflicts with whom, as text and as JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gitworker.observe.text import BOLD, count_text, cut, one_line, paint
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gitworker.radar.radar import Blip, Meeting, Survey
+
+FILES_SHOWN = 4
+INDENT = "  "
+BETWEEN = " × "
+
+
+def render_conflicts(found: Survey, *, width: int | None, color: bool) -> str:
+    """Return one line for each pair that conflicts, those with the target first.
+
+    Without a width: the two names and every file, separated by tabs, for scripts.
+    """
+    if width is None:
+        rows = ((one.one.name, one.other.name, *(one.files or ())) for one in found.conflicts)
+        return "\n".join("\t".join(map(one_line, row)) for row in rows)
+    lines = []
+    with_target = [one for one in found.conflicts if one.other == found.target]
+    with_others = [one for one in found.conflicts if one.other != found.target]
+    for title, group in (
+        (f"with {found.target.branch}:", with_target),
+        ("with each other:", with_others),
+    ):
+        if group:
+            lines.append(paint(cut(title, width), BOLD, color=color))
+            lines += _rows(group, found.target, width)
+    lines.append(cut(_summary(found), width))
+    return "\n".join(lines)
+
+
+def json_conflicts(found: Survey) -> dict[str, Any]:
+    """Return the conflicts, with all files, and how the pairs became known, as JSON data."""
+    verdicts = found.verdicts
+    return {
+        "target": _side(found.target),
+        "branches": [_side(blip) for blip in found.blips],
+        "conflicts": [
+            {"one": _side(one.one), "other": _side(one.other), "files": list(one.files or ())}
+            for one in found.conflicts
+        ],
+        "unknown": [
+            {"one": _side(one.one), "other": _side(one.other)} for one in found.unknown
+        ],
+        "pairs": {
+            "all": len(found.meetings), "merged": verdicts.merged, "skipped": verdicts.skipped,
+            "cached": verdicts.cached,
+        },
+    }  # fmt: skip
+
+
+def describe(meeting: Meeting) -> str:
+    """Return a pair in words."""
+    return f"{meeting.one.name} and {meeting.other.name}"
+
+
+def few_files(files: Sequence[str]) -> str:
+    """Return the first few files, and how many more there are."""
+    more = len(files) - FILES_SHOWN
+    shown = [one_line(file) for file in files[:FILES_SHOWN]]
+    return ", ".join(shown) + (f", +{more}" if more > 0 else "")
+
+
+def _rows(group: Sequence[Meeting], target: Blip, width: int) -> list[str]:
+    heads = [
+        one.one.name if one.other == target else f"{one.one.name}{BETWEEN}{one.other.name}"
+        for one in group
+    ]
+    widest = max(map(len, heads))
+    return [
+        cut(f"{INDENT}{head.ljust(widest)}{INDENT}{few_files(one.files or ())}", width)
+        for head, one in zip(heads, group, strict=True)
+    ]
+
+
+def _summary(found: Survey) -> str:
+    conflicts, verdicts = len(found.conflicts), found.verdicts
+    pairs = count_text(len(found.meetings), "pair")
+    branches = "1 branch" if len(found.blips) == 1 else f"{len(found.blips)} branches"
+    told = count_text(conflicts, "conflict") if conflicts else "no conflicts"
+    how = f"{verdicts.merged} merged, {verdicts.skipped} apart, {verdicts.cached} known"
+    return f"{told} in {pairs} of {branches} ({how})"
+
+
+def _side(blip: Blip) -> dict[str, str | None]:
+    return {
+        "worker": blip.worker, "task": blip.task, "branch": blip.branch, "commit": blip.tip,
+    }  # fmt: skip

@@ -1,0 +1,317 @@
+"""Moving the target forward without moving, stashing or overwriting anybody's work.
+
+Where the target is checked out, the user's own `git merge --ff-only` runs there with every setting
+neutralised that would make it do something else; the outcome is checked and a wrong move is taken
+back. It outlives us, with the landing lock. Elsewhere the ref moves by compare-and-set.
+"""
+
+import os
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gitworker.crashpoint import crash_point
+from gitworker.errors import Conflict, Refused
+from gitworker.model.ids import Oid, Ref
+from gitworker.paths import require_repository, require_top
+from gitworker.repo.checkout.move_branch import DETACHED, move_branch, read_tree
+from gitworker.repo.checkout.obstacles import refuse_overlap, require_quiet
+from gitworker.repo.checkout.partial_checkout import (
+    Checkout,
+    find_moved,
+    has_begun,
+    is_younger,
+    put_back,
+    renew_entries,
+)
+from gitworker.repo.history.diffs import diff_commits
+from gitworker.repo.plumbing.git import Git, GitFailed
+from gitworker.repo.plumbing.git_environment import NO_UPKEEP
+from gitworker.repo.plumbing.refs import find_head_ref, find_ref, find_tip, is_ancestor, move_ref
+from gitworker.repo.plumbing.rules_tree import is_safe_path
+from gitworker.repo.status.checkout_status import (
+    Change,
+    changes_between,
+    find_collisions,
+    name_paths,
+    read_status,
+)
+from gitworker.repo.worktrees.worktree_list import find_checkout
+
+UPDATING = b"Updating "
+NAMED_AT_MOST = 100_000  # characters of paths on a command line; a system may stop at 128 KiB
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The target's move from `old` to `new`, the line its reflog gets, the lock git holds."""
+
+    ref: Ref
+    old: Oid
+    new: Oid
+    reason: str
+    lock_fd: int | None = None
+
+    @property
+    def name(self) -> str:
+        """Return the branch's short name."""
+        return self.ref.removeprefix("refs/heads/")
+
+
+def fast_forward(
+    git: Git,
+    *,
+    ref: Ref,
+    old: Oid,
+    new: Oid,
+    worktree: str | None,
+    reason: str,
+    lock_fd: int | None = None,
+) -> None:
+    """Move the target from `old` to its descendant `new`, its checkout with it.
+
+    `worktree` is where it is checked out (`find_checkout`), `lock_fd` the lock that git keeps for
+    as long as it moves the checkout. Raises Refused, with nothing changed, where an open operation
+    or uncommitted, untracked or ignored files there are in the way, or `new` does not descend from
+    `old`; Conflict where the target or the checkout moved meanwhile, or files that git had moved
+    could not be put back. The user's hooks run as git runs them.
+    """
+    step = Step(ref, old, new, reason, lock_fd)
+    _check_tip(git, step)
+    if worktree is not None:
+        _in_checkout(git, step, worktree)
+        return
+    _check_descent(git, step)
+    move_ref(git, ref, old=old, new=new, reason=reason)
+    crash_point("forward-ref")
+    appeared = find_checkout(git, ref)
+    if appeared is not None and not _index_is_at(git.at(appeared), new):
+        # It was checked out between the look and the move: do it over, through the checkout.
+        move_ref(git, ref, old=new, new=old, reason=f"{reason} (taken back)")
+        _in_checkout(git, step, appeared)
+
+
+def check_forward(git: Git, *, ref: Ref, old: Oid, new: Oid, worktree: str | None) -> None:
+    """Raise what `fast_forward` would raise for what is in its way now; change nothing."""
+    step = Step(ref, old, new, "")
+    _check_tip(git, step)
+    _check_descent(git, step)
+    if worktree is not None:
+        _check_worktree(git, step, worktree)
+
+
+def settle_checkout(git: Git, *, ref: Ref, new: Oid, since_ms: int) -> None:
+    """Put back what a git that was killed on the way to `new` has moved where `ref` is checked out.
+
+    `new` is the last commit of the whole fast-forward, not one in between.
+    For who holds the lock, so that no such git lives. Only files that were touched since `since_ms`
+    count. Raises Conflict where files cannot be written, or git's lock of the index stands beside
+    them: it could be somebody else's, so a person removes it.
+    """
+    worktree = find_checkout(git, ref, alone=False)
+    old = find_ref(git, ref)
+    if worktree is None or not os.path.isdir(worktree) or old is None or old == new:
+        return
+    here = git.at(worktree)
+    admin_dir = require_top(worktree).git_dir
+    checkout = Checkout(worktree, f"{admin_dir}/index", old, new, since_ms)
+    changes = changes_between(here, old, new)
+    has_new_index = all(is_younger(checkout, c.path) for c in changes) and _index_has(
+        here, changes, new
+    )
+    if os.path.lexists(f"{admin_dir}/index.lock"):
+        moved = find_moved(here, checkout)
+        if moved or has_new_index:
+            raise Conflict(
+                f"a git that was killed left files of {worktree} half-way"
+                f" ({name_paths(moved or [c.path for c in changes])}), and {admin_dir}/index.lock",
+                f"rm {admin_dir}/index.lock   (where no git is at work there), then:"
+                " git worker recover",
+                code="index_locked",
+                detail="\n".join(moved),
+            )
+        return
+    _put_back(here, checkout)
+    if has_new_index:
+        read_tree(here, old=new, new=old)
+
+
+def _check_tip(git: Git, step: Step) -> None:
+    tip = find_tip(git, require_repository(git.directory).common_dir, step.ref)
+    if tip != step.old:
+        raise Conflict(
+            f"{step.name} has moved: expected {step.old[:12]}, it is at {(tip or 'nothing')[:12]}",
+            f"git log {step.old[:12]}..{step.name}",
+            code="ref_moved",
+        )
+
+
+def _check_descent(git: Git, step: Step) -> None:
+    if not is_ancestor(git, step.old, step.new):
+        raise Refused(
+            f"{step.new[:12]} does not descend from {step.name}; nothing ever force-moves it",
+            f"git log --oneline {step.new[:12]}..{step.name}",
+            code="not_fast_forward",
+        )
+
+
+def _in_checkout(git: Git, step: Step, worktree: str) -> None:
+    try:
+        changes = _check_worktree(git, step, worktree)
+    except (Refused, Conflict):
+        _check_descent(git, step)  # git's merge tells, unless we do not come to it
+        raise
+    _merge(git.at(worktree), step, worktree=worktree, changes=changes)
+
+
+def _check_worktree(git: Git, step: Step, worktree: str) -> tuple[Change, ...]:
+    """Return what the move changes; raise Refused or Conflict where something is in its way."""
+    here = git.at(worktree)
+    require_quiet(here, step.ref)
+    found = diff_commits(here, [f"{step.new} {step.old}"])
+    if found is None:
+        raise GitFailed(f"git cannot compare {step.old} with {step.new}")
+    changes = tuple(change for change in found[0] if is_safe_path(change.path))
+    refuse_overlap(
+        worktree,
+        dirty=_find_dirty(here, {change.path for change in changes}),
+        untracked=find_collisions(worktree, changes),
+        coming=f"what lands on {step.name}",
+    )
+    return changes
+
+
+def _merge(here: Git, step: Step, *, worktree: str, changes: tuple[Change, ...]) -> None:
+    crash_point("forward-checked")
+    done = here.run_to_end(
+        "merge", "--ff-only", "--no-autostash", "--no-squash", "--no-stat",
+        "--no-overwrite-ignore", step.new,
+        settings=(
+            "merge.autoStash=false", "merge.verifySignatures=false",
+            f"branch.{step.name}.mergeOptions=", "core.abbrev=no", *NO_UPKEEP,
+        ),
+        env={"GIT_REFLOG_ACTION": step.reason},
+        lock_fd=step.lock_fd,
+    )  # fmt: skip
+    crash_point("forward-merged")
+    moved_from = _moved_from(done.out)
+    if _has_arrived(here, step):
+        return
+    if moved_from is None:
+        _check_descent(here, step)
+    if done.status != 0:
+        from gitworker.repo.plumbing.rules_complaints import (
+            find_cause,  # regular expressions: 5 ms, rare
+        )
+
+        _undo_checkout(here, step, changes, complaint=done.complaint)
+        _check_tip(here, step)  # somebody has committed since we looked: that may be tried again
+        cause = find_cause(done.complaint, worktree)
+        because = "" if cause is None else f": {cause.message}"
+        raise Refused(
+            f"git could not fast-forward {step.name} in {worktree}; nothing was changed{because}",
+            f"git -C {worktree} status" if cause is None else cause.hint,
+            code="merge_refused",
+            detail=done.complaint,
+        )
+    _take_back(here, step, moved_from=moved_from, worktree=worktree)
+
+
+def _find_dirty(here: Git, paths: set[str]) -> set[str]:
+    """Return which of `paths` have uncommitted changes; all files are read only if some may."""
+    if sum(map(len, paths)) <= NAMED_AT_MOST:
+        told = paths and here.run(
+            "--literal-pathspecs", "status", "--porcelain", "-z", "--no-renames",
+            "--ignore-submodules=none", "--untracked-files=no", "--", *sorted(paths),
+            env={"GIT_OPTIONAL_LOCKS": "0"},
+        ).out  # fmt: skip
+        if not told:
+            return set()
+    return paths & set(read_status(here, untracked=False).paths)
+
+
+def _moved_from(out: bytes) -> Oid | None:
+    """Return the commit that HEAD was at when git moved it, from its `Updating OLD..NEW` line."""
+    for line in out.splitlines():
+        if line.startswith(UPDATING):
+            return Oid(line[len(UPDATING) :].split(b"..")[0].decode("ascii"))
+    return None
+
+
+def _has_arrived(here: Git, step: Step) -> bool:
+    """Tell whether the target contains the new commit (somebody may have gone on from there)."""
+    tip = find_tip(here, require_repository(here.directory).common_dir, step.ref)
+    if tip == step.new:
+        return True
+    return tip is not None and tip != step.old and is_ancestor(here, step.new, tip)
+
+
+def _index_is_at(here: Git, commit: Oid) -> bool:
+    """Tell whether the index has the whole tree of a commit."""
+    done = here.run("diff-index", "--cached", "--quiet", commit, ok=(0, 1))
+    return done.status == 0
+
+
+def _undo_checkout(here: Git, step: Step, changes: tuple[Change, ...], *, complaint: str) -> None:
+    """Put index and files back where git moved them, or some of them, and not the ref.
+
+    Unless somebody has committed meanwhile what git had put there: then it is theirs.
+    """
+    if find_head_ref(here) != step.ref:
+        return
+    tip = find_ref(here, step.ref)
+    if tip not in (None, step.old) and _index_has(here, changes, Oid(tip or "")):
+        return
+    if _index_has(here, changes, step.new):
+        read_tree(here, old=step.new, new=step.old)
+    elif has_begun(complaint):
+        index = f"{require_repository(here.directory).git_dir}/index"
+        checkout = Checkout(here.directory, index, step.old, step.new)
+        _put_back(here, checkout)
+
+
+def _index_has(here: Git, changes: Sequence[Change], commit: Oid) -> bool:
+    """Tell whether the index has a commit's entries at all changed paths."""
+    out = here.run("diff-index", "--cached", "--name-only", "-z", "--no-renames", commit).text
+    left = set(out.split("\0"))
+    return bool(changes) and not any(change.path in left for change in changes)
+
+
+def _put_back(here: Git, checkout: Checkout) -> None:
+    """Put back the files that git has moved; raise Conflict if one cannot be written."""
+    left = put_back(here, checkout)
+    if not left.missing:
+        renew_entries(here, left.written)
+        return
+    raise Conflict(
+        f"git stopped in the middle of moving the files of {here.directory}, and these could not"
+        f" be put back: {name_paths(left.missing)}",
+        f"git -C {here.directory} checkout -- {shlex.quote(left.missing[0])}"
+        "   (says why), then: git worker recover",
+        code="checkout_broken",
+        detail="\n".join((*left.missing, *(f"{path} (changed)" for path in left.changed))),
+    )
+
+
+def _take_back(here: Git, step: Step, *, moved_from: Oid | None, worktree: str) -> None:
+    """Undo a fast-forward of whatever the user switched to in the meantime, then raise Conflict."""
+    wrong = find_head_ref(here) or DETACHED
+    if moved_from is not None and find_ref(here, wrong) == step.new and wrong != step.ref:
+        try:
+            move_branch(
+                here, ref=wrong, old=step.new, new=moved_from, worktree=worktree,
+                reason=f"{step.reason} (taken back)",
+            )  # fmt: skip
+        except (Refused, Conflict, GitFailed) as failure:
+            raise Conflict(
+                f"{worktree} was switched to {wrong} meanwhile, which was moved from"
+                f" {moved_from[:12]} to {step.new[:12]} and could not be put back",
+                f"git -C {worktree} reset --keep {moved_from[:12]}",
+                code="wrong_branch_moved",
+                detail=failure.message,
+            ) from failure
+    raise Conflict(
+        f"{worktree} was switched to {wrong} while {step.name} was landing; nothing was landed",
+        "git worker merge",
+        code="checkout_moved",
+    )

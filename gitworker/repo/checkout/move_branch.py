@@ -1,0 +1,317 @@
+"""Moving a worker's branch together with its checkout, so that no commit can slip in between.
+
+We hold the worktree's `index.lock` from before the ref moves until the checkout has followed: an
+agent's `git commit` in that gap would silently revert what the target brought. The lock is a link
+to `gitworker-move`, whose content says which move it is and whose flock says whether its mover
+(or the git it started) still lives; another program's lock is never removed.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from gitworker.clock import sleep
+from gitworker.crashpoint import crash_point
+from gitworker.errors import Conflict, GitWorkerError, Refused
+from gitworker.model.ids import Oid, Ref
+from gitworker.repo.checkout.partial_checkout import Checkout, has_begun, put_back, renew_entries
+from gitworker.repo.plumbing.disk import copy_index
+from gitworker.repo.plumbing.git import Git, GitFailed
+from gitworker.repo.plumbing.refs import find_head_ref, move_ref
+from gitworker.repo.status.checkout_status import (
+    abort_command,
+    changes_between,
+    find_collisions,
+    name_paths,
+    open_operation,
+    read_status,
+)
+from gitworker.repo.worktrees.ownership import require_checkout
+
+MARKER = "gitworker move"
+DETACHED = Ref("HEAD")
+NEVER_MS = 2**60  # later than every file: no move of ours has touched one
+PAUSES_S = (0.02, 0.05, 0.1, 0.2, 0.3, 0.3)
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A branch's move from `old` to `new`; `admin_dir` is the worktree's own git directory."""
+
+    ref: Ref
+    old: Oid
+    new: Oid
+    worktree: str
+    admin_dir: str
+
+    @property
+    def marker(self) -> bytes:
+        """Return the text that makes a lock ours, and this move's."""
+        return f"{MARKER}\n{self.old} {self.new} {self.ref}\n".encode()
+
+    @property
+    def journal(self) -> str:
+        """Return the path of the file that the lock is a link to."""
+        return f"{self.admin_dir}/gitworker-move"
+
+    @property
+    def lock(self) -> str:
+        """Return the path of git's lock of the index."""
+        return f"{self.admin_dir}/index.lock"
+
+    @property
+    def index(self) -> str:
+        """Return the path of the worktree's index."""
+        return f"{self.admin_dir}/index"
+
+    @property
+    def private_index(self) -> str:
+        """Return the path of the index that the move prepares."""
+        return f"{self.admin_dir}/gitworker-index"
+
+    def checkout(self) -> Checkout:
+        """Return the move as a checkout that may have stopped; it began with the journal's text."""
+        try:
+            with open(self.journal, "rb") as file:
+                is_this = file.read() == self.marker
+                began_ms = os.fstat(file.fileno()).st_mtime_ns // 1_000_000
+        except FileNotFoundError:
+            is_this = False
+        return Checkout(
+            self.worktree, self.index, self.old, self.new, began_ms if is_this else NEVER_MS
+        )
+
+
+def move_branch(
+    git: Git,
+    *,
+    ref: Ref,
+    old: Oid,
+    new: Oid,
+    worktree: str | None,
+    admin_dir: str | None = None,
+    reason: str = "gitworker: follow",
+) -> None:
+    """Move a branch by compare-and-set, its checkout with it; keep every uncommitted byte.
+
+    Without a worktree only the ref moves. `ref` HEAD stands for a detached HEAD. Raises Refused,
+    with nothing changed, where local changes or untracked or ignored files are in the way or an
+    operation is open; Conflict where the branch is elsewhere or the index stays locked. After a
+    crash `recover_move` finishes or takes back.
+    """
+    if worktree is None:
+        move_ref(git, ref, old=old, new=new, reason=reason)
+        return
+    admin_dir = require_checkout(git, worktree, admin_dir)
+    move = Move(ref, old, new, worktree, admin_dir)
+    here = git.at(worktree)
+    with _index_locked(move) as lock:
+        crash_point("move-locked")
+        _check(here, move)
+        _carry_out(here, move, reason=reason, lock=lock)
+    crash_point("move-unlocked")
+
+
+def hold_journal(move: Move) -> int:
+    """Open and flock the journal file; raise Conflict where a move in this worktree is running."""
+    descriptor = os.open(move.journal, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
+    for pause_s in (*PAUSES_S, None):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return descriptor
+        except OSError:
+            if pause_s is None:
+                os.close(descriptor)
+                raise Conflict(
+                    f"another command is moving the branch in {move.worktree}",
+                    "git worker status",
+                    code="locked",
+                ) from None
+            sleep(pause_s)
+    raise AssertionError("unreachable")
+
+
+def is_ours(lock: str) -> bool:
+    """Tell whether a lock file was made here, by its content."""
+    try:
+        with open(lock, "rb") as file:
+            return file.read(len(MARKER)) == MARKER.encode()
+    except OSError:
+        return False
+
+
+def read_tree(
+    here: Git, *, old: Oid, new: Oid, index: str | None = None, lock_fd: int | None = None
+) -> None:
+    """Move the checkout and an index file from `old` to `new`; raises GitFailed.
+
+    Without `index` it is the worktree's own. Local changes elsewhere are kept; an overlap is
+    refused before anything changes. A file that was only touched, copied or written with the same
+    bytes is no overlap. git judges it by its times, so after a refusal the index is refreshed and
+    git tries once more.
+    """
+    env = {} if index is None else {"GIT_INDEX_FILE": index}
+    words = ("read-tree", "-m", "-u", "--no-recurse-submodules", old, new)
+    try:
+        here.run(*words, env=env, inherit_fd=lock_fd)
+    except GitFailed as failure:
+        if has_begun(failure.detail):
+            raise
+        here.run("update-index", "-q", "--refresh", env=env, ok=(0, 1, 128), inherit_fd=lock_fd)
+        here.run(*words, env=env, inherit_fd=lock_fd)
+
+
+def put_files_back(here: Git, move: Move) -> None:
+    """Make the files that a move has touched what the index says, and refresh the index.
+
+    For the holder of the index lock. Raises Conflict if a file cannot be written; the lock then
+    stays for `recover_move`.
+    """
+    left = put_back(here, move.checkout())
+    if left.missing:
+        raise Conflict(
+            f"git stopped in the middle of moving the files of {move.worktree}, and these could"
+            f" not be put back: {name_paths(left.missing)}",
+            "git worker recover",
+            code="checkout_broken",
+            detail="\n".join(left.missing),
+        )
+    prepare_index(move)
+    renew_entries(here, left.written, index=move.private_index)
+    os.replace(move.private_index, move.index)
+
+
+def prepare_index(move: Move) -> None:
+    """Make the private index a copy of the worktree's own; an older one is not believed."""
+    remove_file(f"{move.private_index}.lock")  # of a git that died with its machine
+    copy_index(move.index, move.private_index)
+
+
+def remove_file(path: str) -> None:
+    """Remove a file; absent is fine."""
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return
+
+
+@dataclass(slots=True)
+class _Lock:
+    """Our hold on the index; `keep` leaves the lock for `recover_move` when an error passes."""
+
+    descriptor: int
+    keep: bool = False
+
+
+@contextmanager
+def _index_locked(move: Move) -> Iterator[_Lock]:
+    """Hold the index lock as ours.
+
+    Raises Conflict where it stays taken for about a second, or an unfinished move has it.
+    """
+    descriptor = hold_journal(move)
+    try:
+        if is_ours(move.lock):
+            raise Conflict(
+                f"an interrupted move of the branch in {move.worktree} has to be repaired first",
+                "git worker doctor",
+                code="unfinished_move",
+            )
+        os.truncate(descriptor, 0)
+        os.pwrite(descriptor, move.marker, 0)
+        os.fsync(descriptor)
+        _link(move)
+        lock = _Lock(descriptor)
+        try:
+            yield lock
+        finally:
+            if not lock.keep:
+                remove_file(move.private_index)
+                os.unlink(move.lock)
+    finally:
+        os.close(descriptor)
+
+
+def _link(move: Move) -> None:
+    """Make the journal file the index lock: at once, with its content, never over another's."""
+    for pause_s in (*PAUSES_S, None):
+        try:
+            os.link(move.journal, move.lock)
+            return
+        except FileExistsError:
+            if pause_s is None:
+                raise Conflict(
+                    f"another git process holds {move.lock}",
+                    f"ls -l {move.lock}",
+                    code="index_locked",
+                ) from None
+            sleep(pause_s)
+
+
+def _check(here: Git, move: Move) -> None:
+    operation = open_operation(move.admin_dir)
+    if operation is not None:
+        raise Refused(
+            f"a {operation} is in progress in {move.worktree}",
+            f"git -C {move.worktree} {abort_command(operation)}",
+            code="operation_open",
+        )
+    head = find_head_ref(here)
+    if (head or DETACHED) != move.ref:
+        raise Conflict(
+            f"{move.worktree} is on {head or 'a detached HEAD'}, not on {move.ref}",
+            f"git -C {move.worktree} status",
+            code="not_on_branch",
+        )
+    blocked = find_collisions(move.worktree, changes_between(here, move.old, move.new))
+    if blocked:
+        raise Refused(
+            f"files that git does not track in {move.worktree} would be overwritten:"
+            f" {name_paths(blocked)}",
+            f"git -C {move.worktree} status --ignored",
+            code="would_overwrite",
+            detail="\n".join(blocked),
+        )
+
+
+def _carry_out(here: Git, move: Move, *, reason: str, lock: _Lock) -> None:
+    prepare_index(move)
+    crash_point("move-copied")
+    lock.keep = True
+    try:
+        move_ref(here, move.ref, old=move.old, new=move.new, reason=reason)
+    except Conflict:
+        lock.keep = False
+        raise
+    crash_point("move-ref")
+    try:
+        read_tree(
+            here, old=move.old, new=move.new, index=move.private_index, lock_fd=lock.descriptor
+        )
+    except GitFailed as failure:
+        crash_point("move-refused")
+        if has_begun(failure.detail):
+            put_files_back(here, move)
+        move_ref(here, move.ref, old=move.new, new=move.old, reason=f"{reason} (taken back)")
+        lock.keep = False
+        raise _refusal(here, move, failure) from failure
+    crash_point("move-read")
+    os.replace(move.private_index, move.index)
+    lock.keep = False
+    crash_point("move-renamed")
+
+
+def _refusal(here: Git, move: Move, failure: GitFailed) -> GitWorkerError:
+    dirty = set(read_status(here, untracked=False).paths)
+    changed = {change.path for change in changes_between(here, move.old, move.new)}
+    overlap = dirty & changed
+    if not overlap:
+        return failure
+    return Refused(
+        f"uncommitted changes in {move.worktree} would be overwritten: {name_paths(overlap)}",
+        f"git -C {move.worktree} commit --all",
+        code="would_overwrite",
+        detail="\n".join(sorted(overlap)),
+    )

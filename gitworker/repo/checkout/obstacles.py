@@ -1,0 +1,88 @@
+"""What stands in the way of moving a branch together with the checkout that it has.
+
+Looks only. Raised before anything moves, so that a refusal leaves everything as it is.
+"""
+
+import os
+from collections.abc import Collection
+
+from gitworker.errors import Conflict, Refused
+from gitworker.model.ids import Ref
+from gitworker.paths import Repository, require_repository
+from gitworker.repo.checkout.move_branch import is_ours
+from gitworker.repo.plumbing.git import Git
+from gitworker.repo.plumbing.refs import find_head_ref, read_loose_refs
+from gitworker.repo.status.checkout_status import abort_command, name_paths, open_operation
+
+
+def require_quiet(here: Git, ref: Ref, *, resuming: bool = False) -> None:
+    """Raise where a checkout is gone, is not on `ref`, or something is under way in it.
+
+    That is an open operation, or git's lock of the index; `resuming`: a lock of ours does not
+    count.
+    """
+    worktree, name = here.directory, ref.removeprefix("refs/heads/")
+    if not os.path.isdir(worktree):
+        raise Refused(
+            f"{name} is checked out in {worktree}, which is not there now",
+            "git worktree list",
+            code="checkout_missing",
+        )
+    repository = require_repository(worktree)
+    operation = open_operation(repository.git_dir)
+    if operation is not None:
+        raise Refused(
+            f"a {operation} is in progress in {worktree}, where {name} is checked out",
+            f"git -C {worktree} {abort_command(operation)}",
+            code="operation_open",
+        )
+    lock = f"{repository.git_dir}/index.lock"
+    if os.path.lexists(lock) and not (resuming and is_ours(lock)):
+        raise Conflict(
+            f"another git process holds {lock}, or a killed one has left it",
+            f"rm {lock}   (only where no git is at work in {worktree})",
+            code="index_locked",
+        )
+    if _is_on(repository, ref):
+        return
+    head = find_head_ref(here)
+    if head != ref:
+        raise Conflict(
+            f"{worktree} is on {head or 'a detached HEAD'} now, not on {ref}",
+            "git worktree list",
+            code="not_on_branch",
+        )
+
+
+def refuse_overlap(
+    worktree: str, *, dirty: Collection[str], untracked: Collection[str], coming: str
+) -> None:
+    """Raise Refused for the files of somebody's that a move would write over.
+
+    `coming` says what the move brings, as in `what lands on main`.
+    """
+    if dirty:
+        raise Refused(
+            f"your uncommitted changes in {worktree} overlap with {coming}: {name_paths(dirty)}",
+            f"git -C {worktree} stash",
+            code="would_overwrite",
+            detail="\n".join(sorted(dirty)),
+        )
+    if untracked:
+        raise Refused(
+            f"files that git does not track in {worktree} are in the way of {coming}:"
+            f" {name_paths(untracked)}",
+            f"git -C {worktree} status --ignored",
+            code="would_overwrite",
+            detail="\n".join(untracked),
+        )
+
+
+def _is_on(repository: Repository, ref: Ref) -> bool:
+    """Tell by files whether HEAD is on a branch that is no symbolic ref; False is no answer."""
+    try:
+        with open(f"{repository.git_dir}/HEAD", encoding="utf-8", errors="surrogateescape") as file:
+            head = file.read()
+    except OSError:
+        return False
+    return head == f"ref: {ref}\n" and bool(read_loose_refs(repository.common_dir, [ref]))

@@ -1,0 +1,1 @@
+"""History: which commits a branch has, where it forked, what it changed."""

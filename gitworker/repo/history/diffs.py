@@ -1,0 +1,70 @@
+"""What many commits change, told by one `git diff-tree --stdin`: paths, modes and blobs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gitworker.model.ids import Oid
+from gitworker.paths import require_repository
+from gitworker.repo.plumbing.git import Git
+from gitworker.repo.status.checkout_status import GITLINK, Change
+
+# A file that is never there: diff-tree would read the whole index, and needs nothing of it.
+NO_INDEX = "gitworker-no-index"
+
+
+@dataclass(frozen=True, slots=True)
+class BlobChange(Change):
+    """One path that differs, with the blob before too."""
+
+    old_oid: Oid
+
+
+def diff_commits(
+    git: Git, requests: Sequence[str], *, known: dict[str, tuple[BlobChange, ...]] | None = None
+) -> list[tuple[BlobChange, ...]] | None:
+    """Return the changes of each request in order, sorted as git sorts them; no renames.
+
+    A request is a commit, compared with its parent, or `<commit> <other>`, compared with that one.
+    git keeps that other parent for the same commit further on, so such a request comes last. A
+    root commit adds everything it has. None where a commit is a merge or is not there. `known`
+    are changes of commits that have been asked for before; more are added.
+    """
+    known = {} if known is None else known
+    missing = [request for request in dict.fromkeys(requests) if request not in known]
+    told = _ask(git, missing) if missing else []
+    if told is None:
+        return None
+    fresh = dict(zip(missing, told, strict=True))
+    known.update((commit, changes) for commit, changes in fresh.items() if " " not in commit)
+    return [fresh[one] if one in fresh else known[one] for one in requests]
+
+
+def _ask(git: Git, requests: Sequence[str]) -> list[tuple[BlobChange, ...]] | None:
+    out = git.run(
+        "diff-tree", "--stdin", "--root", "-m", "--always", "-r", "-z", "--raw", "--no-renames",
+        "--ignore-submodules=none",
+        stdin="".join(f"{request}\n" for request in requests).encode(),
+        env={"GIT_INDEX_FILE": f"{require_repository(git.directory).common_dir}/{NO_INDEX}"},
+    ).text  # fmt: skip
+    found: list[list[BlobChange]] = []
+    headers = []
+    fields = iter(out.split("\0"))
+    for field in fields:
+        if field.startswith(":"):
+            found[-1].append(_parse(field, next(fields)))
+        elif field:
+            headers.append(field)
+            found.append([])
+    if headers != [request.partition(" ")[0] for request in requests]:
+        return None  # each parent of a merge has a header of its own
+    return [tuple(changes) for changes in found]
+
+
+def is_submodule(change: Change) -> bool:
+    """Tell whether a change makes, moves or removes a submodule."""
+    return GITLINK in (change.old_mode, change.new_mode)
+
+
+def _parse(raw: str, path: str) -> BlobChange:
+    old_mode, new_mode, old_oid, new_oid, status = raw[1:].split(" ")
+    return BlobChange(status, old_mode, new_mode, Oid(new_oid), path, Oid(old_oid))

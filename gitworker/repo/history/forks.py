@@ -1,0 +1,141 @@
+"""Where branches left the target, and which paths they have changed since: few processes for all.
+
+Read-only. What a branch changed is told without renames: who asks whether two branches can meet
+counts both names of one.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from gitworker.model.ids import Oid
+from gitworker.paths import require_repository
+from gitworker.repo.history.diffs import NO_INDEX
+from gitworker.repo.plumbing.git import Git, GitFailed
+
+# So far back on the target's own line a fork is looked for; an older one counts as not simple.
+LINE_AT_MOST = 5000
+STATUSES = frozenset("ADMT")
+
+PathChange = tuple[str, str]  # A, D, M or T, and the path
+
+
+@dataclass(frozen=True, slots=True)
+class Forks:
+    """How branches hang on the target.
+
+    `bases` has, for each tip with commits of its own, the commit where it left the target's own
+    line (a tip that merged the target since: the newest), None where it is not as simple as that.
+    `line` are these commits and the target, oldest first. `kin` are the tips that have one of the
+    target's missing commits in common, with each such tip its relatives.
+    """
+
+    bases: Mapping[Oid, Oid | None]
+    line: tuple[Oid, ...]
+    kin: Mapping[Oid, frozenset[Oid]]
+
+
+def read_forks(git: Git, *, target: Oid, tips: Sequence[Oid]) -> Forks:
+    """Return how these tips hang on the target, by two processes at most.
+
+    One that is gone from the repository has no base; raises GitFailed where git cannot walk.
+    """
+    parents = _read_missing(git, target, tips)
+    holders: dict[Oid, set[Oid]] = {}
+    ends: dict[Oid, set[Oid | None]] = {}
+    for tip in dict.fromkeys(tips):
+        if tip in parents:
+            ends[tip] = set(_walk(parents, tip, holders))
+    kin = {tip: set[Oid]() for tip in ends}
+    for together in {frozenset(tips) for tips in holders.values() if len(tips) > 1}:
+        for tip in together:
+            kin[tip] |= together - {tip}
+    forks = {end for found in ends.values() for end in found if end is not None}
+    places = _read_places(git, target, forks)
+    bases = {tip: _newest(found, places) for tip, found in ends.items()}
+    used = {base for base in bases.values() if base is not None} | {target}
+    line = sorted(used, key=places.__getitem__, reverse=True)
+    return Forks(bases, tuple(line), {tip: frozenset(found) for tip, found in kin.items()})
+
+
+def read_path_changes(
+    git: Git, requests: Sequence[tuple[Oid, Oid]]
+) -> dict[tuple[Oid, Oid], tuple[PathChange, ...]]:
+    """Return what differs from the first commit of each pair to the second, by one process.
+
+    No commit may stand second in two pairs: git keeps the parent that it was told.
+    """
+    if not requests:
+        return {}
+    out = git.run(
+        "diff-tree", "--stdin", "--always", "-r", "-z", "--name-status", "--no-renames",
+        "--ignore-submodules=none",
+        stdin="".join(f"{new} {old}\n" for old, new in requests).encode(),
+        env={"GIT_INDEX_FILE": f"{require_repository(git.directory).common_dir}/{NO_INDEX}"},
+    ).text  # fmt: skip
+    found: dict[str, list[PathChange]] = {}
+    changes: list[PathChange] = []
+    fields = iter(out.split("\0"))
+    for field in fields:
+        if field in STATUSES:
+            changes.append((field, next(fields)))
+        elif field:
+            changes = found[field.strip()] = []
+    missing = [new for _, new in requests if new not in found]
+    if missing:
+        raise GitFailed(f"git cannot tell what {missing[0]} changes")
+    return {(old, new): tuple(found[new]) for old, new in requests}
+
+
+def _read_missing(git: Git, target: Oid, tips: Sequence[Oid]) -> dict[Oid, tuple[Oid, ...]]:
+    """Return the commits of these tips that the target lacks, with their parents.
+
+    A tip that is gone from the repository has none: a broken branch hides no other.
+    """
+    request = "".join(f"{oid}\n" for oid in (*dict.fromkeys(tips), f"^{target}")).encode()
+    done = git.run("rev-list", "--parents", "--stdin", stdin=request, ok=(0, 128))
+    if done.status != 0:
+        present = _find_present(git, tips)
+        if present == set(tips):
+            raise GitFailed("git cannot read the branches' commits", detail=done.complaint)
+        return _read_missing(git, target, sorted(present)) if present else {}
+    words = (line.split(" ") for line in done.text.splitlines())
+    return {Oid(oid): tuple(map(Oid, parents)) for oid, *parents in words}
+
+
+def _find_present(git: Git, tips: Sequence[Oid]) -> set[Oid]:
+    asked = "".join(f"{oid}^{{commit}}\n" for oid in tips).encode()
+    answer = git.run("cat-file", "--batch-check=%(objectname)", stdin=asked).text
+    return {Oid(line) for line in answer.splitlines() if " " not in line}
+
+
+def _walk(
+    parents: Mapping[Oid, tuple[Oid, ...]], tip: Oid, holders: dict[Oid, set[Oid]]
+) -> Iterator[Oid | None]:
+    """Enter `tip` as a holder of its commits; yield the target's where it ends, None for a root."""
+    seen = {tip}
+    waiting = [tip]
+    while waiting:
+        commit = waiting.pop()
+        holders.setdefault(commit, set()).add(tip)
+        if not parents[commit]:
+            yield None
+        for parent in parents[commit]:
+            if parent not in parents:
+                yield parent
+            elif parent not in seen:
+                seen.add(parent)
+                waiting.append(parent)
+
+
+def _read_places(git: Git, target: Oid, forks: set[Oid]) -> dict[Oid, int]:
+    """Return how far back each commit of the target's own line lies, as far as it is needed."""
+    if forks <= {target}:
+        return {target: 0}
+    line = git.text("rev-list", "--first-parent", f"--max-count={LINE_AT_MOST}", target)
+    return {Oid(oid): place for place, oid in enumerate(line.split())}
+
+
+def _newest(ends: set[Oid | None], places: Mapping[Oid, int]) -> Oid | None:
+    """Return the newest of these commits where all are on the target's line; else None."""
+    known = [end for end in ends if end is not None and end in places]
+    return min(known, key=places.__getitem__) if len(known) == len(ends) else None

@@ -1,0 +1,1 @@
+"""Plumbing: processes of git, their environment, locks, objects, refs and files."""

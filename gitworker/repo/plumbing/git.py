@@ -1,0 +1,252 @@
+"""The door to git: one class that runs git's plumbing in a given repository.
+
+Every call has the environment of `git_environment`. Settings that the user passed by `git -c` are
+kept.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+
+from gitworker import clock, proc
+from gitworker.errors import GitWorkerError, NotFound, Unavailable
+from gitworker.model.ids import Oid
+from gitworker.repo.plumbing.git_environment import PRIVATE_INDEX, clean_environment
+from gitworker.repo.plumbing.lock import held_environment
+
+CEILINGS = "GIT_CEILING_DIRECTORIES"  # git(1): the search for a repository stops below these
+MINIMUM = (2, 39)
+# What git says if the directory of another worktree is being made or removed just then: most of
+# git's commands read the directories of all worktrees.
+OTHER_WORKTREES = ("/commondir", "bad object worktrees/")
+PAUSES_S = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
+PROMISED = "from promisor remote"  # git's last words, after all that the transport had to say
+PROMISED_HINT = "git fetch   (not all objects are in a partial clone: its remote must be in reach)"
+
+
+class GitFailed(GitWorkerError):
+    """git exited with a status that the caller did not expect; `detail` is its standard error."""
+
+    code = "git_failed"
+
+
+class Git:
+    """Runs git in one directory (`-C`) or, for a bare or detached view, on one git directory.
+
+    `at(path)` gives the same door at another worktree. Nothing is cached but the version.
+    """
+
+    _version: tuple[int, ...] | None = None
+
+    def __init__(self, directory: str, *, git_dir: str | None = None, is_top: bool = False) -> None:
+        self.directory = directory
+        self.git_dir = git_dir
+        self._is_top = is_top
+
+    def at(self, directory: str) -> "Git":
+        """Return a door that runs in `directory` (the top of a worktree of any repository).
+
+        git does not search the parent directories from there: a worktree without its `.git` file
+        must fail, not become the repository around it.
+        """
+        return Git(directory, is_top=True)
+
+    def run(
+        self,
+        *args: str,
+        stdin: bytes = b"",
+        env: Mapping[str, str] | None = None,
+        ok: Sequence[int] = (0,),
+        settings: Sequence[str] = (),
+        timeout_s: float | None = None,
+        inherit_fd: int | None = None,
+    ) -> proc.Completed:
+        """Run `git ARGS` and return status and output.
+
+        `env` is added to the cleaned environment, `settings` become `-c NAME=VALUE`. Raises
+        GitFailed when the exit status is not in `ok`; a failure that comes from another worktree's
+        half-made directory is tried again before, for about 1.5 s.
+        """
+        environment = self._environment(env)
+        pauses_s = iter(PAUSES_S)
+        while True:
+            done = proc.run(
+                [*self._command(settings, env), *args],
+                env=environment,
+                stdin=stdin,
+                timeout_s=timeout_s,
+                inherit_fd=inherit_fd,
+            )
+            if done.status in ok:
+                return done
+            pause_s = next(pauses_s, None)
+            if pause_s is None or not _meets_another_worktree(args, done):
+                raise failure_of(args, done)
+            clock.sleep(pause_s)
+
+    def run_to_end(
+        self,
+        *args: str,
+        env: Mapping[str, str],
+        settings: Sequence[str] = (),
+        lock_fd: int | None = None,
+    ) -> proc.Completed:
+        """Run `git ARGS` so that our death does not cut it off; any exit status is returned.
+
+        `lock_fd` is a flock that stays held until it has ended.
+        """
+        return proc.run_to_end(
+            [*self._command(settings), *args], env=self._environment(env), lock_fd=lock_fd
+        )
+
+    def start(
+        self, *args: str, stdin: bytes = b"", env: Mapping[str, str] | None = None
+    ) -> proc.Running:
+        """Start `git ARGS` and return at once; `finish` waits for it. `env` is as in `run`."""
+        return proc.start([*self._command((), env), *args], env=self._environment(env), stdin=stdin)
+
+    def finish(self, running: proc.Running, args: Sequence[str]) -> proc.Completed:
+        """Wait for what `start(*args)` began; raise GitFailed where it failed."""
+        return _checked(running.finish(), args, (0,))
+
+    def _environment(self, env: Mapping[str, str] | None) -> dict[str, str]:
+        environment = {**clean_environment(), **held_environment()}
+        if self._is_top:
+            environment[CEILINGS] = _parent_of(self.directory)
+        if env:
+            environment.update(env)
+        return environment
+
+    def _command(self, settings: Sequence[str], env: Mapping[str, str] | None = None) -> list[str]:
+        argv = ["git", "-C", self.directory]
+        if self.git_dir is not None:
+            argv.append(f"--git-dir={self.git_dir}")
+        private = PRIVATE_INDEX if env and "GIT_INDEX_FILE" in env else ()
+        for setting in (*private, *settings):
+            argv += ["-c", setting]
+        return argv
+
+    def text(self, *args: str, ok: Sequence[int] = (0,)) -> str:
+        """Run git and return its standard output without the last newline."""
+        return self.run(*args, ok=ok).text.rstrip("\n")
+
+    def find_oid(self, revision: str, kind: str = "commit") -> Oid | None:
+        """Return the object that `revision` names, peeled to `kind`; None where there is none."""
+        done = self.run(
+            "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{{kind}}}",
+            ok=(0, 1, 128),
+        )  # fmt: skip
+        return Oid(done.text.strip()) if done.status == 0 else None
+
+    def require_oid(self, revision: str, what: str = "revision") -> Oid:
+        """Return the commit id that `revision` names; raise NotFound where there is none."""
+        oid = self.find_oid(revision)
+        if oid is None:
+            raise NotFound(f"{what} {revision!r} names no commit in this repository", "git branch")
+        return oid
+
+    def version(self, *, cache: str | None = None) -> tuple[int, ...]:
+        """Return git's version as numbers; raise Unavailable below the minimum.
+
+        `cache` is a file that keeps the answer for as long as the program on PATH is the same
+        file, so that a command that only checks the version starts no process for it.
+        """
+        if Git._version is None:
+            identity = _program_identity()
+            text = _read_answer(cache, identity) if cache else None
+            if text is None:
+                text = self.run("version").text
+                Git._version = require_version(text)
+                if cache:
+                    _keep_answer(cache, identity, text)
+            Git._version = require_version(text)
+        return Git._version
+
+
+def _parent_of(directory: str) -> str:
+    """Return the directory above, or nothing if git could not read it in a list of paths."""
+    parent = os.path.dirname(os.path.realpath(directory))
+    return "" if ":" in parent else parent
+
+
+def _program_identity() -> str:
+    """Return what changes when another git is installed or comes first on PATH."""
+    for directory in os.environ.get("PATH", os.defpath).split(":"):
+        path = f"{directory or '.'}/git"
+        if os.access(path, os.X_OK):
+            stat = os.stat(path)  # not the path: below git, its own copy in libexec comes first
+            return f"{stat.st_size} {stat.st_mtime_ns}"
+    return ""
+
+
+def _read_answer(cache: str, identity: str) -> str | None:
+    try:
+        with open(cache, encoding="utf-8", errors="surrogateescape") as file:
+            known, _, text = file.read().partition("\n")
+    except OSError:
+        return None
+    return text if identity and known == identity and text else None
+
+
+def _keep_answer(cache: str, identity: str, text: str) -> None:
+    partial = f"{cache}.{os.getpid()}.tmp"
+    try:
+        with open(partial, "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(f"{identity}\n{text}")
+        os.replace(partial, cache)
+    except OSError:  # only a cache: the next command asks git again
+        return
+
+
+def require_version(text: str) -> tuple[int, ...]:
+    """Parse `git version` output; raise Unavailable where git is older than 2.39."""
+    words = text.split()
+    numbers = tuple(int(part) for part in words[2].split(".")[:3] if part.isdigit())
+    if numbers < MINIMUM:
+        raise Unavailable(
+            f"git {words[2]} is too old: gitworker needs 2.39 or later (for merge-tree)",
+            "git --version",
+            code="git_too_old",
+        )
+    return numbers
+
+
+def _meets_another_worktree(args: Sequence[str], done: proc.Completed) -> bool:
+    """Tell whether git failed only because another worktree is being made or removed.
+
+    `worktree add` may have made something before: its callers clean up and try again.
+    """
+    if args[:2] == ("worktree", "add"):
+        return False
+    return any(mark in done.complaint for mark in OTHER_WORKTREES)
+
+
+def _checked(done: proc.Completed, args: Sequence[str], ok: Sequence[int]) -> proc.Completed:
+    if done.status not in ok:
+        raise failure_of(args, done)
+    return done
+
+
+def failure_of(args: Sequence[str], done: proc.Completed) -> GitFailed:
+    """Return what is to be said of a git that has failed: its first complaint, all of it below."""
+    if PROMISED in done.complaint:
+        return GitFailed(_headline(args, done), PROMISED_HINT, detail=done.complaint)
+    from gitworker.repo.plumbing.rules_complaints import (
+        find_cause,  # regular expressions: 5 ms, rare
+    )
+
+    cause = find_cause(done.complaint, done.argv[2] if done.argv[1:2] == ("-C",) else ".")
+    if cause is None:
+        return GitFailed(_headline(args, done), None, detail=done.complaint)
+    failure = GitFailed(cause.message, cause.hint, code=cause.code, detail=done.complaint)
+    failure.status = cause.status
+    return failure
+
+
+def _headline(args: Sequence[str], done: proc.Completed) -> str:
+    """Return one line on what failed: the subcommand, the status, git's first complaint."""
+    complaint = done.complaint.splitlines()
+    first = next((line for line in complaint if PROMISED in line), None) or next(
+        (line for line in complaint if line.startswith(("fatal:", "error:"))), None
+    )
+    first = first or (complaint[0] if complaint else "")
+    return f"git {args[0]} failed with status {done.status}" + (f": {first}" if first else "")

@@ -1,0 +1,61 @@
+"""The index file of a worktree: whether git can read it, and another one made from HEAD."""
+
+import os
+
+from gitworker.paths import regular
+from gitworker.repo.plumbing.git import Git
+
+SIGNATURE = b"DIRC"
+SPLIT = b"link"  # gitformat-index(5): the name of the extension of a split index
+DIGEST_BYTES = (20, 32)  # SHA-1, SHA-256
+
+
+def find_index_flaw(git: Git, place: str, admin_dir: str) -> str | None:
+    """Return what is wrong with the index of a worktree, None if git can read it.
+
+    The file's checksum is compared; a process is started only for a split index.
+    """
+    try:
+        with open(f"{admin_dir}/index", "rb", opener=regular) as file:
+            data = file.read()
+    except FileNotFoundError:
+        return "is missing"
+    except OSError as error:
+        return f"cannot be read ({(error.strerror or '').lower()})"
+    if not data:
+        return "is empty"
+    if not data.startswith(SIGNATURE) or not any(_is_sound(data, size) for size in DIGEST_BYTES):
+        return "is damaged"
+    if SPLIT in data and git.at(place).run("ls-files", "--", ".git", ok=(0, 128)).status:
+        return "needs another file that is missing or damaged"
+    return None
+
+
+def rebuild_index(git: Git, place: str, admin_dir: str, private: str) -> None:
+    """Give a worktree without an index the one of its HEAD; its files stay as they are.
+
+    `private` is an empty directory on the same file system.
+    """
+    here, made = git.at(place), f"{private}/index"
+    env = {"GIT_INDEX_FILE": made}
+    options: tuple[str, ...] = ()
+    if here.text("config", "--type=bool", "core.sparseCheckout", ok=(0, 1)) == "true":
+        # git marks what is not checked out only while it writes files: it writes them elsewhere
+        os.mkdir(f"{private}/files")
+        env["GIT_WORK_TREE"] = f"{private}/files"
+        options = ("-m", "-u", "--no-recurse-submodules")
+    here.run("read-tree", *options, "HEAD", env=env)
+    os.rename(made, f"{admin_dir}/index")
+    here.run("update-index", "-q", "--refresh", ok=(0, 1))
+
+
+def _is_sound(data: bytes, size: int) -> bool:
+    from hashlib import sha1, sha256  # 3 ms
+
+    body, digest = data[:-size], data[-size:]
+    if len(body) < len(SIGNATURE) + 8:
+        return False
+    if not any(digest):  # index.skipHash
+        return True
+    found = sha1(body, usedforsecurity=False) if size == DIGEST_BYTES[0] else sha256(body)
+    return found.digest() == digest

@@ -1,0 +1,186 @@
+"""Refs: reading many at once, and moving, making and deleting one by compare-and-set."""
+
+import os
+from collections.abc import Mapping, Sequence
+
+from gitworker.errors import Conflict
+from gitworker.model.ids import Oid, Ref, is_oid
+from gitworker.repo.plumbing.git import Git, GitFailed
+
+PACKED_AT_MOST_BYTES = 1024 * 1024  # a larger one git searches faster
+LOOSE_AT_MOST = 200  # opening that many files costs what one git process does
+# git matches each ref with each pattern: with many names, all branches are read faster and sifted.
+NAMES_AT_MOST = 100
+BRANCHES = "refs/heads/"
+SYMBOLIC_AT_MOST = 5  # as git
+
+
+def read_refs(git: Git, patterns: Sequence[str]) -> dict[Ref, Oid]:
+    """Return the refs that match `patterns` (a prefix ending in '/' or a whole name) with ids."""
+    done = git.run("for-each-ref", "--format=%(objectname) %(refname)", "--", *patterns)
+    lines = (line.partition(" ") for line in done.text.splitlines())
+    return {Ref(name): Oid(oid) for oid, _, name in lines}
+
+
+def read_branches(
+    git: Git, common_dir: str, names: Sequence[Ref], *, git_config: Mapping[str, str]
+) -> dict[Ref, Oid]:
+    """Return those branches that exist: a few from their files, many by one git process."""
+    if len(names) <= LOOSE_AT_MOST and "extensions.refstorage" not in git_config:
+        found = read_loose_refs(common_dir, names)
+        if found is not None:
+            return found
+    if len(names) <= NAMES_AT_MOST:
+        return read_refs(git, names)
+    wanted = set(names)
+    return {ref: oid for ref, oid in read_refs(git, [BRANCHES]).items() if ref in wanted}
+
+
+def read_loose_refs(common_dir: str, refs: Sequence[Ref]) -> dict[Ref, Oid] | None:
+    """Return refs read from their files, without a process; None where only git can tell.
+
+    For the files backend (gitrepository-layout(5)): a ref is a file, else a line of packed-refs.
+    Loose files are read first: a ref packed meanwhile is then found in the newer packed-refs.
+    """
+    found: dict[Ref, Oid] = {}
+    for ref in refs:
+        try:
+            with open(f"{common_dir}/{ref}", encoding="ascii") as file:
+                text = file.read().strip()
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            continue
+        except (OSError, UnicodeDecodeError):
+            return None
+        if not is_oid(text):
+            return None
+        found[ref] = Oid(text)
+    missing = {ref for ref in refs if ref not in found}
+    if missing:
+        packed = _read_packed(f"{common_dir}/packed-refs", missing)
+        if packed is None:
+            return None
+        found |= packed
+    return found
+
+
+def _read_packed(path: str, wanted: set[Ref]) -> dict[Ref, Oid] | None:
+    try:
+        if os.path.getsize(path) > PACKED_AT_MOST_BYTES:
+            return None
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            lines = [line.rstrip("\n").partition(" ") for line in file if line[0] not in "#^"]
+    except FileNotFoundError:
+        return {}
+    except OSError:
+        return None
+    return {Ref(name): Oid(oid) for oid, _, name in lines if Ref(name) in wanted}
+
+
+def find_ref(git: Git, ref: Ref) -> Oid | None:
+    """Return what a ref points at, None where it does not exist."""
+    done = git.run("rev-parse", "--verify", "--quiet", "--end-of-options", ref, ok=(0, 1, 128))
+    return Oid(done.text.strip()) if done.status == 0 else None
+
+
+def find_tip(git: Git, common_dir: str, ref: Ref) -> Oid | None:
+    """Return what a branch points at, read from its file where that tells."""
+    found = read_loose_refs(common_dir, [ref])
+    return find_ref(git, ref) if found is None or ref not in found else found[ref]
+
+
+def follow_symbolic(common_dir: str, ref: Ref) -> Ref:
+    """Return the branch that a branch's name stands for (git-symbolic-ref(1)), mostly itself.
+
+    Read from its file: with other ref backends a name is taken as it is.
+    """
+    for _ in range(SYMBOLIC_AT_MOST):
+        try:
+            with open(f"{common_dir}/{ref}", encoding="utf-8", errors="surrogateescape") as file:
+                text = file.read()
+        except OSError:
+            break
+        named = text.removeprefix("ref: ").strip()
+        if named == text.strip() or not named.startswith(BRANCHES):
+            break
+        ref = Ref(named)
+    return ref
+
+
+def find_head_ref(git: Git) -> Ref | None:
+    """Return the branch that HEAD is on in this worktree, None where it is detached."""
+    done = git.run("symbolic-ref", "--quiet", "HEAD", ok=(0, 1))
+    return Ref(done.text.strip()) if done.status == 0 else None
+
+
+def move_ref(git: Git, ref: Ref, *, old: Oid, new: Oid, reason: str) -> None:
+    """Move a ref from `old` to `new`; raise Conflict where it is no longer at `old`.
+
+    `HEAD` moves a detached HEAD itself, never a branch.
+    """
+    try:
+        git.run("update-ref", "--no-deref", "-m", reason, "--", ref, new, old)
+    except GitFailed as failure:
+        raise _lost_race(git, ref, expected=old, failure=failure) from failure
+
+
+def create_ref(git: Git, ref: Ref, new: Oid, *, reason: str) -> None:
+    """Make a ref at `new`; raise Conflict where it exists already."""
+    absent = Oid("0" * len(new))
+    try:
+        git.run("update-ref", "--no-deref", "-m", reason, "--", ref, new, absent)
+    except GitFailed as failure:
+        raise _lost_race(git, ref, expected=None, failure=failure) from failure
+
+
+def change_refs(git: Git, orders: Sequence[str], *, reason: str) -> bool:
+    """Carry out `create REF NEW` and `delete REF OLD` orders (git-update-ref(1)), all or none.
+
+    Returns False where one of them cannot be: then nothing has changed.
+    """
+    try:
+        require_refs(git, orders, reason=reason)
+    except GitFailed:
+        return False
+    return True
+
+
+def require_refs(git: Git, orders: Sequence[str], *, reason: str) -> None:
+    """Carry out orders as `change_refs` does; raise GitFailed, with nothing changed, otherwise."""
+    text = "".join(f"{order}\n" for order in orders).encode()
+    git.run("update-ref", "--no-deref", "-m", reason, "--stdin", stdin=text)
+
+
+def delete_branch(git: Git, ref: Ref, old: Oid) -> None:
+    """Delete a ref that is at `old`; raise Conflict where it is elsewhere. Absent is fine."""
+    try:
+        git.run("update-ref", "--no-deref", "-d", ref, old)
+    except GitFailed as failure:
+        if find_ref(git, ref) is None:
+            return
+        raise _lost_race(git, ref, expected=old, failure=failure) from failure
+
+
+def is_ancestor(git: Git, ancestor: Oid, descendant: Oid) -> bool:
+    """Tell whether `ancestor` is contained in `descendant` (a commit contains itself)."""
+    done = git.run("merge-base", "--is-ancestor", ancestor, descendant, ok=(0, 1))
+    return done.status == 0
+
+
+def _lost_race(git: Git, ref: Ref, *, expected: Oid | None, failure: GitFailed) -> Conflict:
+    actual = find_ref(git, ref)
+    wanted = "not to exist" if expected is None else f"at {expected[:12]}"
+    found = "absent" if actual is None else f"at {actual[:12]}"
+    if actual == expected and failure.code != GitFailed.code:  # a lock, a full disk, rights
+        conflict = Conflict(failure.message, failure.hint, code=failure.code, detail=failure.detail)
+        conflict.status = failure.status
+        return conflict
+    if actual == expected:
+        message = f"git could not update {ref}"
+    else:
+        message = f"{ref} was moved by somebody else: expected {wanted}, it is {found}"
+    return Conflict(message, f"git reflog show {ref}", code="ref_moved", detail=failure.detail)
+
+
+def tracking_ref(remote: str, ref: Ref) -> Ref:
+    """Return where git keeps what a remote's branch was last seen at (git-fetch(1))."""
+    return Ref(f"refs/remotes/{remote}/{ref.removeprefix('refs/heads/')}")

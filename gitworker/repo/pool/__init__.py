@@ -1,0 +1,1 @@
+"""Parked worktrees as git sees them."""

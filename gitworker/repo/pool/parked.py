@@ -1,0 +1,383 @@
+"""Parked worktrees: whole checkouts that wait for a task, so that a spawn is two renames.
+
+An entry `<pool>/<name>/` holds a worktree as `tree`, its admin directory as `admin` and, when it is
+ready, a `record`. git does not list it, so nobody prunes or removes it. The entry's name says what
+is under way, and whoever renames it has it: no two spawns ever take the same one.
+"""
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from gitworker.clock import sleep
+from gitworker.crashpoint import crash_point
+from gitworker.model.ids import Oid, Ref, is_oid
+from gitworker.paths import AGENT_LOG, Repository, require_repository
+from gitworker.repo.hooks.install import install
+from gitworker.repo.plumbing.disk import (
+    copy_index,
+    is_mounted_in,
+    remove_tree,
+    write_atomically,
+    write_hint,
+)
+from gitworker.repo.plumbing.git import Git, GitFailed
+from gitworker.repo.plumbing.lock import hold
+from gitworker.repo.pool.prefetched_status import (
+    INDEX,
+    LIST,
+    STATUS,
+    UNWATCHED,
+    is_parked_for,
+    read_list,
+)
+
+READY = "parked-"
+MAKING, MOVING, RETURNED, TAKEN = ".making-", ".moving-", ".returned-", ".taken-"
+LENT = ".lent-"  # to verify; under the worktree lock, so one that is seen with it was left
+
+
+class Pool(NamedTuple):
+    """Where parked worktrees lie; `stamp` is what a checkout depends on beside its commit.
+
+    `git` runs in the main checkout; `lock` is the lock file of whatever adds worktrees.
+    """
+
+    root: str
+    repository: Repository
+    git: Git
+    lock: str
+    stamp: str
+    settings: tuple[str, ...] = ()
+
+
+class Parked(NamedTuple):
+    """A ready worktree: its commit, whether files of earlier tasks are in it, and its stamps.
+
+    `admin` are times and sizes in the admin directory: an untouched checkout has them still.
+    """
+
+    path: str
+    commit: Oid
+    is_warm: bool
+    stamp: str
+    admin: str
+
+    @property
+    def tree(self) -> str:
+        """Return where the worktree is."""
+        return f"{self.path}/tree"
+
+
+def list_parked(pool: Pool) -> list[Parked]:
+    """Return this repository's worktrees that are ready, the latest made last."""
+    common_dir = pool.repository.common_dir
+    paths = [f"{pool.root}/{name}" for name in list_names(pool) if name.startswith(READY)]
+    found = [_read(path) for path in paths if is_parked_for(common_dir, path)]
+    return sorted((one for one in found if one is not None), key=_made_ns)
+
+
+def list_names(pool: Pool) -> list[str]:
+    """Return the names of all that lies in the pool."""
+    if os.path.islink(pool.root):  # not ours: it may lead to a user's files
+        return []
+    try:
+        return sorted(name for name in os.listdir(pool.root) if name != ".git")
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def claim(pool: Pool, parked: Parked, name: str) -> Parked | None:
+    """Take a ready worktree by giving it another name; None where somebody was faster."""
+    path = f"{pool.root}/{name}"
+    try:
+        os.rename(parked.path, path)
+    except OSError:  # it is gone
+        return None
+    return parked._replace(path=path)
+
+
+def has_stamps(parked: Parked) -> bool:
+    """Tell whether nobody has written into the admin directory since the worktree was parked."""
+    return _admin_stamp(parked.path) == parked.admin
+
+
+def is_clean(pool: Pool, path: str, commit: Oid) -> bool:
+    """Tell whether an entry's worktree stands on a commit and holds nothing else but ignored."""
+    from gitworker.repo.status.checkout_status import (
+        open_operation,  # 3 ms, only after something was touched
+    )
+    from gitworker.repo.status.hidden_files import holds_work
+
+    here = pool.git.at(f"{path}/tree")
+    return (
+        open_operation(f"{path}/admin") is None
+        and here.find_oid("HEAD") == commit
+        and not holds_work(here)
+    )
+
+
+def bring_to(pool: Pool, path: str, *, old: Oid, new: Oid) -> None:
+    """Switch an entry's worktree, files in the way that git ignores included; raises GitFailed."""
+    if old == new:
+        return
+    from gitworker.repo.checkout.move_branch import (
+        read_tree,  # 3 ms, only where the target has moved
+    )
+
+    here = pool.git.at(f"{path}/tree")
+    read_tree(here, old=old, new=new, index=f"{path}/admin/index")
+    here.run("update-ref", "--no-deref", "-m", "gitworker: park", "HEAD", new, old)
+
+
+def hand_over(pool: Pool, parked: Parked, place: str, *, is_relative: bool = False) -> str:
+    """Make a claimed worktree git's at `place`, which is free; return its admin directory.
+
+    The worktree goes first: git never lists one whose directory is not there. `is_relative` is
+    git's worktree.useRelativePaths.
+    """
+    worktrees = f"{pool.repository.common_dir}/worktrees"
+    os.makedirs(worktrees, exist_ok=True)
+    admin = _reserve(f"{worktrees}/{os.path.basename(place)}")
+    admin_dir, dot_git = f"{parked.path}/admin", f"{place}/.git"
+    _write(f"{admin_dir}/commondir", "../..")
+    _write(f"{admin_dir}/gitdir", os.path.relpath(dot_git, admin) if is_relative else dot_git)
+    pointer = os.path.relpath(admin, place) if is_relative else admin
+    _write(f"{parked.tree}/.git", f"gitdir: {pointer}")
+    try:
+        os.rename(parked.tree, place)
+    except OSError:
+        os.rmdir(admin)
+        raise
+    crash_point("pool.moved")
+    os.rename(admin_dir, admin)
+    crash_point("pool.handed")
+    remove_tree(parked.path)
+    return admin
+
+
+def switch(pool: Pool, parked: Parked, ref: Ref) -> None:
+    """Put a claimed worktree's HEAD on a branch that is at its commit.
+
+    Without a process where HEAD is a file: nobody knows of this worktree yet.
+    """
+    head = f"{parked.path}/admin/HEAD"
+    if is_oid(_reads(head).strip()):
+        _write(head, f"ref: {ref}")
+    else:
+        pool.git.at(parked.tree).run("symbolic-ref", "HEAD", ref)
+
+
+def make(pool: Pool, commit: Oid) -> None:
+    """Park one more worktree at a commit; nothing of it is seen before it is ready."""
+    path = _begin(pool)
+    _add_bare(pool, path, commit)
+    crash_point("pool.added")
+    pool.git.at(f"{path}/tree").run(
+        "reset",
+        "--hard",
+        "--quiet",
+        "--no-recurse-submodules",
+        commit,
+        settings=(UNWATCHED, *pool.settings),
+    )
+    _park(pool, path, commit, is_warm=False)
+
+
+def advance(pool: Pool, parked: Parked, new: Oid) -> str | None:
+    """Bring a ready worktree to another commit; return where it is left if that cannot be.
+
+    Nothing happens where somebody has taken it meanwhile.
+    """
+    claimed = claim(pool, parked, MOVING + os.path.basename(parked.path))
+    if claimed is None:
+        return None
+    try:
+        if is_clean(pool, claimed.path, claimed.commit):
+            bring_to(pool, claimed.path, old=claimed.commit, new=new)
+            crash_point("pool.advanced")
+            if is_clean(pool, claimed.path, new):  # what was ignored may not be any more
+                _park(pool, claimed.path, new, is_warm=claimed.is_warm)
+                return None
+    except GitFailed:
+        return claimed.path
+    return claimed.path
+
+
+def is_returnable(pool: Pool, path: str, commit: Oid) -> bool:
+    """Tell whether a removed worktree (`tree` and `admin` in `path`) holds its commit and no more.
+
+    Ignored files do not count; its branch may be gone. Never one with submodules of its own, bytes
+    that git strips from a file, an index that hides anything, commits on a detached HEAD, or refs
+    of its own (refs/worktree/ in git-worktree(1)), which may hold commits that nothing else does.
+    """
+    from gitworker.repo.status.checkout_status import open_operation
+    from gitworker.repo.status.converted_files import find_converted
+    from gitworker.repo.status.hidden_files import may_hide
+
+    admin = f"{path}/admin"
+    if os.path.lexists(f"{admin}/modules") or open_operation(admin) or may_hide(f"{admin}/index"):
+        return False
+    if os.path.lexists(f"{admin}/reftable") or any(
+        names for _, _, names in os.walk(f"{admin}/refs")
+    ):
+        return False
+    if not _reads(f"{admin}/HEAD").startswith("ref: ") or is_mounted_in(path):
+        return False
+    here = pool.git.at(f"{path}/tree")
+    env = {
+        "GIT_DIR": pool.repository.common_dir,
+        "GIT_WORK_TREE": f"{path}/tree",
+        "GIT_INDEX_FILE": f"{admin}/index",
+    }
+    here.run("update-index", "-q", "--refresh", env=env, ok=(0, 1))
+    same = here.run(
+        "diff-index", "--quiet", "--ignore-submodules=none", commit, "--", env=env, ok=(0, 1)
+    )
+    others = here.run("ls-files", "--others", "--exclude-standard", env=env)
+    if same.status != 0 or others.out:
+        return False
+    try:
+        return not find_converted(here, env, room=path)
+    except (GitFailed, OSError):  # a filter that fails
+        return False
+
+
+def take_back(pool: Pool, path: str, *, commit: Oid, new: Oid) -> bool:
+    """Park a removed worktree, caches and all, at `new`; tell whether it could be.
+
+    Its admin directory is made anew, as git makes it: of the old one only the index is kept.
+    """
+    os.rename(f"{path}/tree", f"{path}/was-tree")
+    os.rename(f"{path}/admin", f"{path}/was-admin")
+    _add_bare(pool, path, commit)
+    os.rename(f"{path}/tree/.git", f"{path}/was-tree/.git")
+    os.rmdir(f"{path}/tree")
+    os.rename(f"{path}/was-tree", f"{path}/tree")
+    os.replace(f"{path}/was-admin/index", f"{path}/admin/index")
+    with suppress(FileNotFoundError, IsADirectoryError, PermissionError):
+        os.unlink(f"{path}/tree/{AGENT_LOG}")
+    for name in set(os.listdir(path)) - {"tree", "admin"}:
+        remove_tree(f"{path}/{name}")
+    crash_point("pool.returned")
+    try:
+        bring_to(pool, path, old=commit, new=new)
+    except GitFailed:
+        return False
+    if not is_clean(pool, path, new):
+        return False
+    _park(pool, path, new, is_warm=True)
+    return True
+
+
+def drop_registration(pool: Pool, path: str) -> None:
+    """Take an entry that was killed while it was made off git's list of worktrees."""
+    from gitworker.repo.worktrees.worktree_list import find_admin_dir
+
+    admin = find_admin_dir(pool.repository.common_dir, f"{path}/tree")
+    if admin is not None:
+        remove_tree(admin)
+
+
+def _begin(pool: Pool) -> str:
+    path = f"{pool.root}/{MAKING}{os.urandom(4).hex()}"
+    os.mkdir(path)
+    return path
+
+
+def _add_bare(pool: Pool, path: str, commit: Oid) -> None:
+    """Let git make an empty worktree, and take it off git's list again."""
+    tree = f"{path}/tree"
+    with hold(pool.lock, what="worktree"):
+        pool.git.run("worktree", "add", "--quiet", "--detach", "--no-checkout", "--", tree, commit)
+        crash_point("pool.listed")
+        admin = require_repository(tree, {}).git_dir
+        _write(f"{admin}/commondir", pool.repository.common_dir)
+        _write(f"{tree}/.git", "gitdir: ../admin")  # relative: the entry has several names
+        os.rename(admin, f"{path}/admin")
+
+
+def _park(pool: Pool, path: str, commit: Oid, *, is_warm: bool) -> None:
+    """Install our hooks, note what an untouched checkout has, and let others take it.
+
+    git looks at each file as young as its index again, at every look; where the index is a second
+    younger it need not.
+    """
+    here = pool.git.at(f"{path}/tree")
+    install(pool.git, pool.repository, here)
+    index_ns = os.stat(f"{path}/admin/index").st_mtime_ns
+    sleep(1.01 - index_ns % 1_000_000_000 / 1e9)
+    here.run(*STATUS, settings=(UNWATCHED,))
+    fields = [commit, "warm" if is_warm else "", pool.stamp, _admin_stamp(path)]
+    write_atomically(f"{path}/record", os.fsencode("\0".join(fields)))
+    crash_point("pool.recorded")
+    ready = f"{pool.root}/{READY}{os.urandom(4).hex()}"
+    os.rename(path, ready)
+    _prepare_look(ready)
+
+
+def _prepare_look(path: str) -> None:
+    """Make the index that later looks at an entry need, at the place where they will look."""
+    with suppress(OSError, GitFailed):  # somebody has taken it meanwhile
+        copy_index(f"{path}/admin/index", f"{path}/{INDEX}")
+        env = {"GIT_INDEX_FILE": f"{path}/{INDEX}"}
+        Git(f"{path}/tree").run(*STATUS, settings=(UNWATCHED, "core.untrackedCache=true"), env=env)
+
+
+def keep_list(state_root: str, paths: Sequence[str]) -> None:
+    """Write the list down where it is another than the one that stands there."""
+    if read_list(state_root) == list(paths) or any("\n" in path for path in paths):
+        return
+    write_hint(f"{state_root}/{LIST}", os.fsencode("".join(f"{path}\n" for path in paths)))
+
+
+def _read(path: str) -> Parked | None:
+    try:
+        with open(f"{path}/record", "rb") as file:
+            commit, warm, stamp, admin = os.fsdecode(file.read()).split("\0")
+    except (OSError, ValueError):
+        return None
+    return Parked(path, Oid(commit), bool(warm), stamp, admin)
+
+
+def _made_ns(parked: Parked) -> int:
+    try:
+        return os.stat(f"{parked.path}/record").st_mtime_ns
+    except OSError:  # taken meanwhile
+        return 0
+
+
+def _admin_stamp(path: str) -> str:
+    """Return names, sizes and times of the files that somebody at work in a worktree writes."""
+    found = []
+    for name in ("HEAD", "index", "config.worktree", "logs/HEAD", "reftable/tables.list"):
+        with suppress(OSError):
+            status = os.lstat(f"{path}/admin/{name}")
+            found.append(f"{name} {status.st_size} {status.st_mtime_ns}")
+    return "\n".join(found)
+
+
+def _reserve(place: str) -> str:
+    """Make an empty directory of that name, or of the next one that is free."""
+    number, candidate = 0, place
+    while True:
+        try:
+            os.mkdir(candidate)
+            return candidate
+        except FileExistsError:
+            number += 1
+            candidate = f"{place}{number}"
+
+
+def _reads(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def _write(path: str, line: str) -> None:
+    with open(path, "w", encoding="utf-8", errors="surrogateescape") as file:
+        file.write(f"{line}\n")

@@ -1,0 +1,1 @@
+"""Remotes: fetch and push, with progress, credentials and a time limit."""

@@ -1,0 +1,44 @@
+"""Fetching one branch from a remote, through GitPython (`repo/remote/transfer.py`)."""
+
+from gitworker.clock import sleep
+from gitworker.errors import NotFound
+from gitworker.model.ids import Branch, Oid, ref_of
+from gitworker.repo.plumbing.git import OTHER_WORKTREES, Git
+from gitworker.repo.plumbing.refs import tracking_ref
+from gitworker.repo.remote.rules_transfer import Trouble, explain, out_of_time, read_trouble
+from gitworker.repo.remote.transfer import Narrate, transfer
+
+LIMIT_S = 600.0
+# Somebody else, as an editor, fetches into the same ref at the same moment.
+CONTENTION = (".lock': File exists", "but expected ", *OTHER_WORKTREES)
+PAUSES_S = (0.05, 0.2, 0.5, 1.0)
+QUIET = ("--no-tags", "--no-recurse-submodules", "--no-prune", "--no-write-fetch-head")
+
+
+def fetch_branch(
+    git: Git, *, remote: str, branch: str, narrate: Narrate | None = None, limit_s: float = LIMIT_S
+) -> Oid:
+    """Fetch `branch` from `remote` into its remote-tracking ref and return its commit.
+
+    Nothing else is fetched or written. Raises TransferFailed when the remote cannot be reached or
+    takes longer than `limit_s`, NotFound when it has no such branch.
+    """
+    hint = f"git ls-remote --heads {remote}"
+    if branch.startswith("-"):
+        raise NotFound(f"{branch!r} is not a branch name", hint)
+    tracking = tracking_ref(remote, ref_of(Branch(branch)))
+    words = [*QUIET, "--", remote, f"+refs/heads/{branch}:{tracking}"]
+    told = transfer(git, "fetch", words, narrate=narrate, limit_s=limit_s)
+    for pause_s in PAUSES_S:
+        if told.status == 0 or not any(mark in told.err for mark in CONTENTION):
+            break
+        sleep(pause_s)
+        told = transfer(git, "fetch", words, narrate=narrate, limit_s=limit_s)
+    if told.timed_out:
+        raise out_of_time(act="fetch", remote=remote, branch=branch, limit_s=limit_s)
+    if told.status != 0:
+        trouble = read_trouble(told.text)
+        if trouble is Trouble.NO_BRANCH:
+            raise NotFound(f"remote {remote} has no branch {branch}", hint)
+        raise explain(trouble, act="fetch", remote=remote, branch=branch, text=told.text)
+    return git.require_oid(tracking, "the fetched branch")

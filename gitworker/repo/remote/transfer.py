@@ -1,0 +1,128 @@
+"""Talking to a remote through GitPython: with progress, the user's credentials, a time limit."""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from gitworker.clock import monotonic_ms
+from gitworker.repo.plumbing.git import Git
+from gitworker.repo.plumbing.git_environment import FIXED_ENV, NO_UPKEEP, dropped_names
+
+Narrate = Callable[[str], None]
+
+
+class Told(NamedTuple):
+    """How a transfer ended: git's exit status and words, and whether it was ended by the limit."""
+
+    status: int
+    out: str
+    err: str
+    timed_out: bool
+
+    @property
+    def text(self) -> str:
+        """Return all that git and the remote said."""
+        return f"{self.out}\n{self.err}"
+
+
+def transfer(
+    git: Git,
+    verb: str,
+    words: Sequence[str],
+    *,
+    narrate: Narrate | None,
+    limit_s: float,
+    settings: Sequence[str] = (),
+) -> Told:
+    """Run `git fetch` or `git push` to its end, or for `limit_s` seconds (0: as long as it takes).
+
+    `narrate` is told how it goes on, a line at a time, and says that a person is there: without it
+    git asks for no password. An interrupt ends git too.
+    """
+    import git as gitpython  # 100 ms (GIT-FACTS); only what talks to a remote pays for it
+
+    options = [part for setting in (*NO_UPKEEP, *settings) for part in ("-c", setting)]
+    progress = ["--progress"] if narrate is not None else ["--no-progress"]
+    out: list[bytes] = []
+    err: list[bytes] = []
+    parser = None if narrate is None else _progress(gitpython, narrate)
+
+    def listen(line: bytes) -> None:
+        err.append(line)
+        if parser is not None:
+            for part in line.decode("utf-8", "replace").replace("\r", "\n").splitlines():
+                parser(part)
+
+    began_ms = monotonic_ms()
+    running = gitpython.Git(git.directory).execute(
+        [*_without_ours(), "git", *options, verb, *progress, *words],
+        as_process=True,
+        env=_environment(git, attended=narrate is not None),
+    )
+    try:
+        gitpython.cmd.handle_process_output(
+            running, out.append, listen, decode_streams=False, kill_after_timeout=limit_s or None
+        )
+        status = _status(gitpython, running)
+    except BaseException:
+        _end(running)
+        raise
+    late = status != 0 and 0 < limit_s * 1000 <= monotonic_ms() - began_ms
+    return Told(status, _text(out), _text(err), late)
+
+
+def _without_ours() -> list[str]:
+    """Return the words before `git` that drop variables: GitPython passes the whole environment."""
+    names = [name for name in dropped_names() if name not in ("LANGUAGE", *FIXED_ENV)]
+    return ["env", *(part for name in names for part in ("-u", name))] if names else []
+
+
+def _environment(git: Git, *, attended: bool) -> dict[str, str]:
+    """Return the variables set for git: real objects only, no question if no user is there."""
+    environment = {name: FIXED_ENV[name] for name in ("GIT_NO_REPLACE_OBJECTS", "GIT_GRAFT_FILE")}
+    environment |= _untranslated()
+    if not attended:
+        environment["GIT_TERMINAL_PROMPT"] = "0"
+        if not {"GIT_SSH", "GIT_SSH_COMMAND"} & os.environ.keys():
+            command = git.text("config", "--get", "core.sshCommand", ok=(0, 1))
+            environment["GIT_SSH_COMMAND"] = command or "ssh -o BatchMode=yes"
+    return environment
+
+
+def _untranslated() -> dict[str, str]:
+    """Return what leaves git's messages untranslated, and the user's hooks their character set."""
+    charset = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_CTYPE", "LANG"))), "C")
+    return {"LC_ALL": "", "LANGUAGE": "", "LC_MESSAGES": "C", "LC_CTYPE": charset}
+
+
+def _status(gitpython: Any, running: Any) -> int:
+    try:
+        return int(running.wait())
+    except gitpython.GitCommandError as error:
+        return int(error.status)
+
+
+def _end(running: Any) -> None:
+    """End a git that is still at work; one that has ended is left alone."""
+    try:
+        running.terminate()
+    except (AttributeError, OSError):  # GitPython has let go of it already
+        return
+
+
+def _text(lines: Sequence[bytes]) -> str:
+    return b"".join(lines).decode("utf-8", "replace")
+
+
+def _progress(gitpython: Any, narrate: Narrate) -> Callable[[str], None]:
+    """Return what reads git's lines of progress and passes on those that end a phase."""
+
+    class Progress(gitpython.RemoteProgress):  # type: ignore[misc]
+        def update(
+            self, op_code: int, cur_count: Any, max_count: Any = None, message: str = ""
+        ) -> None:
+            if op_code & self.END:
+                narrate(self._cur_line or message)
+
+    handler: Callable[[str], None] = Progress().new_message_handler()
+    return handler

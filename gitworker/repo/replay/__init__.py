@@ -1,0 +1,1 @@
+"""Replay: what `git rebase` gives, computed without a worktree."""

@@ -1,0 +1,214 @@
+"""Merging many pairs of commits to see whether they conflict, by few `git merge-tree --stdin`.
+
+No ref, index or worktree is touched, and what a merge writes goes into a private directory. Merge
+programs and filters of the user's do not run: files that have one are merged as plain text.
+"""
+
+import os
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from gitworker import proc
+from gitworker.model.ids import Oid
+from gitworker.repo.plumbing.disk import private_directory, remove_tree
+from gitworker.repo.plumbing.git import Git
+from gitworker.repo.plumbing.objects import alternate
+from gitworker.repo.replay.attributes import lay_out
+
+PROCESSES = 2
+# A request of so many pairs fits into a pipe, and what merging them writes into a few megabytes.
+PAIRS_AT_ONCE = 200
+# What merges write is thrown away: in memory that takes a half to a fifth of the time of a disk.
+MEMORY = "/dev/shm"
+MEMORY_NEEDED_BYTES = 256 * 1024 * 1024
+SPOILED_AT_MOST = 200  # pairs that git cannot merge at all, before we stop asking
+GAVE_UP = 128  # git's own status; what it knew until then is written
+CLEAN, CONFLICTED = "1", "0"
+UNNAMED = "?"
+TEXT_MERGE = "git merge-file -q %A %O %B || exit 1"  # instead of a program; 1: a conflict
+TEXT, NOTHING, NO = "GITWORKER_TEXT_MERGE", "GITWORKER_NOTHING", "GITWORKER_NO"
+
+Pair = tuple[Oid, Oid]
+Attributes = Mapping[str, bytes]
+
+
+class Batch(NamedTuple):
+    """Pairs to merge under the same attributes, given by directory."""
+
+    pairs: Sequence[Pair]
+    attributes: Attributes
+
+
+class Merged(NamedTuple):
+    """The paths in conflict of each pair, sorted; none where it merges cleanly.
+
+    A pair that git could not merge is not there; `complaint` is what git said then.
+    """
+
+    files: dict[Pair, tuple[str, ...]]
+    complaint: str
+
+
+def merge_pairs(
+    common_dir: str,
+    batches: Sequence[Batch],
+    *,
+    scratch_dir: str,
+    git_config: Mapping[str, str],
+) -> Merged:
+    """Merge each pair, the second into the first, and tell what conflicts. Writes nothing to keep.
+
+    `git_config` are git's own settings by key. At most two processes run at a time.
+    """
+    if not any(batch.pairs for batch in batches):
+        return Merged({}, "")
+    options = neutral_options(git_config)
+    with (
+        private_directory(scratch_dir, "radar-") as private,
+        private_directory(find_objects_place(scratch_dir), "gitworker-radar-") as objects,
+    ):
+        return _Merging(common_dir, private, objects=objects, options=options).run(batches)
+
+
+def neutral_options(git_config: Mapping[str, str]) -> list[str]:
+    """Return the options that keep git from running merge programs and filters of the user's.
+
+    Values come from the environment, since a name may hold what `-c` splits at.
+    """
+    options = []
+    for key in git_config:
+        room, _, rest = key.partition(".")
+        name, dot, setting = rest.rpartition(".")
+        if not dot:
+            continue
+        if (room, setting) == ("merge", "driver"):
+            options += [f"merge.{name}.driver={TEXT}", f"merge.{name}.recursive={NOTHING}"]
+        elif room == "filter" and setting in ("clean", "process"):
+            options += [f"filter.{name}.{setting}={NOTHING}", f"filter.{name}.required={NO}"]
+    return [f"--config-env={option}" for option in options]
+
+
+def find_objects_place(scratch_dir: str, *, memory: str = MEMORY) -> str:
+    """Return where objects are written for a moment: in memory where there is room enough."""
+    try:
+        free = os.statvfs(memory)
+    except OSError:
+        return scratch_dir
+    has_room = free.f_bavail * free.f_frsize >= MEMORY_NEEDED_BYTES
+    return memory if has_room and os.access(memory, os.W_OK | os.X_OK) else scratch_dir
+
+
+class _Running(NamedTuple):
+    process: proc.Running
+    pairs: Sequence[Pair]
+    tree: str
+    objects: str
+
+
+class _Merging:
+    """The state of one run: what waits, what is at work, what is known."""
+
+    def __init__(self, common_dir: str, private: str, *, objects: str, options: list[str]) -> None:
+        self.common_dir = common_dir
+        self.private = private
+        self.objects = objects
+        self.options = options
+        self.files: dict[Pair, tuple[str, ...]] = {}
+        self.spoiled = 0
+        self.complaint = ""
+        self.started = 0
+        self.waiting: deque[tuple[Sequence[Pair], str]] = deque()
+
+    def run(self, batches: Sequence[Batch]) -> Merged:
+        for number, batch in enumerate(batches):
+            tree = f"{self.private}/tree-{number}"
+            lay_out(tree, batch.attributes)
+            for at in range(0, len(batch.pairs), PAIRS_AT_ONCE):
+                self.waiting.append((batch.pairs[at : at + PAIRS_AT_ONCE], tree))
+        self._split()
+        running: deque[_Running] = deque()
+        try:
+            while self.waiting or running:
+                while self.waiting and len(running) < PROCESSES:
+                    running.append(self._start(*self.waiting.popleft()))
+                self._finish(running.popleft())
+        finally:
+            for one in running:
+                one.process.abandon()
+        return Merged(self.files, self.complaint)
+
+    def _split(self) -> None:
+        """Halve a single request that is worth it, so that both processors have work."""
+        if len(self.waiting) == 1 and len(self.waiting[0][0]) >= PAIRS_AT_ONCE // 4:
+            pairs, tree = self.waiting.popleft()
+            middle = len(pairs) // 2
+            self.waiting += [(pairs[:middle], tree), (pairs[middle:], tree)]
+
+    def _start(self, pairs: Sequence[Pair], tree: str) -> _Running:
+        self.started += 1
+        objects = f"{self.objects}/{self.started}"
+        os.mkdir(objects)
+        process = Git(tree, git_dir=self.common_dir).start(
+            *self.options, "merge-tree", "--write-tree", "--stdin", "-z", "--name-only",
+            "--no-messages", "--allow-unrelated-histories",
+            stdin="".join(f"{one} {other}\n" for one, other in pairs).encode(),
+            env={
+                **alternate(f"{self.common_dir}/objects"),
+                "GIT_OBJECT_DIRECTORY": objects,
+                "GIT_WORK_TREE": tree,
+                TEXT: TEXT_MERGE, NOTHING: "", NO: "false",
+            },
+        )  # fmt: skip
+        return _Running(process, pairs, tree, objects)
+
+    def _finish(self, running: _Running) -> None:
+        """Take the answers; where git gave up at a pair, find it, pass it by and go on."""
+        done = running.process.finish()
+        remove_tree(running.objects)
+        answers = _parse(done.text)
+        for pair, paths in zip(running.pairs, answers, strict=False):
+            self.files[pair] = _named(paths, pair)
+        left = running.pairs[len(answers) :]
+        if not left:
+            return
+        if done.status == GAVE_UP or len(left) == 1:  # else it crashed, with answers unwritten
+            self.complaint = done.complaint or f"git merge-tree ended with status {done.status}"
+            self.spoiled += 1
+            middle, left = 0, left[1:]
+        else:
+            middle = len(left) // 2
+        if self.spoiled > SPOILED_AT_MOST:
+            self.waiting.clear()
+            return
+        self.waiting += [(part, running.tree) for part in (left[:middle], left[middle:]) if part]
+
+
+def _parse(out: str) -> list[list[str] | None]:
+    """Return the paths in conflict of each answer, None for a clean merge; what is cut off goes.
+
+    An answer is a mark, a tree, the paths, and an empty field (git-merge-tree(1)).
+    """
+    fields = out.split("\0")
+    found: list[list[str] | None] = []
+    at = 0
+    while at + 2 < len(fields) and fields[at] in (CLEAN, CONFLICTED):
+        try:
+            end = fields.index("", at + 2, len(fields) - 1)
+        except ValueError:
+            break
+        found.append(None if fields[at] == CLEAN else fields[at + 2 : end])
+        at = end + 1
+    return found
+
+
+def _named(paths: list[str] | None, pair: Pair) -> tuple[str, ...]:
+    """Return paths under the names that they have; git sets some aside as `path~commit`."""
+    if paths is None:
+        return ()
+    names = set()
+    for path in paths:
+        for oid in pair:
+            path = path.partition(f"~{oid}")[0]
+        names.add(path)
+    return tuple(sorted(names)) or (UNNAMED,)

@@ -1,0 +1,200 @@
+"""Picking a plan's commits one by one with `git merge-tree`.
+
+git 2.39's merge-tree takes no merge base, so each pick merges into a synthetic commit: the tree
+built so far on top of the picked commit's parent, dated now (an old date makes git walk far). Those
+exist in a private directory only; the new commits are written all at once when every pick went in.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gitworker.model.ids import Oid
+from gitworker.paths import Repository
+from gitworker.repo.plumbing.commit_bytes import Commit, format_commit
+from gitworker.repo.plumbing.disk import private_directory
+from gitworker.repo.plumbing.git import Git, GitFailed
+from gitworker.repo.plumbing.objects import (
+    alternate,
+    commit_id,
+    write_commits,
+    write_private_commit,
+)
+from gitworker.repo.replay.attributes import (
+    NAME,
+    lay_out,
+    read_attributes,
+    read_foreign_attributes,
+)
+from gitworker.repo.replay.rebase_plan import Ground, NeedsRebase, Plan, load_ground, starts_empty
+from gitworker.repo.replay.replay_cache import Memory
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """Picking came to a commit that conflicts."""
+
+    commit: Commit
+    paths: tuple[str, ...]
+
+
+def pick_all(
+    git: Git, plan: Plan, *, memory: Memory, repository: Repository, scratch_dir: str
+) -> dict[Oid, Oid | None] | Stopped:
+    """Replay the plan; return what each commit became, or where it stopped.
+
+    Raises NeedsRebase where the user's own merge programs have a say or git refuses a step.
+    """
+    with private_directory(scratch_dir, "replay-") as private:
+        picking = _Picking(git, plan, memory=memory, repository=repository, private=private)
+        return picking.run()
+
+
+class _Picking:
+    """The state of one replay: the tip and its tree, and the work tree that merges run in."""
+
+    tree: Oid  # of the tip
+    committer: bytes
+    ground: Ground
+    refresh: bool  # some pick changes attributes
+    foreign: list[bytes]
+
+    def __init__(
+        self,
+        git: Git,
+        plan: Plan,
+        *,
+        memory: Memory,
+        repository: Repository,
+        private: str,
+    ) -> None:
+        self.git = git
+        self.plan = plan
+        self.memory = memory
+        self.settings = memory.settings(git)
+        self.repository = repository
+        self.private = private
+        self.tip = plan.target
+        self.trees = {commit.oid: commit.tree for commit in plan.commits}
+        self.new: dict[Oid, bytes] = {}  # commits that are not written yet
+        self.made: dict[Oid, Oid | None] = {}
+        self.objects = f"{private}/objects"
+        self.work_tree = f"{private}/tree"
+
+    def run(self) -> dict[Oid, Oid | None] | Stopped:
+        waiting = list(self.plan.todo)
+        while waiting and waiting[0].parents == (self.tip,):
+            self._fast_forward(waiting.pop(0))
+        if not waiting:
+            return self.made
+        self._prepare(waiting)
+        for commit in waiting:
+            if commit.parents == (self.tip,):
+                self._fast_forward(commit)
+                continue
+            paths = self._pick(commit)
+            if paths is not None:
+                return Stopped(commit, paths)
+        self._write()
+        return self.made
+
+    def _fast_forward(self, commit: Commit) -> None:
+        self.tip, self.tree = commit.oid, commit.tree
+        self.made[commit.oid] = commit.oid
+
+    def _prepare(self, waiting: list[Commit]) -> None:
+        """Read what all picks share: the committer, the tip's tree, the attributes."""
+        self.committer = self.memory.committer(self.git)
+        self.ground = self.plan.ground or load_ground(
+            self.git, self.plan, tip=self.tip, waiting=waiting
+        )
+        self.trees |= {commit.oid: commit.tree for commit in self.ground.heads}
+        self.tree = self.trees[self.tip]
+        self.refresh = any(
+            path == NAME or path.endswith(f"/{NAME}") for path in self.ground.changed
+        )
+        self.foreign = (
+            read_foreign_attributes(self.repository.common_dir, self.settings.attributes_file)
+            if self.settings.drivers or self.settings.renormalize
+            else []
+        )
+        self._lay_out(self.ground.attributes)
+
+    def _lay_out(self, attributes: Mapping[str, bytes]) -> None:
+        texts = [*attributes.values(), *self.foreign]
+        needles = [f"merge={name}".encode() for name in self.settings.drivers]
+        if self.settings.renormalize:
+            needles.append(b"filter=")
+        if self.settings.default_driver in self.settings.drivers or any(
+            needle in text for text in texts for needle in needles
+        ):
+            # Such a program may look at the files around it, or have a path relative to them.
+            raise NeedsRebase
+        lay_out(self.work_tree, attributes)
+
+    def _pick(self, commit: Commit) -> tuple[str, ...] | None:
+        """Merge one commit into the tip; return the conflicting paths, or None where it went in."""
+        base = write_private_commit(
+            self._synthetic(commit), length=len(self.tip), directory=self.objects
+        )
+        tree, paths = self._merge(base, commit.oid)
+        if paths is not None:
+            return self._as_rebase_names(paths, base, commit)
+        if tree == self.tree and not starts_empty(self.git, commit, self.trees):
+            self.made[commit.oid] = None
+            return None
+        is_new_tree, self.tree = tree != self.tree, tree
+        data = format_commit(
+            tree=tree, parent=self.tip, author=commit.author, committer=self.committer,
+            message=commit.message,
+        )  # fmt: skip
+        self.tip = commit_id(data, length=len(self.tip))
+        self.new[self.tip] = data
+        self.made[commit.oid] = self.tip
+        if self.refresh and is_new_tree:
+            self._lay_out(read_attributes(self.git, tree, self.ground.places))
+        return None
+
+    def _merge(self, base: Oid, picked: Oid) -> tuple[Oid, tuple[str, ...] | None]:
+        done = Git(self.work_tree, git_dir=self.repository.git_dir).run(
+            "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages",
+            "--allow-unrelated-histories", base, picked,
+            env={"GIT_WORK_TREE": self.work_tree, **alternate(self.objects)},
+            ok=range(-64, 256),
+        )  # fmt: skip
+        if done.status not in (0, 1):
+            raise NeedsRebase
+        tree, *paths = done.text.split("\0")
+        return Oid(tree), None if done.status == 0 else tuple(sorted(set(paths) - {""}))
+
+    def _as_rebase_names(
+        self, paths: tuple[str, ...], base: Oid, commit: Commit
+    ) -> tuple[str, ...]:
+        """Give a path that git set aside as `path~side` the name of the side that rebase uses."""
+        if not any("~" in path for path in paths):
+            return paths
+        short = self.git.text("rev-parse", "--short", commit.oid)
+        label = f"{short} ({commit.subject})".replace("/", "_")
+        return tuple(
+            sorted(
+                path.replace(f"~{base}", "~HEAD").replace(f"~{commit.oid}", f"~{label}")
+                for path in paths
+            )
+        )
+
+    def _synthetic(self, commit: Commit) -> bytes:
+        parent = commit.parents[0] if commit.parents else None
+        return format_commit(
+            tree=self.tree, parent=parent, author=self.committer, committer=self.committer,
+            message=b"",
+        )  # fmt: skip
+
+    def _write(self) -> None:
+        """Write the new commits; git must find the ids that we found."""
+        if not self.new:
+            return
+        try:
+            written = write_commits(self.git, list(self.new.values()), directory=self.private)
+        except GitFailed as failure:  # newer versions check more than rebase asks for
+            raise NeedsRebase from failure
+        if written != list(self.new):
+            raise NeedsRebase

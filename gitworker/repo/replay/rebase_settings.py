@@ -1,0 +1,69 @@
+"""The settings of git that decide how a rebase comes out."""
+
+import os
+from dataclasses import dataclass
+
+from gitworker.repo.plumbing.git import Git
+
+PATTERN = (
+    r"^(commit\.(gpgsign|cleanup)|notes\.rewriteref|merge\.(default|renormalize)|merge\..*\.driver"
+    r"|rebase\.backend|i18n\.commitencoding|diff\.algorithm|core\.attributesfile)$"
+)
+TRUE = ("true", "yes", "on", "1")
+UTF8 = ("utf-8", "utf8")
+UI_ALGORITHM = (2, 46)  # since then rebase honours diff.algorithm and merge-tree does not
+
+
+@dataclass(frozen=True, slots=True)
+class RebaseSettings:
+    """What of the user's settings the replay must know.
+
+    `needs_rebase`: only a real rebase gives what is configured. `drivers` are the names of merge
+    programs, `attributes_file` is core.attributesFile.
+    """
+
+    needs_rebase: bool
+    drivers: frozenset[str]
+    default_driver: str | None
+    renormalize: bool
+    attributes_file: str | None
+
+
+def load_rebase_settings(git: Git) -> RebaseSettings:
+    """Return the settings in force where `git` runs, read by one `git config`."""
+    values, drivers = _read(git)
+    cleanup = values.get("commit.cleanup", "verbatim")
+    algorithm = values.get("diff.algorithm", "default")
+    needs_rebase = (
+        _is_true(values.get("commit.gpgsign"))
+        or "notes.rewriteref" in values
+        or "GIT_NOTES_REWRITE_REF" in os.environ
+        or cleanup != "verbatim"
+        or values.get("rebase.backend") == "apply"
+        or values.get("i18n.commitencoding", "utf-8").lower() not in UTF8
+        or (algorithm != "default" and git.version() >= UI_ALGORITHM)
+    )
+    return RebaseSettings(
+        needs_rebase=needs_rebase,
+        drivers=frozenset(drivers),
+        default_driver=values.get("merge.default"),
+        renormalize=_is_true(values.get("merge.renormalize")),
+        attributes_file=values.get("core.attributesfile"),
+    )
+
+
+def _read(git: Git) -> tuple[dict[str, str], set[str]]:
+    done = git.run("config", "-z", "--get-regexp", PATTERN, ok=(0, 1))
+    values: dict[str, str] = {}
+    drivers = set()
+    for entry in done.text.split("\0"):
+        name, newline, value = entry.partition("\n")
+        if name.endswith(".driver"):
+            drivers.add(name[len("merge.") : -len(".driver")])
+        elif name:
+            values[name] = value if newline else "true"  # a bare name means true
+    return values, drivers
+
+
+def _is_true(value: str | None) -> bool:
+    return value is not None and value.lower() in TRUE

@@ -1,0 +1,146 @@
+"""Replaying a branch onto a target: what `git rebase TARGET` gives, without touching a worktree.
+
+One merge-tree per commit, git's own merge engine, proved identical to rebase (GIT-FACTS, Rebase).
+Whatever that engine cannot do exactly (signing, notes, the user's own merge programs) is left to a
+real rebase in a scratch worktree. Only new objects are written: no ref, no worktree of the user's.
+"""
+
+from dataclasses import dataclass
+
+from gitworker.model.ids import Oid
+from gitworker.paths import require_repository
+from gitworker.repo.plumbing.commit_bytes import Commit
+from gitworker.repo.plumbing.git import Git
+from gitworker.repo.replay.picks import Stopped, pick_all
+from gitworker.repo.replay.rebase_plan import NeedsRebase, Plan, load_commits, load_plan
+from gitworker.repo.replay.replay_cache import Memory
+from gitworker.repo.replay.scratch_rebase import rebase_in_scratch
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """One commit of the branch and what became of it; `new` is None where it was dropped."""
+
+    old: Oid
+    new: Oid | None
+    subject: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """The branch fits: `new` is its tip on the target.
+
+    `picks` are the commits in order, those that the target has already or that became empty with
+    `new` None; merge commits are flattened and not listed. `unchanged`: the branch already stood
+    on the target in one line; nothing was written and `picks` is empty.
+    """
+
+    new: Oid
+    picks: tuple[Pick, ...]
+    unchanged: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayConflict:
+    """The first commit that does not fit, and the paths in conflict, sorted."""
+
+    commit: Oid
+    subject: str
+    paths: tuple[str, ...]
+
+
+ReplayResult = Replayed | ReplayConflict
+
+
+def replay(
+    git: Git,
+    *,
+    target: Oid,
+    topic: Oid,
+    scratch_dir: str,
+    exclude: Oid | None = None,
+    memory: Memory | None = None,
+) -> ReplayResult:
+    """Return `topic` rebased onto `target`; write only the new commits.
+
+    Of a topic that stands on somebody else's branch only `exclude..topic` is replayed, as by
+    `git rebase --onto target exclude topic`; commits that the target has by patch are dropped too.
+
+    `git` may stand in any worktree of the repository: its settings hold. `scratch_dir` is a
+    directory of ours for private files and, where it is needed, the scratch worktree. The
+    committer is the user, now. Hooks do not run. Raises GitFailed where git itself fails, as when
+    signing is configured and does not work. `memory` is what earlier replays of the same command,
+    in the same worktree, have learnt.
+    """
+    memory = memory or Memory()
+    plan = load_plan(git, target=target, topic=topic, exclude=exclude, memory=memory)
+    if plan.is_unchanged:
+        return Replayed(topic, (), unchanged=True)
+    if not memory.settings(git).needs_rebase and all(commit.is_rewritable for commit in plan.todo):
+        try:
+            return _in_memory(git, plan, memory=memory, scratch_dir=scratch_dir)
+        except NeedsRebase:
+            pass
+    return _for_real(git, plan, scratch_dir=scratch_dir)
+
+
+def verdict(git: Git, *, target: Oid, topic: Oid) -> tuple[str, ...]:
+    """Return the paths that conflict between two tips, by one merge-tree; empty where it fits.
+
+    Run it from the worker's worktree, whose attributes it then sees. A conflict here is one in
+    the rebase too; the reverse fails in about one case of two hundred (GIT-FACTS).
+    """
+    done = git.run(
+        "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages",
+        "--allow-unrelated-histories", target, topic,
+        ok=(0, 1),
+    )  # fmt: skip
+    return () if done.status == 0 else tuple(done.text.split("\0")[1:-1]) or ("?",)
+
+
+def _in_memory(git: Git, plan: Plan, *, memory: Memory, scratch_dir: str) -> ReplayResult:
+    repository = require_repository(git.directory)
+    outcome = pick_all(git, plan, memory=memory, repository=repository, scratch_dir=scratch_dir)
+    if isinstance(outcome, Stopped):
+        return ReplayConflict(outcome.commit.oid, outcome.commit.subject, outcome.paths)
+    kept = [oid for oid in outcome.values() if oid is not None]
+    return _replayed(plan, outcome, new=kept[-1] if kept else plan.target)
+
+
+def _for_real(git: Git, plan: Plan, *, scratch_dir: str) -> ReplayResult:
+    outcome = rebase_in_scratch(
+        git, target=plan.target, topic=plan.topic, exclude=plan.exclude, scratch_dir=scratch_dir
+    )
+    if outcome.conflict is not None:
+        subjects = {commit.oid: commit.subject for commit in plan.todo}
+        stopped = outcome.conflict
+        return ReplayConflict(stopped, subjects.get(stopped, ""), outcome.paths)
+    return _replayed(plan, _match(git, plan, outcome.new), new=outcome.new)
+
+
+def _match(git: Git, plan: Plan, new: Oid) -> dict[Oid, Oid | None]:
+    """Pair what a real rebase made with the plan, in order.
+
+    Where it dropped some, a commit is known by its author and the words of its message.
+    """
+    listed = git.text("rev-list", "--reverse", "--topo-order", f"{plan.target}..{new}").split()
+    if len(listed) == len(plan.todo):
+        return {old.oid: Oid(made) for old, made in zip(plan.todo, listed, strict=True)}
+    made = load_commits(git, listed)
+    pairs: dict[Oid, Oid | None] = {}
+    at = 0
+    for commit in plan.todo:
+        pairs[commit.oid] = None
+        if at < len(made) and _is_same(commit, made[at]):
+            pairs[commit.oid] = made[at].oid
+            at += 1
+    return pairs
+
+
+def _is_same(old: Commit, new: Commit) -> bool:
+    return old.author == new.author and set(new.message.split()) <= set(old.message.split())
+
+
+def _replayed(plan: Plan, made: dict[Oid, Oid | None], *, new: Oid) -> Replayed:
+    picks = tuple(Pick(commit.oid, made.get(commit.oid), commit.subject) for commit in plan.commits)
+    return Replayed(new, picks, unchanged=new == plan.topic)

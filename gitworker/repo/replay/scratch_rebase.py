@@ -1,0 +1,134 @@
+"""A real `git rebase` in a permanent, detached worktree of ours: slow, and exact by definition.
+
+For what merge-tree cannot do: sign commits, carry notes along, run the user's merge programs. The
+worktree `<scratch_dir>/rebase` is made when first needed and made again when it is broken.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from gitworker.errors import Unavailable
+from gitworker.model.ids import Oid
+from gitworker.paths import require_repository
+from gitworker.repo.plumbing.disk import remove_tree
+from gitworker.repo.plumbing.git import Git, GitFailed, failure_of
+from gitworker.repo.plumbing.git_environment import NO_UPKEEP
+from gitworker.repo.status.checkout_status import open_operation
+from gitworker.repo.worktrees.worktree_list import find_admin_dir
+
+# What would make a rebase ask, stash, move other branches, or keep merges.
+NEUTRAL = (
+    *NO_UPKEEP,
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "rebase.autoSquash=false",
+    "rebase.autoStash=false",
+    "rebase.updateRefs=false",
+    "rebase.rebaseMerges=false",
+    "rebase.missingCommitsCheck=ignore",
+    "rebase.rescheduleFailedExec=false",
+    "rebase.stat=false",
+    "rerere.autoUpdate=false",
+    "submodule.recurse=false",
+    "advice.detachedHead=false",
+)
+ENVIRONMENT = {"GIT_EDITOR": ":", "GIT_SEQUENCE_EDITOR": ":", "GIT_LFS_SKIP_SMUDGE": "1"}
+
+
+@dataclass(frozen=True, slots=True)
+class Rebased:
+    """A rebase's end: the new tip, or the commit that conflicts and the paths, sorted."""
+
+    new: Oid
+    conflict: Oid | None
+    paths: tuple[str, ...]
+
+
+def rebase_in_scratch(
+    git: Git, *, target: Oid, topic: Oid, scratch_dir: str, exclude: Oid | None = None
+) -> Rebased:
+    """Rebase `topic`, or only `exclude..topic`, onto `target` in the scratch worktree.
+
+    It moves no branch.
+    Waits while another process uses the worktree. Raises GitFailed where the rebase fails for
+    another reason than a conflict, as when signing does not work.
+    """
+    os.makedirs(scratch_dir, exist_ok=True)
+    with _alone(f"{scratch_dir}/rebase-lock"):
+        scratch = _require_clean(git, f"{scratch_dir}/rebase", target)
+        onto = [target] if exclude is None else ["--onto", target, exclude]
+        done = scratch.run(
+            "rebase", *onto, topic, env=ENVIRONMENT, settings=NEUTRAL, ok=range(-64, 256)
+        )
+        if done.status == 0:
+            return Rebased(scratch.require_oid("HEAD"), None, ())
+        stopped = scratch.find_oid("REBASE_HEAD")
+        paths = _unmerged(scratch)
+        scratch.run("rebase", "--abort", settings=NEUTRAL, ok=range(-64, 256))
+        if stopped is None or not (paths or b"CONFLICT" in done.out):
+            failure = failure_of(["rebase"], done)
+            failure.detail = _without_advice(failure.detail)  # it was aborted: nothing to continue
+            raise failure
+        return Rebased(topic, stopped, paths)
+
+
+@contextmanager
+def _alone(path: str) -> Iterator[None]:
+    lock = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _require_clean(git: Git, path: str, start: Oid) -> Git:
+    """Return a door to the scratch worktree with nothing in progress and nothing changed."""
+    scratch = Git(path)
+    if os.path.isdir(path):
+        try:
+            _clean(scratch, path)
+            return scratch
+        except (GitFailed, Unavailable, OSError):
+            pass
+    _make(git, path, start)
+    return scratch
+
+
+def _clean(scratch: Git, path: str) -> None:
+    repository = require_repository(path)
+    if repository.top != os.path.realpath(path) or not repository.is_linked:
+        raise Unavailable(f"{path} is no worktree")
+    if os.path.lexists(f"{repository.git_dir}/index.lock"):
+        os.unlink(f"{repository.git_dir}/index.lock")  # nobody else ever works here
+    if open_operation(repository.git_dir) is not None:
+        scratch.run("rebase", "--quit", settings=NEUTRAL)
+    scratch.run("reset", "--hard", "--quiet", settings=NEUTRAL, env=ENVIRONMENT)
+    scratch.run("clean", "-ffdxq", settings=NEUTRAL)
+
+
+def _make(git: Git, path: str, start: Oid) -> None:
+    """Make the worktree afresh; what is left of a broken one goes first."""
+    common_dir = require_repository(git.directory).common_dir
+    remove_tree(path)
+    admin = find_admin_dir(common_dir, path)
+    if admin is not None:
+        remove_tree(admin)
+    git.run(
+        "worktree", "add", "--quiet", "--detach", "--", path, start,
+        settings=NEUTRAL, env=ENVIRONMENT,
+    )  # fmt: skip
+
+
+def _unmerged(scratch: Git) -> tuple[str, ...]:
+    out = scratch.run("diff", "--name-only", "--diff-filter=U", "-z", "--no-ext-diff").text
+    return tuple(sorted({path for path in out.split("\0") if path}))
+
+
+def _without_advice(text: str) -> str:
+    """Return git's words without progress and hints."""
+    lines = [line for line in text.splitlines() if not line.startswith(("hint:", "Rebasing ("))]
+    return "\n".join(lines)

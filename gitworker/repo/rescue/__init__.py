@@ -1,0 +1,1 @@
+"""Rescue: commits and files that must survive the removal of a worktree."""

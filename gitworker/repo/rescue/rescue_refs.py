@@ -1,0 +1,250 @@
+"""Rescue refs: what a destructive verb is about to drop stays reachable, and can be named.
+
+`refs/worker/rescue/<worker>/<task>/<n>` points at the old tip or, where work was uncommitted, at
+a snapshot with the shape of a stash (`git stash apply REF` works): its parents are the tip and a
+commit of the index. Ignored files never become objects: a push of all refs would publish them.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gitworker.errors import Conflict
+from gitworker.model.ids import Oid, Ref, TaskId, WorkerId
+from gitworker.paths import require_repository, require_top
+from gitworker.repo.plumbing.disk import copy_index, private_directory
+from gitworker.repo.plumbing.git import Git, GitFailed
+from gitworker.repo.plumbing.refs import (
+    PACKED_AT_MOST_BYTES,
+    change_refs,
+    create_ref,
+    find_ref,
+    read_refs,
+    require_refs,
+)
+from gitworker.repo.rescue.worktree_commits import find_loose
+from gitworker.repo.status.checkout_status import read_status
+from gitworker.repo.status.hidden_files import hidden_changes, reveal
+
+PREFIX = "refs/worker/rescue/"
+WORK = "uncommitted work of"
+ATTEMPTS = 20
+# A user's settings must not make `add` refuse: a file with mixed line ends is work as well.
+SETTINGS = (
+    "core.safecrlf=false",
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "advice.addEmbeddedRepo=false",
+    "i18n.commitEncoding=UTF-8",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RescueRef:
+    """One rescue: `oid` is what the ref points at; number counts per worker and task from 1."""
+
+    ref: Ref
+    oid: Oid
+    worker: WorkerId
+    task: TaskId
+    number: int
+
+
+def rescue(
+    git: Git, *, worker: WorkerId, task: TaskId, tip: Oid, worktree: str | None
+) -> RescueRef:
+    """Keep a branch's tip, and what is uncommitted or untracked in its worktree, under a new ref.
+
+    Neither the user's index nor a file is touched. What a flag of the index hides from git is
+    uncommitted work too. A repository inside the worktree counts by its commit only. Where a rescue
+    of this task points at the same commit already, that one is returned. Raises GitFailed
+    where git cannot write.
+    """
+    oid = tip
+    if worktree is not None and os.path.isdir(worktree):
+        here = git.at(worktree)
+        head = here.find_oid("HEAD") or tip
+        if not read_status(here).is_clean or hidden_changes(here):
+            oid = _snapshot(here, tip=tip, head=head, title=f"{worker}/{task}")
+        elif head != tip:  # an open rebase has commits that no branch has yet
+            oid = _join(here, tip=tip, head=head, title=f"{worker}/{task}")
+    for _ in range(ATTEMPTS):
+        known = _known_rescues(git, worker, task)
+        same = [one for one in known if one.oid == oid]
+        if same:
+            return same[-1]
+        number = known[-1].number + 1 if known else 1
+        ref = Ref(f"{PREFIX}{worker}/{task}/{number}")
+        try:
+            create_ref(git, ref, oid, reason="gitworker: rescue")
+        except Conflict:
+            if find_ref(git, ref) is None:  # not taken by another command: git cannot write it
+                raise
+            continue
+        return RescueRef(ref, oid, worker, task, number)
+    raise Conflict(f"other commands keep taking the rescue refs of {worker}/{task}")
+
+
+def rescue_loose(git: Git, *, worker: WorkerId, task: TaskId, admin_dir: str) -> RescueRef | None:
+    """Keep the commits that only a worktree's directory leads to; None where there are none.
+
+    An autostash, a `refs/worktree/` of the user's, what was amended or reset away.
+    """
+    tips = find_loose(git, admin_dir, log=True)
+    if not tips:
+        return None
+    tip = tips[0]
+    if len(tips) > 1:
+        tip = _commit(git, Oid(f"{tip}^{{tree}}"), f"loose commits of {worker}/{task}", *tips)
+    return rescue(git, worker=worker, task=task, tip=tip, worktree=None)
+
+
+def _keep(git: Git, orders: Sequence[str]) -> None:
+    """Make refs; raise Conflict, or GitFailed if a lock or the system is the reason."""
+    try:
+        require_refs(git, orders, reason="gitworker: rescue")
+    except GitFailed as failure:
+        if failure.code != GitFailed.code:
+            raise
+        raise Conflict(
+            "git could not keep the new commits under a ref: are they gone again (git gc)?",
+            "run the command again",
+            code="not_kept",
+            detail=failure.detail,
+        ) from failure
+
+
+def unpack(here: Git, oid: Oid, *, tip: Oid) -> bool:
+    """Bring the uncommitted work that a rescue keeps back into a worktree at `tip`; tell if it did.
+
+    Index and files are then as they were, ignored files aside. Nothing changes where files are in
+    the way, or the work was that of an open rebase or a conflict, which cannot be opened again.
+    """
+    title = here.text("show", "--no-patch", "--format=%s", oid, "--")
+    if not title.startswith(f"gitworker: {WORK}") or here.find_oid(f"{oid}^2^2") is not None:
+        return False
+    moved = here.run("read-tree", "-m", "-u", "--no-recurse-submodules", tip, oid, ok=(0, 128))
+    if moved.status != 0:
+        return False
+    here.run("read-tree", "--reset", f"{oid}^2")
+    here.run("update-index", "-q", "--refresh", ok=(0, 1))
+    return True
+
+
+def rescue_tips(
+    git: Git, wanted: Sequence[tuple[WorkerId, TaskId, Oid]], *, also: Sequence[str] = ()
+) -> list[RescueRef]:
+    """Keep tips of several branches as `rescue` does, by one process where nobody interferes.
+
+    `also` are orders (`change_refs`) that the same process carries out; raises Conflict where git
+    cannot.
+    """
+    kept: list[RescueRef | None] = []
+    new = []
+    for worker, task, tip in wanted:
+        known = _known_rescues(git, worker, task)
+        if known:  # it may be there already, and its number is taken
+            kept.append(None)
+            continue
+        ref = Ref(f"{PREFIX}{worker}/{task}/1")
+        new.append(RescueRef(ref, tip, worker, task, 1))
+        kept.append(new[-1])
+    orders = [f"create {one.ref} {one.oid}" for one in new]
+    if (orders or also) and not change_refs(git, [*also, *orders], reason="gitworker: rescue"):
+        kept = [None] * len(kept)
+        if also:
+            _keep(git, also)
+    return [
+        one or rescue(git, worker=worker, task=task, tip=tip, worktree=None)
+        for one, (worker, task, tip) in zip(kept, wanted, strict=True)
+    ]
+
+
+def list_rescues(
+    git: Git, *, worker: WorkerId | None = None, task: TaskId | None = None
+) -> tuple[RescueRef, ...]:
+    """Return rescue refs by worker, task and number, of all or of one worker or task."""
+    pattern = f"{PREFIX}{worker or '*'}/{task or '*'}/*"
+    found = []
+    for ref, oid in read_refs(git, [pattern]).items():
+        name, task_id, number = ref.removeprefix(PREFIX).split("/")
+        if number.isdigit():
+            found.append(RescueRef(ref, oid, WorkerId(name), TaskId(task_id), int(number)))
+    return tuple(sorted(found, key=lambda one: (one.worker, one.task, one.number)))
+
+
+def _known_rescues(git: Git, worker: WorkerId, task: TaskId) -> tuple[RescueRef, ...]:
+    """Return the rescues of one task; without a process where the files show that there is none."""
+    common_dir = require_repository(git.directory).common_dir
+    folder = f"{PREFIX}{worker}/{task}"
+    if not os.path.isdir(f"{common_dir}/reftable") and not os.path.lexists(
+        f"{common_dir}/{folder}"
+    ):
+        # Loose first, then packed: a ref that is packed meanwhile is found there.
+        packed = _read_packed(f"{common_dir}/packed-refs")
+        if packed is not None and f" {folder}/".encode() not in packed:
+            return ()
+    return list_rescues(git, worker=worker, task=task)
+
+
+def _read_packed(path: str) -> bytes | None:
+    """Return the file of packed refs; None where git has to look, or searches it faster."""
+    try:
+        with open(path, "rb") as file:
+            if os.fstat(file.fileno()).st_size > PACKED_AT_MOST_BYTES:
+                return None
+            return file.read()
+    except FileNotFoundError:
+        return b""
+    except OSError:
+        return None
+
+
+def _snapshot(here: Git, *, tip: Oid, head: Oid, title: str) -> Oid:
+    """Write the snapshot commit with a private copy of the index; return its id."""
+    admin_dir = require_top(here.directory).git_dir
+    with private_directory(admin_dir, "gitworker-rescue-") as private:
+        env = {"GIT_INDEX_FILE": f"{private}/index"}
+        copy_index(f"{admin_dir}/index", env["GIT_INDEX_FILE"])
+        reveal(here, env)
+        staged = _write_tree(here, env)  # None while paths are unmerged
+        conflict = None if staged else _write_stages(here, env, f"{private}/stages")
+        here.run("add", "--all", "--sparse", "--ignore-errors", "--", ":/",
+                 env=env, settings=SETTINGS, ok=(0, 1, 128))  # fmt: skip
+        everything = _write_tree(here, env)
+    if everything is None:
+        raise GitFailed(f"git cannot write the work in {here.directory} into a tree")
+    parents = dict.fromkeys((tip, head))
+    if conflict is not None:
+        parents[_commit(here, conflict, f"conflict of {title}")] = None
+    index = _commit(here, staged or everything, f"index of {title}", *parents)
+    return _commit(here, everything, f"{WORK} {title}", tip, index)
+
+
+def _join(here: Git, *, tip: Oid, head: Oid, title: str) -> Oid:
+    tree = here.require_oid("HEAD")
+    return _commit(here, Oid(f"{tree}^{{tree}}"), f"open rebase of {title}", tip, head)
+
+
+def _write_tree(here: Git, env: Mapping[str, str]) -> Oid | None:
+    done = here.run("write-tree", env=env, ok=(0, 128))
+    return Oid(done.text.strip()) if done.status == 0 else None
+
+
+def _write_stages(here: Git, env: Mapping[str, str], index: str) -> Oid | None:
+    """Write the sides of unmerged paths, which may be in no commit, as `<stage>/<path>`."""
+    entries = here.run("ls-files", "--unmerged", "-z", env=env).out.split(b"\0")
+    sides = b""
+    for entry in filter(None, entries):
+        head, _, path = entry.partition(b"\t")
+        mode, oid, stage = head.split(b" ")
+        sides += b"%s %s 0\t%s/%s\0" % (mode, oid, stage, path)
+    own = {"GIT_INDEX_FILE": index}
+    here.run("update-index", "--add", "-z", "--index-info", stdin=sides, env=own)
+    return _write_tree(here, own)
+
+
+def _commit(here: Git, tree: Oid, message: str, *parents: Oid) -> Oid:
+    options = [part for parent in parents for part in ("-p", parent)]
+    done = here.run("commit-tree", *options, "-m", f"gitworker: {message}", tree, settings=SETTINGS)
+    return Oid(done.text.strip())

@@ -1,0 +1,261 @@
+"""Submodules of linked worktrees, which git gives module directories of their own.
+
+A new worktree's are filled from those of the main checkout, whose objects they borrow. What is
+committed in them is in that worktree alone until somebody pushes it: landing asks for that, and
+before a worktree goes its commits and uncommitted work move into the main checkout's.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import NamedTuple
+from zlib import crc32
+
+from gitworker import clock
+from gitworker.errors import Refused, Unavailable
+from gitworker.model.ids import Oid, TaskId, WorkerId
+from gitworker.paths import require_repository
+from gitworker.repo.plumbing.git import Git, GitFailed
+from gitworker.repo.plumbing.git_environment import NO_UPKEEP
+from gitworker.repo.rescue.rescue_refs import PREFIX, rescue
+from gitworker.repo.status.embedded_repositories import find_embedded, own_git_dir
+from gitworker.repo.status.hidden_files import holds_work
+from gitworker.repo.status.tracked_files import is_inside
+from gitworker.repo.worktrees.worktree_list import detached_heads, worktree_of
+
+GITLINK = b"160000"
+UPDATE = ("submodule", "--quiet", "update", "--init", "--reference")
+LIST = ("config", "-z", "--get-regexp", r"^submodule\..*\.path$")
+RESCUED = "refs/worker/submodules"  # <worker>/<task>/<submodule>/<time>: HEAD, heads, stash, work
+
+
+class Submodule(NamedTuple):
+    """One line of .gitmodules."""
+
+    name: str
+    path: str
+
+
+class Unpublished(NamedTuple):
+    """A submodule commit that a branch points to and that nobody else has."""
+
+    path: str
+    commit: Oid
+
+
+def fill_submodules(git: Git, worktree: str, *, limit_s: int = 0) -> None:
+    """Fill those submodules of a new worktree that are filled in the main checkout too.
+
+    `git` runs in the main checkout. Nothing is fetched where the main checkout has the commits; a
+    fetch may take `limit_s` (0: any time). Raises Refused where one cannot be filled.
+    """
+    _fill(git, git.at(worktree), limit_s)
+
+
+def unpublished_submodule_commits(
+    git: Git, base: Oid, tip: Oid, worktree: str | None
+) -> tuple[Unpublished, ...]:
+    """Return the submodule commits that `base..tip` points to and only `worktree` has, or nobody.
+
+    One is published where the main checkout's module directory has it, or a remote-tracking branch
+    of the worktree's. Of a submodule that is filled in neither nothing can be told.
+    """
+    links = _links(git, base, tip)
+    if not links:
+        return ()
+    common = require_repository(git.directory).common_dir
+    admin = require_repository(worktree, {}).git_dir if worktree is not None else None
+    names = {path: name for name, path in _listed(git, "--blob", f"{tip}:.gitmodules")}
+    found = []
+    for path, commit in links:
+        name = names.get(path)
+        main, own = _module(f"{common}/modules", name), _module(f"{admin}/modules", name)
+        if own is None and worktree is not None:
+            own = own_git_dir(worktree, path)
+        if main is None and own is None:  # filled nowhere, or no submodule any more
+            continue
+        if main is not None and _has(git, main, commit):
+            continue
+        if own is not None and _is_pushed(git, own, commit):
+            continue
+        found.append(Unpublished(path, commit))
+    return tuple(found)
+
+
+def rescue_submodules(git: Git, *, worker: WorkerId, task: TaskId, admin_dir: str) -> list[str]:
+    """Keep what the submodules of a worktree hold for themselves; return the refs that keep it.
+
+    They are made in the module directory of the main checkout or, where it has none, in the
+    repository. Commits of any branch count, and uncommitted and untracked work. A repository that
+    lies in the worktree itself counts as one of its submodules.
+    """
+    kept: list[str] = []
+    common = require_repository(git.directory).common_dir
+    for name, module, tree in _own_modules(admin_dir):
+        here = Git(module, git_dir=module)
+        head = here.find_oid("HEAD")
+        if head is None or not _holds_own(here, tree):
+            continue
+        if tree is not None:
+            rescue(git.at(tree), worker=worker, task=task, tip=head, worktree=tree)
+        store = _module(f"{common}/modules", name) or common
+        stamp = f"{clock.now_ms()}-{os.urandom(3).hex()}"  # one of a later act replaces none
+        place = f"{RESCUED}/{worker}/{task}/{_as_ref(name)}/{stamp}"
+        git.at(store).run(
+            f"--git-dir={store}", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head",
+            "--refmap=", "--no-recurse-submodules", module, f"+HEAD:{place}/HEAD",
+            f"+refs/heads/*:{place}/heads/*", f"+refs/stash*:{place}/stash*",
+            f"+{PREFIX}{worker}/*:{place}/work/*",
+            settings=NO_UPKEEP,
+        )  # fmt: skip
+        kept.append(f"{place}/HEAD")
+    return kept
+
+
+def _fill(git: Git, here: Git, limit_s: int) -> None:
+    for name, path in _listed(here, "--file", ".gitmodules"):
+        source = _source(git, name, path)
+        if source is None or "=" in name or not is_inside(here.directory, path):
+            continue
+        if not _clone(here, name, path, source=source):
+            _fetch(git, here, path, source=source, limit_s=limit_s)
+        _fill(git.at(f"{git.directory}/{path}"), here.at(f"{here.directory}/{path}"), limit_s)
+
+
+def _source(git: Git, name: str, path: str) -> str | None:
+    """Return the module directory of a submodule that the main checkout has filled."""
+    if not os.path.lexists(f"{git.directory}/{path}/.git"):
+        return None
+    if not git.run("config", "--get", f"submodule.{name}.url", ok=(0, 1)).out:
+        return None
+    return require_repository(f"{git.directory}/{path}", {}).git_dir
+
+
+def _clone(here: Git, name: str, path: str, *, source: str) -> bool:
+    """Clone a submodule from the main checkout's, borrow its objects, and point it where that does.
+
+    Tells whether the main checkout has all that it takes.
+    """
+    if not here.run("config", "--get", f"submodule.{name}.url", ok=(0, 1)).out:
+        here.run("submodule", "--quiet", "init", "--", path, ok=range(256))  # a submodule's own
+    local = (
+        f"submodule.{name}.url={source}", "protocol.file.allow=always",
+        "clone.defaultRemoteName=origin", "submodule.recurse=false",
+    )  # fmt: skip
+    done = here.run(*UPDATE, source, "--no-fetch", "--", path, settings=local, ok=range(256))
+    sub = here.at(f"{here.directory}/{path}")
+    if not os.path.lexists(f"{sub.directory}/.git"):
+        return done.status == 0  # told not to (submodule.<name>.update)
+    url = here.run(f"--git-dir={source}", "config", "--get", "remote.origin.url", ok=(0, 1)).text
+    sub.run("config", "remote.origin.url", url.strip() or source)
+    sub.run(
+        "fetch", "--quiet", "--no-tags", "--prune", "--refmap=", "--no-recurse-submodules", source,
+        "+refs/remotes/origin/*:refs/remotes/origin/*",
+    )  # fmt: skip
+    return done.status == 0
+
+
+def _fetch(git: Git, here: Git, path: str, *, source: str, limit_s: int) -> None:
+    """Ask the real remote of a submodule for the commit that the main checkout has not.
+
+    Others wait for the lock of the worktrees meanwhile, so a remote that is silent is given up.
+    """
+    with suppress(Unavailable):
+        done = here.run(*UPDATE, source, "--", path, ok=range(256), timeout_s=limit_s or None)
+        if done.status == 0:
+            return
+    raise Refused(
+        f"the submodule {path} of {here.directory} cannot be filled: its commit is neither in the"
+        " main checkout nor to be fetched",
+        f"git -C {git.directory} submodule update --init {path}",
+        code="submodule_missing",
+    )
+
+
+def _listed(git: Git, *where: str) -> list[Submodule]:
+    """Return the submodules that a .gitmodules lists; names and paths that git refuses left out."""
+    done = git.run(LIST[0], *where, *LIST[1:], ok=(0, 1, 128))
+    found = []
+    for entry in done.text.split("\0"):
+        key, _, path = entry.partition("\n")
+        name = key.removeprefix("submodule.").removesuffix(".path")
+        if path and ".." not in name.split("/") and ".." not in path.split("/") and path[0] != "-":
+            found.append(Submodule(name, path))
+    return found
+
+
+def _links(git: Git, base: Oid, tip: Oid) -> list[tuple[str, Oid]]:
+    """Return the pointers to submodule commits that the commits of a range bring, once each."""
+    done = git.run(
+        "log", "--format=", "--raw", "-z", "--no-abbrev", "--no-renames", "--diff-filter=d", "-m",
+        "--ignore-submodules=none", f"{base}..{tip}", "--",
+    )  # fmt: skip
+    found: dict[tuple[str, Oid], None] = {}
+    words: list[bytes] = []
+    for field in done.out.split(b"\0"):
+        if words:
+            if words[1] == GITLINK:
+                found[os.fsdecode(field), Oid(words[3].decode())] = None
+            words = []
+        elif field.lstrip(b"\n").startswith(b":"):
+            words = field.lstrip(b"\n:").split()
+    return list(found)
+
+
+def _module(modules: str, name: str | None) -> str | None:
+    module = f"{modules}/{name}"
+    return module if name is not None and os.path.isfile(f"{module}/HEAD") else None
+
+
+def _own_modules(admin_dir: str) -> Iterator[tuple[str, str, str | None]]:
+    """Yield name, git directory and work tree of what a worktree has of submodules for itself."""
+    for name, module in _modules_in(f"{admin_dir}/modules"):
+        yield name, module, _tree_of(Git(module, git_dir=module), module)
+    worktree = worktree_of(admin_dir)
+    if worktree is not None and os.path.isdir(worktree):
+        for path, module in find_embedded(Git(worktree)):
+            yield path, module, f"{worktree}/{path}"
+
+
+def _modules_in(modules: str) -> Iterator[tuple[str, str]]:
+    """Yield name and directory of every module below, those of submodules' submodules too."""
+    for directory, names, files in os.walk(modules):
+        if "HEAD" in files and "objects" in names:
+            yield os.path.relpath(directory, modules), directory
+            names[:] = ["modules"] if "modules" in names else []
+
+
+def _holds_own(here: Git, tree: str | None) -> bool:
+    """Tell whether a module has commits that no remote is known to have, or unfinished work."""
+    others = detached_heads(here.git_dir or here.directory)
+    own = here.run(
+        "rev-list", "--max-count=1", *others, "--single-worktree", "--all", "--not", "--remotes"
+    )
+    return bool(own.out) or (tree is not None and holds_work(here.at(tree)))
+
+
+def _as_ref(name: str) -> str:
+    """Return a submodule's name as a part of a ref, and another for each."""
+    flat = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in name)
+    return f"{flat}-{crc32(os.fsencode(name)):08x}"
+
+
+def _tree_of(here: Git, module: str) -> str | None:
+    place = here.run("config", "--get", "core.worktree", ok=(0, 1)).text.rstrip("\n")
+    tree = os.path.normpath(os.path.join(module, place))
+    return tree if place and os.path.isdir(tree) else None
+
+
+def _has(git: Git, module: str, commit: Oid) -> bool:
+    done = git.run(f"--git-dir={module}", "cat-file", "-e", f"{commit}^{{commit}}", ok=(0, 1, 128))
+    return done.status == 0
+
+
+def _is_pushed(git: Git, module: str, commit: Oid) -> bool:
+    try:
+        done = git.run(
+            f"--git-dir={module}", "for-each-ref", "--count=1", "--contains", commit, "refs/remotes"
+        )
+    except GitFailed:  # it has no such commit
+        return False
+    return bool(done.out)

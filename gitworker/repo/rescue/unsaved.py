@@ -1,0 +1,79 @@
+"""What a removed worktree holds that the commit which is to keep its work does not.
+
+Between the look that made the commit and the rename into the trash somebody may have written; a
+repository inside is in no commit of ours; a full disk leaves files out. So what is deleted for good
+is compared first, byte for byte. Ignored files do not count, nor, after a week, what git's
+conversions strip from a file.
+"""
+
+import os
+
+from gitworker.model.ids import Oid
+from gitworker.repo.plumbing.disk import private_directory
+from gitworker.repo.plumbing.git import Git, GitFailed
+from gitworker.repo.rescue.worktree_commits import find_loose
+from gitworker.repo.status.checkout_status import GITLINK
+from gitworker.repo.status.converted_files import find_converted
+from gitworker.repo.status.tracked_files import find_file
+
+
+def find_unkept(git: Git, entry: str, commit: Oid, *, common_dir: str, exactly: bool = True) -> str:
+    """Return in words what would be lost with an entry of the trash, empty where that is nothing.
+
+    `entry` is its directory; `git` runs in the main checkout. The whole worktree is read. Without
+    `exactly` a file counts as kept if git calls it unchanged.
+    """
+    tree, admin = f"{entry}/tree", f"{entry}/admin"
+    if not os.path.isdir(tree):
+        return ""
+    here = git.at(tree)
+    try:
+        with private_directory(entry, "look-") as private:
+            env = {
+                "GIT_DIR": admin,
+                "GIT_COMMON_DIR": common_dir,
+                "GIT_WORK_TREE": tree,
+                "GIT_INDEX_FILE": f"{private}/index",
+            }
+            here.run("read-tree", commit, env=env)
+            path = _find_repository(here, env) or _find_file(here, env)
+            if path:
+                return f"{path}, which no ref keeps"
+            path = find_converted(here, env, room=private) if exactly else ""
+            if path:
+                return f"bytes of {path} that git strips, so no ref keeps them"
+        return "commits that no ref leads to" if find_loose(git, admin, log=False) else ""
+    except (GitFailed, OSError):
+        return "files that git cannot compare with what is kept"
+
+
+def _find_repository(here: Git, env: dict[str, str]) -> str:
+    """Return a repository of its own inside the worktree; a commit of ours keeps only its id.
+
+    A submodule's is in the admin directory, and was kept when the worktree was removed.
+    """
+    for entry in here.run("ls-files", "--stage", "-z", env=env).text.split("\0"):
+        path = entry.partition("\t")[2]
+        place = f"{here.directory}/{path}/.git"
+        if not entry.startswith(GITLINK) or find_file(here.directory, path) is None:
+            continue
+        if os.path.lexists(place) and not _is_submodule(place):
+            return f"the repository {path}"
+    return ""
+
+
+def _is_submodule(place: str) -> bool:
+    if not os.path.isfile(place):
+        return False
+    with open(place, encoding="utf-8", errors="surrogateescape") as file:
+        return "/modules/" in file.read()
+
+
+def _find_file(here: Git, env: dict[str, str]) -> str:
+    here.run("update-index", "-q", "--refresh", env=env, ok=(0, 1))
+    changed = here.run(
+        "diff-files", "--name-only", "--diff-filter=d", "--ignore-submodules=all", "-z", env=env
+    ).text
+    others = here.run("ls-files", "--others", "--exclude-standard", "-z", env=env).text
+    path = (changed or others).partition("\0")[0]
+    return path and f"the file {path}"

@@ -1,0 +1,1 @@
+"""The state of a checkout: uncommitted, hidden, special and converted files."""

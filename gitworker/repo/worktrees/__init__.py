@@ -1,0 +1,1 @@
+"""Worktrees: the list, the proof of ownership, the main worktree, excludes."""

@@ -1,0 +1,310 @@
+"""The proof that a directory is the worktree of one worker in this repository.
+
+Every command that reads or changes a worker's worktree asks here first. git itself searches the
+parent directories if a worktree has lost its `.git` file, and a worktree usually lies inside the
+main checkout: without the proof a command would read, commit or move the user's own files there.
+Only files are read; git is started only for a HEAD that its file does not show (reftable).
+"""
+
+import os
+import stat
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+from gitworker.errors import Conflict, NotFound, Refused
+from gitworker.model.ids import Branch, Ref, ref_of
+from gitworker.paths import find_top, read_place, read_seat, require_repository
+from gitworker.repo.plumbing.git import Git
+
+HEAD_PREFIX = "ref: "
+REFTABLE_HEAD = "refs/heads/.invalid"
+
+
+class Flaw(StrEnum):
+    """The first reason why a directory is not the worktree of a worker."""
+
+    MISSING = "missing"  # the place does not exist
+    NOT_A_DIRECTORY = "not_a_directory"  # a symbolic link, or a file
+    COPIED = "copied"  # the records name a worktree of the repository that this one was copied from
+    NO_GIT_FILE = "no_git_file"
+    OWN_REPOSITORY = "own_repository"  # `.git` is a directory
+    OTHER_WORKTREE = "other_worktree"  # `.git` leads to another worktree of this repository
+    OTHER_REPOSITORY = "other_repository"
+    NO_ADMIN_DIR = "unknown"  # git's own directory of the worktree does not exist
+    OTHER_PLACE = "other_place"  # git's own directory belongs to a worktree at another place
+    OTHER_WORKER = "other_worker"  # the mark there names another worker or task
+
+
+# A repair of the two files by which worktree and repository name each other ends these.
+REJOINABLE = frozenset({Flaw.NO_GIT_FILE, Flaw.OTHER_WORKTREE, Flaw.OTHER_REPOSITORY})
+
+
+class Holder(Protocol):
+    """A worker's row: the facts that the proof compares with the disk."""
+
+    @property
+    def worker_id(self) -> str:
+        """Return the worker's id."""
+
+    @property
+    def task_id(self) -> str | None:
+        """Return the id of its task."""
+
+    @property
+    def branch(self) -> str | None:
+        """Return its branch's short name."""
+
+    @property
+    def worktree(self) -> str | None:
+        """Return where its worktree is on record."""
+
+    @property
+    def admin_dir(self) -> str | None:
+        """Return git's own directory of the worktree."""
+
+
+class Owner(NamedTuple):
+    """The statement to be proved: `place` is the worktree of this worker and task.
+
+    `admin_dir` is git's own directory of the worktree, `ref` the worker's branch. An empty worker
+    id leaves the mark of the worker unread: the caller knows only the two directories.
+    """
+
+    common_dir: str
+    place: str
+    admin_dir: str | None
+    ref: Ref | None = None
+    worker_id: str = ""
+    task_id: str = ""
+
+
+def owner_of(common_dir: str, worker: Holder) -> Owner | None:
+    """Return the statement that a worker's row makes; None if the row names no worktree."""
+    if worker.worktree is None:
+        return None
+    ref = ref_of(Branch(worker.branch)) if worker.branch else None
+    return Owner(
+        common_dir, worker.worktree, worker.admin_dir, ref, worker.worker_id, worker.task_id or ""
+    )
+
+
+def find_flaw(owner: Owner) -> Flaw | None:
+    """Return why `place` is not the worktree of the owner, None if it is. HEAD does not count."""
+    admin_dir = owner.admin_dir
+    if admin_dir is None or not is_inside(owner.common_dir, admin_dir):
+        return Flaw.COPIED if admin_dir else Flaw.NO_ADMIN_DIR
+    try:
+        mode = os.lstat(owner.place).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return Flaw.MISSING
+    if not stat.S_ISDIR(mode):
+        return Flaw.NOT_A_DIRECTORY
+    flaw = _flaw_of_git_file(owner, admin_dir)
+    if flaw is not None:
+        return flaw
+    if find_place(admin_dir) != os.path.realpath(owner.place):
+        return Flaw.OTHER_PLACE
+    mark = read_seat(admin_dir) if owner.worker_id else None
+    return Flaw.OTHER_WORKER if mark not in (None, (owner.worker_id, owner.task_id)) else None
+
+
+def require_owned(owner: Owner) -> None:
+    """Raise NotFound, Refused or Conflict with the reason unless `place` is the worktree."""
+    flaw = find_flaw(owner)
+    if flaw is not None:
+        raise refusal_of(owner, flaw)
+
+
+def require_checkout(git: Git, place: str, admin_dir: str | None = None) -> str:
+    """Return the git directory of the checkout at `place`, the main one included, proved.
+
+    `git` runs in the repository that it must belong to. Raises Refused unless `.git` in `place`
+    leads to this repository, to `admin_dir` if that is given, and from there back to `place`.
+    """
+    here = require_repository(git.directory)
+    found = find_top(place)
+    is_main = found is not None and found.git_dir == here.common_dir
+    if found is not None and is_main and admin_dir in (None, found.git_dir):
+        return found.git_dir
+    if admin_dir is None and found is not None:
+        admin_dir = found.git_dir
+    owner = Owner(here.common_dir, place, admin_dir)
+    require_owned(owner)
+    return admin_dir or ""
+
+
+def has_worktree(owner: Owner | None) -> bool:
+    """Tell whether the worktree exists, proved; False if its place does not exist.
+
+    Raises as `require_owned` for anything else at the place.
+    """
+    flaw = None if owner is None else find_flaw(owner)
+    if owner is not None and flaw is not None and flaw is not Flaw.MISSING:
+        raise refusal_of(owner, flaw)
+    return owner is not None and flaw is None
+
+
+def is_lost(owner: Owner) -> bool:
+    """Tell whether the place does not exist while git's own directory of the worktree does.
+
+    False if that directory is marked for another worker, or belongs to another place.
+    """
+    admin_dir = owner.admin_dir
+    if find_flaw(owner) is not Flaw.MISSING or admin_dir is None or not os.path.isdir(admin_dir):
+        return False
+    is_its = read_seat(admin_dir) == (owner.worker_id, owner.task_id)
+    return is_its and find_place(admin_dir) == os.path.realpath(owner.place)
+
+
+def is_present(owner: Owner | None) -> bool:
+    """Tell whether the worktree exists, proved; False if git knows of none any more.
+
+    Raises as `require_owned` for anything else, a directory that was moved by hand included.
+    """
+    if owner is None:
+        return False
+    flaw = find_flaw(owner)
+    if flaw is Flaw.MISSING and not os.path.isdir(owner.admin_dir or ""):
+        return False  # the user removed it by `git worktree remove`
+    if flaw is not None:
+        raise refusal_of(owner, flaw)
+    return True
+
+
+def require_on_branch(git: Git, owner: Owner) -> None:
+    """Raise Refused unless HEAD of a proved worktree is the worker's branch.
+
+    A rebase or bisect of that branch in progress counts as on the branch.
+    """
+    head = read_head(git, owner)
+    if head == owner.ref:
+        return
+    from shlex import quote  # 8 ms, only for a refusal
+
+    branch = (owner.ref or "").removeprefix("refs/heads/")
+    found = "a detached HEAD" if head is None else head.removeprefix("refs/heads/")
+    place = quote(owner.place)
+    raise Refused(
+        f"{owner.place} is on {found}, not on {branch}",
+        f"git -C {place} switch {branch}   (uncommitted changes go along, or git refuses)",
+        code="wrong_branch",
+    )
+
+
+def read_head(git: Git, owner: Owner) -> Ref | None:
+    """Return the branch of a proved worktree, None if HEAD is detached.
+
+    While a rebase or bisect of that branch is in progress that branch is returned.
+    """
+    from gitworker.repo.plumbing.refs import find_head_ref  # 10 ms, of which `exec` needs nothing
+    from gitworker.repo.worktrees.worktree_list import busy_branches
+
+    text = _read_line(f"{owner.admin_dir}/HEAD")
+    if not text or text == HEAD_PREFIX + REFTABLE_HEAD or os.path.islink(f"{owner.admin_dir}/HEAD"):
+        head = find_head_ref(git.at(owner.place))
+    else:
+        head = Ref(text[len(HEAD_PREFIX) :]) if text.startswith(HEAD_PREFIX) else None
+    if head is None and owner.ref in busy_branches(owner.admin_dir or ""):
+        return owner.ref
+    return head
+
+
+def find_place(admin_dir: str) -> str | None:
+    """Return the real path of the worktree that an admin directory names, existing or not."""
+    pointer = _read_line(f"{admin_dir}/gitdir")
+    if not pointer or "\0" in pointer:
+        return None
+    dot_git = os.path.join(admin_dir, pointer)  # relative with worktree.useRelativePaths
+    return os.path.realpath(os.path.dirname(dot_git))
+
+
+def find_named(place: str) -> str | None:
+    """Return the real path of the git directory that the `.git` file in `place` names, or None."""
+    line = _read_line(f"{place}/.git")
+    if not line.startswith("gitdir: ") or "\0" in line:
+        return None
+    return os.path.realpath(os.path.join(place, line[len("gitdir: ") :]))
+
+
+def is_recorded_directory(admin_dir: str, place: str) -> bool | None:
+    """Tell whether `place` is the very directory (device, inode) that the admin directory records.
+
+    None if nothing is recorded. A rename keeps both numbers, a copy or a restored backup does not.
+    """
+    recorded = read_place(admin_dir)
+    if recorded is None:
+        return None
+    try:
+        found = os.lstat(place)
+    except OSError:
+        return False
+    return recorded == (found.st_dev, found.st_ino)
+
+
+def is_inside(common_dir: str, admin_dir: str) -> bool:
+    """Tell whether a path is that of an admin directory of the repository, existing or not."""
+    parent = os.path.dirname(os.path.realpath(admin_dir))
+    return parent == f"{os.path.realpath(common_dir)}/worktrees"
+
+
+def describe(owner: Owner, flaw: Flaw) -> str:
+    """Return one sentence about a flaw."""
+    place = owner.place
+    name = f"the worktree of {owner.worker_id}" if owner.worker_id else "a worktree"
+    return {
+        Flaw.MISSING: f"{name} is not at {place}",
+        Flaw.NOT_A_DIRECTORY: f"{place} is not a directory, so it is not {name}",
+        Flaw.COPIED: f"{place} is a worktree of another repository: the records of this one were"
+        " copied",
+        Flaw.NO_GIT_FILE: f"{place} has no .git file, so git does not know it as {name}",
+        Flaw.OWN_REPOSITORY: f"{place} holds a repository of its own in .git, so it is not {name}",
+        Flaw.OTHER_WORKTREE: f"the .git file in {place} leads to another worktree",
+        Flaw.OTHER_REPOSITORY: f"the .git file in {place} leads to another repository",
+        Flaw.NO_ADMIN_DIR: f"git no longer knows the worktree {place}: {owner.admin_dir} is gone",
+        Flaw.OTHER_PLACE: f"{owner.admin_dir} belongs to a worktree at another place than {place}",
+        Flaw.OTHER_WORKER: f"{place} is marked as the worktree of another worker or task",
+    }[flaw]
+
+
+def refusal_of(owner: Owner, flaw: Flaw) -> NotFound | Refused | Conflict:
+    """Return the refusal for a flaw; its hint never runs git inside the directory."""
+    from shlex import quote  # 8 ms, only for a refusal
+
+    place = quote(owner.place)
+    hint = "git worker fsck --repair"
+    if flaw is Flaw.MISSING:
+        hint = (
+            f"git worker cancel {owner.worker_id} && git worker undo   (makes it again from its"
+            f" branch; if it was moved by hand: mv it back to {place})"
+        )
+    elif flaw in (Flaw.NOT_A_DIRECTORY, Flaw.OTHER_PLACE, Flaw.NO_ADMIN_DIR):
+        hint = f"mv {place} {place}.old && git worker fsck --repair"
+    elif flaw is Flaw.OWN_REPOSITORY:
+        hint = f"mv {place}/.git {place}.git-aside && git worker fsck --repair"
+    return Refused(describe(owner, flaw), hint, code=f"worktree_{flaw}")
+
+
+def _flaw_of_git_file(owner: Owner, admin_dir: str) -> Flaw | None:
+    try:
+        mode = os.stat(f"{owner.place}/.git").st_mode
+    except OSError:
+        return Flaw.NO_GIT_FILE
+    if stat.S_ISDIR(mode):
+        return Flaw.OWN_REPOSITORY
+    named = find_named(owner.place)
+    if named is None:
+        return Flaw.NO_GIT_FILE
+    if named != os.path.realpath(admin_dir):
+        inside = is_inside(owner.common_dir, named)
+        return Flaw.OTHER_WORKTREE if inside else Flaw.OTHER_REPOSITORY
+    if not os.path.isdir(admin_dir):
+        return Flaw.NO_ADMIN_DIR
+    return None
+
+
+def _read_line(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return file.read().removesuffix("\n")  # git allows line feeds inside a path
+    except (OSError, ValueError):
+        return ""

@@ -1,0 +1,1 @@
+"""The transition log: its schema, its rules and the validator."""

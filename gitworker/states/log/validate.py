@@ -1,0 +1,145 @@
+"""The validator of transition logs: one pass, every rule of `log_rules`, memory by entities.
+
+A line that breaks a rule is believed nonetheless (the entity stands where the line says), so that
+one fault is reported once and not again by every line that follows.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from gitworker.model.worker import WorkerState
+from gitworker.rules_text import one_line
+from gitworker.states.log.log_event import EventType, Severity, severity_of
+from gitworker.states.log.log_schema import Entry, Finding, parse_entry
+from gitworker.states.log.log_tables import LOG_TABLES
+from gitworker.states.log.validate_groups import GroupRules
+from gitworker.states.log.validate_tasks import TaskFacts, TaskRules
+from gitworker.states.task_view import entity_id
+from gitworker.states.worker_machine import STALE_GUARDS
+
+__all__ = ["Finding", "iter_findings", "validate_log"]
+
+
+def validate_log(lines: Iterable[str]) -> list[Finding]:
+    """Return every broken rule, in the order of the lines; empty for a log that is right."""
+    return list(iter_findings(lines))
+
+
+def iter_findings(lines: Iterable[str]) -> Iterator[Finding]:
+    """Yield every broken rule as the lines are read; line numbers start at 1."""
+    log = _Log()
+    for number, text in enumerate(lines, start=1):
+        entry = parse_entry(number, text)
+        if isinstance(entry, Entry):
+            for rule, message in log.check(entry):
+                yield Finding(number, rule, one_line(message))
+        else:
+            yield from entry
+
+
+Fault = tuple[str, str]
+
+
+@dataclass(slots=True)
+class _Position:
+    """Where one entity stands, in which incarnation, and what STALE remembers."""
+
+    state: str
+    incarnation: int
+    stale_from: str | None = None
+
+
+class _Log:
+    """What has been read so far."""
+
+    def __init__(self) -> None:
+        self.last: datetime | None = None
+        self.positions: dict[tuple[EventType, str], _Position] = {}
+        tasks: dict[str, TaskFacts] = {}
+        self.tasks = TaskRules(tasks)
+        self.groups = GroupRules(tasks)
+
+    def check(self, entry: Entry) -> Iterator[Fault]:
+        """Yield what the line breaks, and believe it."""
+        if self.last is not None and entry.at < self.last:
+            yield "timestamp-order", "the timestamp is before that of an earlier line"
+        self.last = entry.at if self.last is None else max(self.last, entry.at)
+        base, incarnation = _split(entry)
+        position = self.positions.get((entry.event_type, base))
+        yield from _check_start(entry, position, incarnation)
+        yield from _check_step(entry)
+        yield from _check_guard(entry, position)
+        if position is None or incarnation >= position.incarnation:
+            self._believe(entry, base, incarnation)
+        if entry.event_type == EventType.TASK:
+            yield from self.tasks.check(entry, base)
+            yield from self.groups.note_task(entry, base)
+        elif entry.event_type == EventType.WORKSTREAM:
+            yield from self.groups.check_workstream(entry)
+        elif entry.event_type == EventType.AGENT:
+            yield from self.groups.check_agent(entry)
+
+    def _believe(self, entry: Entry, base: str, incarnation: int) -> None:
+        stale_from = entry.from_state if entry.to_state == WorkerState.STALE else None
+        self.positions[entry.event_type, base] = _Position(entry.to_state, incarnation, stale_from)
+
+
+def _split(entry: Entry) -> tuple[str, int]:
+    """Return the task's id and the incarnation that a task line is about; other ids stay whole."""
+    base, _, suffix = entry.entity.rpartition("#")
+    if entry.event_type == EventType.TASK and base and suffix.isdecimal() and len(suffix) < 10:
+        number = int(suffix)
+        if number > 1 and entity_id(base, number) == entry.entity:
+            return base, number
+    return entry.entity, 1
+
+
+def _check_start(entry: Entry, position: _Position | None, incarnation: int) -> Iterator[Fault]:
+    table = LOG_TABLES[entry.event_type]
+    present = position.incarnation if position else 0
+    if position and incarnation == present:
+        # An agent that shut down may register again under its name.
+        again = entry.event_type == EventType.AGENT and entry.from_state == table.initial
+        if position.state in table.terminal and not again:
+            yield "monotonic-progress", f"{entry.entity} had ended as {position.state}"
+        elif position.state not in table.terminal and position.state != entry.from_state:
+            yield (
+                "single-active-state",
+                f"{entry.entity} was {position.state}, not {entry.from_state}",
+            )
+        return
+    if incarnation < present:
+        yield "monotonic-progress", f"{entry.entity} had ended: #{present} has begun"
+        return
+    if incarnation > present + 1 or (position and position.state not in table.terminal):
+        yield "incarnation-order", f"{entry.entity} begins before the one before it has ended"
+    if entry.from_state != table.initial:
+        yield "initial-state", f"{entry.entity} begins as {entry.from_state}, not {table.initial}"
+
+
+def _check_step(entry: Entry) -> Iterator[Fault]:
+    triggers = LOG_TABLES[entry.event_type].steps.get((entry.from_state, entry.to_state))
+    if triggers is None:
+        yield "transition", f"{entry.from_state} → {entry.to_state} is no step of its machine"
+        return
+    if entry.trigger not in triggers:
+        named = " or ".join(sorted(triggers))
+        yield (
+            "trigger",
+            f"{entry.from_state} → {entry.to_state} happens by {named}, not by {entry.trigger}",
+        )
+    severity = severity_of(entry.event_type, entry.to_state, entry.trigger)
+    if entry.severity != severity != Severity.INFO:
+        yield "severity", f"the severity is {entry.severity}, not {severity}"
+
+
+def _check_guard(entry: Entry, position: _Position | None) -> Iterator[Fault]:
+    if entry.event_type != EventType.SEAT or position is None or position.stale_from is None:
+        return
+    needed = {event.value: state.value for event, state in STALE_GUARDS.items()}.get(entry.trigger)
+    if entry.from_state == WorkerState.STALE and needed not in (None, position.stale_from):
+        yield (
+            "guard",
+            f"{entry.trigger} does not fit a seat that went stale in {position.stale_from}",
+        )

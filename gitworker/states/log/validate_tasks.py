@@ -1,0 +1,92 @@
+"""Seed 3's invariants for tasks, checked line by line."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gitworker.model.task import LifecycleState as V
+from gitworker.model.task import TaskStatus
+from gitworker.states.log.log_schema import Entry
+
+Fault = tuple[str, str]
+NOT_STARTED = frozenset({V.PENDING, V.QUEUED, V.CANCELLED})
+
+
+@dataclass(slots=True)
+class TaskFacts:
+    """What the rules remember of one task, over all its incarnations."""
+
+    state: str = V.PENDING
+    status: str | None = None
+    has_started: bool = False
+    has_completed: bool = False
+    waives_dependencies: bool = False
+    critical: bool = True
+    workstream: str | None = None
+    worker: str | None = None
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it failed: `cancelled` is how a task that was blocked before it ran ends."""
+        return self.state == V.FAILED or self.status == TaskStatus.BLOCKED
+
+    @property
+    def is_done(self) -> bool:
+        """Whether its workstream need not wait for it: completed, or cancelled by a person."""
+        cancelled = self.state == V.CANCELLED and self.status != TaskStatus.BLOCKED
+        return self.state == V.COMPLETED or cancelled
+
+
+class TaskRules:
+    """The rules for task lines; the facts are shared with the rules for groups of tasks."""
+
+    def __init__(self, tasks: dict[str, TaskFacts]) -> None:
+        self.tasks = tasks
+
+    def check(self, entry: Entry, task_id: str) -> Iterator[Fault]:
+        """Yield what the line breaks, and remember what it says."""
+        facts = self.tasks.setdefault(task_id, TaskFacts())
+        _remember(facts, entry)
+        yield from _check_worker(entry)
+        yield from _check_retries(entry)
+        yield from _check_times(entry)
+        if entry.to_state == V.QUEUED and not facts.waives_dependencies:
+            yield from self._check_dependencies(entry)
+
+    def _check_dependencies(self, entry: Entry) -> Iterator[Fault]:
+        for needed in sorted(entry.names_of("dependencies")):
+            known = self.tasks.get(needed)
+            if known is None or not known.has_completed:
+                yield (
+                    "dependency-satisfaction",
+                    f"{entry.entity} is queued before {needed} has completed",
+                )
+
+
+def _remember(facts: TaskFacts, entry: Entry) -> None:
+    facts.state = entry.to_state
+    facts.status = entry.text_of("status")
+    facts.has_started |= entry.to_state not in NOT_STARTED or facts.has_failed
+    facts.has_completed |= entry.to_state == V.COMPLETED
+    facts.waives_dependencies |= entry.metadata.get("waived") == "dependencies"
+    if isinstance(critical := entry.metadata.get("critical"), bool):
+        facts.critical = critical
+
+
+def _check_worker(entry: Entry) -> Iterator[Fault]:
+    worker = entry.text_of("worker_id")
+    if worker is not None and entry.to_state != V.RUNNING:
+        yield "worker-assignment", f"a {entry.to_state} task has no worker, here {worker}"
+
+
+def _check_retries(entry: Entry) -> Iterator[Fault]:
+    count, limit = entry.int_of("retry_count"), entry.int_of("max_retries")
+    if count is not None and limit is not None and count > limit:
+        yield "retry-limit", f"retry_count {count} exceeds max_retries {limit}"
+
+
+def _check_times(entry: Entry) -> Iterator[Fault]:
+    keys = ("created_at", "started_at", "completed_at")
+    known = [(key, at) for key in keys if (at := entry.time_of(key)) is not None]
+    for (earlier, before), (later, after) in zip(known, known[1:], strict=False):
+        if after < before:
+            yield "timestamp-ordering", f"{later} is before {earlier}"

@@ -1,0 +1,1 @@
+"""Verify: the configured commands, run on exactly one commit."""

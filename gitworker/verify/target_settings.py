@@ -1,0 +1,29 @@
+"""The settings that a commit of the target brings, as they are to count once it is the target."""
+
+import os
+
+from gitworker.config import FILE_NAME, Settings, load_settings
+from gitworker.model.ids import Oid
+from gitworker.repo.plumbing.opening import read_settings
+from gitworker.session import Session
+from gitworker.verify.rules_verify import declared_environment
+
+
+def settings_at(session: Session, commit: Oid) -> Settings:
+    """Return the settings with a commit's `.gitworker.toml`; raise Invalid for a wrong one.
+
+    Raises Unavailable or Refused for one that cannot be read: without it nothing would be verified.
+    """
+    text = read_settings(session.git, commit)
+    settings = load_settings(file_text=text, git_config=session.git_config, env=os.environ)
+    declared_environment(settings.verify_env, os.environ)
+    return settings
+
+
+def changes_settings(session: Session, old: Oid, new: Oid) -> bool:
+    """Tell whether two commits differ in their `.gitworker.toml`."""
+    done = session.git.run(
+        "diff-tree", "--quiet", "--no-ext-diff", "--ignore-submodules=none", old, new, "--",
+        FILE_NAME, ok=(0, 1),
+    )  # fmt: skip
+    return done.status == 1

@@ -1,0 +1,116 @@
+"""The processes of a run: its session, and what has left it but still carries the run's mark.
+
+The commands run in a session of their own, with the worktree's path in their environment. A daemon
+that went its own way after a good run is left alone; where a run is cut off, it goes as well, since
+nobody could tidy up. Where the system has no /proc, the process group is all that is known.
+"""
+
+import os
+import signal
+from typing import NamedTuple
+
+from gitworker import clock, proc
+from gitworker.verify.rules_verify import TREE_VARIABLE
+
+TERM_GRACE_S = 2.0
+KILL_GRACE_S = 5.0
+POLL_S = 0.02
+
+
+class Family(NamedTuple):
+    """The first process of a run, which leads the session, and the worktree it runs in.
+
+    `start` is when that process started, by the system's own clock; None where nobody tells.
+    """
+
+    leader: int
+    start: str | None
+    tree: str
+
+
+def end_family(family: Family, *, cut_off: bool) -> bool:
+    """End what still runs of a run, politely first; tell whether nothing is left.
+
+    The leader must not have been waited for: its number could be somebody else's by then. Where a
+    run is `cut_off`, what it has sent elsewhere ends too.
+    """
+    for number, grace_s in ((signal.SIGTERM, TERM_GRACE_S), (signal.SIGKILL, KILL_GRACE_S)):
+        deadline_ms = clock.monotonic_ms() + int(grace_s * 1000)
+        told: set[int] = set()
+        while True:
+            alive = _living(family, cut_off=cut_off)
+            if not alive:
+                return True
+            for pid in alive - told if number == signal.SIGTERM else alive:
+                _signal(pid, number)
+            told |= alive
+            if clock.monotonic_ms() >= deadline_ms:
+                break
+            clock.sleep(POLL_S)
+    return not _living(family, cut_off=cut_off)
+
+
+def end_orphans(family: Family) -> bool:
+    """End what a killed queue has left running in a worktree; tell whether nothing is left."""
+    if not os.path.isdir("/proc/self"):
+        return True  # nobody can tell whose that number is; the guard in the run has ended it
+    if proc.find_start(family.leader) != family.start:
+        family = family._replace(leader=0)  # it has gone, and its number may be somebody else's
+    return end_family(family, cut_off=True)
+
+
+def _signal(pid: int, number: int) -> None:
+    try:
+        if pid < 0:
+            os.killpg(-pid, number)
+        else:
+            os.kill(pid, number)
+            os.kill(pid, signal.SIGCONT)  # a stopped process hears nothing but SIGKILL
+    except (ProcessLookupError, PermissionError):  # gone, or a program that changed its user
+        return
+
+
+def _living(family: Family, *, cut_off: bool) -> set[int]:
+    """Return the processes of a run; without /proc its group, as a negative number."""
+    try:
+        names = os.listdir("/proc")
+    except OSError:
+        return _living_group(family.leader)
+    own = os.getpid()
+    return {
+        int(name)
+        for name in names
+        if name.isdigit() and int(name) != own and _belongs(name, family, cut_off=cut_off)
+    }
+
+
+def _living_group(leader: int) -> set[int]:
+    try:
+        os.killpg(leader, 0)
+    except (ProcessLookupError, PermissionError):
+        return set()
+    return {-leader}
+
+
+def _belongs(name: str, family: Family, *, cut_off: bool) -> bool:
+    try:
+        with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as file:
+            fields = file.read().rpartition(")")[2].split()  # the name before it may hold spaces
+        if fields[0] in ("Z", "X"):
+            return False
+        if family.leader and int(fields[3]) == family.leader:
+            return True
+        if family.start is not None and int(fields[19]) < int(family.start):
+            return False  # older than the run, as most are
+        with open(f"/proc/{name}/environ", "rb") as raw:
+            mark = os.fsencode(f"{TREE_VARIABLE}={family.tree}")
+            if mark not in raw.read().split(b"\0"):
+                return False
+        return cut_off or _is_inside(name, family.tree)
+    except (OSError, IndexError):  # it has just gone, or is somebody else's
+        return False
+
+
+def _is_inside(name: str, tree: str) -> bool:
+    place = os.readlink(f"/proc/{name}/cwd")
+    return place == tree or place.startswith(f"{tree}/")

@@ -1,0 +1,57 @@
+"""A commit on its way through verification: its worktree, its log, the run in it."""
+
+from typing import NamedTuple
+
+from gitworker import clock
+from gitworker.model.ids import Oid
+from gitworker.verify.verify_run import Run, RunLog
+from gitworker.verify.verify_worktree import Slot
+
+SHORT = 10
+
+
+class Progress(NamedTuple):
+    """A run that has not ended: what runs, for how long, where its output goes."""
+
+    label: str
+    command: str
+    elapsed_ms: int
+    log: str
+
+
+class Job:
+    """A commit to be verified: its worktree and log, once it has begun, and the run in it."""
+
+    def __init__(self, commit: Oid, label: str) -> None:
+        self.commit = commit
+        self.label = label
+        self.key = ""  # what its verdict will hold for
+        self.slot: Slot | None = None
+        self.log: RunLog | None = None
+        self.run: Run | None = None
+        self.is_second = False
+        self.duration_ms = 0
+
+    @property
+    def name(self) -> str:
+        """Return what a person calls it."""
+        return self.label or self.commit[:SHORT]
+
+    def progress(self) -> Progress:
+        """Return how far it is."""
+        if self.run is None or self.log is None:
+            return Progress(self.label, "", 0, "")
+        elapsed_ms = clock.monotonic_ms() - self.run.started_ms + self.duration_ms
+        return Progress(self.label, self.run.command, elapsed_ms, self.log.path)
+
+    def stop(self) -> None:
+        """Kill what runs, end the log and give the worktree back; safe to repeat."""
+        try:
+            if self.run is not None:
+                self.duration_ms += self.run.kill().duration_ms
+                self.run = None
+            if self.log is not None:
+                self.log.close("cancelled", self.duration_ms)
+        finally:
+            if self.slot is not None:
+                self.slot.release()

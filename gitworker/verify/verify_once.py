@@ -1,0 +1,34 @@
+"""verify: the verify commands on one commit, as a person asks for it."""
+
+from collections.abc import Callable, Sequence
+
+from gitworker.model.ids import Oid
+from gitworker.session import Session
+from gitworker.verify.trust import require_trusted
+from gitworker.verify.verify import Progress, Verdict, Verifier
+from gitworker.verify.verify_worktree import Lend
+
+
+def verify_once(
+    session: Session,
+    commit: Oid,
+    *,
+    label: str,
+    force: bool = False,
+    show: Callable[[Sequence[Progress]], None] | None = None,
+    lend: Lend | None = None,
+) -> Verdict:
+    """Return the verdict on a commit: the known one unless `force`, else of a run now.
+
+    `lend` may have a worktree for it. Raises Refused where the commands are not trusted,
+    Unavailable where they cannot be run.
+    """
+    require_trusted(session)
+    with Verifier(session, show=show, lend=lend) as verifier:
+        known = verifier.known(commit)
+        if known is not None and not (force and session.settings.verify_commands):
+            return known
+        verifier.start(commit, label=label)
+        ended = verifier.wait()
+        assert ended is not None
+        return ended[1]

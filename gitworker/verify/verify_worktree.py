@@ -1,0 +1,335 @@
+"""Verify worktrees: a pool of slots, each a detached worktree that holds exactly one commit.
+
+A slot's worktree is `<worktree root>/.verify/<n>`, not below `.git`: jest finds no test there. Its
+lock, the process that runs in it, and the index as our last checkout wrote it lie in
+`<state>/verify/`. The lock is a flock that no command inherits, so a slot is free when its user has
+gone; whoever takes it next ends what that one left running. Whatever is wrong with a worktree, it
+is made again.
+"""
+
+import fcntl
+import os
+from binascii import crc32
+from collections.abc import Callable
+from contextlib import suppress
+
+from gitworker.clock import boot_id, sleep
+from gitworker.errors import GitWorkerError, Refused, Unavailable, error_of
+from gitworker.model.ids import Oid, Ref
+from gitworker.paths import require_repository
+from gitworker.repo.plumbing.disk import OWNER_ALL, copy_index, make_own_directory, remove_tree
+from gitworker.repo.plumbing.git import PAUSES_S, Git, GitFailed
+from gitworker.repo.plumbing.refs import find_ref
+from gitworker.repo.replay.scratch_rebase import NEUTRAL
+from gitworker.repo.status.checkout_status import open_operation
+from gitworker.repo.worktrees.worktree_list import (
+    busy_branches,
+    detached_head,
+    find_admin_dir,
+    is_contention,
+    worktree_of,
+)
+from gitworker.session import Session
+from gitworker.verify.rules_verify import TREE_VARIABLE
+from gitworker.verify.verify_family import Family, end_orphans
+from gitworker.verify.verify_repair import (
+    empty_submodules,
+    open_directory,
+    read_bytes,
+    remove_nested,
+    settings_of,
+    unlock,
+)
+
+SLOTS_AT_MOST = 256
+Lend = Callable[[str, Oid], bool]  # makes a detached worktree at a place, or says that it cannot
+ROOT_NAME = ".verify"
+MARK = "# gitworker verifies here; none of this is the project's\n*\n"
+# The index must say what our checkout wrote, whatever the commands have told git since.
+TRUE_INDEX = (
+    *NEUTRAL,
+    "core.trustctime=true",
+    "core.checkStat=default",
+    "core.splitIndex=false",
+    "core.untrackedCache=false",
+)
+
+
+class Slot:
+    """A verify worktree that is ours until `release`."""
+
+    def __init__(self, session: Session, number: int, lock: int) -> None:
+        self.number = number
+        self.tree = f"{verify_root(session)}/{number}"
+        self._session = session
+        self._lock = lock
+        self._beside = f"{_lock_root(session)}/{number}"
+        self._admin: str | None = None  # known once it was prepared, or a killed user's
+
+    def prepare(self, commit: Oid, *, lend: Lend | None = None) -> None:
+        """Bring the worktree to exactly that commit, clean but for what verify.keep names.
+
+        Costs what git's checkout of the difference costs; where there is no worktree yet, `lend`
+        may have one. Raises Unavailable where no worktree can be made.
+        """
+        git = Git(self.tree)
+        _ready_root(self._session)
+        try:
+            self._renew(git, commit)
+        except (GitWorkerError, OSError):
+            self._make(commit, lend)
+        if os.path.lexists(f"{self.tree}/.gitmodules"):
+            from gitworker.repo.rescue.submodules import (
+                fill_submodules,  # 3 ms, only where there are any
+            )
+
+            fill_submodules(self._main(), self.tree)
+        admin = self._admin = require_repository(self.tree).git_dir
+        if detached_head(git, admin) != commit:
+            raise Unavailable(
+                f"the verify worktree {self.tree} is not at {commit[:12]}", f"rm -rf {self.tree}"
+            )
+        copy_index(f"{admin}/index", f"{self._beside}.index.tmp")
+        os.replace(f"{self._beside}.index.tmp", f"{self._beside}.index")
+
+    def record(self, family: Family) -> None:
+        """Write down which process is about to run here, for whoever comes after us."""
+        with open(f"{self._beside}.run", "w", encoding="utf-8") as file:
+            file.write(f"{family.leader} {family.start or '-'} {boot_id() or '-'}\n")
+
+    def forget(self) -> None:
+        """Take that back: nothing runs here any more."""
+        with suppress(FileNotFoundError):
+            os.unlink(f"{self._beside}.run")
+
+    def release(self) -> None:
+        """Give the worktree back; safe to repeat."""
+        if self._lock >= 0:
+            with suppress(GitWorkerError, OSError):
+                self._leave_branch()
+            os.close(self._lock)
+            self._lock = -1
+
+    def _leave_branch(self) -> None:
+        """Give up the branch that the commands have switched to: nobody else could have it.
+
+        A worktree in which a rebase or bisect holds one is made again.
+        """
+        admin = self._admin
+        if admin is None or worktree_of(admin) != os.path.realpath(self.tree):
+            return
+        git = Git(admin, git_dir=admin)
+        if any(find_ref(git, Ref(name)) for name in busy_branches(admin)):
+            self.discard()
+        elif detached_head(git, admin) is None:
+            git.run("update-ref", "--no-deref", "HEAD", "HEAD^0", settings=NEUTRAL)
+
+    def discard(self) -> None:
+        """Delete the worktree from the disk; it is made again when it is needed.
+
+        So is the one that stands where the setting worktree.root was when it was made.
+        """
+        common_dir = self._session.repository.common_dir
+        former = os.fsdecode(read_bytes(f"{self._beside}.settings").partition(b"\0")[0])
+        for tree in (self.tree, former if f"/{ROOT_NAME}/" in former else self.tree):
+            admin = find_admin_dir(common_dir, tree)
+            remove_tree(tree)
+            if admin is not None:
+                remove_tree(admin)
+        remove_tree(f"{self._beside}.index")
+
+    def end_orphans(self) -> bool:
+        """End what a killed user has left running here; tell whether nothing is left."""
+        try:
+            with open(f"{self._beside}.run", encoding="utf-8", errors="replace") as file:
+                words = file.read().split()
+        except FileNotFoundError:
+            return True
+        self._admin = find_admin_dir(self._session.repository.common_dir, self.tree)
+        if len(words) == 3 and words[0].isdigit() and words[2] == (boot_id() or "-"):
+            start = words[1] if words[1].isdigit() else None
+            if not end_orphans(Family(int(words[0]), start, self.tree)):
+                return False
+        self.forget()
+        return True
+
+    def _main(self) -> Git:
+        """Return the door to the main checkout, whose settings and submodules git copies."""
+        return self._session.git.at(self._session.main_top)
+
+    def _renew(self, git: Git, commit: Oid) -> None:
+        """Switch the worktree by the difference; raise what is wrong with it."""
+        open_directory(self.tree)
+        repository = require_repository(self.tree)
+        admin = repository.git_dir
+        if (
+            repository.top != os.path.realpath(self.tree)
+            or not repository.is_linked
+            or repository.common_dir != self._session.repository.common_dir
+            or os.path.islink(self.tree)
+            or settings_of(repository) != read_bytes(f"{self._beside}.settings")
+        ):
+            raise Unavailable(f"{self.tree} is no verify worktree of this repository")
+        for name in ("index.lock", "HEAD.lock"):  # nobody else works here
+            with suppress(FileNotFoundError):
+                os.unlink(f"{admin}/{name}")
+        copy_index(f"{self._beside}.index", f"{admin}/index.kept")
+        os.replace(f"{admin}/index.kept", f"{admin}/index")
+        remove_nested(git)
+        try:
+            self._switch(git, commit)
+        except GitFailed:  # a directory that cannot be written
+            unlock(self.tree)
+            self._switch(git, commit)
+        if open_operation(admin) is not None:  # of those that a checkout does not end
+            raise Unavailable(f"an operation is open in {self.tree}")
+        empty_submodules(git, self.tree, admin)
+
+    def _switch(self, git: Git, commit: Oid) -> None:
+        """Check the commit out with nothing untracked beside it.
+
+        The clean comes first, since an untracked .gitattributes would count for the checkout, and a
+        link may stand for a directory. A checkout complains of what it cannot remove, as of what
+        is in a submodule that the commit does not have: then there is more to clean.
+        """
+        self._clean(git)
+        done = git.run(
+            "checkout", "--quiet", "--force", "--detach", commit, settings=self._settings()
+        )
+        if done.err:
+            self._clean(git)
+
+    def _clean(self, git: Git) -> None:
+        kept = [f"--exclude={pattern}" for pattern in self._session.settings.verify_keep if pattern]
+        git.run("clean", "-ffdxq", *kept, settings=TRUE_INDEX)
+
+    def _settings(self) -> tuple[str, ...]:
+        workers = self._session.settings.checkout_workers
+        return (*TRUE_INDEX, f"checkout.workers={workers}") if workers else TRUE_INDEX
+
+    def _make(self, commit: Oid, lend: Lend | None) -> None:
+        """Make the worktree afresh; what is left of a broken one goes first."""
+        try:
+            self.discard()
+            if lend is None or not self._borrow(commit, lend):
+                self._add(commit)
+            with open(f"{self._beside}.settings", "wb") as file:
+                file.write(settings_of(require_repository(self.tree)))
+        except (GitFailed, OSError) as failure:
+            with suppress(OSError):
+                self.discard()
+            raise _unavailable(self.tree, error_of(failure)) from failure
+
+    def _borrow(self, commit: Oid, lend: Lend) -> bool:
+        """Take a worktree that somebody has ready; tell whether it is fit now."""
+        try:
+            if not lend(self.tree, commit):
+                return False
+            git = Git(self.tree)  # whatever is ignored there was never ours to keep
+            git.run("clean", "-ffdxq", settings=TRUE_INDEX)
+            git.run("update-index", "--no-split-index", "--no-untracked-cache", settings=TRUE_INDEX)
+        except (GitWorkerError, OSError):
+            self.discard()
+            return False
+        return True
+
+    def _add(self, commit: Oid) -> None:
+        for pause_s in (*PAUSES_S, None):
+            try:
+                self._main().run(
+                    "worktree", "add", "--quiet", "--detach", "--force", "--", self.tree, commit,
+                    settings=self._settings(),
+                )  # fmt: skip
+                return
+            except GitFailed as failure:
+                if pause_s is None or not is_contention(failure):
+                    raise
+                sleep(pause_s)
+
+
+def take_slot(session: Session) -> Slot:
+    """Return the first verify worktree that nobody uses; raise Unavailable where there is none."""
+    root = _lock_root(session)
+    try:
+        os.makedirs(root, mode=OWNER_ALL, exist_ok=True)
+        for number in range(1, SLOTS_AT_MOST + 1):
+            slot = _try_slot(session, number)
+            if slot is not None:
+                return slot
+    except OSError as error:
+        raise _unavailable(root, error_of(error)) from error
+    raise Unavailable(f"all {SLOTS_AT_MOST} verify worktrees are in use", "git worker status")
+
+
+def idle_slots(session: Session) -> list[Slot]:
+    """Return the verify worktrees that exist and that nobody uses, all ours until released."""
+    try:
+        names = os.listdir(_lock_root(session))
+    except FileNotFoundError:
+        return []
+    numbers = sorted(int(stem) for name in names if (stem := name.partition(".")[0]).isdigit())
+    found = [_try_slot(session, number) for number in dict.fromkeys(numbers)]
+    return [slot for slot in found if slot is not None]
+
+
+def verify_root(session: Session) -> str:
+    """Return the directory of the verify worktrees, its own where others may share the root."""
+    root = session.worktree_root
+    if root.startswith(f"{session.main_top}/"):
+        return f"{root}/{ROOT_NAME}"
+    place = session.repository.common_dir
+    return (
+        f"{root}/{ROOT_NAME}/{os.path.basename(session.main_top)}-{crc32(os.fsencode(place)):08x}"
+    )
+
+
+def require_outside(session: Session) -> None:
+    """Raise Refused for a command that verify runs itself: it would wait for its own end."""
+    if os.environ.get(TREE_VARIABLE, "").startswith(f"{verify_root(session)}/"):
+        raise Refused(
+            "a verify command can neither verify nor land anything here",
+            "take git worker merge and git worker verify out of verify.commands",
+            code="inside_verify",
+        )
+
+
+def _lock_root(session: Session) -> str:
+    return f"{session.paths.root}/verify"
+
+
+def _try_slot(session: Session, number: int) -> Slot | None:
+    """Take one slot where it is free and nothing runs in it that will not end."""
+    lock = os.open(
+        f"{_lock_root(session)}/{number}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600
+    )
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        return None
+    slot = Slot(session, number, lock)
+    if slot.end_orphans():
+        return slot
+    slot.release()
+    return None
+
+
+def _ready_root(session: Session) -> None:
+    """Make the directory; its own `.gitignore` hides it from the project's git."""
+    root = verify_root(session)
+    try:
+        make_own_directory(root)
+        with suppress(FileExistsError), open(f"{root}/.gitignore", "x", encoding="utf-8") as file:
+            file.write(MARK)
+    except OSError as error:
+        raise _unavailable(root, error_of(error)) from error
+
+
+def _unavailable(place: str, error: GitWorkerError) -> Unavailable:
+    full = "No space left" in error.detail or error.code == "disk"
+    return Unavailable(
+        f"cannot make the verify worktree {place}: {error.message}",
+        "df -h" if full else "git worker doctor",
+        code="disk" if full else "unavailable",
+        detail=error.detail,
+    )

@@ -1,0 +1,55 @@
+"""Room for a new worktree: an older one of the same task is moved aside."""
+
+import os
+from contextlib import suppress
+
+from gitworker.errors import Refused
+from gitworker.paths import unlock_seat
+from gitworker.repo.plumbing.git import GitFailed
+from gitworker.session import Session
+from gitworker.store.workers import find_worker_of_task
+from gitworker.worktrees.moved_worktrees import record_place
+
+
+def make_room(session: Session, *, worker: str, task: str) -> str:
+    """Return a free path for a task's new worktree.
+
+    An older worktree of the same task is moved to `<task>@<its worker>`; where an agent lives in
+    it, or git does not move it (with submodules, locked), it stays and the new one becomes
+    `<task>@<worker>`. Raises Refused where the path is taken by something else.
+    """
+    path = f"{session.worktree_root}/{task}"
+    if not os.path.lexists(path):
+        return path
+    with session.store.read() as reader:
+        older = find_worker_of_task(reader, task)
+    from gitworker.repo.worktrees.ownership import find_flaw, owner_of  # 10 ms, as below
+
+    owner = older and owner_of(session.repository.common_dir, older)
+    if older is None or owner is None or owner.place != path or find_flaw(owner) is not None:
+        raise _taken(path)
+    from gitworker.worktrees.occupied import refuse_occupied  # 10 ms, if something is in the way
+
+    aside = f"{path}@{older.worker_id}"
+    try:
+        refuse_occupied(session, older)
+    except Refused:  # it stays
+        pass
+    else:
+        if os.path.lexists(aside):
+            raise _taken(aside)
+        if older.admin_dir is not None:
+            unlock_seat(older.admin_dir)  # of an agent that is gone
+        with suppress(GitFailed):
+            session.git.run("worktree", "move", "--", path, aside)
+            record_place(session, older, aside)
+    if not os.path.lexists(path):
+        return path
+    beside = f"{path}@{worker}"
+    if os.path.lexists(beside):
+        raise _taken(beside)
+    return beside
+
+
+def _taken(path: str) -> Refused:
+    return Refused(f"{path} is in the way", f"mv {path} {path}.old", code="path_exists")

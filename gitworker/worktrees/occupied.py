@@ -1,0 +1,77 @@
+"""What works in a worktree: processes in it, and a worker's process that only others can see.
+
+Asked before a command moves a worktree, and again right before the move, by recovery too.
+"""
+
+import os
+
+from gitworker.errors import Refused
+from gitworker.liveness.processes import lasting_processes_in
+from gitworker.liveness.readings import is_here, this_moment
+from gitworker.liveness.supervised_agent import may_live
+from gitworker.paths import read_seat
+from gitworker.session import Session
+from gitworker.store.workers import Worker, find_worker
+
+
+def occupants(worker: Worker) -> list[int]:
+    """Return the pids of processes whose working directory is the worker's worktree.
+
+    What git does there by itself after a commit is waited for, not long.
+    """
+    return lasting_processes_in(worker.worktree) if worker.worktree else []
+
+
+def distant_process(session: Session, worker: Worker) -> int | None:
+    """Return a worker's process of another PID namespace, host or boot if it counts as alive.
+
+    It counts as long as a lock or a fresh heartbeat speaks for it, and no end of it was recorded.
+    """
+    if worker.pid is None or worker.worktree is None or is_here(worker, this_moment()):
+        return None
+    with session.store.read() as reader:
+        run = reader.row("runs.latest", worker=worker.worker_id)
+        if run is not None and run["pid"] == worker.pid and run["ended_at_ms"] is not None:
+            return None
+        fresh_ms = session.settings.liveness_stale_s * 1000
+        lives = may_live(reader, session.paths, worker.worker_id, fresh_ms=fresh_ms)
+    return worker.pid if lives else None
+
+
+def refuse_occupied(session: Session, worker: Worker) -> None:
+    """Raise Refused if a process works in the worktree of a worker."""
+    if worker.worktree is None:
+        return
+    _refuse_processes(worker.worktree, occupants(worker))
+    pid = distant_process(session, worker)
+    if pid is not None:
+        raise Refused(
+            f"process {pid} of {worker.worker_id} runs in another PID namespace or on another host"
+            f" ({worker.host}), and has a fresh heartbeat or holds its lock",
+            f'git worker msg send cmd \'{{"command": "stop"}}\' --to {worker.worker_id}'
+            "   (or end it there, and run the command again)",
+            code="occupied",
+        )
+
+
+def refuse_move(session: Session, worktree: str, admin_dir: str | None) -> None:
+    """Raise Refused if a worktree that is about to be moved is in use, whoever it belongs to."""
+    seat = read_seat(admin_dir) if admin_dir is not None else None
+    worker = None
+    if seat is not None:
+        with session.store.read() as reader:
+            worker = find_worker(reader, seat[0])
+    if worker is not None and worker.worktree == worktree and os.path.isdir(worktree):
+        refuse_occupied(session, worker)
+    else:
+        _refuse_processes(worktree, lasting_processes_in(worktree))
+
+
+def _refuse_processes(worktree: str, pids: list[int]) -> None:
+    if pids:
+        listed = ", ".join(str(pid) for pid in pids[:5])
+        raise Refused(
+            f"a process has its working directory in {worktree} (pid {listed})",
+            "leave that directory, or stop the process, and run the command again",
+            code="occupied",
+        )

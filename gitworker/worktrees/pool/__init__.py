@@ -1,0 +1,1 @@
+"""The pool: worktrees parked in advance, taken by spawn and by verify."""

@@ -1,0 +1,44 @@
+"""Worktrees that a killed git left half made for verify or the pool, which keep no journal.
+
+git reads the HEAD of every worktree. That of a half-made one names no object yet, so that
+`git rev-list --all` fails, the user's own as well.
+"""
+
+import os
+from contextlib import suppress
+
+from gitworker.errors import Conflict
+from gitworker.repo.plumbing.disk import remove_tree
+from gitworker.repo.plumbing.lock import hold
+from gitworker.repo.pool.parked import MAKING
+from gitworker.repo.worktrees.worktree_list import is_half_made, linked_admins
+from gitworker.session import Session
+from gitworker.worktrees.pool.pool import pool_root
+
+
+def drop_half_made(session: Session) -> None:
+    """Take half-made worktrees of verify and the pool off git's list.
+
+    Ours are known by their place. A verify worktree whose slot is in use, and any worktree while
+    another command holds the worktree lock, is passed by: it may be being made now.
+    """
+    places = linked_admins(session.repository.common_dir)
+    half = {place: admin for place, admin in places.items() if is_half_made(admin)}
+    if not half:
+        return
+    from gitworker.verify.verify_worktree import idle_slots  # 20 ms, only after a kill
+
+    for slot in idle_slots(session):
+        try:
+            if os.path.realpath(slot.tree) in half:
+                with suppress(OSError):  # a git that outlived its command is at work
+                    slot.discard()
+        finally:
+            slot.release()
+    making = os.path.join(os.path.realpath(pool_root(session)), MAKING)
+    parked = [admin for place, admin in half.items() if place.startswith(making)]
+    if parked:
+        with suppress(Conflict, OSError), hold(session.worktree_lock, what="worktree", timeout_s=0):
+            for admin in parked:
+                if is_half_made(admin):
+                    remove_tree(admin)

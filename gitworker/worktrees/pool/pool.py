@@ -1,0 +1,288 @@
+"""The pool: worktrees parked in the background (`pool_care`), taken by spawn and by verify.
+
+Off where `worktree.pool` is 0; then nothing here is run or imported. One job at a time keeps it, at
+low priority; a spawn never waits for it and never fails by it. What landed comes back with its
+ignored files (`worktree.reuse`), so that caches go on from task to task. What somebody has
+written into goes to the trash.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+from zlib import crc32
+
+from gitworker import proc
+from gitworker.bus.following.bell import ring_bell
+from gitworker.crashpoint import crash_point
+from gitworker.errors import Conflict, GitWorkerError
+from gitworker.model.ids import Branch, Oid, ref_of
+from gitworker.repo.hooks.install import uninstall_one
+from gitworker.repo.plumbing.git import Git, GitFailed
+from gitworker.repo.plumbing.lock import hold
+from gitworker.repo.plumbing.refs import create_ref, find_tip
+from gitworker.repo.pool.parked import (
+    LENT,
+    TAKEN,
+    Parked,
+    Pool,
+    bring_to,
+    claim,
+    hand_over,
+    has_stamps,
+    is_clean,
+    keep_list,
+    list_parked,
+    switch,
+)
+from gitworker.repo.pool.prefetched_status import Look, begin_look
+from gitworker.session import Session
+from gitworker.worktrees.worktree_root import shelf_of
+
+if TYPE_CHECKING:
+    from gitworker.repo.rescue.trash import TrashEntry
+
+BELL = "pool-bell"  # in the state directory: touched when the pool has something to do
+RETURNING = "returning"  # in a trash entry: its commit; the pool may take it
+FOLDER = ".pool"
+SHARED = ("core.", "extensions.", "filter.", "submodule.", "checkout.")
+NOT_SHARED = frozenset(
+    {"core.hookspath", "core.worktree", "core.bare", "extensions.worktreeconfig"}
+)
+RELATIVE_SINCE = (2, 48)  # older ones cannot read a relative path in an admin directory
+
+
+class Taken(NamedTuple):
+    """A parked worktree that a spawn has made its own; `is_warm`: with an earlier task's caches."""
+
+    admin_dir: str
+    is_warm: bool
+
+
+def pool_root(session: Session) -> str:
+    """Return the directory of this repository's parked worktrees."""
+    return shelf_of(session, FOLDER)
+
+
+def open_pool(session: Session) -> Pool:
+    """Return the pool as the repository's settings have it now."""
+    workers = session.settings.checkout_workers
+    return Pool(
+        root=pool_root(session),
+        repository=session.repository,
+        git=session.git.at(session.main_top),
+        lock=session.worktree_lock,
+        stamp=_stamp(session),
+        settings=(f"checkout.workers={workers}",) if workers else (),
+    )
+
+
+class Wanted(Protocol):
+    """What a spawn makes: a branch that begins at `base`, checked out at `path`."""
+
+    @property
+    def branch(self) -> Branch:
+        """Return the branch."""
+        ...
+
+    @property
+    def base(self) -> Oid:
+        """Return the commit that it begins at."""
+        ...
+
+    @property
+    def path(self) -> str:
+        """Return where the worktree will be."""
+        ...
+
+
+def look_ahead(session: Session, early: Look | None) -> Look | None:
+    """Begin to look at the worktree that a spawn at the target's tip would take.
+
+    `early` is a look that the entry has begun: it serves where it is at that worktree.
+    """
+    pool = open_pool(session)
+    tip = find_tip(session.git, session.repository.common_dir, session.target)
+    for parked in _best_first(pool, tip):
+        if early is not None and early.is_at(parked.path):
+            return early
+        return begin_look(parked.path)
+    return None
+
+
+def claim_name(operation: int) -> str:
+    """Return the name by which a spawn claims a parked worktree."""
+    return f"{TAKEN}{operation}"
+
+
+def take(session: Session, place: Wanted, *, operation: int, look: Look | None) -> Taken | None:
+    """Make a parked worktree that of a new branch, at its place; None where none is fit.
+
+    `look` is what `look_ahead` has begun. The caller holds the worktree lock and rolls back by
+    `claim_name(operation)`.
+    """
+    pool = open_pool(session)
+    for parked in _best_first(pool, place.base):
+        seen = look is not None and look.is_at(parked.path) and _has_seen(look, parked)
+        claimed = claim(pool, parked, claim_name(operation))
+        if claimed is None:
+            continue
+        crash_point("pool.taken")
+        if _is_fit(pool, claimed, place.base, seen=seen):
+            _make_branch(session, place, parked=parked, claimed=claimed)
+            return Taken(_hand_over(session, pool, claimed, place), claimed.is_warm)
+        _refuse(session, claimed, parked)
+    return None
+
+
+def _refuse(session: Session, claimed: Parked, parked: Parked) -> None:
+    """Set a worktree aside that somebody has written into."""
+    from gitworker.worktrees.trashing import set_aside  # 3 ms, only where one is not fit
+
+    with suppress(OSError):  # then it keeps the name, no other can have it, and one is made
+        set_aside(session, claimed.path, os.path.basename(parked.path))
+
+
+def lend(session: Session, place: str, commit: Oid) -> bool:
+    """Make a parked worktree a detached one at a place, for verify; tell whether one was fit.
+
+    Our hooks are taken out of it. What git ignores may be in it, where all have caches.
+    """
+    pool = open_pool(session)
+    with hold(session.worktree_lock, what="worktree"):
+        for parked in sorted(_best_first(pool, commit), key=lambda one: one.is_warm):
+            claimed = claim(pool, parked, LENT + os.path.basename(parked.path))
+            if claimed is None:
+                continue
+            crash_point("pool.lent")
+            if _is_fit(pool, claimed, commit, seen=False):
+                uninstall_one(session.git, f"{claimed.path}/admin")
+                hand_over(pool, claimed, place, is_relative=_is_relative(session))
+                _start_job(session)
+                return True
+            _refuse(session, claimed, parked)
+    return False
+
+
+def ring_pool(session: Session) -> None:
+    """See to it that the pool is looked after in the background, where it has to be."""
+    wanted = session.settings.worktree_pool
+    if not wanted:
+        return
+    pool = open_pool(session)
+    tip = find_tip(session.git, session.repository.common_dir, session.target)
+    parked = note_parked(session, pool, tip)
+    if len(parked) != wanted or any(one.commit != tip for one in parked):
+        _start_job(session)
+
+
+def note_parked(session: Session, pool: Pool, tip: Oid | None) -> list[Parked]:
+    """Leave the next spawn a list of what it may take, so that it begins to look at once.
+
+    Returns all that are ready, those that it may not take included.
+    """
+    parked = list_parked(pool)
+    keep_list(session.paths.root, [one.path for one in _fit_first(pool, parked, tip)])
+    return parked
+
+
+def give_to_pool(session: Session, entries: Sequence[tuple[TrashEntry, str]]) -> None:
+    """Offer landed worktrees in the trash, each with its commit, to the pool."""
+    for entry, tip in entries:
+        with suppress(OSError), open(f"{entry.path}/{RETURNING}", "w", encoding="ascii") as file:
+            file.write(tip)
+    _start_job(session)
+
+
+def _start_job(session: Session) -> None:
+    ring_bell(f"{session.paths.root}/{BELL}")
+    command = [sys.executable, *proc.BACKGROUND, "pool", session.repository.common_dir]
+    proc.spawn_detached(["nice", *command])
+
+
+def _best_first(pool: Pool, base: Oid | None) -> list[Parked]:
+    """Return the ready worktrees: those at the commit first, of these those with caches."""
+    return _fit_first(pool, list_parked(pool), base)
+
+
+def _fit_first(pool: Pool, parked: Sequence[Parked], base: Oid | None) -> list[Parked]:
+    ready = [one for one in parked if one.stamp == pool.stamp]
+    return sorted(ready, key=lambda one: (one.commit != base, not one.is_warm))
+
+
+def _is_fit(pool: Pool, claimed: Parked, base: Oid, *, seen: bool) -> bool:
+    """Bring a claimed worktree to a commit; tell whether it is then as a fresh one would be."""
+    try:
+        if not seen and not is_clean(pool, claimed.path, claimed.commit):
+            return False
+        if claimed.commit == base:
+            return True
+        bring_to(pool, claimed.path, old=claimed.commit, new=base)
+        return is_clean(pool, claimed.path, base)
+    except (GitWorkerError, OSError):
+        return False
+
+
+def _has_seen(look: Look, parked: Parked) -> bool:
+    """Tell whether a worktree is untouched by a look at it, which ends by that."""
+    return has_stamps(parked) and look.found_nothing()
+
+
+def _make_branch(session: Session, place: Wanted, *, parked: Parked, claimed: Parked) -> None:
+    """Make the branch; where git refuses it, the worktree is parked again as it was."""
+    ref = ref_of(place.branch)
+    try:
+        create_ref(session.git, ref, place.base, reason=f"branch: Created from {place.base}")
+    except Conflict as error:
+        if claimed.commit == place.base:
+            with suppress(OSError):
+                os.rename(claimed.path, parked.path)
+        if isinstance(error.__cause__, GitFailed):
+            from gitworker.repo.worktrees.worktree_list import explained
+
+            raise explained(error.__cause__, place.branch) from error
+        raise
+
+
+def _hand_over(session: Session, pool: Pool, claimed: Parked, place: Wanted) -> str:
+    switch(pool, claimed, ref_of(place.branch))
+    crash_point("pool.switched")
+    admin_dir = hand_over(pool, claimed, place.path, is_relative=_is_relative(session))
+    _tell_user_hook(session, session.git.at(place.path), place.base)
+    return admin_dir
+
+
+def _is_relative(session: Session) -> bool:
+    """Tell whether git would write relative paths into a worktree."""
+    wanted = session.git_config.get("worktree.userelativepaths") == "true"
+    return wanted and session.git.version() >= RELATIVE_SINCE
+
+
+def _tell_user_hook(session: Session, here: Git, base: Oid) -> None:
+    """Run the user's post-checkout as `git worktree add` does; it may fail there, too."""
+    path = session.git_config.get("core.hookspath") or f"{session.repository.common_dir}/hooks"
+    hook = os.path.join(here.directory, os.path.expanduser(path), "post-checkout")
+    by_config = any(key.startswith("hook.") for key in session.git_config)
+    if by_config or os.access(hook, os.X_OK):
+        here.run(
+            "hook", "run", "--ignore-missing", "post-checkout", "--", "0" * len(base), base, "1",
+            ok=range(256),
+        )  # fmt: skip
+
+
+def _stamp(session: Session) -> str:
+    """Return what makes checkouts of one commit differ: settings, attributes, sparse patterns."""
+    config = sorted(
+        f"{key}={value}"
+        for key, value in session.git_config.items()
+        if key.startswith(SHARED) and key not in NOT_SHARED
+    )
+    common = session.repository.common_dir
+    content = [os.fsencode("\n".join(config))]
+    for name in ("info/attributes", "info/sparse-checkout"):
+        with suppress(OSError), open(f"{common}/{name}", "rb") as file:
+            content.append(file.read())
+    return f"{crc32(b'|'.join(content)):08x}"

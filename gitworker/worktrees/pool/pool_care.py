@@ -1,0 +1,227 @@
+"""Keeping the pool: what a background job of low priority does, one at a time.
+
+Parked worktrees are made, brought to the target's tip, and taken away where there are too many.
+Landed ones come back from the trash in the place of those without caches.
+"""
+
+import os
+from contextlib import suppress
+from typing import NamedTuple
+
+from gitworker import clock
+from gitworker.errors import Conflict
+from gitworker.model.ids import Oid
+from gitworker.repo.plumbing.disk import remove_tree
+from gitworker.repo.plumbing.git import GitFailed
+from gitworker.repo.plumbing.lock import hold, is_held
+from gitworker.repo.plumbing.refs import find_tip
+from gitworker.repo.pool.parked import (
+    LENT,
+    MAKING,
+    MOVING,
+    READY,
+    RETURNED,
+    Parked,
+    Pool,
+    advance,
+    claim,
+    drop_registration,
+    is_clean,
+    is_returnable,
+    list_names,
+    list_parked,
+    make,
+    take_back,
+)
+from gitworker.repo.rescue.trash import (
+    DOOMED,
+    RESUMED_AFTER_S,
+    TrashEntry,
+    delete_in_background,
+    list_trash,
+)
+from gitworker.session import Session
+from gitworker.worktrees.disk_space import require_space
+from gitworker.worktrees.pool.pool import BELL, RETURNING, note_parked, open_pool
+from gitworker.worktrees.trashing import delete_landed, guard, set_aside, trash_root
+from gitworker.worktrees.worktree_root import ready_root
+
+ROUNDS = 20
+PATIENCE_S = 30  # with whoever looks at the lock, which takes microseconds
+
+
+class PoolState(NamedTuple):
+    """What the pool holds: how many are wanted, and which are ready, at the target's tip or not."""
+
+    wanted: int
+    tip: Oid | None
+    parked: tuple[Parked, ...]
+    working: bool
+
+
+def keep_pool(session: Session, *, timeout_s: float = 0) -> None:
+    """Bring the pool to what is wanted: as many as set, all at the target's tip, none touched.
+
+    Returns where another process is at it for that long; that one sees what was rung for meanwhile.
+    Who only looks whether somebody is at it keeps nobody away.
+    """
+    for _ in range(ROUNDS):
+        rung = _bell_ns(session)
+        try:
+            with hold(_lock(session), what="pool", timeout_s=timeout_s):
+                _keep(session)
+        except Conflict:
+            if timeout_s < PATIENCE_S and not is_held(_lock(session)):
+                keep_pool(session, timeout_s=PATIENCE_S)
+            return
+        if rung == _bell_ns(session):
+            return
+
+
+def empty_pool(session: Session) -> int:
+    """Take every parked worktree away; return how many. The next spawn fills it, if it is set."""
+    with hold(_lock(session), what="pool"):
+        pool = open_pool(session)
+        _sweep(session, pool)
+        parked = list_parked(pool)
+        for one in parked:
+            _retire(session, pool, one)
+        if not list_names(pool):  # nothing but what hides it from `git clean`
+            remove_tree(pool.root)
+    return len(parked)
+
+
+def pool_state(session: Session) -> PoolState:
+    """Return what the pool holds now."""
+    parked = tuple(list_parked(open_pool(session)))
+    working = is_held(_lock(session))
+    return PoolState(session.settings.worktree_pool, _tip(session), parked, working)
+
+
+def _keep(session: Session) -> None:
+    wanted = session.settings.worktree_pool
+    if wanted:
+        ready_root(session)
+    pool = open_pool(session)
+    tip = _tip(session)
+    if wanted:
+        guard(session, pool.root)
+    _sweep(session, pool)
+    for one in list_parked(pool):
+        if one.stamp != pool.stamp:
+            _retire(session, pool, one)
+    if tip is None:
+        return
+    _take_returned(session, pool, tip)
+    for one in list_parked(pool):
+        if one.commit != tip:
+            left = advance(pool, one, tip)
+            if left is not None:
+                set_aside(session, left, os.path.basename(left).lstrip("."))
+    ready = list_parked(pool)
+    cold_first = sorted(ready, key=lambda one: one.is_warm)
+    for one in cold_first[: max(0, len(ready) - wanted)]:
+        _retire(session, pool, one)
+    for _ in range(wanted - len(ready)):
+        require_space(session, tip)
+        make(pool, tip)
+    note_parked(session, pool, tip)
+
+
+def _take_returned(session: Session, pool: Pool, tip: Oid) -> None:
+    """Let landed worktrees that were offered come in, the latest first, as far as there is room.
+
+    What has caches goes before what has none. What does not come in is deleted as ever.
+    """
+    warm = sum(one.is_warm for one in list_parked(pool))
+    left: list[tuple[TrashEntry, str]] = []
+    for entry in reversed(list_trash(trash_root(session))):
+        commit = _offered(entry)
+        if commit is None:
+            continue
+        room = session.settings.worktree_reuse and warm < session.settings.worktree_pool
+        if room and is_returnable(pool, entry.path, commit) and _come_in(session, pool, entry, tip):
+            warm += 1
+        elif os.path.isdir(entry.path):
+            with suppress(OSError):
+                os.unlink(f"{entry.path}/{RETURNING}")
+            left.append((entry, commit))
+    delete_landed(session, left)
+
+
+def _offered(entry: TrashEntry) -> Oid | None:
+    try:
+        with open(f"{entry.path}/{RETURNING}", encoding="ascii") as file:
+            return Oid(file.read().strip())
+    except OSError:
+        return None
+
+
+def _come_in(session: Session, pool: Pool, entry: TrashEntry, tip: Oid) -> bool:
+    """Park a worktree of the trash; what cannot be, once it was begun, stays there in pieces."""
+    commit = _offered(entry)
+    path = f"{pool.root}/{RETURNED}{os.path.basename(entry.path)}"
+    try:
+        os.rename(entry.path, path)
+    except OSError:  # it was given back meanwhile, or the pool lies elsewhere
+        return False
+    with suppress(GitFailed, OSError):
+        if commit is not None and take_back(pool, path, commit=commit, new=tip):
+            return True
+    set_aside(session, path, os.path.basename(path).lstrip("."))
+    return False
+
+
+def _retire(session: Session, pool: Pool, parked: Parked) -> None:
+    """Delete a parked worktree in the background; one with something of somebody's is kept."""
+    claimed = claim(pool, parked, MOVING + os.path.basename(parked.path))
+    if claimed is None:
+        return
+    if is_clean(pool, claimed.path, claimed.commit):
+        delete_in_background(claimed.path)
+    else:
+        set_aside(session, claimed.path, os.path.basename(parked.path))
+
+
+def _sweep(session: Session, pool: Pool) -> None:
+    """Take away what a killed job has left half done, and what has no record that we can read."""
+    names = list_names(pool)
+    ready = {os.path.basename(one.path) for one in list_parked(pool)}
+    for name in names:
+        path = f"{pool.root}/{name}"
+        if name.startswith(MAKING):
+            drop_registration(pool, path)
+            delete_in_background(path)
+        elif name.startswith((MOVING, RETURNED)):
+            drop_registration(pool, path)
+            set_aside(session, path, name.lstrip("."))
+        elif name.startswith(LENT):
+            with suppress(OSError), hold(session.worktree_lock, what="worktree"):
+                set_aside(session, path, name.lstrip("."))  # else it is verify's by now
+        elif name.startswith(READY) and name not in ready:
+            with suppress(OSError):  # a spawn has taken it meanwhile
+                set_aside(session, path, name)
+        elif name.startswith(DOOMED) and _is_old(path):
+            delete_in_background(path)
+
+
+def _is_old(path: str) -> bool:
+    try:
+        return os.lstat(path).st_ctime * 1000 < clock.now_ms() - RESUMED_AFTER_S * 1000
+    except OSError:
+        return False
+
+
+def _tip(session: Session) -> Oid | None:
+    return find_tip(session.git, session.repository.common_dir, session.target)
+
+
+def _lock(session: Session) -> str:
+    return f"{session.paths.locks}/pool"
+
+
+def _bell_ns(session: Session) -> int:
+    try:
+        return os.stat(f"{session.paths.root}/{BELL}").st_mtime_ns
+    except OSError:
+        return 0

@@ -1,0 +1,16 @@
+"""The place of a link or a copy in a worktree, and the name of the file that lists copies."""
+
+import os
+
+INCLUDE_FILE = ".worktreeinclude"
+
+
+def has_place(top: str, name: str) -> bool:
+    """Tell whether a path can be made in a worktree: no file and no link stands on the way.
+
+    `top` is the worktree without links.
+    """
+    parent = os.path.dirname(f"{top}/{name}")
+    while not os.path.lexists(parent):
+        parent = os.path.dirname(parent)
+    return os.path.isdir(parent) and os.path.realpath(parent) == parent

@@ -1,0 +1,55 @@
+"""What a new worktree is given besides its files: submodules, links, copies, the note of its setup.
+
+What does it is imported where it is configured only.
+"""
+
+import os
+
+from gitworker import clock, proc
+from gitworker.liveness.origin import this_origin
+from gitworker.session import Session
+from gitworker.store.api import Writer
+from gitworker.store.operations import begin_operation
+from gitworker.store.workers import Worker
+from gitworker.worktrees.populate.place import INCLUDE_FILE
+
+
+def furnish(session: Session, worktree: str, *, is_warm: bool) -> None:
+    """Fill submodules, link and copy what the settings name, all from the main checkout.
+
+    `is_warm`: an earlier task has used the worktree, whose copies are made anew.
+    """
+    if session.main_top == session.repository.common_dir:  # a bare one has nothing to give
+        return
+    if os.path.isfile(f"{worktree}/.gitmodules"):
+        from gitworker.repo.rescue.submodules import (
+            fill_submodules,  # 3 ms, only where there are any
+        )
+
+        fill_submodules(
+            session.git.at(session.main_top), worktree,
+            limit_s=session.settings.merge_remote_timeout_s,
+        )  # fmt: skip
+    if session.settings.worktree_link:
+        from gitworker.worktrees.populate.links import make_links  # 2 ms
+
+        make_links(session, worktree)
+    if session.settings.worktree_copy or os.path.isfile(f"{session.main_top}/{INCLUDE_FILE}"):
+        from gitworker.worktrees.populate.include import copy_included  # shutil: 2 ms
+
+        copy_included(session, worktree, is_warm=is_warm)
+
+
+def begin_setup(session: Session, writer: Writer, worker: Worker) -> int | None:
+    """Write into the journal that the setup runs, and in which process; None without one."""
+    if not session.settings.worktree_setup:
+        return None
+    pid = os.getpid()
+    host, boot, pid_ns = this_origin()
+    return begin_operation(
+        writer, "setup", worker=worker.worker_id, task=worker.task_id or "",
+        actor=session.actor, now=clock.now_ms(),
+        data={
+            "pid": pid, "start": proc.find_start(pid), "host": host, "boot": boot, "pid_ns": pid_ns,
+        },
+    )  # fmt: skip

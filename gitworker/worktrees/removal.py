@@ -1,0 +1,444 @@
+"""Removing a worktree and its branch so that nothing of it is lost.
+
+The old tip and what was uncommitted or untracked stay reachable under a rescue ref; the worktree
+itself, ignored files and index included, moves into the trash. A worktree in which a process has
+its working directory is never removed.
+"""
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from gitworker import clock
+from gitworker.branches.replay_branch import anchor_of, drop_anchors
+from gitworker.crashpoint import crash_point
+from gitworker.errors import Conflict, GitWorkerError, Refused, error_of
+from gitworker.lifecycle.moves import advance, release_task
+from gitworker.lifecycle.state_views import publish_views
+from gitworker.liveness.supervised_agent import living_agent
+from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, ref_of
+from gitworker.model.worker import WorkerEvent
+from gitworker.paths import is_locked_by_user
+from gitworker.repo.plumbing.lock import hold
+from gitworker.repo.plumbing.refs import change_refs, delete_branch, find_ref, find_tip, is_ancestor
+from gitworker.repo.rescue.rescue_refs import RescueRef, rescue, rescue_loose
+from gitworker.repo.rescue.trash import TrashEntry
+from gitworker.repo.rescue.worktree_commits import has_turned_back
+from gitworker.repo.status.embedded_repositories import may_have_submodules
+from gitworker.repo.worktrees.ownership import (
+    Flaw,
+    Owner,
+    find_flaw,
+    has_worktree,
+    is_lost,
+    owner_of,
+    refusal_of,
+)
+from gitworker.repo.worktrees.worktree_list import (
+    detached_head,
+    find_inner,
+    last_head,
+    linked_places,
+)
+from gitworker.session import Session
+from gitworker.store.api import Writer
+from gitworker.store.operations import (
+    Operation,
+    begin_operation,
+    close_operation,
+    find_operation,
+)
+from gitworker.store.workers import Worker, find_worker
+from gitworker.worktrees.occupied import refuse_occupied
+from gitworker.worktrees.prefetched_checks import is_dirty
+from gitworker.worktrees.trashing import (
+    delete_landed,
+    entry_name,
+    put_into_trash,
+    put_lost_into_trash,
+    ready_trash,
+    trash_root,
+)
+
+Discard = tuple[TrashEntry, str]  # an entry, and the commit that is all it should hold
+EVENTS = {"cancel": WorkerEvent.CANCEL, "reset": WorkerEvent.RESET}
+
+
+def is_locked(worker: Worker) -> bool:
+    """Tell whether the worktree was locked by its user (git-worktree(1))."""
+    return worker.admin_dir is not None and is_locked_by_user(worker.admin_dir)
+
+
+def refuse_stuck(session: Session, worker: Worker) -> None:
+    """Raise Refused if the worktree must stay: it is not the worker's own, another worktree or a
+    process is in it, or its user locked it.
+    """
+    owner = owner_of(session.repository.common_dir, worker)
+    has_worktree(owner)
+    if worker.worktree is not None and worker.admin_dir is not None:
+        common_dir = os.path.dirname(os.path.dirname(worker.admin_dir))
+        inner = find_inner(linked_places(common_dir), worker.worktree)
+        if inner is not None:
+            raise Refused(
+                f"the worktree {inner} lies in {worker.worktree}, with which it would go",
+                f"git worktree move {inner} DIRECTORY   (or: git worktree remove {inner})",
+                code="nested",
+            )
+    if is_locked(worker):
+        raise Refused(
+            f"{worker.worktree} is locked",
+            f"git worktree unlock {worker.worktree}",
+            code="worktree_locked",
+        )
+    refuse_occupied(session, worker)
+
+
+class Removed(NamedTuple):
+    """A worker whose worktree and branch are gone, and what need not be kept of it."""
+
+    worker: Worker
+    discard: Discard | None
+
+
+class Going(NamedTuple):
+    """A worker whose worktree goes; `dirty` is the answer of `is_dirty` where it is known.
+
+    `known` are commits that need no rescue, since their patches have landed.
+    """
+
+    worker: Worker
+    dirty: bool | None = None
+    known: tuple[str, ...] = ()
+
+
+def plan_removal(session: Session, worker: Worker, kind: str) -> Operation:
+    """Rescue what the removal would drop and write the journal; nothing is removed yet."""
+    (operation,) = plan_removals(session, [Going(worker)], kind)
+    return operation
+
+
+def plan_removals(session: Session, going: Sequence[Going], kind: str) -> list[Operation]:
+    """Do the same for several workers, by one transaction."""
+    plans = [_plan(session, one, kind) for one in going]
+    with session.store.write() as writer:
+        if kind in EVENTS:
+            for one in going:
+                _refuse_agent(session, writer, one.worker)
+        operations = [
+            _journal(session, writer, kind, worker=one.worker, data=data)
+            for one, data in zip(going, plans, strict=True)
+        ]
+    if operations:
+        crash_point(f"{kind}.journal")
+    return operations
+
+
+def _refuse_agent(session: Session, writer: Writer, worker: Worker) -> None:
+    """Raise Refused where the task's supervised agent lives: one that has begun since somebody
+    looked, or that has gone to another directory. From the journal on none can begin.
+    """
+    run = writer.row("runs.latest", worker=worker.worker_id)
+    pid = living_agent(writer, session.paths, run)
+    if run is not None and pid is not None and run["task_id"] == worker.task_id:
+        raise Refused(
+            f"an agent works for {worker.worker_id} (process {pid})",
+            f'git worker msg send cmd \'{{"command": "stop"}}\' --to {worker.worker_id}',
+            code="occupied",
+        )
+
+
+def _plan(session: Session, going: Going, kind: str) -> dict[str, Any]:
+    worker = going.worker
+    ref = ref_of(Branch(worker.branch or ""))
+    tip = find_tip(session.git, session.repository.common_dir, ref)
+    owner = owner_of(session.repository.common_dir, worker)
+    has_tree = has_worktree(owner)
+    lost = None
+    if owner is not None and not has_tree:
+        admin_dir = owner.admin_dir if is_lost(owner) else None
+        lost = {"worktree": owner.place, "admin_dir": admin_dir}
+    dirty = is_dirty(session, worker) if going.dirty is None else going.dirty
+    if kind == "remove" and not dirty:  # a commit may have come since the landing was looked at
+        heads = (tip, find_detached_head(session, worker))
+        dirty = not all(has_landed(session, head, going.known) for head in heads)
+    saved = _rescue(session, worker, tip, kind=kind, dirty=dirty)
+    return {
+        "ref": ref,
+        "tip": tip,
+        "base": worker.base_oid,
+        "rescue": saved and str(saved.ref),
+        "rescued": saved and saved.oid,
+        "submodules": _rescue_submodules(session, worker) if has_tree else [],
+        "worktree": worker.worktree if has_tree else None,
+        "admin_dir": worker.admin_dir if has_tree else None,
+        "trash": trash_root(session),
+        "dirty": dirty,
+        "state": worker.state.value,
+        "lost": lost,
+    }
+
+
+def find_detached_head(session: Session, worker: Worker) -> Oid | None:
+    """Return the commit that the worktree stands on without a branch, None where it has one."""
+    owner = owner_of(session.repository.common_dir, worker)
+    if owner is None or not has_worktree(owner):
+        return None
+    return detached_head(session.git.at(owner.place), owner.admin_dir or "")
+
+
+def has_landed(session: Session, commit: str | None, known: Sequence[str]) -> bool:
+    """Tell whether a commit is one of `known` or contained in the target; None asks nothing."""
+    if commit is None or commit in known:
+        return True
+    target = find_ref(session.git, session.target)
+    return target is not None and is_ancestor(session.git, Oid(commit), target)
+
+
+def _journal(
+    session: Session, writer: Writer, kind: str, *, worker: Worker, data: dict[str, Any]
+) -> Operation:
+    number = begin_operation(
+        writer,
+        kind,
+        worker=worker.worker_id,
+        task=worker.task_id or "",
+        actor=session.actor,
+        now=clock.now_ms(),
+        data=data,
+    )
+    operation = find_operation(writer, number)
+    assert operation is not None
+    return operation
+
+
+def finish_removal(session: Session, operation: Operation) -> Worker:
+    """Carry a journaled removal out to its end: trash, branch, rows. Safe to repeat.
+
+    Raises Refused, the journal closed and nothing changed, where the worktree cannot be moved;
+    where something else is in the way the journal stays open.
+    """
+    (removed,) = remove(session, [operation])
+    if isinstance(removed, GitWorkerError):
+        raise removed
+    discard(session, [] if removed.discard is None else [removed.discard])
+    publish_views(session, operation.worker_id)
+    return removed.worker
+
+
+def remove(session: Session, operations: Sequence[Operation]) -> list[Removed | GitWorkerError]:
+    """Carry removals out, but for telling them and for deleting what the trash need not keep.
+
+    One that is refused is closed, nothing of it changed, and its error returned in its place. One
+    that cannot be finished now stays open for the next command, and its error is returned too.
+    """
+    if not operations:
+        return []
+    refused: dict[int, GitWorkerError] = {}
+    stuck: dict[int, GitWorkerError] = {}
+    entries: dict[int, TrashEntry | None] = {}
+    with hold(session.worktree_lock, what="worktree"):
+        for trash in {trash_of(session, operation) for operation in operations}:
+            ready_trash(session, trash)
+        for operation in operations:
+            try:
+                entries[operation.id] = _put_away(session, operation)
+            except Refused as error:
+                refused[operation.id] = error
+            except (GitWorkerError, OSError) as error:
+                stuck[operation.id] = error_of(error)
+        stuck |= _delete_branches(session, [one for one in operations if one.id in entries])
+        gone = [one for one in operations if one.id in entries and one.id not in stuck]
+        crash_point(f"{operations[0].kind}.branch")
+    with session.store.write() as writer:
+        done = {
+            operation.id: _record(writer, operation, entries[operation.id]) for operation in gone
+        }
+        for operation in operations:
+            if operation.id in refused:
+                _close(writer, operation, status="rolled_back")
+    failed = refused | stuck
+    return [done.get(one.id) or failed[one.id] for one in operations]
+
+
+def _record(writer: Writer, operation: Operation, entry: TrashEntry | None) -> Removed:
+    worker = find_worker(writer, operation.worker_id)
+    assert worker is not None
+    if operation.kind in EVENTS:
+        worker = advance(writer, worker, EVENTS[operation.kind], actor=operation.actor)
+        release_task(writer, worker)
+        writer.run("workers.clear_assignment", worker=worker.worker_id)
+    elif worker.task_id == operation.task_id:  # a seat may have its next task by now
+        writer.run("workers.set_worktree", worker=worker.worker_id, worktree=None, admin_dir=None)
+    forget_branch(writer, operation)
+    _close(writer, operation, status="done")
+    stored = find_worker(writer, operation.worker_id)
+    assert stored is not None
+    tip = operation.data["tip"]
+    landed = operation.kind == "remove" and tip and not operation.data["dirty"]
+    return Removed(stored, (entry, tip) if entry is not None and landed else None)
+
+
+def discard(session: Session, entries: Sequence[Discard]) -> None:
+    """Delete landed worktrees from the trash in the background, those that are clean.
+
+    Where there is a pool, they are offered to it first.
+    """
+    if session.settings.worktree_link:
+        from gitworker.worktrees.populate.links import drop_links  # 2 ms, only where it is set
+
+        for entry, _ in entries:
+            drop_links(session, entry.tree)
+    if entries and session.settings.worktree_pool and session.settings.worktree_reuse:
+        from gitworker.worktrees.pool.pool import give_to_pool  # 3 ms, only where there is a pool
+
+        give_to_pool(session, entries)
+        return
+    delete_landed(session, entries)
+
+
+def carry_out_locked(session: Session, operation: Operation) -> None:
+    """Move the worktree to the trash and delete the branch; repeating it does no harm.
+
+    For a caller that holds the worktree lock.
+    """
+    ready_trash(session, trash_of(session, operation))
+    _put_away(session, operation)
+    _delete_branch(session, operation)
+
+
+def _put_away(session: Session, operation: Operation) -> TrashEntry | None:
+    data = operation.data
+    entry = None
+    lost = data.get("lost")
+    if lost is not None and lost["admin_dir"] is not None:
+        name = entry_name(operation.worker_id, operation.task_id, operation.id)
+        put_lost_into_trash(trash_of(session, operation), **lost, name=name, ref=data["ref"])
+    if data["worktree"]:
+        entry = put_into_trash(
+            session,
+            trash_of(session, operation),
+            worktree=data["worktree"],
+            admin_dir=data["admin_dir"],
+            name=entry_name(operation.worker_id, operation.task_id, operation.id),
+            ref=data["ref"],
+        )
+    crash_point(f"{operation.kind}.trashed")
+    return entry
+
+
+def trash_of(session: Session, operation: Operation) -> str:
+    """Return the trash that a removal was planned into: settings may name another one by now.
+
+    Raises Refused for an operation of the repository that this one is a copy of.
+    """
+    place, admin_dir = operation.data.get("worktree"), operation.data.get("admin_dir")
+    if place and admin_dir:
+        owner = Owner(session.repository.common_dir, place, admin_dir)
+        if find_flaw(owner) is Flaw.COPIED:
+            raise refusal_of(owner, Flaw.COPIED)
+    return str(operation.data.get("trash") or trash_root(session))
+
+
+def forget_branch(writer: Writer, operation: Operation) -> None:
+    """Drop what was remembered of a branch that is gone."""
+    writer.run("tips.forget", ref=operation.data["ref"])
+    writer.run("tips.forget_rewrites", ref=operation.data["ref"])
+
+
+def _rescue(
+    session: Session, worker: Worker, tip: Oid | None, *, kind: str, dirty: bool
+) -> RescueRef | None:
+    """Keep what would be dropped; a landed branch's commits are in the target already.
+
+    What was amended or reset away there is not. Where the branch is gone, what stands in the
+    worktree counts in its place.
+    """
+    name, task = WorkerId(worker.worker_id), TaskId(worker.task_id or "")
+    worktree = worker.worktree if worker.worktree and os.path.isdir(worker.worktree) else None
+    admin_dir = worker.admin_dir if worktree is not None else None
+    if kind == "remove" and not dirty:
+        if admin_dir is not None and has_turned_back(admin_dir):
+            rescue_loose(session.git, worker=name, task=task, admin_dir=admin_dir)
+        return None
+    if tip is None and worktree is not None:
+        tip = last_head(session.git.at(worktree), admin_dir or "")
+    if tip is None:
+        return None
+    saved = rescue(session.git, worker=name, task=task, tip=tip, worktree=worktree)
+    if admin_dir is not None:
+        rescue_loose(session.git, worker=name, task=task, admin_dir=admin_dir)
+    return saved
+
+
+def _rescue_submodules(session: Session, worker: Worker) -> list[str]:
+    """Keep in the main checkout what only the worktree's submodules have; return the refs there."""
+    if worker.admin_dir is None or not may_have_submodules(worker.admin_dir):
+        return []
+    from gitworker.repo.rescue.submodules import rescue_submodules  # 3 ms, only where there are any
+
+    return rescue_submodules(
+        session.git,
+        worker=WorkerId(worker.worker_id),
+        task=TaskId(worker.task_id or ""),
+        admin_dir=worker.admin_dir,
+    )
+
+
+def _delete_branches(
+    session: Session, operations: Sequence[Operation]
+) -> dict[int, GitWorkerError]:
+    """Delete branches and anchors by one process; where one has moved, one after the other.
+
+    Returns the errors of those that cannot be deleted now.
+    """
+    orders = [
+        f"delete {operation.data['ref']} {operation.data['tip']}"
+        for operation in operations
+        if operation.data["tip"] is not None
+    ]
+    anchors = [f"delete {anchor_of(one.worker_id, one.task_id)}" for one in operations]
+    if not operations:
+        return {}
+    if len(orders) == len(operations) and change_refs(
+        session.git, [*orders, *anchors], reason="gitworker: remove"
+    ):
+        return {}
+    stuck: dict[int, GitWorkerError] = {}
+    for operation in operations:
+        try:
+            _delete_branch(session, operation)
+        except GitWorkerError as error:
+            stuck[operation.id] = error
+    drop_anchors(session, [one for one in operations if one.id not in stuck])
+    return stuck
+
+
+def _delete_branch(session: Session, operation: Operation) -> None:
+    """Delete the branch; what was committed since the plan is rescued first."""
+    data = operation.data
+    ref = Ref(data["ref"])
+    if data["tip"] is not None:
+        with suppress(Conflict):
+            delete_branch(session.git, ref, Oid(data["tip"]))
+            return
+    tip = find_ref(session.git, ref)
+    if tip is None:
+        return
+    if tip != data["tip"]:
+        saved = rescue(
+            session.git,
+            worker=WorkerId(operation.worker_id),
+            task=TaskId(operation.task_id),
+            tip=tip,
+            worktree=None,
+        )
+        data.update(tip=tip, rescue=str(saved.ref), rescued=saved.oid)
+    delete_branch(session.git, ref, tip)
+
+
+def _close(writer: Writer, operation: Operation, *, status: str) -> None:
+    step = operation.step if status == "rolled_back" else "recorded"
+    close_operation(
+        writer, operation.id, status=status, step=step, data=operation.data, now=clock.now_ms()
+    )

@@ -1,0 +1,180 @@
+"""done --push: a worker's branch on a remote, replaced only where it is ours."""
+
+from pathlib import Path
+
+import pytest
+
+from fixtures.repos import Repo
+from gitworker.branches.publish_branch import Published, choose_remote, publish_branch
+from gitworker.errors import Conflict, GitWorkerError, Refused
+from gitworker.model.ids import Oid
+from gitworker.store.pushes import begin_push, published_tips
+from tests.workers.damaging import PLACES
+from tests.workers.world import World
+
+
+def with_remote(world: World, name: str = "up") -> Repo:
+    """Give the repository a bare remote and return that."""
+    bare = Repo.make(world.root.parent / f"{name}.git", "--bare")
+    world.git("remote", "add", name, str(bare.root))
+    return bare
+
+
+def publish(world: World, remote: str = "up") -> Published:
+    """Publish the worker's branch."""
+    return publish_branch(world.session(), world.worker("auth"), remote)
+
+
+def tips(world: World) -> list[Oid]:
+    """Return what a later push may replace."""
+    with world.session().store.read() as reader:
+        return published_tips(reader, "up", "auth/login")
+
+
+def test_publish(world: World) -> None:
+    """The branch is on the remote under its own name, and nothing else is."""
+    bare = with_remote(world)
+    world.working("auth", "login", {"a": "1\n"})
+    world.git("tag", "-a", "v1", "-m", "v1", "auth/login")
+    world.git("config", "push.followTags", "true")
+    done = publish(world)
+    assert done == ("up", "auth/login", world.tip("auth/login"))
+    assert bare.git("for-each-ref", "--format=%(refname) %(objectname)") == (
+        f"refs/heads/auth/login {done.commit}"
+    )
+    assert publish(world) == done
+    assert tips(world) == [done.commit]
+
+
+def test_rebased_branch_replaces_ours(world: World) -> None:
+    """A branch that was rebased replaces exactly what we put there."""
+    bare = with_remote(world)
+    place = world.working("auth", "login", {"a": "1\n"})
+    publish(world)
+    world.advance({"b": "2\n"})
+    world.git("rebase", "-q", "main", cwd=place)
+    publish(world)
+    assert bare.head("auth/login") == world.tip("auth/login")
+
+
+def theirs(world: World, bare: Repo) -> str:
+    """Let somebody else push onto the worker's branch and return the commit."""
+    other = world.root.parent / "other"
+    world.git("clone", "-q", "-b", "auth/login", str(bare.root), str(other))
+    tip = Repo(other).commit("Theirs", {"theirs": "t\n"})
+    Repo(other).git("push", "-q")
+    return tip
+
+
+def test_what_others_pushed_stays(world: World) -> None:
+    """A commit of somebody else's on that branch is never replaced; one that has it goes there."""
+    bare = with_remote(world)
+    place = world.working("auth", "login", {"a": "1\n"})
+    publish(world)
+    tip = theirs(world, bare)
+    world.commit("auth", {"c": "3\n"}, "More")
+    with pytest.raises(Conflict) as caught:
+        publish(world)
+    assert caught.value.code == "remote_has_others"
+    assert bare.head("auth/login") == tip
+    world.git("pull", "-q", "--rebase", "up", "auth/login", cwd=place)
+    publish(world)
+    assert bare.head("auth/login") == world.tip("auth/login")
+
+
+def test_branch_that_was_pushed_by_hand(world: World) -> None:
+    """What the agent has pushed itself is moved forward, and not replaced."""
+    bare = with_remote(world)
+    place = world.working("auth", "login", {"a": "1\n"})
+    world.git("push", "-q", "up", "auth/login", cwd=place)
+    world.commit("auth", {"c": "3\n"}, "More")
+    publish(world)
+    assert bare.head("auth/login") == world.tip("auth/login")
+
+
+def test_deleted_on_the_remote(world: World) -> None:
+    """A branch that somebody deleted there, as after a pull request, is made again."""
+    bare = with_remote(world)
+    world.working("auth", "login", {"a": "1\n"})
+    publish(world)
+    bare.git("update-ref", "-d", "refs/heads/auth/login")
+    world.commit("auth", {"c": "3\n"}, "More")
+    publish(world)
+    assert bare.head("auth/login") == world.tip("auth/login")
+
+
+def test_push_of_which_nothing_was_heard(world: World) -> None:
+    """What a killed push may have put there is ours to replace as well."""
+    bare = with_remote(world)
+    place = world.working("auth", "login", {"a": "1\n"})
+    old = Oid(world.tip("auth/login"))
+    with world.session().store.write() as writer:
+        begin_push(writer, "up", "auth/login", oid=old, now=1)
+        begin_push(writer, "up", "auth/login", oid=Oid("1" * 40), now=2)
+    world.git("push", "-q", "up", "auth/login", cwd=place)
+    world.git("commit", "-q", "--amend", "-m", "Amended", cwd=place)
+    publish(world)
+    assert bare.head("auth/login") == world.tip("auth/login")
+    assert tips(world) == [world.tip("auth/login")]
+
+
+def test_pre_push_hook_of_the_users(world: World) -> None:
+    """The user's pre-push hook runs in the worker's worktree and may decline."""
+    with_remote(world)
+    said = world.root.parent / "said"
+    hook = world.root / ".git" / "hooks" / "pre-push"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\npwd >{said}\nexit 1\n")
+    hook.chmod(0o755)
+    place = world.working("auth", "login", {"a": "1\n"})
+    with pytest.raises(GitWorkerError) as caught:
+        publish(world)
+    assert caught.value.code == "pre_push_declined"
+    assert Path(said.read_text().strip()) == place
+
+
+def test_relative_address(world: World) -> None:
+    """A relative address begins at the main checkout, wherever the worktree is."""
+    bare = with_remote(world)
+    world.git("remote", "set-url", "up", "../up.git")
+    world.working("auth", "login", {"a": "1\n"})
+    publish(world)
+    assert bare.head("auth/login") == world.tip("auth/login")
+
+
+def test_which_remote(world: World) -> None:
+    """The named one, else where landings go, else the branch's own, else the only one."""
+    with pytest.raises(Refused) as caught:
+        choose_remote(world.session(), "auth/login")
+    assert caught.value.code == "no_remote"
+    with_remote(world, "one")
+    assert choose_remote(world.session(), "auth/login") == "one"
+    for name in ("two", "three"):
+        with_remote(world, name)
+    with pytest.raises(Refused) as caught:
+        choose_remote(world.session(), "auth/login")
+    assert "one, three, two" in caught.value.message
+    world.git("config", "branch.auth/login.remote", "three")
+    assert choose_remote(world.session(), "auth/login") == "three"
+    world.git("config", "worker.merge.remote", "two")
+    assert choose_remote(world.session(), "auth/login") == "two"
+    assert choose_remote(world.session(), "auth/login", "one") == "one"
+    with pytest.raises(Refused):
+        choose_remote(world.session(), "auth/login", "none")
+
+
+@pytest.mark.parametrize("state", PLACES)
+def test_publish_from_a_damaged_worktree(world: World, state: str) -> None:
+    """A pre-push hook never runs in a directory that is not the worker's; the branch goes."""
+    bare = with_remote(world)
+    world.working("bob", "form", {"b": "1\n"})
+    place = world.working("auth", "login", {"a": "1\n"})
+    PLACES[state](world, place)
+    seen = world.root.parent / "seen"
+    hook = world.root / ".git" / "hooks" / "pre-push"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\npwd -P >{seen}\n")
+    hook.chmod(0o755)
+    commit = publish(world).commit
+    assert bare.head("auth/login") == commit
+    assert seen.read_text().strip() == str(world.root)

@@ -1,0 +1,241 @@
+"""fsck: silent on what is whole, finds what was planted, mends what it says and loses nothing."""
+
+import ast
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fixtures.repos import Repo
+from gitworker.cli.commands.hooks.worker_hooks import uninstall_everything
+from gitworker.fsck import fsck
+from gitworker.fsck.fsck import mend, prove
+from gitworker.journal.undo.undo import undo
+from gitworker.lifecycle.fail import fail
+from gitworker.repo.plumbing.lock import hold
+from gitworker.workers.cancel import cancel, reset
+from gitworker.workers.review import reject
+from tests.architecture.house import ROOT
+from tests.crash.conftest import FRESH
+from tests.crash.inventory import all_bytes
+from tests.workers.planting import PLANTS, broken, sql
+from tests.workers.seat import make_dirty
+from tests.workers.world import World, is_at_work, newest, no_beater, wait_until
+
+SCALE = float(os.environ.get("GITWORKER_TEST_SCALE", "1"))
+WORKERS = max(20, int(50 * SCALE))
+
+
+def whole(world: World) -> None:
+    """Fail the test where fsck finds anything."""
+    assert prove(world.session()).findings == ()
+
+
+def test_an_empty_repository_is_whole(world: World) -> None:
+    """Without workers there is nothing to find."""
+    proof = prove(world.session())
+    assert (proof.workers, proof.findings) == (0, ())
+
+
+def test_whole_lives_are_whole(world: World) -> None:
+    """Every ordinary act leaves a repository in which nothing is found."""
+    make_dirty(world, world.working("auth", "login", {"a": "1\n"}))
+    world.spawn("idle", "nothing")
+    whole(world)
+    cancel(world.session(), "auth")
+    whole(world)
+    undo(world.session())
+    whole(world)
+    fail(world.session(), "auth", reason="stuck")
+    reset(world.session(), "auth")
+    whole(world)
+    undo(world.session())
+    world.git("checkout", "-q", ".", cwd=world.path("auth"))
+    world.git("clean", "-fdq", cwd=world.path("auth"))
+    world.git("reset", "-q", "--hard", cwd=world.path("auth"))
+    world.submit("auth")
+    whole(world)
+    reject(world.session(), "auth", note="more")
+    world.commit("auth", {"b": "2\n"})
+    world.submit("auth")
+    world.advance({"theirs": "1\n"})
+    world.approve("auth")
+    whole(world)
+    undo(world.session())
+    whole(world)
+    world.approve("auth")
+    world.advance({"theirs": "2\n"})
+    world.land("auth")
+    whole(world)
+    undo(world.session())
+    whole(world)
+
+
+def test_kept_and_dirty_landings_are_whole(world: World) -> None:
+    """Landings that kept a worktree, or put a dirty one into the trash, leave nothing to find."""
+    for name in ("auth", "docs"):
+        world.approved(name, f"t-{name}", {name: "1\n"})
+    make_dirty(world, world.path("docs"))
+    world.advance({"theirs": "1\n"})
+    world.land("auth", keep=True)
+    world.land("docs")
+    whole(world)
+    world.spawn("auth", "next")
+    whole(world)
+    undo(world.session(), newest(world, "remove"))
+    whole(world)
+
+
+def test_an_open_rebase_is_whole(world: World) -> None:
+    """A rebase that is under way in a worktree is nobody's fault."""
+    place = world.working("auth", "login", {"README": "mine\n"})
+    world.advance({"README": "theirs\n"})
+    assert Repo(place).run("rebase", "main").returncode
+    whole(world)
+    world.git("rebase", "--abort", cwd=place)
+    whole(world)
+
+
+def test_a_sync_is_whole(world: World) -> None:
+    """Commits that a sync has replaced are kept, those of a resolved conflict as well."""
+    place = world.working("auth", "login", {"README": "mine\n"})
+    world.commit("auth", {"b": "1\n"})
+    world.advance({"README": "theirs\n"})
+    assert world.drive("sync", cwd=place).returncode == 3
+    whole(world)
+    (place / "README").write_text("both\n")
+    world.git("add", "README", cwd=place)
+    assert world.drive("sync", "continue", cwd=place).returncode == 0
+    whole(world)
+
+
+def test_landed_by_patch(world: World) -> None:
+    """A target that was rewritten and has the landed patches still has lost no landing."""
+    world.approved("auth", "login", {"a": "1\n"})
+    world.land("auth")
+    world.git("commit", "-q", "--amend", "-m", "Reworded")
+    found = prove(world.session()).findings
+    assert [one.code for one in found] == ["commit_unreachable"]
+    assert mend(world.session()).left.findings == ()
+    world.git("reset", "-q", "--hard", "HEAD~1")
+    assert [one.code for one in prove(world.session()).findings] == ["landing_lost"]
+
+
+def test_somebody_at_work_is_no_finding(world: World) -> None:
+    """While another command holds its lock, an open act is its own; afterwards it was killed."""
+    world.working("auth", "login", {"a": "1\n"})
+    assert world.drive("cancel", "auth", GITWORKER_CRASH_AT="cancel.journal").returncode == -9
+    session = world.session()
+    with hold(session.landing_lock, what="landing"):
+        assert prove(session).findings == ()
+    assert [one.code for one in prove(session).findings] == ["journal_open"]
+    assert mend(session).left.findings == ()
+
+
+def test_a_check_that_cannot_be_made(world: World) -> None:
+    """What stops one check is a finding, and the others are made."""
+    world.working("auth", "login", {"a": "1\n"})
+    sql(world, "DROP TABLE reviews")
+    found = {one.code for one in prove(world.session()).findings}
+    assert "not_checked" in found
+
+
+def test_uninstalled_hooks_are_whole(world: World) -> None:
+    """Where a person has taken our hooks and excludes out, that is no finding."""
+    world.working("auth", "login", {"a": "1\n"})
+    uninstall_everything(world.session())
+    whole(world)
+
+
+@pytest.mark.slow
+def test_many_workers_take_few_processes(world: World, tmp_path: Path) -> None:
+    """However many workers there are, a look starts the same handful of processes."""
+    for number in range(WORKERS):
+        world.spawn(f"w{number}", f"t{number}")
+        if number % 5 == 0:
+            world.commit(f"w{number}", {f"f{number}": "1\n"})
+    session, trace = world.session(), tmp_path / "trace"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GITWORKER_TRACE", str(trace))
+        found = prove(session)
+    assert (found.workers, found.findings) == (WORKERS, ())
+    assert len(trace.read_text().splitlines()) <= 8
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the directory of the repository that every plant begins with."""
+    return tmp_path_factory.mktemp("planted")
+
+
+@pytest.fixture
+def ground(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    """A repository with workers in every state, always at the same place, as if just made."""
+    monkeypatch.setenv("GITWORKER_HOOKS", "off")
+    root, copy = shelf / "repo", shelf / "copy"
+    if copy.exists():
+        wait_until(lambda: not is_at_work(root))  # a deletion of the test before
+        shutil.rmtree(root)
+        shutil.copytree(copy, root, symlinks=True)
+    else:
+        world = World.make(root)
+        for key, value in FRESH.items():
+            world.git("config", key, value)
+        with no_beater(world):
+            broken(world)
+            wait_until(lambda: not list(root.glob("worktrees/.trash/*old-done*")))
+            wait_until(lambda: not is_at_work(root))
+        shutil.copytree(root, copy, symlinks=True)
+    with no_beater(World(root)):
+        yield World(root)
+
+
+@pytest.mark.parametrize("name", PLANTS)
+def test_what_is_planted_is_found(ground: World, name: str) -> None:
+    """Each plant is found by its code and mended where that is said, and nothing is lost by it."""
+    plant = PLANTS[name]
+    assert prove(ground.session()).findings == ()
+    plant.make(ground)
+    tips, files = reached(ground), contents(ground)
+    found = prove(ground.session()).findings
+    assert plant.codes[0] in {one.code for one in found}, found
+    assert {one.code for one in found} <= set(plant.codes), found
+    mended = mend(ground.session())
+    assert mended.failed == ()
+    if plant.is_mendable:
+        assert mended.done
+        assert mended.left.findings == ()
+        assert mend(ground.session()).done == ()
+    else:
+        assert {one.code for one in mended.left.findings} <= set(plant.codes)
+        assert all(one.mend is None for one in mended.left.findings)
+    assert tips <= reached(ground)
+    assert files <= contents(ground)
+
+
+def contents(world: World) -> set[bytes]:
+    """Return every file's bytes, our records in the trash left out."""
+    return {data for data in all_bytes(world) if not data.startswith(b'{"name": ')}
+
+
+def reached(world: World) -> set[str]:
+    """Return every commit that some ref leads to, broken ones passed by."""
+    return set(world.git("rev-list", "--ignore-missing", "--all").splitlines())
+
+
+def test_every_finding_is_planted_and_documented() -> None:
+    """Each kind of finding has a plant but two, and a row in the docs."""
+    folder = Path(fsck.__file__).parent
+    codes = set()
+    for path in (*folder.glob("checks/*.py"), folder / "fsck.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "Finding":
+                codes.add(ast.unparse(node.args[0]).strip("'"))
+    codes = (codes - {"code"}) | {"view_wrong", "review_wrong"}
+    planted = {code for plant in PLANTS.values() for code in plant.codes}
+    assert codes - planted == {"database_damaged", "not_checked"}
+    assert len(PLANTS) >= 20
+    page = (ROOT / "docs" / "undo.md").read_text()
+    assert {code for code in codes if f"`{code}`" not in page} == set()

@@ -1,0 +1,141 @@
+"""Objects that a branch, the target or an open operation needs: fsck misses none of them."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fixtures.repos import Repo
+from gitworker.fsck.fsck import mend, prove
+from gitworker.workers.cancel import cancel
+from tests.cli.kit import run
+from tests.workers.world import World
+
+NESTED = {"a": "1\n", "deep/down/b": "two\n"}
+
+
+def file_of(world: World, revision: str) -> Path:
+    """Return the loose file of an object."""
+    oid = world.git("rev-parse", revision)
+    return world.root / ".git" / "objects" / oid[:2] / oid[2:]
+
+
+def damaged(world: World, revision: str, *, empty: bool) -> None:
+    """Delete an object, or leave its file without content."""
+    path = file_of(world, revision)
+    path.chmod(0o600)
+    path.write_bytes(b"")
+    if not empty:
+        path.unlink()
+
+
+def codes(world: World) -> list[str]:
+    """Return the codes of what fsck finds."""
+    return [one.code for one in prove(world.session()).findings]
+
+
+@pytest.mark.parametrize("empty", [False, True], ids=["deleted", "empty"])
+@pytest.mark.parametrize(
+    "revision",
+    ["auth/login:a", "auth/login:deep/down/b", "auth/login:deep/down", "auth/login^{tree}",
+     "main:README", "main:src", "main^{tree}", "main:link"],
+)  # fmt: skip
+def test_an_object_is_written_again(world: World, revision: str, empty: bool) -> None:
+    """A tree or blob whose files are unchanged in a worktree is found and written again."""
+    os.symlink("README", world.root / "link")
+    world.git("add", "link")
+    world.git("commit", "-q", "-m", "A link")
+    world.in_review("auth", "login", NESTED)
+    whole = world.git("ls-tree", "-r", "auth/login")
+    damaged(world, revision, empty=empty)
+    found = run(world.root, "fsck")
+    assert ("object_empty" if empty else "object_missing") in found.out, found
+    assert run(world.root, "fsck", "--repair").status == 0
+    assert codes(world) == []
+    assert world.git("ls-tree", "-r", "auth/login") == whole
+    world.git("fsck", "--strict")
+    world.approve("auth")
+    world.land("auth")
+
+
+@pytest.mark.parametrize("revision", ["auth/login:a", "auth/login:deep", "auth/login~1"])
+def test_an_object_that_no_worktree_has(world: World, revision: str) -> None:
+    """An object that only another clone has stays a finding; the hint brings it back."""
+    world.working("auth", "login", NESTED)
+    world.commit("auth", {"c": "3\n"})
+    world.git("clone", "-q", "--mirror", "--no-hardlinks", str(world.root), "../clone")
+    Repo(world.path("auth")).write({"a": "changed\n", "deep/down/b": "changed\n"})
+    world.git("add", "-A", cwd=world.path("auth"))
+    damaged(world, revision, empty=False)
+    after = mend(world.session())
+    left = [one for one in after.left.findings if one.code == "object_missing"]
+    assert left, after
+    failures = [error for one, error in after.failed if one.code == "object_missing"]
+    (hint,) = [error.hint for error in failures]
+    command = (hint or "").partition("   (")[0].replace("CLONE", "../clone")
+    command = command.replace("BRANCH", "auth/login")
+    world.git(*command.split()[1:])
+    assert mend(world.session()).left.findings == ()
+
+
+def of_a_submitted_commit(world: World) -> str:
+    """Return a blob of a commit that was submitted and amended since."""
+    world.in_review("auth", "login", {"old": "submitted\n"})
+    oid = world.git("rev-parse", "auth/login:old")
+    place = world.path("auth")
+    world.git("reset", "-q", "--soft", "HEAD~1", cwd=place)
+    world.git("mv", "-f", "old", "new", cwd=place)
+    world.git("commit", "-q", "-m", "other", cwd=place)
+    return oid
+
+
+def of_an_open_operation(world: World) -> str:
+    """Return a blob of a worker's branch on which an operation was killed."""
+    world.working("auth", "login", NESTED)
+    world.drive("cancel", "auth", GITWORKER_CRASH_AT="cancel.journal")
+    return world.git("rev-parse", "auth/login:a")
+
+
+def of_a_rescue(world: World) -> str:
+    """Return a blob of a commit that only a rescue ref keeps."""
+    world.working("auth", "login", NESTED)
+    oid = world.git("rev-parse", "auth/login:a")
+    cancel(world.session(), "auth")
+    return oid
+
+
+@pytest.mark.parametrize("make", [of_a_submitted_commit, of_an_open_operation, of_a_rescue])
+def test_records_count_like_branches(world: World, make: Callable[[World], str]) -> None:
+    """An object that only a submitted commit, an open operation or a rescue needs is missed."""
+    oid = make(world)
+    path = world.root / ".git" / "objects" / oid[:2] / oid[2:]
+    path.unlink()
+    assert "object_missing" in codes(world)
+
+
+def test_promised_objects_are_not_missing(world: World, tmp_path: Path) -> None:
+    """A partial clone lacks promised objects, which is no finding; its own that is lost is one."""
+    world.git("config", "uploadpack.allowFilter", "true")
+    world.git("rm", "-q", "src/app.py")
+    world.git("commit", "-q", "-m", "Less")
+    url = f"file://{world.root}"
+    world.git("clone", "-q", "--filter=blob:none", url, str(tmp_path / "part"))
+    part = World(tmp_path / "part")
+    part.working("auth", "login", NESTED)
+    assert "?" in part.git("rev-list", "--objects", "--missing=print", "main")
+    assert codes(part) == []
+    oid = part.git("rev-parse", "auth/login:a")
+    (part.root / ".git" / "objects" / oid[:2] / oid[2:]).unlink()
+    assert codes(part) == ["object_missing"]
+    assert mend(part.session()).left.findings == ()
+
+
+def test_a_worktree_of_no_worker_counts(world: World) -> None:
+    """The damage of a branch of the user's own is found as well."""
+    world.working("auth", "login", {"a": "1\n"})
+    world.git("branch", "mine")
+    world.git("worktree", "add", "-q", "../mine", "mine")
+    Repo(world.root.parent / "mine").commit("Mine", {"m": "mine\n"})
+    damaged(world, "mine:m", empty=False)
+    assert codes(world) == ["object_missing"]

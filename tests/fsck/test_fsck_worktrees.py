@@ -1,0 +1,154 @@
+"""Damaged worktrees: fsck and doctor find each, and a repair or the command named leads back."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from fixtures.repos import Repo
+from gitworker.fsck.doctor import read_doctor
+from gitworker.fsck.finding import Level
+from gitworker.fsck.fsck import mend, prove
+from gitworker.fsck.fsck_finding import Finding
+from tests.crash.inventory import all_bytes
+from tests.workers.damaging import PLACES, bytes_below
+from tests.workers.world import World
+
+REPAIRED = {
+    "no_git_file", "garbage", "other_worktree", "main", "other_repository", "unknown",
+    "other_place", "other_worker", "link_to_main", "link_to_worker", "copy_of_worker",
+}  # fmt: skip
+ROUNDS = 4
+
+
+def dirty(world: World) -> Path:
+    """Return the worktree of `auth`, with staged, unstaged and untracked work, beside `bob`."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    world.working("bob", "form", {"b": "1\n"})
+    Repo(place).write({"a": "2\n", "new": "mine\n", "staged": "3\n"})
+    world.git("add", "staged", cwd=place)
+    Repo(world.root).write({"README": "changed by the user\n"})
+    return place
+
+
+def troubles(world: World) -> list[str]:
+    """Return what doctor reports beside what is well."""
+    found = read_doctor(world.session()).findings
+    return [f"{one.message} {one.hint}" for one in found if one.level is not Level.OK]
+
+
+def follow(world: World, finding: Finding, **names: str) -> None:
+    """Run the command that a finding names, as a user copies it."""
+    command = finding.help.partition("   (")[0]
+    for name, value in names.items():
+        command = command.replace(name, value)
+    subprocess.run(["/bin/sh", "-c", command], cwd=world.root, check=False, timeout=300)
+
+
+def lead_back(world: World, **names: str) -> int:
+    """Repair, and follow what is left; return how many commands a person had to run."""
+    for number in range(ROUNDS):
+        left = mend(world.session()).left.findings
+        if not left:
+            return number
+        assert all(one.mend is None for one in left)
+        follow(world, left[0], **names)
+    raise AssertionError(prove(world.session()).findings)
+
+
+@pytest.mark.parametrize("state", PLACES)
+def test_each_damage_is_found_and_has_a_way_out(world: World, state: str) -> None:
+    """Whatever is wrong with a worktree is named, and the named commands lead back without loss."""
+    place = dirty(world)
+    tip, staged = world.tip("auth/login"), world.git("ls-files", "-s", cwd=place)
+    PLACES[state](world, place)
+    kept = set(all_bytes(World(world.root.parent)))
+    mine, bobs = bytes_below(world.root), bytes_below(world.path("bob"))
+    found = prove(world.session()).findings
+    assert any(str(place) in one.what or "auth" in one.what for one in found), found
+    if state != "other_worker":
+        assert any(str(place) in line for line in troubles(world))
+    commands = lead_back(world, **{"NEW-PLACE": str(world.root.parent / "far/away/login")})
+    assert (commands == 0) is (state in REPAIRED), found
+    assert prove(world.session()).findings == ()
+    assert [line for line in troubles(world) if "of no worker" not in line] == []
+    assert kept <= set(all_bytes(World(world.root.parent)))
+    assert (bytes_below(world.root), bytes_below(world.path("bob"))) == (mine, bobs)
+    assert world.tip("auth/login") == tip
+    if state != "unknown":
+        assert world.git("ls-files", "-s", cwd=world.path("auth")) == staged
+    assert (world.path("auth") / "new").read_text() == "mine\n"
+
+
+@pytest.mark.parametrize("target", ["worktrees/other", "../elsewhere", "sub dir"])
+def test_a_moved_worktree_follows(world: World, target: str) -> None:
+    """A worktree that was moved by `mv` to a place nearby is found there and recorded."""
+    place = dirty(world)
+    new = Path(os.path.normpath(world.root / target))
+    place.rename(new)
+    (found,) = prove(world.session()).findings
+    assert (found.code, str(new) in found.what) == ("worktree_moved", True)
+    assert any(str(place) in line for line in troubles(world))
+    assert lead_back(world) == 0
+    assert world.path("auth") == new
+    assert (new / "new").read_text() == "mine\n"
+    assert world.git("status", "--porcelain", cwd=new) == "M a\nA  staged\n?? new"
+
+
+def test_a_worktree_moved_far_away(world: World) -> None:
+    """A worktree that cannot be found is led back by the command that fsck names."""
+    place = dirty(world)
+    new = world.root.parent / "far" / "away"
+    new.parent.mkdir()
+    place.rename(new)
+    (found,) = prove(world.session()).findings
+    assert found.code == "worktree_missing"
+    assert lead_back(world, **{"NEW-PLACE": str(new)}) == 1
+    assert world.path("auth") == new
+
+
+def test_a_copy_is_not_taken_for_a_moved_one(world: World) -> None:
+    """A copy beside a deleted worktree is no proof: it is left alone."""
+    place = dirty(world)
+    shutil.copytree(place, place.parent / "copy", symlinks=True)
+    shutil.rmtree(place)
+    assert [one.code for one in prove(world.session()).findings] == ["worktree_missing"]
+    assert world.path("auth") == place
+
+
+def test_a_deleted_worktree_is_made_again(world: World) -> None:
+    """A worktree deleted by `rm -rf` is made again by the command that fsck names."""
+    place = dirty(world)
+    shutil.rmtree(place)
+    (found,) = prove(world.session()).findings
+    command = found.help.partition("staged: ")[2].removesuffix(")")
+    subprocess.run(["/bin/sh", "-c", command], cwd=world.root, check=True, timeout=300)
+    assert prove(world.session()).findings == ()
+    assert (place / "a").read_text() == "1\n"
+    assert (place / "staged").read_text() == "3\n"
+
+
+@pytest.mark.parametrize("has_worktrees", [True, False])
+def test_a_copied_repository(world: World, has_worktrees: bool) -> None:
+    """In a copy of a repository the worker gets a worktree there; the original keeps its own."""
+    place = dirty(world)
+    copy = World(world.root.parent / "copy")
+    shutil.copytree(world.root, copy.root, symlinks=True)
+    if not has_worktrees:
+        shutil.rmtree(copy.root / "worktrees")
+    before = bytes_below(place), world.git("status", "--porcelain", cwd=place), world.rows()
+    found = prove(copy.session()).findings
+    assert {one.code for one in found} >= {"worktree_copied"}
+    assert mend(copy.session()).left.findings == ()
+    assert copy.path("auth") == copy.root / "worktrees" / "login"
+    if has_worktrees:
+        assert (copy.path("auth") / "new").read_text() == "mine\n"
+    copy.commit("auth", {"only-here": "1\n"})
+    assert before == (
+        bytes_below(place),
+        world.git("status", "--porcelain", cwd=place),
+        world.rows(),
+    )
+    assert prove(world.session()).findings == ()

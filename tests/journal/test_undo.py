@@ -1,0 +1,292 @@
+"""undo: what an act replaced comes back byte for byte, or the undo is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from fixtures.repos import Repo
+from gitworker.errors import NotFound
+from gitworker.journal.undo.undo import undo
+from gitworker.lifecycle.fail import fail
+from gitworker.workers.cancel import cancel, recycle, reset
+from tests.workers.seat import look, make_dirty, open_rebase
+from tests.workers.world import World, newest, no_beater, unchanged
+
+
+@pytest.mark.parametrize("mess", [make_dirty, open_rebase])
+def test_undo_cancel(world: World, mess) -> None:  # type: ignore[no-untyped-def]
+    """A withdrawn task comes back with every byte: index, files of every kind, an open rebase."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    mess(world, place)
+    before, tip = look(world, place), world.tip("auth/login")
+    cancel(world.session(), "auth")
+    done = undo(world.session())
+    assert (done.kind, done.message) == ("cancel", "login is back with auth, which is WORKING")
+    assert look(world, place) == before
+    assert world.tip("auth/login") == tip
+    assert world.stands("auth", "login") == ("WORKING", "IN_PROGRESS")
+    assert world.task("login").assigned_agent_id == "auth"
+    assert world.query("SELECT task_id, claimed_by FROM task_claims") == [("login", "auth")]
+    assert world.session(place).actor == "auth"
+
+
+@pytest.mark.parametrize("how", ["switched", "renamed", "deleted"])
+def test_undo_brings_back_what_stood_elsewhere(world: World, how: str) -> None:
+    """A worktree that stood on another branch, or on none that exists, comes back as it was."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    if how == "switched":
+        world.git("switch", "-qc", "try-something", cwd=place)
+    elif how == "renamed":
+        world.git("branch", "-m", "auth/login", "feature", cwd=place)
+    else:
+        world.git("update-ref", "-d", "refs/heads/auth/login")
+    make_dirty(world, place)
+    names = (".git", "README", "a", "new", "src", "x.o", ".gitignore")
+    head = world.git("symbolic-ref", "HEAD", cwd=place)
+    cancel(world.session(), "auth")
+    undo(world.session())
+    assert world.stands("auth", "login") == ("WORKING", "IN_PROGRESS")
+    assert sorted(file.name for file in place.iterdir()) == sorted(names)
+    assert world.git("symbolic-ref", "HEAD", cwd=place) == head
+
+
+def test_undo_below_a_line_feed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worktree below a directory with a line feed in its name comes back as any other."""
+    monkeypatch.setenv("GITWORKER_HOOKS", "off")
+    world = World.make(tmp_path / "new\nline" / "repo")
+    with no_beater(world):
+        place = world.working("auth", "login", {"a": "1\n"})
+        (place / "new").write_text("untracked\n")
+        cancel(world.session(), "auth")
+        undo(world.session())
+        assert (place / "new").read_text() == "untracked\n"
+
+
+def test_undone_work_goes_on(world: World) -> None:
+    """After an undo the worker hands in, is approved and lands as if nothing had been."""
+    world.working("auth", "login", {"a": "1\n"})
+    cancel(world.session(), "auth")
+    undo(world.session())
+    world.commit("auth", {"b": "2\n"})
+    world.submit("auth")
+    world.approve("auth")
+    world.land("auth")
+    assert world.show("b") == "2"
+
+
+def test_undo_reset(world: World) -> None:
+    """A reset seat gets its work back and is WORKING."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    make_dirty(world, place)
+    fail(world.session(), "auth", reason="stuck")
+    before = look(world, place)
+    reset(world.session(), "auth")
+    assert undo(world.session()).kind == "reset"
+    assert look(world, place) == before
+    assert world.stands("auth", "login") == ("WORKING", "IN_PROGRESS")
+
+
+def test_undo_approve(world: World) -> None:
+    """An approval's rebase is taken back: the branch, the worktree, the state."""
+    place = world.in_review("auth", "login", {"a": "1\n"})
+    old = world.tip("auth/login")
+    world.advance({"b": "2\n"})
+    before = look(world, place)
+    world.approve("auth")
+    done = undo(world.session())
+    assert (done.kind, done.worker.state.value) == ("approve", "IN_REVIEW")
+    assert world.tip("auth/login") == old
+    assert look(world, place) == before
+    assert world.worker("auth").review_state == "pending"
+    world.approve("auth")
+
+
+def test_undo_approve_without_a_rebase(world: World) -> None:
+    """An approval that moved nothing is withdrawn."""
+    world.in_review("auth", "login", {"a": "1\n"})
+    tip = world.tip("auth/login")
+    world.approve("auth")
+    undo(world.session())
+    assert world.tip("auth/login") == tip
+    assert world.worker("auth").state == "IN_REVIEW"
+
+
+def test_undo_approve_keeps_uncommitted_work(world: World) -> None:
+    """Uncommitted work in the worktree survives the undo of the rebase."""
+    place = world.in_review("auth", "login", {"a": "1\n"})
+    world.advance({"b": "2\n"})
+    world.approve("auth")
+    Repo(place).write({"README": "later\n"})
+    undo(world.session())
+    assert (place / "README").read_text() == "later\n"
+    assert not (place / "b").exists()
+
+
+def test_undo_removal_of_a_dirty_worktree(world: World) -> None:
+    """A landed worktree that went to the trash comes back with every byte."""
+    place = world.approved("auth", "login", {"a": "1\n"})
+    make_dirty(world, place)
+    before, tip = look(world, place), world.tip("auth/login")
+    world.land("auth")
+    done = undo(world.session(), newest(world, "remove"))
+    assert (done.kind, done.worker.state.value) == ("remove", "COMPLETED")
+    assert look(world, place) == before
+    assert world.tip("auth/login") == tip
+    assert world.path("auth") == place
+
+
+def test_undo_removal_of_a_clean_worktree(world: World) -> None:
+    """A landed worktree that was deleted is made anew, with seat and hooks."""
+    place = world.approved("auth", "login", {"a": "1\n"})
+    world.land("auth")
+    undo(world.session(), newest(world, "remove"))
+    assert (place / "a").read_text() == "1\n"
+    assert world.session(place).actor == "auth"
+    assert "worker-state/hooks" in world.git("config", "--worktree", "--list", cwd=place)
+
+
+def test_nothing_to_undo(world: World) -> None:
+    """Where nothing was done nothing is undone."""
+    with unchanged(world, "not_found", NotFound):
+        undo(world.session())
+
+
+def test_undo_twice(world: World) -> None:
+    """What was undone is not undone again."""
+    world.working("auth", "login", {"a": "1\n"})
+    cancel(world.session(), "auth")
+    undo(world.session())
+    with unchanged(world, "not_found", NotFound):
+        undo(world.session())
+
+
+def test_branch_moved_on(world: World) -> None:
+    """A branch that was built upon since is not moved back."""
+    world.in_review("auth", "login", {"a": "1\n"})
+    world.advance({"b": "2\n"})
+    world.approve("auth")
+    world.commit("auth", {"c": "3\n"})
+    with unchanged(world, "branch_moved"):
+        undo(world.session())
+
+
+def test_branch_made_again(world: World) -> None:
+    """A branch of the same name that somebody made since is not overwritten."""
+    world.working("auth", "login", {"a": "1\n"})
+    cancel(world.session(), "auth")
+    world.git("branch", "auth/login", "main")
+    with unchanged(world, "branch_moved"):
+        undo(world.session())
+
+
+def test_seat_has_other_work(world: World) -> None:
+    """A seat that has taken another task keeps it."""
+    world.working("auth", "login", {"a": "1\n"})
+    cancel(world.session(), "auth")
+    world.spawn("auth", "other")
+    with unchanged(world, "moved_on"):
+        undo(world.session())
+
+
+def test_task_has_another_holder(world: World) -> None:
+    """A task that another seat has taken stays there, and later commands are not held up."""
+    world.working("auth", "login", {"a": "1\n"})
+    fail(world.session(), "auth", reason="stuck")
+    reset(world.session(), "auth")
+    world.working("docs", "login", {"d": "1\n"})
+    with unchanged(world, "moved_on") as caught:
+        undo(world.session())
+    assert "docs" in caught.value.message
+    world.submit("docs")
+    world.approve("docs")
+    world.land("docs")
+
+
+def test_cancel_of_a_failed_seat_while_another_holds_the_task(world: World) -> None:
+    """Undoing the cancel of a FAILED seat takes nobody's task away."""
+    world.working("auth", "login", {"a": "1\n"})
+    fail(world.session(), "auth", reason="stuck")
+    world.spawn("docs", "login")
+    cancel(world.session(), "auth")
+    with unchanged(world, "moved_on"):
+        undo(world.session())
+
+
+def test_task_claimed_by_a_foreign_program(world: World) -> None:
+    """A task that another program has claimed meanwhile is not taken from it."""
+    world.working("auth", "login", {"a": "1\n"})
+    cancel(world.session(), "auth")
+    with world.session().store.write() as writer:
+        writer.run("claims.insert", task="login", agent="robot", now=1, lease_until_ms=2**52)
+    with unchanged(world, "moved_on"):
+        undo(world.session())
+
+
+def test_place_is_taken(world: World) -> None:
+    """Where something stands at the worktree's place the undo is refused with nothing changed."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    make_dirty(world, place)
+    before = look(world, place)
+    cancel(world.session(), "auth")
+    Repo(world.root).write({"worktrees/login/mine": "precious"})
+    with pytest.raises(Exception, match="is in the way") as caught:
+        undo(world.session())
+    assert getattr(caught.value, "code", "") == "path_exists"
+    assert "refs/heads/auth/login" not in world.refs()
+    assert (place / "mine").read_text() == "precious"
+    assert world.query("SELECT * FROM operations WHERE status = 'open'") == []
+    (place / "mine").unlink()
+    place.rmdir()
+    undo(world.session())
+    assert look(world, place) == before
+
+
+def test_overlap_refuses_the_undo_of_an_approve(world: World) -> None:
+    """Uncommitted work in a file that would go back refuses, and nobody is held up afterwards."""
+    place = world.in_review("auth", "login", {"a": "1\n"})
+    world.advance({"b": "2\n"})
+    done = world.approve("auth")
+    Repo(place).write({"b": "changed\n"})
+    with pytest.raises(Exception, match="would be overwritten"):
+        undo(world.session())
+    assert world.tip("auth/login") == done.commit
+    assert world.worker("auth").state == "APPROVED"
+    assert world.query("SELECT * FROM operations WHERE status = 'open'") == []
+
+
+def test_recycled_seat(world: World) -> None:
+    """A removal is not undone once the seat is IDLE again and free for others."""
+    world.approved("auth", "login", {"a": "1\n"})
+    world.land("auth")
+    recycle(world.session(), "auth")
+    with unchanged(world, "moved_on"):
+        undo(world.session(), newest(world, "remove"))
+
+
+def test_by_another_worker(world: World) -> None:
+    """A worker undoes nothing that somebody else did, unless review.self says so."""
+    world.working("auth", "login", {"a": "1\n"})
+    place = Path(world.spawn("docs", "words").path)
+    cancel(world.session(), "auth")
+    with unchanged(world, "not_allowed"):
+        undo(world.session(place))
+    world.git("config", "worker.review.self", "true")
+    undo(world.session(place))
+
+
+def test_by_the_worker_that_did_it(world: World) -> None:
+    """A worker may undo its own act."""
+    world.working("auth", "login", {"a": "1\n"})
+    place = Path(world.spawn("docs", "words").path)
+    cancel(world.session(place), "auth")
+    assert undo(world.session(place)).kind == "cancel"
+
+
+def test_newest_first(world: World) -> None:
+    """Undo takes the newest act, then the one before."""
+    for name in ("auth", "docs"):
+        world.working(name, f"t-{name}", {name: "1\n"})
+    cancel(world.session(), "auth")
+    cancel(world.session(), "docs")
+    assert undo(world.session()).worker.worker_id == "docs"
+    assert undo(world.session()).worker.worker_id == "auth"

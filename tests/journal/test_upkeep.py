@@ -1,0 +1,167 @@
+"""Upkeep as a whole: what living means for retention, and what the daily job does."""
+
+import fcntl
+import os
+from pathlib import Path
+
+import pytest
+
+from gitworker import clock, hookentry
+from gitworker.bus.files.retention import LOCK_NAME
+from gitworker.bus.files.rules_retention import DAY_MS
+from gitworker.bus.limits.send_limits import Limits
+from gitworker.bus.search.search_messages import search
+from gitworker.bus.send import Draft, send
+from gitworker.errors import Conflict, Refused
+from gitworker.journal.gc.upkeep import (
+    living_agents,
+    preview_prune,
+    prune_bus,
+    run_upkeep,
+    wish_for,
+)
+from gitworker.liveness.origin import origin_columns
+from gitworker.session import Session
+from gitworker.store.heartbeats import beat
+from tests.bus.scene import Scene
+
+LATER_MS = 40 * DAY_MS
+
+
+@pytest.fixture
+def scene(repository: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
+    """A repository without workers; our hooks there ring no doorbell."""
+    monkeypatch.setenv("GITWORKER_HOOKS", "off")
+    return Scene(repository)
+
+
+def say(session: Session, name: str) -> None:
+    """Publish one message to everybody."""
+    send(
+        session.store, Draft("x-note", '"needle"', id=name), sender="hq", task=None,
+        blobs=session.paths.blobs, limits=Limits(),
+    )  # fmt: skip
+
+
+def ids(session: Session) -> list[str]:
+    """Return the ids of the notes on the bus."""
+    rows = session.store.execute(  # type: ignore[attr-defined]
+        "SELECT id FROM messages WHERE type = 'x-note' ORDER BY seq"
+    )
+    return [row["id"] for row in rows]
+
+
+def test_who_lives(scene: Scene) -> None:
+    """An agent that beat lately lives, and so does a seat whose process runs; the dead do not."""
+    scene.spawn("auth", "t1")
+    scene.spawn("docs", "t2")
+    session = scene.session()
+    with session.store.write(durable=False) as writer:
+        beat(writer, "nim", status="idle", task=None, progress=None)
+        writer.run("liveness.beat", agent="gone", now=1, status="idle", task=None, progress=None)
+    scene.execute(
+        "UPDATE workers SET pid = :pid, host = :host, boot_id = :boot_id, pid_ns = :pid_ns"
+        " WHERE worker_id = 'docs'",
+        pid=os.getpid(), **origin_columns(),
+    )  # fmt: skip
+    assert living_agents(session) == {"nim", "docs"}
+
+
+def test_the_daily_job(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The job archives what is old and read, and takes it out of the search index."""
+    session = scene.session()
+    say(session, "old")
+    assert len(search(session.store, session.paths, ["needle"])) == 1
+    run_upkeep(session)
+    assert ids(session) == ["old"]
+    monkeypatch.setenv("GITWORKER_CLOCK_MS", str(clock.now_ms() + LATER_MS))
+    say(session, "new")
+    assert hookentry.main(["upkeep", f"{scene.root}/.git"]) == 0
+    assert ids(session) == ["new"]
+    assert [one.message["id"] for one in search(session.store, session.paths, ["needle"])] == [
+        "new"
+    ]
+    assert len(list(Path(session.paths.archive).iterdir())) == 1
+
+
+def test_the_settings(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Days of 0 keep everything, and archives can be switched off."""
+    session = scene.session()
+    say(session, "old")
+    monkeypatch.setenv("GITWORKER_CLOCK_MS", str(clock.now_ms() + LATER_MS))
+    run_upkeep(session._replace(settings=session.settings._replace(retention_days=0)))
+    run_upkeep(session._replace(settings=session.settings._replace(retention_days=50)))
+    assert ids(session) == ["old"]
+    run_upkeep(session._replace(settings=session.settings._replace(retention_archive=False)))
+    assert ids(session) == []
+    assert list(Path(session.paths.archive).iterdir()) == []
+
+
+def test_gc_is_part_of_the_daily_job(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Old logs go with the rest, unless it is switched off; a prune that fails is no obstacle."""
+    session = scene.session()
+    log = Path(session.paths.logs) / "old.log"
+    log.write_text("x")
+    later = session._replace(settings=session.settings._replace(gc_daily=False))
+    monkeypatch.setenv("GITWORKER_CLOCK_MS", str(clock.now_ms() + LATER_MS))
+    run_upkeep(later)
+    assert log.exists()
+    lock = os.open(f"{session.paths.locks}/{LOCK_NAME}", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(Conflict, match="another prune"):
+            run_upkeep(session)
+    finally:
+        os.close(lock)
+    assert not log.exists()
+
+
+def test_a_clock_that_jumps(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the wall clock was set forward a month nothing goes, by hand neither, until a beat."""
+    session = scene.session()
+    say(session, "a")
+    with session.store.write(durable=False) as writer:
+        beat(writer, "nim", status="idle", task=None, progress=None)
+    monkeypatch.setenv("GITWORKER_CLOCK_MS", str(clock.now_ms() + LATER_MS))
+    run_upkeep(session)
+    with pytest.raises(Refused, match="clock has moved") as caught:
+        wish_for(session, days=30, archiving=True)
+    assert caught.value.code == "clock_jumped"
+    assert ids(session) == ["a"]
+    with session.store.write(durable=False) as writer:
+        beat(writer, "nim", status="idle", task=None, progress=None)
+    run_upkeep(session)
+    assert ids(session) == []
+
+
+@pytest.mark.parametrize(
+    ("days", "ago_days", "held_by"),
+    [(0, 0.9, "nim"), (0, 1.1, None), (3, 2.9, "nim"), (3, 3.1, None)],
+)
+def test_who_acknowledged_within_the_days(
+    scene: Scene, days: int, ago_days: float, held_by: str | None
+) -> None:
+    """Whose cursor has moved within the time asked for, at least a day, keeps what is unread."""
+    session = scene.session()
+    say(session, "a")
+    now = clock.now_ms()
+    with session.store.write(durable=False) as writer:
+        writer.run("messages.ack", agent="nim", seq=0, now=now - int(ago_days * DAY_MS))
+    wish = wish_for(session, days=days, archiving=True)._replace(cutoff_ms=now + DAY_MS)
+    assert preview_prune(session, wish).held_by == held_by
+
+
+def test_a_preview_changes_nothing(scene: Scene) -> None:
+    """What would go is said, and a living agent's unread messages are not part of it."""
+    session = scene.session()
+    say(session, "a")
+    say(session, "b")
+    with session.store.write(durable=False) as writer:
+        beat(writer, "nim", status="idle", task=None, progress=None)
+        writer.run("messages.ack", agent="nim", seq=1, now=1)
+    wish = wish_for(session, days=0, archiving=True)._replace(cutoff_ms=clock.now_ms() + 1)
+    plan = preview_prune(session, wish)
+    assert (plan.messages, plan.held_by) == (1, "nim")
+    assert ids(session) == ["a", "b"]
+    assert prune_bus(session, wish).plan.messages == 1
+    assert ids(session) == ["b"]

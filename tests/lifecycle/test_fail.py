@@ -1,0 +1,162 @@
+"""fail, retries with their back-off, and recover."""
+
+import pytest
+
+from gitworker import clock
+from gitworker.errors import Refused
+from gitworker.journal.sweep import sweep
+from gitworker.lifecycle.fail import fail, recover
+from gitworker.lifecycle.moves import advance
+from gitworker.model.worker import WorkerEvent
+from gitworker.states.engine import InvalidTransition
+from gitworker.workers.cancel import reset
+from tests.workers.world import World, unchanged
+
+
+def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Let the wall clock stand that much later than it does."""
+    monkeypatch.setenv("GITWORKER_CLOCK_MS", str(clock.now_ms() + int(seconds * 1000)))
+
+
+def test_fail(world: World) -> None:
+    """A failed worker says why; its task waits for its retry, branch and worktree stay."""
+    place = world.working("auth", "login", {"a": "1\n"})
+    failed = fail(world.session(), "auth", reason="no network")
+    assert failed.last_error == world.task("login").last_error == "no network"
+    assert world.stands("auth", "login") == ("FAILED", "FAILED")
+    assert (failed.task_id, world.task("login").assigned_agent_id) == ("login", None)
+    assert world.query("SELECT * FROM task_claims") == []
+    assert place.is_dir()
+    assert world.messages("task_failed") == [{"reason": "no network", "branch": "auth/login"}]
+    assert world.view("auth")["last_error"] == "no network"
+
+
+@pytest.mark.parametrize("stage", ["spawn", "in_review"])
+def test_fail_at_other_stages(world: World, stage: str) -> None:
+    """A worker can give up before it starts and while it is reviewed."""
+    files = () if stage == "spawn" else ({"a": "1\n"},)
+    getattr(world, stage)("auth", "login", *files)
+    assert fail(world.session(), "auth", reason="no").state == "FAILED"
+
+
+def test_fail_of_a_landed_worker(world: World) -> None:
+    """What has landed cannot fail."""
+    world.approved("auth", "login", {"a": "1\n"})
+    world.land("auth")
+    with unchanged(world, "invalid_transition", InvalidTransition):
+        fail(world.session(), "auth", reason="no")
+
+
+def test_retry_after_the_back_off(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failed task is READY again when its back-off is over, and not before."""
+    world.working("auth", "login", {"a": "1\n"})
+    fail(world.session(), "auth", reason="no")
+    due_ms = world.task("login").resume_after_ms or 0
+    monkeypatch.setenv("GITWORKER_CLOCK_MS", str(due_ms - 1))
+    sweep(world.session())
+    assert world.task("login").status == "FAILED"
+    monkeypatch.setenv("GITWORKER_CLOCK_MS", str(due_ms))
+    sweep(world.session())
+    task = world.task("login")
+    assert (task.status, task.retry_count, task.resume_after_ms) == ("READY", 1, None)
+    world.spawn("docs", "login")
+
+
+def test_back_off_doubles(world: World) -> None:
+    """Each failure waits twice as long as the one before."""
+    waits = []
+    for attempt in range(3):
+        seat = f"auth-{attempt}"
+        world.working(seat, "login", {"a": f"{attempt}\n"})
+        before = clock.now_ms()
+        fail(world.session(), seat, reason="no")
+        waits.append(round(((world.task("login").resume_after_ms or 0) - before) / 60_000))
+    assert waits == [1, 2, 4]
+
+
+def test_no_retries_left(world: World) -> None:
+    """The last allowed failure blocks the task, and it is given out no more."""
+    world.git("config", "worker.task.max-retries", "1")
+    for seat in ("auth", "docs"):
+        world.working(seat, "login", {"a": f"{seat}\n"})
+        fail(world.session(), seat, reason="no")
+    assert world.stands("docs", "login") == ("FAILED", "BLOCKED")
+    assert world.view("docs")["attempt"] == world.view("docs")["max_attempts"] == 2
+    with unchanged(world, kind=Refused) as caught:
+        world.spawn("zoe", "login")
+    assert "no retries left" in str(caught.value.hint)
+
+
+def test_same_seat_again(world: World) -> None:
+    """A seat that failed is reset and may try the same task again, by the same branch name."""
+    world.working("auth", "login", {"a": "1\n"})
+    fail(world.session(), "auth", reason="no")
+    reset(world.session(), "auth")
+    world.working("auth", "login", {"b": "2\n"})
+    world.submit("auth")
+    world.approve("auth")
+    world.land("auth")
+    assert world.stands("auth", "login") == ("COMPLETED", "COMPLETED")
+    assert world.view("auth")["attempt"] == 2
+
+
+def test_recover_at_work(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A seat that went stale at work is WORKING again after recover."""
+    world.working("auth", "login", {"a": "1\n"})
+    later(monkeypatch, 400)
+    went_stale(world, "auth")
+    recovered = recover(world.session(), "auth")
+    assert (recovered.state, recovered.stale_from) == ("WORKING", None)
+    assert sweep(world.session()).changed == []
+
+
+def test_recover_in_review(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A review that took long is a review again after recover."""
+    world.in_review("auth", "login", {"a": "1\n"})
+    later(monkeypatch, 3601)
+    assert sweep(world.session()).changed == ["auth"]
+    assert world.worker("auth").stale_from == "IN_REVIEW"
+    assert recover(world.session(), "auth").state == "IN_REVIEW"
+
+
+def test_stale_review_is_approved(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A review may take as long as it takes: a stale one is approved and landed."""
+    world.in_review("auth", "login", {"a": "1\n"})
+    later(monkeypatch, 3601)
+    sweep(world.session())
+    world.approve("auth")
+    world.land("auth")
+    assert world.worker("auth").stale_from is None
+
+
+def test_stale_review_that_conflicts(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stale review whose rebase conflicts goes back to work."""
+    world.in_review("auth", "login", {"README": "mine\n"})
+    world.advance({"README": "theirs\n"})
+    later(monkeypatch, 3601)
+    sweep(world.session())
+    with pytest.raises(Exception, match="conflicts with the target"):
+        world.approve("auth")
+    assert world.stands("auth", "login") == ("WORKING", "IN_PROGRESS")
+
+
+def test_fail_of_a_stale_seat(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stale seat can be stopped."""
+    world.working("auth", "login", {"a": "1\n"})
+    later(monkeypatch, 400)
+    went_stale(world, "auth")
+    assert fail(world.session(), "auth", reason="gone").state == "FAILED"
+
+
+def test_recover_of_a_working_seat(world: World) -> None:
+    """What did not go stale is not recovered."""
+    world.working("auth", "login", {"a": "1\n"})
+    with unchanged(world, "invalid_transition", InvalidTransition):
+        recover(world.session(), "auth")
+
+
+def went_stale(world: World, worker: str) -> None:
+    """Record that a seat went stale, as the sweep does once its beats stop."""
+    with world.session().store.write() as writer:
+        writer.run("workers.set_stale_from", worker=worker, stale_from="WORKING")
+        advance(writer, world.worker(worker), WorkerEvent.HEARTBEAT_TIMEOUT, actor="hq")

@@ -1,0 +1,458 @@
+"""doctor: what it finds in real repositories, sound and broken, and how it tells it."""
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gitworker.app import open_session, remove_excludes
+from gitworker.errors import Unavailable
+from gitworker.fsck.doctor import (
+    Doctor,
+    json_doctor,
+    read_doctor,
+    read_doctor_without_session,
+    render_doctor,
+)
+from gitworker.fsck.finding import Finding, Level, fail, ok, warn
+from gitworker.fsck.quick.state_directory import check_file_system
+from gitworker.fsck.quick.worktree_checks import REPAIR
+from gitworker.liveness.origin import origin_columns
+from gitworker.liveness.processes import find_process
+from gitworker.model.ids import Branch, Oid, ref_of
+from gitworker.paths import require_repository
+from gitworker.session import Session
+from gitworker.store.operations import begin_operation
+from gitworker.store.sqlite.database import Database
+from tests.conftest import git
+from tests.unit.observe.conftest import NOW_MS
+from tests.unit.observe.scene import landed, spawned, working
+
+PAGE = 4096
+SHOWN = Doctor(
+    (
+        ok("git", "git 2.47.3"),
+        warn("hooks", "a \x1b name\n", "git worker hooks install"),
+        fail("history", "main: 12 landed, and a long sentence on what is wrong with one"),
+    )
+)
+
+
+def found(doctor: Doctor, check: str) -> list[tuple[str, str, str | None]]:
+    """Return the findings of one check."""
+    return [(f.level.value, f.message, f.hint) for f in doctor.findings if f.check == check]
+
+
+def complaints(session: Session) -> list[Finding]:
+    """Return what doctor finds wrong."""
+    return [one for one in read_doctor(session).findings if one.level is not Level.OK]
+
+
+def test_screen() -> None:
+    """Each finding is a line, with its hint below, and the sum at the end."""
+    assert render_doctor(SHOWN, width=50, color=False) == (
+        "ok    git         git 2.47.3\n"
+        "warn  hooks       a \\x1b name\\n\n"
+        "                  → git worker hooks install\n"
+        "fail  history     main: 12 landed, and a long sen…\n"
+        "\n"
+        "1 problem, 1 warning"
+    )
+    assert "\x1b[31mfail\x1b[0m  history" in render_doctor(SHOWN, width=None, color=True)
+    well = Doctor((ok("git", "git 2.47.3"),))
+    assert render_doctor(well, width=None, color=False).endswith("\n\nall 1 checks are well")
+    assert (well.is_healthy, SHOWN.is_healthy) == (True, False)
+
+
+def test_json() -> None:
+    """The document has every finding as data."""
+    document = json_doctor(SHOWN)
+    assert document["healthy"] is False
+    assert document["findings"][1] == {
+        "level": "warn", "check": "hooks", "message": "a \x1b name\n",
+        "hint": "git worker hooks install",
+    }  # fmt: skip
+
+
+def test_sound_repository(session: Session) -> None:
+    """A repository at work and with landings has nothing to complain about."""
+    working(session, "auth", "skills")
+    landed(session, "docs", "guide")
+    doctor = read_doctor(session)
+    assert [one for one in doctor.findings if one.level is not Level.OK] == []
+    assert found(doctor, "worktrees") == [("ok", "1 of workers, all in place", None)]
+    assert found(doctor, "history") == [("ok", "main: 1 landed, linear, all of it in place", None)]
+    assert len(doctor.findings) == 17
+
+
+def test_fresh_repository(session: Session) -> None:
+    """A repository without workers is sound too."""
+    doctor = read_doctor(session)
+    assert doctor.is_healthy
+    assert found(doctor, "log") == [("ok", "no transitions.jsonl yet", None)]
+    assert found(doctor, "hooks") == [("ok", "not needed yet", None)]
+    assert found(doctor, "beater") == [("ok", "not needed now", None)]
+
+
+def test_state_directory_open_to_others(session: Session) -> None:
+    """A state directory that others may read is a warning."""
+    os.chmod(session.paths.root, 0o755)
+    (level, message, hint) = found(read_doctor(session), "state")[0]
+    assert level == "warn"
+    assert "mode 0755" in message
+    assert hint == f"chmod 700 {session.paths.root}"
+
+
+@pytest.mark.parametrize(
+    ("mounts", "level", "message"),
+    [
+        ("srv:/x / nfs4 rw 0 0\n", "fail", "the state directory is on nfs4"),
+        ("/dev/sda / ext4 rw 0 0\n", "ok", "file system ext4"),
+        ("", "ok", "file system of an unknown type"),
+        (None, "ok", "the file system's type cannot be told here"),
+    ],
+)
+def test_file_system(
+    session: Session, tmp_path: Path, mounts: str | None, level: str, message: str
+) -> None:
+    """A network file system fails; what cannot be told is no complaint."""
+    path = tmp_path / "mounts"
+    if mounts is not None:
+        path.write_text(mounts)
+    (finding,) = check_file_system(session.paths, mounts=str(path))
+    assert finding.level == level
+    assert finding.message.startswith(message)
+
+
+def test_link(session: Session, repository: Path) -> None:
+    """A link that is missing or leads elsewhere is a warning with its repair."""
+    link = repository / ".worker-state"
+    link.unlink()
+    assert found(read_doctor(session), "link")[0][0::2] == ("warn", "git worker init")
+    link.write_text("mine")
+    (level, message, _) = found(read_doctor(session), "link")[0]
+    assert (level, message) == (
+        "warn", f"{session.main_top}/.worker-state does not lead to the state directory",
+    )  # fmt: skip
+
+
+def test_excludes(session: Session, repository: Path) -> None:
+    """Excludes that are gone, or overridden, are named."""
+    remove_excludes(session.repository.common_dir)
+    (repository / "worktrees").mkdir()
+    (level, message, _) = found(read_doctor(session), "excludes")[0]
+    assert level == "warn"
+    assert message == "git would add .worker-state, worktrees/task/ to a commit"
+
+
+def test_bare_repository(tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bare repository needs neither link nor excludes."""
+    bare = tmp_path / "bare.git"
+    git(tmp_path, "clone", "-q", "--bare", str(repository), str(bare))
+    monkeypatch.chdir(bare)
+    doctor = read_doctor(open_session())
+    assert doctor.is_healthy
+    assert found(doctor, "link") == found(doctor, "excludes") == []
+
+
+def test_interrupted_operation(session: Session) -> None:
+    """An act that nobody ended is named with its step."""
+    with session.store.write() as writer:
+        begin_operation(writer, "merge", worker="auth", task="t", actor="hq",
+                        now=NOW_MS - 60_000, data={})  # fmt: skip
+    assert found(read_doctor(session), "operations") == [
+        ("warn", "merge of auth stands at step begun for 1m", "git worker recover")
+    ]
+
+
+def test_broken_log(session: Session) -> None:
+    """A log that breaks a rule fails, with line and rule; a torn last line is not read."""
+    spawned(session, "auth", "skills")
+    log = Path(session.paths.root) / "transitions.jsonl"
+    with log.open("a") as file:
+        file.write('{"torn": ')
+    assert found(read_doctor(session), "log") == [
+        ("ok", "transitions.jsonl keeps every rule", None)
+    ]
+    with log.open("a") as file:
+        file.write("\n")
+    (level, message, hint) = found(read_doctor(session), "log")[0]
+    assert level == "fail"
+    assert "of transitions.jsonl breaks " in message
+    assert hint == f"git worker validate {log}"
+
+
+def test_deleted_worktree(session: Session) -> None:
+    """A worktree that somebody deleted is missed."""
+    seat = spawned(session, "auth", "skills")
+    assert seat.worktree is not None
+    shutil.rmtree(seat.worktree)
+    assert found(read_doctor(session), "worktrees") == [
+        ("fail", f"the worktree of auth is not at {seat.worktree}", REPAIR)
+    ]
+
+
+def test_worktree_that_git_forgot(session: Session) -> None:
+    """A worktree whose administration is gone is named with the repair."""
+    seat = spawned(session, "auth", "skills")
+    assert seat.admin_dir is not None
+    shutil.rmtree(seat.admin_dir)
+    (level, message, hint) = found(read_doctor(session), "worktrees")[0]
+    what = f"git no longer knows the worktree {seat.worktree}: {seat.admin_dir} is gone"
+    assert (level, message, hint) == ("fail", what, REPAIR)
+
+
+def test_worktree_off_the_record(session: Session) -> None:
+    """A worktree that no row knows is an orphan, and its seat lacks one; a lost one is named."""
+    seat = spawned(session, "auth", "skills")
+    assert seat.worktree is not None
+    with session.store.write() as writer:
+        writer.run("workers.set_worktree", worker="auth", worktree=None, admin_dir=None)
+    os.makedirs(f"{session.worktree_root}/stray")
+    assert found(read_doctor(session), "worktrees") == [
+        ("fail", "auth is ASSIGNED without one", "git worker cancel auth"),
+        ("warn", f"{seat.worktree} is a worktree of no worker",
+         f"git worktree remove {seat.worktree}"),
+        ("warn", f"{session.worktree_root}/stray is a directory of no worker",
+         f"ls -la {session.worktree_root}/stray"),
+    ]  # fmt: skip
+    shutil.rmtree(seat.worktree)
+    assert found(read_doctor(session), "worktrees")[1] == (
+        "warn", f"git lists {seat.worktree}, which is gone and no worker's",
+        f"git worktree remove {seat.worktree}",
+    )  # fmt: skip
+
+
+def test_deleted_branch(session: Session, repository: Path) -> None:
+    """A branch that is gone comes with the command that brings its last known tip back."""
+    seat = spawned(session, "auth", "skills")
+    tip = git(repository, "rev-parse", "auth/skills")
+    git(repository, "update-ref", "-d", "refs/heads/auth/skills")
+    assert found(read_doctor(session), "branches") == [
+        ("fail", "branch auth/skills of auth is gone", f"git branch auth/skills {tip}")
+    ]
+    with session.store.write() as writer:
+        writer.run("tips.forget", ref=ref_of(Branch(seat.branch or "")))
+    assert found(read_doctor(session), "branches")[0][2] == "git worker cancel auth"
+
+
+def test_hooks(session: Session) -> None:
+    """Scripts that were changed, that are gone, and worktrees without them are warnings."""
+    seat = spawned(session, "auth", "skills")
+    hooks = Path(session.paths.hooks)
+    hooks.chmod(0o755)
+    (hooks / "mine").write_text("#!/bin/sh\n")
+    assert found(read_doctor(session), "hooks") == [
+        ("warn", "hook scripts are missing or not ours: mine", "git worker hooks install")
+    ]
+    (hooks / "mine").unlink()
+    os.utime(hooks, ns=(1, 1))
+    assert found(read_doctor(session), "hooks")[0][1].startswith("the hook scripts are older")
+    shutil.rmtree(hooks)
+    assert found(read_doctor(session), "hooks")[0][1] == "our hook scripts are missing"
+    assert seat.worktree is not None
+    git(seat.worktree, "config", "--worktree", "--unset", "core.hooksPath", check=False)
+    for name in git(seat.worktree, "config", "--worktree", "--name-only", "--get-regexp", "include",
+                    check=False).splitlines():  # fmt: skip
+        git(seat.worktree, "config", "--worktree", "--unset-all", name)
+    assert found(read_doctor(session), "hooks")[-1][1] == (
+        "our hooks do not fire in the worktree of auth"
+    )
+
+
+def test_beater(session: Session) -> None:
+    """A process that works while nobody beats for it is a warning."""
+    working(session, "auth", "skills")
+    own = find_process(os.getpid())
+    assert own is not None
+    with session.store.write() as writer:
+        writer.run("workers.set_process", worker="auth", pid=own.pid, pid_start=own.start,
+                   **origin_columns())  # fmt: skip
+    (level, message, _) = found(read_doctor(session), "beater")[0]
+    assert (level, message) == ("warn", "nobody beats for auth, whose process runs")
+
+
+def rewrite_database(session: Session, change: Callable[[bytes], bytes]) -> Path:
+    """Put everything into the one file, close it, change its bytes; return its path."""
+    path = Path(session.paths.database)
+    database = session.store
+    assert isinstance(database, Database)
+    database.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    database.close()
+    data = path.read_bytes()
+    for suffix in ("-wal", "-shm"):
+        Path(f"{path}{suffix}").unlink(missing_ok=True)
+    path.write_bytes(change(data))
+    return path
+
+
+def lose_free_pages(data: bytes) -> bytes:
+    """Return a database whose header counts free pages that are on no list."""
+    return data[:36] + (7).to_bytes(4, "big") + data[40:]
+
+
+def lose_a_page(data: bytes) -> bytes:
+    """Return a database in which a page of messages is not one any more."""
+    start = data.rindex(b"task_assign") // PAGE * PAGE
+    return data[:start] + b"\xff" * PAGE + data[start + PAGE :]
+
+
+def open_session_at(session: Session) -> Session:
+    """Return the session with its database opened again, schema unseen."""
+    return session._replace(store=Database(session.paths.database))
+
+
+def record_landing(session: Session, old: str, new: str, target: str = "refs/heads/main") -> None:
+    """Record a landing that some other version of the program may have made."""
+    with session.store.write() as writer:
+        writer.run("operations.land", operation=1, worker="auth", task="t", branch="auth/t",
+                   target_ref=target, target_old=Oid(old), target_new=Oid(new), branch_old=new,
+                   now=NOW_MS)  # fmt: skip
+
+
+def test_target_moved_by_force(session: Session, repository: Path) -> None:
+    """A landing that the target has lost fails."""
+    landed(session, "auth", "skills")
+    tip = git(repository, "rev-parse", "main")
+    git(repository, "reset", "-q", "--hard", "main~1")
+    (level, message, hint) = found(read_doctor(session), "history")[0]
+    assert level == "fail"
+    assert message == (
+        f"main: {tip[:10]} of auth (skills) is no longer in the target: somebody moved it by force"
+    )
+    assert hint == "git reflog show refs/heads/main"
+
+
+def test_landed_merge(session: Session, repository: Path) -> None:
+    """A merge commit among what landed fails, one that somebody else made does not."""
+    old = git(repository, "rev-parse", "main")
+    git(repository, "switch", "-qc", "side")
+    git(repository, "commit", "-qm", "Side", "--allow-empty")
+    git(repository, "switch", "-q", "main")
+    git(repository, "merge", "-q", "--no-ff", "-m", "Merge", "side")
+    merge = git(repository, "rev-parse", "main")
+    git(repository, "commit", "-qm", "Next", "--allow-empty")
+    record_landing(session, merge, git(repository, "rev-parse", "main"))
+    assert found(read_doctor(session), "history")[0][0] == "ok"
+    record_landing(session, old, git(repository, "rev-parse", "main"))
+    assert [message for _, message, _ in found(read_doctor(session), "history")] == [
+        f"main: {git(repository, 'rev-parse', 'main')[:10]} of auth (t)"
+        f" brought a merge commit, {merge[:10]}"
+    ]
+
+
+def test_target_gone(session: Session, repository: Path) -> None:
+    """A target that is gone fails, with the command that makes it again."""
+    tip = git(repository, "rev-parse", "main")
+    record_landing(session, tip, tip, target="refs/heads/old")
+    assert found(read_doctor(session), "history") == [
+        ("fail", "branch old is gone, 1 landed on it", f"git branch old {tip}")
+    ]
+
+
+def test_damage_inside_the_database(session: Session) -> None:
+    """Damage in a database that still opens fails, and every other check is made."""
+    landed(session, "auth", "skills")
+    path = rewrite_database(session, lose_a_page)
+    doctor = read_doctor(open_session_at(session))
+    (level, message, hint) = found(doctor, "database")[0]
+    assert level == "fail"
+    assert message.startswith(f"{path} is damaged: ")
+    assert hint is not None
+    assert hint.startswith("keep a copy of ")
+    assert found(doctor, "git")[0][0] == found(doctor, "excludes")[0][0] == "ok"
+
+
+def test_complaint_of_the_quick_check(session: Session) -> None:
+    """What SQLite's own check complains of is told; the rest of the database goes on working."""
+    spawned(session, "auth", "skills")
+    rewrite_database(session, lose_free_pages)
+    (level, message, _) = found(read_doctor(open_session_at(session)), "database")[0]
+    assert level == "fail"
+    assert "is damaged: *** in database main ***" in message
+
+
+def test_no_database_at_all(session: Session) -> None:
+    """Where the file is no database, whatever does not need it is checked."""
+    rewrite_database(session, lambda data: b"no database" * 500)
+    with pytest.raises(Unavailable) as caught:
+        open_session()
+    doctor = read_doctor_without_session(session.repository, caught.value)
+    (level, message, hint) = found(doctor, "database")[0]
+    assert level == "fail"
+    assert "is damaged" in message
+    assert hint == "keep a copy of the state directory, then: sqlite3 bus.db .recover"
+    assert found(doctor, "state")[0][0] == "ok"
+    assert not doctor.is_healthy
+
+
+def test_check_that_cannot_be_made(session: Session) -> None:
+    """A check that stumbles is a failure itself and stops no other."""
+    os.mkdir(f"{session.paths.root}/transitions.jsonl")
+    doctor = read_doctor(session)
+    assert found(doctor, "log") == [
+        ("fail", f"{session.paths.root}/transitions.jsonl: Is a directory", None)
+    ]
+    assert found(doctor, "history")[0][0] == "ok"
+
+
+def test_worktrees_made_elsewhere(session: Session, tmp_path: Path) -> None:
+    """Worktrees outside the repository need no exclude."""
+    settings = session.settings._replace(worktree_root=str(tmp_path / "trees"))
+    doctor = read_doctor(session._replace(settings=settings))
+    assert found(doctor, "excludes") == [("ok", "our files are excluded", None)]
+
+
+def test_newer_schema(session: Session) -> None:
+    """A newer schema fails with the error's own hint."""
+    error = Unavailable("written by a newer gitworker", "pip install …", code="newer_schema")
+    doctor = read_doctor_without_session(session.repository, error)
+    assert found(doctor, "database") == [("fail", "written by a newer gitworker", "pip install …")]
+
+
+def test_repository_without_gitworker(repository: Path) -> None:
+    """Where gitworker was never set up nothing is broken."""
+    error = Unavailable("not set up", "git worker init", code="not_initialised")
+    doctor = read_doctor_without_session(require_repository(str(repository), {}), error)
+    assert doctor.is_healthy
+    assert found(doctor, "state") == []
+    assert found(doctor, "database") == [("warn", "not set up", "git worker init")]
+
+
+def test_state_directory_gone(session: Session) -> None:
+    """A state directory that is gone is a failure, and the check that stumbles over it another."""
+    shutil.rmtree(session.paths.root)
+    doctor = read_doctor(session)
+    assert found(doctor, "state") == [
+        ("fail", f"there is no state directory {session.paths.root}", "git worker init")
+    ]
+    assert not doctor.is_healthy
+    assert complaints(session) != []
+
+
+def test_checkouts_of_the_target(session: Session, repository: Path, tmp_path: Path) -> None:
+    """What a killed git left in the target's checkout is named, and a checkout too many."""
+    well = [("ok", "work lands on main", None)]
+    lock = repository / ".git" / "index.lock"
+    lock.touch()
+    os.utime(lock, (NOW_MS // 1000, NOW_MS // 1000))
+    assert found(read_doctor(session), "target") == well
+    os.utime(lock, (NOW_MS // 1000 - 120, NOW_MS // 1000 - 120))
+    ((level, message, hint),) = found(read_doctor(session), "target")
+    assert (level, message) == ("warn", f"{lock} is there for 2m, as a killed git leaves it")
+    assert hint == f"rm {lock}   (where no git is at work in {repository})"
+    lock.unlink()
+    assert found(read_doctor(session), "target") == well
+    second = tmp_path / "second"
+    git(repository, "worktree", "add", "-q", "--force", str(second), "main")
+    ((level, _, hint),) = found(read_doctor(session), "target")
+    assert (level, hint) == ("warn", f"git -C {second} switch --detach")
+
+
+def test_no_target(session: Session, repository: Path) -> None:
+    """A target that is not there any more is a failure, with what names another."""
+    git(repository, "branch", "-m", "main", "trunk")
+    ((level, _, hint),) = found(read_doctor(session), "target")
+    assert (level, hint) == ("fail", "git config worker.target NAME")

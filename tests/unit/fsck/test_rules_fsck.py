@@ -1,0 +1,37 @@
+"""What fsck takes for right, by tables over every state and status."""
+
+import pytest
+
+from gitworker.fsck import rules
+from gitworker.model.task import TaskStatus
+from gitworker.model.worker import WorkerState
+
+W, T = WorkerState, TaskStatus
+
+
+def test_who_holds_a_task() -> None:
+    """A seat has a task, a branch and a worktree from its assignment to its landing."""
+    holding = {state for state in W if rules.holds_task(state)}
+    assert holding == {W.ASSIGNED, W.WORKING, W.IN_REVIEW, W.APPROVED, W.STALE}
+
+
+@pytest.mark.parametrize("state", WorkerState)
+def test_which_statuses_agree(state: WorkerState) -> None:
+    """Each state of a seat allows the statuses of its machine's table; a free seat allows all."""
+    allowed = {status for status in T if rules.agree(state, status)}
+    at_work = {T.IN_PROGRESS, T.PAUSED, T.WAITING_INPUT}
+    reviewed = {T.VERIFYING, T.AWAITING_APPROVAL}
+    assert allowed == {
+        W.ASSIGNED: {T.ASSIGNED},
+        W.WORKING: at_work,
+        W.IN_REVIEW: reviewed,
+        W.APPROVED: reviewed,
+        W.STALE: at_work | reviewed,
+    }.get(state, set(T))
+
+
+def test_ages() -> None:
+    """A lock is left after a minute, a large payload without a message after a day."""
+    assert [rules.is_left(age) for age in (60_000, 60_001)] == [False, True]
+    day = 24 * 60 * 60 * 1000
+    assert [rules.is_forgotten(age) for age in (day, day + 1)] == [False, True]

@@ -1,0 +1,63 @@
+"""What can be taken back now, by tables over states and facts."""
+
+import pytest
+
+from gitworker.journal.undo.rules_undo import (
+    Landing,
+    is_completed,
+    landing_refusal,
+    later_refusal,
+    seat_refusal,
+)
+from gitworker.model.task import TaskStatus
+from gitworker.model.worker import WorkerState
+
+W = WorkerState
+OLD, NEW = "a" * 40, "b" * 40
+NAMES = ("w1", "w2", "w3", "w4", "w5", "w6", "w7")
+
+
+@pytest.mark.parametrize(
+    ("facts", "why"),
+    [
+        ({"tip": NEW}, None),
+        ({"tip": OLD}, "main has moved on since"),
+        ({"tip": None}, "there is no branch main any more"),
+        ({"tip": NEW, "remote": "origin/main"}, "origin/main has it already"),
+        ({"tip": NEW, "builders": ["docs"]}, "docs builds on it"),
+        ({"tip": NEW, "builders": NAMES}, "w1, w2, w3, w4, w5 and 2 more builds on it"),
+    ],
+)
+def test_which_landing_goes_back(facts: dict[str, object], why: str | None) -> None:
+    """A landing goes back while it is the newest, nobody has it and nobody stands on it."""
+    refusal = landing_refusal(Landing("main", OLD, NEW, **facts))  # type: ignore[arg-type]
+    assert (refusal and refusal.message) == (why and f"the landing cannot be undone: {why}")
+    if refusal is not None:
+        assert refusal.hint is not None
+        assert refusal.hint.startswith(f"git revert {OLD[:12]}..{NEW[:12]}")
+
+
+@pytest.mark.parametrize("state", WorkerState)
+@pytest.mark.parametrize(("same_task", "has_task"), [(True, True), (False, True), (False, False)])
+def test_which_seat_takes_its_task_back(
+    state: WorkerState, same_task: bool, has_task: bool
+) -> None:
+    """A seat takes its landed task back while it is free and has no other."""
+    refusal = seat_refusal("auth", state, same_task=same_task, has_task=has_task)
+    free = state in (W.IDLE, W.COMPLETED) and (same_task or not has_task)
+    assert (refusal is None) is free
+    assert refusal is None or (refusal.code, refusal.hint) == ("moved_on", "git worker show auth")
+
+
+def test_what_has_to_be_opened_again() -> None:
+    """Only a task that counts as done is opened when its work goes."""
+    assert [status for status in TaskStatus if is_completed(status)] == [TaskStatus.COMPLETED]
+
+
+def test_what_has_to_be_undone_first() -> None:
+    """A later act on the same work is named by its number."""
+    assert later_refusal("approve", None) is None
+    refusal = later_refusal("approve", (17, "merge"))
+    assert refusal is not None
+    assert refusal.hint == "git worker undo 17"
+    assert "merge (17)" in refusal.message

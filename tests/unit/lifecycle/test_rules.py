@@ -1,0 +1,150 @@
+"""What decides about a worker, by tables over every state and status."""
+
+import pytest
+
+from gitworker.lifecycle import rules
+from gitworker.model.task import TaskStatus
+from gitworker.model.worker import WorkerState
+
+W, T = WorkerState, TaskStatus
+
+
+@pytest.mark.parametrize(
+    ("rule", "true_of"),
+    [
+        (rules.is_landed, {W.COMPLETED}),
+        (rules.is_assigned, {W.ASSIGNED}),
+        (rules.is_approved, {W.APPROVED}),
+        (rules.is_stale, {W.STALE}),
+    ],
+)
+def test_words_for_states(rule: object, true_of: set[WorkerState]) -> None:
+    """Each predicate holds for exactly the states it is named after."""
+    assert callable(rule)
+    assert {state for state in WorkerState if rule(state)} == true_of
+
+
+@pytest.mark.parametrize(
+    ("rule", "true_of"),
+    [
+        (rules.is_rightly_silent, {T.PAUSED, T.WAITING_INPUT}),
+        (rules.waits_for_retry, {T.FAILED}),
+        (rules.waits_for_dependencies, {T.DEFINED}),
+    ],
+)
+def test_words_for_statuses(rule: object, true_of: set[TaskStatus]) -> None:
+    """Each predicate holds for exactly the statuses it is named after."""
+    assert callable(rule)
+    assert {status for status in TaskStatus if rule(status)} == true_of
+
+
+@pytest.mark.parametrize("state", WorkerState)
+def test_who_can_take_a_task(state: WorkerState) -> None:
+    """Only a seat that is IDLE or COMPLETED takes a task; the others say what helps."""
+    refusal = rules.seat_refusal("auth", state, "t1")
+    if state in (W.IDLE, W.COMPLETED):
+        assert refusal is None
+        return
+    assert refusal is not None
+    assert "auth" in refusal.message
+    assert "t1" in refusal.message
+    verb = "reset" if state is W.FAILED else "show"
+    assert refusal.hint == f"git worker {verb} auth"
+
+
+@pytest.mark.parametrize("status", TaskStatus)
+@pytest.mark.parametrize("waits_for", [[], ["t0"]])
+@pytest.mark.parametrize("retries_left", [True, False])
+def test_which_task_can_be_assigned(
+    status: TaskStatus, waits_for: list[str], retries_left: bool
+) -> None:
+    """A task is assigned when free or stopped, with its dependencies met and a retry left."""
+    refusal = rules.task_refusal(
+        "t1", status, waits_for=waits_for, holder="docs", retries_left=retries_left
+    )
+    free = (
+        status is T.READY
+        or (status is T.DEFINED and not waits_for)
+        or (status in (T.FAILED, T.BLOCKED) and retries_left)
+    )
+    assert (refusal is None) is free
+    if refusal is not None:
+        assert "t1" in refusal.message
+        assert refusal.hint
+
+
+def test_a_holder_without_a_name() -> None:
+    """A task that is held by nobody we know is refused all the same."""
+    refusal = rules.task_refusal("t1", T.ASSIGNED, waits_for=[], holder=None, retries_left=True)
+    assert refusal is not None
+    assert "somebody else" in refusal.message
+    assert refusal.hint == "git worker show t1"
+
+
+@pytest.mark.parametrize(
+    ("actor", "self_review", "allowed"),
+    [
+        ("hq", False, True),
+        ("orchestrator", False, True),
+        ("docs", False, True),
+        ("auth", False, False),
+        ("auth", True, True),
+    ],
+)
+def test_who_may_judge(actor: str, self_review: bool, allowed: bool) -> None:
+    """Nobody judges its own work unless the team has said so."""
+    refusal = rules.may_judge(actor, "auth", self_review=self_review)
+    assert (refusal is None) is allowed
+    assert refusal is None or refusal.code == "not_allowed"
+
+
+@pytest.mark.parametrize(
+    ("actor", "self_review", "allowed"),
+    [("hq", False, True), ("auth", False, True), ("docs", False, False), ("docs", True, True)],
+)
+def test_who_may_undo(actor: str, self_review: bool, allowed: bool) -> None:
+    """A worker undoes what it did itself; the rest is left to people."""
+    refusal = rules.may_undo(actor, "auth", self_review=self_review)
+    assert (refusal is None) is allowed
+    assert refusal is None or refusal.code == "not_allowed"
+
+
+@pytest.mark.parametrize("state", WorkerState)
+@pytest.mark.parametrize("same_task", [True, False])
+@pytest.mark.parametrize("kind", ["approve", "cancel", "reset", "remove"])
+def test_what_can_be_undone(kind: str, state: WorkerState, same_task: bool) -> None:
+    """An act is undone only where the seat stands as the act left it, at the same task."""
+    after = {"approve": W.APPROVED, "cancel": W.IDLE, "reset": W.IDLE, "remove": W.COMPLETED}
+    refusal = rules.undo_refusal(kind, worker="auth", state=state, same_task=same_task)
+    allowed = after[kind] is state and (same_task or state is W.IDLE)
+    assert (refusal is None) is allowed
+    if refusal is not None:
+        assert refusal.code == "moved_on"
+
+
+@pytest.mark.parametrize("state", WorkerState)
+def test_what_an_undone_adoption_means(state: WorkerState) -> None:
+    """The task waits again where nobody has begun, stays as it is after a failure, else ends."""
+    refusal = rules.undo_refusal("adopt", worker="auth", state=state, same_task=True)
+    assert (refusal is None) is (state in (W.ASSIGNED, W.FAILED))
+    means = {W.ASSIGNED: "undo", W.FAILED: "reset"}
+    assert rules.taken_back_as(state) == means.get(state, "cancel")
+
+
+@pytest.mark.parametrize("status", TaskStatus)
+@pytest.mark.parametrize("holder", [None, "docs"])
+def test_which_task_can_be_given_back(status: TaskStatus, holder: str | None) -> None:
+    """A task goes back to its seat unless somebody else has it or is at it by now."""
+    refusal = rules.return_refusal("t1", status, holder=holder)
+    held = status in rules.HELD
+    assert (refusal is None) is (holder is None and not held)
+
+
+def test_a_line_of_the_reflog() -> None:
+    """A landing names its workers and their tasks, of a great many the first ones."""
+    assert rules.landing_reason([("amy", "t1"), ("bob", "t2")]) == (
+        "git worker merge amy: t1, bob: t2"
+    )
+    many = [("a" * 63, "t" * 100)] * 10_000
+    assert rules.landing_reason(many).endswith(" and 9960 more")
+    assert len(rules.landing_reason(many)) < 10_000

@@ -1,0 +1,42 @@
+"""Room on the disk: what files need, when nobody measures, and what is said."""
+
+import pytest
+
+from gitworker.worktrees.rules_space import (
+    BLOCK,
+    PER_FILE,
+    is_plenty,
+    needed_bytes,
+    size_text,
+    space_refusal,
+)
+
+
+def test_needed() -> None:
+    """A file takes whole blocks, and something for its entries."""
+    assert needed_bytes([0, 1, BLOCK, BLOCK + 1]) == 4 * BLOCK + 4 * PER_FILE
+
+
+def test_plenty() -> None:
+    """There is plenty where the room is many times what is known to be needed."""
+    assert is_plenty(501, spare=100, known=100)
+    assert not is_plenty(500, spare=100, known=100)
+
+
+def test_refusal() -> None:
+    """What would leave too little is refused with both figures."""
+    assert space_refusal("/here", needed=100, free=300, spare=200) is None
+    refusal = space_refusal("/here", needed=2 << 20, free=3 << 30, spare=4 << 30)
+    assert refusal is not None
+    assert refusal.code == "disk_space"
+    assert "needs about 2.0 MiB" in refusal.message
+    assert "has 3.0 GiB free" in refusal.message
+    assert "git worker gc" in (refusal.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("size", "text"), [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (5 << 40, "5120.0 GiB")]
+)
+def test_size_text(size: int, text: str) -> None:
+    """Sizes are told in the unit that people would use."""
+    assert size_text(size) == text

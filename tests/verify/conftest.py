@@ -1,0 +1,18 @@
+"""A bench for each test: a repository on which verify commands run."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.verify.bench import Bench
+from tests.workers.world import World, no_beater
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    """A repository on main with one commit, without commands yet."""
+    monkeypatch.setenv("GITWORKER_HOOKS", "off")
+    world = World.make(tmp_path / "repo")
+    with no_beater(world):
+        yield Bench(world, monkeypatch)

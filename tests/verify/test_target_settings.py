@@ -1,0 +1,38 @@
+"""The settings that a commit brings."""
+
+from pathlib import Path
+
+import pytest
+
+from gitworker.errors import Invalid, Unavailable
+from gitworker.verify.target_settings import settings_at
+from tests.verify.bench import Bench
+
+FILE = ".gitworker.toml"
+
+
+@pytest.mark.parametrize("where", ["nowhere", "beside git"])
+def test_no_settings(bench: Bench, where: str) -> None:
+    """A commit without the file has the defaults, also where one lies beside git untracked."""
+    if where == "beside git":
+        (bench.world.root / FILE).write_text("[verify]\ncommands = ['make']\n")
+    assert settings_at(bench.session(), bench.tip()).verify_commands == ()
+
+
+def test_settings_that_git_cannot_read(bench: Bench) -> None:
+    """Settings that are there and cannot be read are an error: nothing would be verified."""
+    session = bench.session()
+    tip = bench.commit({FILE: "[verify]\ncommands = ['make']\n"})
+    assert settings_at(session, tip).verify_commands == ("make",)
+    blob = bench.world.git("rev-parse", f"HEAD:{FILE}")
+    Path(bench.world.root, ".git", "objects", blob[:2], blob[2:]).unlink()
+    with pytest.raises(Unavailable):
+        settings_at(session, tip)
+
+
+def test_a_directory_of_that_name(bench: Bench) -> None:
+    """A directory where the settings are to be is wrong."""
+    session = bench.session()
+    tip = bench.commit({f"{FILE}/x": "1\n"})
+    with pytest.raises(Invalid):
+        settings_at(session, tip)

@@ -1,0 +1,140 @@
+"""Trust: commands that the repository brings run only as somebody has agreed to them."""
+
+import pytest
+
+from gitworker.errors import NotFound, Refused
+from gitworker.verify.trust import (
+    list_trusted,
+    require_trusted,
+    revoke,
+    trust,
+    untrusted,
+)
+from tests.verify.bench import Bench
+
+FILE = ".gitworker.toml"
+
+
+def bring(bench: Bench, text: str) -> None:
+    """Commit a settings file on the target."""
+    bench.commit({FILE: text})
+
+
+def is_trusted(bench: Bench, kind: str = "verify") -> bool:
+    """Tell whether commands of that kind may run."""
+    session = bench.session()
+    if not untrusted(session, kind):
+        require_trusted(session, kind)
+        return True
+    with pytest.raises(Refused) as caught:
+        require_trusted(session, kind)
+    assert (caught.value.code, caught.value.hint) == ("untrusted", "git worker trust")
+    return False
+
+
+def agree(bench: Bench) -> None:
+    """Agree to whatever the repository brings."""
+    session = bench.session()
+    trust(session, untrusted(session))
+
+
+def test_agreement_is_to_a_text(bench: Bench) -> None:
+    """An agreement holds for exactly these commands with these declarations, and for no others."""
+    assert is_trusted(bench)
+    bring(bench, '[verify]\ncommands = ["make"]\n')
+    assert not is_trusted(bench)
+    agree(bench)
+    assert is_trusted(bench)
+    bring(bench, '[verify]\ncommands = ["make", "make"]\n')
+    assert not is_trusted(bench)
+    bring(bench, '[verify]\ncommands = ["make"]\nenv = ["LD_PRELOAD=x"]\n')
+    assert not is_trusted(bench)
+    agree(bench)
+    assert is_trusted(bench)
+    bring(bench, '[verify]\ncommands = ["make"]\n')
+    assert is_trusted(bench)
+    bring(bench, '[verify]\ncommands = []\nenv = ["A=1"]\ntimeout_s = 5\nkeep = ["x"]\n')
+    assert is_trusted(bench)
+
+
+def test_ones_own_commands(bench: Bench) -> None:
+    """Commands that the user has set need no agreement, unless the file declares for them."""
+    bring(bench, '[verify]\ncommands = ["make"]\n')
+    bench.world.git("config", "worker.verify.commands", "make test")
+    assert is_trusted(bench)
+    bring(bench, '[verify]\ncommands = ["make"]\nenv = ["PATH=here"]\n')
+    assert not is_trusted(bench)
+    bench.world.git("config", "worker.verify.env", "CI=1")
+    assert is_trusted(bench)
+
+
+def test_kinds_are_apart(bench: Bench) -> None:
+    """Who agrees to verify commands has not agreed to the same ones as setup commands."""
+    bring(bench, '[verify]\ncommands = ["make"]\n')
+    agree(bench)
+    bring(bench, '[verify]\ncommands = ["make"]\n[worktree]\nsetup = ["make"]\n')
+    assert is_trusted(bench)
+    assert not is_trusted(bench, "setup")
+    assert [one.kind for one in untrusted(bench.session())] == ["setup"]
+    assert untrusted(bench.session(), "verify") == []
+    agree(bench)
+    assert is_trusted(bench, "setup")
+
+
+def test_list_and_revoke(bench: Bench) -> None:
+    """What was agreed to is listed with who and when, and goes by the beginning of its hash."""
+    bring(bench, '[verify]\ncommands = ["make"]\nenv = ["A"]\n')
+    agree(bench)
+    agree(bench)
+    (one,) = list_trusted(bench.session())
+    assert (one.brought.kind, one.brought.commands, one.brought.env) == (
+        "verify",
+        ("make",),
+        ("A",),
+    )
+    assert one.trusted_by == "Ada Tester (hq)"
+    assert one.ts_ms > 0
+    for wrong in ("", "x", one.brought.hash + "0"):
+        with pytest.raises(NotFound):
+            revoke(bench.session(), wrong)
+    assert revoke(bench.session(), one.brought.hash[:8]) == one
+    assert list_trusted(bench.session()) == []
+    assert not is_trusted(bench)
+
+
+def test_an_ambiguous_hash(bench: Bench) -> None:
+    """A beginning that two hashes share revokes neither."""
+    for number in range(17):  # two of them begin with the same digit
+        bring(bench, f'[verify]\ncommands = ["make {number}"]\n')
+        agree(bench)
+    firsts = [one.brought.hash[0] for one in list_trusted(bench.session())]
+    shared = next(first for first in firsts if firsts.count(first) > 1)
+    with pytest.raises(Refused) as caught:
+        revoke(bench.session(), shared)
+    assert caught.value.code == "ambiguous"
+    assert len(list_trusted(bench.session())) == 17
+
+
+def test_a_worker_cannot_agree(bench: Bench) -> None:
+    """A worker neither agrees nor revokes, unless workers may judge their own work."""
+    bring(bench, '[verify]\ncommands = ["make"]\n')
+    worker = bench.world.session(identity="auth")
+    for act in (lambda: trust(worker, untrusted(worker)), lambda: revoke(worker, "a")):
+        with pytest.raises(Refused) as caught:
+            act()
+        assert caught.value.code == "not_allowed"
+    assert not is_trusted(bench)
+    bench.world.git("config", "worker.review.self", "true")
+    worker = bench.world.session(identity="auth")
+    trust(worker, untrusted(worker))
+    assert is_trusted(bench)
+    assert list_trusted(worker)[0].trusted_by == "Ada Tester (auth)"
+
+
+def test_a_branch_brings_nothing(bench: Bench) -> None:
+    """Commands in a worker's branch ask for nothing and run nowhere before they have landed."""
+    bring(bench, '[verify]\ncommands = ["true"]\n')
+    agree(bench)
+    bench.world.working("auth", "login", {FILE: '[verify]\ncommands = ["touch /tmp/evil"]\n'})
+    assert is_trusted(bench)
+    assert bench.session().settings.verify_commands == ("true",)

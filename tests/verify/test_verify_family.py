@@ -1,0 +1,154 @@
+"""Processes of a run: they end with it, whatever they do, and nobody else's does."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gitworker.verify.verify import Verifier
+from tests.verify.bench import Bench, is_alive, kill, output, read_pid, run
+from tests.workers.world import wait_until
+
+# Ways to run on in the background: the pid goes into the file $1.
+IN_GROUP = "sh -c 'echo $$ >$0; exec sleep 300' {0} &"
+DEAF = """sh -c 'trap "" TERM; echo $$ >$0; while :; do sleep 1; done' {0} &"""
+OWN_SESSION = "setsid sh -c 'echo $$ >$0; exec sleep 300' {0} &"
+STOPPED = "sh -c 'echo $$ >$0; kill -STOP $$' {0} &"
+ELSEWHERE = "(cd / && setsid sh -c 'echo $$ >$0; exec sleep 300' {0} &);"
+ORPHAN = "(setsid sh -c 'sleep 300 & echo $! >$0' {0} &);"
+WAYS = [
+    IN_GROUP, OWN_SESSION,
+    *(pytest.param(way, marks=pytest.mark.slow) for way in (DEAF, STOPPED, ELSEWHERE, ORPHAN)),
+]  # fmt: skip
+WAIT = "until test -s {0}; do sleep 0.01; done"
+
+
+@pytest.fixture
+def pid_file(tmp_path: Path) -> Iterator[Path]:
+    """A file for the number of a process, which is killed afterwards where it still runs."""
+    path = tmp_path / "pid"
+    yield path
+    if path.exists() and path.read_text():
+        kill(read_pid(path))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_timeout_ends_them_all(
+    bench: Bench, pid_file: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """When the time is over the whole family of the command ends, and the run has failed."""
+    monkeypatch.setattr("gitworker.verify.verify_family.TERM_GRACE_S", 0.2)
+    command = f"{way} {WAIT}; sleep 300".format(pid_file)
+    bench.set("true", command, verify_timeout_s=2)
+    verdict = bench.verify()
+    assert verdict.reason.endswith("took longer than 2 s")
+    assert "`" + command[:20] in verdict.reason
+    assert verdict.duration_ms >= 2000
+    assert not is_alive(read_pid(pid_file))
+    assert bench.runs() == [(bench.tip(), "failed", 0, verdict.reason)]
+    bench.set("true")
+    assert bench.verify().passed
+    assert sorted(os.listdir(bench.trees)) == [".gitignore", "1"]
+
+
+def test_no_time_limit(bench: Bench) -> None:
+    """With a limit of 0 a command takes the time it takes."""
+    bench.set("sleep 0.1", verify_timeout_s=0)
+    assert bench.verify().passed
+
+
+def test_a_flood_of_output(bench: Bench) -> None:
+    """A command whose log grows beyond all bounds is stopped before the disk is full."""
+    bench.set("truncate -s 2G /proc/self/fd/1; sleep 300")
+    verdict = bench.verify()
+    assert verdict.reason.endswith(" wrote more than 1024 MiB of output")
+    assert os.stat(verdict.log).st_blocks * 512 < 1_000_000
+
+
+def test_the_time_limit_is_each_commands(bench: Bench) -> None:
+    """A command has the whole time for itself, whatever those before it took."""
+    bench.set(*["sleep 0.5"] * 5, verify_timeout_s=2)
+    assert bench.verify().passed
+
+
+@pytest.mark.parametrize("way", [IN_GROUP, OWN_SESSION, ORPHAN])
+def test_a_good_run_leaves_nothing(bench: Bench, pid_file: Path, way: str) -> None:
+    """What commands leave running in the worktree ends with them."""
+    bench.set(f"{way} {WAIT}".format(pid_file))
+    assert bench.verify().passed
+    assert not is_alive(read_pid(pid_file))
+
+
+def test_a_daemon_lives_on(bench: Bench, pid_file: Path) -> None:
+    """A service that a good run has sent its own way is left alone."""
+    bench.set(f"{ELSEWHERE} {WAIT}".format(pid_file))
+    assert bench.verify().passed
+    assert is_alive(read_pid(pid_file))
+
+
+def test_a_person_in_the_worktree(bench: Bench) -> None:
+    """A person who looks around in a verify worktree is not one of the run's processes."""
+    bench.set("true")
+    bench.verify()
+    bench.set("sleep 300", verify_timeout_s=1)
+    person = subprocess.Popen(["sleep", "300"], cwd=bench.trees / "1")
+    try:
+        assert not bench.verify().passed
+        assert person.poll() is None
+    finally:
+        person.kill()
+        person.wait()
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("kill -9 $PPID; sleep 300", "was killed by signal 9"),
+        ("kill -9 0", "was killed by signal 9"),
+        ("kill -9 $$", "ended with status 137"),
+    ],
+)
+def test_suicide(bench: Bench, command: str, reason: str) -> None:
+    """A command that kills itself, our shell or the whole group has failed."""
+    bench.set(command)
+    verdict = bench.verify()
+    assert not verdict.passed
+    assert reason in verdict.reason
+
+
+def test_leaving_kills(bench: Bench, pid_file: Path) -> None:
+    """Whoever leaves a verifier while it runs leaves no process, no lock and no verdict."""
+    bench.set(f"{OWN_SESSION} sleep 300".format(pid_file))
+    with Verifier(bench.session()) as verifier:
+        verifier.start(bench.tip(), label="it")
+        wait_until(lambda: pid_file.exists() and pid_file.read_text().endswith("\n"))
+    assert not is_alive(read_pid(pid_file))
+    assert bench.runs() == []
+    bench.set("true")
+    with Verifier(bench.session()) as verifier:
+        verdict = run(verifier, bench.tip())
+        assert verdict.passed, output(verdict)
+
+
+def test_sigterm_is_told_first(bench: Bench, tmp_path: Path) -> None:
+    """A command may tidy up before it is killed."""
+    mark = tmp_path / "tidy"
+    bench.set(f"trap 'touch {mark}; exit 1' TERM; sleep 300 & wait", verify_timeout_s=3)
+    assert not bench.verify().passed
+    assert mark.exists()
+
+
+def test_no_signal_reaches_the_caller(bench: Bench) -> None:
+    """A command that signals its group does not signal us."""
+    before = signal.getsignal(signal.SIGTERM)
+    heard: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _: heard.append(number))
+    try:
+        bench.set("kill -TERM 0; sleep 300")
+        assert not bench.verify().passed
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert heard == []

@@ -1,0 +1,400 @@
+"""Verify worktrees: exactly one commit, whatever the commands before have done to them."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fixtures.repos import Repo
+from gitworker.errors import Unavailable
+from gitworker.verify.verify import Verifier
+from gitworker.verify.verify_worktree import idle_slots, take_slot
+from tests.verify.bench import EXACT, Bench, kill, output, read_pid, run
+from tests.workers.world import World, no_beater
+
+# What a command may do to its worktree, by name.
+DAMAGES = {
+    "untracked": "touch new; mkdir -p deep/er; touch deep/er/new",
+    "ignored": "touch x.o; mkdir build.o; touch build.o/a",
+    "empty directory": "mkdir -p one/two",
+    "nested repository": "git init -q inner && touch inner/f",
+    "nested worktree": "git worktree add -q --detach inner",
+    "read-only directory": "mkdir closed && touch closed/f && chmod 500 closed",
+    "itself closed": "touch new; chmod 000 .",
+    "closed directory": "mkdir -p closed/er && chmod 000 closed",
+    "read-only tracked directory": "echo 2 >src/app.py; touch src/new; chmod 500 src",
+    "changed": "echo changed >README",
+    "changed, with the old time": "touch -r README .t; echo ONE >README; touch -r .t README",
+    "deleted": "rm -r src README",
+    "staged": "echo staged >README; touch new; git add -A",
+    "renamed": "git mv README READ",
+    "committed": "echo c >README; git commit -qam c",
+    "on a branch": "git checkout -q -b theirs; echo c >README; git commit -qam c",
+    "on a branch that is not born": "git symbolic-ref HEAD refs/heads/none",
+    "assumed unchanged": "git update-index --assume-unchanged README; echo c >README",
+    "skipped": "git update-index --skip-worktree README; echo c >README",
+    "intent to add": "touch new; git add -N new",
+    "a directory for a file": "rm README; mkdir README; touch README/f",
+    "a file for a directory": "rm -r src; touch src",
+    "a link for a directory": "mv src ../../elsewhere; ln -s ../../elsewhere src",
+    "executable": "chmod +x README",
+    "odd names": "touch -- -f \"$(printf 'a\\nb')\" ' ' '*'",
+    "open rebase": "git commit -q --allow-empty -m c; GIT_SEQUENCE_EDITOR='sed -i s/pick/edit/'"
+    " git rebase -q -i --allow-empty-message --keep-empty HEAD~1; true",
+    "open merge": "git checkout -q -b other && echo o >README && git commit -qam o &&"
+    " git checkout -q --detach HEAD~1 && echo p >README && git commit -qam p; git merge -q other;"
+    " true",
+    "index locked": 'touch "$(git rev-parse --git-dir)/index.lock"',
+    "head locked": 'touch "$(git rev-parse --git-dir)/HEAD.lock"',
+    "index broken": 'echo x >"$(git rev-parse --git-dir)/index"',
+    "index gone": 'rm "$(git rev-parse --git-dir)/index"',
+    "head broken": 'echo x >"$(git rev-parse --git-dir)/HEAD"',
+    "pointer gone": "rm .git",
+    "another repository": "rm .git && git init -q",
+    "admin directory gone": 'rm -r "$(git rev-parse --git-dir)"',
+    "itself gone": 'rm -r "$PWD"',
+    "a file for itself": 'rm -r "$PWD"; touch "$PWD"',
+    "a link for itself": 'mv "$PWD" "$PWD-moved"; ln -s "$PWD-moved" "$PWD"',
+    "sparse": "git sparse-checkout set --no-cone /README",
+    "attributes": "echo '* text eol=crlf' >.gitattributes; rm README; git checkout -q README",
+    "untracked cache": "git update-index --force-untracked-cache; git status; touch new",
+    "split index": "git update-index --split-index; echo c >README; git add README",
+}
+# What is so broken that the worktree is made again; all else costs a switch.
+REMADE = {
+    "open rebase", "head broken", "pointer gone", "another repository", "admin directory gone",
+    "itself gone", "a file for itself", "a link for itself", "sparse",
+}  # fmt: skip
+
+
+def made(bench: Bench) -> object:
+    """Return what changes when the worktree is made again."""
+    pointer = bench.trees / "1" / ".git"
+    found = pointer.lstat()
+    return found.st_ino, found.st_ctime_ns
+
+
+def check(bench: Bench) -> None:
+    """Require that the next runs find exactly their commits, the same and another one."""
+    bench.set(EXACT, "git rev-parse HEAD; ls -A")
+    more = {"README": "another\n", "src": None, "more": "more\n", "README.d/x": "x\n"}
+    Repo(bench.world.root).git("rm", "-rq", "src")
+    other = bench.commit({name: text for name, text in more.items() if text})
+    with Verifier(bench.session()) as verifier:
+        for commit in (bench.tip("main~1"), other):
+            verdict = run(verifier, commit)
+            assert verdict.passed, output(verdict)
+            assert f"\n{commit}\n" in output(verdict)
+            verifier.cancel(commit)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_nothing_stays(bench: Bench, damage: str) -> None:
+    """Whatever a command does to its worktree, the next run gets exactly its commit."""
+    before = bench.world.refs()
+    bench.set("true")
+    bench.verify()
+    first = made(bench)
+    bench.set(DAMAGES[damage])
+    verdict = bench.verify()
+    assert verdict.passed, output(verdict)
+    assert bench.world.refs().items() >= before.items()
+    moved = bench.world.refs()
+    check(bench)
+    assert (made(bench) != first) is (damage in REMADE)
+    after = bench.world.refs()
+    assert {name: after[name] for name in moved if name != "refs/heads/main"} == {
+        name: oid for name, oid in moved.items() if name != "refs/heads/main"
+    }
+    assert bench.world.git("status", "--porcelain", "--untracked-files=all") == ""
+
+
+def test_what_is_kept(bench: Bench) -> None:
+    """What verify.keep names stays from run to run, in every directory, and nothing else does."""
+    bench.set(
+        "ls -A . src; mkdir -p cache src/cache other; touch cache/a src/cache/b other/c",
+        verify_keep="cache\n*.tmp",
+        verify_retry_flaky="no",
+    )
+    tip = bench.tip()
+    with Verifier(bench.session()) as verifier:
+        run(verifier, tip)
+        (bench.trees / "1" / "x.tmp").touch()
+        (bench.trees / "1" / "--exclude=other").touch()
+        second = output(run(verifier, tip))
+    listed = second.partition("\n$ ")[2].splitlines()[1:]
+    assert listed[: listed.index("")] == [".:", ".git", ".gitignore", "README", "cache", "src",
+                                          "x.tmp"]  # fmt: skip
+    assert "src:\napp.py\ncache\n" in second
+
+
+def test_switching_costs_the_difference(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that both commits have is not written again, and no worktree is made a second time."""
+    bench.set("ls -i README; stat -c %Z README", "true")
+    first, second = bench.tip(), bench.commit({"more": "1\n"})
+    session = bench.session()
+    with Verifier(session) as verifier:
+        one = output(run(verifier, first))
+        trace = tmp_path / "trace"
+        monkeypatch.setenv("GITWORKER_TRACE", str(trace))
+        two = output(run(verifier, second))
+    assert one.partition("\n$ ")[2].splitlines()[:4] == two.partition("\n$ ")[2].splitlines()[:4]
+    words = [" ".join(word for word in line.split() if word in ("checkout", "clean", "worktree"))
+             for line in trace.read_text().splitlines()]  # fmt: skip
+    assert "checkout" in words
+    assert "worktree" not in words
+
+
+def test_a_submodule_is_emptied(bench: Bench, tmp_path: Path) -> None:
+    """What a command leaves in a submodule that nobody else has is gone for the next run."""
+    Repo.make(tmp_path / "sub").commit("Sub", {"s": "s\n"})
+    Repo(bench.world.root).git("submodule", "add", "-q", str(tmp_path / "sub"), "sub")
+    tip = bench.commit({})
+    bench.world.git("submodule", "--quiet", "deinit", "--force", "sub")
+    bench.set(
+        "test -z \"$(ls -A sub)\" && git submodule update -q --init && echo changed >sub/s"
+        " && touch sub/new"
+    )  # fmt: skip
+    with Verifier(bench.session()) as verifier:
+        for _ in range(2):
+            verdict = run(verifier, tip)
+            assert verdict.passed, output(verdict)
+        bench.set(EXACT)
+        verifier.follow(bench.session())
+        assert run(verifier, bench.tip("main~1")).passed
+
+
+def test_submodules_are_filled(bench: Bench, tmp_path: Path) -> None:
+    """A submodule that the main checkout has is there at its commit, whatever was done to it."""
+    sub = Repo.make(tmp_path / "sub")
+    sub.commit("Sub", {"s": "one\n", "other": "o\n"})
+    main = Repo(bench.world.root)
+    main.git("submodule", "add", "-q", str(tmp_path / "sub"), "sub")
+    first = bench.commit({})
+    sub.commit("More", {"s": "two\n"})
+    main.git("-C", "sub", "pull", "-q")
+    second = bench.commit({})
+    bench.set(
+        EXACT, "cat sub/s; test -z \"$(git -C sub status --porcelain --ignored)\"",
+        "cd sub && echo x >s && touch new && git commit -qam x"
+        " && git update-index --skip-worktree other && rm other",
+    )  # fmt: skip
+    with Verifier(bench.session()) as verifier:
+        for commit, text in ((first, "one"), (second, "two"), (second, "two"), (first, "one")):
+            verdict = run(verifier, commit)
+            assert verdict.passed, output(verdict)
+            assert f"\n{text}\n" in output(verdict)
+    assert main.git("status", "--porcelain") == ""
+    assert (main.root / "sub" / "s").read_text() == "two\n"
+
+
+def test_slots(bench: Bench) -> None:
+    """Nobody gets a worktree that somebody else uses; one that is given back is taken again."""
+    session = bench.session()
+    first, second = take_slot(session), take_slot(session)
+    assert (first.number, second.number) == (1, 2)
+    assert idle_slots(session) == []
+    first.release()
+    first.release()
+    again = take_slot(session)
+    assert again.number == 1
+    again.prepare(bench.tip())
+    again.release()
+    (idle,) = idle_slots(session)
+    assert os.path.isdir(idle.tree)
+    idle.discard()
+    idle.release()
+    assert not os.path.exists(idle.tree)
+    assert bench.world.worktrees() == []
+    second.release()
+
+
+@pytest.mark.parametrize("ending", ["true", "false", "git bisect start -q; kill -9 $PPID"])
+def test_a_branch_that_the_commands_switch_to(bench: Bench, ending: str) -> None:
+    """A branch that the commands have checked out is free again, and where it was."""
+    bench.set(f"git checkout -q -b theirs && git commit -q --allow-empty -m Theirs; {ending}")
+    bench.verify()
+    theirs = bench.tip("theirs")
+    bench.world.git("checkout", "-q", "theirs")
+    assert bench.tip("theirs") == theirs != bench.tip()
+
+
+def test_two_processes(bench: Bench, tmp_path: Path) -> None:
+    """Two queues at once never run in one worktree."""
+    met = tmp_path / "met"
+    meet = f"echo >>{met}; until [ $(wc -l <{met}) -ge 2 ]; do sleep 0.01; done"
+    bench.set(f"test ! -e taken && touch taken && {{ {meet}; }} && sleep 0.2 && rm taken")
+    script = (
+        "import sys\nfrom gitworker.app import open_session\n"
+        "from gitworker.verify.verify_once import verify_once\n"
+        "session = open_session()\n"
+        "for _ in range(3):\n"
+        "    verdict = verify_once(session, sys.argv[1], label='it', force=True)\n"
+        "    assert verdict.passed, open(verdict.log).read()\n"
+    )
+    argv = [sys.executable, "-c", script, bench.tip()]
+    both = [subprocess.Popen(argv, cwd=bench.world.root) for _ in range(2)]
+    assert [process.wait(60) for process in both] == [0, 0]
+    assert sorted(os.listdir(bench.trees)) == [".gitignore", "1", "2"]
+
+
+def test_commands_do_not_hold_the_slot(bench: Bench, tmp_path: Path) -> None:
+    """What a command leaves running elsewhere keeps no worktree from the next run."""
+    pid = tmp_path / "pid"
+    daemon = f"(cd / && setsid sh -c 'echo $$ >{pid}; exec sleep 300' &)"
+    bench.set(f"{daemon}; until test -s {pid}; do sleep 0.01; done")
+    with Verifier(bench.session()) as verifier:
+        assert run(verifier, bench.tip()).passed
+        slot = take_slot(bench.session())
+        assert slot.number == 1
+        slot.release()
+    kill(read_pid(pid))
+
+
+@pytest.mark.parametrize("options", [("--bare",), ("--object-format=sha256",)])
+def test_other_repositories(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+) -> None:
+    """Verifying works in a bare repository and with sha256."""
+    monkeypatch.setenv("GITWORKER_HOOKS", "off")
+    formats = [option for option in options if option != "--bare"]
+    world = World.make(tmp_path / "repo", *formats)
+    if "--bare" in options:
+        world.git("clone", "-q", "--bare", ".", str(tmp_path / "bare"))
+        world = World(tmp_path / "bare")
+    bench = Bench(world, monkeypatch)
+    with no_beater(world):
+        bench.set(EXACT, "touch left")
+        tip = bench.tip()
+        with Verifier(bench.session()) as verifier:
+            for _ in range(2):
+                verdict = run(verifier, tip)
+                assert verdict.passed, output(verdict)
+
+
+def test_a_sparse_checkout(bench: Bench) -> None:
+    """The verify worktree is sparse as the main checkout is now, and whole when that is whole."""
+    bench.set("ls")
+    bench.world.git("sparse-checkout", "set", "--no-cone", "/README")
+    with Verifier(bench.session()) as verifier:
+        assert "\nREADME\n\n" in output(run(verifier, bench.tip()))
+        bench.world.git("sparse-checkout", "disable")
+        assert "\nREADME\nsrc\n\n" in output(run(verifier, bench.tip()))
+
+
+def test_sparse_since_the_run_began(bench: Bench) -> None:
+    """A verdict holds for what was checked out when the commands began, not when they ended."""
+    bench.world.git("sparse-checkout", "set", "--no-cone", "/README")
+    patterns = bench.world.root / ".git" / "info" / "sparse-checkout"
+    before = patterns.read_text()
+    bench.set(f"echo /src >>{patterns}")
+    bench.verify()
+    with Verifier(bench.session()) as verifier:
+        assert verifier.known(bench.tip()) is None
+        patterns.write_text(before)
+        assert verifier.known(bench.tip()) is not None
+
+
+def test_a_partial_clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a partial clone git fetches what a checkout needs."""
+    monkeypatch.setenv("GITWORKER_HOOKS", "off")
+    origin = World.make(tmp_path / "origin")
+    origin.git("config", "uploadpack.allowFilter", "true")
+    origin.git("config", "uploadpack.allowAnySHA1InWant", "true")
+    origin.advance({"README": "newer\n"})
+    url = f"file://{origin.root}"
+    origin.git("clone", "-q", "--filter=blob:none", url, str(tmp_path / "clone"))
+    bench = Bench(World(tmp_path / "clone"), monkeypatch)
+    with no_beater(bench.world):
+        bench.set(EXACT, "grep one README")
+        assert bench.verify(bench.tip("main~1")).passed
+
+
+def test_filters(bench: Bench) -> None:
+    """Files come through the user's filters, as with git-lfs, and count as unchanged."""
+    for name, how in (("smudge", "tr a-z A-Z"), ("clean", "tr A-Z a-z")):
+        bench.world.git("config", f"filter.up.{name}", how)
+    first = bench.commit({".gitattributes": "*.up filter=up\n", "f.up": "hello\n"})
+    second = bench.commit({"f.up": "world\n"})
+    bench.set(EXACT, "cat f.up; echo changed >f.up")
+    with Verifier(bench.session()) as verifier:
+        assert "\nHELLO\n" in output(run(verifier, first))
+        assert "\nWORLD\n" in output(run(verifier, second))
+        assert "\nHELLO\n" in output(run(verifier, first))
+
+
+def test_an_odd_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spaces, quotes and line feeds in the repository's path are no trouble."""
+    monkeypatch.setenv("GITWORKER_HOOKS", "off")
+    world = World.make(tmp_path / "a 'b\" $c" / "-d")
+    bench = Bench(world, monkeypatch)
+    with no_beater(world):
+        bench.set(EXACT, "touch left")
+        with Verifier(bench.session()) as verifier:
+            for _ in range(2):
+                verdict = run(verifier, bench.tip())
+                assert verdict.passed, output(verdict)
+
+
+def test_a_root_that_others_share(bench: Bench, tmp_path: Path) -> None:
+    """Repositories that share a directory for worktrees have their verify worktrees apart."""
+    bench.set("pwd", worktree_root=f"{tmp_path}/shared")
+    place = output(bench.verify()).partition("$ pwd\n")[2].splitlines()[0]
+    assert place.startswith(f"{tmp_path}/shared/.verify/repo-")
+    assert place.endswith("/1")
+
+
+def test_another_root(bench: Bench, tmp_path: Path) -> None:
+    """Where the directory for worktrees is another by now, the old verify worktree goes."""
+    bench.set("true")
+    bench.verify()
+    bench.set("pwd", worktree_root=f"{tmp_path}/elsewhere")
+    assert f"\n{tmp_path}/elsewhere/.verify/" in output(bench.verify())
+    assert not (bench.trees / "1").exists()
+    assert len(bench.world.worktrees()) == 1
+
+
+def test_a_checkout_from_a_workers_worktree(bench: Bench) -> None:
+    """Whoever stands in a worker's worktree gives none of its settings to the verify worktree."""
+    bench.world.spawn("auth", "login")
+    seat = bench.world.path("auth")
+    bench.set("git config --get core.hooksPath && exit 1; true")
+    with Verifier(bench.world.session(seat)) as verifier:
+        verdict = run(verifier, bench.tip())
+        assert verdict.passed, output(verdict)
+
+
+def test_the_users_git_clean(bench: Bench) -> None:
+    """A `git clean -fdx` in the main checkout shows nobody our directory, and costs a mark."""
+    bench.set("true")
+    bench.verify()
+    bench.world.git("clean", "-fdxq")
+    with Verifier(bench.session()) as verifier:
+        assert run(verifier, bench.tip()).passed
+    assert bench.world.git("status", "--porcelain", "--untracked-files=all") == ""
+
+
+def test_where_nothing_can_be_made(bench: Bench) -> None:
+    """Where the directory for worktrees cannot be made the error names it, and no run begins."""
+    bench.set("true")
+    (bench.world.root / "worktrees").write_text("the user's\n")
+    with Verifier(bench.session()) as verifier:
+        with pytest.raises(Unavailable) as caught:
+            verifier.start(bench.tip(), label="it")
+        assert str(bench.trees) in caught.value.message
+        assert not verifier.running
+
+
+def test_where_nothing_can_be_recorded(bench: Bench) -> None:
+    """A run whose process cannot be written down does not begin."""
+    bench.set("touch ran")
+    (bench.world.state_dir / "verify" / "1.index.tmp").mkdir(parents=True)
+    with Verifier(bench.session()) as verifier:
+        with pytest.raises(Unavailable):
+            verifier.start(bench.tip(), label="it")
+        (bench.world.state_dir / "verify" / "1.index.tmp").rmdir()
+        assert run(verifier, bench.tip()).passed

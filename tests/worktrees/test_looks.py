@@ -1,0 +1,66 @@
+"""Looks at worktrees that are about to go: what they find, and when they no longer count."""
+
+import pytest
+
+from fixtures.repos import Repo
+from gitworker import clock
+from gitworker.worktrees.prefetched_checks import FRESH_MS, LOOKERS, Looks, look_early
+from tests.workers.world import World
+
+
+@pytest.mark.parametrize("is_calm", [False, True])
+def test_a_look_tells_who_is_dirty(world: World, is_calm: bool) -> None:
+    """An untracked file and a changed one make a worktree dirty, a landing commit does not."""
+    clean = world.approved("auth", "login", {"a": "1\n"})
+    untracked = world.approved("docs", "guide", {"b": "1\n"})
+    changed = world.approved("api", "paging", {"c": "1\n"})
+    Repo(untracked).write({"new": "new\n"})
+    Repo(changed).write({"c": "2\n"})
+    workers = [world.worker(name) for name in ("auth", "docs", "api")]
+    found = Looks(world.session(), workers, is_calm=is_calm).results()
+    assert found == {"auth": False, "docs": True, "api": True}, clean
+
+
+def test_a_look_counts_for_its_own_workers_and_not_for_long(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever lands others, or later than a second after, looks again."""
+    world.approved("auth", "login", {"a": "1\n"})
+    world.approved("docs", "guide", {"b": "1\n"})
+    auth, docs = world.worker("auth"), world.worker("docs")
+    session, now = world.session(), clock.monotonic_ms()
+    monkeypatch.setattr("gitworker.clock.monotonic_ms", lambda: now)
+    look = Looks(session, [auth])
+    assert look.results() == {"auth": False}
+    monkeypatch.setattr("gitworker.clock.monotonic_ms", lambda: now + FRESH_MS)
+    assert look.serves([auth])
+    assert not look.serves([docs])
+    assert not look.serves([auth, docs])
+    monkeypatch.setattr("gitworker.clock.monotonic_ms", lambda: now + FRESH_MS + 1)
+    assert not look.serves([auth])
+
+
+def test_nobody_looks_early_at_what_takes_long(world: World) -> None:
+    """Neither at many worktrees, nor before verify commands run, nor at what is not approved."""
+    world.in_review("auth", "login", {"a": "1\n"})
+    assert look_early(world.session(), [world.worker("auth")]) is None
+    world.approve("auth")
+    auth = world.worker("auth")
+    session = world.session()
+    assert look_early(session, [auth]) is not None
+    assert look_early(session, [auth] * (LOOKERS + 1)) is None
+    verified = session.settings._replace(verify_commands=("true",))
+    assert look_early(session._replace(settings=verified), [auth]) is None
+
+
+def test_work_that_comes_after_the_look_is_not_lost(world: World) -> None:
+    """What is written while the commits are on the way is in the trash, and undo brings it back."""
+    place = world.approved("auth", "login", {"a": "1\n"})
+    hook = world.root / ".git/hooks/post-merge"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\necho late >'{place}/late'\n")
+    hook.chmod(0o755)
+    world.land("auth")
+    assert not place.exists()
+    world.drive("undo")
+    assert (place / "late").read_text() == "late\n"
