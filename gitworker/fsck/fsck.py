@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from gitworker.errors import Conflict, GitWorkerError, error_of
 from gitworker.fsck.checks.installed import check_installed
 from gitworker.fsck.checks.misplaced import check_misplaced, check_note
+from gitworker.fsck.checks.objects import check_empty_objects, check_objects
 from gitworker.fsck.checks.ref_files import check_ref_files
 from gitworker.fsck.checks.ref_rows import check_anchors, check_branches, check_rescues
 from gitworker.fsck.checks.rows import (
@@ -32,7 +33,6 @@ from gitworker.fsck.fsck_finding import Finding
 from gitworker.fsck.picture import Picture, take_picture
 from gitworker.repo.plumbing.lock import hold
 from gitworker.session import Session
-from gitworker.fsck.checks.objects import check_empty_objects, check_objects
 
 Check = Callable[[Picture], Iterable[Finding]]
 # In the order in which they are mended, each step on a new picture: what a killed act left explains
