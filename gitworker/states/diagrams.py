@@ -18,7 +18,7 @@ from gitworker.states.workstream_machine import WORKSTREAM_MACHINE
 
 # metadata key -> the lines that carry it, where that is not a matter of a task line's to_state
 CARRIED_BY = {
-    "waived": "task lines of a restart or a skip that passes over a rule",
+    "waived": "task lines of a restart or a skip that ignores a rule",
     "next_incarnation": "task lines that end an incarnation because the next one begins",
     "dropped": "workstream lines to `validating`, `completed`: its cancelled tasks",
     "task_count": "agent lines to `busy`",
@@ -54,21 +54,22 @@ def render_lifecycle_md() -> str:
         [
             GENERATED,
             "# The lifecycle view and the transition log\n",
-            "A task's moves are logged in eight states. A terminal state is never left: a move that"
-            "\nthe diagram lacks ends this incarnation and opens the next, `<task>#<n+1>`.\n",
+            "A task's transitions are logged in eight states. A terminal state is never left: a"
+            "\ntransition that the diagram does not have ends this incarnation and opens the next,"
+            "\n`<task>#<n+1>`.\n",
             render_diagram(LifecycleState.PENDING, TRIGGERS),
             "## Status and view\n",
             "`FAILED` with no retry left stays `running` until it is `BLOCKED`; a failed"
             " verification\nends the incarnation as `failed` at once.\n",
             _table(("status", "view"), view),
             "## What each step writes\n",
-            "Incarnations count from the one the task is in. `waived` stands in the metadata.\n",
+            "Incarnations are counted from the present one. `waived` is in the metadata.\n",
             _lifecycle_table(),
             "## Metadata\n",
             "Every key is optional; null counts as absent. Other keys are ignored.\n",
             _metadata_table(),
             "## Rules\n",
-            _table(("rule", "what it says"), rules),
+            _table(("rule", "meaning"), rules),
         ]
     )
 
@@ -104,9 +105,7 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 
 def _worker_guards() -> str:
     rows = ((f"`{event}`", f"`{state}`") for event, state in STALE_GUARDS.items())
-    return "Out of `STALE`, by where the seat went stale:\n\n" + _table(
-        ("event", "only from"), rows
-    )
+    return "Out of `STALE`, by the state before it:\n\n" + _table(("event", "only from"), rows)
 
 
 def _agent_guards() -> str:
@@ -116,7 +115,7 @@ def _agent_guards() -> str:
 
 
 def _worker_task_table() -> str:
-    return _table(("what happens", "task is", "events of the task"), _worker_task_rows())
+    return _table(("event of the worker", "task status", "events of the task"), _worker_task_rows())
 
 
 def _worker_task_rows() -> Iterator[tuple[str, str, str]]:
@@ -146,7 +145,7 @@ def _choices(happening: Happening, status: Any) -> str:
 
     usual = events()
     if events(approval=True) != usual:
-        return f"{usual}; where approval is required {events(approval=True)}"
+        return f"{usual}; if approval is required {events(approval=True)}"
     if events(retries=False) != usual:
         return f"{usual}; with no retry left {events(retries=False)}"
     return usual
