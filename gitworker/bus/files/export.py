@@ -5,8 +5,9 @@ stands behind the recorded size, a crash's or another program's, is cut off and 
 that no line stands twice or torn. A file that somebody removed, shortened or replaced is written
 anew from the start. Lines of a program after seed 2 stay where the table no longer has them all.
 
-Nobody syncs the files, while the position beside them may be on disk: after a power cut they may
-have holes. So a position that was written in another boot counts once the file was looked through.
+The files are never synced, while the recorded position may be on disk: after a power cut they may
+have holes. A position that was recorded in another boot is therefore ignored: the first export
+after a boot writes the lines again that the table holds.
 """
 
 from __future__ import annotations
@@ -192,7 +193,7 @@ class Export:
             row = reader.row("exports.position", log=self._log)
         known = (row["last_seq"], row["size_bytes"]) if row else (0, 0)
         is_of_this_boot = row is None or row["boot_id"] == self._boot
-        if is_of_this_boot or self._is_intact(file, known):
+        if is_of_this_boot:
             with self._store.read() as reader:
                 after, size = _position(reader, self._log, known, file)
         else:
@@ -204,13 +205,8 @@ class Export:
         os.lseek(file, size, os.SEEK_SET)
         return after, size
 
-    def _is_intact(self, file: int, known: tuple[int, int]) -> bool:
-        from gitworker.bus.files.log_integrity import is_intact  # once after each boot
-
-        return is_intact(self._store, self._log, file, known)
-
     def _oldest(self, file: int) -> tuple[int, int]:
-        """Return where a damaged file is written anew from: behind what the table has no more."""
+        """Return the position behind the lines that the table no longer holds."""
         if self._log != BUS:
             return 0, 0
         with self._store.read() as reader:

@@ -30,12 +30,6 @@ SELECT seq, CAST(json_object(
 ) AS BLOB) AS line
 FROM messages WHERE seq > :after ORDER BY seq LIMIT :limit;
 
--- name: count_transition_lines — how many lines the transitions up to a position have in the log file
-SELECT COUNT(*) AS number FROM transitions, json_each(
-    CASE WHEN json_valid(transitions.lines) THEN transitions.lines ELSE '[]' END
-) AS each
-WHERE transitions.seq <= :until AND each.type = 'object';
-
 -- name: untold_workers — workers whose transitions are not in the log file yet
 SELECT DISTINCT entity_id FROM transitions
 WHERE machine = 'worker' AND seq > COALESCE(
