@@ -17,10 +17,11 @@ gitworker_sources=''    # the configuration files, one a line, that name those d
 # Arguments: the hook's name and the arguments that git gave it.
 gitworker_doorbell() {
 	[ "${GITWORKER_HOOKS-}" != off ] || return 0
+	! gitworker_rebasing "$1" && ! gitworker_picking "$1" || return 0
 	gitworker_spool=$gitworker_common_dir/worker-state/spool
 	# Opening a FIFO would block git; `git worker fsck` reports it.
 	! [ -p "$gitworker_spool/hooks" ] && ! [ -p "$gitworker_spool/ring" ] || return 0
-	{ gitworker_append "$@" && gitworker_ring "$1"; } 2>/dev/null
+	{ gitworker_append "$@" && gitworker_ring; } 2>/dev/null
 	return 0
 }
 
@@ -138,7 +139,6 @@ gitworker_append() {
 # It holds the drain's pid, so that one that was killed on its way silences nobody, and one dot for
 # each bell that waited: after 40 we start one all the same, since a pid can have a new owner.
 gitworker_ring() {
-	gitworker_rebasing "$1" && return 0
 	gitworker_bell=$gitworker_common_dir/worker-state/spool/ring
 	set -C
 	{ gitworker_start drain; } >"$gitworker_bell" && gitworker_pid=ours || gitworker_pid=
@@ -166,6 +166,16 @@ gitworker_ring() {
 gitworker_rebasing() {
 	[ "$1" = post-commit ] || [ "$1" = post-applypatch ] || return 1
 	[ -d "${GIT_DIR-}/rebase-merge" ] || [ -e "${GIT_DIR-}/rebase-apply/rebasing" ]
+}
+
+# Tell whether this is the checkout that begins a rebase with commits to pick. Its bell waits too: git
+# runs post-rewrite at the end even if all commits become empty or are skipped.
+gitworker_picking() {
+	gitworker_todo=${GIT_DIR-}/rebase-merge/git-rebase-todo
+	[ "$1" = post-checkout ] && [ -f "$gitworker_todo" ] && [ -r "$gitworker_todo" ] || return 1
+	gitworker_word=
+	read -r gitworker_word _ <"$gitworker_todo"
+	[ "$gitworker_word" = pick ]
 }
 
 # Start our program detached and print its pid: one fork, no stream of git's kept open (nor a lock

@@ -13,6 +13,7 @@ BESIDE_COMMITS = (
     "applypatch-msg", "pre-applypatch", "pre-auto-gc", "pre-merge-commit", "pre-push", "pre-rebase",
     "sendemail-validate",
 )  # fmt: skip
+COMMITTED = "post-commit"
 ANY_HOOK = "any-hook"  # the script for every other hook that the user has
 SHARED = "gitworker.sh"  # what the scripts read; it carries the settings
 STAMP = "stamp"  # what the shims were made from; newer sources make them stale

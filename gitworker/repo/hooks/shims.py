@@ -21,6 +21,7 @@ from gitworker.repo.hooks.layout import (
     ALWAYS,
     ANY_HOOK,
     BESIDE_COMMITS,
+    COMMITTED,
     CONFIG_HOOKS,
     FOUND,
     ID_LINE,
@@ -180,12 +181,16 @@ def shim_files(
     files = {SHARED: (_with_settings(_source(scripts, SHARED), settings), FILE_MODE)}
     for name in ALWAYS:
         files[name] = (_source(scripts, name), SCRIPT_MODE)
+    found = find_put_aside(state_paths(repository))
+    if not user_hooks.is_relative and COMMITTED not in found:
+        only = {"gitworker_only": f"{user_hooks.hooks_path}/{COMMITTED}"}
+        files[COMMITTED] = (_with_settings(_source(scripts, COMMITTED), only), SCRIPT_MODE)
     if not config_hooks or user_hooks.is_relative:
         always = () if config_hooks else BESIDE_COMMITS
         for name in (*always, *user_hooks.names, *user_hooks.dormant):
             # a dormant hook too: chmod +x changes no directory's time, so nothing would tell us
             files.setdefault(name, (_source(scripts, ANY_HOOK), SCRIPT_MODE))
-    for name in find_put_aside(state_paths(repository)):
+    for name in found:
         files.setdefault(name, (_source(scripts, ANY_HOOK), SCRIPT_MODE))
     if config_hooks:
         directory = state_paths(repository).hooks
@@ -315,7 +320,7 @@ def _with_settings(script: bytes, settings: dict[str, str]) -> bytes:
     for name, value in settings.items():
         prefix = f"{name}=''".encode()
         (index,) = [i for i, line in enumerate(lines) if line.startswith(prefix)]
-        lines[index] = f"{name}=".encode() + os.fsencode(shell_quoted(value))
+        lines[index] = lines[index].replace(b"''", os.fsencode(shell_quoted(value)), 1)
     return b"\n".join(lines)
 
 

@@ -76,15 +76,65 @@ def test_checking_out_files_rings_nothing(seat: Seat) -> None:
     assert not (seat.spool / "hooks").exists()
 
 
-def test_commits_of_a_rebase_wait_for_its_end(seat: Seat, dialect: tuple[str, ...]) -> None:
-    """While a rebase is under way a commit leaves its line and wakes nobody; its end does."""
+@pytest.mark.parametrize("place", ["rebase-merge", "rebase-apply/rebasing"])
+def test_commits_of_a_rebase_wait_for_its_end(
+    seat: Seat, dialect: tuple[str, ...], place: str
+) -> None:
+    """While a rebase is under way a commit leaves no line and starts no drain; its end does."""
     admin = seat.root / ".git" / "worktrees" / "w"
-    (admin / "rebase-merge").mkdir()
-    ring(seat, dialect)
-    assert len(seat.spooled()) == 1
+    (admin / place).mkdir(parents=True)
+    assert ring(seat, dialect) == ""
+    assert not (seat.spool / "hooks").exists()
     assert not (seat.spool / "ring").exists()
     ring(seat, dialect, "post-rewrite", "rebase")
     wait_until(lambda: bool(seat.told()), "the drain")
+
+
+@pytest.mark.parametrize(
+    ("todo", "lines"),
+    [
+        ("pick 1234567 one\n", 0),
+        ("", 1),
+        ("noop\n", 1),
+        ("drop 1234567 one\n", 1),
+        ("exec true\npick 1234567 one\n", 1),
+        (None, 1),
+    ],
+)
+def test_the_checkout_that_begins_a_rebase(
+    seat: Seat, dialect: tuple[str, ...], todo: str | None, lines: int
+) -> None:
+    """The first checkout of a rebase rings only if no commit is to be picked afterwards."""
+    rebase = seat.root / ".git" / "worktrees" / "w" / "rebase-merge"
+    rebase.mkdir()
+    if todo is not None:
+        (rebase / "git-rebase-todo").write_text(todo)
+    assert ring(seat, dialect, "post-checkout", "a", "b", "1") == ""
+    assert (len(seat.spooled()) if (seat.spool / "hooks").exists() else 0) == lines
+
+
+@pytest.mark.parametrize("kind", ["picked", "become empty", "upstream already", "skipped"])
+def test_each_rebase_rings_in_the_end(seat: Seat, kind: str) -> None:
+    """A rebase that moves the branch rings at least once, whatever becomes of its commits."""
+    commit(seat.worktree, "a")
+    if kind == "become empty":
+        commit(seat.root, "b")
+        (seat.worktree / "b").write_text("1\n")
+        git(seat.worktree, "add", "b")
+        git(seat.worktree, "commit", "-q", "--amend", "-m", "Change both")
+    commit(seat.root, "d")
+    text = "2\n" if kind == "skipped" else "1\n"
+    commit(seat.root, "c" if kind == "picked" else "a", text)
+    (seat.spool / "hooks").unlink()
+    before = git(seat.worktree, "rev-parse", "HEAD")
+    if kind == "skipped":
+        with pytest.raises(AssertionError):
+            git(seat.worktree, "rebase", "-q", "main")
+        git(seat.worktree, "rebase", "--skip")
+    else:
+        git(seat.worktree, "rebase", "-q", "main")
+    assert git(seat.worktree, "rev-parse", "HEAD") != before
+    assert len(seat.spooled()) == 1
 
 
 def test_a_drain_on_its_way_is_not_started_twice(seat: Seat, dialect: tuple[str, ...]) -> None:
