@@ -67,6 +67,8 @@ def recover_all(session: Session) -> Settled:
     if any(gives_seat(kind) for kind in kinds):
         with suppress(Conflict), hold(session.worktree_lock, what="worktree", timeout_s=0):
             _add(settled, finish_spawns(session))
+    if "sync" in kinds:
+        _add(settled, _finish_syncs(session))
     if "setup" in kinds:
         from gitworker.worktrees.populate.setup_commands import (
             finish_setups,  # 5 ms, while one runs or after a kill
@@ -95,6 +97,23 @@ def finish_spawns(session: Session) -> Settled:
     with session.store.read() as reader:
         pending = [o for o in unfinished_operations(reader) if gives_seat(o.kind)]
     return _end_each(session, pending, lambda _, one: ROLL_BACKS[one.kind](session, one.id))
+
+
+def _finish_syncs(session: Session) -> Settled:
+    """Take back every rebase that git could not begin, but those that are still running."""
+    from gitworker.journal.begun_rebase import finish_sync  # 2 ms, while one runs or after a kill
+
+    running: list[int] = []
+
+    def end(_: Session, operation: Operation) -> None:
+        if not finish_sync(session, operation):
+            running.append(operation.id)
+
+    with session.store.read() as reader:
+        pending = [one for one in unfinished_operations(reader) if one.kind == "sync"]
+    settled = _end_each(session, pending, end)
+    ended = [one for one in settled.ended if one.id not in running]
+    return settled._replace(ended=ended)
 
 
 def require_ended(session: Session, worker: str) -> None:

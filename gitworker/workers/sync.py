@@ -4,24 +4,29 @@ A branch that stands on another worker's is rebased onto that until it has lande
 target afterwards; only its own commits are, as by `git rebase --onto`.
 """
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from gitworker.branches.replay_branch import Tips
 from gitworker.branches.stack import Ground, find_ground
 from gitworker.bus.drain import drain, record_rewrite
 from gitworker.errors import READ_ONLY, Conflict, NotFound, Refused
+from gitworker.journal.begun_rebase import is_left_open, journaled, lock_of, settle_left
 from gitworker.lifecycle.find import require_worker
 from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, is_oid, ref_of
 from gitworker.repo.plumbing.git_environment import NO_UPKEEP
+from gitworker.repo.plumbing.lock import descriptor_of, hold
 from gitworker.repo.plumbing.refs import change_refs, is_ancestor, read_refs
 from gitworker.repo.rescue.rescue_refs import list_rescues, rescue
 from gitworker.repo.status.checkout_status import open_operation
-from gitworker.repo.worktrees.ownership import is_present, owner_of, require_on_branch
+from gitworker.repo.worktrees.ownership import Owner, is_present, owner_of, require_on_branch
 from gitworker.session import Session, missing_target
 from gitworker.store.api import Writer
 from gitworker.store.heartbeats import touch
 from gitworker.store.stacks import forget_stack, move_stack
 from gitworker.store.workers import Worker
+
+BEGINS = ("start", "take")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +52,18 @@ def sync(session: Session, mode: str = "start", *, attached: bool = True) -> Syn
     """
     with session.store.read() as reader:
         worker = require_worker(reader, None, session)
-    owner = owner_of(session.repository.common_dir, worker)
-    if owner is None or not is_present(owner):
-        raise Refused(
-            f"worker {worker.worker_id} has no worktree", f"git worker show {worker.worker_id}"
-        )
+    _require_owner(session, worker)
     drain(session)
     ref = ref_of(Branch(worker.branch or ""))
+    with hold(lock_of(session, worker.worker_id), what="sync"):
+        return _sync(session, worker, ref, mode)
+
+
+def _sync(session: Session, worker: Worker, ref: Ref, mode: str) -> Synced:
+    has_ended = settle_left(session, worker, ref)
     old, target = _tips(session, worker, ref)
-    if mode in ("start", "take"):
-        require_on_branch(session.git, owner)
+    if mode in BEGINS:
+        require_on_branch(session.git, _require_owner(session, worker))
     if mode == "take":
         with session.store.write() as writer:
             forget_stack(writer, worker.worker_id, worker.task_id or "")
@@ -65,15 +72,8 @@ def sync(session: Session, mode: str = "start", *, attached: bool = True) -> Syn
         ground = find_ground(session, worker, Tips(ref, old, target))
     if mode == "continue":
         ground = ground._replace(onto=_read_onto(worker) or ground.onto)
-    known = _rescues(session, worker)
-    if mode != "abort" and _replaces(session, old, ground):
-        _keep(session, worker, old)  # first: where it cannot be kept nothing is rebased
-    try:
-        _rebase(session, worker, mode, ground, attached=attached)
-    except Refused:  # it has not begun
-        orders = [f"delete {made} {old}" for made in _rescues(session, worker) - known]
-        change_refs(session.git, orders, reason="gitworker: sync")
-        raise
+    if mode in BEGINS or not has_ended:
+        _rebase_or_clean_up(session, worker, mode, tips=Tips(ref, old, target), ground=ground)
     new, _ = _tips(session, worker, ref)
     has_left = ground.stack is not None and is_ancestor(session.git, ground.onto, target)
     with session.store.write() as writer:
@@ -85,6 +85,37 @@ def sync(session: Session, mode: str = "start", *, attached: bool = True) -> Syn
     drain(session)
     parent = None if ground.parent is None else ground.parent.parent_branch
     return Synced(worker, old, new, ground.onto, parent)
+
+
+def _require_owner(session: Session, worker: Worker) -> Owner:
+    owner = owner_of(session.repository.common_dir, worker)
+    if owner is None or not is_present(owner):
+        raise Refused(
+            f"worker {worker.worker_id} has no worktree", f"git worker show {worker.worker_id}"
+        )
+    return owner
+
+
+def _rebase_or_clean_up(
+    session: Session, worker: Worker, mode: str, *, tips: Tips, ground: Ground
+) -> None:
+    """Rebase; where git does not begin, nothing is left of what was prepared for it."""
+    old, known = tips.branch, _rescues(session, worker)
+    if mode != "abort" and _replaces(session, old, ground):
+        _keep(session, worker, old)  # first: where it cannot be kept nothing is rebased
+    try:
+        with ExitStack() as stack:
+            if mode in BEGINS:
+                begun = journaled(session, worker, tips.ref, old=old, onto=ground.onto)
+                stack.enter_context(begun)
+            _rebase(session, worker, mode, ground)
+    except Refused as refused:
+        if is_left_open(session, worker.worker_id):
+            refused.hint = "git worker recover   (when the cause is repaired: it takes it back)"
+            raise
+        orders = [f"delete {made} {old}" for made in _rescues(session, worker) - known]
+        change_refs(session.git, orders, reason="gitworker: sync")
+        raise
 
 
 def _tips(session: Session, worker: Worker, ref: Ref) -> tuple[Oid, Oid]:
@@ -138,7 +169,7 @@ def _record_ground(writer: Writer, ground: Ground, *, has_left: bool) -> None:
         move_stack(writer, ground.stack, ground.onto)
 
 
-def _rebase(session: Session, worker: Worker, mode: str, ground: Ground, *, attached: bool) -> None:
+def _rebase(session: Session, worker: Worker, mode: str, ground: Ground) -> None:
     """Run git rebase in the worktree; git itself keeps what it replaces in the reflog."""
     top = worker.worktree or ""
     begin = ["--no-autostash", "--no-update-refs", "--no-autosquash", *_onto(session, ground)]
@@ -150,7 +181,10 @@ def _rebase(session: Session, worker: Worker, mode: str, ground: Ground, *, atta
     }[mode]
     git = session.git.at(top)
     environment = {"GIT_EDITOR": ":"} if mode == "continue" else {}
-    done = git.run("rebase", *arguments, env=environment, settings=NO_UPKEEP, ok=range(256))
+    lock_fd = descriptor_of(lock_of(session, worker.worker_id))
+    done = git.run_to_end(
+        "rebase", *arguments, env=environment, settings=NO_UPKEEP, lock_fd=lock_fd
+    )
     if done.status == 0:
         return
     if READ_ONLY in done.complaint and mode != "continue":

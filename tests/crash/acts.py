@@ -28,6 +28,7 @@ class Act:
     """One command that is killed: `words` for the driver, and how the worker may stand after it.
 
     `first` are words and point of a command that is killed before, which this one then repairs.
+    `inside` commands run in the worker's worktree.
     """
 
     name: str
@@ -36,6 +37,11 @@ class Act:
     points: tuple[str, ...]
     done: tuple[str, str]
     first: tuple[tuple[str, ...], str] | None = None
+    inside: bool = False
+
+    def directory(self, world: World) -> Path:
+        """Return the directory that a user runs the command in."""
+        return world.path("auth") if self.inside else world.root
 
 
 def nothing(world: World) -> None:

@@ -1,6 +1,8 @@
 """The acts of the crash suite as commands, and the verbs that it kills elsewhere."""
 
+import os
 from dataclasses import replace
+from pathlib import Path
 
 from fixtures.repos import Repo
 from gitworker.lifecycle.fail import fail
@@ -9,6 +11,7 @@ from tests.crash.inventory import Inventory
 from tests.workers.seat import make_dirty
 from tests.workers.world import World
 
+RESOLVED = "both\n"
 PLACE = "long.txt"
 OLD = "".join(f"old line {number}\n" for number in range(400))
 NEW = "".join(f"new line {number}\n" for number in range(500))
@@ -40,6 +43,36 @@ def collected(world: World) -> None:
     world.land("auth")
     done = world.drive("gc")
     assert done.returncode == 0, done.stderr
+
+
+def diverged(world: World) -> None:
+    """A worker with three commits, a target that moved, and files that git does not track."""
+    world.advance({PLACE: OLD, "crlf.txt": OLD, ".gitattributes": "crlf.txt eol=crlf\n"})
+    place = world.working("auth", "login", {"a": "1\n"})
+    world.commit("auth", {"src/more.py": "more\n"}, "Second")
+    world.commit("auth", {"a": None}, "Third")
+    world.advance({PLACE: NEW, "crlf.txt": NEW, "src/new.py": "theirs\n", **THEIRS})
+    Repo(place).write({"x.o": "ignored", "notes": "untracked\n"})
+
+
+def left_behind(world: World) -> None:
+    """A worker with no commit yet, whose branch a rebase only fast-forwards."""
+    world.advance({PLACE: OLD, "crlf.txt": OLD, ".gitattributes": "crlf.txt eol=crlf\n"})
+    place = Path(world.spawn("auth", "login").path)
+    world.drive("start", "auth", str(os.getpid()))
+    world.advance({PLACE: NEW, "crlf.txt": NEW, "src/new.py": "theirs\n", **THEIRS})
+    Repo(place).write({"x.o": "ignored", "notes": "untracked\n"})
+
+
+def resolved(world: World) -> None:
+    """A rebase that stopped at a conflict, which the worker has resolved and staged."""
+    place = world.working("auth", "login", {"README": "mine\n"})
+    world.commit("auth", {"a": "1\n"}, "Second")
+    world.advance({"README": "theirs\n", PLACE: OLD, **THEIRS})
+    stopped = world.drive("sync", cwd=place)
+    assert stopped.returncode == 3, stopped.stderr
+    Repo(place).write({"README": RESOLVED, "x.o": "ignored", "notes": "untracked\n"})
+    world.git("add", "README", cwd=place)
 
 
 def behind(world: World) -> None:
@@ -87,12 +120,23 @@ MORE = (
         ("ASSIGNED", "ASSIGNED")),
     Act("undo-reset", removed, ("undo",), (), ("WORKING", "IN_PROGRESS")),
     Act("undo-gc", collected, ("undo",), (), ("COMPLETED", "COMPLETED")),
+    Act("sync", diverged, ("sync",), (), ("WORKING", "IN_PROGRESS"), inside=True),
+    Act("sync-behind", left_behind, ("sync",), (), ("WORKING", "IN_PROGRESS"), inside=True),
+    Act("sync-continue", resolved, ("sync", "--continue"), (), ("WORKING", "IN_PROGRESS"),
+        inside=True),
+    Act("sync-abort", resolved, ("sync", "--abort"), (), ("WORKING", "IN_PROGRESS"), inside=True),
     Act("gc", removed, ("gc", "--older-than", "0"), (), ("IDLE", "FAILED")),
 )  # fmt: skip
 
 
 def spared(act: Act, before: Inventory) -> Inventory:
-    """Return what the act has to keep: `done --commit` may stage, `gc` deletes from the trash."""
+    """Return what the act has to keep: `done --commit` may stage, `gc` deletes from the trash.
+
+    A rebase that ends replaces the index in which a conflict was resolved.
+    """
+    if act.name in ("sync-continue", "sync-abort"):
+        open_ones = {place: seen for place, seen in before.status.items() if "README" in seen}
+        return replace(before, status={**before.status, **dict.fromkeys(open_ones, UNTRACKED)})
     if act.name == "done-commit":
         return replace(before, status={})
     if act.name == "gc":
@@ -101,6 +145,7 @@ def spared(act: Act, before: Inventory) -> Inventory:
     return before
 
 
+UNTRACKED = "?? notes\n!! x.o"
 ONCE = ("undo-reset", "undo-gc")  # a second undo takes back what was done before
 
 EVERY = (*(act for act in ACTS if act.first is None), *MORE)
@@ -108,6 +153,7 @@ EVERY = (*(act for act in ACTS if act.first is None), *MORE)
 # One long file each that git writes in the middle of the command.
 WRITING = {
     "approve": Act("cut-approve", behind, ("approve", "auth"), (), ("APPROVED", "")),
+    "sync": Act("cut-sync", diverged, ("sync",), (), ("WORKING", ""), inside=True),
     "undo-approve": Act("cut-undo-approve", rebased, ("undo",), (), ("IN_REVIEW", "")),
     "merge": Act("cut-merge", rewriting, ("merge", "auth"), (), ("COMPLETED", "")),
     "undo-merge": Act("cut-undo-merge", rewritten, ("undo",), (), ("WORKING", "")),

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from gitworker.repo.status.checkout_status import open_operation
 from tests.crash.acts import Act
 from tests.crash.inventory import (
     Inventory,
@@ -26,7 +27,7 @@ def require_recovered(world: World, act: Act, before: Inventory, *, again: bool)
     said = [_answer(world, "status")]
     locks = left_locks(world)
     if again:
-        said.append(_answer(world, *act.words))
+        said.append(_answer(world, *act.words, cwd=act.directory(world)))
         require_named(said[-1], locks)
         wait_until(lambda: not is_at_work(world.root))
     said.append(_answer(world, "recover"))
@@ -34,6 +35,7 @@ def require_recovered(world: World, act: Act, before: Inventory, *, again: bool)
         for lock in left_locks(world):
             os.unlink(lock)
         said.append(_answer(world, "recover"))
+    said += leave_rebases(world, before, going_on=again)
     words = "\n".join(f"{one.status} {one.out}{one.err}" for one in said)
     require_nothing_lost(world, before)
     assert world.query("SELECT kind, step FROM operations WHERE status = 'open'") == [], words
@@ -45,6 +47,26 @@ def require_recovered(world: World, act: Act, before: Inventory, *, again: bool)
     world.require_sound()
     state = stands(world)
     assert (state and state[0]) in (before.stands and before.stands[0], act.done[0]), words
+
+
+def leave_rebases(world: World, before: Inventory, *, going_on: bool) -> list[Outcome]:
+    """End every rebase that is still open, as a user does; fail the test if that is impossible.
+
+    Nothing may be lost while it is open. If a rebase cannot be continued, it can be aborted.
+    """
+    said: list[Outcome] = []
+    for place in map(Path, world.worktrees()):
+        admin_dir = world.git("rev-parse", "--absolute-git-dir", cwd=place)
+        if open_operation(admin_dir) != "rebase":
+            continue
+        require_nothing_lost(world, before)
+        if going_on:
+            said.append(_answer(world, "sync", "--continue", cwd=place))
+        if open_operation(admin_dir) is not None:
+            said.append(_answer(world, "sync", "--abort", cwd=place))
+        ends = "\n".join(f"{one.status} {one.err}" for one in said)
+        assert open_operation(admin_dir) is None, ends
+    return said
 
 
 def left_locks(world: World) -> list[Path]:
@@ -81,8 +103,8 @@ def require_whole_files(world: World, before: Inventory) -> None:
                 assert found == oid or data in loose, f"{file} holds {data[:60]!r}"
 
 
-def _answer(world: World, *words: str) -> Outcome:
-    done = plainly(world, *words)
+def _answer(world: World, *words: str, cwd: Path | None = None) -> Outcome:
+    done = plainly(world, *words, cwd=cwd)
     assert done.status in ANSWERS, (words, done.status, done.out, done.err)
     assert done.status != BUG
     return done

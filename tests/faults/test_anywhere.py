@@ -35,13 +35,13 @@ def test_any_call(prepared: Prepare, injector: Injector, act: Act) -> None:
         fault = chance.choice(FAULTS)
         world = prepared(act)
         if fault.kind not in counts:
-            done = injector.run(world, *act.words, fault=fault, at=0)
+            done = injector.run(world, *act.words, fault=fault, cwd=act.directory(world))
             assert done.status in (0, 1, 3), done.err
             counts[fault.kind] = len(done.calls)
             world = prepared(act)
         at = chance.randint(1, counts[fault.kind])
         before = spared(act, take(world))
-        done = injector.run(world, *act.words, fault=fault, at=at)
+        done = injector.run(world, *act.words, fault=fault, at=at, cwd=act.directory(world))
         met = next((call for call in done.calls if "!" in call.split()[0]), "none")
         try:
             assert done.status != 70, (done.out, done.err)

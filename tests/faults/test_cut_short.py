@@ -29,10 +29,12 @@ def test_a_file_cut_short(
     act = WRITING[verb]
     world = prepared(act)
     file = place_of(world, verb) / path
-    calls = injector.run(world, *act.words, fault=fault, under=file).calls
+    where = act.directory(world)
+    calls = injector.run(world, *act.words, fault=fault, under=file, cwd=where).calls
     world = prepared(act)
     before = take(world)
-    done = injector.run(world, *act.words, fault=fault, at=find_call(calls, "write"), under=file)
+    at = find_call(calls, "write")
+    done = injector.run(world, *act.words, fault=fault, at=at, under=file, cwd=where)
     assert done.was_hit
     assert done.status != 70, done.err
     require_recovered(world, act, before, again=False)

@@ -51,6 +51,23 @@ def recover_move(
         os.close(descriptor)
 
 
+def take_back_checkout(git: Git, move: Move) -> None:
+    """Bring index and files to `move.new`, where the branch is, from a checkout of `move.old`.
+
+    git can have stopped at any point of the checkout: among the files, or after the index. Raises
+    Conflict if a file cannot be written.
+    """
+    descriptor = hold_journal(move)
+    try:
+        put_files_back(git.at(move.worktree), move)
+    finally:
+        os.close(descriptor)
+    recover_move(
+        git, ref=move.ref, old=move.old, new=move.new, worktree=move.worktree,
+        admin_dir=move.admin_dir,
+    )  # fmt: skip
+
+
 def contains(git: Git, tip: Oid, commit: Oid) -> bool:
     """Tell whether `commit` is in the history of `tip`; one that gc has taken is in none."""
     try:

@@ -1,0 +1,144 @@
+"""The journal of a rebase that begins: one that git could not begin is taken back.
+
+git moves index and files before HEAD. If it fails in between (a full disk), it leaves no rebase to
+abort: the branch is as it was, and the files of the target are staged, so that the next commit
+would revert the work of the branch. A lock for each worker shows whether its rebase is running.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from gitworker import clock
+from gitworker.errors import Conflict
+from gitworker.model.ids import Oid, Ref
+from gitworker.repo.checkout.move_branch import Move, hold_journal
+from gitworker.repo.checkout.recover_move import take_back_checkout
+from gitworker.repo.plumbing.lock import hold
+from gitworker.repo.plumbing.refs import find_head_ref, find_ref
+from gitworker.repo.status.checkout_status import open_operation, read_status
+from gitworker.session import Session
+from gitworker.store.operations import (
+    Operation,
+    begin_operation,
+    close_operation,
+    find_operation,
+    unfinished_operations,
+)
+from gitworker.store.workers import Worker
+
+KIND = "sync"
+REBASE = "rebase"
+
+
+def lock_of(session: Session, worker_id: str) -> str:
+    """Return the lock that is held while git rebases the branch of a worker."""
+    return f"{session.paths.locks}/sync-{worker_id}"
+
+
+@contextmanager
+def journaled(session: Session, worker: Worker, ref: Ref, *, old: Oid, onto: Oid) -> Iterator[None]:
+    """Record that git begins to rebase the branch; close the record, or leave it to `recover`.
+
+    The caller holds the lock of the worker. If git has failed and the files cannot be taken back
+    now, the operation stays open. Nothing is recorded if there are uncommitted changes: git refuses
+    to begin, and a staged version of the target must not count as a file that git has moved.
+    """
+    status = read_status(session.git.at(worker.worktree or ""), untracked=False)
+    if not status.is_clean:
+        yield
+        return
+    move = Move(ref, onto, old, worker.worktree or "", worker.admin_dir or "")
+    _write_marker(move)
+    with session.store.write() as writer:
+        number = begin_operation(
+            writer, KIND, worker=worker.worker_id, task=worker.task_id or "", actor=session.actor,
+            now=clock.now_ms(),
+            data={
+                "ref": ref, "old": onto, "new": old, "worktree": move.worktree,
+                "admin_dir": move.admin_dir,
+            },
+        )  # fmt: skip
+        operation = find_operation(writer, number)
+    assert operation is not None
+    try:
+        yield
+    except BaseException:
+        with suppress(Exception):  # it stays open, for the next command
+            _end(session, operation)
+        raise
+    _close(session, operation)
+
+
+def settle_left(session: Session, worker: Worker, ref: Ref) -> bool:
+    """End what a killed `sync` of the worker left; return whether that ended an open rebase.
+
+    The caller holds the lock of the worker. Raises if the files cannot be taken back now.
+    """
+    admin_dir = worker.admin_dir or ""
+    was_open = open_operation(admin_dir) == REBASE
+    with session.store.read() as reader:
+        left = [one for one in unfinished_operations(reader) if _is_of(one, worker.worker_id)]
+    for operation in left:
+        _end(session, operation)
+    _drop_ended_rebase(session, worker.worktree or "", admin_dir, ref)
+    return was_open and open_operation(admin_dir) is None
+
+
+def is_left_open(session: Session, worker_id: str) -> bool:
+    """Return whether a rebase that git did not begin could not be taken back."""
+    with session.store.read() as reader:
+        return any(_is_of(one, worker_id) for one in unfinished_operations(reader))
+
+
+def finish_sync(session: Session, operation: Operation) -> bool:
+    """Take back a rebase that did not begin; return False while the command is still running."""
+    with suppress(Conflict), hold(lock_of(session, operation.worker_id), what=KIND, timeout_s=0):
+        _end(session, operation)
+        return True
+    return False
+
+
+def _is_of(operation: Operation, worker_id: str) -> bool:
+    return operation.kind == KIND and operation.worker_id == worker_id
+
+
+def _end(session: Session, operation: Operation) -> None:
+    """Take the files back unless git has begun: an open rebase is ended by the worker."""
+    data = operation.data
+    place, admin_dir, ref = data["worktree"], data["admin_dir"], Ref(data["ref"])
+    if os.path.isdir(place) and find_head_ref(session.git.at(place)) == ref:
+        move = Move(ref, Oid(data["old"]), Oid(data["new"]), place, admin_dir)
+        if find_ref(session.git, ref) == move.new:
+            take_back_checkout(session.git, move)
+        _drop_ended_rebase(session, place, admin_dir, ref)
+    _close(session, operation)
+
+
+def _close(session: Session, operation: Operation) -> None:
+    with session.store.write() as writer:
+        close_operation(
+            writer, operation.id, status="rolled_back", step=operation.step,
+            data=operation.data, now=clock.now_ms(),
+        )  # fmt: skip
+
+
+def _drop_ended_rebase(session: Session, place: str, admin_dir: str, ref: Ref) -> None:
+    """Drop the files of a rebase that has not moved HEAD yet, or has moved it back already.
+
+    git detaches HEAD for as long as it rebases. It writes these files before and deletes them
+    afterwards, one by one; if it is killed there it can neither continue nor abort.
+    """
+    here = session.git.at(place)
+    if open_operation(admin_dir) == REBASE and find_head_ref(here) == ref:
+        here.run("rebase", "--quit")
+
+
+def _write_marker(move: Move) -> None:
+    """Date the move: only files that are younger than the marker are taken back."""
+    descriptor = hold_journal(move)
+    try:
+        os.truncate(descriptor, 0)
+        os.pwrite(descriptor, move.marker, 0)
+    finally:
+        os.close(descriptor)
