@@ -7,11 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from fixtures.repos import Repo
+from gitworker.repo.pool.parked import list_parked
+from gitworker.worktrees.pool.pool import RETURNING, open_pool
+from gitworker.worktrees.pool.pool_care import keep_pool
 from tests.crash.acts import ACTS, Act
 from tests.crash.inventory import require_nothing_lost, require_tidy, take
 from tests.faults.acts import EVERY
 from tests.faults.harness import Fault, Injector, plainly
-from tests.workers.world import World, wait_until
+from tests.workers.world import World, is_at_work, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.faults]
 MOVING = ("cancel", "reset", "merge", "merge-clean", "undo-cancel")
@@ -96,6 +100,72 @@ def test_a_special_file(prepared: Callable[[Act], World], injector: Injector) ->
     assert (world.root / "worktrees/login/pipe").is_fifo()
     refused = plainly(world, *act.words)
     assert "worktrees/login is in the way" in refused.err
+
+
+def filled(world: World) -> None:
+    """A pool that is wanted and empty."""
+    world.git("config", "worker.worktree.pool", "1")
+    world.session()
+
+
+def outdated(world: World) -> None:
+    """A parked worktree with a cache, behind the target."""
+    filled(world)
+    keep_pool(world.session())
+    (one,) = list_parked(open_pool(world.session()))
+    Repo(Path(one.tree)).write({"cache.o": "built"})
+    world.advance({"new": "1\n"})
+
+
+def touched(world: World) -> None:
+    """The same, with an untracked file in it that a user has left there."""
+    outdated(world)
+    (one,) = list_parked(open_pool(world.session()))
+    Repo(Path(one.tree)).write({"notes": "a user's"})
+
+
+def returning(world: World) -> None:
+    """A landed worktree with a cache, which is offered to the pool."""
+    place = world.approved("bob", "t-bob", {"bob": "1\n"})
+    Repo(place).write({"cache.o": "built"})
+    world.land("bob")
+    (cache,) = (world.root / "worktrees/.trash").rglob("cache.o")
+    wait_until(lambda: (cache.parents[1] / "landed").exists())
+    (cache.parents[1] / RETURNING).write_text((cache.parents[1] / "landed").read_text())
+    filled(world)
+
+
+POOLS = [
+    Act(f"pool-{prepare.__name__}", prepare, ("pool", "--fill"), (), ("", ""))
+    for prepare in (filled, outdated, touched, returning)
+]
+
+
+@pytest.mark.parametrize("act", POOLS, ids=[act.name for act in POOLS])
+def test_the_pool(prepared: Callable[[Act], World], injector: Injector, act: Act) -> None:
+    """The job of the pool loses nothing, does not fill the disk, and the next spawn works."""
+    world = prepared(act)
+    before = take(world)
+    counts = []
+    for _ in range(3):
+        done = injector.run(world, *act.words, fault=EXDEV, at=1)
+        assert (done.status in (0, 1), done.was_hit) == (True, True), done.err
+        assert "Traceback" not in done.err
+        wait_until(lambda: not is_at_work(world.root))
+        counts.append(count_directories(world))
+    assert counts[1] == counts[2], counts
+    require_nothing_lost(world, before)
+    assert plainly(world, "spawn", "new", "t-new").status == 0
+    assert plainly(world, *act.words).status == 0
+    assert len(list_parked(open_pool(world.session()))) == 1
+    world.require_sound()
+
+
+def count_directories(world: World) -> int:
+    """Return the number of directories in the pool, in the trash and on git's list."""
+    root = world.root / "worktrees"
+    kept = [*root.glob(".pool/*/"), *root.glob(".trash/[!.]*/")]
+    return len(kept) + len(world.worktrees())
 
 
 def test_gc(prepared: Callable[[Act], World], injector: Injector) -> None:
