@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from gitworker.errors import Conflict, GitWorkerError, error_of
 from gitworker.fsck.checks.installed import check_installed
-from gitworker.fsck.checks.misplaced import check_misplaced, check_note
+from gitworker.fsck.checks.misplaced import check_common_dirs, check_misplaced, check_note
 from gitworker.fsck.checks.objects import check_empty_objects, check_objects
 from gitworker.fsck.checks.ref_files import check_ref_files
 from gitworker.fsck.checks.ref_rows import check_anchors, check_branches, check_rescues
@@ -38,7 +38,7 @@ Check = Callable[[Picture], Iterable[Finding]]
 # In the order in which they are mended, each step on a new picture: what a killed act left explains
 # much of the rest, a branch that is back has its commits, and a worktree needs its branch.
 STEPS: tuple[tuple[Check, ...], ...] = (
-    (check_misplaced, check_note),
+    (check_misplaced, check_note, check_common_dirs),
     (check_database, check_log),
     (check_ref_files, check_empty_objects),
     (check_objects,),

@@ -74,6 +74,11 @@ def break_branch(world: World) -> None:
     (world.root / ".git/refs/heads/auth/login").write_text(f"{'1' * 40}\n")
 
 
+def damage_commondir(world: World) -> None:
+    """Write zeros into the file that leads from a worktree's directory to the repository."""
+    Path(world.worker("auth").admin_dir or "", "commondir").write_bytes(b"\0" * 6)
+
+
 def lose_object(world: World, *, empty: bool = False) -> None:
     """Delete the object of a file on a worker's branch, or empty its file."""
     oid = world.git("rev-parse", "auth/login:a")
@@ -394,6 +399,7 @@ PLANTS = {
     "deleted branch": _plant(delete_branch, "branch_gone", "commit_unreachable"),
     "moved branch": _plant(move_branch, "branch_moved", "commit_unreachable"),
     "broken branch": _plant(break_branch, "branch_broken", "commit_unreachable", mendable=False),
+    "damaged commondir": _plant(damage_commondir, "commondir_damaged"),
     "missing object": _plant(lose_object, "object_missing"),
     "empty object": _plant(lambda w: lose_object(w, empty=True), "object_empty"),
     "empty branch file": _plant(empty_branch, "ref_damaged", "branch_gone"),

@@ -23,11 +23,15 @@ from gitworker.paths import (
     require_repository,
     state_paths,
 )
+from gitworker.repo.plumbing.disk import write_atomically
 from gitworker.repo.plumbing.rules_complaints import OBJECT_EMPTY
+from gitworker.repo.worktrees.ownership import find_place, has_common_dir
 from gitworker.session import ROOT_NOTE, Session
 from gitworker.worktrees.worktree_root import find_marked, restore_note
 
 FILES_ONLY = (*ALWAYS_OPENED, "workers", "reviews", "blobs")
+COMMON_DIR = "commondir"
+PAUSE_S = 0.05
 ASIDE = "found"  # in the state directory: what fsck moved out of our places
 
 
@@ -47,6 +51,11 @@ def check_note(picture: Picture) -> Iterator[Finding]:
             "note_broken", note, f"{note} does not name the directory that worktrees are made in",
             "writes it again", restore_note,
         )  # fmt: skip
+
+
+def check_common_dirs(picture: Picture) -> Iterator[Finding]:
+    """Find files `commondir` that do not lead from git's directory of a worktree to the rest."""
+    return iter(_wrong_common_dirs(picture.common_dir, picture.session.paths.root))
 
 
 def misplaced(root: str) -> list[Finding]:
@@ -78,6 +87,37 @@ def empty_objects(common_dir: str, root: str) -> list[Finding]:
     return found
 
 
+def _wrong_common_dirs(common_dir: str, root: str) -> list[Finding]:
+    found = []
+    for admin in _admin_dirs(common_dir):
+        path = f"{admin}/{COMMON_DIR}"
+        if not has_common_dir(admin, common_dir):
+            found.append(
+                Finding(
+                    "commondir_damaged", path,
+                    f"{path} does not lead to {common_dir}, so git does not work in the worktree"
+                    f" {find_place(admin) or os.path.basename(admin)}",
+                    f"writes it again; the old file is kept in {root}/{ASIDE}/",
+                    _put_aside(root, path),
+                )
+            )  # fmt: skip
+    return found
+
+
+def _admin_dirs(common_dir: str) -> list[str]:
+    """Return git's own directories of worktrees, those without any file of git's left out."""
+    try:
+        with os.scandir(f"{common_dir}/worktrees") as entries:
+            found = sorted(one.path for one in entries if one.is_dir(follow_symlinks=False))
+    except OSError:
+        return []
+    return [
+        path
+        for path in found
+        if any(os.path.lexists(f"{path}/{name}") for name in (COMMON_DIR, "gitdir", "HEAD"))
+    ]
+
+
 def open_repaired(
     opened: Callable[[], Session], *, repair: bool
 ) -> tuple[Session | None, list[Finding]]:
@@ -87,8 +127,10 @@ def open_repaired(
     """
     done: list[Finding] = []
     while True:
+        found = _unlisted()
         try:
-            return opened(), done
+            if not found:
+                return opened(), done
         except GitWorkerError as error:
             found = _obstacles(error.code)
             if not found or found == done:
@@ -99,6 +141,21 @@ def open_repaired(
         for one in found:
             _make_room(root, one.where)
         done = [*done, *found]
+
+
+def _unlisted() -> list[Finding]:
+    """Return the findings for which git lists no worktree at all.
+
+    A `git worktree add` that is at work has such a file for a moment: two looks see it.
+    """
+    repository = require_repository()
+    root = state_paths(repository).root
+    found = _wrong_common_dirs(repository.common_dir, root)
+    if not found:
+        return []
+    clock.sleep(PAUSE_S)
+    seen = {one.where for one in found}
+    return [one for one in _wrong_common_dirs(repository.common_dir, root) if one.where in seen]
 
 
 def _obstacles(code: str) -> list[Finding]:
@@ -146,7 +203,10 @@ def _put_aside(root: str, path: str) -> Mend:
 
 
 def _make_room(root: str, path: str) -> None:
-    """Move one thing aside and make the directory that belongs there."""
-    move_aside(root, path)
+    """Move one thing aside and make the directory or file that belongs there."""
+    if os.path.lexists(path):
+        move_aside(root, path)
+    if os.path.basename(path) == COMMON_DIR:
+        write_atomically(path, b"../..\n")
     if path == f"{root}/{os.path.basename(path)}" and os.path.basename(path) in STATE_DIRECTORIES:
         os.makedirs(path, mode=0o700, exist_ok=True)

@@ -11,10 +11,8 @@ from gitworker.model.ids import Oid, Ref, is_oid
 from gitworker.paths import regular
 from gitworker.repo.plumbing.disk import write_atomically
 from gitworker.repo.status.checkout_status import open_operation
-from gitworker.repo.worktrees.worktree_list import Worktree
+from gitworker.repo.worktrees.ownership import Owner, has_head
 from gitworker.session import Session
-
-SYMBOLIC = "ref: refs/"
 
 
 def check_ref_files(picture: Picture) -> Iterator[Finding]:
@@ -38,21 +36,21 @@ def check_ref_files(picture: Picture) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def check_head_file(picture: Picture, tree: Worktree, ref: Ref) -> Iterator[Finding]:
+def check_head_file(picture: Picture, owner: Owner) -> Iterator[Finding]:
     """Find a HEAD of a worker's worktree that git cannot read."""
-    path = f"{tree.admin_dir}/HEAD"
-    text = (_read(path) or "").strip()
-    if text.startswith(SYMBOLIC) or is_oid(text) or os.path.islink(path):
+    admin, ref = owner.admin_dir or "", owner.ref
+    path = f"{admin}/HEAD"
+    if has_head(admin):
         return
-    what = f"{path} is damaged: git does not work in {tree.path}"
-    if open_operation(tree.admin_dir) is None:
+    what = f"{path} is damaged: git does not work in {owner.place}"
+    if ref is not None and open_operation(admin) is None:
         yield Finding(
-            "head_damaged", tree.path, what, f"puts the worktree on {ref} again; the old file is"
+            "head_damaged", owner.place, what, f"puts the worktree on {ref} again; the old file is"
             f" kept in {picture.session.paths.root}/{ASIDE}/", _replace(path, f"ref: {ref}\n"),
         )  # fmt: skip
     else:  # in the middle of a rebase HEAD is at a commit of its own
-        last = _logged(f"{tree.admin_dir}/logs/HEAD") or picture.refs.get(ref, "COMMIT")
-        yield Finding("head_damaged", tree.path, what, f"echo {last} >{quote(path)}")
+        last = _logged(f"{admin}/logs/HEAD") or picture.refs.get(ref or Ref(""), "COMMIT")
+        yield Finding("head_damaged", owner.place, what, f"echo {last} >{quote(path)}")
 
 
 def _loose_refs(picture: Picture) -> list[Ref]:

@@ -52,6 +52,8 @@ def check_worktrees(picture: Picture) -> Iterator[Finding]:
             yield from check_belonging(picture, worker, owner, flaw)
         elif new is not None:
             yield moved(worker, owner, new)
+        elif flaw is Flaw.DAMAGED:
+            yield from check_head_file(picture, owner)
         elif tree is None:
             yield from _unknown_to_git(picture, worker, worker.worktree)
         elif not os.path.isdir(worker.worktree):
@@ -92,7 +94,7 @@ def _owner(picture: Picture, worker: Worker, tree: Worktree | None) -> Owner:
     owner = owner_of(picture.common_dir, worker)
     assert owner is not None
     listed = owner._replace(admin_dir=tree.admin_dir) if tree is not None else owner
-    return listed if find_flaw(listed) in (None, Flaw.OTHER_WORKER) else owner
+    return listed if find_flaw(listed) in (None, Flaw.OTHER_WORKER, Flaw.DAMAGED) else owner
 
 
 def _vanished(worker: Worker, owner: Owner) -> Finding:
@@ -126,10 +128,6 @@ def _of_worker(picture: Picture, worker: Worker, tree: Worktree) -> Iterator[Fin
         )  # fmt: skip
     ref = picture.branch(worker)
     if ref is None or not holds_task(worker.state) or tree.branch == ref:
-        return
-    damaged = tuple(check_head_file(picture, tree, ref))
-    if damaged:
-        yield from damaged
         return
     if open_operation(admin) is not None or ref not in picture.refs:
         return

@@ -61,7 +61,7 @@ def find_cause(complaint: str, directory: str) -> Cause | None:
         path = _complete(found["path"], directory)
         return Cause(
             f"{path} is empty: a git worktree add that was killed left it, and git reads it",
-            f"echo ../.. > {quote(path)}   ({ALONE})",
+            f"git worker fsck --repair   ({ALONE})",
             "worktree_half_made",
             REFUSED_STATUS,
         )

@@ -12,8 +12,8 @@ from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 from gitworker.errors import Conflict, NotFound, Refused
-from gitworker.model.ids import Branch, Ref, ref_of
-from gitworker.paths import find_top, read_place, read_seat, require_repository
+from gitworker.model.ids import Branch, Ref, is_oid, ref_of
+from gitworker.paths import find_top, read_place, read_seat, regular, require_repository
 from gitworker.repo.plumbing.git import Git
 
 HEAD_PREFIX = "ref: "
@@ -31,6 +31,7 @@ class Flaw(StrEnum):
     OTHER_WORKTREE = "other_worktree"  # `.git` leads to another worktree of this repository
     OTHER_REPOSITORY = "other_repository"
     NO_ADMIN_DIR = "unknown"  # git's own directory of the worktree does not exist
+    DAMAGED = "damaged"  # git cannot read that directory: its HEAD or commondir is garbage
     OTHER_PLACE = "other_place"  # git's own directory belongs to a worktree at another place
     OTHER_WORKER = "other_worker"  # the mark there names another worker or task
 
@@ -226,6 +227,23 @@ def find_named(place: str) -> str | None:
     return os.path.realpath(os.path.join(place, line[len("gitdir: ") :]))
 
 
+def has_head(admin_dir: str) -> bool:
+    """Tell whether git can read the HEAD of an admin directory (is_git_directory of git)."""
+    if os.path.islink(f"{admin_dir}/HEAD"):
+        return True
+    text = _read_line(f"{admin_dir}/HEAD").rstrip()
+    is_symbolic = text.startswith("ref:") and text[4:].lstrip().startswith("refs/")
+    return (is_symbolic and "\0" not in text) or is_oid(text)
+
+
+def has_common_dir(admin_dir: str, common_dir: str) -> bool:
+    """Tell whether the file `commondir` of an admin directory leads to the repository."""
+    text = _read_line(f"{admin_dir}/commondir")
+    if not text or "\0" in text:
+        return False
+    return os.path.realpath(os.path.join(admin_dir, text)) == os.path.realpath(common_dir)
+
+
 def is_recorded_directory(admin_dir: str, place: str) -> bool | None:
     """Tell whether `place` is the very directory (device, inode) that the admin directory records.
 
@@ -261,6 +279,8 @@ def describe(owner: Owner, flaw: Flaw) -> str:
         Flaw.OTHER_WORKTREE: f"the .git file in {place} leads to another worktree",
         Flaw.OTHER_REPOSITORY: f"the .git file in {place} leads to another repository",
         Flaw.NO_ADMIN_DIR: f"git no longer knows the worktree {place}: {owner.admin_dir} is gone",
+        Flaw.DAMAGED: f"git does not work in {place}: HEAD or commondir in {owner.admin_dir} is"
+        " damaged",
         Flaw.OTHER_PLACE: f"{owner.admin_dir} belongs to a worktree at another place than {place}",
         Flaw.OTHER_WORKER: f"{place} is marked as the worktree of another worker or task",
     }[flaw]
@@ -277,6 +297,8 @@ def refusal_of(owner: Owner, flaw: Flaw) -> NotFound | Refused | Conflict:
             f"git worker cancel {owner.worker_id} && git worker undo   (makes it again from its"
             f" branch; if it was moved by hand: mv it back to {place})"
         )
+    elif flaw is Flaw.OTHER_PLACE and not os.path.lexists(find_place(owner.admin_dir or "") or ""):
+        pass  # git's own directory names no place that exists
     elif flaw in (Flaw.NOT_A_DIRECTORY, Flaw.OTHER_PLACE, Flaw.NO_ADMIN_DIR):
         hint = f"mv {place} {place}.old && git worker fsck --repair"
     elif flaw is Flaw.OWN_REPOSITORY:
@@ -299,12 +321,13 @@ def _flaw_of_git_file(owner: Owner, admin_dir: str) -> Flaw | None:
         return Flaw.OTHER_WORKTREE if inside else Flaw.OTHER_REPOSITORY
     if not os.path.isdir(admin_dir):
         return Flaw.NO_ADMIN_DIR
-    return None
+    is_sound = has_head(admin_dir) and has_common_dir(admin_dir, owner.common_dir)
+    return None if is_sound else Flaw.DAMAGED
 
 
 def _read_line(path: str) -> str:
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        with open(path, encoding="utf-8", errors="surrogateescape", opener=regular) as file:
             return file.read().removesuffix("\n")  # git allows line feeds inside a path
     except (OSError, ValueError):
         return ""
