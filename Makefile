@@ -68,6 +68,7 @@ check: $(READY) ## run every static check, the house rules, and the tests' cover
 	$(BIN)/codespell
 	$(BIN)/shellcheck $(SHELL_FILES)
 	$(PY) -m docs.generate --check
+	$(PY) -m tests.architecture.commit_gate
 	$(PYTEST) -q tests/architecture
 	@$(MAKE) --no-print-directory cover
 
