@@ -18,6 +18,7 @@ import traceback
 from contextlib import suppress
 
 from gitworker import clock
+from gitworker.paths import regular
 from gitworker.proc import open_streams
 
 TYPE_CHECKING = False
@@ -146,7 +147,7 @@ def _log(state: str, text: str) -> None:
     try:
         if os.path.exists(path) and os.path.getsize(path) > LOG_MAX_BYTES:
             os.replace(path, f"{path}.1")
-        with open(path, "a", encoding="utf-8") as file:
+        with open(path, "a", encoding="utf-8", opener=regular) as file:
             file.write(f"{clock.iso_utc(clock.now_ms())} {text}\n")
     except OSError:
         return

@@ -208,12 +208,14 @@ def misplaced_hint(path: str) -> str:
     return "git worker fsck --repair"
 
 
-def regular(path: str, flags: int) -> int:
-    """Open a file for `open(…, opener=regular)`: never wait for the other end of a FIFO.
+def regular(path: str, flags: int, mode: int = 0o666) -> int:
+    """Open a file for `open(…, opener=regular)`: never wait for a FIFO, never write through a link.
 
-    Raises OSError for whatever is not a regular file.
+    Raises OSError for everything that is not a regular file. A test requires it of every `open`.
     """
-    fd = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
+    if flags & (os.O_WRONLY | os.O_RDWR):
+        flags |= os.O_NOFOLLOW
+    fd = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, mode)
     if os.fstat(fd).st_mode & FILE_TYPE in (REGULAR, DIRECTORY):  # `open` refuses a directory
         return fd
     os.close(fd)
@@ -327,7 +329,7 @@ def write_seat(git_dir: str, worker: str, task: str) -> None:
     The file changes at once: half a name would make the worktree another worker's.
     """
     partial = f"{git_dir}/{SEAT_FILE}.tmp"
-    with open(partial, "w", encoding="utf-8") as file:
+    with open(partial, "w", encoding="utf-8", opener=regular) as file:
         file.write(f"{worker} {task}\n")
     os.replace(partial, f"{git_dir}/{SEAT_FILE}")
     _write_place(git_dir)
@@ -347,7 +349,7 @@ def _write_place(git_dir: str) -> None:
     partial = f"{git_dir}/{PLACE_FILE}.tmp"  # half a number would be another inode
     try:
         found = os.stat(os.path.dirname(dot_git))
-        with open(partial, "w", encoding="ascii") as file:
+        with open(partial, "w", encoding="ascii", opener=regular) as file:
             file.write(f"{found.st_dev} {found.st_ino}\n")
         os.replace(partial, f"{git_dir}/{PLACE_FILE}")
     except (OSError, ValueError):  # it only helps to find a worktree that was moved
@@ -361,7 +363,7 @@ def lock_seat(git_dir: str, pid: int) -> None:
     """
     lock, partial = f"{git_dir}/{LOCK_FILE}", f"{git_dir}/gitworker-lock"
     try:
-        with open(partial, "w", encoding="ascii") as file:
+        with open(partial, "w", encoding="ascii", opener=regular) as file:
             file.write(_lock_text(pid))
         if _read_line(lock).startswith(LOCK_MARK):
             os.replace(partial, lock)
@@ -472,7 +474,7 @@ def _top_of(repository: Repository, start: str) -> str:
 
 def _read_line(path: str) -> str:
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        with open(path, encoding="utf-8", errors="surrogateescape", opener=regular) as file:
             return file.read().rstrip("\n")  # git allows line feeds inside a path
     except OSError:
         return ""

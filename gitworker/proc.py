@@ -13,14 +13,17 @@ import select
 import sys
 
 from gitworker.clock import monotonic_ms
-from gitworker.errors import Unavailable
+from gitworker.errors import GitWorkerError, Unavailable
 
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 SIGPIPE = 13  # the same on every system we know; importing `signal` costs 2 ms
 SIGKILL = 9
+SIGTERM = 15
+SILENCE_MS = 5000  # a process that wrote nothing for so long may wait for something
+LAST_WORDS_MS = 2000
 # How our background jobs start: no PYTHON* variable and no working directory misleads them, but
 # what `pip install --user` has installed is found (-I would hide it). The hooks do so too.
 BACKGROUND = ("-EP", "-m", "gitworker.hookentry")
@@ -68,10 +71,21 @@ class Running:
             os.set_blocking(fds[0], False)
             self._stdin = _feed(fds[0], self._stdin)
 
-    def finish(self, timeout_s: float | None = None) -> Completed:
-        """Wait for the end and return status and output; raise Unavailable after `timeout_s`."""
+    def finish(
+        self,
+        timeout_s: float | None = None,
+        *,
+        on_silence: Callable[[], GitWorkerError | None] | None = None,
+    ) -> Completed:
+        """Wait for the end and return status and output; raise Unavailable after `timeout_s`.
+
+        `on_silence` is called after 5 s without output, and again after 10, 20 and so on. If it
+        returns an error, the process is ended (SIGTERM first: git removes its locks) and the error
+        raised.
+        """
+        wait = _Wait(self._pid, timeout_s, on_silence)
         try:
-            out, err = _exchange(self._pid, self._fds, self._stdin, timeout_s)
+            out, err = _exchange(self._fds, self._stdin, wait)
         except BaseException:
             self.abandon()
             raise
@@ -110,14 +124,16 @@ def run(
     stdin: bytes = b"",
     timeout_s: float | None = None,
     inherit_fd: int | None = None,
+    on_silence: Callable[[], GitWorkerError | None] | None = None,
 ) -> Completed:
-    """Run a command to its end and return status and output.
+    """Run a command to its end and return status and output; `on_silence` as in `finish`.
 
     `inherit_fd` stays open in the child and in what it starts: a flock held through it outlives us
     for as long as they live.
     Raises Unavailable when the program cannot be started or exceeds `timeout_s` (it is killed).
     """
-    return start(argv, cwd=cwd, env=env, stdin=stdin, inherit_fd=inherit_fd).finish(timeout_s)
+    running = start(argv, cwd=cwd, env=env, stdin=stdin, inherit_fd=inherit_fd)
+    return running.finish(timeout_s, on_silence=on_silence)
 
 
 def start(
@@ -355,9 +371,41 @@ def _trace(argv: Sequence[str]) -> None:
             file.write(" ".join(argv).replace("\n", "\\n") + "\n")
 
 
-def _exchange(
-    pid: int, fds: list[int], pending: memoryview, timeout_s: float | None
-) -> tuple[bytes, bytes]:
+class _Wait:
+    """How long to wait for output of a process, and what to do when none comes."""
+
+    def __init__(
+        self,
+        pid: int,
+        timeout_s: float | None,
+        on_silence: Callable[[], GitWorkerError | None] | None,
+    ) -> None:
+        self._pid = pid
+        self._timeout_s = timeout_s
+        self._deadline = None if timeout_s is None else monotonic_ms() + int(timeout_s * 1000)
+        self._on_silence = on_silence
+        self._silence_ms = SILENCE_MS
+
+    def left_ms(self) -> int | None:
+        """Return how long to poll now; None: for ever."""
+        left = None if self._deadline is None else max(0, self._deadline - monotonic_ms())
+        if self._on_silence is None:
+            return left
+        return self._silence_ms if left is None else min(left, self._silence_ms)
+
+    def look(self, poll: select.poll) -> None:
+        """Raise the error that explains why nothing came, if there is one."""
+        if self._deadline is not None and monotonic_ms() >= self._deadline:
+            raise Unavailable(f"process {self._pid} did not finish within {self._timeout_s:g} s")
+        error = self._on_silence() if self._on_silence else None
+        if error is not None:
+            os.kill(self._pid, SIGTERM)
+            poll.poll(LAST_WORDS_MS)
+            raise error
+        self._silence_ms *= 2
+
+
+def _exchange(fds: list[int], pending: memoryview, wait: _Wait) -> tuple[bytes, bytes]:
     """Feed standard input and collect both outputs until all three streams are closed.
 
     `fds` holds our ends (in, out, err); the ones closed here are taken off it.
@@ -371,12 +419,10 @@ def _exchange(
         poll.register(in_write, select.POLLOUT)
     else:
         _close(in_write, fds)
-    deadline = None if timeout_s is None else monotonic_ms() + int(timeout_s * 1000)
     while fds:
-        left = None if deadline is None else max(0, deadline - monotonic_ms())
-        ready = poll.poll(left)
-        if not ready and left is not None:
-            raise Unavailable(f"process {pid} did not finish within {timeout_s:g} s")
+        ready = poll.poll(wait.left_ms())
+        if not ready:
+            wait.look(poll)
         for fd, _ in ready:
             if fd == in_write:
                 pending = _feed(fd, pending)

@@ -85,7 +85,7 @@ def _write(path: str, content: bytes) -> None:
 
 
 def _sync_directory(directory: str) -> None:
-    fd = os.open(directory, os.O_RDONLY)
+    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(fd)
     finally:

@@ -16,7 +16,7 @@ from gitworker import clock
 from gitworker.bus.message_ids import derived_id
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.model.ids import HQ, Branch, Oid, Ref, ref_of
-from gitworker.paths import read_seat
+from gitworker.paths import read_seat, regular
 from gitworker.repo.plumbing.refs import read_branches
 from gitworker.session import Session
 from gitworker.store.api import Writer
@@ -192,7 +192,7 @@ def _empty_spool(spool: str) -> set[str]:
 
 
 def _read_batch(path: str) -> set[str]:
-    with open(path, encoding="utf-8", errors="surrogateescape") as file:
+    with open(path, encoding="utf-8", errors="surrogateescape", opener=regular) as file:
         rang = {worker for line in file if (worker := _worker_of(line)) is not None}
     os.unlink(path)
     return rang

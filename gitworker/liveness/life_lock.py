@@ -9,6 +9,8 @@ from __future__ import annotations
 import fcntl
 import os
 
+from gitworker.paths import regular
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitworker.paths import StatePaths
@@ -48,7 +50,7 @@ class Proof:
 def is_proven(paths: StatePaths, worker: str) -> bool:
     """Tell whether a living process holds the lock of a worker; works on a read-only disk."""
     try:
-        fd = os.open(_path(paths, worker), os.O_RDONLY)
+        fd = regular(_path(paths, worker), os.O_RDONLY)
     except OSError:
         return False
     try:

@@ -8,6 +8,7 @@ import sys
 
 from gitworker import proc
 from gitworker.liveness.origin import is_local, origin_of, this_origin
+from gitworker.paths import regular
 
 LOCK_PREFIX = "beater-"
 BEAT_S = 10  # seed 2, where the settings are not read
@@ -41,7 +42,7 @@ def ensure_orphans_kept(store: Store, paths: StatePaths) -> None:
 def is_beating(paths: StatePaths) -> bool:
     """Tell whether a beater of our PID namespace runs; those who look do not see one another."""
     try:
-        fd = os.open(lock_path(paths), os.O_RDONLY)
+        fd = regular(lock_path(paths), os.O_RDONLY)
     except OSError:  # none has run yet
         return False
     try:

@@ -16,7 +16,7 @@ from contextlib import suppress
 from gitworker.clock import boot_id, sleep
 from gitworker.errors import GitWorkerError, Refused, Unavailable, error_of
 from gitworker.model.ids import Oid, Ref
-from gitworker.paths import require_repository
+from gitworker.paths import regular, require_repository
 from gitworker.repo.plumbing.disk import OWNER_ALL, copy_index, make_own_directory, remove_tree
 from gitworker.repo.plumbing.git import PAUSES_S, Git, GitFailed
 from gitworker.repo.plumbing.refs import find_ref
@@ -94,7 +94,7 @@ class Slot:
 
     def record(self, family: Family) -> None:
         """Write down which process is about to run here, for whoever comes after us."""
-        with open(f"{self._beside}.run", "w", encoding="utf-8") as file:
+        with open(f"{self._beside}.run", "w", encoding="utf-8", opener=regular) as file:
             file.write(f"{family.leader} {family.start or '-'} {boot_id() or '-'}\n")
 
     def forget(self) -> None:
@@ -141,7 +141,9 @@ class Slot:
     def end_orphans(self) -> bool:
         """End what a killed user has left running here; tell whether nothing is left."""
         try:
-            with open(f"{self._beside}.run", encoding="utf-8", errors="replace") as file:
+            with open(
+                f"{self._beside}.run", encoding="utf-8", errors="replace", opener=regular
+            ) as file:
                 words = file.read().split()
         except FileNotFoundError:
             return True
@@ -213,7 +215,7 @@ class Slot:
             self.discard()
             if lend is None or not self._borrow(commit, lend):
                 self._add(commit)
-            with open(f"{self._beside}.settings", "wb") as file:
+            with open(f"{self._beside}.settings", "wb", opener=regular) as file:
                 file.write(settings_of(require_repository(self.tree)))
         except (GitFailed, OSError) as failure:
             with suppress(OSError):
@@ -319,7 +321,10 @@ def _ready_root(session: Session) -> None:
     root = verify_root(session)
     try:
         make_own_directory(root)
-        with suppress(FileExistsError), open(f"{root}/.gitignore", "x", encoding="utf-8") as file:
+        with (
+            suppress(FileExistsError),
+            open(f"{root}/.gitignore", "x", encoding="utf-8", opener=regular) as file,
+        ):
             file.write(MARK)
     except OSError as error:
         raise _unavailable(root, error_of(error)) from error

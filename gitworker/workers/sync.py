@@ -14,6 +14,7 @@ from gitworker.errors import READ_ONLY, Conflict, NotFound, Refused
 from gitworker.journal.begun_rebase import is_left_open, journaled, lock_of, settle_left
 from gitworker.lifecycle.find import require_worker
 from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, is_oid, ref_of
+from gitworker.paths import regular
 from gitworker.repo.plumbing.git_environment import NO_UPKEEP
 from gitworker.repo.plumbing.lock import descriptor_of, hold
 from gitworker.repo.plumbing.refs import change_refs, is_ancestor, read_refs
@@ -152,7 +153,9 @@ def _rescues(session: Session, worker: Worker) -> set[Ref]:
 def _read_onto(worker: Worker) -> Oid | None:
     """Return the commit that an open rebase rebases onto, by its file (git-rebase(1))."""
     try:
-        with open(f"{worker.admin_dir}/rebase-merge/onto", encoding="ascii") as file:
+        with open(
+            f"{worker.admin_dir}/rebase-merge/onto", encoding="ascii", opener=regular
+        ) as file:
             text = file.read().strip()
     except (OSError, UnicodeDecodeError):
         return None

@@ -4,7 +4,7 @@ import os
 from contextlib import suppress
 
 from gitworker.errors import GitWorkerError
-from gitworker.paths import read_seat
+from gitworker.paths import read_seat, regular
 from gitworker.repo.plumbing.disk import write_atomically
 from gitworker.session import Session
 from gitworker.store.workers import Worker
@@ -109,7 +109,9 @@ def _lead_hooks_here(session: Session, place: str) -> None:
 
 def _recorded_place(admin_dir: str) -> str | None:
     try:
-        with open(f"{admin_dir}/gitdir", encoding="utf-8", errors="surrogateescape") as file:
+        with open(
+            f"{admin_dir}/gitdir", encoding="utf-8", errors="surrogateescape", opener=regular
+        ) as file:
             pointer = file.read().removesuffix("\n")  # git allows line feeds inside a path
         return os.path.dirname(os.path.realpath(os.path.join(admin_dir, pointer)))
     except (OSError, ValueError):  # garbage in one file stops nobody

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from gitworker import clock
 from gitworker.liveness.readings import clock_has_jumped
-from gitworker.paths import AGENT_LOG
+from gitworker.paths import AGENT_LOG, regular
 from gitworker.repo.plumbing.disk import make_own_directory, move_tree, remove_tree
 from gitworker.repo.rescue.trash import (
     TrashEntry,
@@ -150,7 +150,7 @@ def guard(session: Session, root: str) -> None:
     while not os.path.exists(f"{root}/.git/HEAD"):
         for name in ("objects", "refs"):
             os.makedirs(f"{partial}/{name}", exist_ok=True)
-        with open(f"{partial}/HEAD", "w", encoding="ascii") as file:
+        with open(f"{partial}/HEAD", "w", encoding="ascii", opener=regular) as file:
             file.write("ref: refs/heads/trash\n")
         make_own_directory(root)
         try:

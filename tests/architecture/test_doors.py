@@ -38,6 +38,19 @@ MAY_PARSE_TIMES = {
     "gitworker/states/log/validate.py": "checks that they only grow",
 }
 CLOCK_CALLS = ("now", "utcnow", "today", "fromtimestamp")
+# Flags of os.open that keep it from waiting for the other end of a FIFO.
+NEVER_WAITING = ("os.O_RDWR", "os.O_EXCL", "os.O_DIRECTORY", "os.O_NONBLOCK")
+# Files of the system and of our own package, and what is open already.
+SYSTEM_OR_OPEN = re.compile(
+    r"(f?'/proc/|f'\{_HERE\}/|os\.(open|dup)\(|(fd|descriptor|mounts|raw)$)"
+)
+# Path → why it may open whatever is there.
+MAY_WAIT = {
+    "gitworker/paths.py": "has the opener itself",
+    "gitworker/proc.py": "writes the trace that GITWORKER_TRACE names",
+    "gitworker/cli/hot/send.py": "reads the payload that its user names",
+    "gitworker/cli/commands/repair/validate.py": "reads the log that its user names",
+}
 # Import name → the folder that may import it, and whether it may at module level.
 DRIVERS = {
     "apsw": ("gitworker/store/", True),
@@ -101,6 +114,30 @@ def find_clocks(module: Module) -> Iterator[str]:
                 yield f"{module.at(node)}: {dotted(node)}"
 
 
+def find_waiting(module: Module) -> Iterator[str]:
+    """Complain about an `open` that a FIFO stops, or that writes through a link.
+
+    Fine are `opener=regular`, descriptors, our own package and what the system owns.
+    """
+    for node in ast.walk(module.tree):
+        if not isinstance(node, ast.Call) or not node.args:
+            continue
+        name, text = dotted(node.func), ast.unparse(node.args[0])
+        if module.path in MAY_WAIT or SYSTEM_OR_OPEN.match(text):
+            continue
+        has_opener = any(one.arg == "opener" for one in node.keywords)
+        is_bare = name == "gzip.open" or (name == "open" and not has_opener)
+        if is_bare or (name == "os.open" and text != "os.devnull" and _may_wait(node.args[1])):
+            yield f"{module.at(node)}: {name}({text})"
+
+
+def _may_wait(flags: ast.expr) -> bool:
+    """Tell whether no flag of `os.open` prevents waiting; a variable has its own definition."""
+    names = {dotted(one) for one in ast.walk(flags)}
+    is_variable = any(name.isidentifier() and name != "os" for name in names)
+    return not is_variable and names.isdisjoint(NEVER_WAITING)
+
+
 def find_drivers(module: Module) -> Iterator[str]:
     """Complain about a heavy package imported outside its room, or at module level where banned."""
     at_start = {id(statement) for _, statement in start_up_imports(module)}
@@ -149,6 +186,14 @@ def test_time() -> None:
     require_clean(find_clocks, modules("gitworker"), fix)
 
 
+def test_opening() -> None:
+    """No file is opened that could be a FIFO, or written through a link."""
+    gone = {path for path in MAY_WAIT if not (ROOT / path).exists()}
+    assert not gone, f"MAY_WAIT names {sorted(gone)}. How to fix: take them off"
+    fix = "add opener=regular (gitworker.paths), or call regular(path, flags) for os.open"
+    require_clean(find_waiting, modules("gitworker"), fix)
+
+
 def test_drivers() -> None:
     """Heavy packages are imported in their own room only, git libraries inside functions only."""
     fix = (
@@ -172,6 +217,7 @@ def test_door_rules_bite() -> None:
         find_sql: "Q = 'SELECT a FROM b '\nR = f'DELETE FROM {x}'\nS = 'PRAGMA wal'\n",
         find_printing: "import sys, os\nprint(1)\nsys.stdout.write('')\nos.write(1, b'')\n",
         find_clocks: "import time\nfrom datetime import datetime\ndatetime.now()\n",
+        find_waiting: "open(p)\nopen(p, 'w')\nos.open(p, os.O_RDONLY)\nopen(p, opener=regular)\n",
         find_drivers: "import apsw\ndef f():\n    import git\nimport argparse\n",
     }
     for rule, text in bad.items():

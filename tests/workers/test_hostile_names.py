@@ -1,20 +1,33 @@
 """A file of the project, or anything else, that has one of our names stays as it is."""
 
 import os
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from gitworker.cli.commands.hooks.worker_hooks import uninstall_everything
 from gitworker.errors import GitWorkerError, Refused
-from gitworker.workers.cancel import cancel
+from gitworker.fsck.doctor import read_doctor
+from gitworker.fsck.fsck import mend, prove
+from gitworker.journal.gc.gc import gc, wish_of
+from gitworker.journal.undo.undo import undo
+from gitworker.workers.cancel import cancel, recycle
 from gitworker.workers.start import start
+from gitworker.worktrees.pool.pool_care import empty_pool, keep_pool
 from tests.workers.world import World
 
 TRACKED = (".worker-state", "worktrees", "worktrees/.gitignore", "worktrees/.trash", ".worker.log",
            "worker-worktrees", ".worktreeinclude")  # fmt: skip
+# What we write into a worktree, by default or by the settings of `go_through_all`.
+IN_WORKTREES = (".worker.log", "node_modules", ".env", "cache/env", "cache")
+IN_OUR_ROOT = ("worktrees/.gitignore", "worktrees/.trash", "worktrees/.pool",
+               "worktrees/.verify", "worktrees/form", "worktrees")  # fmt: skip
 KINDS = ("file", "link to a file", "link to a directory", "dangling link", "fifo", "directory")
+TRACKABLE = tuple(kind for kind in KINDS if kind != "fifo")
+SCALE = float(os.environ.get("GITWORKER_TEST_SCALE", "1"))
 
 
 def plant(place: Path, kind: str, outside: Path) -> None:
@@ -22,7 +35,7 @@ def plant(place: Path, kind: str, outside: Path) -> None:
     outside.mkdir(exist_ok=True)
     (outside / "directory").mkdir(exist_ok=True)
     (outside / "file").write_text("precious\n")
-    place.parent.mkdir(exist_ok=True)
+    place.parent.mkdir(parents=True, exist_ok=True)
     if place.is_symlink():  # our own
         place.unlink()
     if kind == "file":
@@ -54,7 +67,82 @@ def attempt(command: Callable[[], object]) -> None:
     assert all(error.status in (1, 2, 3, 4) and error.hint for error in refusals)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "fifo"])
+def go_through_all(world: World, outside: Path, plant_in: Callable[[Path], None]) -> None:
+    """Take a branch with something in our way through every command that touches a worktree."""
+    for name in ("link", "copy", "pool", "reuse"):
+        values = {"link": "node_modules", "copy": "env", "pool": "1", "reuse": "true"}
+        world.git("config", f"worker.worktree.{name}", values[name])
+    (world.root / ".gitignore").write_text("*.o\nnode_modules\nenv\n")
+    world.git("commit", "-qam", "Ignore")
+    (world.root / "node_modules").mkdir()
+    (world.root / "cache").mkdir()
+    (world.root / "cache/env").write_text("secret\n")
+    attempt(lambda: keep_pool(world.session()))
+    for worker, task in (("auth", "login"), ("ui", "form")):
+        world.spawn(worker, task)
+        plant_in(world.path(worker))
+        world.commit(worker, {worker: "1\n"})
+        start(world.session(), worker, pid=os.getpid())
+        world.submit(worker)
+        world.approve(worker)
+    cancel(world.session(), "ui")
+    undo(world.session())
+    attempt(lambda: world.merge("auth"))
+    attempt(lambda: undo(world.session()))
+    attempt(lambda: world.submit("auth"))
+    attempt(lambda: world.approve("auth"))
+    attempt(lambda: world.merge("auth"))
+    for command in (
+        lambda: keep_pool(world.session()), lambda: recycle(world.session(), "auth"),
+        lambda: world.spawn("next", "from-the-pool"), lambda: cancel(world.session(), "next"),
+        lambda: gc(world.session(), wish_of(world.session(), days=0)),
+        lambda: prove(world.session()), lambda: read_doctor(world.session()),
+        lambda: mend(world.session()), lambda: empty_pool(world.session()),
+        lambda: uninstall_everything(world.session()), lambda: world.spawn("last", "one"),
+    ):  # fmt: skip
+        attempt(command)
+    require_untouched(outside)
+    assert (world.root / "cache/env").read_text() == "secret\n"
+
+
+def some(names: Sequence[str], kinds: Sequence[str]) -> list[tuple[str, str]]:
+    """Return every name with two of the kinds, every kind with some of the names."""
+    return [
+        (name, kinds[(2 * number + step) % len(kinds)])
+        for number, name in enumerate(names)
+        for step in range(len(kinds) if SCALE > 1 else 2)
+    ]
+
+
+@pytest.mark.parametrize(("name", "kind"), some(IN_WORKTREES, KINDS))
+def test_tracked_by_a_branch(world: World, tmp_path: Path, name: str, kind: str) -> None:
+    """No command writes through what a branch, or its agent, has under a name of ours."""
+    outside = tmp_path / "outside"
+
+    def plant_in(place: Path) -> None:
+        if (place / name).is_dir() and not (place / name).is_symlink():
+            shutil.rmtree(place / name)
+        (place / name).unlink(missing_ok=True)
+        plant(place / name, kind, outside)
+        if kind != "fifo":
+            world.git("add", "-f", "--", name, cwd=place)
+
+    go_through_all(world, outside, plant_in)
+
+
+@pytest.mark.parametrize(("name", "kind"), some(IN_OUR_ROOT, TRACKABLE))
+def test_landed_by_a_branch(world: World, tmp_path: Path, name: str, kind: str) -> None:
+    """A branch that brings a file into our directory of the main checkout changes nothing of us."""
+    outside = tmp_path / "outside"
+
+    def plant_in(place: Path) -> None:
+        plant(place / name, kind, outside)
+        world.git("add", "-f", "--", name, cwd=place)
+
+    go_through_all(world, outside, plant_in)
+
+
+@pytest.mark.parametrize("kind", TRACKABLE)
 @pytest.mark.parametrize("name", TRACKED)
 def test_tracked_by_the_target(world: World, tmp_path: Path, name: str, kind: str) -> None:
     """A whole life beside a tracked file of our name changes no byte of it."""
@@ -111,3 +199,26 @@ def test_the_trash_is_taken(world: World, tmp_path: Path, kind: str) -> None:
     attempt(lambda: cancel(world.session(), "auth"))  # any command finishes the first one
     assert not path.exists()
     require_untouched(tmp_path / "outside")
+
+
+@pytest.mark.parametrize("name", ["sub/.gitignore", ".gitattributes", "sub/a/.gitattributes"])
+def test_a_fifo_keeps_nobody_waiting(
+    world: World, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A FIFO that git would wait for in one worktree blocks no landing and names the way out."""
+    monkeypatch.setattr("gitworker.proc.SILENCE_MS", 100)
+    place = world.approved("auth", "login", {"a": "1\n", "sub/a/x": "1\n"})
+    world.approved("ui", "form", {"ui": "1\n"})
+    (place / name).parent.mkdir(exist_ok=True)
+    os.mkfifo(place / name)
+    assert len(world.merge("auth", "ui")) == 2
+    assert world.show("ui") == world.show("a") == "1"
+    assert place.is_dir()
+    world.working("late", "more", {"l": "1\n"})
+    (world.path("late") / "new").mkdir()
+    os.mkfifo(world.path("late") / "new/.gitignore")
+    with pytest.raises(GitWorkerError) as caught:
+        cancel(world.session(), "late")
+    assert caught.value.hint == f"rm {world.path('late')}/new/.gitignore"
+    (world.path("late") / "new/.gitignore").unlink()
+    cancel(world.session(), "late")

@@ -325,6 +325,32 @@ def test_what_landed_comes_back(pooled: World) -> None:
     assert pooled.git("for-each-ref", "refs/heads/bob") == ""
 
 
+@pytest.mark.parametrize("kind", ["file", "link", "directory"])
+def test_a_tracked_log_comes_back(pooled: World, kind: str) -> None:
+    """A file of the project that has the log's name stays in a worktree that returns."""
+    log = pooled.root / ".worker.log"
+    if kind == "file":
+        log.write_text("precious\n")
+    elif kind == "link":
+        log.symlink_to("README")
+    else:
+        log.mkdir()
+        (log / "file").write_text("precious\n")
+    pooled.git("add", "-f", "--", ".worker.log")
+    pooled.git("commit", "-qm", "Ours")
+    pooled.spawn("first", "t1")
+    keep_pool(pooled.session())
+    place = pooled.approved("bob", "t-bob", {"bob": "1\n"})
+    (place / "cache.o").write_text("of bob")
+    pooled.land("bob")
+    wait_until(lambda: any(one.is_warm for one in list_parked(open_pool(pooled.session()))))
+    keep_until_alone(pooled)
+    place = Path(pooled.spawn("auth", "login").path)
+    assert (place / "cache.o").read_text() == "of bob"
+    assert pooled.git("status", "--porcelain", cwd=place) == ""
+    assert (place / "README").read_text() == (pooled.root / "README").read_text()
+
+
 def test_what_landed_does_not_come_back(pooled: World) -> None:
     """Without worktree.reuse a landed worktree goes as ever, its ignored files kept for a while."""
     pooled.git("config", "worker.worktree.reuse", "false")

@@ -14,6 +14,7 @@ from typing import Any
 
 from gitworker.bus.blobs import is_blob_ref
 from gitworker.errors import Unavailable
+from gitworker.paths import regular
 from gitworker.store.api import Row
 
 LEVEL = 6
@@ -43,7 +44,7 @@ def write_lines(path: str, rows: Iterable[Row], *, blobs: str) -> int:
 def publish_file(partial: str, path: str) -> None:
     """Give a written file its name, on disk on return."""
     os.replace(partial, path)
-    fd = os.open(os.path.dirname(path), os.O_RDONLY)
+    fd = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(fd)
     finally:
@@ -56,7 +57,7 @@ def read_entries(path: str) -> Iterator[dict[str, Any]]:
     Raises Unavailable where the file is missing or damaged.
     """
     try:
-        with gzip.open(path, "rb") as file:
+        with open(path, "rb", opener=regular) as raw, gzip.open(raw) as file:
             for line in file:
                 yield json.loads(line)
     except (OSError, EOFError, ValueError, zlib.error) as error:
@@ -74,7 +75,7 @@ def is_whole(path: str, lines: int) -> bool:
 
 
 def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+    return regular(path, flags, 0o600)
 
 
 def _line(row: Row, blobs: str) -> bytes:
@@ -98,7 +99,7 @@ def _content(blobs: str, ref: str) -> bytes | None:
     if not is_blob_ref(ref):
         return None
     try:
-        with open(f"{blobs}/{ref}", "rb") as file:
+        with open(f"{blobs}/{ref}", "rb", opener=regular) as file:
             return file.read()
     except OSError:
         return None

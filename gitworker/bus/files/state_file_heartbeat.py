@@ -51,6 +51,6 @@ def renew_beat(paths: StatePaths, agent: str, ts_ms: int) -> None:
 def replace_text(path: str, text: str) -> None:
     """Replace a text file atomically."""
     partial = f"{path}.{os.getpid()}.tmp"
-    with open(partial, "w", encoding="utf-8") as file:
+    with open(partial, "w", encoding="utf-8", opener=regular) as file:
         file.write(text)
     os.replace(partial, path)

@@ -6,7 +6,7 @@ import os
 import sys
 
 from gitworker import clock, proc
-from gitworker.paths import StatePaths
+from gitworker.paths import StatePaths, regular
 
 DRAIN_EVERY_MS = 2000
 STAMP = "drain-stamp"  # touched when a drain is rung from here, so that polls ring few
@@ -14,7 +14,7 @@ STAMP = "drain-stamp"  # touched when a drain is rung from here, so that polls r
 
 def ring_bell(path: str) -> None:
     """Touch the file that followers watch."""
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    fd = regular(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     os.close(fd)
 
 
@@ -45,7 +45,7 @@ class Bell:
         """Touch the file that followers watch; where that fails they look every 2 s anyway."""
         try:
             if self._fd < 0:
-                self._fd = os.open(self._path, os.O_WRONLY | os.O_CREAT, 0o600)
+                self._fd = regular(self._path, os.O_WRONLY | os.O_CREAT, 0o600)
             os.pwrite(self._fd, b"\n", 0)
         except OSError:
             return

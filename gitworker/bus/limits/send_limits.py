@@ -80,7 +80,7 @@ def keep_limits(paths: StatePaths, settings: Settings) -> None:
         return
     path = f"{paths.root}/{FILE_NAME}"
     partial = f"{path}.{os.getpid()}.tmp"
-    with open(partial, "w", encoding="utf-8") as file:
+    with open(partial, "w", encoding="utf-8", opener=regular) as file:
         file.write(" ".join(map(str, wanted)) + "\n")
     os.replace(partial, path)
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from gitworker.fsck.picture import Picture
 from gitworker.model.ids import Oid, is_oid
+from gitworker.paths import regular
 from gitworker.store.workers import Worker
 
 MAKING = ("commit", "cherry-pick", "am", "revert", "merge")
@@ -25,7 +26,7 @@ def read_reflogs(picture: Picture, worker: Worker) -> Iterator[Entry]:
         return
     for path in (f"{picture.common_dir}/logs/{ref}", f"{worker.admin_dir}/logs/HEAD"):
         try:
-            with open(path, encoding="utf-8", errors="replace") as file:
+            with open(path, encoding="utf-8", errors="replace", opener=regular) as file:
                 lines = file.read().splitlines()
         except (OSError, ValueError):
             continue

@@ -89,7 +89,7 @@ def _first_wrong(session: Session, log: str, path: str, query: str) -> int | Non
     if not os.path.isfile(path):
         return 1
     number = 0
-    with open(path, "rb") as file:
+    with open(path, "rb", opener=regular) as file:
         for seq, wanted in _wanted(session, query, until=position["last_seq"]):
             line = b""
             while line != wanted:

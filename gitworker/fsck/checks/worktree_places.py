@@ -12,7 +12,7 @@ from gitworker.fsck.fsck_finding import Finding, Mend
 from gitworker.fsck.picture import Picture
 from gitworker.fsck.rules import holds_task, is_left
 from gitworker.model.ids import Branch, Ref
-from gitworker.paths import read_seat, write_seat
+from gitworker.paths import read_seat, regular, write_seat
 from gitworker.repo.checkout.move_branch import is_ours
 from gitworker.repo.checkout.recover_move import find_unfinished, recover_move
 from gitworker.repo.hooks.install import install
@@ -204,7 +204,9 @@ def _lock(path: str, place: str, *, busy: bool) -> Iterator[Finding]:
 def _pointer(picture: Picture, place: str) -> str | None:
     """Return the admin directory that a worktree names, where it is ours to make again."""
     try:
-        with open(f"{place}/.git", encoding="utf-8", errors="surrogateescape") as file:
+        with open(
+            f"{place}/.git", encoding="utf-8", errors="surrogateescape", opener=regular
+        ) as file:
             named = file.read().removeprefix("gitdir: ").removesuffix("\n")
     except OSError:
         return None

@@ -16,6 +16,7 @@ from gitworker.clock import sleep
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Conflict, GitWorkerError, Refused
 from gitworker.model.ids import Oid, Ref
+from gitworker.paths import regular
 from gitworker.repo.checkout.partial_checkout import Checkout, has_begun, put_back, renew_entries
 from gitworker.repo.plumbing.disk import copy_index
 from gitworker.repo.plumbing.git import Git, GitFailed
@@ -74,7 +75,7 @@ class Move:
     def checkout(self) -> Checkout:
         """Return the move as a checkout that may have stopped; it began with the journal's text."""
         try:
-            with open(self.journal, "rb") as file:
+            with open(self.journal, "rb", opener=regular) as file:
                 is_this = file.read() == self.marker
                 began_ms = os.fstat(file.fileno()).st_mtime_ns // 1_000_000
         except FileNotFoundError:
@@ -136,7 +137,7 @@ def hold_journal(move: Move) -> int:
 def is_ours(lock: str) -> bool:
     """Tell whether a lock file was made here, by its content."""
     try:
-        with open(lock, "rb") as file:
+        with open(lock, "rb", opener=regular) as file:
             return file.read(len(MARKER)) == MARKER.encode()
     except OSError:
         return False

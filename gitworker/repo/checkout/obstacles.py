@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 from gitworker.errors import Conflict, Refused
 from gitworker.model.ids import Ref
-from gitworker.paths import Repository, require_repository
+from gitworker.paths import Repository, regular, require_repository
 from gitworker.repo.checkout.move_branch import is_ours
 from gitworker.repo.plumbing.git import Git
 from gitworker.repo.plumbing.refs import find_head_ref, read_loose_refs
@@ -81,7 +81,9 @@ def refuse_overlap(
 def _is_on(repository: Repository, ref: Ref) -> bool:
     """Tell by files whether HEAD is on a branch that is no symbolic ref; False is no answer."""
     try:
-        with open(f"{repository.git_dir}/HEAD", encoding="utf-8", errors="surrogateescape") as file:
+        with open(
+            f"{repository.git_dir}/HEAD", encoding="utf-8", errors="surrogateescape", opener=regular
+        ) as file:
             head = file.read()
     except OSError:
         return False

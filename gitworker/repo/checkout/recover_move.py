@@ -5,6 +5,7 @@ import os
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Conflict
 from gitworker.model.ids import Oid, Ref
+from gitworker.paths import regular
 from gitworker.repo.checkout.move_branch import (
     Move,
     hold_journal,
@@ -83,7 +84,7 @@ def find_unfinished(admin_dir: str) -> tuple[Ref, Oid, Oid] | None:
     lock = f"{admin_dir}/index.lock"
     if not is_ours(lock):
         return None
-    with open(lock, encoding="utf-8") as file:
+    with open(lock, encoding="utf-8", opener=regular) as file:
         old, new, ref = file.read().splitlines()[1].split(" ", 2)
     return Ref(ref), Oid(old), Oid(new)
 
@@ -102,7 +103,7 @@ def _has_moved(git: Git, *, ref: Ref, old: Oid, new: Oid) -> bool:
 def _require_own_lock(move: Move) -> None:
     """Refuse to go on where the lock belongs to another move of ours."""
     if is_ours(move.lock):
-        with open(move.lock, "rb") as file:
+        with open(move.lock, "rb", opener=regular) as file:
             if file.read() != move.marker:
                 raise Conflict(
                     f"another interrupted move in {move.worktree} has to be repaired first",

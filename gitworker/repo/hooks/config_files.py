@@ -78,7 +78,7 @@ def write_config(path: str, content: bytes | None) -> None:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
         return
-    with replaced(path) as copy, open(copy, "wb") as file:
+    with replaced(path) as copy, open(copy, "wb", opener=regular) as file:
         file.write(content)
 
 
@@ -112,5 +112,5 @@ def forget(base: str) -> None:
 
 
 def _write(path: str, content: bytes) -> None:
-    with open(path, "wb") as file:
+    with open(path, "wb", opener=regular) as file:
         file.write(content)

@@ -12,8 +12,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from gitworker.errors import Refused
+from gitworker.paths import find_top, regular
 
 OWNER_ALL = 0o700
+READ_BY_GIT = frozenset({".git", ".gitattributes", ".gitignore", ".gitmodules", ".mailmap"})
+OBJECTS = "objects"  # large, and git opens no FIFO there
 FICLONE = 0x40049409  # ioctl_ficlone(2); other systems refuse the number
 
 
@@ -153,7 +156,7 @@ def write_hint(path: str, data: bytes) -> None:
     """Replace the file `path` by data that only saves time: not synced, and a failure is none."""
     partial = f"{path}.{os.getpid()}.tmp"
     try:
-        with open(partial, "wb") as file:
+        with open(partial, "wb", opener=regular) as file:
             file.write(data)
         os.replace(partial, path)
     except OSError:
@@ -165,7 +168,7 @@ def clone_file(source: str, target: str) -> bool:
 
     Where it could not nothing is left.
     """
-    with open(source, "rb") as original:
+    with open(source, "rb", opener=regular) as original:
         descriptor = os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
         try:
             fcntl.ioctl(descriptor, FICLONE, original.fileno())
@@ -184,12 +187,12 @@ def copy_index(source: str, copy: str) -> None:
     hide a change made in the very tick in which the index was written.
     """
     try:
-        with open(source, "rb") as file:
+        with open(source, "rb", opener=regular) as file:
             data = file.read()
             times = os.fstat(file.fileno())
     except FileNotFoundError:
         return
-    with open(copy, "wb") as file:
+    with open(copy, "wb", opener=regular) as file:
         file.write(data)
     os.utime(copy, ns=(times.st_atime_ns, times.st_mtime_ns))
 
@@ -227,3 +230,31 @@ def _make_locked(parent: str, prefix: str) -> tuple[str, int]:
         except OSError:
             pass
         os.close(lock)
+
+
+def find_fifo(directory: str, git_dir: str | None = None) -> str | None:
+    """Return the first FIFO that a git in this directory may wait for, or None.
+
+    Whoever can write in a worktree can make one.
+    """
+    repository = find_top(directory)
+    places = {git_dir} if repository is None else {repository.git_dir, repository.common_dir}
+    for name in sorted(place for place in places if place):
+        found = next(_fifos(name, without=OBJECTS), None)
+        if found is not None:
+            return found
+    below = _fifos(directory, without=".git")
+    return next((path for path in below if os.path.basename(path) in READ_BY_GIT), None)
+
+
+def _fifos(top: str, *, without: str) -> Iterator[str]:
+    for folder, folders, files in os.walk(top):
+        if without in folders:
+            folders.remove(without)
+        for name in files:
+            path = os.path.join(folder, name)
+            try:
+                if stat.S_ISFIFO(os.lstat(path).st_mode):
+                    yield path
+            except OSError:  # it has gone meanwhile
+                continue

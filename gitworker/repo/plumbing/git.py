@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from gitworker import clock, proc
 from gitworker.errors import GitWorkerError, NotFound, Unavailable
 from gitworker.model.ids import Oid
+from gitworker.paths import regular
 from gitworker.repo.plumbing.git_environment import PRIVATE_INDEX, clean_environment
 from gitworker.repo.plumbing.lock import held_environment
 
@@ -75,6 +76,7 @@ class Git:
                 stdin=stdin,
                 timeout_s=timeout_s,
                 inherit_fd=inherit_fd,
+                on_silence=self._explain_silence,
             )
             if done.status in ok:
                 return done
@@ -106,7 +108,23 @@ class Git:
 
     def finish(self, running: proc.Running, args: Sequence[str]) -> proc.Completed:
         """Wait for what `start(*args)` began; raise GitFailed where it failed."""
-        return _checked(running.finish(), args, (0,))
+        return _checked(running.finish(on_silence=self._explain_silence), args, (0,))
+
+    def _explain_silence(self) -> GitWorkerError | None:
+        """Return an error if there is a FIFO that git waits for, instead of a file that it reads.
+
+        Looking costs a walk through the directory, so it is done only for a git that has written
+        nothing for seconds.
+        """
+        from gitworker.repo.plumbing.disk import find_fifo  # rare
+
+        fifo = find_fifo(self.directory, self.git_dir)
+        if fifo is None:
+            return None
+        message = f"{fifo} is a FIFO; every git that reads it waits for ever"
+        failure = GitFailed(message, f"rm {fifo}", code="place_taken")
+        failure.status = 1
+        return failure
 
     def _environment(self, env: Mapping[str, str] | None) -> dict[str, str]:
         environment = {**clean_environment(), **held_environment()}
@@ -180,7 +198,7 @@ def _program_identity() -> str:
 
 def _read_answer(cache: str, identity: str) -> str | None:
     try:
-        with open(cache, encoding="utf-8", errors="surrogateescape") as file:
+        with open(cache, encoding="utf-8", errors="surrogateescape", opener=regular) as file:
             known, _, text = file.read().partition("\n")
     except OSError:
         return None
@@ -190,7 +208,7 @@ def _read_answer(cache: str, identity: str) -> str | None:
 def _keep_answer(cache: str, identity: str, text: str) -> None:
     partial = f"{cache}.{os.getpid()}.tmp"
     try:
-        with open(partial, "w", encoding="utf-8", errors="surrogateescape") as file:
+        with open(partial, "w", encoding="utf-8", errors="surrogateescape", opener=regular) as file:
             file.write(f"{identity}\n{text}")
         os.replace(partial, cache)
     except OSError:  # only a cache: the next command asks git again

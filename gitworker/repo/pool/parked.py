@@ -13,7 +13,7 @@ from typing import NamedTuple
 from gitworker.clock import sleep
 from gitworker.crashpoint import crash_point
 from gitworker.model.ids import Oid, Ref, is_oid
-from gitworker.paths import AGENT_LOG, Repository, require_repository
+from gitworker.paths import AGENT_LOG, Repository, regular, require_repository
 from gitworker.repo.hooks.install import install
 from gitworker.repo.plumbing.disk import (
     copy_index,
@@ -256,8 +256,9 @@ def take_back(pool: Pool, path: str, *, commit: Oid, new: Oid) -> bool:
     os.rmdir(f"{path}/tree")
     os.rename(f"{path}/was-tree", f"{path}/tree")
     os.replace(f"{path}/was-admin/index", f"{path}/admin/index")
-    with suppress(FileNotFoundError, IsADirectoryError, PermissionError):
-        os.unlink(f"{path}/tree/{AGENT_LOG}")
+    if not Git(f"{path}/tree").run("ls-files", "-z", "--", AGENT_LOG).out:  # the project's
+        with suppress(FileNotFoundError, IsADirectoryError, PermissionError):
+            os.unlink(f"{path}/tree/{AGENT_LOG}")
     for name in set(os.listdir(path)) - {"tree", "admin"}:
         remove_tree(f"{path}/{name}")
     crash_point("pool.returned")
@@ -334,7 +335,7 @@ def keep_list(state_root: str, paths: Sequence[str]) -> None:
 
 def _read(path: str) -> Parked | None:
     try:
-        with open(f"{path}/record", "rb") as file:
+        with open(f"{path}/record", "rb", opener=regular) as file:
             commit, warm, stamp, admin = os.fsdecode(file.read()).split("\0")
     except (OSError, ValueError):
         return None
@@ -372,12 +373,12 @@ def _reserve(place: str) -> str:
 
 def _reads(path: str) -> str:
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        with open(path, encoding="utf-8", errors="surrogateescape", opener=regular) as file:
             return file.read()
     except OSError:
         return ""
 
 
 def _write(path: str, line: str) -> None:
-    with open(path, "w", encoding="utf-8", errors="surrogateescape") as file:
+    with open(path, "w", encoding="utf-8", errors="surrogateescape", opener=regular) as file:
         file.write(f"{line}\n")

@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 
 from gitworker.model.ids import Oid
+from gitworker.paths import regular
 from gitworker.repo.plumbing.disk import remove_tree
 from gitworker.repo.plumbing.git import Git
 from gitworker.repo.plumbing.objects import read_objects
@@ -26,7 +27,7 @@ def lay_out(directory: str, texts: Mapping[str, bytes]) -> None:
             continue
         folder = os.path.join(directory, place)
         os.makedirs(folder, exist_ok=True)
-        with open(os.path.join(folder, NAME), "wb") as file:
+        with open(os.path.join(folder, NAME), "wb", opener=regular) as file:
             file.write(text)
 
 
@@ -65,7 +66,7 @@ def read_foreign_attributes(common_dir: str, configured: str | None) -> list[byt
     texts = []
     for path in (f"{common_dir}/info/attributes", own, "/etc/gitattributes"):
         try:
-            with open(path, "rb") as file:
+            with open(path, "rb", opener=regular) as file:
                 texts.append(file.read())
         except OSError:
             continue

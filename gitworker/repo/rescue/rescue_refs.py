@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from gitworker.errors import Conflict
 from gitworker.model.ids import Oid, Ref, TaskId, WorkerId
-from gitworker.paths import require_repository, require_top
+from gitworker.paths import regular, require_repository, require_top
 from gitworker.repo.plumbing.disk import copy_index, private_directory
 from gitworker.repo.plumbing.git import Git, GitFailed
 from gitworker.repo.plumbing.refs import (
@@ -190,7 +190,7 @@ def _known_rescues(git: Git, worker: WorkerId, task: TaskId) -> tuple[RescueRef,
 def _read_packed(path: str) -> bytes | None:
     """Return the file of packed refs; None where git has to look, or searches it faster."""
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=regular) as file:
             if os.fstat(file.fileno()).st_size > PACKED_AT_MOST_BYTES:
                 return None
             return file.read()

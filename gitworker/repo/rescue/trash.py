@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from gitworker.clock import now_ms
 from gitworker.crashpoint import crash_point
 from gitworker.errors import NotFound, Refused
-from gitworker.paths import AGENT_LOG, is_locked_by_user, unlock_seat
+from gitworker.paths import AGENT_LOG, is_locked_by_user, regular, unlock_seat
 from gitworker.proc import BACKGROUND, spawn_detached
 from gitworker.repo.plumbing.disk import remove_tree, write_atomically
 from gitworker.repo.plumbing.git_environment import PRIVATE_INDEX, clean_environment
@@ -352,9 +352,13 @@ def _restore(entry: TrashEntry) -> str:
 def _repoint(entry: TrashEntry) -> None:
     """Make tree and admin directory name each other's new places."""
     tree = entry.tree if os.path.lexists(entry.tree) else entry.worktree
-    with open(f"{tree}/.git", "w", encoding="utf-8", errors="surrogateescape") as file:
+    with open(
+        f"{tree}/.git", "w", encoding="utf-8", errors="surrogateescape", opener=regular
+    ) as file:
         file.write(f"gitdir: {entry.admin_dir}\n")
-    with open(f"{entry.admin}/gitdir", "w", encoding="utf-8", errors="surrogateescape") as file:
+    with open(
+        f"{entry.admin}/gitdir", "w", encoding="utf-8", errors="surrogateescape", opener=regular
+    ) as file:
         file.write(f"{entry.worktree}/.git\n")
 
 
@@ -411,7 +415,7 @@ def _entries(trash_root: str, name: str = "") -> Iterator[TrashEntry]:
         if base.startswith(DOOMED) or _flat(name) not in base:
             continue
         try:
-            with open(f"{path}/record", "rb") as file:
+            with open(f"{path}/record", "rb", opener=regular) as file:
                 yield TrashEntry(path=path, **json.loads(file.read()))
         except (OSError, ValueError, TypeError):
             continue  # no entry of ours, or one that was never begun

@@ -9,6 +9,7 @@ conversions strip from a file.
 import os
 
 from gitworker.model.ids import Oid
+from gitworker.paths import regular
 from gitworker.repo.plumbing.disk import private_directory
 from gitworker.repo.plumbing.git import Git, GitFailed
 from gitworker.repo.rescue.worktree_commits import find_loose
@@ -65,7 +66,7 @@ def _find_repository(here: Git, env: dict[str, str]) -> str:
 def _is_submodule(place: str) -> bool:
     if not os.path.isfile(place):
         return False
-    with open(place, encoding="utf-8", errors="surrogateescape") as file:
+    with open(place, encoding="utf-8", errors="surrogateescape", opener=regular) as file:
         return "/modules/" in file.read()
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from gitworker.model.ids import Oid
-from gitworker.paths import require_repository
+from gitworker.paths import regular, require_repository
 from gitworker.repo.history.reachable import find_unreferenced, heads_of
 from gitworker.repo.plumbing.git import Git
 
@@ -107,6 +107,9 @@ def _own_refs(admin_dir: str) -> Iterator[str]:
 
 
 def _lines(path: str) -> list[str]:
-    with suppress(OSError), open(path, encoding="utf-8", errors="surrogateescape") as file:
+    with (
+        suppress(OSError),
+        open(path, encoding="utf-8", errors="surrogateescape", opener=regular) as file,
+    ):
         return file.read().splitlines()
     return []

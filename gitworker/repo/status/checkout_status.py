@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from gitworker.model.ids import Oid
+from gitworker.paths import regular
 from gitworker.repo.plumbing.git import Git
 from gitworker.repo.plumbing.rules_tree import is_safe_path
 from gitworker.repo.status.special_files import is_work
@@ -147,7 +148,9 @@ def name_paths(paths: Iterable[str], limit: int = 5) -> str:
 
 
 def _sequence(admin_dir: str) -> str:
-    with open(f"{admin_dir}/sequencer/todo", encoding="utf-8", errors="replace") as file:
+    with open(
+        f"{admin_dir}/sequencer/todo", encoding="utf-8", errors="replace", opener=regular
+    ) as file:
         return "revert" if file.readline().startswith(("revert", "r ")) else "cherry-pick"
 
 

@@ -9,6 +9,7 @@ are read.
 import os
 from collections.abc import Mapping, Sequence
 
+from gitworker.paths import regular
 from gitworker.repo.plumbing.disk import private_directory
 from gitworker.repo.plumbing.git import Git
 
@@ -92,7 +93,7 @@ def _is_file(path: str) -> bool:
 
 
 def _are_equal(path: str, other: str) -> bool:
-    with open(path, "rb") as one, open(other, "rb") as two:
+    with open(path, "rb", opener=regular) as one, open(other, "rb", opener=regular) as two:
         while True:
             mine, theirs = one.read(BLOCK), two.read(BLOCK)
             if mine != theirs:

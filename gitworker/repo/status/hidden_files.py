@@ -7,7 +7,7 @@ and never commit. `git status` calls those unchanged, so whoever removes a workt
 import os
 from collections.abc import Mapping
 
-from gitworker.paths import require_top
+from gitworker.paths import regular, require_top
 from gitworker.repo.plumbing.disk import copy_index, private_directory
 from gitworker.repo.plumbing.git import Git
 from gitworker.repo.status.special_files import is_work
@@ -80,7 +80,7 @@ def may_hide(index: str) -> bool:
     True where it has a form that is not read here: a split index, ids of 32 bytes.
     """
     try:
-        with open(index, "rb") as file:
+        with open(index, "rb", opener=regular) as file:
             data = file.read()
     except FileNotFoundError:
         return False

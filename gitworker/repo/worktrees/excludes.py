@@ -2,7 +2,7 @@
 
 import os
 
-from gitworker.paths import AGENT_LOG
+from gitworker.paths import AGENT_LOG, regular
 
 EXCLUDE_BEGIN = "# gitworker: begin (removed by `git worker hooks uninstall`)"
 EXCLUDE_END = "# gitworker: end"
@@ -13,7 +13,7 @@ def add_excludes(common_dir: str) -> None:
     """Put our lines into info/exclude, marked, once."""
     path = f"{common_dir}/info/exclude"
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        with open(path, encoding="utf-8", errors="surrogateescape", opener=regular) as file:
             text = file.read()
     except FileNotFoundError:
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -34,7 +34,7 @@ def exclude_link(common_dir: str, name: str) -> None:
     line = "/" + "".join(f"\\{letter}" if letter in "*?[\\" else letter for letter in name)
     path = f"{common_dir}/info/exclude"
     add_excludes(common_dir)
-    with open(path, encoding="utf-8", errors="surrogateescape") as file:
+    with open(path, encoding="utf-8", errors="surrogateescape", opener=regular) as file:
         before, begin, rest = file.read().partition(EXCLUDE_BEGIN)
     ours, end, after = rest.partition(EXCLUDE_END)
     if end and line not in ours.split("\n"):
@@ -45,7 +45,7 @@ def remove_excludes(common_dir: str) -> None:
     """Take our lines out of info/exclude, leaving every other byte."""
     path = f"{common_dir}/info/exclude"
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        with open(path, encoding="utf-8", errors="surrogateescape", opener=regular) as file:
             text = file.read()
     except FileNotFoundError:
         return
@@ -59,7 +59,7 @@ def missing_excludes(common_dir: str) -> tuple[str, ...]:
     """Return those of our lines that info/exclude has not."""
     try:
         path = f"{common_dir}/info/exclude"
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        with open(path, encoding="utf-8", errors="surrogateescape", opener=regular) as file:
             lines = file.read().splitlines()
     except OSError:
         lines = []
@@ -68,7 +68,7 @@ def missing_excludes(common_dir: str) -> tuple[str, ...]:
 
 def _replace_file(path: str, text: str) -> None:
     partial = f"{path}.{os.getpid()}.tmp"
-    with open(partial, "w", encoding="utf-8", errors="surrogateescape") as file:
+    with open(partial, "w", encoding="utf-8", errors="surrogateescape", opener=regular) as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())

@@ -48,7 +48,7 @@ def note_main_worktree(paths: StatePaths, repository: Repository) -> None:
         return
     partial = f"{paths.root}/{NOTE}.{os.getpid()}.tmp"
     try:
-        with open(partial, "w", encoding="utf-8", errors="surrogateescape") as file:
+        with open(partial, "w", encoding="utf-8", errors="surrogateescape", opener=regular) as file:
             file.write(f"{repository.top}\n")
         os.replace(partial, f"{paths.root}/{NOTE}")
     except OSError:  # that the state directory cannot be written is told elsewhere
@@ -68,7 +68,9 @@ def _read(paths: StatePaths) -> str:
 def _points_to(place: str, common_dir: str) -> bool:
     """Tell whether the file `.git` in a directory leads to this git directory itself."""
     try:
-        with open(f"{place}/.git", encoding="utf-8", errors="surrogateescape") as file:
+        with open(
+            f"{place}/.git", encoding="utf-8", errors="surrogateescape", opener=regular
+        ) as file:
             named = file.read().removeprefix("gitdir: ").removesuffix("\n")
         return os.path.realpath(os.path.join(place, named)) == os.path.realpath(common_dir)
     except (OSError, ValueError):  # a directory, none, or a damaged note (NUL bytes)

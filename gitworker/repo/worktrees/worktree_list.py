@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from gitworker.clock import sleep
 from gitworker.errors import Conflict, Refused
 from gitworker.model.ids import Branch, Oid, Ref, is_oid, ref_of
-from gitworker.paths import require_repository
+from gitworker.paths import regular, require_repository
 from gitworker.repo.plumbing.disk import remove_tree
 from gitworker.repo.plumbing.git import OTHER_WORKTREES, PAUSES_S, Git, GitFailed
 from gitworker.repo.plumbing.refs import delete_branch, find_head_ref, find_ref
@@ -184,7 +184,9 @@ def last_head(git: Git, admin_dir: str) -> Oid | None:
     if head is not None:
         return head
     try:
-        with open(f"{admin_dir}/logs/HEAD", encoding="utf-8", errors="replace") as file:
+        with open(
+            f"{admin_dir}/logs/HEAD", encoding="utf-8", errors="replace", opener=regular
+        ) as file:
             last = file.read().splitlines()[-1].split(" ")[1]
     except (OSError, IndexError):
         return None
@@ -331,7 +333,9 @@ def busy_branches(admin_dir: str) -> set[str]:
     if start:
         heads.add(f"refs/heads/{start}")
     try:
-        with open(f"{admin_dir}/rebase-merge/update-refs", encoding="utf-8") as file:
+        with open(
+            f"{admin_dir}/rebase-merge/update-refs", encoding="utf-8", opener=regular
+        ) as file:
             heads.update(file.read().splitlines()[::3])  # ref, old, new
     except OSError:
         pass
@@ -340,7 +344,7 @@ def busy_branches(admin_dir: str) -> set[str]:
 
 def _read_line(path: str) -> str:
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        with open(path, encoding="utf-8", errors="surrogateescape", opener=regular) as file:
             return file.read().removesuffix("\n")  # git allows line feeds inside a path
     except OSError:
         return ""

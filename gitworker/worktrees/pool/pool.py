@@ -20,6 +20,7 @@ from gitworker.bus.following.bell import ring_bell
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Conflict, GitWorkerError
 from gitworker.model.ids import Branch, Oid, ref_of
+from gitworker.paths import regular
 from gitworker.repo.hooks.install import uninstall_one
 from gitworker.repo.plumbing.git import Git, GitFailed
 from gitworker.repo.plumbing.lock import hold
@@ -192,7 +193,10 @@ def note_parked(session: Session, pool: Pool, tip: Oid | None) -> list[Parked]:
 def give_to_pool(session: Session, entries: Sequence[tuple[TrashEntry, str]]) -> None:
     """Offer landed worktrees in the trash, each with its commit, to the pool."""
     for entry, tip in entries:
-        with suppress(OSError), open(f"{entry.path}/{RETURNING}", "w", encoding="ascii") as file:
+        with (
+            suppress(OSError),
+            open(f"{entry.path}/{RETURNING}", "w", encoding="ascii", opener=regular) as file,
+        ):
             file.write(tip)
     _start_job(session)
 
@@ -283,6 +287,6 @@ def _stamp(session: Session) -> str:
     common = session.repository.common_dir
     content = [os.fsencode("\n".join(config))]
     for name in ("info/attributes", "info/sparse-checkout"):
-        with suppress(OSError), open(f"{common}/{name}", "rb") as file:
+        with suppress(OSError), open(f"{common}/{name}", "rb", opener=regular) as file:
             content.append(file.read())
     return f"{crc32(b'|'.join(content)):08x}"

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from gitworker import clock
 from gitworker.errors import Conflict
 from gitworker.model.ids import Oid
+from gitworker.paths import regular
 from gitworker.repo.plumbing.disk import remove_tree
 from gitworker.repo.plumbing.git import GitFailed
 from gitworker.repo.plumbing.lock import hold, is_held
@@ -151,7 +152,7 @@ def _take_returned(session: Session, pool: Pool, tip: Oid) -> None:
 
 def _offered(entry: TrashEntry) -> Oid | None:
     try:
-        with open(f"{entry.path}/{RETURNING}", encoding="ascii") as file:
+        with open(f"{entry.path}/{RETURNING}", encoding="ascii", opener=regular) as file:
             return Oid(file.read().strip())
     except OSError:
         return None

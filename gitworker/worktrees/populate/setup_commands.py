@@ -17,6 +17,7 @@ from gitworker.lifecycle.fail import fail
 from gitworker.lifecycle.rules import is_assigned
 from gitworker.liveness.origin import Origin, is_local
 from gitworker.liveness.processes import is_running
+from gitworker.paths import regular
 from gitworker.repo.plumbing.git_environment import LOCAL_ENV
 from gitworker.session import Session
 from gitworker.states.engine import InvalidTransition
@@ -161,7 +162,7 @@ class _Told:
     """How much of a log has been told; it is read on where somebody deletes the file meanwhile."""
 
     def __init__(self, path: str, narrate: Callable[[str], None]) -> None:
-        self._file = open(path, "rb", buffering=0)  # noqa: SIM115 - it lives as long as we do
+        self._file = open(path, "rb", buffering=0, opener=regular)  # noqa: SIM115 - it lives as long as we do
         self._narrate = narrate
         self._at = 0
 
