@@ -206,6 +206,23 @@ def test_deletion_goes_on_in_the_background(
     assert os.listdir(seat.trash_root) == []
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("core.fsyncObjectFiles", "true"), ("trace2.eventTarget", "2"),
+        ("trace2.normalTarget", "2"), ("trace2.perfTarget", "2"),
+    ],
+)  # fmt: skip
+def test_warnings_of_git_are_no_content(
+    seat: Seat, clean: TrashEntry, monkeypatch: pytest.MonkeyPatch, key: str, value: str
+) -> None:
+    """A setting for which every git writes to standard error keeps no clean entry."""
+    seat.repo.git("config", "--global", key, value)
+    Path(f"{clean.admin}/HEAD").write_text(f"{seat.repo.git('rev-parse', 'auth/clean')}\n")
+    discard(seat, clean, monkeypatch)
+    assert os.listdir(seat.trash_root) == []
+
+
 @pytest.mark.parametrize("late", ["untracked", "deep/file"])
 def test_what_was_written_late_is_not_deleted(
     seat: Seat, clean: TrashEntry, monkeypatch: pytest.MonkeyPatch, late: str

@@ -43,6 +43,8 @@ exec rm -rf -- "$1\""""
 # and what holds another repository or worktree, at whose work nobody has looked.
 # A commit that only another worktree's HEAD leads to counts as the entry's own: git fails to read
 # the HEAD of a worktree that is being made.
+# Warnings of git are no content: a setting can cause them in every command. A directory that git
+# cannot read ends the look too, since `find` reports it.
 # So does an entry with ignored files, or with bytes that git strips from a file when it compares
 # (`repo/converted`): it gets a mark, and a later run deletes it, if it is still clean, when the
 # mark is old. Python compares the content, only if an attribute or a setting converts files.
@@ -68,7 +70,7 @@ clean() {{
     cp -p "$1/admin/index" "$GIT_INDEX_FILE"
     git update-index -q --refresh
     git diff-index --quiet --ignore-submodules=none "$2" -- || return 1
-    others=$(git ls-files --others --exclude-standard 2>&1) || return 1
+    others=$(git ls-files --others --exclude-standard) || return 1
     [ -z "$others" ] || return 1
     [ -z "$(find . -mindepth 2 -name .git 2>&1 | head -n 1)" ] || return 1
     read -r head <"$1/admin/HEAD"
@@ -80,7 +82,7 @@ clean() {{
         export GIT_INDEX_FILE="$1/look"
         git read-tree "$2" || exit 1
         git update-index -q --refresh
-        changed=$(git diff-index --name-only --diff-filter=d "$2" -- 2>&1)
+        changed=$(git diff-index --name-only --diff-filter=d "$2" --) || changed=failed
         rm -f "$1/look"
         [ -z "$changed" ]
     )
@@ -93,7 +95,7 @@ same_bytes() {{
 kept_by_none() {{
     export GIT_DIR="$GIT_COMMON_DIR"
     unset GIT_COMMON_DIR
-    git rev-list -n 1 "$@" --not --single-worktree --all 2>&1
+    git rev-list -n 1 "$@" --not --single-worktree --all || echo failed
 }}
 bury() {{
     grep -qsF "/${{1##*/}}/" /proc/self/mountinfo && return
@@ -106,7 +108,8 @@ bury() {{
 root=${{1%/*}}
 while [ $# -ge 2 ]; do (
     clean "$1" "$2" || exit 0
-    ignored=$(git ls-files --others --directory --no-empty-directory 2>&1 | grep -vxF {AGENT_LOG})
+    ignored=$({{ git ls-files --others --directory --no-empty-directory || echo failed; }} |
+        grep -vxF {AGENT_LOG})
     if [ -n "$ignored" ] || ! same_bytes "$1" "$2"; then
         printf '%s\n' "$2" >"$1/{LANDED}"
     else
