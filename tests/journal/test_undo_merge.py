@@ -1,5 +1,6 @@
 """undo of a landing: target, checkout, branches, worktrees and tasks as before, or a refusal."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -341,6 +342,36 @@ def test_a_kept_worktree_that_was_moved(world: World) -> None:
     assert world.tip("auth/login") == tip
     assert world.path("auth") == elsewhere
     assert not (elsewhere / "theirs").exists()
+
+
+@pytest.mark.parametrize("end", ["repaired", "back", "deleted"])
+def test_a_kept_worktree_that_is_out_of_sight(world: World, end: str) -> None:
+    """The undo is refused before it begins; each way that the hint names leads to its end."""
+    place = world.approved("auth", "login", {"a": "1\n"})
+    world.advance({"theirs": "1\n"})
+    tip = world.tip("auth/login")
+    world.land("auth", keep=True)
+    (place / "new").write_text("mine\n")
+    far = world.root.parent / "far" / "away"
+    far.parent.mkdir()
+    place.rename(far)
+    with unchanged(world, "worktree_missing") as caught:
+        undo(world.session())
+    assert caught.value.hint is not None
+    assert "git worktree repair NEW-PLACE" in caught.value.hint
+    if end == "repaired":
+        world.git("worktree", "repair", str(far))
+    elif end == "back":
+        far.rename(place)
+    else:
+        shutil.rmtree(far)
+        command = caught.value.hint.partition("deleted: ")[2].partition(";")[0]
+        world.git(*command.split()[1:])
+    undo(world.session())
+    assert world.tip("auth/login") == tip
+    assert world.path("auth") == (far if end == "repaired" else place)
+    assert (world.path("auth") / "new").exists() is (end != "deleted")
+    assert world.query("SELECT * FROM operations WHERE status = 'open'") == []
 
 
 def test_the_worktrees_place_is_taken(world: World) -> None:

@@ -7,6 +7,7 @@ was replayed; the replayed commits stay under a rescue ref.
 
 import os
 from contextlib import suppress
+from shlex import quote
 
 from gitworker import clock
 from gitworker.bus.publish import Outgoing, publish
@@ -86,15 +87,29 @@ def _require_whole(session: Session, act: Operation) -> None:
         )
     removal, seat = _what_was_taken(session, act)
     place = seat.worktree
-    if place is None or not os.path.lexists(place):
+    if place is None:
         return
     admin_dir = find_admin_dir(session.repository.common_dir, place)
+    if not os.path.lexists(place):
+        if admin_dir is not None and removal is None:
+            raise _missing(act, place)
+        return
     mark = None if admin_dir is None else read_seat(admin_dir)
     if mark != (act.worker_id, act.task_id):
         raise path_exists(place)
     require_owned(Owner(session.repository.common_dir, place, admin_dir))
     if tip == new != old:
         require_room(session.git, ref=ref, old=new, new=old, worktree=place)
+
+
+def _missing(act: Operation, place: str) -> Refused:
+    """Return the refusal for a kept worktree that git still lists at a place that is empty."""
+    return Refused(
+        f"the worktree of {act.worker_id} is not at {place}: moved by hand, deleted or unmounted",
+        f"git worktree repair NEW-PLACE   (if it was deleted: git worktree remove --force --force"
+        f" {quote(place)}; then undo again)",
+        code="worktree_missing",
+    )
 
 
 def finish_landing(session: Session, operation: Operation, done: Operation) -> None:
