@@ -22,6 +22,7 @@ from gitworker.repo.plumbing.git import PAUSES_S, Git, GitFailed
 from gitworker.repo.plumbing.refs import find_ref
 from gitworker.repo.replay.scratch_rebase import NEUTRAL
 from gitworker.repo.status.checkout_status import open_operation
+from gitworker.repo.worktrees.ownership import Owner, find_flaw, require_checkout
 from gitworker.repo.worktrees.worktree_list import (
     busy_branches,
     detached_head,
@@ -72,7 +73,7 @@ class Slot:
         Costs what git's checkout of the difference costs; where there is no worktree yet, `lend`
         may have one. Raises Unavailable where no worktree can be made.
         """
-        git = Git(self.tree)
+        git = self._session.git.at(self.tree)
         _ready_root(self._session)
         try:
             self._renew(git, commit)
@@ -127,11 +128,17 @@ class Slot:
     def discard(self) -> None:
         """Delete the worktree from the disk; it is made again when it is needed.
 
-        So is the one that stands where the setting worktree.root was when it was made.
+        So is the one at the place that the setting worktree.root named when it was made, if it is
+        proved to be of this repository: a copied repository names the original's.
         """
         common_dir = self._session.repository.common_dir
         former = os.fsdecode(read_bytes(f"{self._beside}.settings").partition(b"\0")[0])
-        for tree in (self.tree, former if f"/{ROOT_NAME}/" in former else self.tree):
+        places = [self.tree]
+        if f"/{ROOT_NAME}/" in former and former != self.tree:
+            admin = find_admin_dir(common_dir, former)
+            if find_flaw(Owner(common_dir, former, admin)) is None:
+                places.append(former)
+        for tree in places:
             admin = find_admin_dir(common_dir, tree)
             remove_tree(tree)
             if admin is not None:
@@ -163,12 +170,10 @@ class Slot:
         """Switch the worktree by the difference; raise what is wrong with it."""
         open_directory(self.tree)
         repository = require_repository(self.tree)
-        admin = repository.git_dir
+        admin = require_checkout(self._main(), self.tree)
         if (
             repository.top != os.path.realpath(self.tree)
             or not repository.is_linked
-            or repository.common_dir != self._session.repository.common_dir
-            or os.path.islink(self.tree)
             or settings_of(repository) != read_bytes(f"{self._beside}.settings")
         ):
             raise Unavailable(f"{self.tree} is no verify worktree of this repository")
@@ -227,7 +232,9 @@ class Slot:
         try:
             if not lend(self.tree, commit):
                 return False
-            git = Git(self.tree)  # whatever is ignored there was never ours to keep
+            git = self._session.git.at(
+                self.tree
+            )  # whatever is ignored there was never ours to keep
             git.run("clean", "-ffdxq", settings=TRUE_INDEX)
             git.run("update-index", "--no-split-index", "--no-untracked-cache", settings=TRUE_INDEX)
         except (GitWorkerError, OSError):

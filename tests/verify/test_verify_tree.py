@@ -1,6 +1,7 @@
 """Verify worktrees: exactly one commit, whatever the commands before have done to them."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -109,6 +110,47 @@ def test_nothing_stays(bench: Bench, damage: str) -> None:
         name: oid for name, oid in moved.items() if name != "refs/heads/main"
     }
     assert bench.world.git("status", "--porcelain", "--untracked-files=all") == ""
+
+
+@pytest.mark.parametrize("lead", ["worker", "main", "other"])
+def test_a_pointer_that_leads_elsewhere(
+    bench: Bench, lead: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A verify worktree whose .git file leads to another checkout is made again; that one stays."""
+    monkeypatch.setenv("GITWORKER_HOOKS", "off")
+    world = bench.world
+    place = world.working("auth", "login", {"a": "1\n"})
+    Repo(place).write({"staged": "mine\n"})
+    world.git("add", "staged", cwd=place)
+    bench.set("true")
+    bench.verify()
+    world.git("init", "-q", str(tmp_path / "elsewhere"))
+    leads = {
+        "worker": world.worker("auth").admin_dir or "", "main": f"{world.root}/.git",
+        "other": f"{tmp_path}/elsewhere/.git",
+    }  # fmt: skip
+    before = world.git("status", "--porcelain=v2", "--branch", cwd=place)
+    (bench.trees / "1" / ".git").write_text(f"gitdir: {leads[lead]}\n")
+    bench.set("git status")
+    verdict = bench.verify()
+    assert verdict.passed, output(verdict)
+    assert world.git("status", "--porcelain=v2", "--branch", cwd=place) == before
+    assert world.git("status", "--porcelain", "--untracked-files=no") == ""
+    check(bench)
+
+
+def test_a_copy_leaves_the_originals_worktree(bench: Bench) -> None:
+    """In a copy of a repository no verify worktree of the original is removed."""
+    bench.set("true")
+    bench.verify()
+    original = bench.trees / "1"
+    copy = World(bench.world.root.parent / "copy")
+    shutil.copytree(bench.world.root, copy.root, symlinks=True)
+    slot = take_slot(copy.session())
+    slot.discard()
+    slot.release()
+    assert (original / "README").exists()
+    assert bench.world.git("status", "--porcelain", cwd=original) == ""
 
 
 def test_what_is_kept(bench: Bench) -> None:

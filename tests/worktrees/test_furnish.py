@@ -12,6 +12,8 @@ from gitworker.errors import Refused
 from gitworker.journal.undo.undo import undo
 from gitworker.workers.cancel import cancel
 from gitworker.worktrees.pool.pool_care import keep_pool
+from gitworker.worktrees.populate.populate import furnish
+from tests.workers.damaging import PLACES, bytes_below
 from tests.workers.world import World, wait_until
 
 IGNORE = "node_modules/\n*.o\n.env\nworktrees/\n"
@@ -53,6 +55,23 @@ def test_a_copy_never_leaves_the_worktree(furnished: World, tmp_path: Path) -> N
     place = Path(furnished.spawn("auth", "login", start=linked).path)
     assert (place / "a.o").exists()
     assert list(outside.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "state", ["no_git_file", "main", "other_worktree", "other_repository", "link_to_main"]
+)
+@pytest.mark.parametrize("setting", ["copy", "link"])
+def test_only_a_proved_worktree_is_populated(furnished: World, state: str, setting: str) -> None:
+    """Nothing is copied or linked into a directory that is not a worktree of this repository."""
+    place = Path(furnished.spawn("auth", "login").path)
+    furnished.spawn("bob", "form")
+    PLACES[state](furnished, place)
+    furnished.git("config", f"worker.worktree.{setting}", ".env" if setting == "copy" else "*.o")
+    before = bytes_below(furnished.root)
+    with pytest.raises(Refused):
+        furnish(furnished.session(), str(place), is_warm=True)
+    assert bytes_below(furnished.root) == before
+    assert not (place / ".env").is_symlink()
 
 
 def test_copies_in_a_warm_worktree(furnished: World) -> None:

@@ -17,11 +17,19 @@ from gitworker.worktrees.populate.place import INCLUDE_FILE
 def furnish(session: Session, worktree: str, *, is_warm: bool) -> None:
     """Fill submodules, link and copy what the settings name, all from the main checkout.
 
-    `is_warm`: an earlier task has used the worktree, whose copies are made anew.
+    `is_warm`: an earlier task has used the worktree, whose copies are made again. Raises Refused,
+    with nothing written, unless both directories are proved to be checkouts of this repository.
     """
     if session.main_top == session.repository.common_dir:  # a bare one has nothing to give
         return
-    if os.path.isfile(f"{worktree}/.gitmodules"):
+    has_submodules = os.path.isfile(f"{worktree}/.gitmodules")
+    has_copies = bool(session.settings.worktree_copy) or os.path.isfile(
+        f"{session.main_top}/{INCLUDE_FILE}"
+    )
+    if not (has_submodules or has_copies or session.settings.worktree_link):
+        return
+    _require_ours(session, worktree)
+    if has_submodules:
         from gitworker.repo.rescue.submodules import (
             fill_submodules,  # 3 ms, only where there are any
         )
@@ -34,10 +42,22 @@ def furnish(session: Session, worktree: str, *, is_warm: bool) -> None:
         from gitworker.worktrees.populate.links import make_links  # 2 ms
 
         make_links(session, worktree)
-    if session.settings.worktree_copy or os.path.isfile(f"{session.main_top}/{INCLUDE_FILE}"):
+    if has_copies:
         from gitworker.worktrees.populate.include import copy_included  # shutil: 2 ms
 
         copy_included(session, worktree, is_warm=is_warm)
+
+
+def _require_ours(session: Session, worktree: str) -> None:
+    """Raise Refused unless both directories are proved: the new worktree and the main checkout."""
+    from gitworker.repo.worktrees.ownership import Owner, require_checkout, require_owned
+    from gitworker.repo.worktrees.worktree_list import find_admin_dir  # only if there is work
+
+    common_dir = session.repository.common_dir
+    admin_dir = find_admin_dir(common_dir, worktree)
+    unknown = f"{common_dir}/worktrees/{os.path.basename(worktree)}"
+    require_owned(Owner(common_dir, worktree, admin_dir or unknown))
+    require_checkout(session.git, session.main_top)
 
 
 def begin_setup(session: Session, writer: Writer, worker: Worker) -> int | None:
