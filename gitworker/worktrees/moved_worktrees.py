@@ -2,12 +2,16 @@
 
 import os
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from gitworker.errors import GitWorkerError
-from gitworker.paths import read_seat, regular
+from gitworker.paths import read_seat
 from gitworker.repo.plumbing.disk import write_atomically
 from gitworker.session import Session
 from gitworker.store.workers import Worker
+
+if TYPE_CHECKING:
+    from gitworker.repo.worktrees.ownership import Owner
 
 
 def follow_moves(session: Session, workers: list[Worker]) -> bool:
@@ -24,11 +28,8 @@ def follow_moves(session: Session, workers: list[Worker]) -> bool:
         if os.path.isdir(worker.worktree) and os.path.isdir(worker.admin_dir):
             continue
         admin_dir = _admin_dir_now(session, worker, worker.admin_dir)
-        place = _recorded_place(admin_dir)
-        if place is not None and not os.path.lexists(place):
-            place = _find_moved(session, worker, place, admin_dir) or place
-        here = (worker.worktree, worker.admin_dir)
-        if place is not None and (place, admin_dir) != here and _leads_to(place, admin_dir):
+        place = _follow(session, worker, admin_dir)
+        if place is not None and (place, admin_dir) != (worker.worktree, worker.admin_dir):
             record_place(session, worker, place, admin_dir=admin_dir)
             if admin_dir != worker.admin_dir:
                 _lead_hooks_here(session, place)
@@ -57,31 +58,29 @@ def _admin_dir_now(session: Session, worker: Worker, recorded: str) -> str:
     return here if read_seat(here) == (worker.worker_id, worker.task_id) else recorded
 
 
-def _find_moved(session: Session, worker: Worker, old: str, admin_dir: str) -> str | None:
-    """Return where a worktree was moved by `mv`, and let git know the place; None if not found.
+def find_moved(session: Session, owner: "Owner") -> str | None:
+    """Return the one directory to which the owner's worktree was moved; None if not found.
 
-    It is searched beside its old place, in the directory of worktrees, and in and beside the main
-    checkout. The recorded inode excludes copies; two candidates count as none.
+    It is at the place that git records, or beside it, beside its old place, in the directory of
+    worktrees, or in or beside the main checkout. The recorded inode excludes copies; two
+    candidates count as none.
     """
-    from gitworker.repo.worktrees.ownership import is_recorded_directory
+    from gitworker.repo.worktrees.ownership import find_place  # only if a worktree was moved
 
-    if read_seat(admin_dir) != (worker.worker_id, worker.task_id):
+    admin = owner.admin_dir
+    if admin is None or not os.path.isdir(admin):
         return None
+    if read_seat(admin) != (owner.worker_id, owner.task_id):
+        return None
+    old, known = os.path.realpath(owner.place), find_place(admin)
+    if known is not None and known != old and _is_at(owner, known):
+        return known
     top = session.main_top
-    folders = {os.path.dirname(old), session.worktree_root, top, os.path.dirname(top)}
-    found = {
-        place
-        for folder in folders
-        for place in _directories_in(folder)
-        if _leads_to(place, admin_dir) and is_recorded_directory(admin_dir, place) is not False
-    }
-    if len(found) != 1:
-        return None
-    place = found.pop()
-    with suppress(OSError):  # as git itself does from time to time when it runs there
-        write_atomically(f"{admin_dir}/gitdir", os.fsencode(f"{place}/.git\n"))
-        return place
-    return None
+    folders = {os.path.dirname(owner.place), session.worktree_root, top, os.path.dirname(top)}
+    folders |= {os.path.dirname(known)} if known is not None else set()
+    found = {place for one in folders for place in _directories_in(one) if _is_at(owner, place)}
+    found.discard(old)
+    return found.pop() if len(found) == 1 else None
 
 
 def _directories_in(folder: str) -> list[str]:
@@ -93,11 +92,40 @@ def _directories_in(folder: str) -> list[str]:
     return [os.path.realpath(path) for path in inside]
 
 
-def _leads_to(place: str, admin_dir: str) -> bool:
-    """Tell whether a directory is the worktree of an admin directory, not a copy's or another's."""
-    from gitworker.repo.worktrees.ownership import find_named  # only if a worktree was moved
+def _is_at(owner: "Owner", place: str) -> bool:
+    """Tell whether a directory leads to the owner's admin directory and is no copy."""
+    from gitworker.repo.worktrees.ownership import find_named, is_recorded_directory
 
-    return os.path.isdir(place) and find_named(place) == os.path.realpath(admin_dir)
+    admin = owner.admin_dir or ""
+    return (
+        os.path.isdir(place)
+        and not os.path.islink(place)
+        and find_named(place) == os.path.realpath(admin)
+        and is_recorded_directory(admin, place) is not False
+    )
+
+
+def _follow(session: Session, worker: Worker, admin_dir: str) -> str | None:
+    """Return the place that git records for a worktree, or to which it was moved by `mv`.
+
+    git learns of the move, as it does from time to time if it runs there.
+    """
+    from gitworker.repo.worktrees.ownership import find_named, find_place, owner_of
+
+    place = find_place(admin_dir)
+    owner = owner_of(session.repository.common_dir, worker)
+    if place is None or owner is None:
+        return None
+    if not os.path.lexists(place):
+        new = find_moved(session, owner._replace(admin_dir=admin_dir, place=place))
+        if new is None:
+            return None
+        with suppress(OSError):
+            write_atomically(f"{admin_dir}/gitdir", os.fsencode(f"{new}/.git\n"))
+            return new
+        return None
+    is_its = os.path.isdir(place) and find_named(place) == os.path.realpath(admin_dir)
+    return place if is_its else None
 
 
 def _lead_hooks_here(session: Session, place: str) -> None:
@@ -105,14 +133,3 @@ def _lead_hooks_here(session: Session, place: str) -> None:
 
     with suppress(GitWorkerError):  # `doctor` tells of hooks that do not fire
         install(session.git, session.repository, session.git.at(place))
-
-
-def _recorded_place(admin_dir: str) -> str | None:
-    try:
-        with open(
-            f"{admin_dir}/gitdir", encoding="utf-8", errors="surrogateescape", opener=regular
-        ) as file:
-            pointer = file.read().removesuffix("\n")  # git allows line feeds inside a path
-        return os.path.dirname(os.path.realpath(os.path.join(admin_dir, pointer)))
-    except (OSError, ValueError):  # garbage in one file stops nobody
-        return None

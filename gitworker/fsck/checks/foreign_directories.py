@@ -30,7 +30,7 @@ from gitworker.repo.worktrees.ownership import (
 from gitworker.repo.worktrees.worktree_list import find_admin_dir
 from gitworker.session import Session
 from gitworker.store.workers import Worker
-from gitworker.worktrees.moved_worktrees import record_place
+from gitworker.worktrees.moved_worktrees import find_moved, record_place
 
 # The other flaws are damage that other checks of worktrees find and repair.
 HANDLED = REJOINABLE | {Flaw.OWN_REPOSITORY, Flaw.NOT_A_DIRECTORY, Flaw.OTHER_PLACE, Flaw.COPIED}
@@ -76,34 +76,6 @@ def moved(worker: Worker, owner: Owner, new: str) -> Finding:
         "worktree_moved", owner.place,
         f"{owner.place} of {worker.worker_id} was moved to {new}", "records the new place", mend,
     )  # fmt: skip
-
-
-def find_moved(session: Session, owner: Owner) -> str | None:
-    """Return the one directory that is the owner's worktree at another place, if it can be found.
-
-    Where git's own directory says; else beside the old place, the repository or the worktrees.
-    """
-    admin = owner.admin_dir
-    if admin is None or not os.path.isdir(admin) or not _is_marked(owner):
-        return None
-    known = find_place(admin)
-    if known is not None and known != os.path.realpath(owner.place) and _is_at(owner, known):
-        return known
-    top = session.main_top
-    folders = (os.path.dirname(owner.place), session.worktree_root, top, os.path.dirname(top))
-    found = {place for folder in folders for place in _inside(folder) if _is_at(owner, place)}
-    found.discard(os.path.realpath(owner.place))
-    return found.pop() if len(found) == 1 else None
-
-
-def _is_at(owner: Owner, place: str) -> bool:
-    """Tell whether a directory leads to the owner's admin directory and is no copy."""
-    admin = owner.admin_dir or ""
-    return (
-        not os.path.islink(place)
-        and find_named(place) == os.path.realpath(admin)
-        and is_recorded_directory(admin, place) is not False
-    )
 
 
 def _is_marked(owner: Owner) -> bool:
@@ -188,15 +160,3 @@ def _free(place: str) -> str:
         number += 1
         candidate = f"{place}-{number}"
     return candidate
-
-
-def _inside(folder: str) -> list[str]:
-    try:
-        with os.scandir(folder) as entries:
-            return [
-                os.path.realpath(entry.path)
-                for entry in entries
-                if entry.is_dir(follow_symlinks=False)
-            ]
-    except OSError:
-        return []

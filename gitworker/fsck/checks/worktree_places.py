@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from shlex import quote
 
 from gitworker import clock
-from gitworker.fsck.checks.foreign_directories import HANDLED, check_belonging, find_moved, moved
+from gitworker.fsck.checks.foreign_directories import HANDLED, check_belonging, moved
 from gitworker.fsck.checks.indexes import check_index
 from gitworker.fsck.checks.ref_files import check_head_file
 from gitworker.fsck.fsck_finding import Finding, Mend
@@ -17,11 +17,13 @@ from gitworker.repo.checkout.move_branch import is_ours
 from gitworker.repo.checkout.recover_move import find_unfinished, recover_move
 from gitworker.repo.hooks.install import install
 from gitworker.repo.plumbing.disk import private_directory, write_atomically
+from gitworker.repo.plumbing.index_file import rebuild_index
 from gitworker.repo.status.checkout_status import open_operation
 from gitworker.repo.worktrees.ownership import Flaw, Owner, find_flaw, find_named, owner_of
 from gitworker.repo.worktrees.worktree_list import Worktree, find_admin_dir
 from gitworker.session import Session
 from gitworker.store.workers import Worker
+from gitworker.worktrees.moved_worktrees import find_moved
 
 LOCKS = (
     "HEAD.lock",
@@ -226,12 +228,10 @@ def _rebuild(worker: Worker, place: str, admin: str, ref: Ref) -> Mend:
             write_atomically(f"{made}/commondir", b"../..\n")
             write_atomically(f"{made}/gitdir", os.fsencode(f"{place}/.git\n"))
             write_atomically(f"{made}/HEAD", f"ref: {ref}\n".encode())
-            session.git.run("read-tree", ref, env={"GIT_INDEX_FILE": f"{made}/index"})
             write_seat(made, worker.worker_id, worker.task_id or "")
             os.rename(made, admin)
-        here = session.git.at(place)
-        here.run("update-index", "-q", "--refresh", ok=(0, 1))
-        install(session.git, session.repository, here)
+            rebuild_index(session.git, place, admin, private)  # after a kill check_index does it
+        install(session.git, session.repository, session.git.at(place))
         _record(worker, place, admin)(session)
 
     return mend
