@@ -16,8 +16,11 @@ SUBJECT_LENGTH = 72
 SUBJECT = re.compile(r"(?P<room>[a-z][a-z0-9_/.-]*): (?P<verb>[a-z]+)\b.*[^.]")
 # Verbs whose plain form ends like another mood.
 IMPERATIVE = frozenset(
-    ["pass", "process", "address", "express", "compress", "discuss", "bypass", "focus", "embed", "feed", "need", "seed", "shed", "bring", "string"]
-)
+    {
+        "pass", "process", "address", "express", "compress", "discuss", "bypass", "focus",
+        "embed", "feed", "need", "seed", "shed", "bring", "string",
+    }
+)  # fmt: skip
 OTHER_MOOD = re.compile(r"\w+(?:ing|ed|[^s]s)")
 
 
