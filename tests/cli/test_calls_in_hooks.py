@@ -10,6 +10,9 @@ from gitworker.errors import Conflict
 from gitworker.proc import find_start
 from gitworker.repo.plumbing.lock import HELD_ENV, hold
 from tests.cli.conftest import Scene
+from tests.conftest import git
+
+AT_ONCE_S = 50  # a landing waits a day for its lock; a busy machine needs a few seconds
 
 # The command that runs git, the hook that git runs then, the command that the hook starts.
 CASES = [
@@ -21,13 +24,34 @@ CASES = [
 ]
 
 
-def hook(scene: Scene, name: str, command: str) -> Path:
+# A command of the user's in a worker's worktree, the hook that git runs then, the hook's command.
+NESTED = [
+    (("git", "commit", "-qam", "x"), "pre-commit", "merge ui"),
+    (("git", "commit", "-qam", "x"), "pre-commit", "sync"),
+    (("git", "commit", "-qam", "x"), "post-commit", "done auth"),
+    (("git", "commit", "-qam", "x"), "post-commit", "sync"),
+    (("git", "commit", "-qa", "--amend", "-m", "x"), "post-rewrite", "merge ui"),
+    (("git", "rebase", "-q", "--autostash", "-f", "HEAD~1"), "post-rewrite", "done auth"),
+    (("git", "push", "-q", "there", "HEAD"), "pre-push", "approve ui"),
+    (("git", "push", "-q", "there", "HEAD"), "pre-push", "merge ui"),
+    (("git-worker", "done", "--commit", "-m", "x"), "pre-commit", "sync"),
+    (("git-worker", "done", "--commit", "-m", "x"), "post-commit", "approve ui"),
+    (("git-worker", "done", "--commit", "-m", "x"), "post-commit", "done auth"),
+    (("git-worker", "done", "--commit", "-m", "x", "--push"), "pre-push", "merge ui"),
+    (("git-worker", "sync"), "post-rewrite", "sync"),
+    (("git-worker", "sync"), "post-rewrite", "done auth"),
+    (("git-worker", "sync"), "post-checkout", "merge ui"),
+    (("git-worker", "sync"), "post-commit", "approve ui"),
+]
+
+
+def hook(scene: Scene, name: str, command: str, cwd: Path | None = None) -> Path:
     """Let a hook of the user's run a command once; its answer and status are in the file."""
     seen = scene.root.parent / "seen"
     path = scene.root / ".git/hooks" / name
     path.parent.mkdir(exist_ok=True)
     path.write_text(
-        f"#!/bin/sh\n[ -e '{seen}' ] && exit 0\n: >'{seen}'\ncd '{scene.root}'\n"
+        f"#!/bin/sh\n[ -e '{seen}' ] && exit 0\n: >'{seen}'\ncd '{cwd or scene.root}'\n"
         f"git-worker {command} >'{seen}' 2>&1 </dev/null\necho \"status $?\" >>'{seen}'\n"
     )
     path.chmod(0o755)
@@ -46,6 +70,31 @@ def test_a_command_that_would_wait_for_itself(
     assert done.status == 0, done
     assert "waits for the git hook" in seen.read_text()
     assert seen.read_text().endswith("status 3\n")
+
+
+@pytest.mark.parametrize(("outer", "name", "inner"), NESTED)
+def test_a_command_in_a_hook_of_a_worktree(
+    scene: Scene, outer: tuple[str, ...], name: str, inner: str
+) -> None:
+    """A command in a hook of a worker's worktree answers at once: done, refused or in conflict."""
+    remote = scene.root.parent / "remote.git"
+    git(scene.root.parent, "init", "-q", "--bare", str(remote))
+    git(scene.root, "remote", "add", "there", str(remote))
+    seat = scene.working()
+    scene.commit(seat, "auth.txt")
+    scene.submitted("ui", "t2", "ui.txt")
+    if inner == "merge ui":
+        assert scene.run("approve", "ui").status == 0
+    if outer[1] == "sync":
+        scene.commit(scene.root, "other.txt")
+    else:
+        (seat / "auth.txt").write_text("more\n")
+    seen = hook(scene, name, inner, seat)
+    done = subprocess.run(outer, cwd=seat, capture_output=True, text=True, timeout=AT_ONCE_S)
+    assert done.returncode in (0, 3), done
+    assert seen.read_text()[-9:] in ("status 0\n", "status 1\n", "status 3\n"), seen.read_text()
+    assert "has held" not in seen.read_text() + done.stderr
+    assert "auth.txt" in git(scene.root, "ls-tree", "--name-only", "auth/t1")
 
 
 @pytest.mark.parametrize("inner", ["status", "list", "show ui", "log", "msg poll --no-ack"])
