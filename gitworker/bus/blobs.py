@@ -34,7 +34,7 @@ def save_blob(directory: str, content: bytes) -> str:
         _sync_directory(directory)
     except OSError as error:
         raise Unavailable(
-            f"cannot keep the payload in {directory}: {error.strerror}", "df -h"
+            f"cannot store the payload in {directory}: {error.strerror}", "df -h"
         ) from error
     return ref
 

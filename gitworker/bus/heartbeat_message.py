@@ -87,11 +87,12 @@ def require_unlost(store: Store, worker: str) -> None:
             for name in told:
                 writer.run("claims.forget_grant", agent=worker, task=name)
     shown = ", ".join(
-        f"{row['task_id']} (now held by {row['claimed_by'] or 'nobody'})" for row in lost
+        f"{row['task_id']} ({'held by ' + row['claimed_by'] if row['claimed_by'] else 'free'} now)"
+        for row in lost
     )
     raise Conflict(
-        f"worker {worker} has lost its claim on {shown}",
-        f"git worker claim take '{lost[0]['task_id']}'   (as soon as it is free)",
+        f"worker {worker} lost its claim on {shown}",
+        f"git worker claim take '{lost[0]['task_id']}'   (when it is free)",
         code="claim_lost",
     )
 

@@ -37,10 +37,10 @@ def wait_reply(
             return message_fields(row, blobs=paths.blobs)
         left_s = (deadline - clock.monotonic_ms()) / 1000
         if not left_s > 0:  # a NaN ends it too
-            whom = (own["to_agent"] if own else None) or "nobody"
+            addressee = (own["to_agent"] if own else None) or "the addressee"
             raise Conflict(
-                f"{whom} has not answered within {timeout_s:g} s",
-                f"git worker msg request … --id {asked} --timeout 600   (asks nothing twice)",
+                f"{addressee} did not answer within {timeout_s:g} s",
+                f"git worker msg request … --id {asked} --timeout 600   (waits, sends nothing)",
                 code="timeout",
             )
         waker.wait(min(left_s, LOOK_ANYWAY_S))

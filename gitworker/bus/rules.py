@@ -47,14 +47,14 @@ def check_type(text: str) -> None:
     if not text or text[0] not in FIRST or not TYPE_CHARS.issuperset(text):
         raise Invalid(
             f"{ascii(text)[:80]} is not a message type: lower-case letters, digits, '_' and '-'"
-            " are allowed, a letter first",
+            " are allowed, and it must begin with a letter",
             EXAMPLE,
         )
     if len(text) > TYPE_MAX:
         raise Invalid(f"the message type has {len(text)} characters; {TYPE_MAX} are allowed")
     if text == MessageType.HEARTBEAT:
         raise Invalid(
-            "the type heartbeat is reserved: beats live in a table of their own",
+            "the type heartbeat is reserved: heartbeats are stored in their own table",
             "git worker heartbeat",
         )
     if not text.startswith(PRIVATE) or text == PRIVATE:
@@ -79,7 +79,7 @@ def check_payload(type: str, kind: str | None, kinds: Mapping[str, str | None]) 
         found = kinds.get(key)
         if found is not None and found not in allowed:
             raise Invalid(
-                f"{key} in the payload of {type} must be {_said(allowed)}, not {found}", EXAMPLE
+                f"{key} in the payload of {type} must be {_shown(allowed)}, not {found}", EXAMPLE
             )
 
 
@@ -128,8 +128,8 @@ def _inside(value: Any) -> Iterable[Any]:
     return value.values() if isinstance(value, dict) else value
 
 
-def _said(allowed: tuple[str, ...]) -> str:
-    return "a number" if allowed is NUMBER else "a text"
+def _shown(allowed: tuple[str, ...]) -> str:
+    return "a number" if allowed is NUMBER else "a string"
 
 
 def is_slow(unread: int, oldest_age_ms: int | None) -> bool:

@@ -30,27 +30,30 @@ def parse_name(text: str) -> str:
     """
     if not text.isprintable() or len(text) > NAME_MAX:
         raise Invalid(
-            f"{ascii(text)[:60]} is not a name for a claim: up to {NAME_MAX} printable characters"
-            " are allowed"
+            f"{ascii(text)[:60]} is not a name for a claim: it must have at most {NAME_MAX}"
+            " characters, all of them printable"
         )
     kind, colon, rest = text.partition(":")
     if not colon and not PATTERN_CHARS.isdisjoint(text):
         raise Invalid(
-            f"{text!r} is not a task id; a pattern of paths is claimed as path:PATTERN",
+            f"{text!r} is not a task id; write path:PATTERN to claim a pattern of paths",
             f"git worker claim take {quoted(PATH + text)}",
         )
     if not colon:
         return parse_task_id(text)
     if not kind or len(kind) > KIND_MAX or kind[0] not in LOWER or not KIND_CHARS.issuperset(kind):
         raise Invalid(
-            f"{text!r} is not a name for a claim: a task id, path:PATTERN or KIND:NAME, with a"
-            " kind of lower-case letters, digits and '-'",
+            f"{text!r} is not a name for a claim: use a task id, path:PATTERN or KIND:NAME; a"
+            " kind has lower-case letters, digits and '-'",
             "git worker claim take 'path:src/**'   (or: x:deploy)",
         )
     if kind == "task":
         raise Invalid(f"a task is claimed by its id alone: {rest}", f"git worker claim take {rest}")
     if rest.strip() != rest or not rest:
-        raise Invalid(f"{text!r} is not a name for a claim: after {kind}: comes what is claimed")
+        raise Invalid(
+            f"{text!r} is not a name for a claim: a name without surrounding spaces must follow"
+            f" {kind}:"
+        )
     if is_path(text):
         parse_pattern(rest)
         return text.removesuffix("/")
@@ -91,7 +94,8 @@ def parse_lease_ms(lease_s: float) -> int:
     """Return the length of a lease in milliseconds; raise Invalid for none, or over a day."""
     if not 0 < lease_s * 1000 <= LEASE_MAX_MS:
         raise Invalid(
-            f"a lease of {lease_s:g} s makes no sense: up to {LEASE_MAX_MS // 1000} s are allowed",
+            f"a lease of {lease_s:g} s is not possible: it must be more than 0 and at most"
+            f" {LEASE_MAX_MS // 1000} s",
             "git worker claim take NAME --ttl 60",
         )
     return max(1, int(lease_s * 1000))
@@ -112,13 +116,13 @@ def task_refusal(
     if status is None:
         return NotFound(
             f"there is no task {task}",
-            f"git worker spawn WORKER {task}   (or, for what is no task: x:{task})",
+            f"git worker spawn WORKER {task}   (to claim a name that is not a task: x:{task})",
         )
     if status in HELD:
         if assigned == asker:
             return None
         return Conflict(
-            f"task {task} is {status}, held by {assigned or 'somebody else'}",
+            f"task {task} is {status}, held by {assigned or 'another worker'}",
             f"git worker show {assigned or task}",
         )
     if status is TaskStatus.READY or (status is TaskStatus.DEFINED and not waits_for):
@@ -149,11 +153,11 @@ def taken(name: str, other: str, *, holder: str, left_ms: int, until: str) -> Ta
 def lost(name: str, *, holder: str, epoch: int | None, now_held_by: str | None) -> Conflict:
     """Return the error for a holder that comes back late."""
     which = "" if epoch is None else f" (epoch {epoch})"
-    now = f"it is held by {now_held_by} now" if now_held_by else "nobody holds it now"
+    now = f"{now_held_by} holds it now" if now_held_by else "the claim is free now"
     if now_held_by == holder:
-        now = "it holds it under another epoch now"
+        now = f"{holder} holds it under another epoch now"
     return Conflict(
-        f"{holder} has lost its claim on {name}{which}: {now}",
+        f"{holder} lost its claim on {name}{which}; {now}",
         f"git worker claim take {quoted(name)}",
         code="claim_lost",
     )

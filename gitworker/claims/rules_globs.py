@@ -31,8 +31,8 @@ def parse_pattern(text: str) -> tuple[str, ...]:
     words = tuple(text.removesuffix("/").split("/"))
     if not {"", ".", ".."}.isdisjoint(words):
         raise Invalid(
-            f"the pattern {text!r} is not a path from the repository's root: no '/' first, no"
-            " empty component, no '.' and no '..'",
+            f"the pattern {text!r} is not relative to the repository's root: it must not begin"
+            " with '/' or have an empty component, '.' or '..'",
             "git worker claim take 'path:src/**'",
         )
     for word in words:

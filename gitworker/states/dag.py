@@ -18,7 +18,7 @@ class CyclicDependencyError(Refused):
     def __init__(self, cycle: tuple[str, str] | None = None) -> None:
         super().__init__(
             f"{cycle[0]} -> {cycle[1]}" if cycle else "Cyclic dependency detected",
-            "leave out one of the dependencies in the circle: git worker task show TASK",
+            "remove one dependency of the cycle: git worker task show TASK",
         )
         self.cycle = cycle
 

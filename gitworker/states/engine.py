@@ -68,5 +68,5 @@ def legal_pairs(machine: Machine[S, E]) -> frozenset[tuple[S, S]]:
 def hint_for(machine: Machine[S, E], state: S) -> str:
     """Return the sentence that helps after a refusal: what the table allows from `state`."""
     events = ", ".join(legal_events(machine, state))
-    allowed = f"from {state} it takes {events}" if events else f"{state} is final"
-    return f"{allowed}; to see where everything stands: git worker status"
+    allowed = f"events allowed in {state}: {events}" if events else f"{state} is final"
+    return f"{allowed}; to see every state: git worker status"

@@ -238,4 +238,4 @@ NAMED: Mapping[Happening, E] = MappingProxyType(
 
 def _hint(by_status: ByStatus) -> str:
     names = ", ".join(by_status)
-    return f"possible while the task is {names}; to see where it stands: git worker status"
+    return f"possible while the task is {names}; to see its status: git worker status"

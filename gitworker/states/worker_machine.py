@@ -76,6 +76,6 @@ def worker_transition(state: S, event: E, *, stale_from: S | None = None) -> S:
     """Return the state that `event` leads to; raise InvalidTransition if table or guard refuse."""
     target = next_state(WORKER_MACHINE, state, event)
     if not guard_allows(state, event, stale_from=stale_from):
-        went = f"it went stale in {stale_from}; " if stale_from else ""
-        raise InvalidTransition(state, event, went + hint_for(WORKER_MACHINE, state))
+        origin = f"it became stale in {stale_from}; " if stale_from else ""
+        raise InvalidTransition(state, event, origin + hint_for(WORKER_MACHINE, state))
     return target

@@ -45,7 +45,7 @@ def test_a_full_disk(disk: Path, small: StatePaths) -> None:
         with pytest.raises(Unavailable) as caught:
             publish_on(bus, kept)
         assert (caught.value.code, caught.value.hint) == ("disk", "df -h")
-        with pytest.raises(Unavailable, match="cannot keep the payload"):
+        with pytest.raises(Unavailable, match="cannot store the payload"):
             bus.publish("x-note", "y" * 5000)
         assert [m["id"] for m in bus.poll(5000)] == kept  # reading needs no space
         filler.unlink()

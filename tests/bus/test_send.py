@@ -164,7 +164,7 @@ def test_a_blob_that_cannot_be_kept(tmp_path: Path) -> None:
     """Where a blob cannot be written the error names the place, and no half of it stays."""
     place = tmp_path / "blobs"
     place.write_text("in the way")
-    with pytest.raises(Unavailable, match="cannot keep the payload"):
+    with pytest.raises(Unavailable, match="cannot store the payload"):
         save_blob(str(place), b"{}")
     assert find_blob(str(tmp_path), "sha256-" + "a" * 64) is None
     assert find_blob(str(tmp_path), "blobs") is None

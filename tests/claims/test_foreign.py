@@ -27,7 +27,7 @@ def test_a_foreign_reclaim_fences_us(scene: Scene, monkeypatch: pytest.MonkeyPat
     epoch = scene.of("auth").take("x:db").epoch
     monkeypatch.undo()
     assert participant(scene.paths.root, "claim", "x:db", "nim") is True
-    with refused("claim_lost", "it is held by nim now"):
+    with refused("claim_lost", "nim holds it now"):
         scene.of("auth").renew("x:db", epoch=epoch)
     assert scene.claims()[0][:3] == ("x:db", "nim", 2)
     assert not scene.of("docs").check("x:db")

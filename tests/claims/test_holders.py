@@ -148,11 +148,11 @@ def test_a_beat_tells_what_was_lost(scene: Scene, clocks: Clocks) -> None:
     require_unlost(scene.store, "auth")
     for name in ("t", "x:a"):
         scene.of("docs").take(name)
-    with refused("claim_lost", "t (now held by docs), x:a (now held by docs)"):
+    with refused("claim_lost", "t (held by docs now), x:a (held by docs now)"):
         require_unlost(scene.store, "auth")
     scene.of("docs").release("t")
     for _ in range(2):
-        with refused("claim_lost", "auth has lost its claim on t (now held by nobody)"):
+        with refused("claim_lost", "auth lost its claim on t (free now)"):
             require_unlost(scene.store, "auth")
     scene.of("auth").take("t")
     require_unlost(scene.store, "auth")

@@ -71,7 +71,7 @@ def test_late_holders_are_told(scene: Scene, clocks: Clocks) -> None:
     epoch = auth.take("x:db").epoch
     clocks.pass_ms(LEASE_MS)
     docs.take("x:db")
-    told = "auth has lost its claim on x:db (epoch 1): it is held by docs now"
+    told = "auth lost its claim on x:db (epoch 1); docs holds it now"
     for act in (auth.renew, auth.release, auth.require):
         with refused("claim_lost", told):
             act("x:db")
@@ -79,7 +79,7 @@ def test_late_holders_are_told(scene: Scene, clocks: Clocks) -> None:
             act("x:db", epoch=epoch)
     assert not auth.check("x:db")
     docs.release("x:db")
-    with refused("claim_lost", "nobody holds it now"):
+    with refused("claim_lost", "the claim is free now"):
         auth.renew("x:db")
     assert auth.take("x:db").epoch == 3
 
@@ -141,7 +141,7 @@ def test_lengths(scene: Scene, clocks: Clocks) -> None:
     assert lefts(None) == [1_500, 90_000]
     assert auth.renew("x:usual", ttl_s=5).left_ms == 5_000
     assert lefts(90_000) == [1_500, 5_000]
-    with refused("invalid", "makes no sense"):
+    with refused("invalid", "is not possible"):
         auth.take("x:other", ttl_s=0)
 
 
@@ -163,7 +163,7 @@ def test_an_expired_overlap_is_lost(scene: Scene, clocks: Clocks) -> None:
     auth.take("path:src/**")
     clocks.pass_ms(LEASE_MS)
     docs.take("path:src/a.py")
-    with refused("claim_lost", "auth has lost its claim on path:src/** (epoch 1)"):
+    with refused("claim_lost", "auth lost its claim on path:src/** (epoch 1)"):
         auth.renew("path:src/**")
     with refused("claimed", "overlaps path:src/a.py"):
         auth.take("path:src/**")
@@ -185,7 +185,7 @@ def test_tasks(scene: Scene) -> None:
     told = (message["type"], message["from_agent"], message["correlation_id"])
     assert told == ("task_claim", "auth", "t1")
     scene.add_task("t2", TaskEvent.DEPS_MET, TaskEvent.ASSIGNED)
-    with refused("conflict", "task t2 is ASSIGNED, held by somebody else"):
+    with refused("conflict", "task t2 is ASSIGNED, held by another worker"):
         auth.take("t2")
     scene.add_task("t3", TaskEvent.DEPS_MET, TaskEvent.USER_CANCELLED)
     with refused("refused", "task t3 is CANCELLED"):

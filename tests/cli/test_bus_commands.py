@@ -66,8 +66,8 @@ def test_a_request_that_nobody_answers(scene: Scene, seat: Path) -> None:
     words = ("msg", "request", "x-ask", "--to", "auth", "--timeout", "0.1", "--id", "q")
     answer = run(scene.root, *words)
     assert answer == Answer(
-        3, "", "error: auth has not answered within 0.1 s\n"
-        "hint: git worker msg request … --id q --timeout 600   (asks nothing twice)\n",
+        3, "", "error: auth did not answer within 0.1 s\n"
+        "hint: git worker msg request … --id q --timeout 600   (waits, sends nothing)\n",
     )  # fmt: skip
     document = run(scene.root, *words, "--json").document
     assert document["error"]["code"] == "timeout"
@@ -157,7 +157,7 @@ BAD: list[tuple[tuple[str | bytes, ...], int, str]] = [
     (("state_chang", "{}"), 2, "there is no message type state_chang"),
     (("status", '"half"'), 2, "the payload of status must be a JSON object, not text"),
     (("status", '{"progress": "half"}'), 2, "progress in the payload of status must be a"),
-    (("cmd", '{"action": 1}'), 2, "action in the payload of cmd must be a text, not integer"),
+    (("cmd", '{"action": 1}'), 2, "action in the payload of cmd must be a string, not integer"),
     (("x-note", "{}", "--to", "nobody"), 4, "no worker and no task is called 'nobody'"),
     (("x-note", "{}", "--to", b"\xff"), 4, "no worker and no task is called '\\udcff'"),
     (("x-note", "{}", "--to", ""), 4, "no worker and no task is called ''"),

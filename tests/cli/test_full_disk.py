@@ -42,7 +42,7 @@ def test_sending_to_a_full_disk(root: Path, disk: Path) -> None:
     assert answer.err.endswith("hint: df -h\n")
     large = run(root, "msg", "send", "x-note", '"' + "x" * 5000 + '"')
     assert large.status == 1
-    assert large.err.startswith("error: cannot keep the payload in ")
+    assert large.err.startswith("error: cannot store the payload in ")
     filler.unlink()
     sent = ok(root, "msg", "send", "x-note", '"after"')
     messages = run(root, "msg", "poll").lines

@@ -127,7 +127,7 @@ def test_wrong_state(scene: Scene) -> None:
     answer = scene.run("approve", "auth")
     assert (answer.status, answer.out) == (1, "")
     assert answer.err.startswith(
-        "error: Invalid transition: (ASSIGNED, approve)\nhint: from ASSIGNED"
+        "error: Invalid transition: (ASSIGNED, approve)\nhint: events allowed in ASSIGNED: "
     )
 
 

@@ -106,7 +106,7 @@ def test_a_newer_schema_is_refused(bus: Path) -> None:
 def test_a_schema_that_is_no_number(bus: Path) -> None:
     """A bus that does not say what it is is left alone."""
     foreign(bus, "UPDATE meta SET value = 'three' WHERE key = 'gitworker_schema'")
-    with pytest.raises(Unavailable, match="does not say which schema it has: 'three'") as caught:
+    with pytest.raises(Unavailable, match="has an invalid schema version: 'three'") as caught:
         open_database(str(bus))
     assert caught.value.code == "database_damaged"
 

@@ -442,7 +442,7 @@ if hasattr(os, "register_at_fork"):
 
 def _require_open(is_closed: Callable[[], bool]) -> None:
     if is_closed():
-        raise Unavailable("the bus was closed while something waited", code="closed")
+        raise Unavailable("the bus was closed while this call waited", code="closed")
 
 
 def _addressee(row: Mapping[str, Value]) -> str | None:

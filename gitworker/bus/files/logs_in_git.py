@@ -56,7 +56,9 @@ def _commit_held(session: Session) -> LogCommit:
         except Conflict:
             continue
         return LogCommit(commit, is_new=True)
-    raise Conflict(f"others keep moving {LOG_REF}", "git worker msg export --git", code="ref_moved")
+    raise Conflict(
+        f"other processes keep moving {LOG_REF}", "git worker msg export --git", code="ref_moved"
+    )
 
 
 def _logs(session: Session) -> dict[str, Oid]:

@@ -137,7 +137,7 @@ def _trim(store: Store, paths: StatePaths) -> None:
         trim_bus_log(store, paths)
     except OSError as error:  # the journal stays open: the next prune tries again
         raise Unavailable(
-            f"cannot write {paths.bus_log} anew: {error.strerror}", "df -h", code="disk"
+            f"cannot rewrite {paths.bus_log}: {error.strerror}", "df -h", code="disk"
         ) from error
 
 

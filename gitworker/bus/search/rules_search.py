@@ -24,7 +24,7 @@ def match_expression(words: Sequence[str]) -> str:
     wanted = [word for word in wanted if any(map(str.isalnum, word))]
     if not wanted:
         raise Invalid(
-            "there is no word to search for: letters or digits are wanted",
+            "the query has no word: a word contains a letter or a digit",
             "git worker msg search login 'exit status' pars*",
             code="usage",
         )

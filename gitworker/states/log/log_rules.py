@@ -8,10 +8,10 @@ RULES: Mapping[str, str] = MappingProxyType(
         "json": "Every line is one well-formed JSON object.",
         "schema": "Every line has the fields of the event schema, and known metadata has its type.",
         "severity": "A line has the severity that its transition requires, if any.",
-        "timestamp-order": "Timestamps never go back from one line to the next.",
+        "timestamp-order": "A timestamp is never earlier than that of the line before.",
         "transition": "Every (from, to) is a step of its machine.",
-        "trigger": "The trigger is one of this step's.",
-        "guard": "A worker leaves STALE only by an event that fits the state before STALE.",
+        "trigger": "The trigger belongs to this step.",
+        "guard": "A worker leaves STALE only by a trigger that fits the state before STALE.",
         "initial-state": "An entity's first line starts in its machine's initial state.",
         "single-active-state": "A line starts in the state that the entity's last line ended in.",
         "monotonic-progress": "A terminal state is never left.",
@@ -32,6 +32,6 @@ RULES: Mapping[str, str] = MappingProxyType(
         ),
         "failure-propagation": "`critical_task_failed` needs a critical task that failed.",
         "capacity-limit": "An agent never has more than `max_concurrent_tasks` tasks.",
-        "graceful-shutdown": "A busy agent shuts down only after its task.",
+        "graceful-shutdown": "A busy agent shuts down only after its task has ended.",
     }
 )

@@ -97,12 +97,12 @@ def _faults(document: dict[str, object]) -> list[str]:
     if missing:
         return missing
     faults = [
-        f"{name} is not a text"
+        f"{name} is not a string"
         for name in ("event_type", "severity", "entity_id", "from_state", "to_state", "trigger")
         if not (isinstance(document[name], str) and document[name])
     ]
     if not _is_time(document["timestamp"]):
-        faults.append("timestamp is not ISO 8601 with a zone")
+        faults.append("timestamp is not ISO 8601 with a time zone")
     for name, known in (("event_type", EventType), ("severity", Severity)):
         if isinstance(document[name], str) and document[name] not in list(known):
             faults.append(f"{name} {document[name]!r} is unknown")
@@ -148,23 +148,23 @@ def _is_waiver(value: object) -> bool:
 # keys beyond these are welcome and not looked at.
 METADATA: Mapping[str, tuple[Callable[[object], bool], str]] = MappingProxyType(
     {
-        "task_id": (_is_text, "a text"),
-        "status": (_is_text, "a text"),
-        "event": (_is_text, "a text"),
-        "retry_count": (_is_count, "a whole number from 0"),
-        "max_retries": (_is_count, "a whole number from 0"),
-        "worker_id": (_is_text, "a text"),
-        "workstream_id": (_is_text, "a text"),
+        "task_id": (_is_text, "a string"),
+        "status": (_is_text, "a string"),
+        "event": (_is_text, "a string"),
+        "retry_count": (_is_count, "an integer, 0 or more"),
+        "max_retries": (_is_count, "an integer, 0 or more"),
+        "worker_id": (_is_text, "a string"),
+        "workstream_id": (_is_text, "a string"),
         "critical": (_is_flag, "true or false"),
         "dependencies": (_is_id_list, "a list of task ids"),
         "waived": (_is_waiver, "'dependencies' or 'verification'"),
-        "next_incarnation": (_is_count, "a whole number from 0"),
-        "created_at": (_is_time, "an ISO 8601 time with a zone"),
-        "started_at": (_is_time, "an ISO 8601 time with a zone"),
-        "completed_at": (_is_time, "an ISO 8601 time with a zone"),
-        "duration_seconds": (_is_amount, "a number from 0"),
+        "next_incarnation": (_is_count, "an integer, 0 or more"),
+        "created_at": (_is_time, "an ISO 8601 time with a time zone"),
+        "started_at": (_is_time, "an ISO 8601 time with a time zone"),
+        "completed_at": (_is_time, "an ISO 8601 time with a time zone"),
+        "duration_seconds": (_is_amount, "a number, 0 or more"),
         "dropped": (_is_id_list, "a list of task ids"),
-        "task_count": (_is_count, "a whole number from 0"),
-        "max_concurrent_tasks": (_is_count, "a whole number from 0"),
+        "task_count": (_is_count, "an integer, 0 or more"),
+        "max_concurrent_tasks": (_is_count, "an integer, 0 or more"),
     }
 )

@@ -102,7 +102,7 @@ def _check_start(entry: Entry, position: _Position | None, incarnation: int) -> 
         # An agent that shut down may register again under its name.
         again = entry.event_type == EventType.AGENT and entry.from_state == table.initial
         if position.state in table.terminal and not again:
-            yield "monotonic-progress", f"{entry.entity} had ended as {position.state}"
+            yield "monotonic-progress", f"{entry.entity} has already ended as {position.state}"
         elif position.state not in table.terminal and position.state != entry.from_state:
             yield (
                 "single-active-state",
@@ -110,10 +110,10 @@ def _check_start(entry: Entry, position: _Position | None, incarnation: int) -> 
             )
         return
     if incarnation < present:
-        yield "monotonic-progress", f"{entry.entity} had ended: #{present} has begun"
+        yield "monotonic-progress", f"{entry.entity} has already ended: #{present} has begun"
         return
     if incarnation > present + 1 or (position and position.state not in table.terminal):
-        yield "incarnation-order", f"{entry.entity} begins before the one before it has ended"
+        yield "incarnation-order", f"{entry.entity} begins before the last incarnation has ended"
     if entry.from_state != table.initial:
         yield "initial-state", f"{entry.entity} begins as {entry.from_state}, not {table.initial}"
 
@@ -121,13 +121,13 @@ def _check_start(entry: Entry, position: _Position | None, incarnation: int) -> 
 def _check_step(entry: Entry) -> Iterator[Fault]:
     triggers = LOG_TABLES[entry.event_type].steps.get((entry.from_state, entry.to_state))
     if triggers is None:
-        yield "transition", f"{entry.from_state} → {entry.to_state} is no step of its machine"
+        yield "transition", f"{entry.from_state} → {entry.to_state} is not a step of its machine"
         return
     if entry.trigger not in triggers:
         named = " or ".join(sorted(triggers))
         yield (
             "trigger",
-            f"{entry.from_state} → {entry.to_state} happens by {named}, not by {entry.trigger}",
+            f"{entry.from_state} → {entry.to_state} is triggered by {named}, not {entry.trigger}",
         )
     severity = severity_of(entry.event_type, entry.to_state, entry.trigger)
     if entry.severity != severity != Severity.INFO:
@@ -141,5 +141,5 @@ def _check_guard(entry: Entry, position: _Position | None) -> Iterator[Fault]:
     if entry.from_state == WorkerState.STALE and needed not in (None, position.stale_from):
         yield (
             "guard",
-            f"{entry.trigger} does not fit a seat that went stale in {position.stale_from}",
+            f"{entry.trigger} is not allowed: the worker became stale in {position.stale_from}",
         )

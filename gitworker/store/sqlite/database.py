@@ -85,7 +85,7 @@ class Database:
         mode = connection.pragma("journal_mode", "wal")
         if mode != "wal":
             raise Unavailable(
-                f"{self.path} is on a file system where SQLite's WAL does not work",
+                f"SQLite's WAL mode does not work on the file system of {self.path}",
                 "move the repository to a local disk",
             )
         connection.wal_autocheckpoint(CHECKPOINT_BYTES // connection.pragma("page_size"))
@@ -351,7 +351,7 @@ def _wait_for_lock(fd: int) -> None:
 
 def _unsynced(path: str, error: OSError) -> Unavailable:
     return Unavailable(
-        f"what was written to {path} may not be on disk: {error.strerror}", "df -h", code="disk"
+        f"the last write to {path} may not be on disk: {error.strerror}", "df -h", code="disk"
     )
 
 
@@ -359,12 +359,12 @@ def translated(error: apsw.Error, path: str) -> GitWorkerError:
     """Return our error for SQLite's, with what helps."""
     text = str(error)
     if CONFLICT_MARK in text:
-        return Conflict("somebody else changed this in the meantime", "run the command again")
+        return Conflict("another command changed this at the same time", "run the command again")
     if isinstance(error, apsw.ConstraintError) and REFUSED_MARK in text:
         return Conflict(text.split(REFUSED_MARK, 1)[1])
     if isinstance(error, apsw.NotADBError | apsw.CorruptError):
         return Unavailable(
-            f"{path} is damaged: {text}; the file was left as it is",
+            f"{path} is damaged: {text}; the file was not changed",
             "git worker doctor",
             code="database_damaged",
         )

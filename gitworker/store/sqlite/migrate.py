@@ -99,7 +99,7 @@ def _recorded_version(database: Database) -> int | None:
         return int(found[0])
     except ValueError:
         raise Unavailable(
-            f"{database.path} does not say which schema it has: {ascii(found[0])[:40]}",
+            f"{database.path} has an invalid schema version: {ascii(found[0])[:40]}",
             "git worker doctor",
             code="database_damaged",
         ) from None

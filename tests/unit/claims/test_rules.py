@@ -129,9 +129,9 @@ def test_what_losers_are_told() -> None:
 @pytest.mark.parametrize(
     ("epoch", "now", "message"),
     [
-        (3, "bob", "auth has lost its claim on t (epoch 3): it is held by bob now"),
-        (None, None, "auth has lost its claim on t: nobody holds it now"),
-        (1, "auth", "auth has lost its claim on t (epoch 1): it holds it under another epoch now"),
+        (3, "bob", "auth lost its claim on t (epoch 3); bob holds it now"),
+        (None, None, "auth lost its claim on t; the claim is free now"),
+        (1, "auth", "auth lost its claim on t (epoch 1); auth holds it under another epoch now"),
     ],
 )
 def test_what_late_holders_are_told(epoch: int | None, now: str | None, message: str) -> None:

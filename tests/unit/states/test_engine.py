@@ -80,7 +80,7 @@ def test_refusal_names_state_and_event() -> None:
     assert isinstance(error, GitWorkerError)
     assert error.status == 1
     assert error.hint == (
-        "from COMPLETED it takes ADMIN_RESTART; to see where everything stands: git worker status"
+        "events allowed in COMPLETED: ADMIN_RESTART; to see every state: git worker status"
     )
 
 

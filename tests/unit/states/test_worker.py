@@ -43,7 +43,7 @@ def test_stale_refuses_what_does_not_fit(event: str, stale_from: str) -> None:
         worker_transition(S.STALE, E(event), stale_from=S(stale_from))
     assert str(caught.value) == f"Invalid transition: (STALE, {event})"
     assert caught.value.hint is not None
-    assert caught.value.hint.startswith(f"it went stale in {stale_from}; from STALE it takes")
+    assert caught.value.hint.startswith(f"it became stale in {stale_from}; events allowed in")
 
 
 def test_stale_without_memory_refuses_guarded_events() -> None:
