@@ -50,7 +50,7 @@ def test_threads_of_a_forks_parent_are_left_alone(state: StatePaths) -> None:
     thread = threading.Thread(target=stay)
     thread.start()
     begun.wait(DEADLINE_S)
-    bus.begin_anew()
+    bus.reset_after_fork()
     assert bus.publish("x-note", id="ours") == "ours"
     ended.set()
     thread.join()

@@ -1,18 +1,18 @@
-"""Handing messages to a handler: at least once, in order, never one skipped.
+"""Pass messages to a handler: at least once, in order, without skipping one.
 
-A message on which the handler fails is handed out again after a while; after some attempts it
-becomes a dead letter (a copy in `dead_letters`, the cursor passes it, its sender is told), so that
-one bad message stops nobody for ever. Each agent has a cursor of its own: none waits for another.
-A handler that has to wait for a slow reader has not failed, but after some minutes that counts as
-an attempt: two agents that wait for each other would otherwise do so for ever.
+If the handler fails, the message is tried again after a pause. After some attempts it becomes a
+dead letter: a copy is stored in `dead_letters`, the cursor passes it, and its sender gets a
+message. So one bad message does not block the agent for ever. Each agent has its own cursor and
+waits for no other. A handler that waits for a slow reader has not failed, but after five minutes
+the wait counts as an attempt; otherwise two agents could wait for each other for ever.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from gitworker import clock
-from gitworker.bus.client.loop_heartbeat import SignOfLife
+from gitworker.bus.client.loop_heartbeat import LoopHeartbeat
 from gitworker.bus.consume import acknowledge
 from gitworker.bus.following.follow_messages import message_fields
 from gitworker.bus.limits.back_pressure import BackPressure
@@ -25,37 +25,65 @@ from gitworker.model.message import MessageType
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gitworker.bus.client.library import Bus, Message
+    from gitworker.bus.client.received_message import Message
+    from gitworker.bus.following.waking import Waker
+    from gitworker.paths import StatePaths
+    from gitworker.store.api import Row, Store
 
 ERROR_SHOWN = 500
-LOOK_S = 0.2  # how soon the loop notices that it is to stop
+LOOK_S = 0.2  # how soon the loop notices a stop
 BATCH = 100
-PRESSED_MAX_MS = 5 * 60 * 1000  # so long back-pressure is nobody's failure
+PRESSED_MAX_MS = 5 * 60 * 1000  # back-pressure counts as a failed attempt after this time
+
+
+class Inbox(Protocol):
+    """The part of `Bus` that the loop uses."""
+
+    agent: str
+    paths: StatePaths
+    task: str | None
+
+    @property
+    def store(self) -> Store:
+        """Return this thread's connection."""
+        ...
+
+    def unread_rows(self, limit: int) -> list[Row]:
+        """Return the oldest unread messages."""
+        ...
+
+    def waker(self) -> Waker:
+        """Return this thread's waker."""
+        ...
+
+    def export(self) -> None:
+        """Update the log files."""
+        ...
 
 
 class Policy(NamedTuple):
-    """When to stop, and after how many failed attempts a message is given up."""
+    """When the loop stops, and after how many failed attempts a message becomes a dead letter."""
 
     is_stopped: Callable[[], bool]
     attempts: int
 
 
-def process(bus: Bus, handler: Callable[[Message], object], policy: Policy) -> None:
-    """Hand unread messages to `handler` until the policy says stop (see Bus.process_loop)."""
-    course = Course()
-    with SignOfLife(bus):
+def process(bus: Inbox, handler: Callable[[Message], object], policy: Policy) -> None:
+    """Pass unread messages to `handler` until the policy stops it (see Bus.process_loop)."""
+    progress = LoopState()
+    with LoopHeartbeat(bus.paths.database, agent=bus.agent, task=bus.task):
         while not policy.is_stopped():
             try:
-                _hand_out(bus, handler, policy, course)
-            except Conflict:  # some program keeps the database locked: what is unread waits
-                course.has_begun = False
+                _deliver_batch(bus, handler, policy, progress)
+            except Conflict:  # another program keeps the database locked
+                progress.has_begun = False
                 bus.waker().wait(LOOK_S)
 
 
-def _hand_out(
-    bus: Bus, handler: Callable[[Message], object], policy: Policy, course: Course
+def _deliver_batch(
+    bus: Inbox, handler: Callable[[Message], object], policy: Policy, progress: LoopState
 ) -> None:
-    """Hand out the next batch, or wait a little for one."""
+    """Deliver the next batch, or wait a short time for one."""
     rows = bus.unread_rows(BATCH)
     if not rows:
         bus.export()
@@ -64,18 +92,17 @@ def _hand_out(
         if policy.is_stopped():
             break
         delivery = Delivery(bus, message_fields(row, blobs=bus.paths.blobs), policy)
-        if not course.has_begun:
+        if not progress.has_begun:
             delivery.load()
-        course.has_begun = delivery.may_begin() and delivery.hand_to(handler, course)
-        if not course.has_begun:  # what failed comes again, with what was counted
+        progress.has_begun = delivery.may_begin() and delivery.deliver_to(handler, progress)
+        if not progress.has_begun:  # the failed message comes again, with its stored attempts
             break
 
 
-class Course:
-    """What a loop remembers from one batch to the next.
+class LoopState:
+    """The state that a loop keeps from one batch to the next.
 
-    `has_begun` is False where a killed process may have been at work on the next message: on its
-    oldest only.
+    `has_begun` is False if the next message may have been in work when an earlier process died.
     """
 
     def __init__(self) -> None:
@@ -84,7 +111,7 @@ class Course:
         self._pressed_since_ms = 0
 
     def is_pressed_long(self, seq: int) -> bool:
-        """Note that a message has to wait for a slow reader; tell whether it has for minutes."""
+        """Note that a message waits for a slow reader; return whether it has waited too long."""
         now = clock.monotonic_ms()
         if seq != self._pressed_seq:
             self._pressed_seq, self._pressed_since_ms = seq, now
@@ -92,9 +119,9 @@ class Course:
 
 
 class Delivery:
-    """One message on its way to a handler, with the attempts made at it."""
+    """One message on its way to a handler, with the number of attempts."""
 
-    def __init__(self, bus: Bus, message: Message, policy: Policy) -> None:
+    def __init__(self, bus: Inbox, message: Message, policy: Policy) -> None:
         self._bus = bus
         self._message = message
         self._policy = policy
@@ -103,9 +130,9 @@ class Delivery:
         self._is_stored = False
 
     def load(self) -> None:
-        """Read what earlier attempts left, and count this one before it begins.
+        """Read the number of earlier attempts; from now on, store each attempt before it begins.
 
-        A handler that takes the process with it would otherwise be called for ever.
+        Otherwise a handler that kills its process would be called for ever.
         """
         with self._bus.store.read() as reader:
             row = reader.row("deliveries.of_message", **self._key())
@@ -114,34 +141,34 @@ class Delivery:
         self._is_stored = True
 
     def may_begin(self) -> bool:
-        """Wait until the message may be tried again; tell whether it is to be tried now."""
+        """Wait until the next attempt is due; return False if there is to be none now."""
         wait_ms = min(self._retry_at_ms - clock.now_ms(), BACKOFF_LAST_MS)
         deadline = clock.monotonic_ms() + wait_ms
         while clock.monotonic_ms() < deadline:
             if self._policy.is_stopped():
                 return False
             clock.sleep(min(LOOK_S, max(0, deadline - clock.monotonic_ms()) / 1000))
-        if self._attempts >= self._policy.attempts:  # by processes that died of it
+        if self._attempts >= self._policy.attempts:  # each killed its process
             self._bury("the process ended while it was handled")
             return False
         return True
 
-    def hand_to(self, handler: Callable[[Message], object], course: Course) -> bool:
-        """Call the handler and acknowledge; tell whether it went well."""
+    def deliver_to(self, handler: Callable[[Message], object], progress: LoopState) -> bool:
+        """Call the handler and acknowledge the message; return whether the handler succeeded."""
         if self._is_stored:
             self._count(self._attempts + 1)
         try:
             handler(self._message)
-        except BackPressure as error:  # whom it writes to is behind: that is no failure yet
-            if course.is_pressed_long(self._message["seq"]):
+        except BackPressure as error:  # the addressee is behind, which is not a failure yet
+            if progress.is_pressed_long(self._message["seq"]):
                 self._fail(error)
             else:
                 self._count(self._attempts, pause_ms=error.wait_ms)
             return False
-        except Exception as error:  # noqa: BLE001 - whatever a handler raises is its failure
+        except Exception as error:  # noqa: BLE001 - any exception is a failed attempt
             self._fail(error)
             return False
-        except BaseException:  # an interrupt is nobody's failure
+        except BaseException:  # an interrupt does not count as a failure
             if self._is_stored:
                 self._count(self._attempts)
             raise
@@ -158,11 +185,11 @@ class Delivery:
             writer.run("deliveries.forget", **self._key())
 
     def _fail(self, error: Exception) -> None:
-        import logging  # 20 ms, only where something fails
+        import logging  # 20 ms, only after a failure
 
         self._attempts += 1
         text = f"{type(error).__name__}: {error}"[:ERROR_SHOWN]
-        text = text.encode("utf-8", "replace").decode()  # what no database could keep
+        text = text.encode("utf-8", "replace").decode()  # SQLite stores no lone surrogates
         log = logging.getLogger("gitworker.bus")
         log.warning(
             "attempt %d at message %s failed: %s", self._attempts, self._message["id"], text
@@ -183,7 +210,7 @@ class Delivery:
         )
 
     def _bury(self, error: str) -> None:
-        """Keep a copy, tell the sender, and let the cursor pass, in one transaction."""
+        """Store a copy, notify the sender and move the cursor on, in one transaction."""
         bus, message, now = self._bus, self._message, clock.now_ms()
         with bus.store.write() as writer:
             writer.run(
@@ -191,7 +218,8 @@ class Delivery:
             )
             writer.run("messages.ack", agent=bus.agent, seq=message["seq"], now=now)
             writer.run("deliveries.forget", **self._key())
-            if message["type"] != MessageType.DEAD_LETTER:  # or two bad handlers would never end
+            # Without this condition two failing handlers would notify each other for ever.
+            if message["type"] != MessageType.DEAD_LETTER:
                 publish(writer, self._notice(error), now=now)
 
     def _notice(self, error: str) -> Outgoing:

@@ -8,10 +8,10 @@
             ...
             bus.ack(message["seq"])
 
-A message is a dict in seed 2's shape: `seq`, `id`, `ts` (ISO 8601, milliseconds), `from`, `to`
-(None: everybody), `type`, `correlation_id` (the task), `in_reply_to`, `payload`, `payload_ref`, and
-`payload_error` (`blob_missing`, `decode_failed` or None). Delivery is at least once: handlers are
-idempotent, or drop what they know by its `id`. Errors are those of `gitworker.errors`.
+A message is a dict: `seq`, `id`, `ts` (ISO 8601, milliseconds), `from`, `to` (None: a broadcast),
+`type`, `correlation_id` (the task), `in_reply_to`, `payload`, `payload_ref`, and `payload_error`
+(`blob_missing`, `decode_failed` or None). Delivery is at least once: a handler must be idempotent
+or drop messages whose `id` it knows. Errors are those of `gitworker.errors`.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from weakref import WeakSet
 from gitworker import clock
 from gitworker.bus.blobs import blob_bytes, save_blob
 from gitworker.bus.client.handle_messages import Policy, process
+from gitworker.bus.client.received_message import Message
 from gitworker.bus.consume import POLL_LIMIT, acknowledge, require_position
 from gitworker.bus.encode import encode_payload
 from gitworker.bus.files.export import export_logs
@@ -50,41 +51,40 @@ if TYPE_CHECKING:
     from gitworker.store.api import Row, Value
     from gitworker.store.sqlite.database import Database
 
-Message = dict[str, Any]
 # A message to publish: type, payload, to, id, correlation_id, in_reply_to.
 Draft = tuple[str, Any, str | None, str | None, str | None, str | None]
-POLL_BYTES = 16 * 1024 * 1024  # of large payloads at once: they may have as much each
-LOOK_S = 0.2  # how soon a loop notices that it is to stop
+POLL_BYTES = 16 * 1024 * 1024  # of large payloads in one batch; a single payload may be as large
+LOOK_S = 0.2  # how soon a loop notices a stop
 
 
 def open_bus(path: str | None = None, *, agent: str | None = None, task: str | None = None) -> Bus:
-    """Open the bus of the repository one stands in, or the one at `path` (a state directory).
+    """Open the bus of the current repository, or the one at `path` (a state directory).
 
-    `path` defaults to GITWORKER_BUS, which `exec` sets; `agent` is who speaks: by default
-    GITWORKER_ID, the worktree's worker, or `hq`; `task` what messages are about: by default
-    GITWORKER_TASK, the worktree's, or the agent's own. Raises Unavailable where gitworker is not
-    set up (`git worker init`), Invalid for an agent id that is none.
+    `path` defaults to GITWORKER_BUS, which `exec` sets. `agent` is the sender, by default
+    GITWORKER_ID, the worktree's worker or `hq`. `task` is the default task of messages, by default
+    GITWORKER_TASK, the worktree's task or the agent's task. Raises Unavailable if gitworker is not
+    set up (`git worker init`), Invalid for a bad agent id.
     """
-    is_told = agent in (None, os.environ.get("GITWORKER_ID"))  # what the environment says of tasks
-    told = os.environ.get("GITWORKER_TASK") if is_told else None
+    is_own_task = agent in (None, os.environ.get("GITWORKER_ID"))
+    given_task = os.environ.get("GITWORKER_TASK") if is_own_task else None
     path = path or os.environ.get("GITWORKER_BUS")
     if path:
         paths = StatePaths(os.path.dirname(path) if path.endswith("/bus.db") else path)
-        speaker: str = parse_agent_id(agent or os.environ.get("GITWORKER_ID") or HQ)
-        here = None
+        sender: str = parse_agent_id(agent or os.environ.get("GITWORKER_ID") or HQ)
+        worktree_task = None
     else:
         repository = require_repository()
         paths = state_paths(repository)
-        speaker = who_asks(repository, agent, os.environ)
-        here = task_here(repository)
-    return Bus(paths, speaker, task=task or told or here)
+        sender = who_asks(repository, agent, os.environ)
+        worktree_task = task_here(repository)
+    return Bus(paths, sender, task=task or given_task or worktree_task)
 
 
 class Bus:
-    """One agent's end of the bus; any thread may use it, each has a connection of its own.
+    """One agent's connection to the bus. Any thread may use it; each has a SQLite connection.
 
-    Whatever returns has happened: a message is on disk when `publish` returns. Connections are let
-    go of by `close`, and soon after their thread has ended. The child of a fork gets its own.
+    A message is on disk when `publish` returns. `close` closes the connections; those of a thread
+    that has ended are closed soon after. The child of a fork gets its own.
     """
 
     def __init__(self, paths: StatePaths, agent: str, *, task: str | None = None) -> None:
@@ -92,26 +92,28 @@ class Bus:
         self.agent = agent
         self._own = threading.local()
         self._opened: list[tuple[threading.Thread, Database | Waker]] = []
-        self._inherited: list[Database | Waker] = []  # by a fork: closed before another is opened
-        self._left: list[Database | Waker] = []  # by the parent's other threads: never closed here
-        self._inside: Counter[threading.Thread] = Counter()  # at work for long: in a loop, waiting
+        # Inherited by a fork: closed before another is opened.
+        self._inherited: list[Database | Waker] = []
+        # Of the parent's other threads, after a fork: never closed here.
+        self._left: list[Database | Waker] = []
+        self._inside: Counter[threading.Thread] = Counter()  # threads in a loop or a wait
         self._lock = threading.Lock()
         self._bell = Bell(paths.bell)
-        self._agents: set[str] = set()  # addressees that are known to be agents' ids
-        self._types: set[str] = set()  # message types that are known to be good
+        self._agents: set[str] = set()  # addressees that are known to be agent ids
+        self._types: set[str] = set()  # message types that are known to be valid
         self._has_published = False
         self._limits = load_limits(paths, os.environ)
         self._pressure = Pressure(agent, self._limits)
-        _ENDS.add(self)
+        _OPEN_BUSES.add(self)
         with self.store.read() as reader:
             self.task = task or own_task(reader, agent)
 
-    def begin_anew(self) -> None:
-        """Forget, in the child of a fork, what its parent has opened.
+    def reset_after_fork(self) -> None:
+        """Drop the parent's connections, in the child of a fork.
 
-        SQLite's locks belong to the parent: what a child published by its connection was lost as
-        soon as another program took the bus for unused. Nothing is asked of SQLite before the child
-        needs it: a thread of the parent may have been in the middle of something.
+        SQLite's locks belong to the parent. A message that a child published over the parent's
+        connection was lost when another program found the bus unlocked. SQLite is not called here:
+        a thread of the parent may have been inside it during the fork.
         """
         here = threading.current_thread()
         self._inherited += [one for thread, one in self._opened if thread is here]
@@ -127,7 +129,7 @@ class Bus:
         if store is None:
             while self._inherited:
                 self._inherited.pop().close()
-            self._let_go(lambda thread: not thread.is_alive())
+            self._close_of(lambda thread: not thread.is_alive())
             store = self._own.store = open_database(self.paths.database)
             self._keep(store)
         return store
@@ -145,20 +147,20 @@ class Bus:
     ) -> str:
         """Publish one message and return its id; a known `id` is a retry and publishes nothing.
 
-        `to` names a worker or a task, None is everybody. `payload` is anything that JSON can say.
-        Not `durable`, it outlives every process but not a power cut. Raises Invalid for a type, an
-        id or a payload that is none, NotFound for an addressee that nobody knows, BackPressure (a
-        Conflict with `wait_ms`) where a limit is in the way: message.max_unread, message.max_rate.
+        `to` is a worker or a task; None is a broadcast. `payload` is any value that JSON can hold.
+        Without `durable` the message survives every process but not a power cut. Raises Invalid for
+        a bad type, id or payload, NotFound for an unknown addressee, BackPressure (a Conflict with
+        `wait_ms`) if a limit blocks it: message.max_unread or message.max_rate.
         """
         return self._publish((type, payload, to, id, correlation_id, in_reply_to), durable=durable)
 
     def publish_many(
         self, messages: Iterable[Mapping[str, Any]], *, durable: bool = True
     ) -> list[str]:
-        """Publish all of them or none, in one transaction and in order; return their ids.
+        """Publish all messages or none, in one transaction and in order; return their ids.
 
-        Each is a mapping with `type`, and with `payload`, `to`, `id`, `correlation_id` and
-        `in_reply_to` where wanted. Raises as `publish` does.
+        Each is a mapping with `type` and optionally `payload`, `to`, `id`, `correlation_id` and
+        `in_reply_to`. Raises as `publish` does.
         """
         drafts = [_draft_of(message) for message in messages]
         rows = [self._row(draft) for draft in drafts]
@@ -174,11 +176,11 @@ class Bus:
         return [str(row["id"]) for row in rows]
 
     def poll(self, limit: int = POLL_LIMIT, *, wait_s: float = 0.0) -> list[Message]:
-        """Return the oldest unread messages to this agent or to all; the cursor stays.
+        """Return the oldest unread messages to this agent or to all, without moving the cursor.
 
-        Large payloads end a batch at 16 MiB, though never before its first message; the rest comes
-        with the next poll, once these are acknowledged. Where there are none, waits up to `wait_s`
-        seconds for some. Raises Unavailable where the bus is closed meanwhile.
+        A batch ends at 16 MiB of large payloads, but has at least one message; the rest comes with
+        the next poll, once these are acknowledged. If there are no messages, waits up to `wait_s`
+        seconds for one. Raises Unavailable if the bus is closed during the wait.
         """
         if wait_s <= 0:
             return self._unread(limit)
@@ -194,9 +196,9 @@ class Bus:
                 _require_open(is_closed)
 
     def ack(self, seq: int) -> None:
-        """Say that everything up to `seq` is dealt with; the cursor never moves back.
+        """Acknowledge every message up to `seq`; the cursor never moves back.
 
-        Raises Invalid for a position that no message has yet.
+        Raises Invalid for a position after the newest message.
         """
         store = self.store
         if seq > getattr(self._own, "seen", 0):
@@ -212,10 +214,10 @@ class Bus:
         since: int | None = None,
         stop: threading.Event | Callable[[], bool] | None = None,
     ) -> Iterator[Message]:
-        """Yield everybody's messages as they come, those that pass the filters; no cursor moves.
+        """Yield all new messages that pass the filters, to any addressee; no cursor moves.
 
-        Begins now, or after position `since`. Ends when `stop` says so (an event, or a function
-        that returns true), when the database goes, and when the bus is closed.
+        Begins now, or after position `since`. Ends when `stop` is set (an event) or returns true (a
+        function), when the database is deleted, and when the bus is closed.
         """
         store, paths = self.store, self.paths
         is_stopped = _stopper(stop)
@@ -241,12 +243,12 @@ class Bus:
         id: str | None = None,
         correlation_id: str | None = None,
     ) -> Message:
-        """Publish a message and return the answer to it: what `reply` sends, or anything after it
-        that has its id as `in_reply_to` or as `correlation_id`.
+        """Publish a message and return the answer: the first later message that has its id as
+        `in_reply_to` or `correlation_id`, as those of `reply` do.
 
-        The answer stays unread, as every message does. Raises Conflict (`timeout`) where none has
-        come within `timeout_s` seconds; asked again with the same `id`, it only waits again.
-        Unavailable where the bus is closed meanwhile.
+        The answer stays unread, as every message does. Raises Conflict (`timeout`) if there is none
+        within `timeout_s` seconds; a call with the same `id` then only waits. Raises Unavailable if
+        the bus is closed during the wait.
         """
         with self._stay() as is_closed:
             asked = self.publish(type, payload, to=to, id=id, correlation_id=correlation_id)
@@ -261,13 +263,15 @@ class Bus:
             )
 
     def reply(self, message: Mapping[str, Any], type: str, payload: Any = None) -> str:
-        """Answer a message: to its sender, about the same thing; return the answer's id.
+        """Answer a message's sender under the same correlation id; return the answer's id.
 
-        How much the sender has not read is no limit: two that answer each other would both wait.
+        The limit on unread messages does not apply, since two agents that answer each other would
+        both wait.
         """
-        to, about = message["from"], message["correlation_id"] or message["id"]
-        self._agents.add(to)  # whoever has spoken can be spoken to
-        return self._publish((type, payload, to, None, about, message["id"]), is_answer=True)
+        to, correlation_id = message["from"], message["correlation_id"] or message["id"]
+        self._agents.add(to)  # a sender is a valid addressee
+        draft = (type, payload, to, None, correlation_id, message["id"])
+        return self._publish(draft, is_answer=True)
 
     def process_loop(
         self,
@@ -276,15 +280,15 @@ class Bus:
         stop: threading.Event | Callable[[], bool] | None = None,
         attempts: int = ATTEMPTS,
     ) -> None:
-        """Hand every message to `handler`, in order, acknowledging each after it has returned.
+        """Pass every message to `handler`, in order; acknowledge each after the handler returned.
 
-        Where it raises an Exception the message comes again after a while (half a second, doubling
-        up to a minute), and those after it wait. After `attempts` failures, counted across
+        If the handler raises an Exception, the message comes again after a pause (half a second,
+        doubling up to a minute), and later messages wait. After `attempts` failures, counted across
         restarts, it becomes a dead letter: a copy stays in the table `dead_letters`, the cursor
-        passes it, and its sender gets a message of type `x-dead-letter`. An attempt that took the
-        whole process with it counts; that someone it writes to is behind (BackPressure) counts from
-        five minutes on. Beats for the agent meanwhile, also while the handler works. Returns when
-        `stop` says so, or the bus is closed.
+        passes it, and its sender gets a message of type `x-dead-letter`. An attempt that killed the
+        process counts as a failure; BackPressure counts after five minutes. Sends the agent's
+        heartbeats, also while the handler runs. Returns when `stop` is set or returns true, or the
+        bus is closed.
         """
         is_stopped = _stopper(stop)
         with self._stay() as is_closed:
@@ -292,7 +296,7 @@ class Bus:
             self.export()
 
     def waker(self) -> Waker:
-        """Return this thread's waker, which tells when somebody else has written to the bus."""
+        """Return this thread's waker, which notices writes of other connections to the bus."""
         waker: Waker | None = getattr(self._own, "waker", None)
         if waker is None:
             waker = self._own.waker = open_waker(self.store, self.paths)
@@ -300,35 +304,35 @@ class Bus:
         return waker
 
     def export(self) -> None:
-        """Bring the log files up to date where this end has published; commands do so too."""
+        """Update the log files if this object has published; commands do so too."""
         if self._has_published:
             self._has_published = False
             try:
                 export_logs(self.store, self.paths)
-            except (OSError, GitWorkerError):  # the database has it all: the next one writes it
+            except (OSError, GitWorkerError):  # the next export writes the missing lines
                 return
 
     def close(self) -> None:
-        """Bring the log files up to date and let go of everything.
+        """Update the log files and close every connection.
 
-        Other threads that wait or follow or process end within two seconds, and let go themselves.
+        Other threads that wait, follow or process end within two seconds and close their own.
         """
         self.export()
         self._own = threading.local()
         here = threading.current_thread()
-        self._let_go(lambda thread: thread is here or not self._inside[thread])
+        self._close_of(lambda thread: thread is here or not self._inside[thread])
         self._bell.close()
 
     def __enter__(self) -> Bus:
-        """Use it in a `with`."""
+        """Return the bus for a `with` block."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close it."""
+        """Close the bus."""
         self.close()
 
     def unread_rows(self, limit: int) -> list[Row]:
-        """Return what `poll` gives as rows: large payloads are not read yet."""
+        """Return the rows behind `poll`, without reading large payloads."""
         rows = self.store.rows("messages.unread", agent=self.agent, limit=limit)
         if rows:
             self._own.seen = max(getattr(self._own, "seen", 0), rows[-1]["seq"])
@@ -356,7 +360,10 @@ class Bus:
 
     @contextmanager
     def _stay(self) -> Iterator[Callable[[], bool]]:
-        """Keep this thread's connection while another thread closes the bus; give what tells so."""
+        """Keep this thread's connections open if another thread closes the bus.
+
+        Gives a function that returns whether the bus was closed.
+        """
         own, here = self._own, threading.current_thread()
         with self._lock:
             self._inside[here] += 1
@@ -369,14 +376,14 @@ class Bus:
                 if is_out:
                     del self._inside[here]
             if is_out and self._own is not own:
-                self._let_go(lambda thread: thread is here)
+                self._close_of(lambda thread: thread is here)
 
     def _keep(self, opened: Database | Waker) -> None:
         with self._lock:
             self._opened.append((threading.current_thread(), opened))
 
-    def _let_go(self, is_over: Callable[[threading.Thread], bool]) -> None:
-        """Close what threads have opened that are over."""
+    def _close_of(self, is_over: Callable[[threading.Thread], bool]) -> None:
+        """Close the connections of the threads that `is_over` selects."""
         with self._lock:
             over = [(thread, opened) for thread, opened in self._opened if is_over(thread)]
             self._opened = [pair for pair in self._opened if pair not in over]
@@ -384,7 +391,7 @@ class Bus:
             opened.close()
 
     def _row(self, draft: Draft) -> dict[str, Value]:
-        """Return a message as it is stored; checked, and with a large payload kept as a blob."""
+        """Check a message and return it as it is stored; save a large payload as a blob."""
         type, payload, to, id, correlation_id, in_reply_to = draft
         if type not in self._types:
             check_type(type)
@@ -421,19 +428,19 @@ class Bus:
         }
 
     def _keep_large(self, row: dict[str, Value], draft: Draft) -> None:
-        """Save a large payload again where a prune collected it before its message was there."""
+        """Save a large payload again if a prune deleted it before the message was inserted."""
         ref = row["payload_ref"]
         if ref is not None and not os.path.exists(f"{self.paths.blobs}/{ref!s}"):
             _, raw = encode_payload(draft[0], draft[1], max_bytes=self._limits.message_max_bytes)
             save_blob(self.paths.blobs, raw)
 
 
-_ENDS: WeakSet[Bus] = WeakSet()
+_OPEN_BUSES: WeakSet[Bus] = WeakSet()
 
 
 def _after_fork() -> None:
-    for bus in list(_ENDS):
-        bus.begin_anew()
+    for bus in list(_OPEN_BUSES):
+        bus.reset_after_fork()
 
 
 if hasattr(os, "register_at_fork"):
@@ -451,10 +458,10 @@ def _addressee(row: Mapping[str, Value]) -> str | None:
 
 
 def _draft_of(message: Mapping[str, Any]) -> Draft:
-    wanted = message.get
+    field = message.get
     return (
-        message["type"], wanted("payload"), wanted("to"), wanted("id"), wanted("correlation_id"),
-        wanted("in_reply_to"),
+        message["type"], field("payload"), field("to"), field("id"), field("correlation_id"),
+        field("in_reply_to"),
     )  # fmt: skip
 
 

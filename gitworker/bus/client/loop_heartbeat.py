@@ -1,7 +1,7 @@
-"""A loop's sign of life: it beats while it waits and while a handler is at work.
+"""Heartbeats of a handler loop, sent while it waits and while a handler runs.
 
-So that a prune leaves it what it has not read, and nobody takes a long handler for death. A beat
-has the monotonic clock beside it: a wall clock that jumps makes no loop look old.
+They keep a prune from deleting the agent's unread messages, and a long handler from looking dead.
+Each heartbeat also stores the monotonic clock, so a jump of the wall clock does not make it old.
 """
 
 from __future__ import annotations
@@ -16,47 +16,49 @@ from gitworker.store.heartbeats import touch
 from gitworker.store.sqlite.migrate import open_database
 
 if TYPE_CHECKING:
-    from gitworker.bus.client.library import Bus
     from gitworker.store.api import Store
 
-EVERY_S = 10.0  # seed 2
+EVERY_S = 10.0  # the bus protocol's interval
 ENDS_WITHIN_S = 5.0
 
 
-class SignOfLife:
-    """Beats for a bus's agent in a thread of its own, from the beginning of a `with` to its end.
+class LoopHeartbeat:
+    """Sends an agent's heartbeats from its own thread while its `with` block runs.
 
-    The agent has a cursor from then on: what is sent to everybody waits for it too. A busy database
-    costs a beat, never the thread.
+    `database` is the path of bus.db. The agent also gets a cursor, so that broadcasts are kept
+    until it reads them. A busy database loses one heartbeat but does not end the thread.
     """
 
-    def __init__(self, bus: Bus) -> None:
-        self._bus = bus
+    def __init__(self, database: str, *, agent: str, task: str | None) -> None:
+        self._database = database
+        self._agent = agent
+        self._task = task
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="alive", daemon=True)
 
     def __enter__(self) -> None:
-        """Beat, and go on beating."""
-        with suppress(GitWorkerError):
-            self._beat(self._bus.store)
+        """Send a heartbeat and start the thread."""
+        self._send()
         self._thread.start()
 
     def __exit__(self, *_: object) -> None:
-        """Beat no more."""
+        """End the thread."""
         self._is_over.set()
         self._thread.join(ENDS_WITHIN_S)
 
     def _loop(self) -> None:
         while not self._is_over.wait(EVERY_S):
-            with suppress(GitWorkerError, OSError):  # the next one tries again
-                store = open_database(self._bus.paths.database)
-                try:
-                    self._beat(store)
-                finally:
-                    store.close()
+            self._send()
 
-    def _beat(self, store: Store) -> None:
-        agent = self._bus.agent
+    def _send(self) -> None:
+        with suppress(GitWorkerError, OSError):  # the next heartbeat tries again
+            store = open_database(self._database)
+            try:
+                self._record(store)
+            finally:
+                store.close()
+
+    def _record(self, store: Store) -> None:
         with store.write(durable=False) as writer:
-            touch(writer, agent, task=self._bus.task)
-            writer.run("messages.ack", agent=agent, seq=0, now=clock.now_ms())
+            touch(writer, self._agent, task=self._task)
+            writer.run("messages.ack", agent=self._agent, seq=0, now=clock.now_ms())
