@@ -1,6 +1,6 @@
-"""Large payloads: one file each, named by its content (seed 2). On the hot path.
+"""Large payloads: one file each, named by the SHA-256 of its content. On the hot path.
 
-Written temp, fsync, rename, so that nobody ever reads half of one.
+Each is written to a temporary file, synced and renamed, so that no reader sees a partial one.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ HEX = frozenset("0123456789abcdef")
 
 
 def save_blob(directory: str, content: bytes) -> str:
-    """Keep content under its name, on disk on return; return the name.
+    """Store content, on disk on return, and return its name.
 
-    Raises Unavailable where it cannot be written.
+    Raises Unavailable if it cannot be written.
     """
     from hashlib import sha256  # 3 ms, only for payloads that are large
 
@@ -25,7 +25,7 @@ def save_blob(directory: str, content: bytes) -> str:
     path = f"{directory}/{ref}"
     if is_kept(path, len(content)):
         return ref
-    # Threads and processes that save the same content at once write files of their own.
+    # Threads and processes that save the same content at once write separate files.
     partial = f"{directory}/.{ref}.{os.getpid()}-{os.urandom(4).hex()}.tmp"
     try:
         os.makedirs(directory, mode=0o700, exist_ok=True)
@@ -40,7 +40,7 @@ def save_blob(directory: str, content: bytes) -> str:
 
 
 def is_kept(path: str, size: int) -> bool:
-    """Tell whether a blob is there with all its bytes; a torn one is to be written again."""
+    """Return whether a blob exists in its full size; an incomplete one must be written again."""
     try:
         return os.stat(path).st_size == size
     except OSError:
@@ -48,7 +48,7 @@ def is_kept(path: str, size: int) -> bool:
 
 
 def find_blob(directory: str, ref: str) -> str | None:
-    """Return the text of a blob; None where it is missing, or the name is none of ours."""
+    """Return the text of a blob; None if it is missing or the name is not a blob's."""
     if not is_blob_ref(ref):
         return None
     try:
@@ -60,7 +60,7 @@ def find_blob(directory: str, ref: str) -> str | None:
 
 
 def blob_bytes(directory: str, ref: str) -> int:
-    """Return the size of a blob; 0 where it is missing."""
+    """Return the size of a blob; 0 if it is missing."""
     try:
         return os.stat(f"{directory}/{ref}").st_size if is_blob_ref(ref) else 0
     except OSError:
@@ -68,7 +68,7 @@ def blob_bytes(directory: str, ref: str) -> int:
 
 
 def is_blob_ref(ref: str) -> bool:
-    """Tell whether a name is that of a blob, and so cannot lead elsewhere."""
+    """Return whether a name has the form of a blob's, so that it cannot name another path."""
     digest = ref.removeprefix(PREFIX)
     return ref.startswith(PREFIX) and len(digest) == 64 and HEX.issuperset(digest)
 

@@ -1,6 +1,6 @@
-"""Reading one's messages: unread ones as ready lines of JSON, and the cursor. On the hot path.
+"""Read an agent's unread messages as JSON lines, and move its cursor. On the hot path.
 
-Delivery is at least once (seed 2): the cursor moves only when the reader has had its lines.
+Delivery is at least once: the cursor moves only after the reader got its lines.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ def acknowledge(store: Store, agent: str, seq: int) -> None:
 
 
 def cursor_of(reader: Reader, agent: str) -> int:
-    """Return the position up to which an agent has acknowledged; 0 where it never has."""
+    """Return the position up to which an agent has acknowledged; 0 if it never has."""
     row = reader.row("messages.cursor", agent=agent)
     return int(row["seq"]) if row else 0
 
 
 def require_position(store: Store, seq: int) -> None:
-    """Raise Invalid for a position after the newest message: what comes there would be skipped."""
+    """Raise Invalid for a position after the newest message, since it would skip later ones."""
     with store.read() as reader:
         row = reader.row("messages.last_seq")
     newest = row["seq"] if row else 0
@@ -47,9 +47,9 @@ def require_position(store: Store, seq: int) -> None:
 
 
 def full_line(store: Store, row: Row, *, blobs: str) -> str:
-    """Return a message's line with its large payload in place.
+    """Return a message's line with its large payload.
 
-    A blob that is gone or damaged leaves `payload_error` saying so.
+    If the blob is missing or damaged, `payload_error` names the fault.
     """
     ref = row["payload_ref"]
     line = str(row["line"])
@@ -57,7 +57,7 @@ def full_line(store: Store, row: Row, *, blobs: str) -> str:
         return line
     text = find_blob(blobs, ref)
     tail = f'"payload":null,"payload_ref":"{ref}","payload_error":null}}'
-    if not line.endswith(tail):  # a foreign program's reference, which is no blob of ours
+    if not line.endswith(tail):  # a foreign program's reference, which does not name a blob
         return line.removesuffix('"payload_error":null}') + '"payload_error":"blob_missing"}'
     head = line.removesuffix(tail)
     if text is None:
@@ -66,5 +66,5 @@ def full_line(store: Store, row: Row, *, blobs: str) -> str:
         answer = reader.row("messages.is_json", text=text)
     if "\0" in text or not answer or not answer["valid"]:
         return f'{head}"payload":null,"payload_ref":"{ref}","payload_error":"decode_failed"}}'
-    flat = text.strip().replace("\r", " ").replace("\n", " ")  # white space between tokens only
+    flat = text.strip().replace("\r", " ").replace("\n", " ")  # only between tokens of valid JSON
     return f'{head}"payload":{flat},"payload_ref":"{ref}","payload_error":null}}'

@@ -1,8 +1,8 @@
-"""The drain: compares branch tips with the last published ones and publishes the difference.
+"""The drain: compare branch tips with the last published ones and publish the difference.
 
-Refs are the truth, a hook is a doorbell (DESIGN section 7): whatever moved a branch, hook or no
-hook, its new commits are told once. Tip and messages change in one transaction by compare-and-set
-and message ids derive from (branch, commit), so that two drains double nothing.
+Refs decide; a hook only starts the drain. New commits are published once, whether or not a hook
+saw them. Tip and messages change in one transaction by compare-and-set, and message ids derive from
+(branch, commit), so that two drains at once publish nothing twice.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Move(NamedTuple):
-    """A ref whose tip is not the one that was last published."""
+    """A ref whose tip differs from the last published one."""
 
     ref: Ref
     old: Oid | None
@@ -41,32 +41,33 @@ class Move(NamedTuple):
 Skipped = Callable[[Ref, Exception], None]
 
 
-def _pass_by(_ref: Ref, _error: Exception) -> None:
-    """Say nothing of a branch whose commits cannot be told now: the next drain tries again."""
+def _ignore(_ref: Ref, _error: Exception) -> None:
+    """Report nothing about a branch that cannot be published now: the next drain tries again."""
 
 
 def drain(
-    session: Session, workers: Sequence[Worker] | None = None, *, skipped: Skipped = _pass_by
+    session: Session, workers: Sequence[Worker] | None = None, *, skipped: Skipped = _ignore
 ) -> dict[Ref, Oid]:
-    """Publish every commit that nobody was told of, and a beat for whoever rang.
+    """Publish all unpublished commits, and a heartbeat for each worker whose hook ran.
 
-    `workers` are all of them, where somebody has just read them. A branch whose commits cannot be
-    told now stops nobody: `skipped` is called with it. Returns the tips of the target and of the
-    workers' branches as they were found. Publishes nothing if the state directory is read-only.
+    `workers` are all workers, if the caller has just read them. If the commits of a branch cannot
+    be published now, `skipped` is called and the other branches are still published. Returns the
+    tips of the target and of the workers' branches. Publishes nothing if the state directory is
+    read-only.
     """
-    rang = set() if session.store.is_read_only else _empty_spool(session.paths.spool)
+    reported = set() if session.store.is_read_only else _empty_spool(session.paths.spool)
     with session.store.read() as reader:
-        everyone = all_workers(reader) if workers is None else workers
+        known = all_workers(reader) if workers is None else workers
         tips = {Ref(row["ref"]): Oid(row["oid"]) for row in reader.rows("tips.all")}
         for_radar = bool(reader.rows("tips.due", now=clock.now_ms()))
-    holders = {ref_of(Branch(worker.branch)): worker for worker in everyone if worker.branch}
+    holders = {ref_of(Branch(worker.branch)): worker for worker in known if worker.branch}
     refs = read_branches(
         session.git,
         session.repository.common_dir,
         [session.target, *holders],
         git_config=session.git_config,
     )
-    if session.store.is_read_only:  # a command that may write publishes
+    if session.store.is_read_only:  # a later command that can write publishes
         return refs
     target_tip = refs.get(session.target)
     for ref in dict.fromkeys((session.target, *holders)):
@@ -80,27 +81,27 @@ def drain(
                 _publish_target(session, move)
             else:
                 _publish_branch(session, holders[ref], move, target_tip)
-        except Exception as error:  # noqa: BLE001 - one branch never stops everybody
+        except Exception as error:  # noqa: BLE001 - the other branches are still published
             skipped(ref, error)
-    if rang:
+    if reported:
         with session.store.write(durable=False) as writer:
             for worker in holders.values():
-                if worker.worker_id in rang:
+                if worker.worker_id in reported:
                     touch(writer, worker.worker_id, task=worker.task_id)
     if for_radar:
-        from gitworker.bus.jobs.radar_job import ring_radar  # not needed where nothing moved
+        from gitworker.bus.jobs.radar_job import ring_radar  # only if a branch moved
 
-        ring_radar(session, everyone)
+        ring_radar(session, known)
     return refs
 
 
 def record_rewrite(writer: Writer, ref: Ref, *, old: Oid, new: Oid) -> None:
-    """Record a tip that we are about to give a branch ourselves: its commits are no news."""
+    """Record a tip to which we are about to move a branch, so that it is not published as news."""
     writer.run("tips.add_rewrite", ref=ref, new_oid=new, old_oid=old, now=clock.now_ms())
 
 
 def record_tip(writer: Writer, ref: Ref, oid: Oid) -> None:
-    """Record a tip as published, because whoever calls has told it."""
+    """Record a tip that the caller has published."""
     now = clock.now_ms()
     writer.run("tips.set_due_if_moved", ref=ref, oid=oid, now=now)
     writer.run("tips.set", ref=ref, oid=oid, now=now)
@@ -112,7 +113,7 @@ def _publish_branch(session: Session, worker: Worker, move: Move, target: Oid | 
     ours = [Oid(row["new_oid"]) for row in rewrites]
     commits: list[NewCommit] = []
     if move.new not in ours:
-        from gitworker.repo.history.new_commits import new_commits  # not needed where nothing moved
+        from gitworker.repo.history.new_commits import new_commits  # only if a branch moved
 
         known = [*ours, target] if target else ours
         commits = new_commits(session.git, tip=move.new, last=move.old, known=known)
@@ -127,7 +128,7 @@ def _publish_branch(session: Session, worker: Worker, move: Move, target: Oid | 
 
 
 def _publish_target(session: Session, move: Move) -> None:
-    """Tell that somebody else moved the target; our own landings record its tip themselves."""
+    """Publish that another program moved the target; our landings record its tip themselves."""
     now = clock.now_ms()
     with session.store.write() as writer:
         if not _claim_move(writer, move, now) or move.old is None:
@@ -144,7 +145,7 @@ def _publish_target(session: Session, move: Move) -> None:
 
 
 def _claim_move(writer: Writer, move: Move, now: int) -> bool:
-    """Record the new tip if the last one is still what we compared with; the radar sees it too."""
+    """Record the new tip, for the radar too; return False if another drain was faster."""
     if move.old is None:
         if writer.row("tips.of_ref", ref=move.ref) is not None:
             return False
@@ -174,32 +175,32 @@ def _progress(worker: Worker, commit: NewCommit) -> Outgoing:
 
 
 def _empty_spool(spool: str) -> set[str]:
-    """Take the spool away, the doorbell first, and return the workers whose hooks wrote in it.
+    """Delete `ring`, then empty the spool; return the workers whose hooks wrote to it.
 
-    A batch that a killed drain had taken is found by its name and read again.
+    A batch that a killed drain had renamed is found by its name and read.
     """
     with suppress(FileNotFoundError):
         os.unlink(f"{spool}/ring")
     with suppress(FileNotFoundError):
         os.rename(f"{spool}/{SPOOL_FILE}", f"{spool}/{SPOOL_FILE}.{os.getpid()}")
-    rang: set[str] = set()
+    reported: set[str] = set()
     names = os.listdir(spool) if os.path.isdir(spool) else []
     for name in names:
         if name.startswith(f"{SPOOL_FILE}."):
             with suppress(FileNotFoundError):  # another drain was faster
-                rang |= _read_batch(f"{spool}/{name}")
-    return rang
+                reported |= _read_batch(f"{spool}/{name}")
+    return reported
 
 
 def _read_batch(path: str) -> set[str]:
     with open(path, encoding="utf-8", errors="surrogateescape", opener=regular) as file:
-        rang = {worker for line in file if (worker := _worker_of(line)) is not None}
+        reported = {worker for line in file if (worker := _worker_of(line)) is not None}
     os.unlink(path)
-    return rang
+    return reported
 
 
 def _worker_of(line: str) -> str | None:
-    """Return the worker in whose worktree a hook wrote this line, by the git directory it names."""
+    """Return the worker of the git directory that a hook's line names."""
     fields = line.rstrip("\n").split("\t")
-    seat = read_seat(fields[2]) if len(fields) > 2 else None
-    return seat[0] if seat else None
+    found = read_seat(fields[2]) if len(fields) > 2 else None
+    return found[0] if found else None

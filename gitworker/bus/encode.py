@@ -1,4 +1,4 @@
-"""Payloads of Python values as JSON that every other program can read."""
+"""Encode Python values as JSON payloads that every other program can read."""
 
 import json
 from typing import Any
@@ -19,8 +19,8 @@ _ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=
 def encode_payload(type: str, payload: Any, *, max_bytes: int) -> tuple[str, bytes]:
     """Return a payload as JSON text and its bytes.
 
-    Raises Invalid for NaN and infinities, lone surrogates, what JSON cannot say, what a message of
-    this type cannot have, for what is nested too deep and for more than `max_bytes`.
+    Raises Invalid for NaN, infinities, lone surrogates and other values that JSON cannot hold, for
+    a payload that does not fit the type, is nested too deep, or has more than `max_bytes`.
     """
     if type in KEYS:
         keys = payload if isinstance(payload, dict) else {}
@@ -44,19 +44,19 @@ def encode_payload(type: str, payload: Any, *, max_bytes: int) -> tuple[str, byt
 
 
 def require_shallow(text: str) -> None:
-    """Raise Invalid for a JSON text that is nested deeper than every reader can follow."""
+    """Raise Invalid for a JSON text that is nested too deep."""
     try:
         is_deep = is_too_deep(json.loads(text))
     except RecursionError:
         is_deep = True
-    except ValueError:  # such as a number of 5,000 digits: that is for its readers to say
+    except ValueError:  # such as a number of 5,000 digits, which its readers may refuse
         is_deep = False
     if is_deep:
         raise too_deep()
 
 
 def too_deep() -> Invalid:
-    """Return the refusal of a payload that is nested too deep."""
+    """Return the error for a payload that is nested too deep."""
     return Invalid(
         f"the payload is nested more than {DEPTH_MAX} deep",
         "put it into a file in the worktree and send its path",

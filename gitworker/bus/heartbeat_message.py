@@ -1,4 +1,4 @@
-"""One sign of life: the beat, the claims it renews, and `task_blocked` where an agent is stuck.
+"""One heartbeat: the row, the claims that it renews, and `task_blocked` if the agent is blocked.
 
 On the hot path: nothing heavy is imported here.
 """
@@ -22,7 +22,7 @@ BLOCKED = "blocked"
 
 
 class Sign:
-    """What an agent tells with a beat; None keeps what it told last."""
+    """The values that an agent reports with a heartbeat; None keeps the last reported value."""
 
     __slots__ = ("progress", "status", "task")
 
@@ -35,20 +35,20 @@ class Sign:
 
     @property
     def is_silent(self) -> bool:
-        """Tell whether the beat says nothing but that the agent lives."""
+        """Return whether the heartbeat reports no value."""
         return self.status is None and self.task is None and self.progress is None
 
 
 def give_sign(store: Store, paths: StatePaths, *, worker: str, sign: Sign, lease_ms: int) -> bool:
-    """Record a beat, in seed 1's state file too, and renew the worker's claims.
+    """Record a heartbeat, also in the worker's state file, and renew the worker's claims.
 
-    A beat is not synced to disk; the message of an agent that has just become blocked is. Returns
-    whether there was one.
+    If the agent has just become blocked, publishes `task_blocked` and returns True. That message is
+    synced to disk; a heartbeat is not.
     """
     with store.read() as reader:
         before = reader.row("liveness.of_agent", agent=worker)
-        seat = reader.row("workers.by_id", worker=worker)
-    task = seat["task_id"] if seat else None
+        row = reader.row("workers.by_id", worker=worker)
+    task = row["task_id"] if row else None
     blocks = sign.status == BLOCKED and (before is None or before["status"] != BLOCKED)
     with store.write(durable=blocks) as writer:
         now = _record(writer, worker, sign, (before, task))
@@ -71,20 +71,21 @@ def give_sign(store: Store, paths: StatePaths, *, worker: str, sign: Sign, lease
 
 
 def require_unlost(store: Store, worker: str) -> None:
-    """Raise Conflict where a worker has lost a claim, naming who has it now.
+    """Raise Conflict, naming the present holders, if a worker has lost a claim.
 
-    What was lost beside its task is told once; its task, until it takes that again or gives it up.
+    The loss of its task is reported until it takes the task again or gives it up, the loss of
+    another claim only once.
     """
     with store.read() as reader:
         lost = lost_claims(reader, worker)
-        seat = reader.row("workers.by_id", worker=worker) if lost else None
+        holder = reader.row("workers.by_id", worker=worker) if lost else None
     if not lost:
         return
-    task = seat["task_id"] if seat else None
-    told = [row["task_id"] for row in lost if row["task_id"] != task]
-    if told:
+    task = holder["task_id"] if holder else None
+    reported_once = [row["task_id"] for row in lost if row["task_id"] != task]
+    if reported_once:
         with store.write(durable=False) as writer:
-            for name in told:
+            for name in reported_once:
                 writer.run("claims.forget_grant", agent=worker, task=name)
     shown = ", ".join(
         f"{row['task_id']} ({'held by ' + row['claimed_by'] if row['claimed_by'] else 'free'} now)"
@@ -98,9 +99,9 @@ def require_unlost(store: Store, worker: str) -> None:
 
 
 def require_beating(reader: Reader, name: str | None, actor: str) -> str:
-    """Return the worker that beats: by id, task or branch; without a name, whoever asks.
+    """Return the id of a worker that is named by id, task or branch, by default the caller.
 
-    Raises NotFound where there is none.
+    Raises NotFound if there is no such worker.
     """
     if name is None and actor == HQ:
         raise NotFound(
@@ -123,11 +124,11 @@ def _record(writer: Writer, worker: str, sign: Sign, known: tuple[Row | None, st
     before, task = known
     if sign.is_silent:
         return touch(writer, worker, task=task)
-    told = before["progress"] if before else None
+    last_progress = before["progress"] if before else None
     return beat(
         writer,
         worker,
         status=sign.status or (before["status"] if before else "working"),
         task=sign.task or task,
-        progress=told if sign.progress is None else sign.progress,
+        progress=last_progress if sign.progress is None else sign.progress,
     )

@@ -1,4 +1,4 @@
-"""Who speaks: by option, by GITWORKER_ID, by the worktree one stands in, else `hq`.
+"""The caller's identity: the option, GITWORKER_ID, the worker of the current worktree, or `hq`.
 
 On the hot path: nothing heavy is imported here.
 """
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 
 def who_asks(repository: Repository, identity: str | None, env: Mapping[str, str]) -> str:
-    """Return the identity of whoever runs the command (DESIGN section 8); raise Invalid."""
+    """Return the identity of the caller; raise Invalid for a bad one."""
     chosen = identity or env.get("GITWORKER_ID")
     if chosen:
         return parse_agent_id(chosen)
-    seat = read_seat(repository.git_dir) if repository.is_linked else None
-    return seat[0] if seat else HQ
+    found = read_seat(repository.git_dir) if repository.is_linked else None
+    return found[0] if found else HQ
 
 
 def task_here(repository: Repository) -> str | None:
-    """Return the task of the worktree one stands in; None outside a worker's worktree."""
-    seat = read_seat(repository.git_dir) if repository.is_linked else None
-    return seat[1] if seat else None
+    """Return the task of the current worktree; None outside a worker's worktree."""
+    found = read_seat(repository.git_dir) if repository.is_linked else None
+    return found[1] if found else None

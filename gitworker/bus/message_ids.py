@@ -1,7 +1,7 @@
-"""Message ids: UUIDv7 for what we publish, derived ones for what a hook reports.
+"""Message ids: UUIDv7 for messages of commands, derived ids for the commits that a drain reports.
 
-Time-ordered ids keep the unique index local and save a third of an insert (BUS-FACTS, Writing).
-Written by hand: importing `uuid` costs a hot verb 9 ms.
+Time-ordered ids keep the unique index local and save a third of an insert. Written by hand, since
+importing `uuid` costs a hot verb 9 ms.
 """
 
 import os
@@ -12,7 +12,7 @@ VARIANTS = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
 
 
 def new_id(now_ms: int | None = None) -> str:
-    """Return a fresh UUIDv7 (RFC 9562) as text; `now_ms` for callers that know the time."""
+    """Return a new UUIDv7 (RFC 9562) as text; callers that know the time pass `now_ms`."""
     time = f"{(clock.now_ms() if now_ms is None else now_ms) & 0xFFFF_FFFF_FFFF:012x}"
     noise = os.urandom(10).hex()
     variant = VARIANTS[noise[3]]
@@ -20,7 +20,7 @@ def new_id(now_ms: int | None = None) -> str:
 
 
 def derived_id(*parts: str) -> str:
-    """Return the id that these parts always give (a UUIDv8), so that a retry publishes nothing."""
+    """Return the same UUIDv8 for the same parts, so that a retry publishes nothing."""
     from hashlib import sha256  # 3 ms, only needed by the drain
 
     digest = sha256("\0".join(parts).encode("utf-8", "surrogateescape")).digest()

@@ -1,4 +1,4 @@
-"""Publishing: one message into an open transaction."""
+"""Publish one message in an open transaction."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ from gitworker.store.api import Writer
 
 
 class Outgoing(NamedTuple):
-    """A message to publish; `to` None is a broadcast, `id` None makes a new one."""
+    """A message to publish; `to` None is a broadcast, `id` None asks for a new id."""
 
     type: str
     sender: str = HQ
@@ -21,10 +21,10 @@ class Outgoing(NamedTuple):
 
 
 def json_text(value: object) -> str:
-    """Return a value as JSON that SQLite and every reader take: what is no UTF-8 becomes `?`.
+    """Return a value as JSON in valid UTF-8; a lone surrogate becomes `?`.
 
-    git's file names, authors and subjects are bytes; those that are no text come here as surrogates
-    (os.fsdecode), which no UTF-8 can hold.
+    git's file names, authors and subjects are bytes. Bytes that are not UTF-8 arrive here as
+    surrogates (os.fsdecode), which neither SQLite nor other readers accept.
     """
     import json  # 1 ms, and most commands publish nothing
 
@@ -33,7 +33,7 @@ def json_text(value: object) -> str:
 
 
 def publish(writer: Writer, message: Outgoing, *, now: int) -> str:
-    """Insert the message unless its id is known already; return the id."""
+    """Insert the message unless its id exists; return the id."""
     message_id = message.id or new_id()
     payload = None if message.payload is None else json_text(message.payload)
     writer.run(

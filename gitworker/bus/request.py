@@ -1,4 +1,4 @@
-"""Waiting for the answer to a message."""
+"""Wait for the answer to a message."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,9 +23,9 @@ def wait_reply(
 ) -> dict[str, Any]:
     """Return the first answer to the message with the id `asked`, which `agent` has sent.
 
-    An answer has that id as `in_reply_to`, or, where it is to the agent, as `correlation_id`.
-    Raises Conflict (`timeout`) where none has come within `timeout_s` seconds. Calls `look` every
-    now and then, which may raise. Writes nothing.
+    An answer has that id as `in_reply_to` or, if it is addressed to the agent, as `correlation_id`.
+    Raises Conflict (`timeout`) if there is none within `timeout_s` seconds. Calls `look` after each
+    wait, which may raise to end the wait. Writes nothing.
     """
     deadline = clock.monotonic_ms() + timeout_s * 1000
     with store.read() as reader:

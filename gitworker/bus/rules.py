@@ -1,7 +1,7 @@
-"""What a message from outside may be: its type, its payload's keys, how often it is handed out.
+"""Rules for messages: valid types and payloads, retries of a handler, slow readers. Pure.
 
-Pure, and on the hot path: what a payload holds comes as SQLite's names of JSON types
-(`json_type`), from SQLite where no JSON module is loaded, from `kind_of` where one is.
+On the hot path. JSON types have SQLite's names (`json_type`): SQLite reports them if no JSON module
+is loaded, else `kind_of` does.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ if TYPE_CHECKING:
     from typing import Any
 
 TYPE_MAX = 64
-DEPTH_MAX = 500  # of arrays and objects in one another: readers of JSON end near a thousand
+DEPTH_MAX = 500  # of nested arrays and objects; JSON readers give up near a thousand
 FIRST = frozenset("abcdefghijklmnopqrstuvwxyz")
 TYPE_CHARS = FIRST | frozenset("0123456789_-")
 NESTING = (dict, list, tuple)
 EXAMPLE = "git worker msg send status '{\"progress\": 0.5}'"
 TEXT = ("text", "null")
 NUMBER = ("integer", "real", "null")
-# Seed 5's message protocol standard, leniently: every key may be absent or null, further keys
-# pass (its own examples have some), `action` is another word for `command`.
+# Checked leniently: every key may be absent or null, further keys are free, `action` is an alias of
+# `command`.
 KEYS: dict[str, dict[str, tuple[str, ...]]] = {
     MessageType.STATUS: {"phase": TEXT, "progress": NUMBER},
     MessageType.LOG: {"level": TEXT, "message": TEXT},
     MessageType.SIGNAL: {"signal": TEXT},
     MessageType.CMD: {"command": TEXT, "action": TEXT, "reason": TEXT},
 }
-ATTEMPTS = 5  # of a handler at one message, before it becomes a dead letter
+ATTEMPTS = 5  # of a handler with one message, before it becomes a dead letter
 BACKOFF_FIRST_MS = 500
 BACKOFF_LAST_MS = 60_000
 SLOW_UNREAD = 1000
-SLOW_AGE_MS = 5 * 60_000  # as long as it takes an agent to be called dead
+SLOW_AGE_MS = 5 * 60_000  # the age at which an agent's heartbeat counts as dead
 
 
 def check_type(text: str) -> None:
-    """Raise Invalid for a type that is none of the seeds' and not a private one (`x-…`).
+    """Raise Invalid for a type that is neither a public one nor private (`x-…`).
 
     A type is `[a-z][a-z0-9_-]*`, 64 characters at most; `heartbeat` is reserved.
     """
@@ -66,9 +66,10 @@ def check_type(text: str) -> None:
 
 
 def check_payload(type: str, kind: str | None, kinds: Mapping[str, str | None]) -> None:
-    """Raise Invalid for a payload that a type of seed 5 cannot have.
+    """Raise Invalid if the payload does not fit the message type.
 
-    `kind` is the payload's own JSON type (None without one), `kinds` those of its keys.
+    `kind` is the JSON type of the payload (None if there is no payload), `kinds` the types of its
+    keys.
     """
     keys = KEYS.get(type)
     if keys is None or kind in (None, "null"):
@@ -84,12 +85,12 @@ def check_payload(type: str, kind: str | None, kinds: Mapping[str, str | None]) 
 
 
 def may_be_deep(text: str) -> bool:
-    """Tell whether a JSON text has brackets enough to be too deep."""
+    """Return whether a JSON text has enough brackets to be too deep."""
     return text.count("[") + text.count("{") > DEPTH_MAX
 
 
 def is_too_deep(value: Any) -> bool:
-    """Tell whether arrays and objects lie in one another more than DEPTH_MAX deep."""
+    """Return whether arrays and objects are nested more than DEPTH_MAX deep."""
     level = [value] if isinstance(value, NESTING) else []
     for _ in range(DEPTH_MAX):
         level = [inner for one in level for inner in _inside(one) if isinstance(inner, NESTING)]
@@ -99,7 +100,7 @@ def is_too_deep(value: Any) -> bool:
 
 
 def kind_of(value: object) -> str | None:
-    """Return the name that SQLite's json_type has for a value of Python's."""
+    """Return SQLite's json_type name for a Python value, or None for an unknown type."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -111,7 +112,7 @@ def kind_of(value: object) -> str | None:
 
 
 def backoff_ms(attempts: int) -> int:
-    """Return how long a message waits after a number of failed attempts: doubling, bounded."""
+    """Return the pause after a number of failed attempts; it doubles up to a minute."""
     return min(BACKOFF_FIRST_MS << min(attempts - 1, 16), BACKOFF_LAST_MS)
 
 
@@ -133,8 +134,8 @@ def _shown(allowed: tuple[str, ...]) -> str:
 
 
 def is_slow(unread: int, oldest_age_ms: int | None) -> bool:
-    """Tell whether a reader is behind: by how much it has not read, or for how long.
+    """Return whether a reader is behind, judged by the number and age of its unread messages.
 
-    `oldest_age_ms` is the age of its oldest unread message.
+    `oldest_age_ms` is the age of the oldest one.
     """
     return unread >= SLOW_UNREAD or (oldest_age_ms is not None and oldest_age_ms >= SLOW_AGE_MS)

@@ -1,4 +1,4 @@
-"""Sending: a message from outside, checked, made durable, then told. On the hot path."""
+"""Check a message of an agent or user and publish it durably. On the hot path."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from gitworker.bus.limits.send_limits import Limits
     from gitworker.store.api import Reader, Store, Value
 
-INLINE_MAX_BYTES = 4096  # seed 2: above it, the payload is a blob
+INLINE_MAX_BYTES = 4096  # a larger payload is a blob, by the bus protocol
 ID_MAX = 200
 
 
 class Draft:
-    """A message as somebody asks for it; `to` names a worker or a task, None is everybody."""
+    """A message to send; `to` is a worker or a task, None a broadcast."""
 
     __slots__ = ("correlation_id", "id", "in_reply_to", "payload", "to", "type")
 
@@ -47,11 +47,10 @@ def send(
 ) -> str:
     """Publish a message and return its id; it is on disk on return.
 
-    `task` is what it is about where nothing else says so: the one of the worktree.
-
-    A known id publishes nothing more. Raises Invalid for a type, an id or a payload that is none,
-    NotFound for an addressee that nobody knows, BackPressure where the sender or the addressee is
-    over a limit; nothing is written then.
+    `task` is the worktree's task; the draft's correlation id and the addressed task come first. A
+    known id publishes nothing. Raises Invalid for a bad type, id or payload, NotFound for an
+    unknown addressee, BackPressure if the sender or the addressee is over a limit. Nothing is
+    written then.
     """
     check_type(draft.type)
     for name in ("id", "correlation_id", "in_reply_to"):
@@ -60,8 +59,8 @@ def send(
     with store.read() as reader:
         if draft.payload is not None:
             _check_json(reader, draft.type, draft.payload)
-        to, named = (None, None) if draft.to is None else address(reader, draft.to)
-        correlation_id = draft.correlation_id or named or task or own_task(reader, sender)
+        to, addressed = (None, None) if draft.to is None else address(reader, draft.to)
+        correlation_id = draft.correlation_id or addressed or task or own_task(reader, sender)
     check_pressure(store, sender, to, limits)
     is_large = raw is not None and len(raw) > INLINE_MAX_BYTES
     message_id = draft.id or new_id()
@@ -81,21 +80,21 @@ def send(
         return message_id
     row["payload_ref"] = save_blob(blobs, raw)
     store.write_one("messages.publish", durable=True, **row)
-    save_blob(blobs, raw)  # again where a prune collected it before its message was there
+    save_blob(blobs, raw)  # again, in case a prune deleted it before the message was inserted
     return message_id
 
 
 def address(reader: Reader, to: str) -> tuple[str, str | None]:
-    """Return the agent that a name means, and the task where it names one; NotFound for nobody."""
+    """Return the agent that a name means, and the task if it names one; else raise NotFound."""
     return require_addressee(reader, to), _task_named(reader, to)
 
 
 def require_addressee(reader: Reader, name: str) -> str:
     """Return the agent that a worker id, a task id or a reserved name means.
 
-    A worker id wins over an equal task id; whoever has beaten or acknowledged is known too.
+    A worker id wins over an equal task id. An agent that has a heartbeat or a cursor is known too.
     """
-    if not name.isprintable():  # bytes that are no text either: no query takes them
+    if not name.isprintable():  # such as lone surrogates, which SQLite refuses
         raise NotFound(f"no worker and no task is called {ascii(name)[:80]}", "git worker list")
     if name in RESERVED or reader.row("workers.by_id", worker=name) is not None:
         return name
@@ -111,16 +110,16 @@ def require_addressee(reader: Reader, name: str) -> str:
 
 
 def _task_named(reader: Reader, to: str) -> str | None:
-    """Return the task that a message is addressed by; None where a worker is named."""
+    """Return the task that an addressee names; None if it names a worker."""
     if to in RESERVED or reader.row("workers.by_id", worker=to) is not None:
         return None
     return to if reader.row("tasks.by_id", task=to) is not None else None
 
 
 def own_task(reader: Reader, sender: str) -> str | None:
-    """Return the task that a worker holds; None for everybody else."""
-    seat = None if sender in RESERVED else reader.row("workers.by_id", worker=sender)
-    return None if seat is None else seat["task_id"]
+    """Return the task that a worker holds; None for any other sender."""
+    row = None if sender in RESERVED else reader.row("workers.by_id", worker=sender)
+    return None if row is None else row["task_id"]
 
 
 def _payload_bytes(payload: str, max_bytes: int) -> bytes:
@@ -144,7 +143,7 @@ def _check_json(reader: Reader, type: str, payload: str) -> None:
             f"{EXAMPLE}   (or @FILE, or - for stdin)",
         )
     if may_be_deep(payload):
-        from gitworker.bus.encode import require_shallow  # json: 8 ms, for large payloads alone
+        from gitworker.bus.encode import require_shallow  # json: 8 ms, only for deep payloads
 
         require_shallow(payload)
     kinds = reader.row("messages.kinds", text=payload) if type in KEYS else None
@@ -153,7 +152,7 @@ def _check_json(reader: Reader, type: str, payload: str) -> None:
 
 
 def check_text(text: str | None, name: str) -> None:
-    """Raise Invalid for an id that is none: 1 to 200 printable characters."""
+    """Raise Invalid unless the id has 1 to 200 printable characters."""
     if text is None:
         return
     if not text or len(text) > ID_MAX or not text.isprintable():

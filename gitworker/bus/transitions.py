@@ -1,7 +1,7 @@
-"""Changing a state: one row in `transitions`, its log lines, its message, in one transaction.
+"""Change a state: one row in `transitions`, its log lines and its message, in one transaction.
 
-The database's triggers carry the row to the entity and refuse what no machine allows; nothing
-else in the program changes a state.
+Triggers of the database copy the new state to the entity's row and refuse transitions that no
+machine allows. No other code changes a state.
 """
 
 import json
@@ -29,9 +29,9 @@ def move_worker(
     actor: str,
     metadata: Mapping[str, Any] | None = None,
 ) -> Worker:
-    """Fire an event on a worker and return it as it stands then.
+    """Fire an event on a worker and return its new row.
 
-    Raises InvalidTransition where the machine refuses, Conflict where the row changed meanwhile.
+    Raises InvalidTransition if the machine refuses, Conflict if the row has changed since.
     """
     target = worker_transition(worker.state, event, stale_from=worker.stale_from)
     now = transition_time(writer)
@@ -77,14 +77,14 @@ def move_worker(
 def move_task(
     writer: Writer, task: StoredTask, events: tuple[TaskEvent, ...], *, actor: str
 ) -> StoredTask:
-    """Fire events on a task, in order, and return it as it stands then."""
+    """Fire events on a task, in order, and return its new row."""
     for event in events:
         task = _step(writer, task, event, actor)
     return task
 
 
 def transition_time(writer: Writer) -> int:
-    """Return now, but never before the newest transition: the log's time does not run back."""
+    """Return now, but no time before the newest transition, so that the log stays ordered."""
     row = writer.row("transitions.last_ts")
     return max(clock.now_ms(), int(row["ts_ms"]) if row else 0)
 
@@ -122,7 +122,7 @@ def _step(writer: Writer, task: StoredTask, event: TaskEvent, actor: str) -> Sto
 
 
 def _bookkeeping(writer: Writer, task: StoredTask, event: TaskEvent, now: int) -> StoredTask:
-    """Do what seed 4 leaves to whoever fires the event: counters, times, who has the task."""
+    """Update the counters and times that the task model leaves to the code that fires an event."""
     if event is TaskEvent.AGENT_STARTED:
         writer.run("tasks.set_started", task=task.id, now=now)
     elif event in (TaskEvent.VERIFY_PASSED, TaskEvent.PR_MERGED, TaskEvent.ADMIN_SKIP):
@@ -193,6 +193,6 @@ def _record(
 
 
 def _json(value: object) -> str:
-    """Return JSON in ASCII; bytes that are no text become `?` (see `json_text`)."""
+    """Return JSON in ASCII; lone surrogates become `?` (see `json_text`)."""
     text = json.dumps(value)
     return json.dumps(json.loads(json_text(value))) if "\\ud" in text else text

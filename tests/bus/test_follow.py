@@ -95,7 +95,7 @@ def test_json_that_others_cannot_read_is_none() -> None:
     """What only Python takes for JSON is refused; what JSON can say is read."""
     assert read_json('{"a": [1.5, -2e3, null]}') == {"a": [1.5, -2000.0, None]}
     for text in ("NaN", "[Infinity]", "-1e400", "{", b"\xff"):
-        with pytest.raises(ValueError, match="is no JSON|Expecting|decode"):
+        with pytest.raises(ValueError, match="is not JSON|Expecting|decode"):
             read_json(text)
 
 

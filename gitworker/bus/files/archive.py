@@ -1,8 +1,8 @@
-"""Archives: what was pruned, as compressed JSON Lines that nothing ever changes again.
+"""Archives of pruned messages: compressed JSON Lines that never change.
 
-A line is a message in the shape of bus.jsonl, or a dead letter (it has the key `dead_letter`); the
-content of a large payload stands in it as `blob` (text), else as `blob_base64`. A file is written
-temp, fsync, rename, and what it holds is deleted from the tables by reading it back.
+A line is a message in the form of bus.jsonl, or a dead letter (it has the key `dead_letter`). It
+contains a large payload as `blob` (text), else as `blob_base64`. A file is written to a temporary
+name, synced and renamed; then it is read back, and the rows that it contains are deleted.
 """
 
 import gzip
@@ -21,9 +21,9 @@ LEVEL = 6
 
 
 def write_lines(path: str, rows: Iterable[Row], *, blobs: str) -> int:
-    """Write the rows' lines into a new file, on disk on return; return how many there are.
+    """Write the rows' lines to a new file, on disk on return; return the number of lines.
 
-    Raises Unavailable where it cannot be written.
+    Raises Unavailable if the file cannot be written.
     """
     number = 0
     try:
@@ -42,7 +42,7 @@ def write_lines(path: str, rows: Iterable[Row], *, blobs: str) -> int:
 
 
 def publish_file(partial: str, path: str) -> None:
-    """Give a written file its name, on disk on return."""
+    """Rename a written file to its final name, on disk on return."""
     os.replace(partial, path)
     fd = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -54,7 +54,7 @@ def publish_file(partial: str, path: str) -> None:
 def read_entries(path: str) -> Iterator[dict[str, Any]]:
     """Yield an archive's messages and dead letters in order.
 
-    Raises Unavailable where the file is missing or damaged.
+    Raises Unavailable if the file is missing or damaged.
     """
     try:
         with open(path, "rb", opener=regular) as raw, gzip.open(raw) as file:
@@ -67,7 +67,7 @@ def read_entries(path: str) -> Iterator[dict[str, Any]]:
 
 
 def is_whole(path: str, lines: int) -> bool:
-    """Tell whether an archive can be read to its end and holds as many lines as were written."""
+    """Return whether an archive can be read to its end and has the recorded number of lines."""
     try:
         return sum(1 for _ in read_entries(path)) == lines
     except Unavailable:
@@ -89,7 +89,7 @@ def _line(row: Row, blobs: str) -> bytes:
     try:
         field = b'"blob":' + json.dumps(content.decode()).encode()
     except UnicodeDecodeError:
-        from base64 import b64encode  # 1 ms, and no publisher of ours writes such a blob
+        from base64 import b64encode  # 1 ms, and only foreign publishers write such a blob
 
         field = b'"blob_base64":"' + b64encode(content) + b'"'
     return line.removesuffix(b"}") + b"," + field + b"}"

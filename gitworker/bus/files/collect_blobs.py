@@ -1,8 +1,8 @@
-"""Collecting large payloads that no message and no dead letter refers to any more.
+"""Delete large payloads that no message and no dead letter refers to.
 
-A publisher saves the blob first and inserts its message afterwards. So a blob goes only inside a
-write transaction that has seen every message, and a publisher of ours looks once more, after its
-own, whether the blob is still there. A foreign publisher does not: young blobs are left alone.
+A publisher saves the blob first and inserts its message afterwards. So a blob is deleted only
+inside a write transaction that has seen every message, and our publishers check after the insert
+that the blob still exists. A foreign publisher does not check, so young blobs are kept.
 """
 
 import os
@@ -15,18 +15,18 @@ from gitworker.store.api import Reader, Store
 
 GRACE_MS = DAY_MS
 CHUNK = 100
-STRETCH = 20_000  # messages looked through in one read
+STRETCH = 20_000  # messages per read transaction
 
 
 class Collected(NamedTuple):
-    """How many blobs went, and how many bytes they had."""
+    """The number of deleted blobs and of their bytes."""
 
     blobs: int
     size_bytes: int
 
 
 def collect_blobs(store: Store, directory: str, *, now_ms: int) -> Collected:
-    """Delete blobs that nothing refers to, and what killed publishers left half written."""
+    """Delete unreferenced blobs and the partial files of killed publishers."""
     old = list(_old_files(directory, now_ms - GRACE_MS))
     for name, _ in old:
         if not is_blob_ref(name):
@@ -49,7 +49,7 @@ def collect_blobs(store: Store, directory: str, *, now_ms: int) -> Collected:
 
 
 def _old_files(directory: str, before_ms: int) -> Iterator[tuple[str, int]]:
-    """Yield blobs, and our partial ones, that were written before a time, with their sizes."""
+    """Yield blobs and partial files that were written before a time, with their sizes."""
     try:
         with os.scandir(directory) as entries:
             for entry in entries:
@@ -62,7 +62,7 @@ def _old_files(directory: str, before_ms: int) -> Iterator[tuple[str, int]]:
 
 
 def _used(store: Store, newest: int) -> set[str]:
-    """Return every blob that is referred to, in many short reads: none may hold checkpoints up."""
+    """Return every referenced blob, by many short reads that do not delay checkpoints."""
     used: set[str] = set()
     for after in range(0, newest, STRETCH):
         with store.read() as reader:
@@ -71,7 +71,7 @@ def _used(store: Store, newest: int) -> set[str]:
 
 
 def _refs(reader: Reader, after: int, until: int) -> set[str]:
-    """Return the blobs that a stretch of messages, or any dead letter, refers to."""
+    """Return the blobs that a range of messages, or any dead letter, refers to."""
     rows = reader.rows("retention.blob_refs", after=after, until=until)
     rows += reader.rows("retention.dead_blob_refs")
     return {row["ref"] for row in rows}

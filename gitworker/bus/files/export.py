@@ -1,9 +1,9 @@
 """The bus and the transition log as JSON Lines files, for people, `tail -F` and `validate`.
 
-Written from a recorded position and size, never by counting lines (seed 2, export tracking): what
-stands behind the recorded size, a crash's or another program's, is cut off and written again, so
-that no line stands twice or torn. A file that somebody removed, shortened or replaced is written
-anew from the start. Lines of a program after seed 2 stay where the table no longer has them all.
+An export continues from a recorded position and size and never counts lines. Bytes behind the
+recorded size, left by a crash or another program, are cut off and written again, so that no line
+is doubled or torn. A file that was deleted, shortened or replaced is rewritten from the start.
+Lines that a foreign exporter recorded stay if the table no longer has all of them.
 
 The files are never synced, while the recorded position may be on disk: after a power cut they may
 have holes. A position that was recorded in another boot is therefore ignored: the first export
@@ -25,21 +25,21 @@ if TYPE_CHECKING:
     from gitworker.paths import StatePaths
     from gitworker.store.api import Reader, Row, Store
 
-WAIT_MS = 2000  # whoever exports is done in milliseconds, but for a first export of very many
+WAIT_MS = 2000  # an export takes milliseconds, except the first one of a large bus
 FIRST_PAUSE_S = 0.0005
 LAST_PAUSE_S = 0.02
 BATCH = 500
 BUS = "bus"
 TRANSITIONS = "transitions"
-TAIL_BYTES = 16 * 1024  # the last line of ours is looked for in so much: a payload has 4 KiB
+TAIL_BYTES = 16 * 1024  # searched for our last line, whose payload has at most 4 KiB
 BUS_LINES = "exports.bus_lines"
 
 
 class Turn:
-    """Waits for a lock file; `with Turn(path) as taken` tells whether it was had in time.
+    """A lock file with a bounded wait; `with Turn(path) as taken` gives whether it was taken.
 
-    For files that are only views of the database: a holder that is stopped (^Z) must not stop
-    everybody who wants to tell something. The lock dies with its holder.
+    For files that are only views of the database: a stopped holder (^Z) must not block every
+    publisher. The lock ends with its holder.
     """
 
     __slots__ = ("_fd", "_path", "_wait_ms")
@@ -50,7 +50,7 @@ class Turn:
         self._fd = -1
 
     def __enter__(self) -> bool:
-        """Wait for the lock and take it; give up after the bound."""
+        """Wait for the lock; return False if it stays taken for `wait_ms`."""
         self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         deadline = monotonic_ms() + self._wait_ms
         pause_s = FIRST_PAUSE_S
@@ -65,12 +65,12 @@ class Turn:
             pause_s = min(pause_s * 2, LAST_PAUSE_S)
 
     def __exit__(self, *_: object) -> None:
-        """Let the lock go."""
+        """Release the lock."""
         os.close(self._fd)
 
 
 class ExportLock:
-    """The lock of whoever writes the log files; it dies with its holder."""
+    """The lock for writing the log files; it ends with its holder."""
 
     __slots__ = ("_path", "_turn")
 
@@ -79,7 +79,7 @@ class ExportLock:
         self._turn = Turn(self._path, wait_ms=WAIT_MS)
 
     def __enter__(self) -> None:
-        """Wait for the lock and take it; raise Conflict where it stays taken (a stopped holder)."""
+        """Wait for the lock; raise Conflict if it stays taken (by a stopped holder)."""
         if not self._turn.__enter__():
             self._turn.__exit__()
             raise Conflict(
@@ -89,15 +89,15 @@ class ExportLock:
             )
 
     def __exit__(self, *_: object) -> None:
-        """Let the lock go."""
+        """Release the lock."""
         self._turn.__exit__()
 
 
 def export_logs(store: Store, paths: StatePaths) -> bool:
-    """Bring both log files up to date with the database.
+    """Update both log files from the database.
 
-    False: somebody who is stopped holds the lock, and whoever comes next writes what is missing.
-    No act waits for that.
+    Returns False if a stopped process holds the lock; the next export then writes the missing
+    lines. No operation waits for that.
     """
     try:
         with ExportLock(paths):
@@ -108,7 +108,7 @@ def export_logs(store: Store, paths: StatePaths) -> bool:
 
 
 def export_held(store: Store, paths: StatePaths) -> None:
-    """Bring both log files up to date; the caller holds the lock."""
+    """Update both log files; the caller holds the lock."""
     boot = clock.boot_id()
     for log, path, query in (
         (BUS, paths.bus_log, BUS_LINES),
@@ -118,10 +118,10 @@ def export_held(store: Store, paths: StatePaths) -> None:
 
 
 def trim_bus_log(store: Store, paths: StatePaths) -> None:
-    """Write bus.jsonl anew with the messages that the table still holds, and replace it.
+    """Rewrite bus.jsonl with the messages that are still in the table.
 
-    Killed at any point, the next export finds the old file with its position, or a file that is
-    shorter than recorded, which it writes from the start.
+    After a kill at any point the next export finds either the old file with its position, or a file
+    that is shorter than recorded and is rewritten from the start.
     """
     from gitworker.crashpoint import crash_point  # this module is on the hot path
 
@@ -130,7 +130,7 @@ def trim_bus_log(store: Store, paths: StatePaths) -> None:
     try:
         with store.read() as reader:
             until = _recorded(reader, BUS)[0]
-        after, size = _copy(store, file, (0, 0), until)  # outside the lock: publishers go on
+        after, size = _copy(store, file, (0, 0), until)  # outside the lock: exports continue
         with ExportLock(paths):
             export_held(store, paths)
             with store.read() as reader:
@@ -148,7 +148,7 @@ def trim_bus_log(store: Store, paths: StatePaths) -> None:
 
 
 class Export:
-    """One log file's way from the tables to the disk; whoever uses it holds the lock."""
+    """The export of one log file; the caller holds the lock."""
 
     __slots__ = ("_boot", "_log", "_store")
 
@@ -158,8 +158,8 @@ class Export:
         self._boot = boot
 
     def bring(self, path: str, query: str) -> None:
-        """Write what the tables hold and the file does not."""
-        if os.path.lexists(path) and not os.path.isfile(path):  # a FIFO, a link to nothing
+        """Append the rows that the file does not have yet."""
+        if os.path.lexists(path) and not os.path.isfile(path):  # a FIFO, a dangling link
             raise OSError(ENXIO, "not a regular file", path)
         file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
@@ -187,7 +187,7 @@ class Export:
                 writer.run("exports.set_bus_seq", last_seq=after)
 
     def _begin(self, file: int) -> tuple[int, int]:
-        """Return the position to go on from, the file cut there and set to it."""
+        """Return the position to continue from; cut the file there and seek to it."""
         actual_size = os.fstat(file).st_size
         with self._store.read() as reader:
             row = reader.row("exports.position", log=self._log)
@@ -198,7 +198,7 @@ class Export:
                 after, size = _position(reader, self._log, known, file)
         else:
             after, size = self._oldest(file)
-        if (after, size) != known or not is_of_this_boot:  # before anything is cut
+        if (after, size) != known or not is_of_this_boot:  # before the file is cut
             self.record(after, size)
         if actual_size != size:
             os.ftruncate(file, size)
@@ -242,23 +242,23 @@ def _recorded(reader: Reader, log: str) -> tuple[int, int]:
 
 
 def _position(reader: Reader, log: str, known: tuple[int, int], file: int) -> tuple[int, int]:
-    """Return the sequence and the size to go on from, given what stands in the file."""
+    """Return the sequence and the size to continue from, judged by the file's content."""
     after, size = known
     actual_size = os.fstat(file).st_size
     if actual_size < size or not _ends_with(file, log, known):
         return 0, 0
     if log == BUS and actual_size > size:
-        seed2 = reader.row("exports.bus_seq")
-        until = seed2["last_seq"] if seed2 else 0
+        foreign = reader.row("exports.bus_seq")
+        until = foreign["last_seq"] if foreign else 0
         if until > after and _holds_more(reader, file, known, until):
             return _adopt(file, known, until)
     return after, size
 
 
 def _holds_more(reader: Reader, file: int, known: tuple[int, int], until: int) -> bool:
-    """Tell whether a program after seed 2 wrote more lines than the table has messages for them.
+    """Return whether a foreign exporter wrote more lines than the table has messages.
 
-    Then it has deleted messages since, or wrote all of this before we ever did.
+    Then messages were deleted since, or it wrote these lines before our first export.
     """
     after, size = known
     row = reader.row("exports.count_between", after=after, until=until)
@@ -269,7 +269,7 @@ def _holds_more(reader: Reader, file: int, known: tuple[int, int], until: int) -
 
 
 def _ends_with(file: int, log: str, known: tuple[int, int]) -> bool:
-    """Tell whether the recorded size is where the recorded line ends: else the file is another."""
+    """Return whether the recorded line ends at the recorded size; if not, the file was replaced."""
     after, size = known
     if size == 0:
         return True
@@ -283,11 +283,11 @@ def _ends_with(file: int, log: str, known: tuple[int, int]) -> bool:
 
 
 def _adopt(file: int, known: tuple[int, int], until: int) -> tuple[int, int]:
-    """Return where to go on behind lines of a program after seed 2, which recorded `until`.
+    """Return the position behind the lines of a foreign exporter, which recorded `until`.
 
-    Lines behind that one, twice or torn, were never recorded and are written again.
+    Later lines, doubled or torn, were never recorded and are written again.
     """
-    import json  # 8 ms, only beside such a program
+    import json  # 8 ms, only if there is a foreign exporter
 
     after, size = known
     with open(os.dup(file), "rb") as lines:

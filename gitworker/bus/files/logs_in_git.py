@@ -1,8 +1,8 @@
-"""The logs as history in git: a commit of bus.jsonl, transitions.jsonl and the archives.
+"""The logs as history in git: commits of bus.jsonl, transitions.jsonl and the archives.
 
-Made by plumbing on a ref of its own, `refs/worker/log`, which no checkout, no list and no push of
-branches touches; `git log -p refs/worker/log` reads it, `git push REMOTE refs/worker/log` shares
-it.
+They are made by plumbing commands on `refs/worker/log`, which is not a branch, so no checkout and
+no push of branches touches it. `git log -p refs/worker/log` reads it, `git push REMOTE
+refs/worker/log` shares it.
 """
 
 import os
@@ -23,17 +23,17 @@ REASON = "gitworker: export"
 
 
 class LogCommit(NamedTuple):
-    """What the ref points at; `is_new` where this export made it."""
+    """The commit of the ref; `is_new` if this export made it."""
 
     oid: Oid
     is_new: bool
 
 
 def commit_logs(session: Session) -> LogCommit:
-    """Bring the log files up to date and commit them; where nothing changed, make no commit.
+    """Update the log files and commit them, unless nothing changed.
 
-    The author is git's own user. Raises GitFailed where git knows none, Conflict where others keep
-    moving the ref, or export for very long.
+    The author is git's configured user. Raises GitFailed if there is no user, Conflict if other
+    processes keep moving the ref or hold the export lock.
     """
     with hold(f"{session.paths.locks}/log", what="log"):
         return _commit_held(session)
@@ -43,7 +43,7 @@ def _commit_held(session: Session) -> LogCommit:
     git = session.git
     for _ in range(ATTEMPTS):
         parent = find_ref(git, LOG_REF)
-        blobs = _logs(session)  # after the look at the ref, so that no commit holds less than it
+        blobs = _logs(session)  # after the read of the ref, so that no commit has fewer lines
         tree = _tree(session, blobs, parent)
         if parent is not None and git.text("rev-parse", f"{parent}^{{tree}}") == tree:
             return LogCommit(parent, is_new=False)
@@ -62,7 +62,7 @@ def _commit_held(session: Session) -> LogCommit:
 
 
 def _logs(session: Session) -> dict[str, Oid]:
-    """Write both logs as git objects, while nobody else writes the files."""
+    """Write both logs as git objects under the export lock."""
     paths = (session.paths.bus_log, session.paths.transition_log)
     with ExportLock(session.paths):
         export_held(session.store, session.paths)
@@ -72,7 +72,7 @@ def _logs(session: Session) -> dict[str, Oid]:
 
 
 def _tree(session: Session, blobs: dict[str, Oid], parent: Oid | None) -> Oid:
-    """Write the tree: the logs, and every archive there is or was when the parent was made."""
+    """Write the tree: the logs, every present archive, and every archive of the parent."""
     known = {} if parent is None else _archives_of(session.git, parent)
     names = os.listdir(session.paths.archive) if os.path.isdir(session.paths.archive) else []
     fresh = sorted(n for n in names if n.endswith(".jsonl.gz") and n not in known)
@@ -103,7 +103,7 @@ def _write_blobs(git: Git, paths: tuple[str, ...] | list[str]) -> list[Oid]:
 
 
 def _quoted(path: str) -> str:
-    """Return a path as git reads it from a line: quoted as in C where it holds a line feed."""
+    """Return a path as git reads it from a line: C-quoted if it contains a line feed."""
     if "\n" not in path:
         return path
     escaped = path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -1,9 +1,9 @@
-"""Retention: old messages that every living agent has read go into an archive, then away.
+"""Retention: archive and delete old messages that every living agent has read.
 
-The order makes a kill harmless at any point: journal, archive file on disk, its name journalled,
-rename, and only then are rows deleted, driven by what the archive holds when it is read back; then
-bus.jsonl is written anew and the journal closed. The next run finishes an archive whose name is
-journalled and throws any other away.
+The order makes a kill harmless at any point: open the journal row, write and sync the archive,
+record its name, rename it, read it back and delete the rows that it contains, rewrite bus.jsonl,
+close the journal row. The next prune finishes an archive with a recorded name and deletes any
+other partial file.
 """
 
 import fcntl
@@ -31,16 +31,16 @@ from gitworker.paths import StatePaths
 from gitworker.store.api import Reader, Row, Store
 
 CHUNK = 500
-PAUSE_S = 0.005  # between two chunks, outside the gate: publishers do not feel us
+PAUSE_S = 0.005  # between two chunks, outside the gate, so that publishers are not delayed
 WINDOW = 5000
 LOCK_NAME = "prune"
 
 
 class Wish(NamedTuple):
-    """What to prune: messages older than `cutoff_ms`, and dead letters.
+    """The messages and dead letters to prune: those older than `cutoff_ms`.
 
-    What a living agent has not read stays; so does what somebody has not read who acknowledged
-    anything since `since_ms`. Of a living agent that never acknowledged, what is to it alone stays.
+    Unread messages of an agent stay if it is living or has acknowledged anything since `since_ms`.
+    For a living agent that never acknowledged, only messages addressed to it alone stay.
     """
 
     cutoff_ms: int
@@ -50,9 +50,9 @@ class Wish(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What a prune would take: old messages up to a position, and dead letters.
+    """The deletions of a prune: old messages up to a position, and dead letters.
 
-    `held_by` is the living agent whose unread messages end it, None where age alone does.
+    `held_by` is the living agent whose unread messages limit it; None if only age does.
     """
 
     messages: int
@@ -63,7 +63,7 @@ class Plan(NamedTuple):
 
 
 class Pruned(NamedTuple):
-    """What a prune took, where it lies, and what it gave back."""
+    """The result of a prune: the plan, the archive's path, deleted blobs and freed bytes."""
 
     plan: Plan
     archive: str | None
@@ -71,27 +71,27 @@ class Pruned(NamedTuple):
     freed_bytes: int
 
 
-def plan_prune(store: Store, wish: Wish) -> Plan:
-    """Return what a prune would take now, reading only."""
+def plan_prune(store: Store, request: Wish) -> Plan:
+    """Return the deletions that a prune would make now; write nothing."""
     with store.read() as reader:
-        floor = _floor(reader, wish)
-        row = reader.row("retention.count_dead_letters", cutoff_ms=wish.cutoff_ms)
+        floor = _floor(reader, request)
+        row = reader.row("retention.count_dead_letters", cutoff_ms=request.cutoff_ms)
     dead_letters = int(row["number"]) if row else 0
-    messages, first_seq, last_seq = _old_stretch(store, floor.seq, wish.cutoff_ms)
+    messages, first_seq, last_seq = _old_stretch(store, floor.seq, request.cutoff_ms)
     return Plan(messages, first_seq, last_seq, dead_letters, floor.agent)
 
 
 def prune(
     store: Store,
     paths: StatePaths,
-    wish: Wish,
+    request: Wish,
     *,
     announce: Callable[[Plan], None] = lambda _: None,
 ) -> Pruned:
-    """Take old messages and dead letters away, into an archive where asked for, and tidy up.
+    """Delete old messages and dead letters, by default into an archive, and clean up.
 
-    Also ends what a killed prune has left. `announce` is told the plan before the work begins.
-    Raises Conflict while another prune runs, Unavailable where the disk is full.
+    First finishes the work of a killed prune. `announce` gets the plan before the work begins.
+    Raises Conflict while another prune runs, Unavailable if the disk is full.
     """
     lock = os.open(f"{paths.locks}/{LOCK_NAME}", os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -101,22 +101,24 @@ def prune(
             raise Conflict(
                 "another prune is running", "git worker msg stats", code="locked"
             ) from None
-        return _prune(store, paths, wish, announce)
+        return _prune(store, paths, request, announce)
     finally:
         os.close(lock)
 
 
-def _prune(store: Store, paths: StatePaths, wish: Wish, announce: Callable[[Plan], None]) -> Pruned:
+def _prune(
+    store: Store, paths: StatePaths, request: Wish, announce: Callable[[Plan], None]
+) -> Pruned:
     ended = _settle_archives(store, paths)
-    plan = plan_prune(store, wish)
+    plan = plan_prune(store, request)
     announce(plan)
     archive = None
     if plan.messages or plan.dead_letters:
         number = _begin(store)
-        if wish.archiving:
-            archive = _archive(store, paths, plan, wish, number=number)
+        if request.archiving:
+            archive = _archive(store, paths, plan, request, number=number)
         else:
-            _delete_old(store, plan, wish, number=number)
+            _delete_old(store, plan, request, number=number)
         ended.append(number)
     if ended:
         _trim(store, paths)
@@ -125,11 +127,11 @@ def _prune(store: Store, paths: StatePaths, wish: Wish, announce: Callable[[Plan
                 writer.run("retention.archive_done", id=number)
     with store.write(durable=False) as writer:
         writer.run("retention.delete_stray_deliveries")
-        writer.run("retention.delete_old_rewrites", cutoff_ms=wish.cutoff_ms)
-        writer.run("retention.delete_old_runs", cutoff_ms=wish.cutoff_ms)
+        writer.run("retention.delete_old_rewrites", cutoff_ms=request.cutoff_ms)
+        writer.run("retention.delete_old_runs", cutoff_ms=request.cutoff_ms)
         writer.run("retention.delete_old_budgets", cutoff_ms=clock.now_ms() - DAY_MS)
     collected = collect_blobs(store, paths.blobs, now_ms=clock.now_ms())
-    return Pruned(plan, archive, collected, _give_back(store))
+    return Pruned(plan, archive, collected, _free_space(store))
 
 
 def _trim(store: Store, paths: StatePaths) -> None:
@@ -141,7 +143,7 @@ def _trim(store: Store, paths: StatePaths) -> None:
         ) from error
 
 
-def _floor(reader: Reader, wish: Wish) -> Floor:
+def _floor(reader: Reader, request: Wish) -> Floor:
     newest = reader.row("messages.last_seq")
     cursors = [
         Cursor(row["agent_id"], row["last_acked_seq"], row["updated_at_ms"])
@@ -149,19 +151,20 @@ def _floor(reader: Reader, wish: Wish) -> Floor:
     ]
     unread = []
     for cursor in cursors:
-        if holds_back(cursor, living=wish.living, since_ms=wish.since_ms):
+        if holds_back(cursor, living=request.living, since_ms=request.since_ms):
             row = reader.row("retention.first_unread", agent=cursor.agent, after=cursor.seq)
             unread.append((cursor.agent, row["seq"] if row else None))
-    for agent in wish.living - {cursor.agent for cursor in cursors}:
+    for agent in request.living - {cursor.agent for cursor in cursors}:
         row = reader.row("retention.first_addressed", agent=agent)
         unread.append((agent, row["seq"] if row else None))
     return lowest_floor(int(newest["seq"]) if newest else 0, unread)
 
 
 def _old_stretch(store: Store, floor: int, cutoff_ms: int) -> tuple[int, int, int]:
-    """Return how many messages below the floor are old, and the first and last of them.
+    """Return the number of old messages below the floor, and the first and last of them.
 
-    Messages are nearly in the order of their times: the search ends where a whole window is young.
+    Messages are nearly in the order of their times: the search ends at the first window without an
+    old message.
     """
     found = first = last = after = 0
     while True:
@@ -176,7 +179,7 @@ def _old_stretch(store: Store, floor: int, cutoff_ms: int) -> tuple[int, int, in
 
 
 def _begin(store: Store) -> int:
-    """Journal that a prune begins; return its number."""
+    """Open a journal row for a prune; return its number."""
     with store.write() as writer:
         writer.run("retention.begin_archive", now=clock.now_ms())
         row = writer.row("retention.newest_archive")
@@ -184,10 +187,10 @@ def _begin(store: Store) -> int:
     return int(row["id"]) if row else 0
 
 
-def _archive(store: Store, paths: StatePaths, plan: Plan, wish: Wish, *, number: int) -> str:
-    """Write the archive, then delete what it holds; return its path."""
+def _archive(store: Store, paths: StatePaths, plan: Plan, request: Wish, *, number: int) -> str:
+    """Write the archive, then delete the rows that it contains; return its path."""
     partial = _partial(paths, number)
-    rows = _old_rows(store, plan, wish.cutoff_ms)
+    rows = _old_rows(store, plan, request.cutoff_ms)
     lines = write_lines(partial, rows, blobs=paths.blobs)
     crash_point("prune.content")
     name = _free_name(paths, plan)
@@ -207,7 +210,7 @@ def _archive(store: Store, paths: StatePaths, plan: Plan, wish: Wish, *, number:
 
 
 def _settle_archives(store: Store, paths: StatePaths) -> list[int]:
-    """End what killed prunes left; return the numbers of those that have deleted rows."""
+    """Finish killed prunes; return the numbers of those that deleted rows."""
     with store.read() as reader:
         rows = reader.rows("retention.open_archives")
     ended = []
@@ -231,7 +234,7 @@ def _settle_archives(store: Store, paths: StatePaths) -> list[int]:
 
 
 def _finish(store: Store, path: str, *, number: int, lines: int) -> bool:
-    """Delete what an archive holds; one that cannot be read is set aside, and nothing deleted."""
+    """Delete the rows of an archive; rename an unreadable archive and delete nothing."""
     if not is_whole(path, lines):
         os.replace(path, f"{path}.damaged")
         with store.write() as writer:
@@ -249,27 +252,27 @@ def _finish(store: Store, path: str, *, number: int, lines: int) -> bool:
     return True
 
 
-def _delete_old(store: Store, plan: Plan, wish: Wish, *, number: int) -> None:
-    """Delete without an archive, in chunks; the journal has it as written, under no name."""
+def _delete_old(store: Store, plan: Plan, request: Wish, *, number: int) -> None:
+    """Delete in chunks without an archive; the journal row records an empty name."""
     with store.write() as writer:
         writer.run("retention.archive_written", id=number, file="", lines=0)
-    gone = 1
-    while gone:
+    deleted = 1
+    while deleted:
         with store.write(durable=False) as writer:
-            gone = writer.run(
+            deleted = writer.run(
                 "retention.delete_old",
                 until=plan.last_seq,
-                cutoff_ms=wish.cutoff_ms,
+                cutoff_ms=request.cutoff_ms,
                 limit=CHUNK,
             )
         crash_point("prune.chunk")
         clock.sleep(PAUSE_S)
     with store.write() as writer:
-        writer.run("retention.delete_old_dead_letters", cutoff_ms=wish.cutoff_ms)
+        writer.run("retention.delete_old_dead_letters", cutoff_ms=request.cutoff_ms)
 
 
 def _old_rows(store: Store, plan: Plan, cutoff: int) -> Iterator[Row]:
-    """Yield the lines of what is to go: messages, then dead letters."""
+    """Yield the lines to archive: messages, then dead letters."""
     after = 0
     while True:
         with store.read() as reader:
@@ -297,7 +300,7 @@ def _old_rows(store: Store, plan: Plan, cutoff: int) -> Iterator[Row]:
 
 
 def _free_name(paths: StatePaths, plan: Plan) -> str:
-    """Return a name that no archive has: of the stretch, or of how many dead letters alone."""
+    """Return an unused archive name, from the range of messages or the number of dead letters."""
     kind = "bus" if plan.messages else "dead-letters"
     first, last = (plan.first_seq, plan.last_seq) if plan.messages else (1, plan.dead_letters)
     attempt = 1
@@ -310,8 +313,8 @@ def _partial(paths: StatePaths, number: int) -> str:
     return f"{paths.archive}/.bus-{number}.partial"
 
 
-def _give_back(store: Store) -> int:
-    """Give free pages back to the file system, a few at a time; return how many bytes went."""
+def _free_space(store: Store) -> int:
+    """Return free pages to the file system, a few at a time; return the number of bytes."""
     with store.read() as reader:
         size = reader.row("retention.page_size")
         free = before = _free_pages(reader)
@@ -319,7 +322,7 @@ def _give_back(store: Store) -> int:
         with store.write(durable=False) as writer:
             writer.rows("retention.vacuum_step")
             left = _free_pages(writer)
-        if left >= free:  # a file that another program made without auto_vacuum
+        if left >= free:  # another program created the file without auto_vacuum
             break
         free = left
         clock.sleep(PAUSE_S)

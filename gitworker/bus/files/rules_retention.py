@@ -1,4 +1,4 @@
-"""What may be pruned. Pure: rows and times in, decisions out."""
+"""Which messages may be pruned. Pure: rows and times in, decisions out."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -7,7 +7,7 @@ DAY_MS = 24 * 60 * 60 * 1000
 
 
 class Cursor(NamedTuple):
-    """How far an agent has acknowledged, and when it last did."""
+    """The position up to which an agent has acknowledged, and the time of its last ack."""
 
     agent: str
     seq: int
@@ -15,7 +15,7 @@ class Cursor(NamedTuple):
 
 
 class Floor(NamedTuple):
-    """Messages below `seq` may go; `agent` is the one who has not read what lies there."""
+    """Messages below `seq` may be pruned; `agent` has not read the one at `seq`."""
 
     seq: int
     agent: str | None
@@ -27,16 +27,16 @@ def cutoff_ms(now_ms: int, days: int) -> int:
 
 
 def holds_back(cursor: Cursor, *, living: frozenset[str], since_ms: int) -> bool:
-    """Tell whether what an agent has not read must stay: it lives, or acknowledged lately.
+    """Return whether an agent's unread messages must stay: it is living, or acknowledged recently.
 
-    Who never acknowledged anything has no cursor and reads as it likes (seed 2): it holds nothing
-    back but, while it lives, what was sent to it alone.
+    An agent that never acknowledged has no cursor. It keeps only messages that were sent to it
+    alone, and only while it is living.
     """
     return cursor.agent in living or cursor.updated_at_ms >= since_ms
 
 
 def lowest_floor(newest: int, unread: Iterable[tuple[str, int | None]]) -> Floor:
-    """Return the floor: the oldest message that some agent has not read, else behind the newest."""
+    """Return the floor: the oldest message that an agent has not read, else after the newest."""
     floor = Floor(newest + 1, None)
     for agent, seq in unread:
         if seq is not None and seq < floor.seq:

@@ -1,7 +1,7 @@
-"""Seed 1's state file after a beat: only its `last_heartbeat` line changes.
+"""Update `last_heartbeat` in a worker's state file after a heartbeat.
 
-On the hot path, so the line is replaced as text and no JSON module loads. The lock keeps a beat
-from putting an older state back over a transition's.
+On the hot path, so the line is replaced as text and no JSON module loads. The lock prevents that a
+heartbeat overwrites the state that a transition has just written.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ KEY = '  "last_heartbeat": '
 
 
 def views_turn(paths: StatePaths) -> Turn:
-    """Return the turn of whoever replaces files in `workers/`."""
+    """Return the lock for replacing files in `workers/`."""
     return Turn(f"{paths.locks}/views", wait_ms=WAIT_MS)
 
 
 def renew_beat(paths: StatePaths, agent: str, ts_ms: int) -> None:
-    """Tell the beat in the worker's state file, where it has one; replaced atomically.
+    """Write the time of a heartbeat to the worker's state file, if it has one, atomically.
 
-    The next beat tells it where others kept the turn.
+    If the lock stays taken, the next heartbeat writes it.
     """
     path = f"{paths.workers}/{agent}.json"
     with views_turn(paths) as taken:
@@ -37,10 +37,7 @@ def renew_beat(paths: StatePaths, agent: str, ts_ms: int) -> None:
         try:
             with open(path, encoding="utf-8", opener=regular) as file:
                 lines = file.readlines()
-        except (
-            OSError,
-            UnicodeDecodeError,
-        ):  # missing or damaged: fsck and the next change write it
+        except (OSError, UnicodeDecodeError):  # fsck and the next change write the file again
             return
         stamp = f'{KEY}"{clock.iso_utc_seconds(ts_ms)}",\n'
         renewed = [stamp if line.startswith(KEY) else line for line in lines]

@@ -1,4 +1,4 @@
-"""Bells: the file that followers watch, and the detached drain. On the hot path."""
+"""Notify followers by the file `bell`, and start the drain in the background. On the hot path."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gitworker import clock, proc
 from gitworker.paths import StatePaths, regular
 
 DRAIN_EVERY_MS = 2000
-STAMP = "drain-stamp"  # touched when a drain is rung from here, so that polls ring few
+STAMP = "drain-stamp"  # touched when a drain is started here, so that frequent polls start few
 
 
 def ring_bell(path: str) -> None:
@@ -19,7 +19,7 @@ def ring_bell(path: str) -> None:
 
 
 def ring_drain(paths: StatePaths, common_dir: str) -> bool:
-    """Start a detached drain, unless one was started here less than two seconds ago."""
+    """Start a drain in the background unless this function did so less than two seconds ago."""
     stamp = f"{paths.root}/{STAMP}"
     try:
         age_ms = clock.now_ms() - os.stat(stamp).st_mtime_ns // 1_000_000
@@ -33,7 +33,7 @@ def ring_drain(paths: StatePaths, common_dir: str) -> bool:
 
 
 class Bell:
-    """The followers' bell for whoever publishes often: the file stays open."""
+    """The file that followers watch, kept open for a process that publishes often."""
 
     __slots__ = ("_fd", "_path")
 
@@ -42,7 +42,7 @@ class Bell:
         self._fd = -1
 
     def ring(self) -> None:
-        """Touch the file that followers watch; where that fails they look every 2 s anyway."""
+        """Touch the file; if that fails, followers notice the message within 2 s."""
         try:
             if self._fd < 0:
                 self._fd = regular(self._path, os.O_WRONLY | os.O_CREAT, 0o600)
@@ -51,7 +51,7 @@ class Bell:
             return
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1

@@ -1,7 +1,7 @@
-"""Following the bus: every message as it comes, without a cursor (seed 5).
+"""Follow the bus: every message as it comes, without a cursor.
 
-Looks at what came after the last one it saw, in one short read, then waits for the waker
-(`bus.waking`). Ends when the database goes.
+The loop reads the messages after the last one in one short transaction, then waits for the waker
+(`bus.following.waking`). It ends when the database is deleted or replaced.
 """
 
 import json
@@ -23,14 +23,14 @@ BATCH = 500
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which messages are wanted; None is all of them."""
+    """A selection of messages; None accepts every value."""
 
     task: str | None = None
     type: str | None = None
     sender: str | None = None
 
     def wants(self, row: Row) -> bool:
-        """Tell whether a message passes."""
+        """Return whether a message passes."""
         return (
             self.task in (None, row["correlation_id"])
             and self.type in (None, row["type"])
@@ -48,11 +48,11 @@ def follow(
     also: Mapping[int, int] | None = None,
     look_s: float = LOOK_ANYWAY_S,
 ) -> Iterator[dict[str, Any] | None]:
-    """Yield messages in order as they come, in seed 2's shape; end when the database goes.
+    """Yield messages in order as they come; end when the database is deleted or replaced.
 
-    Begins after `since`, without it at now. Where nothing came for `look_s` seconds, or one of the
-    descriptors in `also` (mapped to poll(2) events) has something, yields None, so that the caller
-    can look around. Writes nothing; no transaction stays open between two messages.
+    Begins after `since`, by default now. Yields None if no message came for `look_s` seconds, or if
+    a descriptor in `also` (mapped to poll(2) events) is ready, so that the caller can act. Writes
+    nothing; no transaction stays open between two messages.
     """
     identity = file_identity(paths.database)
     with store.read() as reader:
@@ -71,7 +71,7 @@ def follow(
 
 
 def message_fields(row: Row, *, blobs: str) -> dict[str, Any]:
-    """Return a message in seed 2's shape, a large payload in place."""
+    """Return a message as a dict with the bus protocol's keys, with its large payload."""
     text, error = row["payload"], None
     if row["payload_ref"] is not None:
         text = find_blob(blobs, row["payload_ref"])
@@ -98,26 +98,26 @@ def message_fields(row: Row, *, blobs: str) -> dict[str, Any]:
 
 
 def read_json(text: str | bytes) -> Any:
-    """Return what a JSON text says; ValueError for NaN, infinities and what is no JSON at all.
+    """Return the value of a JSON text; raise ValueError for NaN, infinities and invalid JSON.
 
-    Python's own reader takes NaN and 1e999, which no other program could read back from us. What is
-    nested too deep is refused as well: who can just read it could not write it again.
+    Python's parser accepts NaN and 1e999, which other programs cannot read back from us. Deep
+    nesting is refused too: Python can read deeper values than it can write.
     """
     text = text.decode() if isinstance(text, bytes) else text
     value = _DECODE(text)
     if may_be_deep(text) and is_too_deep(value):
-        raise ValueError("it is nested too deep")
+        raise ValueError("the JSON text is nested too deep")
     return value
 
 
 def newest_seq(reader: Reader) -> int:
-    """Return the position of the newest message; 0 where there is none."""
+    """Return the position of the newest message; 0 if there are no messages."""
     row = reader.row("messages.last_seq")
     return int(row["seq"]) if row else 0
 
 
 def file_identity(path: str) -> tuple[int, int] | None:
-    """Return what tells one database file from another at the same path; None for none."""
+    """Return device and inode of a file, which change if it is replaced; None if it is missing."""
     try:
         found = os.stat(path)
     except OSError:
@@ -126,7 +126,7 @@ def file_identity(path: str) -> tuple[int, int] | None:
 
 
 def _refuse(name: str) -> float:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def _finite(text: str) -> float:

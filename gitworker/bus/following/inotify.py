@@ -1,7 +1,6 @@
-"""inotify(7) by ctypes: which files of a directory somebody has written to.
+"""inotify(7) by ctypes: notice which files of a directory are written.
 
-The packages for it cost 21 to 49 ms of import (BUS-FACTS, Waking a follower); this costs what
-ctypes costs.
+Importing a package for it costs 21 to 49 ms; importing ctypes costs 5 ms.
 """
 
 from __future__ import annotations
@@ -19,22 +18,22 @@ IN_Q_OVERFLOW = 0x4000
 IN_IGNORED = 0x8000
 IN_ONLYDIR = 0x0100_0000
 WRITTEN = IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE
-GONE = IN_DELETE_SELF | IN_MOVE_SELF
-LOST = ""  # the name that stands for a full queue, and for a directory that went
+REMOVED = IN_DELETE_SELF | IN_MOVE_SELF
+LOST = ""  # the name that is reported for a full queue and for a deleted directory
 _HEAD = struct.Struct("iIII")
 _BUFFER = 1 << 16
 
 
 class Inotify:
-    """A descriptor that becomes readable when a file in a watched directory is written to.
+    """A descriptor that becomes readable when a file in a watched directory is written.
 
-    Raises OSError where the system has no inotify, or gives this user no more of them.
+    Raises OSError if the system has no inotify, or the user's limit is reached.
     """
 
     __slots__ = ("_libc", "fd")
 
     def __init__(self) -> None:
-        import ctypes  # 5 ms, which only those pay who wait
+        import ctypes  # 5 ms, only for callers that wait
 
         self._libc = ctypes.CDLL(None, use_errno=True)
         try:
@@ -47,10 +46,10 @@ class Inotify:
             raise OSError(number, os.strerror(number))
 
     def watch(self, directory: str) -> int:
-        """Watch what is written in a directory; return the watch's number, or raise OSError."""
+        """Watch writes to the files of a directory; return the watch's number, or raise OSError."""
         import ctypes
 
-        mask = WRITTEN | GONE | IN_ONLYDIR
+        mask = WRITTEN | REMOVED | IN_ONLYDIR
         number = int(self._libc.inotify_add_watch(self.fd, os.fsencode(directory), mask))
         if number < 0:
             code = ctypes.get_errno()
@@ -58,7 +57,7 @@ class Inotify:
         return number
 
     def take(self) -> set[tuple[int, str]]:
-        """Return (watch, file name) of what was written since the last call; never blocks."""
+        """Return (watch, file name) of the files written since the last call; never block."""
         found: set[tuple[int, str]] = set()
         while True:
             try:
@@ -70,11 +69,11 @@ class Inotify:
                 watch, mask, _, length = _HEAD.unpack_from(data, at)
                 name = data[at + _HEAD.size : at + _HEAD.size + length].rstrip(b"\0")
                 at += _HEAD.size + length
-                is_lost = mask & (GONE | IN_Q_OVERFLOW | IN_IGNORED)
+                is_lost = mask & (REMOVED | IN_Q_OVERFLOW | IN_IGNORED)
                 found.add((watch, LOST if is_lost else os.fsdecode(name)))
 
     def close(self) -> None:
-        """Let the descriptor and its watches go."""
+        """Close the descriptor, which ends its watches."""
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1

@@ -1,4 +1,4 @@
-"""Listening: a waker that also drains the hooks' spool the moment a hook has written to it."""
+"""A waker that also drains the hooks' spool as soon as a hook has written to it."""
 
 import os
 
@@ -13,14 +13,14 @@ from gitworker.session import Session
 def listen(session: Session) -> Waker:
     """Return a waker for a session's bus, for the thread that opened the session.
 
-    A commit in a worker's worktree is published by whoever listens, without the start of a process;
-    the drain that the hook rings finds it done. What fails here, that drain does.
+    The listening process publishes a worker's commit without starting another process. The drain
+    that the hook starts then finds nothing to do, or publishes if this failed.
     """
     return open_waker(session.store, session.paths, on_spool=lambda: drain_spool(session))
 
 
 def drain_spool(session: Session) -> None:
-    """Drain at once where a hook has said something that no other drain has taken yet."""
+    """Drain now if a hook has written to the spool and no other drain has emptied it."""
     try:
         if os.path.exists(f"{session.paths.spool}/{SPOOL_FILE}"):
             drain(session)

@@ -1,10 +1,10 @@
-"""Waking up when somebody has written to the bus (BUS-FACTS, Waking a follower).
+"""Wake up when another connection has written to the bus.
 
-First choice is inotify on the directory of bus.db: the bell, which our publishers touch, and the
-`-wal`, which foreign ones write. The `-wal` is written before a commit can be seen, so after a wake
-that shows nothing we look again shortly after. Every 2 s we look anyway. Without inotify we
-ask `PRAGMA data_version` every 25 to 250 ms; last comes seed 2's adaptive polling, which asks
-nothing and lets its caller look.
+The first choice is inotify on the directory of bus.db: our publishers touch `bell`, foreign ones
+write the `-wal`. The `-wal` is written before a commit becomes visible, so a wake-up without news
+is checked again after growing pauses, and every 2 s anyway. Without inotify the waker reads
+`PRAGMA data_version` every 25 to 250 ms. The last choice is adaptive polling, which only lets the
+caller look again after 0.2 to 2 s. See docs/design.md, "Waking followers".
 
 A waker belongs to one thread: the one whose store it was given. No transaction and no cursor stays
 open while it waits.
@@ -27,27 +27,27 @@ if TYPE_CHECKING:
     from gitworker.store.api import Store
 
 LOOK_ANYWAY_S = 2.0
-# As late as a commit of a foreign program takes, and a slow disk's sync with it.
+# Long enough for a foreign program's commit to become visible, with a slow disk's sync.
 LOOK_AGAIN_S = (0.0003, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512)
 VERSION_FIRST_S = 0.025
 VERSION_LAST_S = 0.25
-ADAPTIVE_FIRST_S = 0.2  # seed 2, adaptive polling
+ADAPTIVE_FIRST_S = 0.2
 ADAPTIVE_LAST_S = 2.0
 SLOWER = 1.5
 INOTIFY = "inotify"
 VERSION = "version"
 ADAPTIVE = "adaptive"
-HEARD = ("bell", "bus.db-wal", LOST)  # in the state directory: what concerns the bus
+HEARD = ("bell", "bus.db-wal", LOST)  # names in the state directory that mean news on the bus
 SPOOL_FILES = ("hooks", "ring")
 
 
 class Waker:
-    """Tells when somebody else may have committed; how, is for `open_waker` to choose.
+    """Notices commits of other connections, in the way that `open_waker` chose.
 
-    Loop: look at the bus, then `wait`. Nothing falls between the two, since `wait` compares with
-    what stood there when it returned last (or the waker was made), not with what was seen.
-    To wait for other things as well, watch `fileno()` (-1: nothing to watch) for at most `pause_s`
-    seconds and ask `changed()`.
+    Loop: read the bus, then `wait`. No commit is missed in between, because `wait` compares with
+    the version at its last return (or at the waker's creation), not with the rows that were read.
+    To wait for other events as well, watch `fileno()` (-1: no descriptor) for at most `pause_s`
+    seconds and call `changed()`.
     """
 
     __slots__ = (
@@ -82,18 +82,18 @@ class Waker:
             self._version = self._read_version()
 
     def fileno(self) -> int:
-        """Return the descriptor that is readable when there may be news; -1 where there is none."""
+        """Return the descriptor that is readable if there may be news; -1 without inotify."""
         return -1 if self._inotify is None else self._inotify.fd
 
     @property
     def pause_s(self) -> float:
-        """Return after how many seconds at most `changed` is to be asked, whatever was heard."""
+        """Return the longest time in seconds until the next call of `changed`."""
         return self._pauses[self._step]
 
     def changed(self) -> bool:
-        """Tell whether somebody else has committed since this was last true; never blocks."""
+        """Return whether another connection has committed since this was last true; never block."""
         heard, is_drained = self._hear()
-        news = is_drained  # our own commits leave our own version as it is
+        news = is_drained  # our own commits do not change our own data_version
         if self._version is None:
             news = True
         else:
@@ -101,7 +101,7 @@ class Waker:
             news = news or version != self._version
             self._version = version
         if heard or (news and self._way == VERSION):
-            self._step = 0  # also after news: what was heard may be a commit that comes just now
+            self._step = 0  # also after news: the event may belong to a commit not yet visible
         elif news and self._way == INOTIFY:
             self._step = len(self._pauses) - 1
         else:
@@ -109,10 +109,9 @@ class Waker:
         return news
 
     def wait(self, timeout_s: float, *, also: Mapping[int, int] | None = None) -> bool:
-        """Block until somebody else has committed, for `timeout_s` at most; tell whether.
+        """Block until another connection has committed, for `timeout_s` at most; return whether.
 
-        `also` maps further descriptors to poll(2) events: where one of them has something, the
-        wait ends too, and the caller sees for itself what.
+        `also` maps further descriptors to poll(2) events; the wait also ends if one is ready.
         """
         poll = select.poll()
         if self._inotify is not None:
@@ -129,21 +128,21 @@ class Waker:
                 return False
 
     def rest(self) -> None:
-        """Begin anew with short pauses, since the caller found something (adaptive polling)."""
+        """Return to short pauses, since the caller found something (adaptive polling)."""
         if self._way == ADAPTIVE:
             self._step = 0
 
     def close(self) -> None:
-        """Let the descriptor go."""
+        """Close the descriptor."""
         if self._inotify is not None:
             self._inotify.close()
 
     def __enter__(self) -> Waker:
-        """Use it in a `with`."""
+        """Return the waker for a `with` block."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close it."""
+        """Close the waker."""
         self.close()
 
     def _sleep(self, poll: select.poll, pause_ms: float) -> list[tuple[int, int]]:
@@ -153,7 +152,7 @@ class Waker:
         return poll.poll(pause_ms)
 
     def _hear(self) -> tuple[bool, bool]:
-        """Take what inotify has: whether it concerns the bus, and whether the spool was drained."""
+        """Read the inotify events; return whether the bus was written and the spool drained."""
         if self._inotify is None:
             return False, False
         names = self._inotify.take()
@@ -164,7 +163,7 @@ class Waker:
         return is_heard, is_rung
 
     def _read_version(self) -> int:
-        """Return the database's version; the last one where some program locks readers out."""
+        """Return the database's version, or the last one if a program locks readers out."""
         try:
             with self._store.read() as reader:
                 row = reader.row("messages.version")
@@ -180,7 +179,7 @@ def _growing(first_s: float, last_s: float) -> tuple[float, ...]:
     return tuple(pauses)
 
 
-# How long to pause at most, step by step; the last one stays.
+# The longest pause of each step; the last one repeats.
 PAUSES = {
     INOTIFY: (*LOOK_AGAIN_S, LOOK_ANYWAY_S),
     VERSION: _growing(VERSION_FIRST_S, VERSION_LAST_S),
@@ -195,10 +194,10 @@ def open_waker(
     ways: tuple[str, ...] = (INOTIFY, VERSION, ADAPTIVE),
     on_spool: Callable[[], object] | None = None,
 ) -> Waker:
-    """Return a waker for a bus, by the first of `ways` that this system can.
+    """Return a waker for a bus that uses the first of `ways` that this system supports.
 
-    `on_spool` is called when a hook has written to the spool: whoever listens drains it at once.
-    The other ways do not see the spool: there the drain that the hook rings does it.
+    `on_spool` is called when a hook has written to the spool. Only inotify notices that; otherwise
+    the drain that the hook starts publishes the commits.
     """
     if INOTIFY in ways:
         inotify = None
@@ -208,7 +207,7 @@ def open_waker(
             is_watched = on_spool is not None and os.path.isdir(paths.spool)
             spool = inotify.watch(paths.spool) if is_watched else None
             return Waker(store, way=INOTIFY, inotify=inotify, spool=spool, on_spool=on_spool)
-        except OSError:  # no inotify here, or this user has too many of them
+        except OSError:  # no inotify, or the user's limit is reached
             if inotify is not None:
                 inotify.close()
     return Waker(store, way=VERSION if VERSION in ways else ADAPTIVE)

@@ -1,7 +1,7 @@
-"""Ringing up the radar: a detached look at what branches that moved conflict with.
+"""Start the radar, the background job that looks for conflicts with branches that moved.
 
-What moved is a row, written with the tip it moved to: a radar that is killed leaves the row, and
-the next drain rings again. Two radars at once settle it by the lock.
+Each moved ref is a row, written together with its new tip. A killed radar leaves the row, so the
+next drain starts another radar. A lock keeps two radars apart.
 """
 
 import os
@@ -16,21 +16,21 @@ from gitworker.session import Session
 from gitworker.store.workers import Worker
 
 LOCK_NAME = "radar"
-_started: set[int] = set()  # radars of this process, which may live long and drain often
+_started: set[int] = set()  # radars that this process started and has not reaped
 
 
 def ring_radar(session: Session, workers: Iterable[Worker]) -> bool:
-    """Start a radar where it has something to look at and none runs; tell whether it did."""
+    """Start a radar if one is due and none runs; return whether it was started."""
     if not is_radar_due(session, workers) or is_held(lock_path(session)):
         return False
-    _bury()
+    _reap()
     command = [sys.executable, *proc.BACKGROUND, "radar", session.repository.common_dir]
     _started.add(proc.spawn_detached(command))
     return True
 
 
 def is_radar_due(session: Session, workers: Iterable[Worker]) -> bool:
-    """Tell whether a branch that matters has moved since the radar looked at it."""
+    """Return whether a watched branch or the target has moved since the last radar."""
     if not session.settings.radar_enabled:
         return False
     with session.store.read() as reader:
@@ -48,16 +48,16 @@ def watched_branches(workers: Iterable[Worker]) -> dict[Ref, Worker]:
 
 
 def lock_path(session: Session) -> str:
-    """Return the lock file that a radar holds as long as it runs."""
+    """Return the lock file that a running radar holds."""
     return f"{session.paths.locks}/{LOCK_NAME}"
 
 
-def _bury() -> None:
-    """Let go of radars that have ended: until somebody asks, they count as processes."""
+def _reap() -> None:
+    """Reap ended radars, which would stay as zombies in a long-lived process."""
     for pid in list(_started):
         try:
             ended, _ = os.waitpid(pid, os.WNOHANG)
-        except ChildProcessError:  # a supervisor has asked already
+        except ChildProcessError:  # a supervisor has reaped it
             ended = pid
         if ended:
             _started.discard(pid)

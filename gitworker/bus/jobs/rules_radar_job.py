@@ -1,4 +1,4 @@
-"""Whose branches the radar watches, and when it has to look. Pure."""
+"""Which workers' branches the radar watches, and when it is due. Pure."""
 
 from collections.abc import Collection
 
@@ -11,13 +11,10 @@ BRANCHES_AT_LEAST = 2
 
 
 def is_watched(state: WorkerState) -> bool:
-    """Tell whether a worker in this state has work that may conflict."""
+    """Return whether a worker in this state has work that may conflict."""
     return state in WATCHED
 
 
 def must_look(due: Collection[str], watched: Collection[str], *, target: str) -> bool:
-    """Tell whether a branch has moved that matters: a watched one or the target.
-
-    A branch that is alone meets nobody.
-    """
+    """Return whether a watched branch or the target has moved and there are two to compare."""
     return len(watched) >= BRANCHES_AT_LEAST and any(ref == target or ref in watched for ref in due)

@@ -1,6 +1,6 @@
-"""Ringing up the daily upkeep: one row is read on every command's way, nothing more is loaded.
+"""Start the daily upkeep as a background job. Every command reads one row and imports no more.
 
-The row in `meta` is moved by compare-and-set, so that of many commands one starts it.
+The row in `meta` is moved by compare-and-set, so that only one of many commands starts the job.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ DAY_MS = 24 * 60 * 60 * 1000
 
 
 def ring_upkeep(store: Store, common_dir: str) -> bool:
-    """Start a detached upkeep where the last one began a day ago; tell whether it was started.
+    """Start the upkeep job if the last one began a day ago; return whether it was started.
 
-    The first call in a repository only notes the time: nothing is old there.
+    The first call in a repository only notes the time, since nothing there is old.
     """
     now = clock.now_ms()
     with store.read() as reader:

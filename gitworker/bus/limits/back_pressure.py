@@ -1,9 +1,9 @@
-"""Back-pressure: whoever sends more than its addressee reads, or more than it may, has to wait.
+"""Back-pressure: a sender waits if its addressee reads too slowly or it sends too fast.
 
-Limits are soft: they are looked at before a message is published, and not for each while there is
-room. As long as all agents together send less in a second than one may, a look is one row and
-nothing is written; beyond that each sender has a token bucket in `send_budgets`. What our own
-commands publish (state changes, the drain's reports) is never limited. On the hot path.
+Limits are soft: they are checked before a message is published, and while there is room not for
+every message. As long as all agents together send less in a second than one agent may, a check
+reads one row and writes nothing; above that each sender has a token bucket in `send_budgets`.
+Messages of commands (state changes, the drain's reports) are never limited. On the hot path.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from gitworker.bus.limits.send_limits import Limits
     from gitworker.store.api import Reader, Store
 
-UNREAD_WAIT_MS = 500  # nobody knows when an agent reads: how long to wait before the next look
+UNREAD_WAIT_MS = 500  # until the next check, since the time of an agent's next read is unknown
 
 
 class BackPressure(Conflict):
-    """A sender is over a limit; `wait_ms` is how long to wait before the next try."""
+    """A sender is over a limit; `wait_ms` is the time until the next try."""
 
     code = "back_pressure"
 
@@ -40,7 +40,7 @@ class BackPressure(Conflict):
 
 
 class Pressure:
-    """Judges what one sender sends, and remembers how much may go unlooked."""
+    """Checks the messages of one sender, and counts how many may pass without a check."""
 
     __slots__ = ("_granted", "_max_rate", "_max_unread", "_room", "_sender")
 
@@ -52,9 +52,9 @@ class Pressure:
         self._room: dict[str, int] = {}
 
     def admit(self, store: Store, to: str | None, number: int = 1) -> None:
-        """Count messages that are about to be published to an agent, None being everybody.
+        """Count messages that are about to be published to an agent, or to all if `to` is None.
 
-        Raises BackPressure where they have to wait. Call it outside of any transaction.
+        Raises BackPressure if they have to wait. Call it outside any transaction.
         """
         if to is not None and self._max_unread:
             left = self._room.get(to, 0)
@@ -99,14 +99,14 @@ class Pressure:
 
 
 def check_pressure(store: Store, sender: str, to: str | None, limits: Limits) -> None:
-    """Raise BackPressure where one more message of a sender has to wait."""
+    """Raise BackPressure if one more message of a sender has to wait."""
     Pressure(sender, limits).admit(store, to)
 
 
 def slow_consumers(reader: Reader, *, max_unread: int) -> list[tuple[str, int]]:
-    """Return the agents that have left more than half of what they may be sent unread.
+    """Return the agents with more than half of the allowed unread messages, the slowest first.
 
-    With how many messages they have not read, counted up to the limit; the slowest first.
+    Each comes with its number of unread messages, counted up to the limit.
     """
     if not max_unread:
         return []

@@ -1,7 +1,7 @@
-"""The settings that hot verbs and the library need, kept in a small file beside the database.
+"""The settings that hot verbs and the library need, in a small file beside the database.
 
-Settings come from the target's commit and git's configuration, which costs processes; every full
-command writes what it found here. What the environment says wins, as everywhere.
+Reading settings from the target's commit and git's configuration costs processes, so every full
+command writes these settings here. The environment overrides them.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ MESSAGE_MAX_RATE = 1000
 
 
 class Limits:
-    """How large a message may be (bytes), and for how long a beat renews a claim (seconds).
+    """The largest message in bytes, the seconds for which a heartbeat renews a claim, and rates.
 
-    How many messages an agent may leave unread, and how many a second it may send; 0: any number.
+    The rates are the unread messages that an agent may have and the messages per second that it may
+    send; 0 means no limit.
     """
 
     __slots__ = (
@@ -52,19 +53,19 @@ class Limits:
 
 
 def load_limits(paths: StatePaths, env: Mapping[str, str]) -> Limits:
-    """Return the limits last kept, else the defaults; the environment's come first."""
+    """Return the stored limits, else the defaults; the environment overrides both."""
     try:
         with open(f"{paths.root}/{FILE_NAME}", encoding="utf-8", opener=regular) as file:
-            kept = _limits([int(word) for word in file.read().split()])
+            stored = _limits([int(word) for word in file.read().split()])
     except (OSError, ValueError):
-        kept = Limits()
-    told = [env.get(f"GITWORKER_{name}", "") for name in NAMES]
-    pairs = zip(told, _numbers(kept), strict=True)
+        stored = Limits()
+    overrides = [env.get(f"GITWORKER_{name}", "") for name in NAMES]
+    pairs = zip(overrides, _numbers(stored), strict=True)
     return _limits([int(text) if text.isdigit() else number for text, number in pairs])
 
 
 def limits_of(settings: Settings) -> Limits:
-    """Return the limits that the settings name."""
+    """Return the limits of the settings."""
     return Limits(
         settings.message_max_bytes,
         settings.claims_lease_s,
@@ -74,7 +75,7 @@ def limits_of(settings: Settings) -> Limits:
 
 
 def keep_limits(paths: StatePaths, settings: Settings) -> None:
-    """Write the limits down where they differ from what stands there."""
+    """Store the limits if they differ from the stored ones."""
     wanted = _numbers(limits_of(settings))
     if _numbers(load_limits(paths, {})) == wanted:
         return
@@ -95,6 +96,6 @@ def _numbers(limits: Limits) -> list[int]:
 
 
 def _limits(numbers: list[int]) -> Limits:
-    """Return the limits from their numbers; ValueError where they are too many or too few."""
+    """Return the limits from their numbers; raise ValueError unless there are four."""
     size, lease, unread, rate = numbers
     return Limits(size, lease, message_max_unread=unread, message_max_rate=rate)

@@ -1,4 +1,4 @@
-"""Finding one message by its position or its id."""
+"""Find one message by its position or its id."""
 
 from typing import Any
 
@@ -6,13 +6,13 @@ from gitworker.bus.following.follow_messages import message_fields
 from gitworker.errors import NotFound
 from gitworker.store.api import Store
 
-SEQ_DIGITS = 18  # of a position: more do not fit SQLite's integers
+SEQ_DIGITS = 18  # of a position; more would not fit into SQLite's integers
 
 
 def require_message(store: Store, name: str, *, blobs: str) -> dict[str, Any]:
-    """Return the message with this id, else the one at this position; NotFound for neither.
+    """Return the message with this id, else the one at this position; else raise NotFound.
 
-    An id wins: it may be any text, a number too.
+    An id may also be a number; it wins over a position.
     """
     is_seq = name.isascii() and name.isdigit() and len(name) <= SEQ_DIGITS
     with store.read() as reader:

@@ -1,4 +1,4 @@
-"""What words a message is found by, and what people type to find it. Pure: text in, text out."""
+"""The indexed text of a message, the search expression and the snippet. Pure: text in, text out."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -7,16 +7,16 @@ from typing import Any
 from gitworker.errors import Invalid
 
 WORDS_MAX = 50
-TEXT_MAX = 256 * 1024  # of a large payload so much is indexed
+TEXT_MAX = 256 * 1024  # characters of a large payload that are indexed
 BEFORE = 40  # characters of a snippet before the word
 WIDTH = 120
 
 
 def match_expression(words: Sequence[str]) -> str:
-    """Return the words as an FTS5 expression in which nothing but a last `*` is an operator.
+    """Return the words as an FTS5 expression in which only a final `*` is an operator.
 
-    All have to occur; several in one argument are a phrase. Raises Invalid where there is nothing
-    to look for.
+    All arguments must occur; several words in one argument are a phrase. Raises Invalid if there is
+    no word.
     """
     if len(words) > WORDS_MAX:
         raise Invalid(f"{len(words)} words are too many; {WORDS_MAX} are allowed")
@@ -36,9 +36,9 @@ def match_expression(words: Sequence[str]) -> str:
 
 
 def searchable(fields: Sequence[str | None], payload: str | None) -> str:
-    """Return the text by which a message is found: its fields, then its payload's keys and values.
+    """Return the indexed text of a message: its fields, then its payload's keys and values.
 
-    A payload that is no JSON counts as it is; so does the part that is left of a very large one.
+    A payload that is not JSON, or very large, is indexed as it is, up to TEXT_MAX.
     """
     parts = [field for field in fields if field]
     if payload is not None:
@@ -47,7 +47,7 @@ def searchable(fields: Sequence[str | None], payload: str | None) -> str:
 
 
 def plain_text(payload: str) -> str:
-    """Return the keys and values of a JSON text without quotes and escapes, as far as one goes."""
+    """Return the keys and values of a JSON text without quotes and escapes."""
     if len(payload) <= TEXT_MAX:
         try:
             return " ".join(_leaves(json.loads(payload)))
@@ -57,7 +57,7 @@ def plain_text(payload: str) -> str:
 
 
 def snippet(text: str, words: Sequence[str]) -> str:
-    """Return the part of a text around the first of the words that is found in it, on one line."""
+    """Return one line of a text around the first occurrence of one of the words."""
     flat = " ".join(text.split())
     lowered = flat.lower()
     found = [lowered.find(word.rstrip("*").lower()) for word in words if word.rstrip("*")]

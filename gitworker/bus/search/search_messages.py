@@ -1,8 +1,8 @@
-"""Search: messages by their words, newest first, through the index beside the database.
+"""Search messages by their words, newest first, in the index beside the database.
 
-Nobody pays for it but who searches: what is not indexed yet is indexed before a search answers,
-and, once there is an index, by the drain in the background; in batches, each a transaction of its
-own with the position in it, so that a kill leaves nothing half done.
+Publishing does not touch the index. A search first indexes the new messages; once there is an
+index, the drain does so in the background. Each batch is one transaction that also stores the
+position, so a kill leaves no partial batch.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,14 +22,14 @@ BACKGROUND_BATCHES = 40
 
 
 class Found(NamedTuple):
-    """A message in seed 2's shape, and the part of it where a word was found."""
+    """A message and the part of it around the first word found."""
 
     message: dict[str, Any]
     snippet: str
 
 
 class _Query(NamedTuple):
-    """What somebody typed, the expression for it, and how much is wanted."""
+    """The words as typed, their FTS5 expression, and the number of results."""
 
     words: Sequence[str]
     expression: str
@@ -44,15 +44,15 @@ def search(
     limit: int = LIMIT,
     announce: Callable[[int], None] = lambda _: None,
 ) -> list[Found]:
-    """Return the newest messages that hold all the words, newest first.
+    """Return the newest messages that contain all the words, newest first.
 
-    A word that ends with `*` stands for all that begin so; an argument of several words is a
-    phrase. `announce` is told how many messages have to be indexed first. Raises Invalid where no
-    word is left to look for.
+    A word that ends with `*` matches every word with that beginning; an argument of several words
+    is a phrase. `announce` gets the number of messages to index first. Raises Invalid if there is
+    no word.
     """
     query = _Query(words, match_expression(words), limit)
     if store.is_read_only:
-        from tempfile import TemporaryDirectory  # 10 ms, only where no index can be kept
+        from tempfile import TemporaryDirectory  # 10 ms, only for a read-only state directory
 
         with TemporaryDirectory(prefix="gitworker-") as directory:
             return _search(store, paths, query, place=f"{directory}/search.db", announce=announce)
@@ -70,32 +70,32 @@ def _search(
     index = SearchIndex(place)
     try:
         try:
-            _bring_forward(index, store, paths, announce=announce)
+            _update(index, store, paths, announce=announce)
             return _find(index, store, paths, query)
         except Unavailable as error:
             if error.code != "database_damaged":
                 raise
-            index.start_anew()
-            _bring_forward(index, store, paths, announce=announce)
+            index.clear()
+            _update(index, store, paths, announce=announce)
             return _find(index, store, paths, query)
     finally:
         index.close()
 
 
 def index_some(store: Store, paths: StatePaths) -> int:
-    """Index what is new, up to a bound; return how many messages were indexed."""
+    """Index new messages, up to a bound; return their number."""
     index = SearchIndex(paths.search)
     try:
-        return _bring_forward(index, store, paths, batches=BACKGROUND_BATCHES)
+        return _update(index, store, paths, batches=BACKGROUND_BATCHES)
     finally:
         index.close()
 
 
 def forget_pruned(store: Store, paths: StatePaths) -> None:
-    """Take messages that were pruned out of the index."""
+    """Remove pruned messages from the index."""
     with store.read() as reader:
         row = reader.row("search.first_seq")
-        last = _ever_last(reader)
+        last = _highest_seq(reader)
     first = row["seq"] if row else None
     index = SearchIndex(paths.search)
     try:
@@ -104,7 +104,7 @@ def forget_pruned(store: Store, paths: StatePaths) -> None:
         index.close()
 
 
-def _bring_forward(
+def _update(
     index: SearchIndex,
     store: Store,
     paths: StatePaths,
@@ -113,8 +113,8 @@ def _bring_forward(
     announce: Callable[[int], None] = lambda _: None,
 ) -> int:
     with store.read() as reader:
-        if index.position() > _ever_last(reader):  # bus.db is another one than before
-            index.start_anew()
+        if index.position() > _highest_seq(reader):  # bus.db was replaced
+            index.clear()
         row = reader.row("search.count_after", after=index.position())
     announce(int(row["number"]) if row else 0)
     done = 0
@@ -131,7 +131,7 @@ def _bring_forward(
 
 
 def _find(index: SearchIndex, store: Store, paths: StatePaths, query: _Query) -> list[Found]:
-    """Return matches that are still on the bus; what is found and gone is forgotten."""
+    """Return matches that are still on the bus; remove the others from the index."""
     found: list[Found] = []
     before = 1 << 62
     while len(found) < query.limit:
@@ -140,9 +140,9 @@ def _find(index: SearchIndex, store: Store, paths: StatePaths, query: _Query) ->
             break
         with store.read() as reader:
             rows = {seq: reader.row("search.by_seq", seq=seq) for seq in seqs}
-        gone = [seq for seq, row in rows.items() if row is None]
-        if gone:
-            index.drop(gone)
+        deleted = [seq for seq, row in rows.items() if row is None]
+        if deleted:
+            index.drop(deleted)
         found += [_found(row, query.words, paths) for row in rows.values() if row is not None]
         before = seqs[-1]
     return found[: query.limit]
@@ -164,6 +164,6 @@ def _text_of(row: Row, paths: StatePaths) -> str:
     return searchable(fields, payload)
 
 
-def _ever_last(reader: Reader) -> int:
+def _highest_seq(reader: Reader) -> int:
     row = reader.row("search.ever_last")
     return int(row["seq"]) if row else 0

@@ -84,8 +84,8 @@ class SearchIndex:
         with self._transaction():
             self._execute("DELETE FROM words WHERE rowid < ?", (seq,))
 
-    def start_anew(self) -> None:
-        """Forget everything, so that the index is filled again."""
+    def clear(self) -> None:
+        """Delete the index and create an empty one."""
         self.connection.close()
         self._remove()
         self.connection = self._open()
