@@ -67,6 +67,23 @@ class Internal(GitWorkerError):
     code = "internal"
 
 
+class Naming:
+    """Lets a failed write or sync, for which the system names no file, name this one."""
+
+    __slots__ = ("_path",)
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        """Do nothing."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Name the file; the error goes on."""
+        if isinstance(error, OSError) and error.filename is None:
+            error.filename = self._path
+
+
 def is_disk_full(error: OSError) -> bool:
     """Tell whether the disk, or the user's share of it, is full or cannot be written."""
     import errno  # not on the hot verbs' path

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from gitworker.errors import READ_ONLY, Unavailable
+from gitworker.errors import READ_ONLY, Naming, Unavailable
 
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
 if TYPE_CHECKING:
@@ -329,7 +329,7 @@ def write_seat(git_dir: str, worker: str, task: str) -> None:
     The file changes at once: half a name would make the worktree another worker's.
     """
     partial = f"{git_dir}/{SEAT_FILE}.tmp"
-    with open(partial, "w", encoding="utf-8", opener=regular) as file:
+    with Naming(partial), open(partial, "w", encoding="utf-8", opener=regular) as file:
         file.write(f"{worker} {task}\n")
     os.replace(partial, f"{git_dir}/{SEAT_FILE}")
     _write_place(git_dir)

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from gitworker import clock
 from gitworker.errors import Conflict
 from gitworker.model.ids import Oid, Ref
-from gitworker.repo.checkout.move_branch import Move, hold_journal
+from gitworker.repo.checkout.move_branch import Move, hold_journal, write_marker
 from gitworker.repo.checkout.recover_move import take_back_checkout
 from gitworker.repo.plumbing.lock import hold
 from gitworker.repo.plumbing.refs import find_head_ref, find_ref
@@ -138,7 +138,6 @@ def _write_marker(move: Move) -> None:
     """Date the move: only files that are younger than the marker are taken back."""
     descriptor = hold_journal(move)
     try:
-        os.truncate(descriptor, 0)
-        os.pwrite(descriptor, move.marker, 0)
+        write_marker(move, descriptor)
     finally:
         os.close(descriptor)

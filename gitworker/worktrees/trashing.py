@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from gitworker import clock
+from gitworker.errors import Naming
 from gitworker.liveness.readings import clock_has_jumped
 from gitworker.paths import AGENT_LOG, regular
 from gitworker.repo.plumbing.disk import make_own_directory, move_tree, remove_tree
@@ -150,7 +151,10 @@ def guard(session: Session, root: str) -> None:
     while not os.path.exists(f"{root}/.git/HEAD"):
         for name in ("objects", "refs"):
             os.makedirs(f"{partial}/{name}", exist_ok=True)
-        with open(f"{partial}/HEAD", "w", encoding="ascii", opener=regular) as file:
+        with (
+            Naming(f"{partial}/HEAD"),
+            open(f"{partial}/HEAD", "w", encoding="ascii", opener=regular) as file,
+        ):
             file.write("ref: refs/heads/trash\n")
         make_own_directory(root)
         try:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 
 from gitworker.config import FILE_NAME
-from gitworker.errors import Refused
+from gitworker.errors import Naming, Refused
 from gitworker.paths import regular
 from gitworker.session import OTHER_ROOT, ROOT_NOTE, Session, is_inside_name
 
@@ -65,7 +65,7 @@ def mark_root(session: Session) -> None:
         return
     mark = f"{session.main_top}/{noted}/{MARK_NAME}"
     try:
-        with open(mark, "x", encoding="utf-8", opener=regular) as file:
+        with Naming(mark), open(mark, "x", encoding="utf-8", opener=regular) as file:
             file.write(MARK)
     except OSError:  # it is there, the directory is not, or it cannot be written
         return
@@ -201,7 +201,10 @@ def _refuse_far(session: Session, root: str) -> None:
 def _note(session: Session, inside: str) -> None:
     """Write down which directory of the main checkout is ours."""
     partial = f"{session.paths.root}/{ROOT_NOTE}.{os.getpid()}.tmp"
-    with open(partial, "w", encoding="utf-8", errors="surrogateescape", opener=regular) as file:
+    with (
+        Naming(partial),
+        open(partial, "w", encoding="utf-8", errors="surrogateescape", opener=regular) as file,
+    ):
         file.write(f"{inside}\n")
     os.replace(partial, f"{session.paths.root}/{ROOT_NOTE}")
 

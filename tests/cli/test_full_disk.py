@@ -50,6 +50,23 @@ def test_sending_to_a_full_disk(root: Path, disk: Path) -> None:
     assert len(messages) == 1 + statuses.count(0) + 1
 
 
+def test_polling_on_a_full_disk(root: Path, disk: Path) -> None:
+    """Messages that cannot be acknowledged are printed; the error says that they come again."""
+    ok(root, "msg", "send", "x-note", '"second"')
+    filler = fill(disk)
+    for number in range(200):
+        answer = run(root, "msg", "poll", "--as", f"reader-{number}")
+        assert len(answer.out.splitlines()) == 2
+        if answer.status:
+            break
+    assert answer.status == 1
+    assert answer.err.startswith("error: the printed messages will come again: cannot write ")
+    assert str(root) in answer.err
+    filler.unlink()
+    again = [len(run(root, "msg", "poll", "--as", f"reader-{number}").lines) for _ in range(2)]
+    assert again == [2, 0]
+
+
 def test_a_read_only_disk(root: Path, disk: Path) -> None:
     """Where nothing can be written reading works, and every other error names the place."""
     with read_only(disk):
@@ -71,13 +88,13 @@ def test_a_view_without_room(disk: Path, repository: Path) -> None:
     views.symlink_to(disk / "workers")
     filler = fill(disk)
     answer = run(repository, "heartbeat", "auth")
-    assert (answer.status, answer.err) == (
-        1, "error: cannot write: No space left on device\nhint: df -h\n",
-    )  # fmt: skip
+    assert answer.status == 1
+    assert answer.err.startswith(f"error: cannot write {views}/auth.json")
+    assert answer.err.endswith(": No space left on device\nhint: df -h\n")
     assert run(repository, "start", "auth", "--pid", str(os.getpid())).status == 0
     told = run(repository, "list")
     assert told.out == "auth\tWORKING\tt1\tauth/t1\n"
-    assert told.err.startswith("warning: views and logs are not up to date: cannot write: No space")
+    assert told.err.startswith(f"warning: views and logs are not up to date: cannot write {views}")
     filler.unlink()
     assert run(repository, "list").err == ""
     assert '"WORKING"' in (disk / "workers" / "auth.json").read_text()

@@ -10,6 +10,7 @@ import os
 
 from gitworker import clock
 from gitworker.bus.files.export import Turn
+from gitworker.errors import Naming
 from gitworker.paths import regular
 
 TYPE_CHECKING = False
@@ -48,6 +49,6 @@ def renew_beat(paths: StatePaths, agent: str, ts_ms: int) -> None:
 def replace_text(path: str, text: str) -> None:
     """Replace a text file atomically."""
     partial = f"{path}.{os.getpid()}.tmp"
-    with open(partial, "w", encoding="utf-8", opener=regular) as file:
+    with Naming(partial), open(partial, "w", encoding="utf-8", opener=regular) as file:
         file.write(text)
     os.replace(partial, path)

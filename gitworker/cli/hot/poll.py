@@ -8,7 +8,7 @@ from gitworker.bus.following.bell import ring_drain
 from gitworker.cli.hot.place import Place, find_place
 from gitworker.cli.hot.words import FLAG, split_words
 from gitworker.cli.output import OUT, answer_line
-from gitworker.errors import GitWorkerError
+from gitworker.errors import GitWorkerError, Unavailable
 
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
 if TYPE_CHECKING:
@@ -53,7 +53,11 @@ def poll(place: Place, *, limit: int, acknowledging: bool, wait_s: float = 0.0) 
     for row in rows:
         answer_line(full_line(place.store, row, blobs=place.paths.blobs))
     if rows and acknowledging:
-        acknowledge(place.store, place.actor, int(rows[-1]["seq"]))
+        try:
+            acknowledge(place.store, place.actor, int(rows[-1]["seq"]))
+        except GitWorkerError as error:  # a full disk: losing them would be worse
+            message = f"the printed messages will come again: {error.message}"
+            raise Unavailable(message, error.hint, code=error.code) from error
     try:
         ring_drain(place.paths, place.repository.common_dir)
     except (OSError, GitWorkerError):  # the answer is out; the next one rings again

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from gitworker.clock import sleep
 from gitworker.crashpoint import crash_point
-from gitworker.errors import Conflict, GitWorkerError, Refused
+from gitworker.errors import Conflict, GitWorkerError, Naming, Refused
 from gitworker.model.ids import Oid, Ref
 from gitworker.paths import regular
 from gitworker.repo.checkout.partial_checkout import Checkout, has_begun, put_back, renew_entries
@@ -134,6 +134,14 @@ def hold_journal(move: Move) -> int:
     raise AssertionError("unreachable")
 
 
+def write_marker(move: Move, descriptor: int) -> None:
+    """Write into the journal file, which is held, that the move begins now."""
+    with Naming(move.journal):
+        os.truncate(descriptor, 0)
+        os.pwrite(descriptor, move.marker, 0)
+        os.fsync(descriptor)
+
+
 def is_ours(lock: str) -> bool:
     """Tell whether a lock file was made here, by its content."""
     try:
@@ -220,9 +228,7 @@ def _index_locked(move: Move) -> Iterator[_Lock]:
                 "git worker doctor",
                 code="unfinished_move",
             )
-        os.truncate(descriptor, 0)
-        os.pwrite(descriptor, move.marker, 0)
-        os.fsync(descriptor)
+        write_marker(move, descriptor)
         _link(move)
         lock = _Lock(descriptor)
         try:

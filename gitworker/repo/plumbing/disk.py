@@ -11,7 +11,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from gitworker.errors import Refused
+from gitworker.errors import Naming, Refused
 from gitworker.paths import find_top, regular
 
 OWNER_ALL = 0o700
@@ -142,7 +142,7 @@ def write_atomically(path: str, data: bytes) -> None:
     temporary = f"{path}.{os.urandom(6).hex()}"
     descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        with Naming(path), os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -192,7 +192,7 @@ def copy_index(source: str, copy: str) -> None:
             times = os.fstat(file.fileno())
     except FileNotFoundError:
         return
-    with open(copy, "wb", opener=regular) as file:
+    with Naming(copy), open(copy, "wb", opener=regular) as file:
         file.write(data)
     os.utime(copy, ns=(times.st_atime_ns, times.st_mtime_ns))
 

@@ -19,6 +19,7 @@ MINIMUM = (2, 39)
 # What git says if the directory of another worktree is being made or removed just then: most of
 # git's commands read the directories of all worktrees.
 OTHER_WORKTREES = ("/commondir", "bad object worktrees/")
+PROBE_BYTES = 65536  # more than any block: a write that is cut short fails at its end
 PAUSES_S = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
 PROMISED = "from promisor remote"  # git's last words, after all that the transport had to say
 PROMISED_HINT = "git fetch   (not all objects are in a partial clone: its remote must be in reach)"
@@ -249,15 +250,43 @@ def failure_of(args: Sequence[str], done: proc.Completed) -> GitFailed:
     if PROMISED in done.complaint:
         return GitFailed(_headline(args, done), PROMISED_HINT, detail=done.complaint)
     from gitworker.repo.plumbing.rules_complaints import (
+        explain_unwritten,
         find_cause,  # regular expressions: 5 ms, rare
+        find_unwritten,
     )
 
-    cause = find_cause(done.complaint, done.argv[2] if done.argv[1:2] == ("-C",) else ".")
+    directory = done.argv[2] if done.argv[1:2] == ("-C",) else "."
+    cause = find_cause(done.complaint, directory)
+    if cause is None:
+        path = find_unwritten(done.complaint, directory)
+        if path is not None:
+            cause = explain_unwritten(path, _why_unwritable(path))
     if cause is None:
         return GitFailed(_headline(args, done), None, detail=done.complaint)
     failure = GitFailed(cause.message, cause.hint, code=cause.code, detail=done.complaint)
     failure.status = cause.status
     return failure
+
+
+def _why_unwritable(path: str) -> str:
+    """Return why nothing can be written beside `path` now; the file of the trial is removed."""
+    directory = os.path.dirname(path)
+    while directory and not os.path.isdir(directory):
+        directory = os.path.dirname(directory)
+    probe = f"{directory}/.gitworker-probe-{os.getpid()}"
+    try:
+        descriptor = os.open(probe, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        return error.strerror or ""
+    try:
+        os.write(descriptor, bytes(PROBE_BYTES))
+        os.fsync(descriptor)
+        return ""
+    except OSError as error:
+        return error.strerror or ""
+    finally:
+        os.close(descriptor)
+        os.unlink(probe)
 
 
 def _headline(args: Sequence[str], done: proc.Completed) -> str:

@@ -8,6 +8,7 @@ import os
 import zlib
 from collections.abc import Sequence
 
+from gitworker.errors import Naming
 from gitworker.model.ids import Oid
 from gitworker.paths import regular
 from gitworker.repo.plumbing.git import Git, GitFailed
@@ -58,7 +59,10 @@ def write_private_commit(commit: bytes, *, length: int, directory: str) -> Oid:
     """
     oid = commit_id(commit, length=length)
     os.makedirs(f"{directory}/{oid[:2]}", exist_ok=True)
-    with open(f"{directory}/{oid[:2]}/{oid[2:]}", "wb", opener=regular) as file:
+    with (
+        Naming(f"{directory}/{oid[:2]}/{oid[2:]}"),
+        open(f"{directory}/{oid[:2]}/{oid[2:]}", "wb", opener=regular) as file,
+    ):
         file.write(zlib.compress(_header(commit) + commit, FASTEST))
     return oid
 
@@ -76,7 +80,10 @@ def write_commits(git: Git, commits: Sequence[bytes], *, directory: str) -> list
     """
     names = [f"commit-{number}" for number in range(len(commits))]
     for name, data in zip(names, commits, strict=True):
-        with open(f"{directory}/{name}", "wb", opener=regular) as file:
+        with (
+            Naming(f"{directory}/{name}"),
+            open(f"{directory}/{name}", "wb", opener=regular) as file,
+        ):
             file.write(data)
     request = "".join(f"{directory}/{name}\n" for name in names).encode()
     done = git.run(

@@ -20,6 +20,7 @@ EMPTY = re.compile(r"failed to read (?P<path>[^\n]+/commondir): Success")
 HOLLOW = re.compile(r"object file (?P<path>[^\n]+) is empty")
 CAUSES = {  # as strerror(3) words them, with the code of ours
     "No space left on device": "disk",
+    "Out of diskspace": "disk",  # git's own words if a write stops without an error
     "Disk quota exceeded": "disk",
     "Read-only file system": "read_only",
     "Permission denied": "no_permission",
@@ -29,6 +30,11 @@ CAUSES = {  # as strerror(3) words them, with the code of ours
 }
 # The file is quoted, or the word before the last colon.
 NAMED = re.compile(r"'(?P<quoted>[^'\n]+)'|(?P<bare>\S+): [^:\n]+$")
+# git names the file of a ref or of an index that it could not write, without the reason.
+UNWRITTEN = re.compile(
+    r"(?:couldn't|could not|[Uu]nable to|[Ff]ailed to|[Cc]annot) (?:write|create|close)\b[^'\n]*"
+    r"(?:'(?P<path>[^'\n]+)')?"
+)
 OBJECT_EMPTY = "object_empty"
 TRANSIENT_STATUS, REFUSED_STATUS = 3, 1
 ALONE = "only if no git is at work there"
@@ -79,6 +85,19 @@ def find_cause(complaint: str, directory: str) -> Cause | None:
             if line.endswith(reason):
                 return _of_system(reason, _path_in(line, directory))
     return None
+
+
+def find_unwritten(complaint: str, directory: str) -> str | None:
+    """Return the file that git could not write, None if it does not complain about writing."""
+    found = UNWRITTEN.search(complaint)
+    if found is None:
+        return None
+    return directory if found["path"] is None else _complete(found["path"], directory)
+
+
+def explain_unwritten(path: str, reason: str) -> Cause | None:
+    """Return the cause of a failed write that the system explained; None for other reasons."""
+    return _of_system(reason, path) if reason in CAUSES else None
 
 
 def explain_lock(lock: str) -> Cause:

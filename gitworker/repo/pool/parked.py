@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from gitworker.clock import sleep
 from gitworker.crashpoint import crash_point
+from gitworker.errors import Naming
 from gitworker.model.ids import Oid, Ref, is_oid
 from gitworker.paths import AGENT_LOG, Repository, regular, require_repository
 from gitworker.repo.hooks.install import install
@@ -380,5 +381,8 @@ def _reads(path: str) -> str:
 
 
 def _write(path: str, line: str) -> None:
-    with open(path, "w", encoding="utf-8", errors="surrogateescape", opener=regular) as file:
+    with (
+        Naming(path),
+        open(path, "w", encoding="utf-8", errors="surrogateescape", opener=regular) as file,
+    ):
         file.write(f"{line}\n")

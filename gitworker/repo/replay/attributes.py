@@ -8,6 +8,7 @@ laid out again when a replayed commit changes them.
 import os
 from collections.abc import Iterable, Mapping, Sequence
 
+from gitworker.errors import Naming
 from gitworker.model.ids import Oid
 from gitworker.paths import regular
 from gitworker.repo.plumbing.disk import remove_tree
@@ -27,7 +28,10 @@ def lay_out(directory: str, texts: Mapping[str, bytes]) -> None:
             continue
         folder = os.path.join(directory, place)
         os.makedirs(folder, exist_ok=True)
-        with open(os.path.join(folder, NAME), "wb", opener=regular) as file:
+        with (
+            Naming(os.path.join(folder, NAME)),
+            open(os.path.join(folder, NAME), "wb", opener=regular) as file,
+        ):
             file.write(text)
 
 

@@ -212,6 +212,8 @@ def _snapshot(here: Git, *, tip: Oid, head: Oid, title: str) -> Oid:
         here.run("add", "--all", "--sparse", "--ignore-errors", "--", ":/",
                  env=env, settings=SETTINGS, ok=(0, 1, 128))  # fmt: skip
         everything = _write_tree(here, env)
+        if everything is None:
+            here.run("write-tree", env=env)  # its failure names the cause, as a full disk
     if everything is None:
         raise GitFailed(f"git cannot write the work in {here.directory} into a tree")
     parents = dict.fromkeys((tip, head))

@@ -4,7 +4,7 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass
 
-from gitworker.errors import Conflict, Refused
+from gitworker.errors import Conflict, Naming, Refused
 from gitworker.model.ids import Oid, Ref
 from gitworker.paths import regular
 from gitworker.repo.plumbing.git import Git, GitFailed
@@ -63,7 +63,7 @@ class KeptLog:
 
     def _write(self, log: bytes, path: str) -> None:
         partial = f"{self.path}.partial"  # not below logs/: git would read it as a reflog
-        with open(partial, "wb", opener=regular) as file:
+        with Naming(partial), open(partial, "wb", opener=regular) as file:
             file.write(log)
         os.replace(partial, path)
 

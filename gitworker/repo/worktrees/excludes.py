@@ -2,6 +2,7 @@
 
 import os
 
+from gitworker.errors import Naming
 from gitworker.paths import AGENT_LOG, regular
 
 EXCLUDE_BEGIN = "# gitworker: begin (removed by `git worker hooks uninstall`)"
@@ -68,7 +69,10 @@ def missing_excludes(common_dir: str) -> tuple[str, ...]:
 
 def _replace_file(path: str, text: str) -> None:
     partial = f"{path}.{os.getpid()}.tmp"
-    with open(partial, "w", encoding="utf-8", errors="surrogateescape", opener=regular) as file:
+    with (
+        Naming(partial),
+        open(partial, "w", encoding="utf-8", errors="surrogateescape", opener=regular) as file,
+    ):
         file.write(text)
         file.flush()
         os.fsync(file.fileno())

@@ -6,6 +6,7 @@ first command there notes it for those from other worktrees, in the state direct
 
 import os
 
+from gitworker.errors import Naming
 from gitworker.paths import Repository, StatePaths, regular, state_paths
 from gitworker.repo.plumbing.git import Git
 
@@ -48,7 +49,10 @@ def note_main_worktree(paths: StatePaths, repository: Repository) -> None:
         return
     partial = f"{paths.root}/{NOTE}.{os.getpid()}.tmp"
     try:
-        with open(partial, "w", encoding="utf-8", errors="surrogateescape", opener=regular) as file:
+        with (
+            Naming(partial),
+            open(partial, "w", encoding="utf-8", errors="surrogateescape", opener=regular) as file,
+        ):
             file.write(f"{repository.top}\n")
         os.replace(partial, f"{paths.root}/{NOTE}")
     except OSError:  # that the state directory cannot be written is told elsewhere

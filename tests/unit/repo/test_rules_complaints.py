@@ -2,7 +2,11 @@
 
 import pytest
 
-from gitworker.repo.plumbing.rules_complaints import find_cause
+from gitworker.repo.plumbing.rules_complaints import (
+    explain_unwritten,
+    find_cause,
+    find_unwritten,
+)
 
 AT = "/r/wt"
 CASES = [
@@ -63,3 +67,25 @@ def test_a_hint(complaint: str, hint: str) -> None:
 def test_no_cause(complaint: str) -> None:
     """A failure for another reason is not explained away."""
     assert find_cause(complaint, AT) is None
+
+
+@pytest.mark.parametrize(
+    ("complaint", "path"),
+    [
+        ("fatal: cannot update ref 'refs/x': couldn't write '/r/refs/x.lock'", "/r/refs/x.lock"),
+        ("error: unable to write file 'src/app.py'", "/repo/src/app.py"),
+        ("fatal: unable to write new index file", "/repo"),
+        ("fatal: bad object HEAD", None),
+    ],
+)
+def test_an_unexplained_write(complaint: str, path: str | None) -> None:
+    """The file that git could not write is found although git gives no reason."""
+    assert find_unwritten(complaint, "/repo") == path
+
+
+def test_a_reason_of_the_system() -> None:
+    """A reason that a trial gave becomes the cause; a trial that succeeded gives none."""
+    cause = explain_unwritten("/r/.git/x.lock", "No space left on device")
+    assert cause is not None
+    assert (cause.code, cause.status) == ("disk", 1)
+    assert explain_unwritten("/r/.git/x.lock", "") is None

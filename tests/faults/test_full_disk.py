@@ -1,0 +1,65 @@
+"""Every verb on a disk that is really full: it names cause and file, and works afterwards."""
+
+import contextlib
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.crash.acts import Act
+from tests.crash.inventory import take
+from tests.faults.acts import EVERY, ONCE, spared
+from tests.faults.harness import plainly
+from tests.faults.oracle import require_recovered
+from tests.store.disks import fill, small_disk
+from tests.workers.world import World, is_at_work, no_beater, wait_until
+
+pytestmark = [pytest.mark.slow, pytest.mark.faults]
+IS_LONG = float(os.environ.get("GITWORKER_TEST_SCALE", "1")) > 1
+# How much is free when the command starts: nothing, or enough for its first steps.
+FREE_KIB = (0, 8, 24, 48, 96, 160) if IS_LONG else (0, 48)
+CAUSES = ("No space left on device", "Out of diskspace", "disk is full", "0 B free", "KiB free")
+# git removes a worktree that it could not populate: then there is space again, and no reason known.
+UNEXPLAINED = "unable to write file"
+SPARE_KIB = 1024
+
+Prepare = Callable[[Act], World]
+
+
+@contextlib.contextmanager
+def on_small_disk(world: World) -> Iterator[Path]:
+    """Put the repository on a disk of its own, at its place."""
+    aside = world.root.with_name("aside")
+    wait_until(lambda: not is_at_work(world.root))
+    shutil.rmtree(aside, ignore_errors=True)
+    world.root.rename(aside)
+    used = sum(path.lstat().st_size + 4096 for path in aside.rglob("*"))
+    with small_disk(world.root, size_kib=used // 1024 + SPARE_KIB) as disk:
+        shutil.copytree(aside, disk, symlinks=True, dirs_exist_ok=True)
+        with no_beater(world):  # the lock that the preparation holds is on the other disk
+            yield disk
+
+
+@pytest.mark.parametrize("free_kib", FREE_KIB)
+@pytest.mark.parametrize("act", EVERY, ids=[act.name for act in EVERY])
+def test_a_full_disk(prepared: Prepare, act: Act, free_kib: int) -> None:
+    """A command fails with the cause and a file, loses nothing, and the next one succeeds."""
+    world = prepared(act)
+    with on_small_disk(world) as disk:
+        before = spared(act, take(world))
+        filler = fill(disk / ".git" if (disk / ".git").is_dir() else disk)
+        os.truncate(filler, filler.stat().st_size - free_kib * 1024)
+        done = plainly(world, *act.words, cwd=act.directory(world))
+        wait_until(lambda: not is_at_work(world.root))
+        filler.unlink()
+        try:
+            stops_open = (3,) if act.inside else ()  # a rebase can stop in the middle
+            assert done.status in (0, 1, *stops_open), (done.status, done.err)
+            if done.status and UNEXPLAINED not in done.err:
+                assert any(cause in done.err for cause in CAUSES), done.err
+                assert str(world.root) in done.err, done.err
+            require_recovered(world, act, before, again=act.name not in ONCE)
+        except AssertionError as error:
+            raise AssertionError(f"{act.name} with {free_kib} KiB:\n{done.err}") from error
