@@ -1,7 +1,7 @@
-"""One call of the program: what its global options say, and the session that it works in.
+"""One call of the program: the global options and the session that the command works in.
 
-Whatever a killed command left, and whatever became due by the passing of time, is settled here,
-before any command looks or acts.
+Before a command reads or changes anything, it finishes the operations that a killed command left
+open, and applies the timeouts that have passed.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ T_contra = TypeVar("T_contra", contravariant=True)
 
 
 class Renderer(Protocol[T_contra]):
-    """Lays data out as text; a width of None cuts nothing."""
+    """Formats data as text; with a width of None, lines are not cut."""
 
     def __call__(self, data: T_contra, /, *, width: int | None, color: bool) -> str:
         """Return the text without a final newline."""
@@ -34,9 +34,10 @@ class Renderer(Protocol[T_contra]):
 
 
 class Call:
-    """What the options say that every command takes: who asks, and in which form to answer.
+    """The global options: the caller's identity and the form of the output.
 
-    `opening` is what the entry has asked git already, for the first session.
+    `opening` holds git's answers that the entry point has requested already; the first session uses
+    it.
     """
 
     __slots__ = ("as_json", "identity", "opening")
@@ -53,7 +54,7 @@ class Call:
         self.opening = opening
 
     def open(self) -> Session:
-        """Open the repository to act in it: set up if it is not, interrupted acts settled.
+        """Open the repository for changes: set it up if necessary, settle interrupted operations.
 
         Raises Unavailable if the state directory cannot be written.
         """
@@ -62,20 +63,20 @@ class Call:
         return session
 
     def open_to_read(self) -> Session:
-        """Open the repository to look at it, with every commit told that nobody was told of."""
+        """Open the repository to read, with all commits published."""
         return self.survey()[0]
 
     def survey(self) -> tuple[Session, dict[Ref, Oid]]:
-        """Open the repository to look at it; return also the tips of the branches, just read."""
+        """Open the repository to read; return also the current tips of the branches."""
         session, _, workers = self._settle(create=False)
-        return session, drain(session, workers, skipped=_tell_skipped)
+        return session, drain(session, workers, skipped=_report_skipped)
 
     def open_quickly(self) -> Session:
-        """Open the repository for one look or one row: nothing is settled first."""
+        """Open the repository without settling anything first."""
         return self._session(create=False)
 
     def settle(self, *, create: bool) -> tuple[Session, Settled]:
-        """Open the repository, settle what is open or due; return also the interrupted acts."""
+        """Open the repository and settle it; return also the result of the settlement."""
         session, settled, _ = self._settle(create=create)
         return session, settled
 
@@ -88,7 +89,7 @@ class Call:
         keep_target(session.paths, session.target)
         settled, workers = settle(session)
         ring_upkeep(session.store, session.repository.common_dir)
-        _tell_settled(settled)
+        _report_settled(settled)
         return session, settled, workers
 
     def _session(self, *, create: bool) -> Session:
@@ -99,7 +100,7 @@ class Call:
         return session
 
     def worker(self, session: Session, name: str | None) -> Worker:
-        """Return the worker that a name means; without one, whoever asks."""
+        """Return the worker with this name; without a name, the caller's worker."""
         with session.store.read() as reader:
             return require_worker(reader, name, session)
 
@@ -111,9 +112,9 @@ class Call:
         *,
         exact: bool = False,
     ) -> None:
-        """Answer with what was read: laid out for the reader's screen, or as one JSON document.
+        """Print data as text for the reader's screen, or as one JSON document.
 
-        `exact`: the text is for programs too, as a diff is.
+        `exact`: programs read the text as well, for example a diff.
         """
         if self.as_json:
             output.document(fields(data))
@@ -122,26 +123,26 @@ class Call:
             output.answer_rendered(render(data, width=width, color=color), exact=exact)
 
     def show(self, text: str, **fields: object) -> None:
-        """Answer with text, or with the fields as one JSON document."""
+        """Print text, or the fields as one JSON document."""
         output.show(text, fields, as_json=self.as_json)
 
 
-def _tell_settled(settled: Settled) -> None:
-    """Tell what was ended, and what is left open, with what is in its way."""
+def _report_settled(settled: Settled) -> None:
+    """Report the settled operations, and those still open with their obstacles."""
     for operation in settled.ended:
         output.narrate(f"settled an interrupted {operation.kind} of {operation.worker_id}")
     for operation, error in settled.left:
-        _warn(f"an interrupted {operation.kind} of {operation.worker_id} is left open", error)
+        _warn(f"an interrupted {operation.kind} of {operation.worker_id} is still open", error)
     if settled.untold is not None:
         _warn("views and logs are not up to date", settled.untold)
 
 
-def _tell_skipped(ref: Ref, error: Exception) -> None:
-    _warn(f"commits of {ref.removeprefix('refs/heads/')} are not told yet", error_of(error))
+def _report_skipped(ref: Ref, error: Exception) -> None:
+    _warn(f"commits on {ref.removeprefix('refs/heads/')} are not published yet", error_of(error))
 
 
-def _warn(what: str, error: GitWorkerError) -> None:
-    output.narrate(f"warning: {what}: {error.message}")
+def _warn(problem: str, error: GitWorkerError) -> None:
+    output.narrate(f"warning: {problem}: {error.message}")
     if error.detail:
         output.narrate("\n".join(f"  {line}" for line in error.detail.splitlines()))
     if error.hint:

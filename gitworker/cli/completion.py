@@ -84,11 +84,11 @@ SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
 
 
 def completion_script(shell: str) -> str:
-    """Return a shell's completion script; raise Invalid for a shell that we have none for."""
+    """Return a shell's completion script; raise Invalid for an unsupported shell."""
     script = SCRIPTS.get(shell)
     if script is None:
         raise Invalid(
-            f"there is no completion for {shell!r}: {', '.join(SCRIPTS)} have one",
+            f"there is no completion for {shell!r}; supported shells: {', '.join(SCRIPTS)}",
             "git worker completion bash",
             code="usage",
         )
@@ -96,7 +96,7 @@ def completion_script(shell: str) -> str:
 
 
 def complete_workers(incomplete: str) -> list[Any]:
-    """Return the workers whose id begins like this; none where there is nothing to read."""
+    """Return the workers whose id has this prefix; an empty list without a readable database."""
     try:
         database = open_database(state_paths(require_repository()).database)
         with database.read() as reader:

@@ -1,4 +1,4 @@
-"""Asking git before click is loaded: its answers come while the imports go on."""
+"""Start the questions to git before click is loaded, so that git works during the imports."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from gitworker.errors import GitWorkerError
 from gitworker.paths import require_repository, state_paths
 from gitworker.repo.plumbing.opening import Opening, ask, read_kept_target
 
-TYPE_CHECKING = False  # `typing` costs 2 ms, which the questions need not wait for
+TYPE_CHECKING = False  # `typing` costs 2 ms, which would delay the questions
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 WITHOUT_REPOSITORY = frozenset({"completion", "help", "validate"})
 HELP = frozenset({"-h", "--help"})
-# The collector finds nothing in the objects of imports, and looking costs 4 % of a short command.
+# Garbage collection during the imports frees nothing and costs 4 % of a short command.
 COLLECT_AFTER = 50_000
 
 
 def ask_early(words: Sequence[str]) -> Opening | None:
-    """Start the questions of a command that will need them; None where it needs none.
+    """Start git's questions if the command needs a repository; else return None.
 
-    A guess by the words alone: what is not asked here is asked by `app.open_session`.
+    Guesses from the words alone. `app.open_session` asks later if nothing was started here.
     """
     gc.set_threshold(COLLECT_AFTER)
     verb = words[0] if words else ""
@@ -35,5 +35,5 @@ def ask_early(words: Sequence[str]) -> Opening | None:
     try:
         repository = require_repository()
         return ask(repository, os.environ, kept=read_kept_target(state_paths(repository)))
-    except GitWorkerError:  # told where the command meets it
+    except GitWorkerError:  # the command reports it
         return None

@@ -1,4 +1,4 @@
-"""What several commands answer with: a worker as JSON fields, short commit ids, counted nouns."""
+"""Output parts that several commands share: a worker's JSON fields, short commit ids, counts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from gitworker.store.workers import Worker
 
-TYPE_CHECKING = False  # what cancels costs 25 ms, which those that only show need not pay
+TYPE_CHECKING = False  # the cancel module costs 25 ms, which other commands must not pay
 if TYPE_CHECKING:
     from gitworker.workers.cancel import Freed
 
@@ -25,23 +25,24 @@ def worker_fields(worker: Worker) -> dict[str, Any]:
 
 
 def freed_text(freed: Freed) -> str:
-    """Return what became of a freed worker, where its work is kept, and how to have it back."""
+    """Return a freed worker's state, the ref that keeps its work, and the command to undo."""
     lines = [f"{freed.worker.worker_id} is {freed.worker.state}"]
     if freed.rescue_ref:
         kept = "work is" if freed.missing is None else "commits are"
         lines.append(f"its {kept} kept under {freed.rescue_ref}")
     if freed.missing is not None:
-        lines.append(f"its worktree was not at {freed.missing}: no uncommitted work was found")
+        lines.append(f"its worktree was not at {freed.missing}, so no uncommitted work was found")
     for name in freed.stacked:
         lines.append(
-            f"{name} stands on it and will land without it (git worker sync --take-parent keeps it)"
+            f"{name} is stacked on it and will land without it"
+            " (to keep its commits: git worker sync --take-parent)"
         )
     lines.append("undo: git worker undo")
     return "\n".join(lines)
 
 
 def short(oid: str) -> str:
-    """Return a commit id as people read it."""
+    """Return a commit id shortened for people."""
     return oid[:SHORT]
 
 

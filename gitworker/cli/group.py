@@ -1,4 +1,4 @@
-"""The group `git worker`: a command's module is imported when the command is run, not before."""
+"""The group `git worker`, which imports a command's module only when the command runs."""
 
 from collections.abc import Iterable
 from importlib import import_module
@@ -16,20 +16,20 @@ DESCRIPTION = """\
 Let many coding agents work on one repository at the same time.
 
 Each worker gets a branch and a worktree of its own. Work reaches the target branch only by review,
-rebase and fast-forward, and nothing that a worker did is ever lost.
+rebase and fast-forward. No work of a worker is ever lost.
 
 \b
   cd "$(git worker spawn auth login-form)"   a worktree for worker auth
-  git worker start                           work begins
+  git worker start                           start the work
   git commit -am 'Add the form'              as often as needed
-  git worker done                            hand it in
-  git worker approve auth                    from anywhere else
-  git worker merge auth                      it lands
+  git worker done                            hand in the work
+  git worker approve auth                    outside the worktree
+  git worker merge auth                      land it on the target
 """
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are found by the table of `cli.table`."""
+    """A group that finds its commands in the table of `cli.table`."""
 
     def __init__(
         self, name: str, sections: Sections, *, group: str = "", description: str = ""
@@ -50,7 +50,7 @@ class LazyGroup(click.Group):
         return [name for section in self.sections.values() for name in section]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a command, or None for a name that is none."""
+        """Import a command, or return None if it does not exist."""
         name = cmd_name if self.group_name else ALIASES.get(cmd_name, cmd_name)
         if name not in self.list_commands(ctx):
             return None
@@ -63,7 +63,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that the words name; say which ones come near where there is none."""
+        """Find the command that the words name; suggest similar names if it does not exist."""
         command = self.get_command(ctx, args[0])
         if command is None and not ctx.resilient_parsing:
             known = [*self.list_commands(ctx), *([] if self.group_name else ALIASES)]
@@ -71,14 +71,14 @@ class LazyGroup(click.Group):
         return (command.name if command else None), command, args[1:]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the options; without any word, print the help and end as a misuse."""
+        """Parse the options; without arguments, print the help and exit with the usage status."""
         if not args and not ctx.resilient_parsing:
             narrate(ctx.get_help())
             raise click.exceptions.Exit(USAGE)
         return super().parse_args(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the sections from the table, importing nothing."""
+        """Write the sections from the table without importing a command."""
         width = max(len(name) for name in self.list_commands(ctx))
         for title, section in self.sections.items():
             rows = [(name.ljust(width), summary) for name, summary in section.items()]
@@ -92,7 +92,7 @@ def _subgroup(name: str) -> LazyGroup:
 
 
 def _unknown(word: str, known: Iterable[str]) -> str:
-    from difflib import get_close_matches  # 1 ms, for a word that is no command
+    from difflib import get_close_matches  # 1 ms, only for an unknown command
 
     near = get_close_matches(word, list(known), n=3)
     return f"there is no command {word!r}" + (f"; did you mean {', '.join(near)}?" if near else "")

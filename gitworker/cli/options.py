@@ -1,4 +1,4 @@
-"""What commands have in common: the global options, and the words that name things."""
+"""The global options and the parameter types that commands share."""
 
 import os
 from collections.abc import Callable
@@ -14,14 +14,14 @@ from gitworker.model.ids import parse_task_id, parse_worker_id
 if TYPE_CHECKING:
     TextType = click.ParamType[str]
 else:
-    TextType = click.ParamType  # generic from click 8.4 on only
+    TextType = click.ParamType  # generic only since click 8.4
 
 NUMBER_MAX = 10**9
 HELP = {"help_option_names": ["-h", "--help"]}
 
 
 class WorkerId(TextType):
-    """A worker id, as spawn gives it."""
+    """A worker id, as passed to spawn."""
 
     name = "worker"
 
@@ -32,7 +32,7 @@ class WorkerId(TextType):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[Any]:
-        """Offer the workers there are."""
+        """Offer the existing workers."""
         from gitworker.cli.completion import complete_workers  # 1 ms, for the shell only
 
         return complete_workers(incomplete)
@@ -49,28 +49,28 @@ class TaskId(TextType):
 
 
 class WorkerName(WorkerId):
-    """What names a worker: its id, its task's id, or its branch."""
+    """A name for a worker: its id, its task's id, or its branch."""
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the name; raise Invalid for what could name nothing."""
+        """Return the name; raise Invalid if no worker can have it."""
         return parse_worker_name(value)
 
 
 class Text(TextType):
-    """Text of a person's: UTF-8, and not only white space."""
+    """Text from a person: UTF-8, and not only white space."""
 
     name = "text"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the text; raise Invalid where it is not UTF-8 or says nothing."""
-        what = param.opts[-1] if param and param.opts else "the text"
+        """Return the text; raise Invalid if it is blank or not UTF-8."""
+        label = param.opts[-1] if param and param.opts else "the text"
         if not value.strip():
-            raise Invalid(f"{what} is empty", code="usage")
-        return require_utf8(value, what)
+            raise Invalid(f"{label} is empty", code="usage")
+        return require_utf8(value, label)
 
 
 class Number(click.IntRange):
-    """How many, within bounds, and within what the database can count."""
+    """A number within bounds, and at most NUMBER_MAX, which the database can hold."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Return the number; fail for more than NUMBER_MAX."""
@@ -81,20 +81,20 @@ class Number(click.IntRange):
 
 
 class Seconds(click.FloatRange):
-    """A length of time, within bounds: neither NaN nor more than clocks can add up."""
+    """A duration within bounds: neither NaN nor too large to add to a clock."""
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Return the seconds; fail for what is no length of time."""
+        """Return the seconds; fail if the value is not a duration."""
         seconds = float(super().convert(value, param, ctx))
         if not seconds <= SECONDS_MAX:
-            self.fail(f"{value} is no length of time in seconds.", param, ctx)
+            self.fail(f"{value} is not a valid number of seconds.", param, ctx)
         return seconds
 
 
 class Verb(click.Command):
-    """A command, which takes the global options after its name as well."""
+    """A command that also takes the global options after its name."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs.setdefault("context_settings", HELP)
@@ -103,7 +103,7 @@ class Verb(click.Command):
 
 
 def parse_worker_name(text: str) -> str:
-    """Return what names a worker; raise Invalid for what is neither id nor branch."""
+    """Return a worker's name; raise Invalid if it is neither an id nor a branch."""
     short = text.removeprefix("refs/heads/")
     worker, slash, task = short.partition("/")
     try:
@@ -111,28 +111,28 @@ def parse_worker_name(text: str) -> str:
             parse_worker_id(worker)
             parse_task_id(task)
         else:
-            parse_task_id(short)  # every worker id is spelled like a task id
+            parse_task_id(short)  # every worker id is also a valid task id
     except GitWorkerError:
         shown = ascii(text)
         shown = shown if len(shown) <= 80 else shown[:60] + "…'"
         raise Invalid(
-            f"{shown} names no worker: a worker id, a task id or a branch is wanted",
+            f"{shown} is not a valid worker id, task id or branch",
             "git worker list",
         ) from None
     return short
 
 
-def require_utf8(text: str, what: str) -> str:
-    """Return the text; raise Invalid where its bytes are not UTF-8."""
+def require_utf8(text: str, label: str) -> str:
+    """Return the text; raise Invalid if its bytes are not UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise Invalid(f"{what} is not valid UTF-8", code="usage") from None
+        raise Invalid(f"{label} is not valid UTF-8", code="usage") from None
     return text
 
 
 def worker_argument(*, required: bool = True) -> Callable[[Any], Any]:
-    """Return the argument WORKER: one that exists, by id, task or branch."""
+    """Return the argument WORKER: the id, task or branch of an existing worker."""
     return click.argument("worker", type=WorkerName(), required=required)
 
 
@@ -143,7 +143,7 @@ def global_options() -> list[click.Parameter]:
             ["--json"],
             is_flag=True,
             expose_value=False,
-            help="Answer with one JSON document.",
+            help="Print one JSON document.",
             callback=_set_json,
         ),
         click.Option(
@@ -179,4 +179,4 @@ def _change_directory(ctx: click.Context, _: click.Parameter, directory: str | N
         try:
             os.chdir(directory)
         except OSError as error:
-            raise Unavailable(f"cannot go to {directory}: {error.strerror}") from error
+            raise Unavailable(f"cannot change to {directory}: {error.strerror}") from error

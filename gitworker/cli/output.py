@@ -1,7 +1,7 @@
-"""The one printing door: stdout is the answer, stderr the narration.
+"""The only module that prints: stdout gets the result, stderr the messages about progress.
 
-What comes from outside (names, commit messages, payloads) never reaches a terminal with control
-characters in it. Imported by the hot verbs: nothing heavy at module level, `json` least of all.
+External text (names, commit messages, payloads) never reaches a terminal with control characters in
+it. The hot verbs import this module, so it imports nothing heavy, above all not `json`.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ CYAN = "36"
 
 
 def answer(text: str) -> None:
-    """Write lines of text to standard output, control characters escaped; nothing for no text."""
+    """Write text to standard output, control characters escaped; write nothing if it is empty."""
     if text:
         _write(OUT, printable(text).rstrip("\n") + "\n")
 
 
 def answer_exact(text: str) -> None:
-    """Write one line for programs, byte by byte; escaped only where a terminal would read it."""
+    """Write one line for programs, byte by byte; escape it only on a terminal."""
     _write(OUT, (printable(text) if is_terminal(OUT) else text) + "\n")
 
 
 def answer_line(line: str) -> None:
-    """Write one line of JSON, with what does not show escaped as JSON allows."""
+    """Write one line of JSON, with invisible characters escaped as JSON allows."""
     _write(OUT, printable(line) + "\n")
 
 
 def answer_rendered(text: str, *, exact: bool = False) -> None:
-    """Write text that a renderer laid out; nothing for no text.
+    """Write formatted text; write nothing for empty text.
 
-    Its colours stay if the reader wants colours, everything else that does not show is escaped.
-    `exact` text, which programs read, goes out byte by byte elsewhere than on a terminal.
+    Keeps its colours if the reader wants colours, and escapes all other invisible characters.
+    `exact` text, which programs read, is written byte by byte unless stdout is a terminal.
     """
     if not text:
         return
@@ -52,17 +52,17 @@ def answer_rendered(text: str, *, exact: bool = False) -> None:
 
 
 def answer_frame(text: str) -> None:
-    """Write to the terminal what steers it, at once; the caller has made it safe."""
+    """Write control sequences to the terminal at once; the caller has made the text safe."""
     _write(OUT, text)
 
 
 def steer(text: str) -> None:
-    """Write to the terminal of standard error what steers it; the caller has made it safe."""
+    """Write control sequences to standard error; the caller has made the text safe."""
     _write(ERR, text)
 
 
 def document(fields: Mapping[str, object]) -> None:
-    """Write one JSON document that carries our schema's number."""
+    """Write one JSON document with the number of our schema."""
     _write(OUT, json_line({"schema": SCHEMA, **fields}) + "\n")
 
 
@@ -75,7 +75,7 @@ def show(text: str, fields: Mapping[str, object], *, as_json: bool) -> None:
 
 
 def narrate(text: str) -> None:
-    """Write lines for people to standard error; a closed or full one is nobody's failure."""
+    """Write lines for people to standard error; ignore a closed or full one."""
     try:
         _write(ERR, printable(text).rstrip("\n") + "\n")
     except (OSError, GitWorkerError):
@@ -83,12 +83,12 @@ def narrate(text: str) -> None:
 
 
 def narrator() -> Callable[[str], None] | None:
-    """Return what tells a person how something goes on; None where nobody is at a terminal."""
+    """Return a function that reports progress, or None if stderr is not a terminal."""
     return narrate if is_terminal(ERR) else None
 
 
 def complain(error: GitWorkerError, *, about: str = "", as_json: bool = False) -> int:
-    """Report an error, of one thing among several, and return the exit status it stands for."""
+    """Report an error and return its exit status; `about` names one of several items."""
     error = _without_effects(error)
     if as_json:
         document({"error": error_fields(error)})
@@ -103,13 +103,13 @@ def complain(error: GitWorkerError, *, about: str = "", as_json: bool = False) -
 
 
 def _without_effects(error: GitWorkerError) -> GitWorkerError:
-    """Return the one cause of all that fails where the file system is read-only."""
-    if error.code == "read_only" and error.hint is None:  # it says all of that already
+    """Return the cause instead of its effects if the file system is read-only."""
+    if error.code == "read_only" and error.hint is None:  # it names the cause already
         return error
     text = f"{error.message}\n{error.detail}"
     if READ_ONLY not in text and not error.detail:
         return error
-    from gitworker.paths import cause_of_read_only  # not needed by what succeeds
+    from gitworker.paths import cause_of_read_only  # only needed for errors
 
     return cause_of_read_only(text) or error
 
@@ -127,27 +127,27 @@ def error_fields(error: GitWorkerError) -> dict[str, object]:
 
 
 def json_line(fields: Mapping[str, object]) -> str:
-    """Return one line of JSON in ASCII, so that nothing in it can steer a terminal."""
-    import json  # 8 ms, which a hot verb does not pay
+    """Return one line of JSON in ASCII, which cannot control a terminal."""
+    import json  # 8 ms, which a hot verb must not pay
 
     return json.dumps(fields, separators=(",", ":"))
 
 
 def without_commands(text: str) -> str:
-    """Escape what could command a terminal, all but the sequences that only colour."""
-    import re  # 5 ms, which a hot verb does not pay
+    """Escape every control sequence except those that only set colours."""
+    import re  # 5 ms, which a hot verb must not pay
 
     parts = re.split("(\x1b\\[[0-9;]*[mK])", text)
     return "".join(part if at % 2 else printable(part) for at, part in enumerate(parts))
 
 
 def is_terminal(fd: int) -> bool:
-    """Tell whether a descriptor is a terminal; a closed one is none."""
+    """Return whether a descriptor is an open terminal."""
     return os.isatty(fd)
 
 
 def screen_width() -> int | None:
-    """Return how many columns the reader's screen has; None where nobody's screen is meant."""
+    """Return the number of columns of the terminal; None if stdout is not a terminal."""
     if not is_terminal(OUT):
         return None
     columns = os.environ.get("COLUMNS", "")
@@ -160,18 +160,18 @@ def screen_width() -> int | None:
 
 
 def has_screen() -> bool:
-    """Tell whether standard output is a terminal on which one can move about."""
+    """Return whether standard output is a terminal with cursor movement."""
     return is_terminal(OUT) and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def wants_color(fd: int = OUT) -> bool:
-    """Tell whether a stream is a terminal whose reader has not asked for plain text."""
+    """Return whether a stream is a terminal and plain text was not requested."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return is_terminal(fd) and not plain
 
 
 def silence() -> None:
-    """Send what may still be written to standard output nowhere, after its reader has gone."""
+    """Redirect standard output to /dev/null after its reader has closed it."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, OUT)
     os.close(null)
@@ -189,7 +189,7 @@ def _narrate_raw(text: str) -> None:
 
 
 def _write(fd: int, text: str) -> None:
-    """Write everything or raise: BrokenPipeError for a gone reader, Unavailable for the rest."""
+    """Write everything; raise BrokenPipeError for a closed pipe, Unavailable for other errors."""
     data = memoryview(text.encode("utf-8", "surrogateescape"))
     try:
         while data:

@@ -1,4 +1,4 @@
-"""One line on the terminal of standard error that says what is going on, redrawn in its place."""
+"""One progress line on standard error's terminal, redrawn in place."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ WIDTH = 80
 
 
 class ProgressLine:
-    """Shows runs while they go on; use it in a `with`, whose end takes the line away.
+    """Shows the running commands; use it in a `with`, whose end removes the line.
 
-    Nothing is shown where standard error is no terminal that can redraw a line.
+    Shows nothing if standard error is not a terminal that can redraw a line.
     """
 
     def __init__(self) -> None:
@@ -31,17 +31,17 @@ class ProgressLine:
         self._is_drawn = False
 
     def show(self, runs: Sequence[Progress]) -> None:
-        """Draw the line anew: each run with its seconds, of the first one the last output."""
+        """Redraw the line: each run with its seconds, and the last output of the first one."""
         if self._can_draw and runs:
             self._draw(cut(runs_text(runs), _columns() - 1))
 
     def narrate(self, text: str) -> None:
-        """Write lines that stay, above the line that is redrawn."""
+        """Write permanent lines above the progress line."""
         self.clear()
         output.narrate(text)
 
     def clear(self) -> None:
-        """Take the line away."""
+        """Remove the line."""
         if self._is_drawn:
             self._draw("")
             self._is_drawn = False
@@ -51,27 +51,27 @@ class ProgressLine:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Take the line away."""
+        """Remove the line."""
         self.clear()
 
     def _draw(self, text: str) -> None:
-        with suppress(OSError, GitWorkerError):  # a terminal that has gone is nobody's failure
+        with suppress(OSError, GitWorkerError):  # ignore a closed terminal
             output.steer(f"{START}{text}{REST_OF_LINE}")
         self._is_drawn = True
 
 
 def runs_text(runs: Sequence[Progress]) -> str:
-    """Return running commands as one line without anything that commands a terminal."""
+    """Return running commands as one line without control sequences."""
     begun = [run for run in runs if run.log]
     parts = [f"{run.label} {run.elapsed_ms // 1000}s" for run in begun]
     if len(begun) < len(runs):
         parts.append(f"{len(runs) - len(begun)} waiting")
-    said = last_lines(begun[0].log, 1)[0] if begun else []
+    output_lines = last_lines(begun[0].log, 1)[0] if begun else []
     text = f"verifying {', '.join(parts)}"
     if begun:
         text += f"  `{begun[0].command}`"
-    if said:
-        text += f"  {without_escapes(said[0]).strip()}"
+    if output_lines:
+        text += f"  {without_escapes(output_lines[0]).strip()}"
     return one_line(text)
 
 

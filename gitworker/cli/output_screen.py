@@ -1,8 +1,8 @@
-"""A whole screen that is drawn again and again: no flicker, and the terminal as it was afterwards.
+"""A full-screen view that is redrawn without flicker; the terminal is restored afterwards.
 
-It lives on the terminal's alternate screen, with the cursor hidden. Whatever ends the command (an
-error, Ctrl-C, a signal to terminate) leaves that screen; Ctrl-Z leaves it until the command
-goes on.
+It uses the terminal's alternate screen with the cursor hidden. The end of the command (an error,
+Ctrl-C, a termination signal) restores the normal screen. Ctrl-Z restores it until the command
+continues.
 """
 
 import os
@@ -28,8 +28,8 @@ QUIT_KEYS = b"qQ\x04"
 class Screen:
     """Draws frames on the terminal of standard output; use it in a `with`.
 
-    `news` tells which descriptors to wait for beside one's own; `handle` is to be called when one
-    of them has something.
+    `input_fds` are descriptors to poll together with the caller's own. If one of them is ready,
+    call `handle`.
     """
 
     def __init__(self) -> None:
@@ -40,15 +40,15 @@ class Screen:
         self.is_left = False
 
     @property
-    def news(self) -> dict[int, int]:
-        """Return the descriptors, with poll(2) events, that speak of keys, signals and sizes."""
+    def input_fds(self) -> dict[int, int]:
+        """Return the descriptors that report keys, signals and resizes, by poll(2) events."""
         found = {self._wake_read: select.POLLIN}
         if self._keyboard is not None:
             found[IN] = select.POLLIN
         return found
 
     def size(self) -> tuple[int, int]:
-        """Return the columns and rows of the terminal as it is now."""
+        """Return the current columns and rows of the terminal."""
         try:
             found = os.get_terminal_size(output.OUT)
         except OSError:
@@ -56,7 +56,7 @@ class Screen:
         return found.columns or 80, found.lines or 24
 
     def draw(self, text: str) -> None:
-        """Show a text, cut to the rows there are; writes nothing where that is shown already."""
+        """Show a text, cut to the terminal's rows; write nothing if it is already shown."""
         size = self.size()
         if (size, text) == self._drawn:
             return
@@ -70,19 +70,19 @@ class Screen:
         self._drawn = (size, text)
 
     def handle(self) -> None:
-        """Take the keys typed and the signals that came; `is_left` where the user wants to go."""
+        """Read pending keys and signals; set `is_left` if the user quits."""
         _emptied(self._wake_read)
         if self._keyboard is not None:
             poll = select.poll()
             poll.register(IN, select.POLLIN)
             if poll.poll(0):
-                typed = b""  # a terminal that has gone says nothing more
+                typed = b""  # a closed terminal gives no input
                 with suppress(OSError):
                     typed = os.read(IN, 1024)
                 self.is_left = not typed or any(key in QUIT_KEYS for key in typed)
 
     def __enter__(self) -> "Screen":
-        """Take the terminal."""
+        """Take over the terminal."""
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
         os.set_blocking(self._wake_write, False)
@@ -95,7 +95,7 @@ class Screen:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Give the terminal back as it was."""
+        """Restore the terminal."""
         self._give_back()
         for number, handler in self._before.items():
             signal.signal(number, handler)
@@ -113,14 +113,14 @@ class Screen:
         output.answer_frame(ENTER)
 
     def _give_back(self) -> None:
-        with suppress(OSError, GitWorkerError):  # a terminal that has gone wants nothing back
+        with suppress(OSError, GitWorkerError):  # a closed terminal cannot be restored
             output.answer_frame(LEAVE)
         if self._keyboard is not None:
             with suppress(termios.error):
                 termios.tcsetattr(IN, termios.TCSAFLUSH, self._keyboard)
 
     def _stop(self, number: int, _: FrameType | None) -> None:
-        """Ctrl-Z: give the terminal back, stop as anybody does, and take it again afterwards."""
+        """Handle Ctrl-Z: restore the terminal, stop the process, take the terminal again."""
         self._give_back()
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
@@ -129,7 +129,7 @@ class Screen:
 
 
 def _noted(number: int, frame: FrameType | None) -> None:
-    """Do nothing: the wake-up descriptor has told of the signal."""
+    """Do nothing: the wake-up descriptor has reported the signal."""
 
 
 def _ended(number: int, _: FrameType | None) -> None:

@@ -1,4 +1,4 @@
-"""What the user sees of a bug of ours: a report that can be pasted as it is."""
+"""The report of a bug in gitworker, as text that can be pasted."""
 
 import os
 import platform
@@ -13,7 +13,7 @@ STATUS = 70
 
 
 def report_bug(error: BaseException, words: list[str], *, as_json: bool = False) -> int:
-    """Report an exception that nothing caught and return status 70."""
+    """Report an uncaught exception and return status 70."""
     summary = "".join(traceback.format_exception_only(error)).strip()
     if as_json:
         document({"error": {
@@ -24,13 +24,13 @@ def report_bug(error: BaseException, words: list[str], *, as_json: bool = False)
 
 
 def bug_report(error: BaseException, words: list[str], *, summary: str) -> str:
-    """Return the report: what ran, on which versions, and where it went wrong."""
+    """Return the report: the command, the versions and the traceback."""
     trace = "".join(traceback.format_exception(error)).rstrip()
     return "\n".join(
         (
             f"error: this is a bug in gitworker: {summary}",
-            "hint: git worker recover   (nothing is half done: an interrupted act is finished or"
-            " taken back), and please report the lines below",
+            "hint: git worker recover   (finishes or rolls back an interrupted operation); please"
+            " report the lines below",
             "",
             "----- report -----",
             f"command   git worker {' '.join(words)}",
@@ -54,7 +54,7 @@ def _git_version() -> str:
 
 
 def _sqlite_version() -> str:
-    from importlib.metadata import PackageNotFoundError, version  # only where there is a bug
+    from importlib.metadata import PackageNotFoundError, version  # only for a bug report
 
     try:
         return f"apsw {version('apsw')}"

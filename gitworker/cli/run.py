@@ -1,4 +1,4 @@
-"""Running one command through click, with errors, statuses and completion as everywhere."""
+"""Run one command through click, with the common errors, exit statuses and completion."""
 
 import os
 
@@ -16,9 +16,9 @@ READER_GONE = 141
 
 
 def run_command(words: list[str], opening: Opening | None = None) -> int:
-    """Run `git worker WORDS` and return the exit status; nothing but a bug of click's escapes.
+    """Run `git worker WORDS` and return the exit status; only a bug in click can raise.
 
-    `opening` is what the entry has asked git already.
+    `opening` holds the answers that the entry point has requested from git.
     """
     instruction = os.environ.get(COMPLETE)
     if instruction:
@@ -35,7 +35,7 @@ def run_command(words: list[str], opening: Opening | None = None) -> int:
         silence()
         return READER_GONE
     except Exception as error:  # noqa: BLE001 - the outermost frame
-        from gitworker.cli.report import report_bug  # 2 ms, and it is rare
+        from gitworker.cli.report import report_bug  # 2 ms, only for a bug
 
         return report_bug(error, words, as_json=call.as_json)
     finally:
@@ -57,7 +57,7 @@ def _run(call: Call, words: list[str]) -> int:
     except OSError as error:
         if not is_of_system(error):
             raise
-        return complain(error_of(error))  # as text: standard output may be what is full
+        return complain(error_of(error))  # as text: standard output may be full
 
 
 def _usage_error(error: click.ClickException) -> Invalid:

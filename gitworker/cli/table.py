@@ -1,7 +1,8 @@
-"""Which commands there are, with the first line of each one's help, so that help imports none.
+"""The list of commands, with the first line of each one's help, so that help imports no command.
 
-A command is `command` in `cli/commands/ROOM/NAME.py`: ROOM is that of its section in the help, or
-the group for a command of a group (`msg/send.py`). A test compares the lines here with those there.
+A command is the name `command` in `cli/commands/ROOM/NAME.py`. ROOM is the room of its section in
+the help, or the group's name for a command of a group (`msg/send.py`). A test compares these lines
+with the commands' own help.
 """
 
 from collections.abc import Mapping
@@ -10,56 +11,56 @@ Sections = Mapping[str, Mapping[str, str]]
 
 COMMANDS: Sections = {
     "Set up": {
-        "init": "Set gitworker up in this repository.",
-        "hooks": "Install, remove and inspect our git hooks.",
+        "init": "Set up gitworker in this repository.",
+        "hooks": "Install, remove and inspect the git hooks.",
         "completion": "Print the completion script for a shell.",
         "help": "Explain a topic or a command.",
     },
     "Work": {
-        "spawn": "Give a worker a task: a branch, a worktree, our hooks.",
-        "assign": "Give the next task to a worker that is free.",
-        "adopt": "Take existing work in: a branch, or a worktree made by hand.",
-        "start": "Say that work has begun, and by which process.",
+        "spawn": "Give a worker a task, with its own branch and worktree.",
+        "assign": "Give the next task to a free worker.",
+        "adopt": "Adopt existing work: a branch, or a worktree made by hand.",
+        "start": "Start work on a task, and record its process.",
         "exec": "Run an agent in a worker's worktree, under supervision.",
-        "heartbeat": "Give a sign of life.",
-        "sync": "Rebase my branch onto the target now.",
-        "done": "Hand the work in for review.",
-        "fail": "Give up on a task, saying why.",
+        "heartbeat": "Send a heartbeat.",
+        "sync": "Rebase the worker's branch onto the target.",
+        "done": "Hand in the work for review.",
+        "fail": "Give up a task, with a reason.",
     },
     "Review and land": {
-        "approve": "Approve a worker's branch, rebased onto the target.",
-        "reject": "Send a worker's branch back with a request.",
+        "approve": "Approve a worker's branch and rebase it onto the target.",
+        "reject": "Return a worker's branch with a request for changes.",
         "merge": "Land approved work on the target.",
         "verify": "Run the verify commands on a commit.",
-        "trust": "Agree to the commands that this repository brings.",
-        "queue": "Show who waits to land, in which order, and what was verified.",
+        "trust": "Trust the commands of this repository.",
+        "queue": "Show the landing queue and its verdicts.",
     },
     "Look": {
-        "status": "Show every worker on one screen.",
+        "status": "Show all workers on one screen.",
         "list": "List the workers, one row each.",
-        "agents": "List who is alive, doing what, with what progress.",
-        "show": "Show everything about one worker.",
-        "diff": "Show what would land.",
-        "conflicts": "Show which branches conflict, and in which files.",
-        "path": "Print where a worker's worktree is.",
-        "log": "Show what happened, newest last.",
+        "agents": "List the agents with their liveness, status and progress.",
+        "show": "Show all details of a worker.",
+        "diff": "Show the changes that would land.",
+        "conflicts": "Show the branches that conflict, with their files.",
+        "path": "Print the path of a worker's worktree.",
+        "log": "Show events, newest last.",
         "watch": "Watch a task in tmux: its agent's log above, its messages below.",
-        "attach": "Go to the tmux window that watches a task.",
+        "attach": "Switch to the tmux window of a task.",
     },
     "Talk": {
         "msg": "Send, read and follow messages on the bus.",
-        "claim": "Hold tasks, paths and other things, exclusively for a while.",
+        "claim": "Claim tasks, paths and other resources for a limited time.",
     },
     "Clean up and repair": {
-        "cancel": "Withdraw a worker's task; its work is kept under a rescue ref.",
-        "reset": "Clear a failed worker for a new task; its work is kept.",
+        "cancel": "Cancel a worker's task and keep its work under a rescue ref.",
+        "reset": "Reset a failed worker for a new task and keep its work.",
         "recycle": "Make a completed worker idle.",
-        "recover": "Finish interrupted acts, or bring a stale worker back.",
-        "undo": "Take the last approve, merge, cancel, reset, adopt or gc back.",
-        "gc": "Let go of old rescue refs, trash, verify trees and logs.",
-        "fsck": "Prove that nothing is lost and that everything agrees.",
+        "recover": "Finish interrupted operations, or reactivate a stale worker.",
+        "undo": "Undo the last approve, merge, cancel, reset, adopt or gc.",
+        "gc": "Delete old rescue refs, trash, verify worktrees and logs.",
+        "fsck": "Check that no work is lost and that all records agree.",
         "pool": "Show, fill or empty the pool of parked worktrees.",
-        "doctor": "Check this repository and say how to repair it.",
+        "doctor": "Check this repository and suggest repairs.",
         "validate": "Check a transition log against every rule.",
     },
 }
@@ -74,30 +75,30 @@ SUBCOMMANDS: Mapping[str, Sections] = {
     "msg": {
         "Commands": {
             "send": "Send a message and print its id.",
-            "poll": "Print my unread messages, then acknowledge them.",
+            "poll": "Print my unread messages and acknowledge them.",
             "ack": "Acknowledge messages up to a position.",
-            "follow": "Print messages as they come.",
-            "request": "Send a message and print the answer to it.",
+            "follow": "Print new messages as they arrive.",
+            "request": "Send a message and print its reply.",
             "show": "Show one message.",
-            "stats": "Show how much is on the bus, and who is behind.",
-            "search": "Find messages by their words, newest first.",
-            "prune": "Archive old messages, then take them off the bus.",
-            "export": "Bring the log files up to date and say where they are.",
+            "stats": "Show the size of the bus and the agents that lag behind.",
+            "search": "Search messages by words, newest first.",
+            "prune": "Archive old messages and remove them from the bus.",
+            "export": "Update the log files and print their paths.",
         },
     },
     "claim": {
         "Commands": {
-            "take": "Claim something and print the claim's epoch.",
-            "renew": "Let a claim go on.",
-            "release": "Give a claim back.",
+            "take": "Take a claim and print its epoch.",
+            "renew": "Renew a claim.",
+            "release": "Release a claim.",
             "list": "List the claims, one row each.",
         },
     },
     "hooks": {
         "Commands": {
-            "install": "Make our hooks fire in every worker's worktree.",
-            "uninstall": "Take our hooks, excludes and link out of the repository.",
-            "status": "Show in which worktrees our hooks fire.",
+            "install": "Install the hooks in every worker's worktree.",
+            "uninstall": "Remove the hooks, excludes and link from the repository.",
+            "status": "Show the worktrees in which the hooks are installed.",
         },
     },
 }
@@ -105,7 +106,7 @@ ALIASES: Mapping[str, str] = {"submit": "done"}
 
 
 def module_of(name: str, *, group: str = "") -> str:
-    """Return the module that holds a command, for a command of a group with that group's name."""
+    """Return the module that defines a command; `group` is the name of its group, if any."""
     if group:
         return f"gitworker.cli.commands.{group}.{name}"
     (title,) = (title for title, section in COMMANDS.items() if name in section)

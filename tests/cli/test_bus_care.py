@@ -53,7 +53,7 @@ def test_search(scene: Scene) -> None:
     assert (one["seq"], one["type"], one["payload"]["message"]) == (1, "log", "login \x1b[H failed")
     nothing = scene.run("msg", "search", "log", "status")
     assert (nothing.status, nothing.out) == (0, "")
-    assert nothing.err == "no message holds all of these words\n"
+    assert nothing.err == "no message contains all of these words\n"
     assert scene.run("msg", "search", "*").status == 2
     assert scene.run("msg", "search").status == 2
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gitworker.bus.limits.send_limits import Limits
-from gitworker.cli.commands.work.repeat_heartbeat import beat_while_running
+from gitworker.cli.commands.work.repeat_heartbeat import repeat_heartbeat
 from gitworker.paths import StatePaths
 from gitworker.store.sqlite.migrate import open_database
 from tests.cli.conftest import Scene
@@ -142,11 +142,11 @@ def test_a_busy_bus_costs_a_beat(scene: Scene, capfd: pytest.CaptureFixture[str]
 
     def has_told() -> bool:
         told.append(capfd.readouterr().err)
-        return "warning: no beat for auth: the database is busy" in "".join(told)
+        return "warning: no heartbeat recorded for auth: the database is busy" in "".join(told)
 
     agent = subprocess.Popen(["sleep", "600"])
     beating = threading.Thread(
-        target=beat_while_running, args=(place, "auth"), kwargs={"pid": agent.pid, "every_s": 0.05}
+        target=repeat_heartbeat, args=(place, "auth"), kwargs={"pid": agent.pid, "every_s": 0.05}
     )
     beating.start()
     try:

@@ -43,7 +43,7 @@ def test_texts(scene: Scene) -> None:
         assert lines[-1] == '<time>  hq  x-note: "now"\n'
         scene.state.rename(scene.root / "away")
         _, err = process.communicate(timeout=DEADLINE_S)
-    assert (process.returncode, err) == (0, b"the state directory is gone\n")
+    assert (process.returncode, err) == (0, b"the state directory was deleted\n")
 
 
 def test_a_reader_that_goes(scene: Scene) -> None:
@@ -71,5 +71,5 @@ def test_the_agents_log(scene: Scene) -> None:
     assert scene.run("log", "--agent-log", "5") == Answer(
         2,
         "",
-        "error: --agent-log is about one worker\nhint: git worker log WORKER --agent-log 20\n",
+        "error: --agent-log requires a worker\nhint: git worker log WORKER --agent-log 20\n",
     )

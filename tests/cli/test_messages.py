@@ -240,7 +240,7 @@ def test_follow_ends_with_the_state_directory(scene: Scene, seat: Path) -> None:
         scene.state.rename(scene.root / "away")
         _, err = follower.communicate(timeout=30)
     assert follower.returncode == 0
-    assert err == b"the state directory is gone\n"
+    assert err == b"the state directory was deleted\n"
 
 
 def test_follow_ends_with_its_reader(seat: Path) -> None:

@@ -17,7 +17,7 @@ def test_the_life_of_a_pool(scene: Scene) -> None:
     """A pool is switched on, filled, shown, taken from, filled again behind us, and emptied."""
     root = scene.root
     assert ok(root, "pool") == (
-        "0 of 0 worktrees parked\nswitch it on: git config worker.worktree.pool 2"
+        "0 of 0 worktrees parked\nenable it: git config worker.worktree.pool 2"
     )
     git(root, "config", "worker.worktree.pool", "1")
     shown = ok(root, "pool", "--fill").splitlines()
@@ -29,6 +29,6 @@ def test_the_life_of_a_pool(scene: Scene) -> None:
     assert not Path(one["path"]).exists()
     wait_until(lambda: parked(scene) == 1)
     wait_until(lambda: not run(root, "pool", "--json").document["working"])
-    assert ok(root, "pool", "--empty") == "1 parked worktree taken away"
+    assert ok(root, "pool", "--empty") == "removed 1 parked worktree"
     assert parked(scene) == 0
     assert run(root, "pool", "--fill", "--empty").status == 2

@@ -65,7 +65,7 @@ def test_wrong_words(scene: Scene) -> None:
 def test_fsck(scene: Scene) -> None:
     """One line for each finding with what helps, exit 1; silent and 0 where all is whole."""
     seat = scene.submitted()
-    assert scene.run("fsck") == Answer(0, "1 commit, 1 worker: whole\n", "")
+    assert scene.run("fsck") == Answer(0, "1 commit, 1 worker: no findings\n", "")
     git(scene.root, "update-ref", "-d", "refs/heads/auth/t1")
     (scene.state / "workers" / "auth.json").unlink()
     answer = scene.run("fsck")
@@ -77,8 +77,8 @@ def test_fsck(scene: Scene) -> None:
     assert {"code", "where", "what", "mendable", "help"} == set(told["findings"][0])
     mended = scene.run("fsck", "--repair")
     assert mended.status == 0
-    assert "mended branch_gone: branch auth/t1 of auth is gone\n" in mended.out
-    assert mended.out.endswith("1 commit, 1 worker: whole\n")
+    assert "repaired branch_gone: branch auth/t1 of auth is gone\n" in mended.out
+    assert mended.out.endswith("1 commit, 1 worker: no findings\n")
     again = scene.run("fsck", "--repair", "--json").document
     assert (again["whole"], again["mended"], again["failed"]) == (True, [], [])
     assert git(seat, "status", "--porcelain") == ""
@@ -95,18 +95,18 @@ def test_gc(scene: Scene) -> None:
     ok(scene.root, "cancel", "docs")
     dry = scene.run("gc", "--dry-run", "--older-than", "0")
     assert (dry.status, dry.err) == (0, "")
-    assert "goes  rescue ref refs/worker/rescue/auth/t1/1\n" in dry.out
-    held = "stays  rescue ref refs/worker/rescue/docs/t2/1: holds commits, or uncommitted work,"
+    assert "would delete  rescue ref refs/worker/rescue/auth/t1/1\n" in dry.out
+    held = "kept  rescue ref refs/worker/rescue/docs/t2/1: holds commits, or uncommitted work,"
     assert held in dry.out
     answer = scene.run("gc", "--older-than", "0")
     assert answer.status == 0
-    assert "let go of 1 rescue ref, " in answer.out
+    assert "deleted 1 rescue ref, " in answer.out
     assert re.search(r"undo: git worker undo \d+ ", answer.out)
     refs = git(scene.root, "for-each-ref", "--format=%(refname)", "refs/worker/rescue")
     assert refs == "refs/worker/rescue/docs/t2/1"
     undone = scene.run("undo", "--json").document
     assert (undone["undone"], undone["workers"]) == ("gc", [])
-    assert scene.run("gc").out == "nothing to let go of\n"
+    assert scene.run("gc").out == "nothing to delete\n"
     told = scene.run("gc", "--json", "--dry-run", "--older-than", "0").document
     assert {"number", "size_bytes", "going", "held", "dry_run"} < set(told)
     git(scene.root, "config", "worker.gc.days", "0")

@@ -47,7 +47,7 @@ def test_bad_names(repository: Path, name: str | bytes) -> None:
     for verb in ("approve", "show", "cancel", "merge", "path"):
         answer = run(repository, verb, name)
         assert (answer.status, answer.out) == (2, ""), (verb, answer)
-        assert "names no worker" in answer.err, (verb, answer)
+        assert "is not a valid worker id" in answer.err, (verb, answer)
         assert answer.err.replace("\n", "").isprintable(), (verb, answer)
 
 

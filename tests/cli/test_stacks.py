@@ -47,7 +47,7 @@ def test_stack_lands_in_order(scene: Scene) -> None:
 def test_withdrawn_parent(scene: Scene) -> None:
     """Approving a child whose parent was cancelled says what it is approved without."""
     stacked(scene)
-    assert "ui stands on it and will land without it" in ok(scene.root, "cancel", "auth")
+    assert "ui is stacked on it and will land without it" in ok(scene.root, "cancel", "auth")
     ok(scene.root, "done", "ui")
     assert "without the commits of auth/t1, which was withdrawn" in ok(scene.root, "approve", "ui")
 
@@ -69,7 +69,7 @@ def test_adopt(scene: Scene) -> None:
     answer = scene.run("adopt", "--rename", str(place), "auth", "t1")
     assert answer.status == 0
     assert answer.out.strip() == str(place).replace(str(scene.root), "<root>")
-    assert "the branch feature is called auth/t1 now" in answer.err
+    assert "renamed branch feature to auth/t1" in answer.err
     git(scene.root, "branch", "b/t2")
     document = json.loads(ok(scene.root, "adopt", "b/t2", "b", "t2", "--json"))
     assert (document["worker"], document["renamed_from"]) == ("b", None)

@@ -48,13 +48,13 @@ def test_texts(scene: Scene) -> None:
         assert lines[lines.index(lines[0], 1) - 1] == b"\n"
         scene.state.rename(scene.root / "away")
         _, err = process.communicate(timeout=DEADLINE_S)
-    assert (process.returncode, err) == (0, b"the state directory is gone\n")
+    assert (process.returncode, err) == (0, b"the state directory was deleted\n")
 
 
 def test_every_is_for_watch(scene: Scene) -> None:
     """An interval without --watch is a misuse."""
     answer = scene.run("status", "--every", "5")
-    hint = "error: --every needs --watch\nhint: git worker status --watch --every 5\n"
+    hint = "error: --every requires --watch\nhint: git worker status --watch --every 5\n"
     assert answer == Answer(2, "", hint)
 
 

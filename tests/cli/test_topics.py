@@ -99,7 +99,7 @@ def test_unknown_words(tmp_path: Path) -> None:
     answer = run(tmp_path, "help", "agnet")
     assert (answer.status, answer.out) == (2, "")
     assert answer.err == (
-        "error: there is no topic and no command 'agnet'; did you mean agent, agents?\n"
+        "error: there is no topic or command 'agnet'; did you mean agent, agents?\n"
         "hint: git worker help\n"
     )
     assert run(tmp_path, "help", "msg", "sned").status == 2

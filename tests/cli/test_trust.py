@@ -53,14 +53,14 @@ def test_yes(brought: Scene) -> None:
     assert agreed.document["trusted"][0] == {
         "kind": "verify", "hash": found, "commands": [EVIL, "test ! -e broken"], "env": ["CI=1"],
     }  # fmt: skip
-    assert ok(brought.root, "trust", "--yes") == "no commands wait for an agreement"
+    assert ok(brought.root, "trust", "--yes") == "no commands need an agreement"
     listed = ok(brought.root, "trust", "--list")
     assert listed.startswith(found[:12])
     assert listed.endswith(f"Ada Tester (hq)  {SHOWN}; test ! -e broken")
     assert hashes(brought.run("trust", "--list", "--json")) == [found]
     assert brought.run("verify").status == 0
     assert ok(brought.root, "trust", "--revoke", found[:8]) == f"no longer trusted: {found}"
-    assert ok(brought.root, "trust", "--list") == "nothing was agreed to"
+    assert ok(brought.root, "trust", "--list") == "no commands are trusted"
     assert brought.run("verify", "--force").status == 1
 
 
@@ -111,7 +111,9 @@ def own(scene: Scene, command: str) -> None:
 
 def test_verify_answers(scene: Scene) -> None:
     """What passes, what has passed before, what fails and what there is nothing to run for."""
-    assert ok(scene.root, "verify").endswith("there is nothing to run (setting: verify.commands)")
+    assert ok(scene.root, "verify").endswith(
+        "no verify commands are set (setting: verify.commands)"
+    )
     assert scene.run("verify", "--json").document["log"] is None
     own(scene, "echo said; test ! -e broken")
     first = scene.run("verify")

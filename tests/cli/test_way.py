@@ -9,7 +9,7 @@ from tests.conftest import git
 
 def test_init(scene: Scene) -> None:
     """Init says where the state is and what the target is, and can be repeated."""
-    told = "ready: work lands on main; the state is in <root>/.git/worker-state\n"
+    told = "ready: work lands on main; the state directory is <root>/.git/worker-state\n"
     assert scene.run("init") == Answer(0, told, "")
     assert scene.run("init") == Answer(0, told, "")
     assert git(scene.root, "status", "--porcelain") == ""
@@ -55,9 +55,7 @@ def test_done_warns_of_a_conflict(scene: Scene) -> None:
     """Done names the files in which the branch conflicts with the target."""
     scene.commit(scene.working(), "README", "theirs\n")
     scene.commit(scene.root, "README", "ours\n")
-    warning = (
-        "warning: it conflicts with the target as it is now, in:\n  README\nhint: git worker sync\n"
-    )
+    warning = "warning: the branch conflicts with the target in:\n  README\nhint: git worker sync\n"
     told = "auth is IN_REVIEW: 1 commit up to <short>\n"
     assert scene.run("done", "auth") == Answer(0, told, warning)
 
@@ -155,9 +153,9 @@ def test_recycle(scene: Scene) -> None:
 
 
 def test_recover_with_nothing_to_do(scene: Scene) -> None:
-    """Recover without a name says that nothing was interrupted."""
+    """Recover without a name says that no operation was interrupted."""
     scene.spawn("auth", "t1")
-    assert scene.run("recover") == Answer(0, "nothing was interrupted\n", "")
+    assert scene.run("recover") == Answer(0, "no operation was interrupted\n", "")
 
 
 def test_recover_an_interrupted_act(scene: Scene) -> None:
@@ -166,7 +164,7 @@ def test_recover_an_interrupted_act(scene: Scene) -> None:
     killed = scene.run("approve", "auth", env={"GITWORKER_CRASH_AT": "approve.moved"})
     assert killed.status == -9
     assert scene.run("recover") == Answer(
-        0, "1 interrupted act settled\n", "settled an interrupted approve of auth\n"
+        0, "settled 1 interrupted operation\n", "settled an interrupted approve of auth\n"
     )
     assert scene.run("list") == Answer(0, "auth\tAPPROVED\tt1\tauth/t1\n", "")
 
@@ -179,11 +177,14 @@ def test_recover_what_cannot_be_ended(scene: Scene) -> None:
     landed = scene.run("merge", "auth")
     assert (landed.status, landed.out) == (0, "auth landed: main is at <short>\n")
     hint = "rm <root>/.git/refs/heads/auth/t1.lock   (only if no git is at work there)"
-    for words, out in ((("recover",), "1 interrupted act left open\n"), (("list",), "auth\t")):
+    for words, out in (
+        (("recover",), "1 interrupted operation still open\n"),
+        (("list",), "auth\t"),
+    ):
         answer = scene.run(*words)
         assert answer.status == (3 if words == ("recover",) else 0)
         assert answer.out.startswith(out)
-        assert answer.err.startswith("warning: an interrupted remove of auth is left open: ")
+        assert answer.err.startswith("warning: an interrupted remove of auth is still open: ")
         assert "<root>/.git/refs/heads/auth/t1.lock exists: another git" in answer.err
         assert answer.err.endswith(f"hint: {hint}\n")
         assert answer.err.count("warning") == 1
@@ -192,7 +193,7 @@ def test_recover_what_cannot_be_ended(scene: Scene) -> None:
     left = scene.run("recover", "--json").document["left"]
     assert [(one["kind"], one["error"]["code"]) for one in left] == [("remove", "git_locked")]
     lock.unlink()
-    assert scene.run("recover").out == "1 interrupted act settled\n"
+    assert scene.run("recover").out == "settled 1 interrupted operation\n"
 
 
 def test_sync(scene: Scene) -> None:
@@ -267,13 +268,13 @@ def test_hooks(scene: Scene, tmp_path: Path) -> None:
     on = Answer(0, "on  <root>/worktrees/t1\n", "")
     assert scene.run("hooks", "status") == on
     assert scene.run("hooks", "uninstall") == Answer(
-        0, "our hooks are gone; the state stays in <root>/.git/worker-state\n", ""
+        0, "removed the hooks; the state directory stays at <root>/.git/worker-state\n", ""
     )
     assert not (scene.root / ".worker-state").is_symlink()
     assert "gitworker" not in (scene.root / ".git/info/exclude").read_text()
     assert "gitworker" not in (scene.root / ".git/config").read_text()
     assert scene.run("hooks", "status") == Answer(0, "off <root>/worktrees/t1\n", "")
-    assert scene.run("hooks", "install") == Answer(0, "our hooks fire in 1 worktree\n", "")
+    assert scene.run("hooks", "install") == Answer(0, "the hooks are installed in 1 worktree\n", "")
     assert scene.run("hooks", "status") == on
     assert git(scene.root, "status", "--porcelain") == ""
 

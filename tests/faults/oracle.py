@@ -43,7 +43,7 @@ def require_recovered(world: World, act: Act, before: Inventory, *, again: bool)
     require_tidy(world, before)
     fsck = _answer(world, "fsck")
     assert fsck.status == 0, fsck.out
-    assert _answer(world, "recover").out.startswith("nothing was interrupted"), words
+    assert _answer(world, "recover").out.startswith("no operation was interrupted"), words
     world.require_sound()
     state = stands(world)
     assert (state and state[0]) in (before.stands and before.stands[0], act.done[0]), words

@@ -204,5 +204,5 @@ def test_a_real_overlay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     if done.returncode == 99 or done.stderr.startswith("unshare:"):
         pytest.skip(f"no overlay can be mounted here: {done.stderr}")
     lines = done.stdout.splitlines()
-    assert lines == ["status 1", "status 1", "nothing was interrupted", "?? new"], done
+    assert lines == ["status 1", "status 1", "no operation was interrupted", "?? new"], done
     assert done.stderr.count("cannot be moved into the trash") == 2

@@ -190,7 +190,7 @@ def test_whole_commands_answer(world: World, name: str) -> None:
         assert done.returncode == 1
         assert done.stderr.splitlines()[1] == "hint: git worker fsck --repair"
     done = command(world, "fsck", "--repair")
-    assert (done.returncode, "mended state_misplaced" in done.stdout) == (0, True), done
+    assert (done.returncode, "repaired state_misplaced" in done.stdout) == (0, True), done
     if name in BESIDE:  # a connection of this process has it open
         shutil.rmtree(world.state_dir)
 

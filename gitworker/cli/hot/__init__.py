@@ -1,14 +1,14 @@
-"""The verbs that agents call all day, dispatched before click loads.
+"""The hot verbs, which agents call often, dispatched before click loads.
 
-What a verb's parser does not plainly understand falls through to the click command of the same
-name, which defines the verb fully. Nothing heavy is imported from here (a test pins the list).
+A verb's parser passes anything unusual to the click command of the same name, which defines the
+verb completely. This package imports nothing heavy (a test pins the list).
 """
 
 from __future__ import annotations
 
 
 def run_hot(words: list[str]) -> int | None:
-    """Run a hot verb and return its exit status; None for whatever click is to judge."""
+    """Run a hot verb and return its exit status; None if click must parse it."""
     if not words:
         return None
     if words[0] == "heartbeat":

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def run_exec(words: list[str]) -> int | None:
-    """Supervise an agent and return its exit status; None for whatever click is to judge."""
+    """Supervise an agent and return its exit status; None if click must parse it."""
     if END_OF_OPTIONS not in words:
         return None
     at = words.index(END_OF_OPTIONS)
@@ -48,7 +48,7 @@ def run_exec(words: list[str]) -> int | None:
     wish = Wish(program, time_limit_s=limit_s)
     try:
         ended = exec_at(place, rest[0] if rest else None, wish, open_session=open_session)
-    except UnfinishedAct:  # the full command ends what a killed one has left
+    except UnfinishedAct:  # the full command settles the interrupted operation
         return None
     narrate(ended.outcome)
     return ended.status
@@ -57,6 +57,6 @@ def run_exec(words: list[str]) -> int | None:
 def exec_at(
     place: Place, name: str | None, wish: Wish, *, open_session: Callable[[], Session]
 ) -> Ended:
-    """Supervise an agent in the seat that a name means, from where one stands."""
+    """Supervise an agent for the worker with this name, or for the caller's worker."""
     post = Post(place.store, place.paths, place.actor)
     return supervise(post, name, wish, open_session=open_session)

@@ -1,4 +1,4 @@
-"""`heartbeat` without click: one beat."""
+"""`heartbeat` without click: send one heartbeat."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OPTIONS = {"--status": "STATUS", "--progress": "F", "--task": "T", "--as": "ID"}
 
 
 def run_heartbeat(words: list[str]) -> int | None:
-    """Beat once; None for whatever click is to judge."""
+    """Send one heartbeat; return None if click must parse the words."""
     split = split_words(words, OPTIONS)
     if split is None or len(split[1]) > 1:
         return None
@@ -34,12 +34,12 @@ def run_heartbeat(words: list[str]) -> int | None:
 
 
 def beat_once(place: Place, name: str | None, sign: Sign) -> str:
-    """Record one beat of a worker and return its id; raise NotFound where there is no such."""
+    """Record a heartbeat and return the worker's id; raise NotFound for an unknown worker."""
     if sign.task is not None:
         parse_task_id(sign.task)
     if sign.progress is not None and not 0 <= sign.progress <= 1:
         raise Invalid(
-            f"the progress is {sign.progress:g}; it runs from 0 to 1",
+            f"the progress is {sign.progress:g}; it must be between 0 and 1",
             "git worker heartbeat --progress 0.5",
         )
     with place.store.read() as reader:

@@ -1,4 +1,4 @@
-"""Where a hot verb works: the repository, its store, who asks. No process is started for it."""
+"""The context of a hot verb: the repository, its store, the caller. Starts no process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Place:
-    """What a hot verb works with; `task` is the task of the worktree one stands in."""
+    """The context of a hot verb; `task` is the task of the current worktree."""
 
     __slots__ = ("actor", "limits", "paths", "repository", "store", "task")
 
@@ -33,7 +33,7 @@ class Place:
         self.task = task_here(repository)
 
     def tell(self) -> None:
-        """Bring the log files up to date and ring the followers; what is sent is sent anyway."""
+        """Update the log files and wake the followers; only warn of a failure."""
         try:
             export_logs(self.store, self.paths)
             ring_bell(self.paths.bell)
@@ -44,10 +44,10 @@ class Place:
 
 
 def find_place(identity: str | None) -> Place | None:
-    """Return the place one stands in; None where gitworker is not set up yet.
+    """Return the context of the current directory; None if gitworker is not set up yet.
 
-    Raises Unavailable outside a repository or where the database cannot be used, Invalid for an
-    identity that is none.
+    Raises Unavailable outside a repository or for an unusable database, Invalid for an invalid
+    identity.
     """
     repository = require_repository()
     paths = state_paths(repository)
@@ -59,6 +59,6 @@ def find_place(identity: str | None) -> Place | None:
 
 
 def place_of(session: Session) -> Place:
-    """Return the place of a session that a full command has opened."""
+    """Return the context of an opened session."""
     limits = limits_of(session.settings)
     return Place(session.repository, session.store, actor=session.actor, limits=limits)

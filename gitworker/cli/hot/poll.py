@@ -1,4 +1,4 @@
-"""`msg poll` without click: unread messages as lines of JSON, acknowledged once they are out."""
+"""`msg poll` without click: print unread messages as JSON Lines, then acknowledge them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WAIT_MAX_S = 86_400
 
 
 def run_poll(words: list[str]) -> int | None:
-    """Print unread messages; None for whatever click is to judge."""
+    """Print unread messages; return None if click must parse the words."""
     split = split_words(words, OPTIONS)
     if split is None or split[1]:
         return None
@@ -39,13 +39,13 @@ def run_poll(words: list[str]) -> int | None:
 
 
 def poll(place: Place, *, limit: int, acknowledging: bool, wait_s: float = 0.0) -> None:
-    """Print whoever asks their unread messages; then move their cursor, then ring a drain.
+    """Print the caller's unread messages, move its cursor, then start a drain.
 
-    Where there are none, waits up to `wait_s` seconds for some. What was not printed to its end is
-    not acknowledged, and so comes again. Raises Unavailable, nothing printed, where the cursor
-    cannot be moved since the state directory is read-only.
+    Waits up to `wait_s` seconds if there are no messages. Messages that were not printed
+    completely stay unread. Raises Unavailable before printing anything if the state directory is
+    read-only, because the cursor could not be moved.
     """
-    if acknowledging:  # before anything is printed, which would come again
+    if acknowledging:  # before printing: the messages would be repeated
         place.store.require_writable()
     rows = unread(place.store, place.actor, limit=limit)
     if not rows and wait_s > 0:
@@ -60,14 +60,14 @@ def poll(place: Place, *, limit: int, acknowledging: bool, wait_s: float = 0.0) 
             raise Unavailable(message, error.hint, code=error.code) from error
     try:
         ring_drain(place.paths, place.repository.common_dir)
-    except (OSError, GitWorkerError):  # the answer is out; the next one rings again
+    except (OSError, GitWorkerError):  # the messages are printed; the next command starts a drain
         return
 
 
 def _wait(place: Place, limit: int, wait_s: float) -> list[Row]:
-    """Return unread messages as soon as there are some; none when the time is over."""
+    """Return unread messages as soon as there are any; an empty list after `wait_s`."""
     from gitworker.bus.following.waking import (
-        open_waker,  # ctypes, struct: 7 ms, for those who wait
+        open_waker,  # ctypes, struct: 7 ms, only to wait
     )
 
     deadline = clock.monotonic_ms() + wait_s * 1000
@@ -78,4 +78,4 @@ def _wait(place: Place, limit: int, wait_s: float) -> list[Row]:
             if rows or left_s <= 0:
                 return rows
             if not waker.wait(left_s, also={OUT: 0}) and clock.monotonic_ms() < deadline:
-                raise BrokenPipeError  # all that can end it early: nobody reads our output any more
+                raise BrokenPipeError  # only a closed reader ends the wait early

@@ -1,4 +1,4 @@
-"""`msg send` without click: one message."""
+"""`msg send` without click: send one message."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ OPTIONS = {
     "--wait": "S",
     "--as": "ID",
 }
-ORDER = "cmd"
+COMMAND_TYPE = "cmd"
 STDIN = 0
 WAIT_MAX_S = 86_400
 CHUNK = 1 << 16
 
 
 def run_send(words: list[str]) -> int | None:
-    """Send a message and print its id; None for whatever click is to judge."""
+    """Send a message and print its id; return None if click must parse the words."""
     split = split_words(words, OPTIONS)
     if split is None or not 1 <= len(split[1]) <= 2:
         return None
@@ -51,9 +51,9 @@ def run_send(words: list[str]) -> int | None:
 
 
 def send_from(place: Place, draft: Draft, *, wait_s: float = 0) -> str:
-    """Send as whoever asks, about the worktree's task where nothing else is said; return the id.
+    """Send as the caller, by default about the worktree's task; return the id.
 
-    Waits up to `wait_s` seconds while a limit is in the way, then raises BackPressure.
+    Waits up to `wait_s` seconds while a limit blocks the message, then raises BackPressure.
     """
     if draft.payload is not None:
         draft.payload = read_payload(draft.payload, max_bytes=place.limits.message_max_bytes)
@@ -75,18 +75,18 @@ def send_from(place: Place, draft: Draft, *, wait_s: float = 0) -> str:
                 raise
             clock.sleep(min(left_ms, error.wait_ms) / 1000)
     place.tell()
-    if draft.type == ORDER:
-        from gitworker.liveness.start_daemon import ensure_orphans_kept  # 1 ms, for orders alone
+    if draft.type == COMMAND_TYPE:
+        from gitworker.liveness.start_daemon import ensure_orphans_kept  # 1 ms, for cmd only
 
         ensure_orphans_kept(place.store, place.paths)
     return message_id
 
 
 def read_payload(word: str, *, max_bytes: int) -> str:
-    """Return the payload that a word means: itself, `@FILE`'s content, or standard input for `-`.
+    """Return the payload: the word itself, the content of `@FILE`, or standard input for `-`.
 
-    Reads one byte more than is allowed at most, so that no pipe fills the memory. Raises NotFound
-    for a file that cannot be read, Invalid for what is not UTF-8.
+    Reads only slightly more than the limit, so that a pipe cannot fill the memory. Raises NotFound
+    for an unreadable file, Invalid for text that is not UTF-8.
     """
     if word == "-":
         raw = _read_all(STDIN, max_bytes)

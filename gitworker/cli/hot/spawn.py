@@ -1,4 +1,4 @@
-"""`spawn WORKER TASK` without click, which a spawn from the pool would wait for most of all."""
+"""`spawn WORKER TASK` without click, whose import would delay a spawn from the pool most of all."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from gitworker.repo.pool.prefetched_status import Look, look_early
 
 
 def run_spawn(words: list[str]) -> int | None:
-    """Give a worker a task and answer with its path; None for whatever click is to judge."""
+    """Give a worker a task and print its path; return None if click must parse the words."""
     if len(words) != 2:
         return None
     try:
         worker, task = parse_worker_id(words[0]), parse_task_id(words[1])
     except Invalid:
         return None
-    look = _begin_look()
-    from gitworker.cli.early import ask_early  # 40 ms in all, beside which git looks and answers
+    check = _start_check()
+    from gitworker.cli.early import ask_early  # 40 ms in all, while git checks and answers
 
     opening = ask_early(["spawn"])
     from gitworker.cli import output
@@ -27,18 +27,18 @@ def run_spawn(words: list[str]) -> int | None:
     call = Call(opening=opening)
     try:
         session = call.open()
-        spawned = spawn(session, Request(worker, task, narrate=output.narrator()), early=look)
+        spawned = spawn(session, Request(worker, task, narrate=output.narrator()), early=check)
         output.answer_exact(spawned.path)
         tend_pool(session)
     finally:
-        for begun in (call.opening, look):
+        for begun in (call.opening, check):
             if begun is not None:
                 begun.abandon()
     return 0
 
 
-def _begin_look() -> Look | None:
+def _start_check() -> Look | None:
     try:
         return look_early(state_paths(require_repository()).root)
-    except GitWorkerError:  # told where the command meets it
+    except GitWorkerError:  # the command reports it
         return None

@@ -1,9 +1,9 @@
-"""Options of hot verbs by hand: what is not plainly right is left to click, which says it well."""
+"""A small option parser for the hot verbs; click handles, and reports, everything unusual."""
 
 from __future__ import annotations
 
 FLAG = ""
-SECONDS_MAX = 10**9  # of a length of time: more makes no sense, and no clock could add it
+SECONDS_MAX = 10**9  # the longest duration that can be added to a clock
 
 
 def split_words(

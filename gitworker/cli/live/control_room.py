@@ -1,4 +1,4 @@
-"""watch, attach and `spawn --tmux` on the command line: in tmux where that can be, else as text."""
+"""watch, attach and `spawn --tmux` on the command line: in tmux if possible, else as text."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ PLAIN_LINES = 20
 
 
 def show_room(call: Call, session: Session, worker: Worker) -> None:
-    """Show a worker's task in tmux; in plain text where there is no tmux that will do."""
+    """Show a worker's task in tmux, or as plain text without a usable tmux."""
     require_task(worker)
     try:
         tmux = open_tmux(session.main_top)
@@ -30,7 +30,7 @@ def show_room(call: Call, session: Session, worker: Worker) -> None:
 
 
 def show_grid(call: Call, session: Session) -> None:
-    """Show every worker that has something to do in one window; in plain text without tmux."""
+    """Show every worker that has a task in one window, or as plain text without tmux."""
     try:
         tmux = open_tmux(session.main_top)
         room = open_grid(session, tmux)
@@ -44,7 +44,7 @@ def show_grid(call: Call, session: Session) -> None:
 
 
 def open_aside(session: Session, worker: Worker) -> None:
-    """Open a worker's window without going there; where that fails, say so and go on."""
+    """Open a worker's window in the background; report a failure and continue."""
     try:
         room = open_room(session, open_tmux(session.main_top), worker, select=False)
     except GitWorkerError as error:
@@ -54,14 +54,14 @@ def open_aside(session: Session, worker: Worker) -> None:
 
 
 def attach(call: Call, session: Session, worker: Worker) -> None:
-    """Go to the window of a worker's task; raise Refused where there is nowhere to show it."""
+    """Go to the window of a worker's task; raise Refused without a terminal or tmux."""
     task = require_task(worker)
     tmux = open_tmux(session.main_top)
     room = find_room(session, tmux, task)
     fields = _fields(tmux, room)
     if not go_to(tmux, room, on_terminal=_is_on_terminal()):
         raise Refused(
-            "this is neither a terminal nor inside tmux, so there is nowhere to show it",
+            "the window can only be shown in a terminal or inside tmux",
             f"tmux attach-session -t '{room.session}'   (in a terminal)",
             code="no_terminal",
         )
@@ -70,7 +70,7 @@ def attach(call: Call, session: Session, worker: Worker) -> None:
 
 
 def _enter(call: Call, tmux: Tmux, room: Room) -> None:
-    """Go to a window, or say where it is; with --json it is described and nobody waits for it."""
+    """Go to a window, or print its place; with --json, print it without attaching."""
     fields = _fields(tmux, room)
     is_there = go_to(tmux, room, on_terminal=_is_on_terminal() and not call.as_json)
     if call.as_json:
@@ -99,14 +99,14 @@ def _how_to_attach(room: Room) -> str:
 
 
 def _show_plainly(call: Call, session: Session, worker: Worker | None, error: Unavailable) -> None:
-    """Say why there is no window, and show what it would: from now on, or as it is."""
+    """Report the reason for the missing window; follow the log, or print it once."""
     if error.code != CODE:
         raise error
     output.complain(error)
     lines = PLAIN_LINES if worker else 0
     log = read_log(session, worker, limit=PLAIN_LINES, agent_lines=lines)
     if output.is_terminal(output.OUT) and not call.as_json:
-        output.narrate("following the log instead; Ctrl-C ends it")
+        output.narrate("following the log instead; press Ctrl-C to stop")
         follow_log(session, worker, log, as_json=False)
     else:
         call.render(log, render_log, json_log)

@@ -1,4 +1,4 @@
-"""`log --follow`: each event as one line, as it happens."""
+"""`log --follow`: print each event as one line when it happens."""
 
 from collections.abc import Iterable
 
@@ -9,12 +9,12 @@ from gitworker.observe.logs.log import Log, LogFollower, event_line
 from gitworker.session import Session
 from gitworker.store.workers import Worker
 
-LOOK_ANYWAY_S = 2.0
-LOOK_AT_LOG_S = 0.25  # an agent's log wakes nobody
+CHECK_EVENTS_S = 2.0
+CHECK_LOG_S = 0.25  # a write to an agent's log wakes no reader
 
 
 def follow_log(session: Session, worker: Worker | None, log: Log, *, as_json: bool) -> None:
-    """Print what has been read, then what happens, until the state directory or the reader goes."""
+    """Print the past events, then new ones, until the state directory or the reader disappears."""
     follower = LogFollower(session, worker, log.position)
     try:
         with Lookout(session) as lookout:
@@ -22,11 +22,11 @@ def follow_log(session: Session, worker: Worker | None, log: Log, *, as_json: bo
             is_new = True
             while not lookout.is_over:
                 _print(follower.news() if is_new else follower.lines(), as_json=as_json)
-                pause_s = LOOK_AT_LOG_S if follower.has_agent_log else LOOK_ANYWAY_S
+                pause_s = CHECK_LOG_S if follower.has_agent_log else CHECK_EVENTS_S
                 is_new = lookout.wait(pause_s)
     finally:
         follower.close()
-    output.narrate("the state directory is gone")
+    output.narrate("the state directory was deleted")
 
 
 def _print(events: Iterable[Event], *, as_json: bool) -> None:

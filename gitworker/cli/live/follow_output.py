@@ -1,4 +1,4 @@
-"""Printing followed messages: JSON Lines for programs, one readable line each for people."""
+"""Print followed messages: JSON Lines for programs, one readable line each for people."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ from gitworker.observe.text import BOLD, CYAN, DIM, GREEN, RED, YELLOW
 from gitworker.rules_text import printable
 
 PAYLOAD_SHOWN = 400
-READER = {output.OUT: 0}  # poll(2) tells of a reader that has gone, whatever is asked
+READER = {output.OUT: 0}  # poll(2) always reports a closed reader
 TYPE_COLORS = {
     "task_done": GREEN,
     "task_failed": RED,
@@ -25,7 +25,7 @@ TYPE_COLORS = {
 
 
 def print_messages(messages: Iterable[Mapping[str, Any] | None], *, as_json: bool) -> None:
-    """Print messages until they end or their reader goes; None says that there is a pause."""
+    """Print messages until they end or their reader closes; None marks a pause."""
     is_colored = output.wants_color()
     for message in messages:
         if message is None:
@@ -34,13 +34,13 @@ def print_messages(messages: Iterable[Mapping[str, Any] | None], *, as_json: boo
             output.answer_line(output.json_line(message))
         else:
             output.answer_rendered(readable_line(message, color=is_colored))
-    output.narrate("the state directory is gone")
+    output.narrate("the state directory was deleted")
 
 
 def readable_line(message: Mapping[str, Any], *, color: bool = False) -> str:
-    """Return one message as a line: when, who to whom, what, about which task, the payload.
+    """Return one message as a line: time, sender, recipient, type, task, payload.
 
-    Nothing of a message's own can colour or steer a terminal; `color` paints the parts.
+    A message's own text can neither colour nor control a terminal; `color` colours the parts.
     """
     payload = message["payload_error"] or message["payload"]
     shown = "" if payload is None else json.dumps(payload, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""What every live view has in common: waiting for something new, and knowing when to end."""
+"""Waiting for news and for the end, which all live views share."""
 
 import select
 from collections.abc import Mapping
@@ -10,9 +10,9 @@ from gitworker.session import Session
 
 
 class Lookout:
-    """Waits for whatever may change a view of the repository.
+    """Waits for events that may change a view of the repository.
 
-    Whoever waits drains the hooks' spool at once, so that commits are seen as they are made.
+    Waiting drains the hooks' spool at once, so that commits appear as they are made.
     """
 
     def __init__(self, session: Session) -> None:
@@ -22,21 +22,21 @@ class Lookout:
 
     @property
     def is_over(self) -> bool:
-        """Tell whether the database has gone, or another one stands in its place."""
+        """Return whether the database was deleted or replaced."""
         return self._identity is None or file_identity(self._database) != self._identity
 
     def wait(self, seconds: float, *, also: Mapping[int, int] | None = None) -> bool:
-        """Wait for news; tell whether there are any.
+        """Wait for news and return whether there are any.
 
-        Ends early where a descriptor of `also` has one of its poll(2) events. Raises
-        BrokenPipeError as soon as nobody reads standard output any more.
+        Ends early if a descriptor of `also` has one of its poll(2) events. Raises
+        BrokenPipeError as soon as the reader of standard output has closed it.
         """
         news = self._waker.wait(seconds, also={output.OUT: 0, **(also or {})})
         require_reader()
         return news
 
     def rest(self, seconds: float, *, also: Mapping[int, int] | None = None) -> None:
-        """Wait without caring for news, which the next `wait` tells of all the same."""
+        """Wait without looking for news; the next `wait` reports them."""
         poll = select.poll()
         for fd, events in {output.OUT: 0, **(also or {})}.items():
             poll.register(fd, events)
@@ -48,17 +48,17 @@ class Lookout:
         self._waker.close()
 
     def __enter__(self) -> "Lookout":
-        """Use it in a `with`."""
+        """Return the object itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close it."""
+        """Stop waiting."""
         self.close()
 
 
 def require_reader() -> None:
-    """Raise BrokenPipeError where nobody reads standard output any more."""
+    """Raise BrokenPipeError if the reader of standard output has closed it."""
     poll = select.poll()
-    poll.register(output.OUT, 0)  # only what is always told: an error, a hang-up
+    poll.register(output.OUT, 0)  # poll(2) always reports an error or a hang-up
     if any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0)):
         raise BrokenPipeError

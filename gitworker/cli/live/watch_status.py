@@ -1,7 +1,7 @@
-"""`status --watch`: the screen again whenever something changed, without asking all the time.
+"""`status --watch`: redraw the screen after every change, without polling.
 
-Only news on the bus, and the passing of `every_s` seconds, make it read again; in between ages grow
-on the screen by themselves.
+The status is read again after news on the bus, and every `every_s` seconds. Between two reads only
+the ages on the screen grow.
 """
 
 from contextlib import ExitStack
@@ -22,24 +22,24 @@ from gitworker.repo.plumbing.git import Git
 from gitworker.session import Session
 
 AGES_GROW_S = 1.0
-REST_S = 0.2  # after each look, so that a busy bus costs a part of one processor at most
+REST_S = 0.2  # after each read, so that a busy bus costs only a part of one processor
 
 
 def watch_status(call: Call, session: Session, *, every_s: float) -> None:
-    """Show the status until its reader has had enough, or the state directory goes.
+    """Show the status until the reader quits or the state directory is deleted.
 
-    On a terminal it is one screen; else a text for every change, or with --json a line.
+    On a terminal it is one screen; otherwise a text for every change, or with --json a line.
     """
     with ExitStack() as held:
         lookout = held.enter_context(Lookout(session))
         if call.as_json:
-            _tell_changes(session, lookout, _Document(), every_s=every_s)
+            _show_changes(session, lookout, _Document(), every_s=every_s)
         elif output.has_screen():
             _draw(session, lookout, held.enter_context(Screen()), every_s=every_s)
         else:
-            _tell_changes(session, lookout, _Text(), every_s=every_s)
+            _show_changes(session, lookout, _Text(), every_s=every_s)
     if lookout.is_over:
-        output.narrate("the state directory is gone")
+        output.narrate("the state directory was deleted")
 
 
 class _Text:
@@ -51,37 +51,37 @@ class _Text:
         self._has_begun = False
 
     def __call__(self, status: Status) -> None:
-        """Write one."""
+        """Write one snapshot."""
         text = render_status(status, width=None, color=False)
         output.answer_rendered(f"\n{text}" if self._has_begun else text)
         self._has_begun = True
 
 
 class _Document:
-    """Writes a line of JSON each."""
+    """Writes each snapshot as a line of JSON."""
 
     every_subject = True
 
     def __call__(self, status: Status) -> None:
-        """Write one."""
+        """Write one snapshot."""
         output.document(json_status(status))
 
 
-class _Looker:
-    """Reads the status as `status` does: what is due is applied, and every commit told, first.
+class _StatusReader:
+    """Reads the status as `status` does: first applies timeouts and publishes commits.
 
-    git is asked about a commit once: as long as no branch moves, looking starts no process.
+    Asks git about a commit once: while no branch moves, a read starts no process.
     """
 
     def __init__(self, session: Session, *, every_subject: bool) -> None:
         self._session = session
-        self._git = _RememberingGit(session.git.directory)
+        self._git = _CachedGit(session.git.directory)
         self._every_subject = every_subject
         self._refs: dict[Ref, Oid] = {}
         self._last: Status | None = None
 
-    def look(self) -> Status:
-        """Return the status as it is now; the last one where the database is too busy to tell."""
+    def read_again(self) -> Status:
+        """Return the current status; the last one if the database is too busy."""
         try:
             self._last = self._read()
         except Conflict:
@@ -96,54 +96,54 @@ class _Looker:
         if refs != self._refs:
             self._git.forget()
             self._refs = refs
-        remembering = session._replace(git=self._git)
-        return read_status(remembering, refs, every_subject=self._every_subject)
+        cached = session._replace(git=self._git)
+        return read_status(cached, refs, every_subject=self._every_subject)
 
 
-class _RememberingGit(Git):
-    """git, asked each question once until told to forget."""
+class _CachedGit(Git):
+    """Caches the answer to each question to git until `forget`."""
 
     def __init__(self, directory: str) -> None:
         super().__init__(directory)
         self._answers: dict[tuple[object, ...], Completed] = {}
 
     def run(self, *args: str, stdin: bytes = b"", **options: Any) -> Completed:
-        """Return what `git ARGS` answered before, else ask it."""
+        """Return the cached answer of `git ARGS`, or run it."""
         key = (args, stdin)
         if key not in self._answers:
             self._answers[key] = super().run(*args, stdin=stdin, **options)
         return self._answers[key]
 
     def forget(self) -> None:
-        """Ask everything anew."""
+        """Drop all cached answers."""
         self._answers.clear()
 
 
-def _tell_changes(
-    session: Session, lookout: Lookout, tell: _Text | _Document, *, every_s: float
+def _show_changes(
+    session: Session, lookout: Lookout, show: _Text | _Document, *, every_s: float
 ) -> None:
-    looker = _Looker(session, every_subject=tell.every_subject)
-    told: Status | None = None
+    reader = _StatusReader(session, every_subject=show.every_subject)
+    shown: Status | None = None
     while not lookout.is_over:
-        status = looker.look()
+        status = reader.read_again()
         timeless = status._replace(now_ms=0)
-        if timeless != told:
-            tell(status)
-            told = timeless
+        if timeless != shown:
+            show(status)
+            shown = timeless
         lookout.rest(REST_S)
         lookout.wait(every_s)
 
 
 def _draw(session: Session, lookout: Lookout, screen: Screen, *, every_s: float) -> None:
-    looker = _Looker(session, every_subject=False)
-    status, read_ms = looker.look(), clock.monotonic_ms()
+    reader = _StatusReader(session, every_subject=False)
+    status, read_ms = reader.read_again(), clock.monotonic_ms()
     while not lookout.is_over and not screen.is_left:
         columns, _ = screen.size()
         aged = status._replace(now_ms=clock.now_ms())
         screen.draw(render_status(aged, width=columns, color=output.wants_color()))
         left_s = every_s - (clock.monotonic_ms() - read_ms) / 1000
-        news = lookout.wait(max(0.0, min(AGES_GROW_S, left_s)), also=screen.news)
+        news = lookout.wait(max(0.0, min(AGES_GROW_S, left_s)), also=screen.input_fds)
         screen.handle()
         if news or left_s <= AGES_GROW_S:
-            lookout.rest(REST_S - (clock.monotonic_ms() - read_ms) / 1000, also=screen.news)
-            status, read_ms = looker.look(), clock.monotonic_ms()
+            lookout.rest(REST_S - (clock.monotonic_ms() - read_ms) / 1000, also=screen.input_fds)
+            status, read_ms = reader.read_again(), clock.monotonic_ms()

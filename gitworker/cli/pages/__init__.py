@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 
 TOPICS: Mapping[str, str] = {
-    "agent": "What an agent needs to know: its task, messages, claims, conflicts.",
+    "agent": "The guide for agents: task, messages, claims, conflicts.",
     "protocol": "How a program in any language joins the bus, with an agent in shell.",
 }
 FORMATS = ("text", "agents-md", "skill")
@@ -21,9 +21,9 @@ _HERE = os.path.dirname(__file__)
 
 
 def load_page(topic: str, form: str = "text") -> str:
-    """Return a page: as it is, one heading deeper for a larger file, or as a skill's file.
+    """Return a page: unchanged, with deeper headings for a larger file, or as a skill file.
 
-    A skill's file begins with front matter, YAML with a name and a description.
+    A skill file begins with front matter: YAML with a name and a description.
     """
     with open(f"{_HERE}/{topic}.md", encoding="utf-8") as file:
         text = file.read()
@@ -40,7 +40,7 @@ def _skill(topic: str) -> Mapping[str, str]:
 
 
 def _deeper(text: str) -> str:
-    """Push every heading one level down, but no comment in a block of code."""
+    """Push every heading one level down, but not the comments in code blocks."""
     lines, is_code = [], False
     for line in text.splitlines():
         is_code ^= line.startswith("```")

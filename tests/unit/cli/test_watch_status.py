@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gitworker.app import open_session
-from gitworker.cli.live.watch_status import _Looker
+from gitworker.cli.live.watch_status import _StatusReader
 from gitworker.session import Session
 from tests.unit.observe.scene import commit, spawned
 
@@ -21,16 +21,16 @@ def session(repository: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
 def test_a_busy_database(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     """While nobody can write, the status is read all the same, and commits are told later."""
     seat = spawned(session, "auth", "skills")
-    looker = _Looker(session, every_subject=True)
-    looker.look()
+    looker = _StatusReader(session, every_subject=True)
+    looker.read_again()
     commit(seat, "a.txt")
     monkeypatch.setattr("gitworker.store.sqlite.database.GATE_TIMEOUT_MS", 10)
     with Path(session.paths.gate).open("w") as gate:
         fcntl.flock(gate, fcntl.LOCK_EX)
-        busy = looker.look()
+        busy = looker.read_again()
     assert [(one.tip and one.tip.subject) for one in busy.seats] == ["Add a.txt"]
     assert "commit" not in {event.kind for event in busy.events}
-    assert "commit" in {event.kind for event in looker.look().events}
+    assert "commit" in {event.kind for event in looker.read_again().events}
 
 
 def test_git_is_asked_once(
@@ -38,13 +38,13 @@ def test_git_is_asked_once(
 ) -> None:
     """As long as no branch moves, looking again starts no process."""
     seat = spawned(session, "auth", "skills")
-    looker = _Looker(session, every_subject=True)
-    looker.look()
+    looker = _StatusReader(session, every_subject=True)
+    looker.read_again()
     trace = tmp_path / "trace"
     trace.write_text("")
     monkeypatch.setenv("GITWORKER_TRACE", str(trace))
-    looker.look()
+    looker.read_again()
     assert trace.read_text() == ""
     commit(seat, "a.txt")
-    assert [one.note for one in looker.look().seats] == ["waits for its agent to start"]
+    assert [one.note for one in looker.read_again().seats] == ["waits for its agent to start"]
     assert trace.read_text() != ""

@@ -51,5 +51,5 @@ def test_worker_names(name: str) -> None:
 @pytest.mark.parametrize("name", ["", "/", "auth/", "/t1", "Auth/t1", "a b", "-x", "a/b/c"])
 def test_no_worker_names(name: str) -> None:
     """Anything else names none."""
-    with pytest.raises(Invalid, match="names no worker"):
+    with pytest.raises(Invalid, match="is not a valid worker id"):
         parse_worker_name(name)

@@ -12,7 +12,7 @@ from gitworker.observe.claims import json_claims, read_claims, render_claims
 def command(call: Call) -> None:
     """List the claims, one row each.
 
-    Name, holder, epoch and what is left of the lease. On a pipe the columns are separated by tabs
+    Shows name, holder, epoch and the rest of the lease. On a pipe the columns are separated by tabs
     and have no heading.
 
     \b

@@ -10,13 +10,17 @@ from gitworker.cli.options import Verb
 @click.command("release", cls=Verb)
 @click.argument("name", metavar="NAME")
 @click.option(
-    "--epoch", type=click.IntRange(min=0), metavar="N", help="Only the claim N; `hq` has to say."
+    "--epoch",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Only the claim with epoch N; required for `hq`.",
 )
 @click.pass_obj
 def command(call: Call, name: str, epoch: int | None) -> None:
-    """Give a claim back.
+    """Release a claim.
 
-    Prints nothing; whoever waits for it is woken. Exit status 3: it was lost before.
+    Prints nothing, and wakes the commands that wait for the claim. Exit status 3: it was lost
+    before.
 
     \b
       git worker claim release 'path:src/auth/**' --epoch "$epoch"

@@ -11,17 +11,20 @@ from gitworker.observe.claims import claim_fields
 @click.command("renew", cls=Verb)
 @click.argument("name", metavar="NAME")
 @click.option(
-    "--epoch", type=click.IntRange(min=0), metavar="N", help="Only the claim N; `hq` has to say."
+    "--epoch",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Only the claim with epoch N; required for `hq`.",
 )
-@click.option("--ttl", type=float, metavar="S", help="For S seconds; default: as it was taken for.")
+@click.option("--ttl", type=float, metavar="S", help="The new lease; default: as it was taken.")
 @click.pass_obj
 def command(call: Call, name: str, epoch: int | None, ttl: float | None) -> None:
-    """Let a claim go on.
+    """Renew a claim.
 
-    Prints nothing. A lease that has expired goes on too, as long as nobody has taken it. With
-    --epoch, as `take` printed it, a claim that was lost and taken again counts as lost.
+    Prints nothing. An expired lease is renewed, too, unless another agent has taken the claim. With
+    --epoch, as printed by `take`, a claim that was lost and taken again counts as lost.
 
-    Exit status 3: the claim is lost; the message names who has it now.
+    Exit status 3: the claim is lost; the message names the new holder.
 
     \b
       git worker claim renew 'path:src/auth/**' --epoch "$epoch"

@@ -12,18 +12,21 @@ from gitworker.observe.claims import claim_fields
 @click.command("take", cls=Verb)
 @click.argument("name", metavar="NAME")
 @click.option("--wait", type=Seconds(min=0), default=0, metavar="S",
-              help="Wait for it, S seconds at most.")  # fmt: skip
-@click.option("--ttl", type=float, metavar="S", help="How long it lasts; default: claims.lease-s.")
+              help="Wait up to S seconds for it.")  # fmt: skip
+@click.option(
+    "--ttl", type=float, metavar="S", help="The lease in seconds; default: claims.lease-s."
+)
 @click.pass_obj
 def command(call: Call, name: str, wait: float, ttl: float | None) -> None:
-    """Claim something and print the claim's epoch.
+    """Take a claim and print its epoch.
 
     NAME is a task that is READY or the worker's own, `path:PATTERN` for files below the
-    repository's root (`*`, `?`, `[a-z]` and `**`, as in gitignore, with everything below), or
-    KIND:ANYTHING, such as x:deploy. Nobody else can take it, or a pattern with a path in common,
-    until it is released or its lease ends. A worker's beats renew its leases; others use `renew`.
+    repository's root (`*`, `?`, `[a-z]` and `**`, as in gitignore, including everything below), or
+    KIND:ANYTHING, such as x:deploy. No other agent can take it, or a pattern that shares a path
+    with it, until it is released or its lease ends. A worker's heartbeats renew its leases; others
+    use `renew`.
 
-    Exit status 3: somebody else has it; the message names the holder and until when.
+    Exit status 3: another agent holds it; the message names the holder and the end of the lease.
 
     \b
       epoch=$(git worker claim take 'path:src/auth/**' --wait 60)

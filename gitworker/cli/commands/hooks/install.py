@@ -11,13 +11,13 @@ from gitworker.cli.options import Verb
 @click.command("install", cls=Verb)
 @click.pass_obj
 def command(call: Call) -> None:
-    """Make our hooks fire in every worker's worktree.
+    """Install the hooks in every worker's worktree.
 
-    spawn does this for each new worktree. The main checkout and the user's own hooks are left as
-    they are: those go on running, in the worktrees too.
+    spawn does this for each new worktree. The main checkout and your own hooks do not change; your
+    hooks keep running, in the worktrees, too.
 
     \b
       git worker hooks install
     """
     tops = install_hooks(call.open())
-    call.show(f"our hooks fire in {count(len(tops), 'worktree')}", worktrees=tops)
+    call.show(f"the hooks are installed in {count(len(tops), 'worktree')}", worktrees=tops)

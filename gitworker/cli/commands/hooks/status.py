@@ -11,9 +11,9 @@ from gitworker.repo.hooks.hook_status import status
 @click.command("status", cls=Verb)
 @click.pass_obj
 def command(call: Call) -> None:
-    """Show in which worktrees our hooks fire.
+    """Show the worktrees in which the hooks are installed.
 
-    Also which hooks of the user's there are, and whether anybody changed ours.
+    Also lists your own hooks, and the hooks of gitworker that another program has changed.
 
     \b
       git worker hooks status

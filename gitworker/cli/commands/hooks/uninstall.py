@@ -10,10 +10,10 @@ from gitworker.cli.options import Verb
 @click.command("uninstall", cls=Verb)
 @click.pass_obj
 def command(call: Call) -> None:
-    """Take our hooks, excludes and link out of the repository.
+    """Remove the hooks, excludes and link from the repository.
 
-    Settings and info/exclude are afterwards what they were. The state directory with its messages
-    stays, and so do worktrees and branches; commits are still seen, at the next command.
+    Restores git's settings and info/exclude. The state directory with its messages stays, and so do
+    worktrees and branches. New commits are still published, by the next command.
 
     \b
       git worker hooks uninstall
@@ -21,5 +21,6 @@ def command(call: Call) -> None:
     session = call.open()
     uninstall_everything(session)
     call.show(
-        f"our hooks are gone; the state stays in {session.paths.root}", state=session.paths.root
+        f"removed the hooks; the state directory stays at {session.paths.root}",
+        state=session.paths.root,
     )

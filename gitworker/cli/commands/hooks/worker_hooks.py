@@ -1,4 +1,4 @@
-"""Our hooks in all the workers' worktrees: put in, taken out, told."""
+"""Install, remove and report the hooks of all workers' worktrees."""
 
 import os
 from contextlib import suppress
@@ -16,9 +16,9 @@ from gitworker.worktrees.worktree_root import mark_root, unmark_root
 
 
 def install_hooks(session: Session) -> list[str]:
-    """Install our hooks in every worktree of a worker; return those worktrees.
+    """Install the hooks in every worker's worktree; return those worktrees.
 
-    What `uninstall_everything` took out of info/exclude is put back.
+    Restores the lines that `uninstall_everything` removed from info/exclude.
     """
     add_excludes(session.repository.common_dir)
     mark_root(session)
@@ -33,9 +33,9 @@ def install_hooks(session: Session) -> list[str]:
 
 
 def uninstall_everything(session: Session) -> None:
-    """Take out our hooks, excludes and link; worktrees and the state directory stay.
+    """Remove the hooks, excludes and link; worktrees and the state directory stay.
 
-    Parked worktrees go: nobody would see them without our `.gitignore`.
+    Parked worktrees are removed as well: without our `.gitignore` git would show them.
     """
     if os.path.isdir(pool_root(session)):
         empty_pool(session)
@@ -43,28 +43,28 @@ def uninstall_everything(session: Session) -> None:
     remove_excludes(session.repository.common_dir)
     unmark_root(session)
     link = f"{session.main_top}/{LINK_NAME}"
-    with suppress(OSError):  # no link, or a file of the user's
+    with suppress(OSError):  # there is no link, or the user has a file there
         if os.path.realpath(link) == os.path.realpath(session.paths.root) and os.path.islink(link):
             os.unlink(link)
 
 
 def hook_text(found: HookStatus) -> str:
-    """Return the state of our hooks as text, one worktree per line."""
+    """Return the state of the hooks as text, one worktree per line."""
     lines = [
         f"{'on' if tree.is_installed else 'off':<4}{tree.path}" for tree in found.worktrees
     ] or ["there is no linked worktree"]
     if found.user_hooks.names:
-        lines.append(f"the user's own hooks: {', '.join(sorted(found.user_hooks.names))}")
+        lines.append(f"your own hooks: {', '.join(sorted(found.user_hooks.names))}")
     if found.tampered:
-        lines.append(f"changed by somebody: {', '.join(found.tampered)}")
+        lines.append(f"changed by another program: {', '.join(found.tampered)}")
         lines.append("repair: git worker hooks install")
     elif found.is_present and found.is_stale:
-        lines.append("stale: written again when the next hook fires")
+        lines.append("out of date: the next hook rewrites them")
     return "\n".join(lines)
 
 
 def hook_fields(found: HookStatus) -> dict[str, Any]:
-    """Return the state of our hooks as JSON fields."""
+    """Return the state of the hooks as JSON fields."""
     return {
         "worktrees": [
             {"path": tree.path, "installed": tree.is_installed} for tree in found.worktrees

@@ -8,15 +8,15 @@ from gitworker.observe.agents import json_agents, read_agents, render_agents
 
 
 @click.command("agents", cls=Verb)
-@click.option("--all", "every_one", is_flag=True, help="Those that ended long ago as well.")
+@click.option("--all", "every_one", is_flag=True, help="Include agents that ended long ago.")
 @click.pass_obj
 def command(call: Call, every_one: bool) -> None:
-    """List who is alive, doing what, with what progress.
+    """List the agents with their liveness, status and progress.
 
-    LIVE tells how long ago the last beat was: OK, WARN from 30 s on, STALE from 100 s, DEAD from
-    5 min (settings liveness.*). DOING is what the agent told with it, `paused` for one that was
-    stopped by a cmd message, `gone` for a worker whose process has ended. Programs that only beat
-    are listed too.
+    LIVE shows the age of the last heartbeat: OK, WARN from 30 s on, STALE from 100 s, DEAD from 5
+    min (settings liveness.*). DOING shows the status that the agent reported, `paused` for an agent
+    that a cmd message paused, `gone` for a worker whose process has ended. Programs that only send
+    heartbeats are listed, too.
 
     \b
       git worker agents

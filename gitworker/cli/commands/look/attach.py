@@ -11,9 +11,9 @@ from gitworker.cli.options import Verb, worker_argument
 @worker_argument(required=False)
 @click.pass_obj
 def command(call: Call, worker: str | None) -> None:
-    """Go to the tmux window that watches a task.
+    """Switch to the tmux window of a task.
 
-    The one that watch or spawn --tmux has made, in whichever session it is.
+    Finds the window that watch or spawn --tmux has opened, in any session.
 
     \b
       git worker attach login-form

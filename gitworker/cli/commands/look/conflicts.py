@@ -14,17 +14,18 @@ from gitworker.radar.radar_text import describe, json_conflicts, render_conflict
 @click.argument("workers", nargs=-1, type=WorkerName(), metavar="[WORKER...]")
 @click.pass_obj
 def command(call: Call, workers: tuple[str, ...]) -> None:
-    """Show which branches conflict, and in which files.
+    """Show the branches that conflict, with their files.
 
-    With the target and with each other, one line for each pair: of all workers that are WORKING,
-    IN_REVIEW, APPROVED or STALE and have commits of their own, or of those that are named. They are
-    merged in memory as they stand, nothing is moved, and what is known of two commits is kept: the
-    next time it costs nothing. Pairs whose changes cannot meet are not merged. Merge programs and
-    filters of your own do not run: their files are merged as text. Conflicts are no failure of
-    this command: the status is 0. On a pipe: both names and every file, separated by tabs.
+    Compares branches with the target and with each other, and prints one line for each pair that
+    conflicts. Without names, compares all workers that are WORKING, IN_REVIEW, APPROVED or STALE
+    and have commits of their own. The branches are merged in memory, and nothing is moved. The
+    result for two commits is kept, so that a second call costs nothing. Pairs whose changes cannot
+    overlap are not merged. Your own merge drivers and filters do not run: their files are merged as
+    text. The exit status is 0, with or without conflicts. On a pipe: both names and every file,
+    separated by tabs.
 
-    A new commit that makes two branches conflict is told to both workers within seconds, by a
-    conflict_warning on the bus (settings radar.*).
+    If a new commit makes two branches conflict, both workers receive a conflict_warning on the bus
+    within seconds (settings radar.*).
 
     \b
       git worker conflicts
@@ -36,10 +37,10 @@ def command(call: Call, workers: tuple[str, ...]) -> None:
     found = survey(session, chosen=chosen)
     call.render(found, render_conflicts, json_conflicts)
     absent = {one.worker_id for one in named} - {blip.worker for blip in found.blips}
-    _tell_the_rest(found, sorted(absent))
+    _report_the_rest(found, sorted(absent))
 
 
-def _tell_the_rest(found: Survey, absent: list[str]) -> None:
+def _report_the_rest(found: Survey, absent: list[str]) -> None:
     for worker in absent:
         output.narrate(f"{worker} is not compared: it is not at work, or has no commits of its own")
     if found.unknown:

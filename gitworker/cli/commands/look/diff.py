@@ -10,12 +10,12 @@ from gitworker.observe.workers.diff import json_diff, read_diff, render_diff
 
 @click.command("diff", cls=Verb)
 @worker_argument(required=False)
-@click.option("--stat", is_flag=True, help="Only the summary by file.")
+@click.option("--stat", is_flag=True, help="Show only the summary by file.")
 @click.pass_obj
 def command(call: Call, worker: str | None, stat: bool) -> None:
-    """Show what would land.
+    """Show the changes that would land.
 
-    What the branch changed since it left the target, as git diff prints it.
+    Shows the changes on the branch since it left the target, as git diff prints them.
 
     \b
       git worker diff auth --stat

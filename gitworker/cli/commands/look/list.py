@@ -12,7 +12,8 @@ from gitworker.observe.workers.list import json_list, read_list, render_list
 def command(call: Call) -> None:
     """List the workers, one row each.
 
-    Worker, state, task and branch. On a pipe the columns are separated by tabs and have no heading.
+    Shows worker, state, task and branch. On a pipe the columns are separated by tabs and have no
+    heading.
 
     \b
       git worker list | cut -f1,2

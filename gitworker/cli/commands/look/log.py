@@ -12,22 +12,22 @@ from gitworker.observe.logs.log import DEFAULT_LIMIT, json_log, read_log, render
 @worker_argument(required=False)
 @click.option(
     "-n", "--limit", type=Number(min=1), default=DEFAULT_LIMIT, show_default=True,
-    metavar="N", help="At most this many.",
+    metavar="N", help="Show at most N events.",
 )  # fmt: skip
-@click.option("-f", "--follow", is_flag=True, help="Go on with what happens from now on.")
+@click.option("-f", "--follow", is_flag=True, help="Continue with new events.")
 @click.option(
     "--agent-log", "agent_lines", type=Number(min=0), default=0, metavar="N",
-    help="Also the last N lines of the worker's .worker.log.",
+    help="Also show the last N lines of the worker's .worker.log.",
 )  # fmt: skip
 @click.pass_obj
 def command(call: Call, worker: str | None, limit: int, follow: bool, agent_lines: int) -> None:
-    """Show what happened, newest last.
+    """Show events, newest last.
 
-    Changes of state, commits and messages of every worker, or of one and its task, in the order of
-    time. With --follow it goes on until Ctrl-C, and tells also what agents write to .worker.log:
-    the one worker's, else those of all that are at work. Such lines carry no time: they get the
-    time at which they were seen, with --agent-log the time of the file's last change. With
-    --follow, --json gives JSON Lines.
+    Shows state changes, commits and messages of all workers, or of one worker and its task, in
+    order of time. With --follow it continues until Ctrl-C, and also shows new lines of .worker.log:
+    of the named worker, or else of all workers at work. These lines have no time of their own. They
+    get the time at which they were read, or with --agent-log the time of the file's last change.
+    With --follow, --json prints JSON Lines.
 
     \b
       git worker log auth -n 20
@@ -36,7 +36,7 @@ def command(call: Call, worker: str | None, limit: int, follow: bool, agent_line
     """
     if agent_lines and worker is None:
         raise Invalid(
-            "--agent-log is about one worker", "git worker log WORKER --agent-log 20", code="usage"
+            "--agent-log requires a worker", "git worker log WORKER --agent-log 20", code="usage"
         )
     session = call.open_to_read()
     named = None if worker is None else call.worker(session, worker)
@@ -44,6 +44,6 @@ def command(call: Call, worker: str | None, limit: int, follow: bool, agent_line
     if not follow:
         call.render(log, render_log, json_log)
         return
-    from gitworker.cli.live.follow_log import follow_log  # 8 ms, only where it goes on
+    from gitworker.cli.live.follow_log import follow_log  # 8 ms, only with --follow
 
     follow_log(session, named, log, as_json=call.as_json)

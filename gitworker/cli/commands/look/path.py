@@ -12,9 +12,9 @@ from gitworker.observe.workers.path import json_path, read_path
 @worker_argument(required=False)
 @click.pass_obj
 def command(call: Call, worker: str | None) -> None:
-    """Print where a worker's worktree is.
+    """Print the path of a worker's worktree.
 
-    One line, byte by byte, so that it can be handed to cd.
+    Prints the exact bytes on one line, for use with cd.
 
     \b
       cd "$(git worker path auth)"
@@ -26,4 +26,4 @@ def command(call: Call, worker: str | None) -> None:
     else:
         output.answer_exact(found.path)
     if found.flaw is not None:
-        output.narrate(f"{found.flaw}; git would not work for the worker there")
+        output.narrate(f"{found.flaw}; git would not work there")

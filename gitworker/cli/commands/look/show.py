@@ -12,9 +12,9 @@ from gitworker.observe.workers.show_text import json_show, render_show
 @worker_argument(required=False)
 @click.pass_obj
 def command(call: Call, worker: str | None) -> None:
-    """Show everything about one worker.
+    """Show all details of a worker.
 
-    Its task, branch, worktree, process, review, last events and rescue refs.
+    Shows its task, branch, worktree, process, review, last events and rescue refs.
 
     \b
       git worker show auth

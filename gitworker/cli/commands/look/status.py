@@ -11,18 +11,19 @@ EVERY_S = 10.0
 
 
 @click.command("status", cls=Verb)
-@click.option("-w", "--watch", is_flag=True, help="Show it again whenever something changes.")
+@click.option("-w", "--watch", is_flag=True, help="Show it again after each change.")
 @click.option(
     "--every", "every_s", type=Seconds(min=0.1), metavar="S",
-    help=f"With --watch: look after S seconds in any case.  [default: {EVERY_S:g}]",
+    help=f"With --watch: refresh after S seconds in any case.  [default: {EVERY_S:g}]",
 )  # fmt: skip
 @click.pass_obj
 def command(call: Call, watch: bool, every_s: float | None) -> None:
-    """Show every worker on one screen.
+    """Show all workers on one screen.
 
-    The target, every worker with its task, state, liveness and commits, what is half done, and the
-    last events. With --watch it stays on the terminal until q or Ctrl-C; elsewhere each change
-    gives another text, an empty line between them, or with --json a line.
+    Shows the target, every worker with its task, state, liveness and commits, unfinished
+    operations, and the last events. With --watch it stays on the terminal until q or Ctrl-C. If
+    standard output is not a terminal, each change prints the text again after an empty line, or
+    with --json one line.
 
     \b
       git worker status
@@ -30,7 +31,9 @@ def command(call: Call, watch: bool, every_s: float | None) -> None:
       git worker status --watch
     """
     if every_s is not None and not watch:
-        raise Invalid("--every needs --watch", "git worker status --watch --every 5", code="usage")
+        raise Invalid(
+            "--every requires --watch", "git worker status --watch --every 5", code="usage"
+        )
     session, refs = call.survey()
     if watch:
         from gitworker.cli.live.watch_status import watch_status  # 8 ms, only with --watch

@@ -10,25 +10,25 @@ from gitworker.errors import Invalid
 
 @click.command("watch", cls=Verb)
 @worker_argument(required=False)
-@click.option("--all", "everybody", is_flag=True, help="Every worker that has something to do.")
+@click.option("--all", "every_one", is_flag=True, help="Show every worker that has a task.")
 @click.pass_obj
-def command(call: Call, worker: str | None, everybody: bool) -> None:
+def command(call: Call, worker: str | None, every_one: bool) -> None:
     """Watch a task in tmux: its agent's log above, its messages below.
 
-    WORKER may be a task, a worker or a branch. The window is called w:TASK; where there is one, it
-    is used again. Inside tmux it opens in the session you are in, elsewhere in the session
-    gitworker, which is attached where standard output is a terminal. With --all one window
-    shows the logs of all workers that have something to do. Without tmux 3.1 or later the
-    same is told here, as git worker log --follow does.
+    WORKER may be a task, a worker or a branch. The window is called w:TASK; an existing window is
+    used again. Inside tmux it opens in your session. Elsewhere it opens in the session gitworker,
+    which is attached if standard output is a terminal. With --all one window shows the logs of all
+    workers that have a task. Without tmux 3.1 or later the same events are printed here, as git
+    worker log --follow does.
 
     \b
       git worker watch login-form
       git worker watch --all
     """
-    if everybody and worker is not None:
-        raise Invalid("--all shows every worker; name none", "git worker watch --all", code="usage")
+    if every_one and worker is not None:
+        raise Invalid("--all takes no worker", "git worker watch --all", code="usage")
     session = call.open_to_read()
-    if everybody:
+    if every_one:
         show_grid(call, session)
     else:
         show_room(call, session, call.worker(session, worker))

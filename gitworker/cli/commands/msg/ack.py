@@ -13,7 +13,7 @@ from gitworker.cli.options import Verb
 def command(call: Call, seq: int) -> None:
     """Acknowledge messages up to a position.
 
-    SEQ is the `seq` of the last message that was dealt with. The cursor never moves back.
+    SEQ is the `seq` of the last message that was handled. The cursor never moves back.
 
     \b
       git worker msg poll --no-ack

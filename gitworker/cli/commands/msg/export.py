@@ -10,15 +10,15 @@ from gitworker.errors import Conflict
 
 
 @click.command("export", cls=Verb)
-@click.option("--git", "in_git", is_flag=True, help="Commit the logs to refs/worker/log as well.")
+@click.option("--git", "in_git", is_flag=True, help="Also commit the logs to refs/worker/log.")
 @click.pass_obj
 def command(call: Call, in_git: bool) -> None:
-    """Bring the log files up to date and say where they are.
+    """Update the log files and print their paths.
 
-    Every command that publishes does so by itself; this is for after another program has.
-    bus.jsonl holds the messages that are on the bus, transitions.jsonl every change of a state.
-    With --git they and the archives are committed to refs/worker/log, beside all branches; where
-    nothing changed, nothing is committed.
+    Every command that publishes does this automatically; use it after another program has
+    published. bus.jsonl contains the messages that are on the bus, transitions.jsonl every state
+    change. With --git, both files and the archives are committed to refs/worker/log, outside all
+    branches. Without changes, nothing is committed.
 
     \b
       git worker msg export --git
@@ -30,15 +30,15 @@ def command(call: Call, in_git: bool) -> None:
     lines = [paths.bus_log, paths.transition_log]
     fields: dict[str, object] = {"bus": paths.bus_log, "transitions": paths.transition_log}
     if in_git:
-        from gitworker.bus.files.logs_in_git import LOG_REF, commit_logs  # only where git is wanted
+        from gitworker.bus.files.logs_in_git import LOG_REF, commit_logs  # only with --git
 
         commit = commit_logs(session)
-        told = "committed" if commit.is_new else "unchanged"
-        lines.append(f"{LOG_REF} {short(commit.oid)} ({told})")
+        outcome = "committed" if commit.is_new else "unchanged"
+        lines.append(f"{LOG_REF} {short(commit.oid)} ({outcome})")
         fields |= {"ref": LOG_REF, "commit": commit.oid, "committed": commit.is_new}
     elif not export_logs(session.store, paths):
         raise Conflict(
-            "another command holds the lock of the log files and does not go on",
+            "another command has held the lock on the log files for too long",
             "git worker doctor",
             code="locked",
         )

@@ -15,7 +15,7 @@ SEQ_MAX = 2**63 - 1  # SQLite's largest integer
 
 
 @click.command("follow", cls=Verb)
-@click.option("--task", type=TaskId(), metavar="T", help="Only what is about this task.")
+@click.option("--task", type=TaskId(), metavar="T", help="Only messages about this task.")
 @click.option("--type", "kind", metavar="TYPE", help="Only messages of this type.")
 @click.option("--from", "sender", metavar="A", help="Only messages of this agent.")
 @click.option("--since", type=click.IntRange(0, SEQ_MAX), metavar="SEQ", help="Begin after SEQ.")
@@ -23,11 +23,11 @@ SEQ_MAX = 2**63 - 1  # SQLite's largest integer
 def command(
     call: Call, task: str | None, kind: str | None, sender: str | None, since: int | None
 ) -> None:
-    """Print messages as they come.
+    """Print new messages as they arrive.
 
-    Everybody's messages, from now on or after SEQ; nobody's cursor moves. On a terminal one
-    readable line each, else, and with --json, JSON Lines. Ends on Ctrl-C, when its reader goes, and
-    when the state directory goes.
+    Prints the messages of all agents, from now on or after SEQ. No cursor moves. On a terminal,
+    prints one readable line for each message; otherwise, and with --json, JSON Lines. Ends on
+    Ctrl-C, when the reader closes its end, and when the state directory is deleted.
 
     \b
       git worker msg follow --task login-form
@@ -43,9 +43,11 @@ def command(
 
 
 def _open(call: Call) -> Session:
-    """Open the repository to read; also while some program keeps the database locked."""
+    """Open the repository to read, even while another program keeps the database locked."""
     try:
         return call.open_to_read()
     except Conflict as error:
-        output.narrate(f"warning: {error.message}: what no hook has told of is not published yet")
+        output.narrate(
+            f"warning: {error.message}: commits that no hook reported are not published yet"
+        )
         return call.open_quickly()

@@ -1,4 +1,4 @@
-"""git worker msg poll: the full definition of what `cli.hot.poll` answers quickly."""
+"""git worker msg poll: the complete command; `cli.hot.poll` is its fast path."""
 
 import click
 
@@ -12,19 +12,19 @@ from gitworker.cli.options import Seconds, Verb
 @click.command("poll", cls=Verb)
 @click.option(
     "--limit", type=click.IntRange(1, LIMIT_MAX), default=POLL_LIMIT, show_default=True,
-    metavar="N", help="At most this many.",
+    metavar="N", help="Print at most N messages.",
 )  # fmt: skip
-@click.option("--no-ack", is_flag=True, help="Leave them unread.")
+@click.option("--no-ack", is_flag=True, help="Leave the messages unread.")
 @click.option(
     "--wait", "wait_s", type=Seconds(0, WAIT_MAX_S), default=0, metavar="S",
-    help="Where there are none, wait up to S seconds for some.",
+    help="If there are no messages, wait up to S seconds for one.",
 )  # fmt: skip
 @click.pass_obj
 def command(call: Call, limit: int, no_ack: bool, wait_s: float) -> None:
-    """Print my unread messages, then acknowledge them.
+    """Print my unread messages and acknowledge them.
 
-    JSON Lines, oldest first: messages to me and to everybody. They are acknowledged once all of
-    them are out; what a killed poll had not acknowledged comes again.
+    Prints JSON Lines, oldest first: messages to me and to all agents. They are acknowledged after
+    all of them are printed; after an interrupted poll, the next one prints them again.
 
     \b
       git worker msg poll

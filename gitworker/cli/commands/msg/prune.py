@@ -13,25 +13,26 @@ from gitworker.errors import Invalid
 if TYPE_CHECKING:
     from gitworker.bus.files.retention import Plan
 
-TELL_FROM = 50_000  # so many messages take some seconds
+ANNOUNCE_FROM = 50_000  # this many messages take some seconds
 
 
 @click.command("prune", cls=Verb)
 @click.option(
     "--older-than", "days", type=Number(min=0), metavar="DAYS",
-    help="Only what is older; default: the setting retention.days (30).",
+    help="Remove only older messages; default: the setting retention.days (30).",
 )  # fmt: skip
-@click.option("--no-archive", is_flag=True, help="Keep no archive: what goes is gone.")
-@click.option("--dry-run", "-n", is_flag=True, help="Only say what would go.")
+@click.option("--no-archive", is_flag=True, help="Delete without an archive.")
+@click.option("--dry-run", "-n", is_flag=True, help="Count the deletions without making them.")
 @click.pass_obj
 def command(call: Call, days: int | None, no_archive: bool, dry_run: bool) -> None:
-    """Archive old messages, then take them off the bus.
+    """Archive old messages and remove them from the bus.
 
-    Messages go that are old enough and that every living agent has read; an agent lives while it
-    beats, acknowledges or its process runs. They, dead letters of that age, and the content of
-    their large payloads are in archive/bus-FIRST-LAST.jsonl.gz before anything is deleted.
-    bus.jsonl is written anew with what is left. Runs by itself once a day. Refused while the wall
-    clock has moved by a day against the last beat.
+    Removes messages that are old enough and that every living agent has read. An agent is living
+    while it sends heartbeats, acknowledges messages, or its process runs. The messages, dead
+    letters of the same age, and the content of their large payloads are written to
+    archive/bus-FIRST-LAST.jsonl.gz before the deletion. bus.jsonl is rewritten with the remaining
+    messages. Runs once a day in the background. Refused while the wall clock differs by a day from
+    the last heartbeat.
 
     \b
       git worker msg prune --dry-run
@@ -45,7 +46,7 @@ def command(call: Call, days: int | None, no_archive: bool, dry_run: bool) -> No
         days = session.settings.retention_days
         if days == 0:
             raise Invalid(
-                "retention.days is 0, so nothing is ever old",
+                "retention.days is 0, so no message is old enough",
                 "git worker msg prune --older-than 30",
             )
     archiving = session.settings.retention_archive and not no_archive
@@ -74,9 +75,9 @@ def command(call: Call, days: int | None, no_archive: bool, dry_run: bool) -> No
 
 
 def _announce(plan: "Plan") -> None:
-    if plan.messages >= TELL_FROM:
+    if plan.messages >= ANNOUNCE_FROM:
         output.narrate(f"pruning {plan.messages} messages…")
 
 
 def _held(agent: str | None) -> str:
-    return f"; {agent} has not read what follows" if agent else ""
+    return f"; {agent} has not read the later ones" if agent else ""

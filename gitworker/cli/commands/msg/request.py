@@ -18,13 +18,13 @@ TIMEOUT_MAX_S = 86_400
 @click.command("request", cls=Verb)
 @click.argument("type", metavar="TYPE")
 @click.argument("payload", metavar="[PAYLOAD|@FILE|-]", required=False)
-@click.option("--to", metavar="A", required=True, help="The worker or task that is asked.")
+@click.option("--to", metavar="A", required=True, help="The worker or task to ask.")
 @click.option(
     "--timeout", "timeout_s", type=Seconds(0, TIMEOUT_MAX_S), default=TIMEOUT_S,
-    show_default=True, metavar="S", help="Wait S seconds for the answer.",
+    show_default=True, metavar="S", help="Wait up to S seconds for the reply.",
 )  # fmt: skip
-@click.option("--id", metavar="U", help="The message's id: asked again with it, it only waits.")
-@click.option("--correlation", metavar="C", help="What it is about; default: the worktree's task.")
+@click.option("--id", metavar="U", help="The message's id. If it was sent before, only wait.")
+@click.option("--correlation", metavar="C", help="The subject; default: the worktree's task.")
 @click.pass_obj
 def command(
     call: Call,
@@ -35,11 +35,11 @@ def command(
     id: str | None,
     correlation: str | None,
 ) -> None:
-    """Send a message and print the answer to it.
+    """Send a message and print its reply.
 
-    An answer is a message with `--reply-to` the id of the question. It is printed as one line of
-    JSON, and stays unread for poll. Exit status 3 where none has come in time; the question is on
-    the bus all the same.
+    A reply is a message that was sent with `--reply-to` and the id of the question. It is printed
+    as one line of JSON and stays unread for poll. Exit status 3 if no reply comes in time; the
+    question stays on the bus.
 
     \b
       git worker msg request x-review '{"file": "src/app.py"}' --to docs --timeout 300

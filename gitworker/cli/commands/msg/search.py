@@ -6,29 +6,29 @@ from gitworker.cli import output
 from gitworker.cli.call import Call
 from gitworker.cli.options import Verb
 
-TELL_FROM = 50_000  # so many messages take a second to index
+ANNOUNCE_FROM = 50_000  # this many messages take a second to index
 
 
 @click.command("search", cls=Verb)
 @click.argument("words", nargs=-1, required=True, metavar="WORDS...")
 @click.option(
     "--limit", type=click.IntRange(1, 100_000), default=20, show_default=True, metavar="N",
-    help="At most this many.",
+    help="Print at most N messages.",
 )  # fmt: skip
 @click.pass_obj
 def command(call: Call, words: tuple[str, ...], limit: int) -> None:
-    """Find messages by their words, newest first.
+    """Search messages by words, newest first.
 
-    A message is found by its type, sender, addressee and task, and by the keys and values of its
-    payload, large ones included. All words have to occur, in any case and order; pars* stands for
-    every word that begins so, and a quoted argument is a phrase. Everything else is taken as it
-    stands. Messages that were pruned are in the archive instead.
+    Searches the type, sender, recipient and task, and the keys and values of the payload, including
+    large ones. A message must contain all words, in any case and order. pars* matches every word
+    that begins with pars, and a quoted argument is a phrase. All other characters are taken
+    literally. Pruned messages are only in the archive.
 
     \b
       git worker msg search login failed
       git worker msg search 'exit status' auth pars* --limit 5
     """
-    from gitworker.bus.search.search_messages import search  # 10 ms with what it needs
+    from gitworker.bus.search.search_messages import search  # 10 ms with its imports
 
     session = call.open_quickly()
     found = search(session.store, session.paths, words, limit=limit, announce=_announce)
@@ -36,11 +36,11 @@ def command(call: Call, words: tuple[str, ...], limit: int) -> None:
     messages = [{**one.message, "snippet": one.snippet} for one in found]
     call.show("\n".join(lines), messages=messages)
     if not found and not call.as_json:
-        output.narrate("no message holds all of these words")
+        output.narrate("no message contains all of these words")
 
 
 def _announce(number: int) -> None:
-    if number >= TELL_FROM:
+    if number >= ANNOUNCE_FROM:
         output.narrate(f"indexing {number} messages first…")
 
 

@@ -16,7 +16,7 @@ from gitworker.cli.options import Verb
 def command(call: Call, name: str) -> None:
     """Show one message.
 
-    By its position on the bus or by its id, whoever it is for; nobody's cursor moves.
+    Finds it by its position on the bus or by its id, for any recipient. No cursor moves.
 
     \b
       git worker msg show 42

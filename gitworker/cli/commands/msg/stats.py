@@ -10,12 +10,12 @@ from gitworker.observe.bus import json_stats, read_stats, render_stats
 @click.command("stats", cls=Verb)
 @click.pass_obj
 def command(call: Call) -> None:
-    """Show how much is on the bus, and who is behind.
+    """Show the size of the bus and the agents that lag behind.
 
-    The number and size of the messages; for each agent its cursor, how many messages it has not
-    read, how old the oldest of them is, and on how many its handler failed for good. An agent is
-    slow that reads, but has 1,000 unread messages or one of five minutes' age, or that is on its
-    way to the limit `message.max_unread`.
+    Shows the number and size of the messages and, for each agent, its cursor, its unread messages,
+    the age of the oldest one, and the number of messages that its handler failed to handle for
+    good. An agent is slow if it reads, but has 1,000 unread messages or one that is five minutes
+    old, or if it approaches the limit `message.max_unread`.
 
     \b
       git worker msg stats

@@ -12,11 +12,12 @@ from gitworker.workers.cancel import cancel
 @worker_argument()
 @click.pass_obj
 def command(call: Call, worker: str) -> None:
-    """Withdraw a worker's task; its work is kept under a rescue ref.
+    """Cancel a worker's task and keep its work under a rescue ref.
 
-    The task becomes CANCELLED and the worker IDLE. Branch and worktree go; commits, uncommitted and
-    untracked work stay reachable under the rescue ref that is printed, ignored files in the trash,
-    and `git worker undo` brings everything back. Refused while a process lives in the worktree.
+    The task becomes CANCELLED and the worker IDLE. Branch and worktree are removed. Commits,
+    uncommitted and untracked work stay reachable under the printed rescue ref, ignored files stay
+    in the trash, and `git worker undo` restores everything. Refused while a process lives in the
+    worktree.
 
     \b
       git worker cancel auth

@@ -18,10 +18,10 @@ from gitworker.paths import require_repository
 @click.command("doctor", cls=Verb)
 @click.pass_obj
 def command(call: Call) -> int:
-    """Check this repository and say how to repair it.
+    """Check this repository and suggest repairs.
 
-    Changes nothing. Every finding is one line with the command that helps; the status is 1 where
-    anything has failed. Works as far as it can on a damaged database too.
+    Changes nothing. Prints one line for each finding, with the command that helps. The exit status
+    is 1 if a check failed. Works as far as possible on a damaged database, too.
 
     \b
       git worker doctor

@@ -15,16 +15,19 @@ from gitworker.rules_text import printable
 
 
 @click.command("fsck", cls=Verb)
-@click.option("--repair", is_flag=True, help="Mend what can be mended without losing anything.")
+@click.option(
+    "--repair", is_flag=True, help="Repair every finding that can be repaired without loss."
+)
 @click.pass_obj
 def command(call: Call, repair: bool) -> int:
-    """Prove that nothing is lost and that everything agrees.
+    """Check that no work is lost and that all records agree.
 
-    Every commit that a worker ever made must be led to by the target, its branch or a rescue ref;
-    what landed must be in the target, as such or by patch; refs, worktrees, rows, journals, views,
-    logs, large payloads, trash and claims must agree. One line for each that does not, with what
-    --repair does about it or the command that helps; the status is then 1. It changes nothing
-    without --repair, which mends only what loses nothing and then looks again.
+    Every commit that a worker ever made must be reachable from the target, its branch or a rescue
+    ref. Landed work must be in the target, as the same commit or as an equal patch. Refs,
+    worktrees, rows, journals, views, logs, large payloads, trash and claims must agree. Prints one
+    line for each finding, with its repair by --repair or the command that helps; the exit status is
+    then 1. Changes nothing without --repair, which makes only repairs without loss and then checks
+    again.
 
     \b
       git worker fsck
@@ -35,23 +38,23 @@ def command(call: Call, repair: bool) -> int:
         proof = Proof(0, 0, tuple(aside)) if session is None else prove(session)
         call.show(_text(proof), **_fields(proof))
         return 1 if proof.findings else 0
-    mended = mend(session, before=aside)
-    call.show(_mended_text(mended), **_mended_fields(mended))
-    return 1 if mended.left.findings else 0
+    repaired = mend(session, before=aside)
+    call.show(_repair_text(repaired), **_repair_fields(repaired))
+    return 1 if repaired.left.findings else 0
 
 
 def _text(proof: Proof) -> str:
     if not proof.findings:
-        return f"{_looked_at(proof)}: whole"
+        return f"{_checked(proof)}: no findings"
     lines = [line for one in proof.findings for line in _lines(one)]
-    return "\n".join((*lines, f"{_looked_at(proof)}: {count(len(proof.findings), 'finding')}"))
+    return "\n".join((*lines, f"{_checked(proof)}: {count(len(proof.findings), 'finding')}"))
 
 
-def _mended_text(mended: Mended) -> str:
-    lines = [f"mended {one.code}: {one.what}" for one in mended.done]
-    for one, error in mended.failed:
-        lines.append(f"not mended {one.code}: {one.what}: {error.message}")
-    return "\n".join((*lines, _text(mended.left)))
+def _repair_text(repaired: Mended) -> str:
+    lines = [f"repaired {one.code}: {one.what}" for one in repaired.done]
+    for one, error in repaired.failed:
+        lines.append(f"not repaired {one.code}: {one.what}: {error.message}")
+    return "\n".join((*lines, _text(repaired.left)))
 
 
 def _lines(one: Finding) -> tuple[str, str]:
@@ -59,7 +62,7 @@ def _lines(one: Finding) -> tuple[str, str]:
     return printable(f"{one.code}: {one.what}"), printable(f"  {helps}")
 
 
-def _looked_at(proof: Proof) -> str:
+def _checked(proof: Proof) -> str:
     return f"{count(proof.commits, 'commit')}, {count(proof.workers, 'worker')}"
 
 
@@ -72,12 +75,12 @@ def _fields(proof: Proof) -> dict[str, Any]:
     }
 
 
-def _mended_fields(mended: Mended) -> dict[str, Any]:
+def _repair_fields(repaired: Mended) -> dict[str, Any]:
     return {
-        **_fields(mended.left),
-        "mended": [_finding(one) for one in mended.done],
+        **_fields(repaired.left),
+        "mended": [_finding(one) for one in repaired.done],
         "failed": [
-            {**_finding(one), "error": output.error_fields(error)} for one, error in mended.failed
+            {**_finding(one), "error": output.error_fields(error)} for one, error in repaired.failed
         ],
     }
 

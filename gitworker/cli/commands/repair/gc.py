@@ -23,27 +23,28 @@ UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 @click.command("gc", cls=Verb)
-@click.option("--dry-run", "-n", is_flag=True, help="Only say what would go.")
+@click.option("--dry-run", "-n", is_flag=True, help="List the deletions without making them.")
 @click.option(
     "--older-than", "days", type=click.IntRange(min=0), metavar="DAYS",
-    help="Only what is older; default: the setting gc.days (7).",
+    help="Delete only older items; default: the setting gc.days (7).",
 )  # fmt: skip
 @click.option(
     "--max-bytes", type=click.IntRange(min=1), metavar="N",
-    help="Then the oldest on the disk, until no more than N bytes are left; default: gc.max_bytes.",
+    help="Then delete the oldest items until at most N bytes are left; default: gc.max_bytes.",
 )  # fmt: skip
-@click.option("--unlanded", is_flag=True, help="Also what holds work that nothing else has.")
+@click.option("--unlanded", is_flag=True, help="Also delete work that exists nowhere else.")
 @click.pass_obj
 def command(
     call: Call, dry_run: bool, days: int | None, max_bytes: int | None, unlanded: bool
 ) -> None:
-    """Let go of old rescue refs, trash, verify trees and logs.
+    """Delete old rescue refs, trash, verify worktrees and logs.
 
-    A rescue ref goes once what it keeps has landed or is on another ref; a removed worktree once a
-    rescue ref keeps its work (its ignored files go with it). What only they hold stays, and is
-    said, however old it is; --unlanded takes it too. Once a day it runs by itself (setting
-    gc.daily). `git worker undo` makes the refs again for as long as git keeps their commits
-    (gc.pruneExpire, two weeks unless set otherwise); what is deleted from the disk is gone.
+    A rescue ref is deleted once its work has landed or is on another ref. A removed worktree is
+    deleted once a rescue ref keeps its work; its ignored files are deleted with it. Work that
+    exists nowhere else is kept, however old, and reported; --unlanded deletes it, too. gc runs once
+    a day in the background (setting gc.daily). `git worker undo` restores the refs as long as git
+    keeps their commits (gc.pruneExpire, two weeks by default). Files that were deleted from the
+    disk cannot be restored.
 
     \b
       git worker gc --dry-run
@@ -54,7 +55,7 @@ def command(
     wish = wish_of(session, days=days, max_bytes=max_bytes, unlanded=unlanded)
     if wish.days is None and wish.max_bytes is None:
         raise Invalid(
-            "gc.days and gc.max_bytes are 0, so nothing ever goes", "git worker gc --older-than 30"
+            "gc.days and gc.max_bytes are 0, so gc deletes nothing", "git worker gc --older-than 30"
         )
     collected = preview_gc(session, wish) if dry_run else gc(session, wish)
     call.show(_text(collected, dry_run=dry_run), **_fields(collected), dry_run=dry_run)
@@ -63,17 +64,17 @@ def command(
 def _text(collected: Collected, *, dry_run: bool) -> str:
     choice = collected.choice
     lines = []
+    deleted = "would delete" if dry_run else "deleted"
     if dry_run or any(item.holds for item in choice.going):
-        lines += [_line("goes", item) for item in choice.going]
-    lines += [_line("stays", item) for item in choice.held]
+        lines += [_line(deleted, item) for item in choice.going]
+    lines += [_line("kept", item) for item in choice.held]
     counts = [
         count(number, noun)
         for kind, noun in NOUNS.items()
         if (number := sum(item.kind == kind for item in choice.going))
     ]
-    verb = "would let go of" if dry_run else "let go of"
     size = _size(choice.size_bytes)
-    lines.append(f"{verb} {', '.join(counts)} ({size})" if counts else "nothing to let go of")
+    lines.append(f"{deleted} {', '.join(counts)} ({size})" if counts else "nothing to delete")
     if collected.number is not None and any(item.kind == "rescue" for item in choice.going):
         lines.append(f"undo: git worker undo {collected.number}   (while git keeps the commits)")
     return "\n".join(lines)

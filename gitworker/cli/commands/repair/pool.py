@@ -7,21 +7,22 @@ from gitworker.cli.fields import count, short
 from gitworker.cli.options import Verb
 from gitworker.errors import Invalid
 
-FILL_TIMEOUT_S = 600.0  # for another process that is at it
+FILL_TIMEOUT_S = 600.0  # while another process fills the pool
 
 
 @click.command("pool", cls=Verb)
-@click.option("--fill", is_flag=True, help="Bring the pool to its size and to the target now.")
-@click.option("--empty", is_flag=True, help="Take all parked worktrees away.")
+@click.option("--fill", is_flag=True, help="Fill the pool and update it to the target now.")
+@click.option("--empty", is_flag=True, help="Remove all parked worktrees.")
 @click.pass_obj
 def command(call: Call, fill: bool, empty: bool) -> None:
     """Show, fill or empty the pool of parked worktrees.
 
-    With `git config worker.worktree.pool N`, N worktrees are kept parked at the target's tip in the
-    background, so that spawn takes one by moving it and is done in a moment, however many files
-    there are. One in which somebody has changed or left something is put into the trash and never
-    handed out. A landed worktree comes back to the pool with its ignored files, so that caches and
-    build results go on from task to task; `git config worker.worktree.reuse false` stops that.
+    With `git config worker.worktree.pool N`, a background job keeps N worktrees parked at the
+    target's tip. spawn then only moves one into place, which takes a moment, however many files
+    there are. A parked worktree in which a file was changed or left is moved to the trash and never
+    handed out. The worktree of landed work returns to the pool with its ignored files, so that the
+    next task can use its caches and build results; `git config worker.worktree.reuse false` stops
+    that.
 
     \b
       git config worker.worktree.pool 2 && git worker pool --fill
@@ -33,8 +34,8 @@ def command(call: Call, fill: bool, empty: bool) -> None:
         raise Invalid("--fill and --empty exclude each other", "git worker pool --help")
     session = call.open() if fill or empty else call.settle(create=True)[0]
     if empty:
-        gone = empty_pool(session)
-        call.show(f"{count(gone, 'parked worktree')} taken away", emptied=gone)
+        removed = empty_pool(session)
+        call.show(f"removed {count(removed, 'parked worktree')}", emptied=removed)
         return
     if fill:
         keep_pool(session, timeout_s=FILL_TIMEOUT_S)
@@ -46,9 +47,9 @@ def command(call: Call, fill: bool, empty: bool) -> None:
         for one in state.parked
     ]
     if state.working:
-        lines.append("more is being done in the background")
+        lines.append("a background job is filling the pool")
     if not state.wanted:
-        lines.append("switch it on: git config worker.worktree.pool 2")
+        lines.append("enable it: git config worker.worktree.pool 2")
     call.show(
         "\n".join(lines),
         wanted=state.wanted,

@@ -18,13 +18,14 @@ from gitworker.worktrees.pool.half_made import drop_half_made
 @worker_argument(required=False)
 @click.pass_obj
 def command(call: Call, worker: str | None) -> int:
-    """Finish interrupted acts, or bring a stale worker back.
+    """Finish interrupted operations, or reactivate a stale worker.
 
-    Without a name: whatever a killed command left half done is finished or taken back, and said.
-    Every other command does this too, but for a push that was cut off: only `recover` and `merge`
-    ask the remote whether it arrived. An act for which neither is possible yet is left open: it is
-    said with what is in the way, stops only what touches the same worker, and the status is not 0.
-    With a name: a STALE worker goes back to where it went stale, to work or into review.
+    Without a name, finishes or rolls back every operation that a killed command left unfinished,
+    and reports it. Every other command does this as well, except for an interrupted push: only
+    `recover` and `merge` ask the remote whether it arrived. An operation that can be neither
+    finished nor rolled back yet stays open. It is reported with the obstacle and blocks only
+    operations on the same worker, and the exit status is not 0. With a name, returns a STALE worker
+    to its earlier state: to work or into review.
 
     \b
       git worker recover
@@ -39,13 +40,29 @@ def command(call: Call, worker: str | None) -> int:
         return 0
     if any(error.code == "push_unknown" for _, error in settled.left):
         settled = recover_pushes(session)
-    ended = [_fields(act) for act in settled.ended]
-    left = [{**_fields(act), "error": output.error_fields(error)} for act, error in settled.left]
-    parts = [f"{count(len(ended), 'interrupted act')} settled"] if ended else []
-    parts += [f"{count(len(left), 'interrupted act')} left open"] if left else []
-    call.show(", ".join(parts) or "nothing was interrupted", settled=ended, left=left)
+    ended = [_fields(operation) for operation in settled.ended]
+    left = [
+        {**_fields(operation), "error": output.error_fields(error)}
+        for operation, error in settled.left
+    ]
+    call.show(_text(len(ended), len(left)), settled=ended, left=left)
     return max((error.status for _, error in settled.left), default=0)
 
 
-def _fields(act: Operation) -> dict[str, Any]:
-    return {"kind": act.kind, "worker": act.worker_id, "task": act.task_id, "step": act.step}
+def _text(ended: int, left: int) -> str:
+    if not ended and not left:
+        return "no operation was interrupted"
+    still_open = f"{left} {'is' if left == 1 else 'are'} still open"
+    if not ended:
+        return f"{count(left, 'interrupted operation')} still open"
+    settled = f"settled {count(ended, 'interrupted operation')}"
+    return f"{settled}; {still_open}" if left else settled
+
+
+def _fields(operation: Operation) -> dict[str, Any]:
+    return {
+        "kind": operation.kind,
+        "worker": operation.worker_id,
+        "task": operation.task_id,
+        "step": operation.step,
+    }

@@ -14,7 +14,7 @@ from gitworker.workers.cancel import recycle
 def command(call: Call, worker: str) -> None:
     """Make a completed worker idle.
 
-    COMPLETED becomes IDLE. spawn and assign do this by themselves; a worktree that was kept stays.
+    COMPLETED becomes IDLE. spawn and assign do this automatically. A worktree that was kept stays.
 
     \b
       git worker recycle auth

@@ -12,11 +12,11 @@ from gitworker.workers.cancel import reset
 @worker_argument()
 @click.pass_obj
 def command(call: Call, worker: str) -> None:
-    """Clear a failed worker for a new task; its work is kept.
+    """Reset a failed worker for a new task and keep its work.
 
-    FAILED becomes IDLE. Branch and worktree go; commits, uncommitted and untracked work stay
-    reachable under the rescue ref that is printed, ignored files in the trash, and
-    `git worker undo` brings everything back. Refused while a process lives in the worktree.
+    FAILED becomes IDLE. Branch and worktree are removed. Commits, uncommitted and untracked work
+    stay reachable under the printed rescue ref, ignored files stay in the trash, and `git worker
+    undo` restores everything. Refused while a process lives in the worktree.
 
     \b
       git worker reset auth

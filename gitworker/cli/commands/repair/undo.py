@@ -13,23 +13,23 @@ SHOWN = 20
 
 @click.command("undo", cls=Verb)
 @click.argument("number", required=False, type=Number(min=1), metavar="[N]")
-@click.option("-l", "--list", "listing", is_flag=True, help="List what can be taken back.")
+@click.option("-l", "--list", "listing", is_flag=True, help="List the recorded operations.")
 @click.option(
     "-n", "--limit", type=Number(min=1), metavar="N",
-    help=f"With --list: at most this many, {SHOWN} where it is left out.",
+    help=f"With --list: show at most N operations.  [default: {SHOWN}]",
 )  # fmt: skip
 @click.pass_obj
 def command(call: Call, number: int | None, listing: bool, limit: int | None) -> None:
-    """Take the last approve, merge, cancel, reset, adopt or gc back.
+    """Undo the last approve, merge, cancel, reset, adopt or gc.
 
-    Without a number the newest act; --list numbers them all and says of each whether it can be
-    taken back now. A landing goes as a whole: the target moves back over everything that came by
-    the same fast-forward, its checkout with it, and the workers are at work again, with branch,
-    worktree and uncommitted work as they were. That is refused once anything landed or was
-    committed on top, a remote has it, or another worker's branch begins there; then `git revert`
-    is named with the commits. The removal of one landed worktree can be taken back by its own
-    number. An adoption goes back until its worker has begun. Of a gc the rescue refs come back for
-    as long as git keeps their commits.
+    Without a number, undoes the newest operation. --list numbers all of them and shows which ones
+    can be undone now. A landing is undone as a whole: the target moves back over all work of the
+    same fast-forward, its checkout with it, and the workers return to WORKING, with branch,
+    worktree and uncommitted work as before. This is refused once other work has landed or was
+    committed on top, a remote has it, or another worker's branch begins there; the error then
+    suggests `git revert` with the commits. The removal of one landed worktree can be undone by its
+    own number. An adoption can be undone until its worker has begun. After a gc, the rescue refs
+    can be restored as long as git keeps their commits.
 
     \b
       git worker undo
@@ -46,7 +46,7 @@ def command(call: Call, number: int | None, listing: bool, limit: int | None) ->
         call.render(records, render_records, json_records)
         return
     if limit is not None:
-        raise Invalid("-n goes with --list", f"git worker undo --list -n {limit}", code="usage")
+        raise Invalid("-n requires --list", f"git worker undo --list -n {limit}", code="usage")
     undone = undo(call.open(), number)
     workers = [worker_fields(worker) for worker in undone.workers]
     call.show(

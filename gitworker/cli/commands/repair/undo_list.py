@@ -1,4 +1,4 @@
-"""`undo --list`: the record of destructive acts as a table or as JSON."""
+"""`undo --list`: the record of destructive operations as a table or as JSON."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from gitworker.journal.undo.records import Listed
 from gitworker.journal.undo.rules_undo import listed
 from gitworker.observe.text import NOTHING, age_text, one_line, table
 
-HEAD = ("N", "AGO", "ACT", "WORKERS", "BY", "RESCUE", "NOW")
+HEAD = ("N", "AGO", "OPERATION", "WORKERS", "BY", "RESCUE", "NOW")
 
 
 def render_records(found: list[Listed], *, width: int | None, color: bool) -> str:

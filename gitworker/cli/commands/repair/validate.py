@@ -15,16 +15,16 @@ from gitworker.states.log.validate import Finding, validate_log
 def command(call: Call, file: str) -> int:
     """Check a transition log against every rule.
 
-    FILE is a log such as .worker-state/transitions.jsonl. Each broken rule is one line
-    `FILE:LINE: rule: message`; the status is 1 where any rule is broken. Needs no repository.
+    FILE is a log such as .worker-state/transitions.jsonl. Prints one line for each broken rule,
+    `FILE:LINE: rule: message`; the exit status is then 1. Needs no repository.
 
     \b
       git worker validate .worker-state/transitions.jsonl
     """
     findings = _read_findings(file)
-    told = "\n".join(f"{file}:{f.line_number}: {f.rule}: {f.message}" for f in findings)
+    text = "\n".join(f"{file}:{f.line_number}: {f.rule}: {f.message}" for f in findings)
     fields = [{"line": f.line_number, "rule": f.rule, "message": f.message} for f in findings]
-    output.show(told, {"file": file, "findings": fields}, as_json=call.as_json)
+    output.show(text, {"file": file, "findings": fields}, as_json=call.as_json)
     return 1 if findings else 0
 
 

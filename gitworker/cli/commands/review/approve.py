@@ -16,15 +16,16 @@ from gitworker.workers.approve import Approved, NotApproved, approve, approve_al
 @click.option("-m", "--message", type=Text(), metavar="TEXT", help="A note for the worker.")
 @click.pass_obj
 def command(call: Call, workers: tuple[str, ...], message: str | None) -> int:
-    """Approve a worker's branch, rebased onto the target.
+    """Approve a worker's branch and rebase it onto the target.
 
-    The rebase comes first and is mandatory. Where it conflicts, nothing moves: the worker is
-    WORKING again, the files are named, and the status is 3. The old tip stays under a rescue ref.
-    A worker cannot approve its own work. Commits that came after `git worker done` are approved
-    with the others, and it says how many. Later commits withdraw an approval. Of several workers,
-    one that cannot be approved is reported and stops nobody else; the status is the worst one.
+    The rebase comes first and is mandatory. On a conflict nothing moves: the worker is WORKING
+    again, the files are listed, and the exit status is 3. The old tip is kept under a rescue ref. A
+    worker cannot approve its own work. Commits made after `git worker done` are approved, too, and
+    the output counts them. Later commits withdraw the approval. If one of several workers cannot be
+    approved, it is reported and the others are still approved; the exit status is the worst one.
 
-    A branch that stands on another worker's is approved after that one, and rebased onto it.
+    A branch that is stacked on another worker's branch is approved after that branch and rebased
+    onto it.
 
     \b
       git worker diff auth

@@ -25,26 +25,26 @@ if TYPE_CHECKING:
 @click.command("merge", cls=Verb)
 @click.argument("workers", nargs=-1, type=WorkerName(), metavar="[WORKER]...")
 @click.option(
-    "--all", "everything", is_flag=True, help="Land whatever is approved, in the queue's order."
+    "--all", "everything", is_flag=True, help="Land all approved work, in the queue's order."
 )
 @click.option("--keep", is_flag=True, help="Keep worktrees and branches.")
-@click.option("--dry-run", is_flag=True, help="Say what would land, in which windows; do nothing.")
+@click.option("--dry-run", is_flag=True, help="List the windows without landing them.")
 @click.pass_obj
 def command(
     call: Call, workers: tuple[str, ...], everything: bool, keep: bool, dry_run: bool
 ) -> int:
     """Land approved work on the target.
 
-    Workers are replayed onto the target one on top of another, as many as fit into a window. Where
-    verify commands are set ([verify] commands in .gitworker.toml) they run on the window's last
-    commit: if they pass, all of it lands by one fast-forward; if not, the worker that breaks it is
-    found by bisection and goes back to work with the log, and the others land. With [merge] remote
-    set, the commits are pushed there first, never by force.
+    Replays workers onto the target one after the other, as many as fit into a window. If verify
+    commands are set ([verify] commands in .gitworker.toml), they run on the window's last commit.
+    If they pass, the whole window lands with one fast-forward. If they fail, bisection finds the
+    worker that breaks them; it returns to WORKING with the log, and the others land. If [merge]
+    remote is set, the commits are pushed there first, never by force.
 
-    The target's history stays linear and uncommitted work in its checkout is never touched. A
-    landed worker is COMPLETED; its worktree and branch go, unless --keep says otherwise or a
-    process lives there. A worker that cannot land is reported and stops nobody else; the status is
-    the worst one.
+    The target's history stays linear, and uncommitted work in its checkout is never touched. A
+    landed worker is COMPLETED; its worktree and branch are deleted, unless --keep is given or a
+    process lives in the worktree. A worker that cannot land is reported; the other workers still
+    land. The exit status is the worst one.
 
     \b
       git worker merge auth
@@ -52,7 +52,7 @@ def command(
       git worker merge --all --dry-run
     """
     if everything == bool(workers):
-        raise Invalid("name workers, or say --all", "git worker merge --all", code="usage")
+        raise Invalid("name workers, or use --all", "git worker merge --all", code="usage")
     if dry_run:
         return _plan(call, list(workers), everything=everything)
     session = call.open()
@@ -70,15 +70,15 @@ def command(
 def run_merge(
     call: Call, session: Session, workers: list[str], **options: Any
 ) -> list[Landed | NotLanded]:
-    """Run `merge`, tell what became of each as it is known (but as JSON), show how it goes on."""
-    unheard: list[Exception] = []  # nobody stops the queue by not reading
+    """Run `merge`, print each result as soon as it is known (not with --json), show progress."""
+    unheard: list[Exception] = []  # a closed output must not stop the queue
     with ProgressLine() as line:
 
         def note(results: Sequence[Landed | NotLanded]) -> None:
             line.clear()
             try:
                 if not (unheard or call.as_json):
-                    tell_results(results)
+                    print_results(results)
             except (OSError, GitWorkerError) as error:
                 unheard.append(error)
 
@@ -118,9 +118,9 @@ def _planned_fields(one: Planned) -> dict[str, Any]:
     return fields
 
 
-def tell_results(results: Sequence[Landed | NotLanded]) -> None:
-    """Write a line for everybody who landed; errors of the others go to standard error."""
-    stopped: dict[int, list[NotLanded]] = {}  # what is in the way of several is said once
+def print_results(results: Sequence[Landed | NotLanded]) -> None:
+    """Write a line for each landed worker; write the errors of the others to standard error."""
+    stopped: dict[int, list[NotLanded]] = {}  # an obstacle of several workers is printed once
     for result in results:
         if isinstance(result, NotLanded):
             stopped.setdefault(id(result.error), []).append(result)
@@ -134,7 +134,7 @@ def tell_results(results: Sequence[Landed | NotLanded]) -> None:
 
 
 def fields_of(result: Landed | NotLanded) -> dict[str, Any]:
-    """Return what became of one worker as JSON data."""
+    """Return the result of one worker as JSON data."""
     if isinstance(result, NotLanded):
         return {
             "worker": result.worker_id,

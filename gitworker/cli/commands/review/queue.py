@@ -16,21 +16,22 @@ from gitworker.landing.lineup_text import render_lineup
 from gitworker.landing.merge import Landed, NotLanded
 from gitworker.repo.plumbing.lock import is_held
 
-EVERY_S = 60.0  # the queue looks at least so often, and tries as often who could not land
+EVERY_S = 60.0  # how often the queue looks at the latest, and retries a worker that could not land
 
 
 @click.command("queue", cls=Verb)
-@click.option("--watch", is_flag=True, help="Land whatever is approved, as it comes, until ^C.")
+@click.option("--watch", is_flag=True, help="Land approved work as it arrives, until Ctrl-C.")
 @click.pass_obj
 def command(call: Call, watch: bool) -> int:
-    """Show who waits to land, in which order, and what was verified.
+    """Show the landing queue and its verdicts.
 
-    The line is ordered by priority (a lower number first), less a point for each minute of waiting,
-    plus ten for each time that the work came back; a task never comes before what it depends on.
-    Below stand the newest windows, with the verdict on each prefix that was verified.
+    The queue is ordered by priority (a lower number first), minus a point for each minute of
+    waiting, plus ten for each time that the work was returned. A task never comes before a task
+    that it depends on. The newest windows follow, with the verdict on each prefix that was
+    verified.
 
-    With --watch it is the queue itself: it stays, and lands what is approved as `merge --all` does.
-    With --json that prints a line for every worker that landed or did not.
+    --watch runs the queue: the command stays and lands approved work, as `merge --all` does. With
+    --json it then prints a line for each worker that landed or did not.
 
     \b
       git worker queue
@@ -47,7 +48,7 @@ def command(call: Call, watch: bool) -> int:
 
 
 def _watch(call: Call) -> int:
-    """Land what is approved, whenever there is news; who could not land waits a while."""
+    """Land approved work on every change; retry a worker that could not land after a while."""
     held: dict[str, int] = {}
     with Lookout(call.open()) as lookout:
         while not lookout.is_over:
@@ -55,7 +56,7 @@ def _watch(call: Call) -> int:
             held = {name: until_ms for name, until_ms in held.items() if until_ms > now_ms}
             try:
                 results = _land_some(call, held.keys())
-            except GitWorkerError as error:  # a remote that is away, say: it may come back
+            except GitWorkerError as error:  # for example a remote that cannot be reached now
                 output.complain(error)
                 results = []
             held |= {
@@ -69,7 +70,7 @@ def _watch(call: Call) -> int:
 
 
 def _land_some(call: Call, skip: Collection[str]) -> list[Landed | NotLanded]:
-    """Land one window by the settings as they are now, and tell of it."""
+    """Land one window with the current settings and print the results."""
     session = call.open()
     results = run_merge(call, session, [], everything=True, skip=skip, windows=1)
     if call.as_json:

@@ -11,13 +11,13 @@ from gitworker.workers.review import reject
 @click.command("reject", cls=Verb)
 @worker_argument()
 @click.option(
-    "-m", "--message", type=Text(), metavar="TEXT", required=True, help="What is to be changed."
+    "-m", "--message", type=Text(), metavar="TEXT", required=True, help="The requested changes."
 )
 @click.pass_obj
 def command(call: Call, worker: str, message: str) -> None:
-    """Send a worker's branch back with a request.
+    """Return a worker's branch with a request for changes.
 
-    IN_REVIEW becomes WORKING; the request reaches the worker as a message (review_result).
+    IN_REVIEW becomes WORKING. The worker receives the request as a message (review_result).
 
     \b
       git worker reject auth -m 'The form needs a test'

@@ -23,17 +23,18 @@ from gitworker.verify.trust import (
 
 
 @click.command("trust", cls=Verb)
-@click.option("--yes", is_flag=True, help="Agree without being asked.")
-@click.option("--list", "listing", is_flag=True, help="Show what was agreed to.")
-@click.option("--revoke", "revoked", metavar="HASH", help="Take an agreement back.")
+@click.option("--yes", is_flag=True, help="Agree without a prompt.")
+@click.option("--list", "listing", is_flag=True, help="List the trusted commands.")
+@click.option("--revoke", "revoked", metavar="HASH", help="Revoke the trust in these commands.")
 @click.pass_obj
 def command(call: Call, yes: bool, listing: bool, revoked: str | None) -> None:
-    """Agree to the commands that this repository brings.
+    """Trust the commands of this repository.
 
-    The verify and setup commands in .gitworker.toml come with the repository, and run with your
-    rights. They are shown, and run once you have agreed to them: to exactly this text, so that
-    commands that change are asked about again. What you set yourself, by git config or in the
-    environment, needs no agreement. Without a terminal it takes --yes; a worker cannot agree.
+    The verify and setup commands in .gitworker.toml come with the repository and run with your
+    rights. This command shows them and asks for your agreement; they do not run without it. An
+    agreement covers exactly this text: changed commands need a new one. Commands that you set
+    yourself, with git config or in the environment, need no agreement. Without a terminal, --yes is
+    required. A worker cannot agree.
 
     \b
       git worker trust
@@ -46,8 +47,8 @@ def command(call: Call, yes: bool, listing: bool, revoked: str | None) -> None:
         found = list_trusted(session)
         call.show(_listed(found), trusted=[_trusted_fields(one) for one in found])
     elif revoked is not None:
-        gone = revoke(session, revoked)
-        call.show(f"no longer trusted: {gone.brought.hash}", revoked=_trusted_fields(gone))
+        ended = revoke(session, revoked)
+        call.show(f"no longer trusted: {ended.brought.hash}", revoked=_trusted_fields(ended))
     else:
         require_may_trust(session)
         waiting = untrusted(session)
@@ -61,14 +62,14 @@ def command(call: Call, yes: bool, listing: bool, revoked: str | None) -> None:
 
 def _agreed(agreed: list[Brought]) -> str:
     if not agreed:
-        return "no commands wait for an agreement"
+        return "no commands need an agreement"
     hashes = [one.hash[:HASH_SHOWN] for one in agreed]
     return f"trusted: {', '.join(hashes)}\nundo: git worker trust --revoke {hashes[0]}"
 
 
 def _listed(found: list[Trusted]) -> str:
     if not found:
-        return "nothing was agreed to"
+        return "no commands are trusted"
     return "\n".join(
         f"{one.brought.hash[:HASH_SHOWN]}  {clock.iso_utc_seconds(one.ts_ms)}  {one.brought.kind}"
         f"  {one.trusted_by}  {'; '.join(' '.join(c.split()) for c in one.brought.commands)}"

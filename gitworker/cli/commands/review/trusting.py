@@ -1,4 +1,4 @@
-"""Asking a person whether commands that the repository brings may run."""
+"""Ask a person whether commands of the repository may run."""
 
 import click
 
@@ -13,9 +13,9 @@ IN = 0
 
 
 def offer_trust(call: Call, session: Session, kind: str) -> None:
-    """Ask before commands run that nobody has agreed to, where a person may answer.
+    """Ask for trust in commands before they run, if a person can answer.
 
-    Without a terminal, for a worker, or after a no, nothing happens: what runs them refuses.
+    Does nothing without a terminal, for a worker, or after a no: the commands are refused later.
     """
     may_trust = trust_refusal(session.actor, self_review=session.settings.review_self) is None
     waiting = untrusted(session, kind) if may_trust and can_ask(call) else []
@@ -28,34 +28,34 @@ def require_agreement(call: Call, waiting: list[Brought]) -> None:
     if not can_ask(call):
         output.narrate(brought_text(waiting))
         raise Refused(
-            "nobody can be asked here whether these commands may run",
+            "these commands need your agreement, and there is no terminal to ask for it",
             "git worker trust --yes   (after having read them)",
             code="untrusted",
         )
     if not ask(waiting):
-        raise Refused("nothing was agreed to", "git worker trust", code="untrusted")
+        raise Refused("the commands are not trusted", "git worker trust", code="untrusted")
 
 
 def can_ask(call: Call) -> bool:
-    """Tell whether a person sits at a terminal and can answer."""
+    """Return whether a person at a terminal can answer."""
     return not call.as_json and output.is_terminal(IN) and output.is_terminal(output.ERR)
 
 
 def ask(waiting: list[Brought]) -> bool:
     """Show commands and return a person's answer."""
     output.narrate(brought_text(waiting))
-    return click.confirm("May they run on this machine?", err=True)
+    return click.confirm("May these commands run on this machine?", err=True)
 
 
 def brought_text(brought: list[Brought]) -> str:
-    """Return commands as they would run, line by line, with what they are for."""
+    """Return the commands line by line, with their kind and environment."""
     return "\n".join(line for one in brought for line in _lines(one))
 
 
 def _lines(one: Brought) -> list[str]:
     shown = [line for command in one.commands for line in command.splitlines() or [""]]
     return [
-        f"{one.kind} commands that this repository brings ({one.hash[:HASH_SHOWN]}):",
+        f"{one.kind} commands of this repository ({one.hash[:HASH_SHOWN]}):",
         *(f"  $ {line}" for line in shown),
         *(f"  environment: {entry}" for entry in one.env),
     ]

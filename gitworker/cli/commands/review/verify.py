@@ -23,7 +23,7 @@ LINES_SHOWN = 10
 
 
 class WorkerOrRevision(WorkerName):
-    """What names a commit: a worker, or a revision as git takes it."""
+    """A name for a commit: a worker, or a revision as git reads it."""
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the text as it is."""
@@ -31,58 +31,58 @@ class WorkerOrRevision(WorkerName):
 
 
 @click.command("verify", cls=Verb)
-@click.argument("what", metavar="[WORKER|REV]", required=False, type=WorkerOrRevision())
+@click.argument("name", metavar="[WORKER|REV]", required=False, type=WorkerOrRevision())
 @click.option("--force", is_flag=True, help="Run the commands even if this tree has passed.")
 @click.pass_obj
-def command(call: Call, what: str | None, force: bool) -> int:
+def command(call: Call, name: str | None, force: bool) -> int:
     """Run the verify commands on a commit.
 
-    As the landing queue runs them: in a worktree of their own, at exactly that commit, clean of
-    everything that git does not track but verify.keep. Without a name it is the target's tip; a
-    worker's name means its branch. The output goes to a log file. A tree that has passed with the
-    same commands and declared environment does not run again. The status is 1 where it fails.
+    Runs them as the landing queue does: in a separate worktree at exactly that commit, without any
+    untracked files except those of verify.keep. The default is the target's tip; a worker's name
+    means its branch. The output goes to a log file. A tree that passed with the same commands and
+    declared environment is not verified again. The exit status is 1 if the commands fail.
 
     \b
       git worker verify
       git worker verify auth --force
     """
     session = call.open()
-    name, commit = _named(call, session, what)
+    label, commit = _named(call, session, name)
     offer_trust(call, session, "verify")
     with ProgressLine() as line:
         verdict = verify_once(
-            session, commit, label=name, force=force, show=line.show, lend=lender(session)
+            session, commit, label=label, force=force, show=line.show, lend=lender(session)
         )
-    call.show(_text(name, commit, verdict), **_fields(commit, verdict))
+    call.show(_text(label, commit, verdict), **_fields(commit, verdict))
     if verdict.passed:
         return 0
     output.narrate("\n".join(f"  {line}" for line in last_lines(verdict.log, LINES_SHOWN)[0]))
     return 1
 
 
-def _named(call: Call, session: Session, what: str | None) -> tuple[str, Oid]:
-    """Return a name for people, and the commit: the target's, a worker's, or a revision's."""
-    if what is None:
+def _named(call: Call, session: Session, name: str | None) -> tuple[str, Oid]:
+    """Return a label for people, and the commit of the target, a worker or a revision."""
+    if name is None:
         return session.target.removeprefix("refs/heads/"), require_target_tip(session)
     try:
-        worker = call.worker(session, parse_worker_name(what))
+        worker = call.worker(session, parse_worker_name(name))
     except (Invalid, NotFound):
-        return what, session.git.require_oid(what)
+        return name, session.git.require_oid(name)
     if worker.branch is None:
         raise NotFound(f"worker {worker.worker_id} has no branch now", "git worker list")
     return worker.worker_id, session.git.require_oid(ref_of(Branch(worker.branch)), "branch")
 
 
-def _text(name: str, commit: Oid, verdict: Verdict) -> str:
-    named = f"{name} at {short(commit)}"
+def _text(label: str, commit: Oid, verdict: Verdict) -> str:
+    named = f"{label} at {short(commit)}"
     if not verdict.log:
-        return f"{named}: there is nothing to run (setting: verify.commands)"
+        return f"{named}: no verify commands are set (setting: verify.commands)"
     if verdict.cached:
         return f"{named} has passed before\nlog: {verdict.log}"
     how = f"after {verdict.duration_ms / 1000:.1f} s"
     if not verdict.passed:
         return f"{named} failed {how}: {verdict.reason}\nlog: {verdict.log}"
-    flaky = ", the second time: it is flaky" if verdict.flaky else ""
+    flaky = " on the second run: it is flaky" if verdict.flaky else ""
     return f"{named} passed {how}{flaky}\nlog: {verdict.log}"
 
 

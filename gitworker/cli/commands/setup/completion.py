@@ -14,7 +14,7 @@ from gitworker.cli.options import Verb
 def command(call: Call, shell: str) -> None:
     """Print the completion script for a shell.
 
-    For bash, zsh or fish. It completes git-worker, and git worker where git's own completion is
+    Supports bash, zsh and fish. It completes git-worker, and git worker if git's own completion is
     loaded.
 
     \b

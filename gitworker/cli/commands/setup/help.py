@@ -15,14 +15,14 @@ from gitworker.errors import Invalid
 @click.argument("words", nargs=-1, metavar="[TOPIC|COMMAND]")
 @click.option(
     "--format", "form", type=click.Choice(FORMATS),
-    help="A topic as text, as a section for AGENTS.md, or as a skill's file.",
+    help="Print a topic as text, as a section for AGENTS.md, or as a skill file.",
 )  # fmt: skip
 @click.pass_context
 def command(ctx: click.Context, words: tuple[str, ...], form: str | None) -> None:
     """Explain a topic or a command.
 
-    The topics are agent, the one page that a coding agent needs, and protocol, which tells programs
-    in other languages how to join the bus. A command is explained as its -h does.
+    The topics are agent, the page for coding agents, and protocol, which describes how programs in
+    other languages join the bus. For a command, prints the same text as its -h.
 
     \b
       git worker help agent
@@ -36,7 +36,7 @@ def command(ctx: click.Context, words: tuple[str, ...], form: str | None) -> Non
     if topic in TOPICS:
         text = load_page(topic, form or "text")
     elif form is not None:
-        raise Invalid("--format is for topics", "git worker help agent", code="usage")
+        raise Invalid("--format requires a topic", "git worker help agent", code="usage")
     else:
         text = _explanation(ctx, words)
     if call.as_json:
@@ -46,7 +46,7 @@ def command(ctx: click.Context, words: tuple[str, ...], form: str | None) -> Non
 
 
 def _explanation(ctx: click.Context, words: tuple[str, ...]) -> str:
-    """Return a command's own help; that of all commands, with the topics, without a word."""
+    """Return a command's own help; without words, the main help and the topics."""
     root = ctx.find_root()
     context, found = root, root.command
     for word in words:
@@ -63,12 +63,12 @@ def _explanation(ctx: click.Context, words: tuple[str, ...]) -> str:
 
 
 def _unknown(found: Any, context: click.Context, word: str) -> str:
-    from difflib import get_close_matches  # 1 ms, for a word that means nothing
+    from difflib import get_close_matches  # 1 ms, only for an unknown word
 
     is_group = isinstance(found, click.Group)
     known = found.list_commands(context) if is_group else []
     known = [*known, *TOPICS] if context.parent is None else known
     near = get_close_matches(word, known, n=3)
-    return f"there is no topic and no command {word!r}" + (
+    return f"there is no topic or command {word!r}" + (
         f"; did you mean {', '.join(near)}?" if near else ""
     )

@@ -10,11 +10,11 @@ from gitworker.cli.options import Verb
 @click.command("init", cls=Verb)
 @click.pass_obj
 def command(call: Call) -> None:
-    """Set gitworker up in this repository.
+    """Set up gitworker in this repository.
 
-    Makes the state directory inside the git directory, the link .worker-state to it, and marked
-    lines in .git/info/exclude. Nothing that is committed changes. Doing it again does no harm, and
-    every command that needs it does it by itself.
+    Creates the state directory inside the git directory, the link .worker-state to it, and marked
+    lines in .git/info/exclude. No committed file changes. It is safe to repeat, and every command
+    that needs it runs it.
 
     \b
       git worker init
@@ -23,7 +23,7 @@ def command(call: Call) -> None:
     prepare_state(session.paths, session.repository, session.main_top)
     target = session.target.removeprefix("refs/heads/")
     call.show(
-        f"ready: work lands on {target}; the state is in {session.paths.root}",
+        f"ready: work lands on {target}; the state directory is {session.paths.root}",
         state=session.paths.root,
         target=target,
     )

@@ -15,9 +15,9 @@ from gitworker.workers.start import start
 @click.argument("name", metavar="BRANCH|WORKTREE", type=Text())
 @click.argument("worker", type=WorkerId())
 @click.argument("task", type=TaskId())
-@click.option("--rename", is_flag=True, help="Let the branch be called WORKER/TASK.")
-@click.option("--start", "begins", is_flag=True, help="Say at once that work has begun.")
-@click.option("--title", metavar="TEXT", type=Text(), default=None, help="What the task is called.")
+@click.option("--rename", is_flag=True, help="Rename the branch to WORKER/TASK.")
+@click.option("--start", "begins", is_flag=True, help="Start the work at once.")
+@click.option("--title", metavar="TEXT", type=Text(), default=None, help="The task's title.")
 @click.pass_obj
 def command(
     call: Call,
@@ -28,16 +28,16 @@ def command(
     begins: bool,
     title: str | None,
 ) -> None:
-    """Take existing work in: a branch, or a worktree made by hand.
+    """Adopt existing work: a branch, or a worktree made by hand.
 
-    It becomes the worker's, which is ASSIGNED then, as after spawn. A worktree stays where it is,
-    with everything in it; a branch without one gets one. A worker's branch is called WORKER/TASK:
-    with --rename git renames it, reflog, settings and all; without, another name is refused.
-    Standard output gets the worktree's path and nothing else.
+    The worker becomes ASSIGNED, as after spawn. An adopted worktree stays in its place with all its
+    files; a branch without a worktree gets one. A worker's branch must be called WORKER/TASK:
+    --rename renames it with git, including its reflog and settings; without --rename, another name
+    is refused. Standard output gets only the worktree's path.
 
-    From then on the worktree is the worker's: it goes when the work has landed. Until the worker
-    has begun, `git worker undo` gives it back, with the branch's old name. With --start work has
-    begun at once, as by `git worker start`.
+    From then on the worktree belongs to the worker and is removed after the work has landed. Until
+    the worker has begun, `git worker undo` reverses the adoption and restores the branch's old
+    name. With --start the work begins at once, as with `git worker start`.
 
     \b
       git worker adopt --rename login-form auth login
@@ -49,12 +49,12 @@ def command(
     )
     adopted = adopt(session, wanted)
     spawned = adopted.spawned
-    seat = start(session, worker, pid=None) if begins else spawned.worker
+    managed = start(session, worker, pid=None) if begins else spawned.worker
     if adopted.renamed_from is not None:
-        output.narrate(f"the branch {adopted.renamed_from} is called {spawned.branch} now")
+        output.narrate(f"renamed branch {adopted.renamed_from} to {spawned.branch}")
     if call.as_json:
         output.document({
-            **worker_fields(seat),
+            **worker_fields(managed),
             "path": spawned.path,
             "renamed_from": adopted.renamed_from,
         })  # fmt: skip

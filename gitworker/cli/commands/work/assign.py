@@ -14,17 +14,21 @@ from gitworker.workers.spawn import Request, spawn, tend_pool
 @click.argument("worker", type=WorkerId())
 @click.argument("task", type=TaskId())
 @click.option(
-    "--from", "start", metavar="REV|WORKER", type=Text(), help="Begin at this commit, or worker."
+    "--from",
+    "start",
+    metavar="REV|WORKER",
+    type=Text(),
+    help="Begin at a commit, or at a worker's branch.",
 )
-@click.option("--title", metavar="TEXT", type=Text(), default=None, help="What the task is called.")
+@click.option("--title", metavar="TEXT", type=Text(), default=None, help="The task's title.")
 @click.pass_obj
 def command(
     call: Call, worker: ids.WorkerId, task: ids.TaskId, start: str | None, title: str | None
 ) -> None:
-    """Give the next task to a worker that is free.
+    """Give the next task to a free worker.
 
-    The same as spawn for a worker that exists and is IDLE or COMPLETED. Standard output gets the
-    new worktree's path and nothing else.
+    Works like spawn, for an existing worker that is IDLE or COMPLETED. Standard output gets only
+    the path of the new worktree.
 
     \b
       cd "$(git worker assign auth password-reset)"

@@ -15,10 +15,10 @@ from gitworker.workers.submit import Submission, submit
 @click.command("done", cls=Verb)
 @worker_argument(required=False)
 @click.option("-m", "--message", type=Text(), metavar="TEXT", help="A note for the reviewer.")
-@click.option("--commit", is_flag=True, help="Commit what is uncommitted, with -m as the message.")
+@click.option("--commit", is_flag=True, help="Commit uncommitted work, with -m as the message.")
 @click.option("--pr", "pr_url", type=Text(), metavar="URL", help="The pull request's address.")
 @click.option("--push", is_flag=True, help="Publish the branch to the remote as well.")
-@click.option("--remote", type=Text(), metavar="NAME", help="With --push: which remote.")
+@click.option("--remote", type=Text(), metavar="NAME", help="With --push: the remote.")
 @click.pass_obj
 def command(
     call: Call,
@@ -29,16 +29,16 @@ def command(
     push: bool,
     remote: str | None,
 ) -> int:
-    """Hand the work in for review.
+    """Hand in the work for review.
 
-    WORKING becomes IN_REVIEW. Refuses uncommitted work unless --commit says to commit it, a branch
-    without a commit of its own, and an open rebase or merge. Says at once whether the branch would
-    conflict with the target. `submit` is the same command.
+    WORKING becomes IN_REVIEW. Refused if there is uncommitted work (--commit commits it), if the
+    branch has no commit of its own, or during a rebase or merge. Warns if the branch would conflict
+    with the target. `submit` is the same command.
 
-    --push publishes the branch afterwards, under its own name: to --remote, else to the remote that
-    landings go to (merge.remote), else to the branch's own, else to the only one. A branch that
-    was rebased since replaces what was published, never what somebody else has pushed there. Where
-    the push fails the work is handed in all the same, and the exit status is 1.
+    --push then publishes the branch under its own name: to --remote, or else to the remote for
+    landings (merge.remote), to the branch's own remote, or to the only remote. A branch that was
+    rebased replaces its earlier push, but never the commits of another user. If the push fails, the
+    work is still handed in, and the exit status is 1.
 
     \b
       git worker done -m 'Works; the tests pass'
@@ -55,7 +55,7 @@ def command(
     done = submit(session, worker, submission)
     if done.conflicts:
         output.narrate("\n".join((
-            "warning: it conflicts with the target as it is now, in:",
+            "warning: the branch conflicts with the target in:",
             *(f"  {name}" for name in done.conflicts),
             "hint: git worker sync",
         )))  # fmt: skip
@@ -65,10 +65,10 @@ def command(
         error = _publish(session, done.worker, place)
         fields["pushed_to"] = None if error else place
         fields["push_error"] = output.error_fields(error) if error else None
-    where = f", published to {place}" if place and error is None else ""
+    published = f", published to {place}" if place and error is None else ""
     call.show(
         f"{done.worker.worker_id} is {done.worker.state}:"
-        f" {count(done.commits, 'commit')} up to {short(done.commit)}{where}",
+        f" {count(done.commits, 'commit')} up to {short(done.commit)}{published}",
         **worker_fields(done.worker),
         **fields,
     )
@@ -80,7 +80,7 @@ def command(
 
 
 def _choose_remote(session: Session, name: str | None, remote: str | None) -> str:
-    """Return where the branch goes, before anything is handed in."""
+    """Return the remote for the branch; called before the work is handed in."""
     from gitworker.branches.publish_branch import choose_remote  # 5 ms, only with --push
     from gitworker.lifecycle.find import require_worker
 

@@ -4,7 +4,7 @@ import click
 
 from gitworker.agents.supervise import Wish
 from gitworker.cli.call import Call
-from gitworker.cli.commands.work.supervised import Runner, program_of, run_in_seat
+from gitworker.cli.commands.work.supervised import Runner, program_of, run_supervised
 from gitworker.cli.options import Seconds, worker_argument
 from gitworker.errors import Invalid
 
@@ -19,26 +19,27 @@ from gitworker.errors import Invalid
 def command(ctx: click.Context, worker: str | None, limit_s: float | None) -> int:
     """Run an agent in a worker's worktree, under supervision.
 
-    The words after -- are the command. ASSIGNED becomes WORKING. The agent gets a session and
-    process group of its own, a terminal where the caller has one, and GITWORKER_ID, GITWORKER_TASK,
+    The words after -- are the command. ASSIGNED becomes WORKING. The agent gets its own session and
+    process group, a terminal if the caller has one, and the variables GITWORKER_ID, GITWORKER_TASK,
     GITWORKER_BRANCH, GITWORKER_WORKTREE, GITWORKER_STATE and GITWORKER_BUS (the path of bus.db) in
-    its environment. What it writes goes to the caller and to .worker.log; a thread beats for it;
-    signals are passed on.
+    its environment. Its output goes to the caller and to .worker.log. The supervisor sends its
+    heartbeats and passes signals on.
 
-    Messages of type cmd to the worker are obeyed: {"command": "stop"} (TERM, after a grace KILL),
-    "pause" and "resume", with a "reason". So is --time-limit. They reach all that the agent has
-    started, in sessions of its own too. Where the supervisor is killed the agent goes on, and the
-    repository's beater obeys orders to it.
+    The supervisor obeys messages of type cmd to the worker: {"command": "stop"} (TERM, then KILL
+    after a grace period), "pause" and "resume", with a "reason". --time-limit stops the agent in
+    the same way. A stop or a pause reaches all processes that the agent started, including those in
+    other sessions. If the supervisor is killed, the agent keeps running, and the repository's
+    heartbeat daemon obeys cmd messages to it.
 
-    Once the agent has ended, what it left running is ended too: its session, and whatever works in
-    the worktree; no daemon that everybody uses (tmux, ssh-agent, git's own). Status 0 with commits
-    and nothing uncommitted hands the work in, as `done` does; status 0 without leaves the worker
-    WORKING, and at a terminal it is you who works there then; any other end fails the task, which
-    is tried again; a stop and the time limit block it until somebody assigns it again. What the
-    agent or a person did to the worker meanwhile stands. The exit status is the agent's, or 128 + n
-    where signal n ended it.
+    After the agent has ended, the processes that it left are ended, too: its session, and all
+    processes that work in the worktree, but no shared daemon (tmux, ssh-agent, git's own). Exit 0
+    with commits and without uncommitted changes hands in the work, as `done` does. Exit 0 without
+    commits, or with uncommitted changes, leaves the worker WORKING; on a terminal it is then bound
+    to your shell. Any other exit fails the task, which is tried again. A stop or the time limit
+    blocks the task until it is assigned again. If the agent or a person changed the worker's state
+    meanwhile, that change is kept. The exit status is the agent's, or 128 + n if signal n ended it.
 
-    With --json the agent's output goes to .worker.log only.
+    With --json the agent's output goes only to .worker.log.
 
     \b
       git worker exec auth -- claude -p 'Build the login form'
@@ -49,6 +50,6 @@ def command(ctx: click.Context, worker: str | None, limit_s: float | None) -> in
     program = program_of(ctx)
     if not program:
         raise Invalid(
-            "no command was given to run", "git worker exec WORKER -- CMD...", code="usage"
+            "there is no command to run", "git worker exec WORKER -- CMD...", code="usage"
         )
-    return run_in_seat(call, call.open(), worker, Wish(program, time_limit_s=limit_s))
+    return run_supervised(call, call.open(), worker, Wish(program, time_limit_s=limit_s))

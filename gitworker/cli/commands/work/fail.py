@@ -10,13 +10,13 @@ from gitworker.lifecycle.fail import fail
 
 @click.command("fail", cls=Verb)
 @worker_argument(required=False)
-@click.option("-m", "--message", type=Text(), metavar="TEXT", required=True, help="Why.")
+@click.option("-m", "--message", type=Text(), metavar="TEXT", required=True, help="The reason.")
 @click.pass_obj
 def command(call: Call, worker: str | None, message: str) -> None:
-    """Give up on a task, saying why.
+    """Give up a task, with a reason.
 
-    The worker becomes FAILED and its claim is released; branch and worktree stay until reset. The
-    task may be tried again by another worker while it has retries left.
+    The worker becomes FAILED and its claim is released. Branch and worktree stay until reset.
+    Another worker may try the task again while it has retries left.
 
     \b
       git worker fail -m 'The library does not exist any more'

@@ -1,10 +1,10 @@
-"""git worker heartbeat: the full definition of what `cli.hot.heartbeat` answers quickly."""
+"""git worker heartbeat: the complete command; `cli.hot.heartbeat` is its fast path."""
 
 import click
 
 from gitworker.bus.heartbeat_message import Sign, require_unlost
 from gitworker.cli.call import Call
-from gitworker.cli.commands.work.repeat_heartbeat import beat_while_running
+from gitworker.cli.commands.work.repeat_heartbeat import repeat_heartbeat
 from gitworker.cli.hot.heartbeat import beat_once
 from gitworker.cli.hot.place import place_of
 from gitworker.cli.options import Seconds, TaskId, Verb, worker_argument
@@ -14,10 +14,10 @@ from gitworker.store.heartbeats import STATUSES
 
 @click.command("heartbeat", cls=Verb)
 @worker_argument(required=False)
-@click.option("--status", type=click.Choice(STATUSES), help="What the agent is doing.")
-@click.option("--progress", type=float, metavar="F", help="How far it is, from 0 to 1.")
-@click.option("--task", type=TaskId(), metavar="T", help="What it works on; default: its task.")
-@click.option("--every", type=Seconds(min=0.05), metavar="S", help="Beat every S seconds.")
+@click.option("--status", type=click.Choice(STATUSES), help="The agent's status.")
+@click.option("--progress", type=float, metavar="F", help="The progress, from 0 to 1.")
+@click.option("--task", type=TaskId(), metavar="T", help="The current task; default: the worker's.")
+@click.option("--every", type=Seconds(min=0.05), metavar="S", help="Send one every S seconds.")
 @click.option("--pid", type=click.IntRange(min=1), metavar="N", help="With --every: until N ends.")
 @click.pass_obj
 def command(
@@ -29,12 +29,14 @@ def command(
     every: float | None,
     pid: int | None,
 ) -> None:
-    """Give a sign of life.
+    """Send a heartbeat.
 
-    One beat for the worker, which renews its claims too. What is not said (status, progress) stays
-    as it was told last. `--status blocked` is also published on the bus. Prints nothing.
+    Sends one heartbeat for the worker, which also renews its claims. Omitted values (status,
+    progress) keep their last reported value. `--status blocked` is also published on the bus.
+    Prints nothing.
 
-    Exit status 3, after the beat: the worker has lost a claim; the message names who has it.
+    Exit status 3, after the heartbeat: the worker has lost a claim; the message names the new
+    holder.
 
     \b
       git worker heartbeat --status working --progress 0.5
@@ -42,13 +44,13 @@ def command(
     """
     if (every is None) != (pid is None):
         raise Invalid(
-            "--every and --pid go together",
+            "--every and --pid require each other",
             "git worker heartbeat --every 10 --pid $$",
             code="usage",
         )
     place = place_of(call.open_quickly())
     name = beat_once(place, worker, Sign(status, task, progress))
     if every is not None and pid is not None:
-        beat_while_running(place, name, pid=pid, every_s=every)
+        repeat_heartbeat(place, name, pid=pid, every_s=every)
     require_unlost(place.store, name)
     call.show("", worker=name)

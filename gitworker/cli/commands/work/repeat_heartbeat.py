@@ -1,4 +1,4 @@
-"""`heartbeat --every`: beats for as long as a process runs."""
+"""`heartbeat --every`: send heartbeats as long as a process runs."""
 
 import os
 
@@ -9,16 +9,16 @@ from gitworker.cli.output import narrate
 from gitworker.errors import GitWorkerError, NotFound, error_of
 from gitworker.liveness.processes import find_process, is_running
 
-LOOK_EVERY_S = 1.0
+CHECK_EVERY_S = 1.0
 
 
-def beat_while_running(place: Place, worker: str, *, pid: int, every_s: float) -> None:
-    """Beat every `every_s` seconds until the process ends or the state directory goes.
+def repeat_heartbeat(place: Place, worker: str, *, pid: int, every_s: float) -> None:
+    """Send a heartbeat every `every_s` seconds until the process ends or the state directory is
+    deleted.
 
-    A beat that cannot be recorded is told, and the next one tries again.
-
-    Where the system cannot tell whether a process runs, it beats until it is stopped. Raises
-    NotFound where no such process runs.
+    A heartbeat that cannot be recorded causes a warning, and the next one tries again. If the
+    system cannot report whether the process runs, the heartbeats continue until this command is
+    stopped. Raises NotFound if the process does not exist.
     """
     process = find_process(pid)
     if process is None and is_running(pid, None) is False:
@@ -31,10 +31,10 @@ def beat_while_running(place: Place, worker: str, *, pid: int, every_s: float) -
     while is_running(pid, start) is not False and os.path.exists(place.paths.database):
         left_ms = due_ms - clock.monotonic_ms()
         if left_ms > 0:
-            clock.sleep(min(LOOK_EVERY_S, left_ms / 1000))
+            clock.sleep(min(CHECK_EVERY_S, left_ms / 1000))
             continue
         try:
             give_sign(place.store, place.paths, worker=worker, sign=Sign(), lease_ms=lease_ms)
-        except (GitWorkerError, OSError) as error:  # a busy database, a full disk: it goes on
-            narrate(f"warning: no beat for {worker}: {error_of(error).message}")
+        except (GitWorkerError, OSError) as error:  # a busy database, a full disk: try again later
+            narrate(f"warning: no heartbeat recorded for {worker}: {error_of(error).message}")
         due_ms += int(every_s * 1000)

@@ -6,7 +6,7 @@ import click
 
 from gitworker.cli import output
 from gitworker.cli.call import Call
-from gitworker.cli.commands.work.supervised import MayRun, program_of, run_in_seat
+from gitworker.cli.commands.work.supervised import MayRun, program_of, run_supervised
 from gitworker.cli.fields import worker_fields
 from gitworker.cli.options import TaskId, Text, WorkerId
 from gitworker.model import ids
@@ -17,9 +17,13 @@ from gitworker.workers.spawn import Request, spawn, tend_pool
 @click.argument("worker", type=WorkerId())
 @click.argument("task", type=TaskId())
 @click.option(
-    "--from", "start", metavar="REV|WORKER", type=Text(), help="Begin at this commit, or worker."
+    "--from",
+    "start",
+    metavar="REV|WORKER",
+    type=Text(),
+    help="Begin at a commit, or at a worker's branch.",
 )
-@click.option("--title", metavar="TEXT", type=Text(), default=None, help="What the task is called.")
+@click.option("--title", metavar="TEXT", type=Text(), default=None, help="The task's title.")
 @click.option("--tmux", "in_tmux", is_flag=True, help="Open the task's tmux window (see watch).")
 @click.pass_context
 def command(
@@ -30,17 +34,17 @@ def command(
     title: str | None,
     in_tmux: bool,
 ) -> int:
-    """Give a worker a task: a branch, a worktree, our hooks.
+    """Give a worker a task, with its own branch and worktree.
 
-    The worker is made if there is none of that name. The branch WORKER/TASK begins at the target's
-    tip, or at REV; a remote branch (origin/topic) is fetched first. Standard output gets the
-    worktree's path and nothing else. Whatever fails on the way is taken back.
+    Creates the worker if it does not exist. The branch WORKER/TASK begins at the target's tip, or
+    at REV; a remote branch (origin/topic) is fetched first. Standard output gets only the
+    worktree's path. If a step fails, the earlier steps are rolled back.
 
-    --from another worker (or its task, or its branch) builds on its work: the new one lands after
-    it, with its own commits only, however the other's are amended or rebased meanwhile.
+    --from with another worker (or its task, or its branch) builds on its work: the new branch lands
+    after it, with its own commits only, even if the other branch is amended or rebased meanwhile.
 
-    With words after --, that command is run in the worktree under supervision, as `exec` does:
-    standard output is then the command's, and the exit status too.
+    With a command after --, runs that command in the worktree under supervision, as `exec` does.
+    Standard output and the exit status are then the command's.
 
     \b
       cd "$(git worker spawn auth login-form --title 'Build the login form')"
@@ -65,7 +69,7 @@ def command(
 
         tend_pool(session)
         output.narrate(f"{worker} works in {spawned.path}")
-        return run_in_seat(call, session, worker, Wish(program), path=spawned.path)
+        return run_supervised(call, session, worker, Wish(program), path=spawned.path)
     if call.as_json:
         output.document({**worker_fields(spawned.worker), "path": spawned.path})
     else:

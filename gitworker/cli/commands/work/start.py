@@ -10,14 +10,14 @@ from gitworker.workers.start import start
 
 @click.command("start", cls=Verb)
 @worker_argument(required=False)
-@click.option("--pid", type=click.IntRange(min=1), metavar="N", help="The process that works.")
+@click.option("--pid", type=click.IntRange(min=1), metavar="N", help="The agent's process.")
 @click.pass_obj
 def command(call: Call, worker: str | None, pid: int | None) -> None:
-    """Say that work has begun, and by which process.
+    """Start work on a task, and record its process.
 
-    ASSIGNED becomes WORKING. One background process then beats for as long as the process runs.
-    Without --pid that is the nearest ancestor which is not git, env, timeout or a shell that runs
-    a script; where there is none, liveness goes by commands and commits.
+    ASSIGNED becomes WORKING. A background process then sends heartbeats as long as the recorded
+    process runs. Without --pid that is the nearest ancestor that is not git, env, timeout or a
+    shell that runs a script. If no such process exists, liveness depends on commands and commits.
 
     \b
       git worker start              in the worktree

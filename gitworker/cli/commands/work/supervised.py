@@ -1,4 +1,4 @@
-"""What `exec` and `spawn … -- CMD` have in common: somebody else's words, and the run's answer."""
+"""Code that `exec` and `spawn … -- CMD` share: the words after `--`, and the run's result."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gitworker.cli.call import Call
 from gitworker.cli.options import Verb
 from gitworker.session import Session
 
-TYPE_CHECKING = False  # agents are imported where one runs: 5 ms that a plain spawn need not pay
+TYPE_CHECKING = False  # the agents' modules cost 5 ms, which a plain spawn must not pay
 if TYPE_CHECKING:
     from gitworker.agents.supervise import Ended, Wish
 
@@ -20,12 +20,12 @@ END_OF_OPTIONS = "--"
 
 
 class Runner(Verb):
-    """A command whose words after `--` are another command's, from the first one on."""
+    """A command that treats all words after `--` as another command."""
 
     program_metavar = "-- CMD..."
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Set the other command's words aside before click looks at ours."""
+        """Remove the other command's words before click parses the rest."""
         if END_OF_OPTIONS in args:
             at = args.index(END_OF_OPTIONS)
             ctx.meta[PROGRAM] = args[at + 1 :]
@@ -33,24 +33,26 @@ class Runner(Verb):
         return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
-        """Show in the usage where the other command goes."""
+        """Show the place of the other command in the usage."""
         return [*super().collect_usage_pieces(ctx), self.program_metavar]
 
 
 class MayRun(Runner):
-    """The same for a command that runs another one only where it is asked to."""
+    """A command that runs another command only if one is given."""
 
     program_metavar = "[-- CMD...]"
 
 
 def program_of(ctx: click.Context) -> list[str]:
-    """Return the other command's words; none where there are none."""
+    """Return the other command's words; an empty list without one."""
     words: list[str] = ctx.meta.get(PROGRAM, [])
     return words
 
 
-def run_in_seat(call: Call, session: Session, worker: str | None, wish: Wish, **fields: Any) -> int:
-    """Supervise a command in a seat, answer where JSON is wanted, return its exit status."""
+def run_supervised(
+    call: Call, session: Session, worker: str | None, wish: Wish, **fields: Any
+) -> int:
+    """Supervise a command in a worker's worktree, print the result, return its exit status."""
     from gitworker.cli.hot.exec import exec_at
     from gitworker.cli.hot.place import place_of
 
