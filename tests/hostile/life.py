@@ -2,12 +2,14 @@
 
 import os
 import re
+import signal
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 from fixtures.repos import Content, Repo, tree_bytes
-from tests.cli.kit import Answer, plain, run
+from gitworker.cli.table import SUBCOMMANDS
+from tests.cli.kit import Answer, plain, read_line, run, running
 
 Seen = dict[str, object]  # each answer, branch and other result by its name
 
@@ -42,8 +44,22 @@ VOLATILE = (
 )
 # Only the status is compared. gc counts the worktrees that the background deletion left, and that
 # keeps one, for safety, if git writes anything to standard error (trace2 to a descriptor, warnings
-# of deprecated settings).
-STATUS_ONLY = ("gc",)
+# of deprecated settings). Messages and agents show times and pids; doctor names dropped variables.
+STATUS_ONLY = ("gc", "agents", "doctor", "exec", "help", "msg")
+NOTE = ("send", "x-note", '{"text": "hello"}')
+# Every verb that the story of the life does not need; the test holds all of them to the real list.
+REST: tuple[tuple[str, ...], ...] = (
+    ("agents",), ("assign", "auth", "t20"), ("attach", "nobody"), ("watch", "nobody"),
+    ("cancel", "auth"), ("completion", "bash"), ("doctor",), ("help", "landing"),
+    ("hooks", "status"), ("hooks", "uninstall"), ("hooks", "install"), ("pool",),
+    ("pool", "--empty"), ("recover",), ("recycle", "docs"), ("spawn", "run", "t21"),
+    ("exec", "run", "--", "true"), ("claim", "take", "paths:src"), ("claim", "list"),
+    ("claim", "renew", "paths:src"), ("claim", "release", "paths:src"), ("msg", *NOTE),
+    ("msg", *NOTE, "--to", "hq"), ("msg", "poll"), ("msg", "ack", "1"), ("msg", "show", "1"),
+    ("msg", "stats"), ("msg", "search", "hello"), ("msg", "export", "--git"), ("msg", "prune"),
+    ("msg", "request", "x-ask", "{}", "--to", "run", "--timeout", "0"),
+    ("validate", ".git/worker-state/transitions.jsonl"), ("verify", "main"),
+)  # fmt: skip
 
 
 class Life:
@@ -65,6 +81,7 @@ class Life:
             "GITWORKER_GC_DAILY": "no",
         }
         self.answers: Seen = {}
+        self.verbs: set[str] = set()
 
     def do(self, *words: str, cwd: Path | None = None) -> Answer:
         """Run our program and record its answer, with volatile text made the same."""
@@ -72,6 +89,7 @@ class Life:
         out, err = (self._same(text) for text in (done.out, done.err))
         if words[0] in STATUS_ONLY:
             out = err = ""
+        self.verbs.add(" ".join(words[: 2 if words[0] in SUBCOMMANDS else 1]))
         name = self._same(" ".join((f"{len(self.answers):02}", *words)))
         self.answers[name] = Answer(done.status, out, err)
         return done
@@ -99,9 +117,23 @@ class Life:
         self._conflict()
         self._withdraw()
         self._queue()
-        for words in (("gc", "--older-than", "0"), ("list",), ("fsck",), ("log",)):
+        self.do("log")
+        for words in REST:  # the log of these holds pids and times
+            self.do(*words)
+        self._follow()
+        for words in (("gc", "--older-than", "0"), ("list",), ("fsck",)):
             self.do(*words)
         return self.seen()
+
+    def _follow(self) -> None:
+        """Read one message of a command that runs until it is interrupted."""
+        words = ("msg", "follow", "--since", "0")
+        env = {**os.environ, **self._env}
+        with running(self.root, *words, env=env) as process:
+            read_line(process)
+            process.send_signal(signal.SIGINT)
+            self.verbs.add("msg follow")
+            self.answers["follow"] = process.wait(timeout=60)
 
     def _land(self) -> None:
         auth = self.spawn("auth", "t1")
@@ -171,6 +203,7 @@ class Life:
         return {
             **self.answers,
             "branches": branches,
+            "verbs": sorted(self.verbs),
             **{name: repo.git("log", f"--format={FORMAT}", name) for name in branches.split()},
             "status": repo.git("status", "--porcelain", "--untracked-files=all", "--ignored"),
             "files": _bytes(self.root),

@@ -7,13 +7,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import click
 import pytest
 
+from gitworker.cli.group import GROUP
 from tests.hostile.life import Seen, live
 from tests.hostile.switches import HIDDEN, SHOWN, VARIABLES
 
 SCALE = float(os.environ.get("GITWORKER_TEST_SCALE", "1"))
 SEED = int(os.environ.get("GITWORKER_TEST_SEED", "20261122"))
+ALONE = 9  # at this scale (`make crash`) each switch has a whole life of its own as well
 GROUPS = (3, 6, 12, 24)  # the lives that share the hidden switches: fewer switches hide each other
 
 
@@ -29,6 +32,17 @@ def switches(*tables: dict[str, str]) -> list[Switch]:
     return [Switch(*item) for table in tables for item in table.items()]
 
 
+def verbs() -> set[str]:
+    """Return every verb of the command line, as click finds it."""
+    context = click.Context(GROUP)
+    found: set[str] = set()
+    for name in GROUP.list_commands(context):
+        command = GROUP.get_command(context, name)
+        below = command.list_commands(context) if isinstance(command, click.Group) else []
+        found |= {f"{name} {one}" for one in below} or {name}
+    return found
+
+
 def sampled() -> Iterator[list[Switch]]:
     """Share all switches among a few lives in a random order; at a larger scale, again and again.
 
@@ -37,6 +51,8 @@ def sampled() -> Iterator[list[Switch]]:
     chance = random.Random(SEED)
     for number in range(max(1, round(SCALE))):
         count = GROUPS[number % len(GROUPS)]
+        if number == ALONE:
+            yield from ([one] for one in switches(HIDDEN, VARIABLES, SHOWN))
         for pool, groups in ((switches(HIDDEN, VARIABLES), count), (switches(SHOWN), count // 3)):
             mixed = chance.sample(pool, len(pool))
             yield from (mixed[start::groups] for start in range(groups))
@@ -97,6 +113,12 @@ def expected(cache: dict[str, Seen], tmp_path: Path, _hooks_off: None) -> Seen:
     if not cache:
         cache["plain"] = live(tmp_path / "plain", "", {})
     return cache["plain"]
+
+
+@pytest.mark.slow
+def test_a_life_has_every_verb(expected: Seen) -> None:
+    """No verb of the command line is missing, so each one runs under every switch."""
+    assert set(expected["verbs"]) == verbs()  # type: ignore[call-overload]
 
 
 @pytest.mark.slow
