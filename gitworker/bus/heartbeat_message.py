@@ -105,7 +105,8 @@ def require_beating(reader: Reader, name: str | None, actor: str) -> str:
     """
     if name is None and actor == HQ:
         raise NotFound(
-            "which worker? none was named, and this is no worker's worktree", "git worker list"
+            "no worker was named, and this directory is not in a worker's worktree",
+            "git worker list",
         )
     wanted = name or actor
     row = (

@@ -21,7 +21,7 @@ def require_worker(reader: Reader, name: str | None, session: Session) -> Worker
     if name is None:
         if session.actor == HQ:
             raise NotFound(
-                "which worker? none was named, and this is no worker's worktree",
+                "no worker was named, and this directory is not in a worker's worktree",
                 "git worker list",
             )
         name = session.actor

@@ -74,7 +74,7 @@ def test_no_name_outside_a_worktree(scene: Scene) -> None:
     """Without a name and outside a worktree nobody is meant."""
     scene.spawn("auth", "t1")
     told = (
-        "error: which worker? none was named, and this is no worker's worktree\n"
+        "error: no worker was named, and this directory is not in a worker's worktree\n"
         "hint: git worker list\n"
     )
     for verb in ("start", "done", "show", "heartbeat"):
