@@ -1,17 +1,16 @@
-"""Claims: exclusive, expiring rights to tasks and to any other named resource (seed 2).
+"""Claims: exclusive, expiring rights to tasks and to any other named resource.
 
 For agents written in Python, from inside the repository:
 
     from gitworker.claims import open_claims
 
-    with open_claims() as claims:  # who asks: GITWORKER_ID, the worktree's worker, else hq
-        claim = claims.take("path:src/auth/**", wait_s=60)  # Conflict where somebody has it
-        ...  # work; a worker's beats renew its leases, anybody may: claims.renew(claim.name)
-        claims.require(claim.name, epoch=claim.epoch)  # before what only the holder may do
+    with open_claims() as claims:  # the holder: GITWORKER_ID, the worktree's worker, else hq
+        claim = claims.take("path:src/auth/**", wait_s=60)  # raises Conflict if it stays taken
+        ...  # work; a worker's heartbeats renew its leases, others call claims.renew(claim.name)
+        claims.require(claim.name, epoch=claim.epoch)  # before a step that only the holder may do
         claims.release(claim.name, epoch=claim.epoch)
 
-The epoch is the fence: it only grows, and whoever comes back late is refused by it. docs/claims.md
-has the whole of it.
+The epoch only grows, so a holder that comes back late is refused. docs/claims.md explains it all.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -24,7 +23,7 @@ __all__ = ["Claim", "Claims", "open_claims"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for: use cases need the leases alone, and not what waits for them."""
+    """Import the holder on first use: most use cases need only the leases, which load faster."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from gitworker.claims import holder

@@ -1,4 +1,4 @@
-"""What one holder does with claims, each act in a transaction; waiting for one to be free."""
+"""The claims of one holder: take, renew, release and check them, and wait for a free one."""
 
 import os
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ from gitworker.store.api import Reader, Store, Value, Writer
 from gitworker.store.rules_leases import SEED2_LEASE_MS, Length
 from gitworker.store.sqlite.migrate import open_database
 
-LOOK_ANYWAY_S = 2.0  # foreign leases go by the wall clock, which may jump while we wait
+LOOK_ANYWAY_S = 2.0  # foreign leases follow the wall clock, which may jump while we wait
 SLACK_S = 0.002  # both clocks count whole milliseconds
 
 
@@ -39,8 +39,8 @@ class Claims:
     """The claims of one holder on one bus; belongs to one thread, as its store does.
 
     Names are task ids, `path:PATTERN` and `KIND:ANYTHING`; for others every method raises Invalid.
-    `hq` is many: where it names no epoch, the one counts under which this object took the name
-    last, so that what somebody else has taken as `hq` since is not ours.
+    Several callers share the identity `hq`. If it passes no epoch, the epoch of this object's last
+    `take` counts, so that a claim which another caller has taken as `hq` since is not ours.
     """
 
     def __init__(
@@ -53,11 +53,11 @@ class Claims:
         self._epochs: dict[str, int] = {}
 
     def take(self, name: str, *, ttl_s: float | None = None, wait_s: float = 0) -> Claim:
-        """Take a name for `ttl_s` seconds (default: the desk's), waiting `wait_s` for it at most.
+        """Take a name for `ttl_s` seconds (by default the object's lease); wait `wait_s` at most.
 
-        On disk when it returns. A worker that has it already goes on under its epoch. Raises
-        Conflict where somebody else holds it, or a path in common with it, or works on the task;
-        NotFound for an unknown task, Refused for one that is not READY.
+        On disk on return. A worker that has the claim keeps its epoch. Raises Conflict if another
+        holder has it, has an overlapping path or works on the task; NotFound for an unknown task,
+        Refused for one that is not READY.
         """
         name = parse_name(name)
         length = self._length if ttl_s is None else Length(parse_lease_ms(ttl_s), is_fixed=True)
@@ -72,10 +72,10 @@ class Claims:
         return claim
 
     def renew(self, name: str, *, epoch: int | None = None, ttl_s: float | None = None) -> Claim:
-        """Let the lease go on, by default for as long as it was taken for; not synced to disk.
+        """Extend the lease, by default by the length that it was taken for; not synced to disk.
 
-        A lease that expired and that nobody took goes on too. Raises Conflict where the claim, or
-        the claim under this epoch, is lost, and NotFound where there never was one.
+        An expired lease that no other holder took is extended too. Raises Conflict if the claim, or
+        the claim under this epoch, is lost, and NotFound if it never existed.
         """
         name = parse_name(name)
         length = None if ttl_s is None else Length(parse_lease_ms(ttl_s), is_fixed=True)
@@ -85,7 +85,7 @@ class Claims:
             )
 
     def release(self, name: str, *, epoch: int | None = None) -> None:
-        """Give a claim back, and wake whoever waits for it; raises like `renew`."""
+        """Release a claim and wake the waiting callers; raises like `renew`."""
         name = parse_name(name)
         with self._store.write() as writer:
             give_back(writer, name, self.holder, epoch=self._epoch(name, epoch))
@@ -102,17 +102,17 @@ class Claims:
             return all_claims(reader)
 
     def require(self, name: str, *, epoch: int | None = None) -> Claim:
-        """Return the claim where it holds now; raise like `renew`, and Conflict for an expired one.
+        """Return the claim if it is valid now; raise like `renew`, and Conflict if it has expired.
 
-        Between this and an act outside the database time passes: let the act carry the epoch, and
-        let whatever it acts on refuse an epoch that is lower than one it has seen.
+        Time passes between this check and a step outside the database. Pass the epoch to that step,
+        so that the resource can refuse an epoch lower than one it has seen.
         """
         name = parse_name(name)
         with self._store.read() as reader:
             return require_valid(reader, name, self.holder, epoch=self._epoch(name, epoch))
 
     def check(self, name: str, *, epoch: int | None = None) -> bool:
-        """Tell whether the claim holds now."""
+        """Return whether the claim is valid now."""
         try:
             self.require(name, epoch=epoch)
         except (Conflict, NotFound):
@@ -123,7 +123,7 @@ class Claims:
         return self._epochs.get(name) if epoch is None and not is_one(self.holder) else epoch
 
     def _take(self, name: str, length: Length) -> Claim:
-        with self._store.read() as reader:  # losing is cheap: 2.5 times the throughput (BUS-FACTS)
+        with self._store.read() as reader:  # losing is cheap: 2.5 times the throughput
             if is_task(name):
                 require_claimable(reader, name, self.holder)
             rival = find_rival(reader, name, self.holder)
@@ -154,7 +154,7 @@ class Claims:
         )
 
     def _take_in_time(self, name: str, length: Length, deadline: float) -> Claim:
-        """Try again whenever somebody has written to the bus, and when the lease ends."""
+        """Try again after each write to the bus and when the lease ends."""
         with open_waker(self._store, self._paths) as waker:
             while True:
                 try:
@@ -166,38 +166,39 @@ class Claims:
                     waker.wait(min(left_s, error.left_ms / 1000 + SLACK_S, LOOK_ANYWAY_S))
 
     def _ring(self) -> None:
-        with suppress(OSError):  # waiters look anyway
+        with suppress(OSError):  # waiting callers check every 2 s anyway
             ring_bell(self._paths.bell)
 
 
 class _OwnClaims(Claims):
-    """Claims with a connection of their own."""
+    """Claims that own their connection."""
 
     def __init__(self, paths: StatePaths, *, holder: str, lease_ms: int) -> None:
         self._own = open_database(paths.database)
         super().__init__(self._own, paths, holder=holder, lease_ms=lease_ms)
         _OPEN[self] = get_ident()
 
-    def begin_anew(self) -> None:
-        """Have another connection in the child of a fork: SQLite's locks are the parent's.
+    def reset_after_fork(self) -> None:
+        """Use a new connection in the child of a fork, since SQLite's locks belong to the parent.
 
-        What the child took by its parent's was lost as soon as a program took the bus for unused.
+        A claim taken over the parent's connection was lost when another program found the bus
+        unlocked.
         """
         self._store = _Unopened(self)
 
     def reopen(self) -> Store:
-        """Open another connection instead of the one there is."""
+        """Replace the connection by a new one."""
         self._own.close()
         self._store = self._own = open_database(self._paths.database)
         return self._store
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         self._own.close()
 
 
 class _Unopened:
-    """Stands for a store until it is used: nothing is asked of SQLite before the child needs it."""
+    """A store that opens its connection on first use, so that a fork alone does not call SQLite."""
 
     def __init__(self, claims: _OwnClaims) -> None:
         self._claims = claims
@@ -225,7 +226,7 @@ _OPEN: WeakKeyDictionary[_OwnClaims, int] = WeakKeyDictionary()  # and the threa
 def _after_fork() -> None:
     for claims, thread in list(_OPEN.items()):
         if thread == get_ident():
-            claims.begin_anew()
+            claims.reset_after_fork()
 
 
 if hasattr(os, "register_at_fork"):
@@ -234,15 +235,15 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def open_claims(*, holder: str | None = None, lease_s: float = 60) -> Iterator[Claims]:
-    """Give the claims of whoever asks in the repository one stands in, and close them afterwards.
+    """Give the caller's claims in the current repository, and close them afterwards.
 
-    `holder` is who asks, else GITWORKER_ID, the worktree's worker, or `hq`. Raises Unavailable
-    where there is no repository, or gitworker is not set up in it.
+    `holder` is by default GITWORKER_ID, the worktree's worker, or `hq`. Raises Unavailable if there
+    is no repository, or gitworker is not set up in it.
     """
     repository = require_repository()
     paths = state_paths(repository)
-    asker = who_asks(repository, holder, os.environ)
-    claims = _OwnClaims(paths, holder=asker, lease_ms=parse_lease_ms(lease_s))
+    identity = who_asks(repository, holder, os.environ)
+    claims = _OwnClaims(paths, holder=identity, lease_ms=parse_lease_ms(lease_s))
     try:
         yield claims
     finally:

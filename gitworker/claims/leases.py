@@ -1,8 +1,8 @@
-"""Taking, renewing, giving back and checking claims, inside a transaction of the caller's.
+"""Take, renew, release and check claims, inside the caller's transaction.
 
-The one door for every claim of ours: what `claim take` does, spawn and undo do by the same
-functions. Whoever takes an expired claim over gets the next epoch, and so does a holder that takes
-its own again; a claim that has expired and that nobody took is still its holder's to renew.
+`claim take`, spawn and undo use these functions, and no other code writes claims. A holder that
+takes an expired claim gets the next epoch, also if the claim was its own. The holder of an expired
+claim can still renew it if no other holder took it.
 """
 
 from typing import NamedTuple
@@ -15,11 +15,11 @@ from gitworker.store.claims import extend_claim, insert_claim, read_instant, rel
 from gitworker.store.rules_leases import Instant, Length, left_ms, renewed
 from gitworker.store.tasks import find_task, open_dependencies
 
-LAST_MS = 253_402_300_799_000  # the year 9999: a foreign program may have written anything
+LAST_MS = 253_402_300_799_000  # the year 9999, since a foreign program may write any number
 
 
 class Claim(NamedTuple):
-    """A claim as it stood at one moment: `left_ms` is 0 or less where it has expired."""
+    """A claim at one moment; `left_ms` is 0 or less if it has expired."""
 
     name: str
     holder: str
@@ -30,14 +30,14 @@ class Claim(NamedTuple):
 
     @property
     def is_valid(self) -> bool:
-        """Tell whether nobody else may take it."""
+        """Return whether the lease still runs, so that no other holder may take the claim."""
         return self.left_ms > 0
 
 
 def take_claim(writer: Writer, name: str, holder: str, *, length: Length) -> Claim:
-    """Give a name to a holder unless somebody else holds it, or a path in common with it.
+    """Give a name to a holder unless another holder has it, or an overlapping path.
 
-    A holder that has it already goes on under its epoch (but not `hq`, which is many). Raises
+    A holder that has the claim keeps its epoch, except `hq`, which several callers share. Raises
     Conflict with the holder and the lease's end.
     """
     at = read_instant()
@@ -67,9 +67,9 @@ def renew_claim(
     epoch: int | None = None,
     length: Length | None = None,
 ) -> Claim:
-    """Let a holder's lease go on, for as long as it was taken for unless `length` says.
+    """Extend a holder's lease by `length`, by default the length that it was taken for.
 
-    Raises Conflict for a holder that has lost it, NotFound for one that never had it.
+    Raises Conflict if the holder has lost the claim, NotFound if it never had it.
     """
     row = require_held(writer, name, holder, epoch=epoch)
     at = read_instant()
@@ -79,15 +79,15 @@ def renew_claim(
 
 
 def give_back(writer: Writer, name: str, holder: str, *, epoch: int | None = None) -> None:
-    """Give a claim back; raises like `renew_claim`, and then there is nothing left to give back."""
+    """Release a claim; raises like `renew_claim`, and then changes nothing."""
     require_held(writer, name, holder, epoch=epoch)
     release_claim(writer, name, holder)
 
 
 def require_held(reader: Reader, name: str, holder: str, *, epoch: int | None = None) -> Row:
-    """Return a holder's claim, under its epoch where one is named, expired or not.
+    """Return a holder's claim, under `epoch` if that is given, expired or not.
 
-    Raises Conflict where it has lost it, naming who has it now, and NotFound where it never had it.
+    Raises Conflict with the present holder if the claim is lost, NotFound if it never existed.
     """
     row = reader.row("claims.of_name", task=name)
     if row is not None and row["claimed_by"] == holder and epoch in (None, row["epoch"]):
@@ -102,7 +102,7 @@ def require_held(reader: Reader, name: str, holder: str, *, epoch: int | None = 
 
 
 def require_valid(reader: Reader, name: str, holder: str, *, epoch: int | None = None) -> Claim:
-    """Return a holder's claim; raise like `require_held`, and Conflict where it has expired."""
+    """Return a holder's claim; raise like `require_held`, and Conflict if it has expired."""
     claim = _claim(require_held(reader, name, holder, epoch=epoch), read_instant())
     if not claim.is_valid:
         raise Conflict(
@@ -114,9 +114,9 @@ def require_valid(reader: Reader, name: str, holder: str, *, epoch: int | None =
 
 
 def require_task_held(reader: Reader, task: str | None, worker: str) -> None:
-    """Raise Conflict where a seat has lost its task: to somebody now, or to somebody since.
+    """Raise Conflict if a worker has lost the claim on its task, even if the claim is free again.
 
-    Seats without a claim (it was given back, or their database is older than grants) pass.
+    Workers without a claim pass: it was released, or their database is older than grants.
     """
     if task is None:
         return
@@ -129,7 +129,7 @@ def require_task_held(reader: Reader, task: str | None, worker: str) -> None:
 
 
 def require_task_free(reader: Reader, task: str, worker: str) -> None:
-    """Raise Conflict where somebody else than `worker` holds a task by a valid claim."""
+    """Raise Conflict if a holder other than `worker` has a valid claim on a task."""
     claim = find_claim(reader, task)
     if claim is not None and claim.is_valid and claim.holder != worker:
         error = taken_error(task, claim)
@@ -138,7 +138,7 @@ def require_task_free(reader: Reader, task: str, worker: str) -> None:
 
 
 def require_claimable(reader: Reader, task: str, asker: str) -> None:
-    """Raise where a task cannot be claimed: unknown, not READY, another worker's."""
+    """Raise if a task cannot be claimed: it is unknown, not READY, or another worker's."""
     stored = find_task(reader, task)
     refusal = rules.task_refusal(
         task,
@@ -152,7 +152,7 @@ def require_claimable(reader: Reader, task: str, asker: str) -> None:
 
 
 def find_rival(reader: Reader, name: str, holder: str) -> Claim | None:
-    """Return the valid claim that keeps a holder from taking a name, or None."""
+    """Return the valid claim that blocks a holder from taking a name, or None."""
     at = read_instant()
     for row in _rivals(reader, name):
         claim = _claim(row, at)
@@ -174,7 +174,7 @@ def all_claims(reader: Reader) -> list[Claim]:
 
 
 def taken_error(name: str, claim: Claim) -> rules.Taken:
-    """Return the error for who wants what another claim stands in the way of."""
+    """Return the error for a name that another claim blocks."""
     return rules.taken(
         name,
         claim.name,
@@ -185,7 +185,7 @@ def taken_error(name: str, claim: Claim) -> rules.Taken:
 
 
 def _rivals(reader: Reader, name: str) -> list[Row]:
-    """Return the claim on the very name, and for a pattern those that have a path in common."""
+    """Return the claim on a name; for a pattern, also the claims on overlapping patterns."""
     if not rules.is_path(name):
         row = reader.row("claims.of_name", task=name)
         return [] if row is None else [row]
@@ -194,7 +194,7 @@ def _rivals(reader: Reader, name: str) -> list[Row]:
 
 
 def _evict(writer: Writer, name: str) -> None:
-    """Take an expired claim away that overlaps a new one; its holder is told by the epoch."""
+    """Delete an expired claim that overlaps a new one; its epoch shows the holder the loss."""
     writer.run("claims.delete", task=name)
     writer.run("claims.delete_clock", task=name)
     writer.run("claims.pass_epoch", task=name)

@@ -1,4 +1,4 @@
-"""What a claim may name, when a task may be claimed, and what is said to whom. Pure."""
+"""Rules of claims: valid names, the tasks that may be claimed, and the errors. Pure."""
 
 from gitworker.claims.rules_globs import overlap, parse_pattern
 from gitworker.errors import Conflict, GitWorkerError, Invalid, NotFound, Refused
@@ -24,9 +24,9 @@ HELD = frozenset(
 
 
 def parse_name(text: str) -> str:
-    """Return what a claim is on: a task id, `path:PATTERN`, or `KIND:ANYTHING`; else raise Invalid.
+    """Return a claim's name: a task id, `path:PATTERN` or `KIND:ANYTHING`; else raise Invalid.
 
-    A pattern's final '/' is dropped: what it claims is the same.
+    A pattern's final '/' is dropped, since it does not change the claimed paths.
     """
     if not text.isprintable() or len(text) > NAME_MAX:
         raise Invalid(
@@ -61,19 +61,19 @@ def parse_name(text: str) -> str:
 
 
 def is_path(name: str) -> bool:
-    """Tell whether a claim is on a pattern of paths."""
+    """Return whether a claim is on a pattern of paths."""
     return name.startswith(PATH)
 
 
 def is_task(name: str) -> bool:
-    """Tell whether a claim is on a task."""
+    """Return whether a claim is on a task."""
     return ":" not in name
 
 
 def conflict(name: str, other: str) -> bool:
-    """Tell whether two claims cannot be held by two at once: the same, or paths in common.
+    """Return whether two claims exclude each other: the same name, or overlapping paths.
 
-    What a foreign program wrote that is no pattern is in nobody's way but its namesake's.
+    An invalid pattern of a foreign program conflicts only with the same name.
     """
     if name == other or not (is_path(name) and is_path(other)):
         return name == other
@@ -86,12 +86,12 @@ def conflict(name: str, other: str) -> bool:
 
 
 def is_one(holder: str) -> bool:
-    """Tell whether a holder is one agent; `hq` is everybody outside the workers' worktrees."""
+    """Return whether a holder is a single agent; all callers outside worktrees share `hq`."""
     return holder != HQ
 
 
 def parse_lease_ms(lease_s: float) -> int:
-    """Return the length of a lease in milliseconds; raise Invalid for none, or over a day."""
+    """Return the length of a lease in milliseconds; raise Invalid unless it is 0 to 24 hours."""
     if not 0 < lease_s * 1000 <= LEASE_MAX_MS:
         raise Invalid(
             f"a lease of {lease_s:g} s is not possible: it must be more than 0 and at most"
@@ -109,9 +109,9 @@ def task_refusal(
     assigned: str | None,
     waits_for: list[str],
 ) -> GitWorkerError | None:
-    """Return why `asker` cannot claim a task, or None: READY, or its own already (DESIGN 6).
+    """Return the error if `asker` cannot claim a task; None if it is READY or the asker's own.
 
-    A status of None is a task that nobody knows.
+    A status of None means that the task does not exist.
     """
     if status is None:
         return NotFound(
@@ -127,23 +127,23 @@ def task_refusal(
         )
     if status is TaskStatus.READY or (status is TaskStatus.DEFINED and not waits_for):
         return None
-    why = f" and waits for {', '.join(waits_for)}" if waits_for else ""
-    return Refused(f"task {task} is {status}{why}: only a READY task can be claimed")
+    waiting = f" and waits for {', '.join(waits_for)}" if waits_for else ""
+    return Refused(f"task {task} is {status}{waiting}: only a READY task can be claimed")
 
 
 class Taken(Conflict):
-    """Somebody else holds it, for `left_ms` more unless the lease is renewed or given back."""
+    """Another holder has the claim; its lease runs for `left_ms` unless renewed or released."""
 
     code = "claimed"
     left_ms = 0
 
 
 def taken(name: str, other: str, *, holder: str, left_ms: int, until: str) -> Taken:
-    """Return the error for who wants what somebody else holds, with whom and for how long."""
-    what = name if name == other else f"{name} overlaps {other}, which"
+    """Return the error for a name whose claim, or an overlapping one, another holder has."""
+    subject = name if name == other else f"{name} overlaps {other}, which"
     left_s = -(-left_ms // 1000)
     error = Taken(
-        f"{what} is claimed by {holder} for another {left_s} s, until {until}",
+        f"{subject} is claimed by {holder} for another {left_s} s, until {until}",
         f"git worker claim take {quoted(name)} --wait {left_s}",
     )
     error.left_ms = left_ms
@@ -151,7 +151,7 @@ def taken(name: str, other: str, *, holder: str, left_ms: int, until: str) -> Ta
 
 
 def lost(name: str, *, holder: str, epoch: int | None, now_held_by: str | None) -> Conflict:
-    """Return the error for a holder that comes back late."""
+    """Return the error for a holder that has lost its claim."""
     which = "" if epoch is None else f" (epoch {epoch})"
     now = f"{now_held_by} holds it now" if now_held_by else "the claim is free now"
     if now_held_by == holder:
@@ -164,12 +164,12 @@ def lost(name: str, *, holder: str, epoch: int | None, now_held_by: str | None) 
 
 
 def not_held(name: str, *, holder: str, held_by: str | None) -> GitWorkerError:
-    """Return the error for a holder that never had what it wants to keep or to give back."""
+    """Return the error for a caller that renews or releases a claim it never had."""
     if held_by is not None:
         return Conflict(f"{name} is claimed by {held_by}, not by {holder}", "git worker claim list")
     return NotFound(f"{holder} holds no claim on {name}", f"git worker claim take {quoted(name)}")
 
 
 def quoted(name: str) -> str:
-    """Return a name as a shell takes it."""
+    """Return a name quoted for a shell."""
     return name if ALNUM.union("._-:/").issuperset(name) else "'" + name.replace("'", "'\\''") + "'"
