@@ -1,1 +1,1 @@
-"""Who is alive: processes, beats, and what follows from their age."""
+"""Liveness of workers: processes, heartbeats, and the meaning of a heartbeat's age."""

@@ -1,9 +1,9 @@
-"""The background process of a repository and a PID namespace that beats for the processes there.
+"""The heartbeat daemon: the process that sends heartbeats for the workers of one PID namespace.
 
-`start` rings it up; an flock makes it one. It beats for every WORKING seat of its host, boot and
-PID namespace whose process still runs, holds that worker's proof of life (`proof`), looks after
-agents that have lost their supervisor, and ends when there is none left: no daemon is needed for
-anything else.
+`start` starts it; an flock keeps it single. For every WORKING or IN_REVIEW worker of its host, boot
+and PID namespace whose process still runs, it sends heartbeats and holds the worker's lock
+(`life_lock`). It also looks after agents that have lost their supervisor. It ends if there are no
+such workers and agents.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ from gitworker.store.sqlite.migrate import open_database
 from gitworker.store.workers import Worker, all_workers
 
 LOOK_EVERY_S = 2.0
-TRIES = 10  # who looks whether a beater runs has its lock for a moment
+TRIES = 10  # a process that checks whether a daemon runs holds the lock for a moment
 TRY_EVERY_S = 0.02
 Attend = Callable[[Store], bool]
 
 
 def run_beater(root: str, every_s: float, attend: Attend = lambda _: False) -> int:
-    """Beat until no process is left to beat for; return the exit status.
+    """Send heartbeats until no process needs them; return the exit status.
 
-    `attend` looks after the agents without a supervisor and tells whether there are any. Whoever
-    starts to work while it ends finds its lock held and rings up no other: once the lock is free it
-    looks again, and goes on.
+    `attend` looks after the agents without a supervisor and returns whether there are any. A worker
+    that starts while the daemon ends finds the lock held and starts no other daemon. So after it
+    released the lock, the daemon checks once more whether it is needed.
     """
     paths = StatePaths(root)
-    while _beat_under_lock(paths, every_s, attend) and _is_needed(paths):
+    while _run_under_lock(paths, every_s, attend) and _is_needed(paths):
         pass
     return 0
 
 
-def _beat_under_lock(paths: StatePaths, every_s: float, attend: Attend) -> bool:
-    """Beat until nobody is left; tell whether this was the beater, and not another process."""
+def _run_under_lock(paths: StatePaths, every_s: float, attend: Attend) -> bool:
+    """Send heartbeats while they are needed; return False if another process is the daemon."""
     fd = _take_lock(lock_path(paths))
     if fd is None:
         return False
@@ -65,18 +65,18 @@ def _beat_under_lock(paths: StatePaths, every_s: float, attend: Attend) -> bool:
     try:
         while opened is not None and _identity(paths.database) == opened:
             with store.read() as reader:
-                seats = _seats_at_work(reader)
-            for name in seats.keys() - proofs.keys():
-                thread.tell(Tell(name, task=seats[name].task_id))
+                workers = _local_workers(reader)
+            for name in workers.keys() - proofs.keys():
+                thread.tell(Tell(name, task=workers[name].task_id))
                 proofs[name] = Proof(paths, name)
-            for name in proofs.keys() - seats.keys():
+            for name in proofs.keys() - workers.keys():
                 thread.tell(Forget(name))
                 proofs.pop(name).release()
             for proof in proofs.values():  # another holder may have ended since the last look
                 proof.take()
             if not attend(store) and not proofs:
                 break
-            with suppress(GitWorkerError):  # a busy database: beating goes on, the next look rings
+            with suppress(GitWorkerError):  # a busy database: the next round starts the upkeep
                 ring_upkeep(store, os.path.dirname(paths.root))
             clock.sleep(LOOK_EVERY_S)
     finally:
@@ -89,7 +89,7 @@ def _beat_under_lock(paths: StatePaths, every_s: float, attend: Attend) -> bool:
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    """Return which file has a name now; None if it does not exist."""
+    """Return device and inode of a file; None if it does not exist."""
     try:
         found = os.stat(path)
     except OSError:
@@ -108,7 +108,7 @@ def _take_lock(path: str) -> int | None:
             continue
         if _is_at(fd, path):
             return fd
-        break  # deleted as an old one in between: whoever needs a beater asks again
+        break  # another daemon deleted the file as an old lock; the next `start` tries again
     os.close(fd)
     return None
 
@@ -130,7 +130,7 @@ def _drop_old_locks(paths: StatePaths) -> None:
 
 
 def _is_at(fd: int, path: str) -> bool:
-    """Tell whether an open file is still the one of that name."""
+    """Return whether an open file is still the one at that path."""
     with suppress(FileNotFoundError):
         return os.path.samestat(os.fstat(fd), os.stat(path))
     return False
@@ -143,12 +143,12 @@ def _is_needed(paths: StatePaths) -> bool:
     try:
         with store.read() as reader:
             lost = lost_runs(reader.rows("runs.open"), this_moment())
-            return bool(lost.orphans or _seats_at_work(reader))
+            return bool(lost.orphans or _local_workers(reader))
     finally:
         store.close()
 
 
-def _seats_at_work(reader: Reader) -> dict[str, Worker]:
+def _local_workers(reader: Reader) -> dict[str, Worker]:
     moment = this_moment()
     return {w.worker_id: w for w in all_workers(reader) if _works_here(w, moment)}
 
@@ -159,7 +159,7 @@ def _renew_files(paths: StatePaths, times: dict[str, int]) -> None:
 
 
 def _works_here(worker: Worker, moment: Moment) -> bool:
-    """Tell whether a seat's process is one of our PID namespace and still runs."""
+    """Return whether a worker's process belongs to our PID namespace and still runs."""
     return (
         is_beaten_for(worker.state)
         and worker.pid is not None

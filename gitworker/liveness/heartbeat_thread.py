@@ -1,7 +1,8 @@
-"""The heartbeat thread (seed 2): its own connection, a queue of commands, a beat every ten seconds.
+"""The heartbeat thread: its own connection, a queue of commands, a heartbeat every ten seconds.
 
-It beats for any number of agents of this machine, so that long calls of theirs (a model's answer
-takes minutes) never look like death. A busy or failing database costs a beat, never the thread.
+It sends heartbeats for any number of agents of this machine, so that an agent in a long call (a
+model's answer takes minutes) does not look dead. A busy or failing database loses one heartbeat but
+does not end the thread.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from gitworker.store.heartbeats import beat, touch
 
 @dataclass(frozen=True, slots=True)
 class Tell:
-    """Beat for `agent` from now on, telling this; None keeps what was told last."""
+    """Send heartbeats for `agent` with these values; None keeps the last reported value."""
 
     agent: str
     status: str | None = None
@@ -30,7 +31,7 @@ class Tell:
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """Beat for `agent` no more."""
+    """Stop the heartbeats of `agent`."""
 
     agent: str
 
@@ -43,10 +44,10 @@ Command = Tell | Forget | Stop
 
 
 class HeartbeatThread:
-    """Beats in the background until stopped.
+    """Sends heartbeats in the background until it is stopped.
 
-    `open_store` is called in the thread (a connection belongs to one thread). `on_beat` gets the
-    times of the beats by agent, `on_error` hears what went wrong with one.
+    `open_store` is called in the thread, since a connection belongs to one thread. `on_beat` gets
+    the times of the heartbeats by agent, `on_error` the error of a failed one.
     """
 
     def __init__(
@@ -67,11 +68,11 @@ class HeartbeatThread:
         self._thread = threading.Thread(target=self._loop, name="heartbeat", daemon=True)
 
     def start(self) -> None:
-        """Start beating."""
+        """Start the thread."""
         self._thread.start()
 
     def tell(self, command: Tell | Forget) -> None:
-        """Change whom it beats for, or what it tells; effective at once."""
+        """Change the agents or the values that it reports for one; effective at once."""
         self._commands.put(command)
 
     def stop(self, timeout_s: float = 5) -> None:
@@ -81,7 +82,7 @@ class HeartbeatThread:
 
     @property
     def is_alive(self) -> bool:
-        """Tell whether the thread runs."""
+        """Return whether the thread runs."""
         return self._thread.is_alive()
 
     def _loop(self) -> None:
@@ -100,7 +101,7 @@ class HeartbeatThread:
                 self._try(self._agents)
 
     def _next(self, due_ms: int) -> Command | None:
-        """Wait for a command; None when the next beat of everybody is due."""
+        """Wait for a command; return None when the heartbeats of all agents are due."""
         wait_s = (due_ms - clock.monotonic_ms()) / 1000
         try:
             return self._commands.get(timeout=max(0.0, wait_s))
@@ -115,19 +116,20 @@ class HeartbeatThread:
             times = self._beat(self._store, agents)
             if self._on_beat is not None:
                 self._on_beat(times)
-        except (GitWorkerError, OSError) as error:  # the next beat tries again
+        except (GitWorkerError, OSError) as error:  # the next heartbeat tries again
             if self._on_error is not None:
                 self._on_error(error)
 
     def _beat(self, store: Store, agents: dict[str, Tell]) -> dict[str, int]:
         times = {}
         with store.write(durable=False) as writer:
-            for agent, told in agents.items():
-                if told.status is None:
-                    times[agent] = touch(writer, agent, task=told.task)
+            for agent, report in agents.items():
+                status, task = report.status, report.task
+                if status is None:
+                    times[agent] = touch(writer, agent, task=task)
                 else:
                     times[agent] = beat(
-                        writer, agent, status=told.status, task=told.task, progress=told.progress
+                        writer, agent, status=status, task=task, progress=report.progress
                     )
                 renew_claims(writer, agent)
         return times

@@ -1,7 +1,7 @@
-"""Proof of life that other PID namespaces can see: a lock on `alive/<worker>` of the state.
+"""Proof of life that other PID namespaces can see: an flock on `alive/<worker>`.
 
-The supervisor of a run and the heartbeat daemon of a namespace hold it (flock) while a process of
-the worker lives. Locks belong to files, so they are seen from every PID and mount namespace.
+The supervisor of a run or the heartbeat daemon of a namespace holds it while a process of the
+worker lives. Locks belong to files, so they are visible from every PID and mount namespace.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class Proof:
         self._fd: int | None = None
 
     def take(self) -> None:
-        """Take the lock if it is free; another holder proves the same. Repeating it is cheap."""
+        """Take the lock if it is free; another holder proves life too. Repeated calls are cheap."""
         if self._fd is not None:
             return
         try:
             os.makedirs(self._paths.alive, exist_ok=True)
             fd = os.open(_path(self._paths, self._worker), os.O_RDWR | os.O_CREAT, 0o600)
-        except OSError:  # a full or read-only disk: the heartbeats remain
+        except OSError:  # a full or read-only disk: heartbeats must suffice
             return
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -48,7 +48,7 @@ class Proof:
 
 
 def is_proven(paths: StatePaths, worker: str) -> bool:
-    """Tell whether a living process holds the lock of a worker; works on a read-only disk."""
+    """Return whether a living process holds a worker's lock; works on a read-only disk."""
     try:
         fd = regular(_path(paths, worker), os.O_RDONLY)
     except OSError:

@@ -1,7 +1,7 @@
-"""Where a pid means something: one boot of one host, and one PID namespace there.
+"""The origin of a pid: the host, boot and PID namespace in which it identifies a process.
 
-A sandbox or a container has a PID namespace of its own. From inside nothing outside can be seen, so
-a process of another origin is unknown, never dead. Light: it is asked before an agent starts.
+A sandbox or a container has its own PID namespace and cannot see processes outside it. So a process
+of another origin is unknown, never dead. Imports little, since it is used before an agent starts.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ def this_origin() -> Origin:
 
 
 def origin_of(row: Mapping[str, object]) -> Origin:
-    """Return where the pid of a stored row was recorded."""
+    """Return the origin of the pid in a stored row."""
     return (_text(row["host"]), _text(row["boot_id"]), _text(row["pid_ns"]))
 
 
 def is_local(origin: Origin, here: Origin | None = None) -> bool:
-    """Tell whether pids of an origin can be looked up here; a part that is not known is not ours.
+    """Return whether pids of an origin can be looked up here; an unknown part does not match.
 
-    `here` is our own origin, read now if it is not given.
+    `here` is our own origin; if it is not given, it is read now.
     """
     return None not in origin and origin == (here or this_origin())
 

@@ -1,7 +1,7 @@
-"""Processes of this machine: when one started, whether it still runs, what runs in a directory.
+"""Processes of this machine: their start times, whether they run, and those in a directory.
 
-A pid is kept with its start time, since the system gives pids to new processes. Where the system
-cannot tell (no /proc), the answer is None, which is never taken for dead.
+A pid is stored with its start time, since the system reuses pids. If the system cannot answer (no
+/proc), the result is None, which never counts as dead.
 """
 
 import os
@@ -15,15 +15,15 @@ SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "fish", "ash", "busybox"
 VALUED_SHELL_OPTIONS = frozenset({"-o", "+o", "-O", "+O", "--rcfile", "--init-file"})
 PASSED_BY = frozenset({"git", "env", "timeout", "git-worker", "nice", "setsid", "stdbuf", "xargs"})
 
-# What git does by itself in the background after a commit: from 2.54 on after thirty of them.
+# git starts these in the background after a commit; from 2.54 on after thirty commits.
 UPKEEP = frozenset({"maintenance", "gc"})
-UPKEEP_WAIT_MS = 3000  # in a large repository it takes longer
+UPKEEP_WAIT_MS = 3000  # in a large repository maintenance takes longer
 UPKEEP_LOOK_S = 0.02
 DEPTH_MAX = 64  # directories above a working directory that are compared
 
 
 class Process(NamedTuple):
-    """One process: its id, when it started (the system's own clock, as text), its arguments."""
+    """One process: its id, its start time (the system's clock ticks, as text), its arguments."""
 
     pid: int
     start: str
@@ -32,7 +32,7 @@ class Process(NamedTuple):
 
 
 def find_process(pid: int) -> Process | None:
-    """Return a running process, or None where there is none (or it is only a zombie)."""
+    """Return a running process, or None if it does not exist or is a zombie."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
             text = file.read()
@@ -47,9 +47,9 @@ def find_process(pid: int) -> Process | None:
 
 
 def is_running(pid: int, start: str | None) -> bool | None:
-    """Tell whether the process with that pid and start still runs; None if /proc does not show.
+    """Return whether the process with that pid and start still runs; None without /proc.
 
-    For pids of our own PID namespace only (`origin.is_local`).
+    Only for pids of our own PID namespace (`origin.is_local`).
     """
     if not os.path.isdir("/proc/self"):
         return None
@@ -60,10 +60,10 @@ def is_running(pid: int, start: str | None) -> bool | None:
 
 
 def nearest_agent() -> Process | None:
-    """Return the nearest ancestor that works here: no git, env, timeout or passing shell.
+    """Return the nearest ancestor that is not git, env, timeout or a shell running a command.
 
-    A shell that runs a command or a script passes; an interactive one is somebody working. None
-    also if /proc shows another PID namespace: our parents' pids mean other processes there.
+    An interactive shell counts as an agent. Returns None also if /proc shows another PID namespace,
+    in which our parents' pids identify other processes.
     """
     if find_pid_namespace() is None:
         return None
@@ -76,9 +76,9 @@ def nearest_agent() -> Process | None:
 
 
 def processes_in(directory: str) -> list[int]:
-    """Return the pids of the user's processes whose working directory lies in `directory`.
+    """Return the pids of the user's processes whose working directory is inside `directory`.
 
-    Also of those that see it by another path: a container, a bind mount.
+    This includes processes that see it under another path: in a container or a bind mount.
     """
     inside = []
     root = os.path.realpath(directory)
@@ -98,9 +98,9 @@ def processes_in(directory: str) -> list[int]:
 
 
 def lasting_processes_in(directory: str, *, wait_ms: int = UPKEEP_WAIT_MS) -> list[int]:
-    """Return what `processes_in` does, once git has ended what it began there by itself.
+    """Return `processes_in` after `git maintenance` has ended there; wait `wait_ms` at most.
 
-    It packs objects in the directory of a commit. That is waited for, `wait_ms` at most.
+    git starts it in the directory of a commit to pack objects.
     """
     deadline_ms = monotonic_ms() + wait_ms
     pids = processes_in(directory)
@@ -111,7 +111,7 @@ def lasting_processes_in(directory: str, *, wait_ms: int = UPKEEP_WAIT_MS) -> li
 
 
 def _lies_in(path: str, wanted: os.stat_result) -> bool:
-    """Tell whether a directory is one, or lies in one, that has another path for us."""
+    """Return whether a path is the wanted directory, or inside it, by device and inode."""
     found = os.stat(path)
     for _ in range(DEPTH_MAX):
         if os.path.samestat(found, wanted):
@@ -125,7 +125,7 @@ def _lies_in(path: str, wanted: os.stat_result) -> bool:
 
 
 def _is_upkeep(pid: int) -> bool:
-    """Tell whether a process is git's upkeep, or has ended meanwhile."""
+    """Return whether a process is `git maintenance` or `git gc`, or has ended."""
     process = find_process(pid)
     if process is None or not process.arguments:
         return True
@@ -145,7 +145,7 @@ def _passes_by(arguments: tuple[str, ...]) -> bool:
 
 
 def _runs_a_command(arguments: list[str]) -> bool:
-    """Tell whether a shell with these arguments runs a command or a script, and then ends."""
+    """Return whether a shell with these arguments runs a command or a script, and then ends."""
     while arguments and arguments[0][:1] in ("-", "+"):
         option = arguments.pop(0)
         if option in VALUED_SHELL_OPTIONS:

@@ -1,4 +1,4 @@
-"""Reading what the rules of liveness judge: the clocks, the beats, the processes."""
+"""Read the facts that the liveness rules judge: clocks, heartbeats and processes."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from gitworker.store.workers import Worker
 
 
 class Lost(NamedTuple):
-    """Runs without a supervisor: those whose agent has ended too, and those of its orphans."""
+    """Runs whose supervisor has ended: `over` if the agent has ended too, else `orphans`."""
 
     over: list[Row]
     orphans: list[Row]
@@ -27,22 +27,22 @@ def this_moment() -> Moment:
 
 
 def read_beats(reader: Reader) -> dict[str, Beat]:
-    """Return the last beat of every agent."""
+    """Return the last heartbeat of every agent."""
     return {row["agent_id"]: beat_of_row(row) for row in reader.rows("liveness.all")}
 
 
 def clock_has_jumped(reader: Reader) -> bool:
-    """Tell whether the wall clock has moved by a day or more since the newest beat."""
+    """Return whether the wall clock has jumped by a day or more since the newest heartbeat."""
     return has_jumped(read_beats(reader).values(), this_moment())
 
 
 def is_here(worker: Worker, moment: Moment) -> bool:
-    """Tell whether the process of a worker was recorded in our host, boot and PID namespace."""
+    """Return whether the process of a worker was recorded in our host, boot and PID namespace."""
     return is_local((worker.host, worker.boot_id, worker.pid_ns), moment.origin)
 
 
 def process_runs(worker: Worker, moment: Moment, paths: StatePaths) -> bool | None:
-    """Tell whether the process of a worker runs; None if that is not known.
+    """Return whether the process of a worker runs; None if that is not known.
 
     A process of another host, boot or PID namespace is never known to have ended; it runs if its
     supervisor or heartbeat daemon holds the worker's lock.
@@ -55,10 +55,10 @@ def process_runs(worker: Worker, moment: Moment, paths: StatePaths) -> bool | No
 
 
 def lost_runs(rows: Sequence[Row], moment: Moment) -> Lost:
-    """Return which of the runs without an end have lost their supervisor in our PID namespace.
+    """Return the open runs of our PID namespace whose supervisor has ended.
 
-    While an agent lives its process is the seat's: it is beaten for, and the run goes on. One that
-    was told to end counts as an orphan until whoever told it has seen it end.
+    A living agent without a supervisor keeps its run open and gets heartbeats. An agent that was
+    ordered to end counts as an orphan until the process that gave the order has seen it end.
     """
     lost = Lost([], [])
     for run in rows:
@@ -80,9 +80,10 @@ def silent_runs(
     paths: StatePaths,
     dead_ms: int,
 ) -> list[Row]:
-    """Return the open runs that nothing here can look up and that gave no sign of life for long.
+    """Return the open runs of other origins that count as ended.
 
-    A newer run of the same worker, too, shows that an older one is over.
+    A run counts as ended if it has shown no sign of life for `dead_ms`, or if its worker has a
+    newer run.
     """
     newest = {run["worker_id"]: run["id"] for run in rows}  # they come oldest first
     return [
@@ -100,12 +101,12 @@ def silent_runs(
 
 
 def beat_of_row(row: Row) -> Beat:
-    """Return the beat in a row of `liveness.all` or `liveness.of_agent`."""
+    """Return the heartbeat in a row of `liveness.all` or `liveness.of_agent`."""
     return Beat(row["ts_ms"], row["mono_ms"], row["boot_id"], row["host"])
 
 
 def _silence_ms(run: Row, beats: Mapping[str, Beat], moment: Moment) -> int:
-    """Return for how long a run's agent has been silent; it was heard when it began."""
+    """Return the time since the last heartbeat of a run's agent, or since the run began."""
     began = Beat(run["started_at_ms"])
     beat = beats.get(run["worker_id"], began)
     return min(beat_age_ms(beat, moment), beat_age_ms(began, moment))

@@ -1,4 +1,4 @@
-"""What a beat's age means (DESIGN section 3). Pure: rows, probes and `now` in, verdicts out."""
+"""The meaning of a heartbeat's age (docs/design.md, "Liveness"). Pure: facts and `now` in."""
 
 from collections.abc import Iterable
 from enum import StrEnum
@@ -9,7 +9,7 @@ from gitworker.model.worker import WorkerEvent, WorkerState
 
 
 class Liveness(StrEnum):
-    """How long an agent has been silent, in words."""
+    """The word for an agent's silence."""
 
     OK = "OK"
     WARN = "WARN"
@@ -29,12 +29,12 @@ class Moment(NamedTuple):
 
     @property
     def origin(self) -> tuple[str, str, str | None]:
-        """Return where the pids that we can look up were recorded."""
+        """Return our host, boot and PID namespace, whose pids can be looked up here."""
         return (self.host, self.boot_id, self.pid_ns)
 
 
 class Beat(NamedTuple):
-    """A beat as stored; the monotonic stamp is None where a foreign program beat."""
+    """A stored heartbeat; `mono_ms` is None if a foreign program wrote it."""
 
     ts_ms: int
     mono_ms: int | None = None
@@ -43,7 +43,7 @@ class Beat(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What is known of a seat: its state, since when, its last beat, its process.
+    """The known facts of a worker: its state and since when, its last heartbeat, its process.
 
     `process_runs` is None if it is not known: another host, boot or PID namespace, no pid, no
     /proc.
@@ -62,22 +62,22 @@ TIMED = frozenset({WorkerState.WORKING, WorkerState.IN_REVIEW, WorkerState.STALE
 
 
 def is_beaten_for(state: WorkerState) -> bool:
-    """Tell whether the beater beats for the process in a seat."""
+    """Return whether the heartbeat daemon sends heartbeats for a worker in this state."""
     return state in BEATEN_FOR
 
 
 def is_at_work(state: WorkerState) -> bool:
-    """Tell whether silence of the process in a seat means something."""
+    """Return whether missing heartbeats of a worker in this state mean anything."""
     return state is WorkerState.WORKING
 
 
 def may_time_out(state: WorkerState) -> bool:
-    """Tell whether the passing of time alone can change a seat."""
+    """Return whether time alone can change a worker in this state."""
     return state in TIMED
 
 
 def beat_age_ms(beat: Beat, moment: Moment) -> int:
-    """Return a beat's age: by CLOCK_MONOTONIC within one boot of one host, else by wall clock."""
+    """Return a heartbeat's age, by CLOCK_MONOTONIC in one boot of one host, else by wall clock."""
     same_clock = (
         beat.mono_ms is not None
         and beat.host == moment.host
@@ -90,9 +90,9 @@ def beat_age_ms(beat: Beat, moment: Moment) -> int:
 
 
 def has_jumped(beats: Iterable[Beat], moment: Moment) -> bool:
-    """Tell whether the wall clock has moved by a day against the newest beat of this boot.
+    """Return whether the wall clock has jumped by a day since the newest heartbeat of this boot.
 
-    A machine that slept for a day counts too, until the next beat.
+    A machine that slept for a day counts too, until the next heartbeat.
     """
     ages = [
         (moment.mono_ms - beat.mono_ms, moment.now_ms - beat.ts_ms)
@@ -109,7 +109,7 @@ def has_jumped(beats: Iterable[Beat], moment: Moment) -> bool:
 
 
 def liveness_of(age_ms: int | None, settings: Settings) -> Liveness:
-    """Return the word for a beat's age; None is no beat at all."""
+    """Return the word for a heartbeat's age; None means that the agent has no heartbeat."""
     if age_ms is None:
         return Liveness.UNKNOWN
     if age_ms >= settings.liveness_dead_s * 1000:
@@ -122,7 +122,7 @@ def liveness_of(age_ms: int | None, settings: Settings) -> Liveness:
 
 
 def is_quiet(state: WorkerState, beat: Beat | None, moment: Moment, settings: Settings) -> bool:
-    """Tell whether a seat needs a closer look: all but one at work that has beaten lately."""
+    """Return whether a worker needs a closer look: it is not WORKING with a recent heartbeat."""
     if beat is None or not is_at_work(state):
         return True
     soonest_s = min(settings.liveness_warn_s, settings.liveness_stale_s, settings.liveness_dead_s)
@@ -130,9 +130,9 @@ def is_quiet(state: WorkerState, beat: Beat | None, moment: Moment, settings: Se
 
 
 def due_event(facts: Facts, moment: Moment, settings: Settings) -> WorkerEvent | None:
-    """Return what has become due for a seat, or None.
+    """Return the event that is due for a worker, or None.
 
-    A seat that never beat is judged from its last change of state.
+    A worker without a heartbeat is judged by its last change of state.
     """
     if facts.beat is not None:
         age_ms = min(beat_age_ms(facts.beat, moment), _wall_age(facts, moment))
@@ -149,9 +149,9 @@ def due_event(facts: Facts, moment: Moment, settings: Settings) -> WorkerEvent |
 
 
 def _due_at_work(facts: Facts, age_ms: int, settings: Settings) -> WorkerEvent | None:
-    gone = facts.process_runs is False and age_ms >= settings.liveness_stale_s * 1000
+    ended = facts.process_runs is False and age_ms >= settings.liveness_stale_s * 1000
     silent = age_ms >= settings.liveness_dead_s * 1000
-    return WorkerEvent.HEARTBEAT_TIMEOUT if gone or silent else None
+    return WorkerEvent.HEARTBEAT_TIMEOUT if ended or silent else None
 
 
 def _due_when_stale(facts: Facts, moment: Moment, settings: Settings) -> WorkerEvent | None:

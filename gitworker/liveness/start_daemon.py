@@ -1,4 +1,4 @@
-"""Ringing up the beater; apart from it, since most commands only look whether it runs."""
+"""Start the heartbeat daemon. A separate module, since most commands only check whether it runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gitworker.liveness.origin import is_local, origin_of, this_origin
 from gitworker.paths import regular
 
 LOCK_PREFIX = "beater-"
-BEAT_S = 10  # seed 2, where the settings are not read
+BEAT_S = 10  # the default interval, for callers that have not read the settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 def ensure_beater(paths: StatePaths, *, every_s: int) -> None:
-    """Start the beater of our PID namespace unless one runs; two at once settle it by the lock."""
+    """Start the heartbeat daemon of our PID namespace unless it runs; its lock keeps it single."""
     if is_beating(paths):
         return
     proc.spawn_detached([sys.executable, *proc.BACKGROUND, "beat", paths.root, str(every_s)])
 
 
 def ensure_orphans_kept(store: Store, paths: StatePaths) -> None:
-    """Start the beater where an agent has lost its supervisor: it obeys orders in its place."""
+    """Start the heartbeat daemon if an agent has lost its supervisor, to obey orders for it."""
     with store.read() as reader:
         rows = reader.rows("runs.open")
     here = this_origin()
@@ -40,7 +40,7 @@ def ensure_orphans_kept(store: Store, paths: StatePaths) -> None:
 
 
 def is_beating(paths: StatePaths) -> bool:
-    """Tell whether a beater of our PID namespace runs; those who look do not see one another."""
+    """Return whether our heartbeat daemon runs; concurrent checks do not disturb each other."""
     try:
         fd = regular(lock_path(paths), os.O_RDONLY)
     except OSError:  # none has run yet
@@ -55,6 +55,6 @@ def is_beating(paths: StatePaths) -> bool:
 
 
 def lock_path(paths: StatePaths) -> str:
-    """Return the lock that makes one beater of many: there is one per host, boot and namespace."""
+    """Return the lock file of the heartbeat daemon: one per host, boot and PID namespace."""
     parts = (part or "unknown" for part in this_origin())
     return f"{paths.locks}/{LOCK_PREFIX}{'-'.join(parts).replace('/', '_')}"

@@ -1,4 +1,4 @@
-"""Whether a supervised agent lives. Light: it is asked before an agent starts."""
+"""Whether a supervised agent lives. Imports little, since it is used before an agent starts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from gitworker import proc
 from gitworker.liveness.life_lock import is_proven
 from gitworker.liveness.origin import is_local, origin_of
 
-FRESH_MS = 100_000  # an agent is busy if its heartbeat is younger, and nothing else is known
+FRESH_MS = 100_000  # an agent with a younger heartbeat counts as alive if nothing else is known
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def living_agent(reader: Reader, paths: StatePaths, run: Row | None) -> int | None:
-    """Return the process of a run without an end, if it lives or may live.
+    """Return the process of an open run, if it lives or may live.
 
-    One of another host, boot or PID namespace may live as `may_live` says.
+    For a process of another host, boot or PID namespace, `may_live` decides.
     """
     if run is None or run["ended_at_ms"] is not None or run["pid"] is None:
         return None
@@ -29,7 +29,7 @@ def living_agent(reader: Reader, paths: StatePaths, run: Row | None) -> int | No
 
 
 def may_live(reader: Reader, paths: StatePaths, worker: str, *, fresh_ms: int = FRESH_MS) -> bool:
-    """Tell whether a process that cannot be looked up counts as alive: by lock or heartbeat."""
+    """Return whether a process that cannot be looked up counts as alive, by lock or heartbeat."""
     if is_proven(paths, worker):
         return True
     row = reader.row("liveness.of_agent", agent=worker)
