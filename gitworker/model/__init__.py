@@ -1,1 +1,1 @@
-"""What the program talks about, as data: ids, enums, frozen records. No behaviour lives here."""
+"""The program's data types: ids, enums and frozen records. Nothing here has behaviour."""

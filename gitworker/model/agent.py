@@ -1,11 +1,11 @@
-"""The words and records of an agent: the process, or the program to start, that works in a seat."""
+"""The states, events and records of an agent: the process, or program to start, of a worker."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 
 class AgentState(StrEnum):
-    """How an agent is doing: the union of seed 3's worker states and seed 4's agent states."""
+    """The state of an agent: the states of the transition log's format and of the task model."""
 
     INITIALIZING = "INITIALIZING"
     IDLE = "IDLE"
@@ -18,7 +18,7 @@ class AgentState(StrEnum):
 
 
 class AgentEvent(StrEnum):
-    """What can happen to an agent."""
+    """An event of an agent."""
 
     REGISTRATION_COMPLETE = "registration_complete"
     TASK_ASSIGNED = "task_assigned"
@@ -67,7 +67,7 @@ class Agent:
 
 @dataclass(frozen=True, slots=True)
 class AgentOutput:
-    """What an agent reports when its run ends, well or badly."""
+    """The report of an agent when its run ends, with success or failure."""
 
     result: AgentResult
     summary: str = ""

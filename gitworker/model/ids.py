@@ -1,7 +1,7 @@
-"""The names of things as types: worker, task, branch, ref, commit id.
+"""Types for the names of workers, tasks, branches, refs and commits.
 
-A name that comes from outside is checked here before anything else sees it (DESIGN section 2);
-the checks are hand-written since importing `re` costs a hot verb 5 ms.
+A name from outside is checked here before any other code uses it. The checks do not use `re`, whose
+import costs a hot verb 5 ms.
 """
 
 from gitworker.errors import Invalid
@@ -45,7 +45,7 @@ def parse_worker_id(text: str) -> WorkerId:
 
 
 def parse_agent_id(text: str) -> WorkerId:
-    """Return `text` as whoever may speak on the bus: a worker id or a reserved name."""
+    """Return `text` as an identity on the bus: a worker id or a reserved name."""
     return WorkerId(text) if text in RESERVED else parse_worker_id(text)
 
 
@@ -68,7 +68,7 @@ def parse_task_id(text: str) -> TaskId:
 
 
 def branch_of(worker: WorkerId, task: TaskId) -> Branch:
-    """Return the branch a worker's task lives on, `<worker>/<task>`."""
+    """Return the branch of a worker's task, `<worker>/<task>`."""
     return Branch(f"{worker}/{task}")
 
 
@@ -78,11 +78,11 @@ def ref_of(branch: Branch) -> Ref:
 
 
 def is_oid(text: str) -> bool:
-    """Tell whether `text` is a full object id (sha1 or sha256)."""
+    """Return whether `text` is a full object id (sha1 or sha256)."""
     return len(text) in (40, 64) and HEX.issuperset(text)
 
 
 def _shown(text: str) -> str:
-    """Quote a name for a message: control characters escaped, shortened, never raw."""
+    """Return a name quoted for a message, with escaped control characters, at most 80 long."""
     safe = ascii(text)
     return safe if len(safe) <= 80 else safe[:60] + "…'"

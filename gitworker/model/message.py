@@ -1,8 +1,8 @@
-"""The message types of the bus (seeds 2 and 5). Plain strings: hot verbs cannot afford `enum`."""
+"""The message types of the bus. Plain strings, since importing `enum` would slow hot verbs."""
 
 
 class MessageType:
-    """Names for what a message says; private types begin with `x-`."""
+    """The message types; private ones begin with `x-`."""
 
     TASK_ASSIGN = "task_assign"
     TASK_CLAIM = "task_claim"
@@ -10,20 +10,20 @@ class MessageType:
     TASK_DONE = "task_done"
     TASK_FAILED = "task_failed"
     TASK_BLOCKED = "task_blocked"
-    HEARTBEAT = "heartbeat"  # reserved: beats live in a table of their own
+    HEARTBEAT = "heartbeat"  # reserved: heartbeats are stored in their own table
     STATE_CHANGE = "state_change"
     REVIEW_REQUEST = "review_request"
     REVIEW_RESULT = "review_result"
     AGENT_STARTED = "agent_started"
     AGENT_STOPPED = "agent_stopped"
-    STATUS = "status"  # from here on seed 5
+    STATUS = "status"  # this and the next three are the types that agents add
     LOG = "log"
     SIGNAL = "signal"
     CMD = "cmd"
-    WINDOW = "x-window"  # a window of the landing queue: whom it carries, how it ended
+    WINDOW = "x-window"  # a window of the landing queue: its workers and its outcome
     VERIFY = "x-verify"  # a verdict of the verify commands
-    CONFLICT_WARNING = "conflict_warning"  # the radar's: two branches have begun to conflict
-    DEAD_LETTER = "x-dead-letter"  # tells a sender that an agent's handler failed on its message
+    CONFLICT_WARNING = "conflict_warning"  # of the radar: two branches have begun to conflict
+    DEAD_LETTER = "x-dead-letter"  # to a sender: an agent's handler failed on its message
 
 
 PRIVATE = "x-"

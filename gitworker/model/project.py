@@ -1,4 +1,4 @@
-"""The words and records of a project and its repositories (seed 4)."""
+"""The statuses and records of a project and its repositories, as the task model defines them."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,7 +13,7 @@ class ProjectStatus(StrEnum):
 
 
 class RepoSourceType(StrEnum):
-    """How a project's repository is come by."""
+    """How a project gets its repository."""
 
     CLONE = "CLONE"
     LINK = "LINK"

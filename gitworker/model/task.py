@@ -1,10 +1,10 @@
-"""The words of a task: seed 4's statuses and events, and what was added."""
+"""The statuses and events of a task: those of the task model, and USER_CANCELLED."""
 
 from enum import StrEnum
 
 
 class TaskStatus(StrEnum):
-    """Where a task stands; it holds exactly one of these at any moment."""
+    """The status of a task."""
 
     DEFINED = "DEFINED"
     READY = "READY"
@@ -21,7 +21,7 @@ class TaskStatus(StrEnum):
 
 
 class TaskEvent(StrEnum):
-    """What can happen to a task."""
+    """An event of a task."""
 
     DEPS_MET = "DEPS_MET"
     ASSIGNED = "ASSIGNED"
@@ -50,7 +50,7 @@ class TaskEvent(StrEnum):
 
 
 class LifecycleState(StrEnum):
-    """Where a task stands in the lifecycle view, the words of the log (seed 3)."""
+    """The state of a task in the lifecycle view, as the transition log names it."""
 
     PENDING = "pending"
     QUEUED = "queued"
@@ -63,7 +63,7 @@ class LifecycleState(StrEnum):
 
 
 class VerificationType(StrEnum):
-    """Who says that a task's output is right."""
+    """The verifier of a task's output."""
 
     AUTO_TEST = "AUTO_TEST"
     QA_AGENT = "QA_AGENT"

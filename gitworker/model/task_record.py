@@ -1,6 +1,6 @@
-"""The records of a task: seed 4's fields, plus DESIGN's additions.
+"""The records of a task: the task model's fields and some of ours.
 
-Apart from the words, since building these classes costs every command 2 ms.
+In a module of their own, since the definition of these classes costs every command 2 ms.
 """
 
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from gitworker.model.task import TaskStatus, VerificationType
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One unit of work. `resume_after` is seconds since the epoch, lower `priority` goes first."""
+    """One unit of work. `resume_after` is seconds since the epoch; lower `priority` comes first."""
 
     id: str
     project_id: str
@@ -37,7 +37,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class TaskContext:
-    """Everything an agent is told when it gets a task; built at dispatch, never stored."""
+    """The description of a task for its agent; built at dispatch, never stored."""
 
     description: str
     acceptance_criteria: list[str] = field(default_factory=list)

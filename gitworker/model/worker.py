@@ -1,10 +1,10 @@
-"""The words of the worker machine: the states of a seat and what can happen to it (seed 1)."""
+"""The states and events of the worker machine."""
 
 from enum import StrEnum
 
 
 class WorkerState(StrEnum):
-    """Where a seat stands with the one task it holds."""
+    """The state of a worker and of its work on the one task that it holds."""
 
     IDLE = "IDLE"
     ASSIGNED = "ASSIGNED"
@@ -17,7 +17,7 @@ class WorkerState(StrEnum):
 
 
 class WorkerEvent(StrEnum):
-    """What can happen to a seat: the verbs of the command line and what is detected."""
+    """An event of a worker: a command, or a condition that a command detected."""
 
     ASSIGN = "assign"
     START = "start"

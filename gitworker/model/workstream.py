@@ -1,10 +1,10 @@
-"""The words of the workstream machine: a named group of tasks that ends together (seed 3)."""
+"""The states and events of a workstream: a named group of tasks that ends together."""
 
 from enum import StrEnum
 
 
 class WorkstreamState(StrEnum):
-    """Where a workstream stands; the values are seed 3's, in lower case."""
+    """The state of a workstream; the transition log's format has the values in lower case."""
 
     PLANNED = "planned"
     READY = "ready"
@@ -16,7 +16,7 @@ class WorkstreamState(StrEnum):
 
 
 class WorkstreamEvent(StrEnum):
-    """What can happen to a workstream."""
+    """An event of a workstream."""
 
     ALL_TASKS_CREATED = "all_tasks_created"
     FIRST_TASK_STARTED = "first_task_started"

@@ -1,6 +1,6 @@
-"""The state machines as data, and what follows from them. Pure: no I/O, no clock.
+"""The state machines as data, and the functions on them. Pure: no I/O, no clock.
 
-The public names load on first use, so that importing one machine does not pay for all.
+The public names load on first use, so that the import of one machine does not load all.
 """
 
 from importlib import import_module
@@ -51,7 +51,7 @@ HOME = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import the module a public name lives in, on first use."""
+    """Import the module of a public name on first use."""
     if name not in HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{HOME[name]}"), name)

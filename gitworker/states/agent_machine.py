@@ -1,4 +1,4 @@
-"""The agent machine: seed 3's worker lifecycle and seed 4's agent states in one table."""
+"""The agent machine: the transition log's worker lifecycle and the task model's agent states."""
 
 from gitworker.model.agent import AgentEvent as E
 from gitworker.model.agent import AgentState as S
@@ -32,20 +32,20 @@ AGENT_MACHINE: Machine[S, E] = Machine(
     },
 )
 
-# Events that a table row allows but the agent's task may forbid.
+# Events that the table allows only for an agent without a task, or with one.
 NEEDS_NO_TASK = frozenset({E.HEALTH_CHECK_RECOVERED, E.UNPAUSE})
 NEEDS_TASK = frozenset({E.HEALTH_CHECK_RESUMED, E.RESUME, E.TASK_RELEASED})
 
 
 def guard_allows(event: E, *, has_task: bool) -> bool:
-    """Tell whether `event` fits an agent that has a task, or has none.
+    """Return whether `event` is allowed for an agent with, or without, a task.
 
-    A paused agent with a task resumes it or releases it; one without is unpaused. An agent that
-    answers again is busy if its task is still there, and idle otherwise.
+    A paused agent with a task resumes or releases it; one without a task is unpaused. An agent that
+    answers again is busy if it still has its task, and idle otherwise.
     """
     return event not in (NEEDS_NO_TASK if has_task else NEEDS_TASK)
 
 
 def agent_transition(state: S, event: E) -> S:
-    """Return the state that `event` leads to; raise InvalidTransition where there is none."""
+    """Return the state that `event` leads to; raise InvalidTransition if it is not allowed."""
     return next_state(AGENT_MACHINE, state, event)

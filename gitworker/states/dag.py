@@ -1,17 +1,17 @@
-"""The dependency check (seed 4): the graph `task -> tasks it depends on` must have no cycle.
+"""The dependency check: the graph from a task to the tasks it depends on must have no cycle.
 
-Iterative, since a chain of 100,000 tasks is ordinary data and Python's stack is not that deep.
+Iterative, since a chain of 100,000 tasks is ordinary data and deeper than Python's stack.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 
 from gitworker.errors import Refused
 
-GRAY, BLACK = 1, 2  # on the current path; done. A node without a mark is white.
+GRAY, BLACK = 1, 2  # on the current path; finished. A node without a mark was not visited.
 
 
 class CyclicDependencyError(Refused):
-    """Some task would depend on itself, directly or through others."""
+    """A task would depend on itself, directly or through other tasks."""
 
     code = "cyclic_dependency"
 
@@ -28,7 +28,7 @@ class CyclicDependencyError(Refused):
 
 
 def validate_dag(dependencies: Mapping[str, Iterable[str]]) -> None:
-    """Raise CyclicDependencyError, naming the edge that closes a circle, unless there is none."""
+    """Raise CyclicDependencyError with the edge that closes a cycle, if there is one."""
     marks: dict[str, int] = {}
     for root in dependencies:
         if root not in marks:
@@ -38,9 +38,9 @@ def validate_dag(dependencies: Mapping[str, Iterable[str]]) -> None:
 def validate_dag_with_new_edge(
     dependencies: Mapping[str, Iterable[str]], task_id: str, depends_on: str
 ) -> None:
-    """Raise CyclicDependencyError if the graph had a circle once `task_id` needs `depends_on`.
+    """Raise CyclicDependencyError if a dependency of `task_id` on `depends_on` closes a cycle.
 
-    The graph that was passed stays as it is.
+    The given graph is not changed.
     """
     extended = {task: set(needed) for task, needed in dependencies.items()}
     extended.setdefault(task_id, set()).add(depends_on)
@@ -48,7 +48,7 @@ def validate_dag_with_new_edge(
 
 
 def _visit(root: str, graph: Mapping[str, Iterable[str]], marks: dict[str, int]) -> None:
-    """Mark everything reachable from `root`, depth first, with a stack of our own."""
+    """Mark every task reachable from `root`, depth first, with an explicit stack."""
     marks[root] = GRAY
     path: list[tuple[str, Iterator[str]]] = [(root, iter(graph.get(root, ())))]
     while path:

@@ -1,4 +1,4 @@
-"""The machines for people: Mermaid diagrams and the lifecycle table, as Markdown for the docs."""
+"""Mermaid diagrams of the machines and the lifecycle table, as Markdown for the docs."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -16,7 +16,7 @@ from gitworker.states.task_view import TRIGGERS, VIEW_OF, Row, lifecycle_rows
 from gitworker.states.worker_machine import STALE_GUARDS, WORKER_MACHINE
 from gitworker.states.workstream_machine import WORKSTREAM_MACHINE
 
-# metadata key -> the lines that carry it, where that is not a matter of a task line's to_state
+# metadata key -> the lines that carry it, if that does not follow from a task line's to_state
 CARRIED_BY = {
     "waived": "task lines of a restart or a skip that ignores a rule",
     "next_incarnation": "task lines that end an incarnation because the next one begins",
@@ -47,7 +47,7 @@ def render_states_md() -> str:
 
 
 def render_lifecycle_md() -> str:
-    """Return docs/lifecycle.md: the view, what each step writes, and the rules of `validate`."""
+    """Return docs/lifecycle.md: the view, the lines of each step, and the rules of `validate`."""
     view = ((f"`{status}`", f"`{state}`") for status, state in VIEW_OF.items())
     rules = ((f"`{name}`", text) for name, text in RULES.items())
     return "\n".join(
@@ -62,7 +62,7 @@ def render_lifecycle_md() -> str:
             "`FAILED` with no retry left stays `running` until it is `BLOCKED`; a failed"
             " verification\nends the incarnation as `failed` at once.\n",
             _table(("status", "view"), view),
-            "## What each step writes\n",
+            "## The lines of each step\n",
             "Incarnations are counted from the present one. `waived` is in the metadata.\n",
             _lifecycle_table(),
             "## Metadata\n",
@@ -132,7 +132,7 @@ def _worker_task_rows() -> Iterator[tuple[str, str, str]]:
 
 
 def _choices(happening: Happening, status: Any) -> str:
-    """Return the events, or both sequences where a fact about the task decides."""
+    """Return the events, or both sequences if they depend on approval or on retries."""
 
     def events(*, approval: bool = False, retries: bool = True) -> str:
         try:
@@ -164,20 +164,20 @@ def _step_of(row: Row) -> tuple[str, str, str, str]:
 
 
 def _lines_of(row: Row) -> str:
-    told = []
+    shown = []
     for line in row.lines:
         entity = "" if line.incarnation == 1 else "#n+1 "
         waived = line.metadata.get("waived")
         note = f" (waived: {waived})" if waived else ""
-        told.append(f"{entity}{line.from_state}→{line.to_state}{note}")
-    return ", ".join(told) or "none"
+        shown.append(f"{entity}{line.from_state}→{line.to_state}{note}")
+    return ", ".join(shown) or "none"
 
 
 def _metadata_table() -> str:
     rows = []
     for key, (_, kind) in METADATA.items():
         states = ONLY_ON.get(key, LifecycleState)
-        where = ", ".join(f"`{state}`" for state in LifecycleState if state in states)
-        usual = f"task lines to {where}" if key in ONLY_ON else "task lines"
+        targets = ", ".join(f"`{state}`" for state in LifecycleState if state in states)
+        usual = f"task lines to {targets}" if key in ONLY_ON else "task lines"
         rows.append((f"`{key}`", kind, CARRIED_BY.get(key, usual)))
     return _table(("key", "value", "carried by"), rows)

@@ -1,7 +1,7 @@
-"""The one engine for all machines: a machine is a table `(state, event) -> state`, nothing else.
+"""The engine of all machines: a machine is a table `(state, event) -> state`.
 
-A state changes through `next_state` or not at all. The tables are read-only, so that what is
-loaded into the database and what the program obeys cannot drift apart while it runs.
+Every state change uses `next_state`. The tables are read-only, so that the program and the copy in
+the database cannot differ while it runs.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ E = TypeVar("E", bound=StrEnum)
 
 
 class InvalidTransition(Refused):
-    """The machine has no row for this state and this event, or the row's guard says no."""
+    """The machine has no row for this state and event, or the row's guard refuses."""
 
     code = "invalid_transition"
 
@@ -26,12 +26,12 @@ class InvalidTransition(Refused):
         self.event = event
 
     def __reduce__(self) -> tuple[type["InvalidTransition"], tuple[object, ...]]:
-        """Pickle by the constructor's arguments, so that worker processes can pass it on."""
+        """Pickle by the constructor's arguments, so that another process can raise it."""
         return type(self), (self.state, self.event, self.hint)
 
 
 class Machine(Generic[S, E]):
-    """One state machine: its name in the database, where it begins, and its table."""
+    """One state machine: its name in the database, its initial state, and its table."""
 
     __slots__ = ("initial", "name", "table")
 
@@ -42,7 +42,7 @@ class Machine(Generic[S, E]):
 
 
 def next_state(machine: Machine[S, E], state: S, event: E) -> S:
-    """Return the state that `event` leads to; raise InvalidTransition where no row says so."""
+    """Return the state that `event` leads to; raise InvalidTransition if there is no row."""
     try:
         return machine.table[state, event]
     except KeyError:
@@ -61,12 +61,12 @@ def legal_rows(machine: Machine[S, E]) -> Iterator[tuple[str, str, str, str]]:
 
 
 def legal_pairs(machine: Machine[S, E]) -> frozenset[tuple[S, S]]:
-    """Return every (from, to) that some event leads through."""
+    """Return every pair (from, to) of the table."""
     return frozenset((origin, target) for (origin, _), target in machine.table.items())
 
 
 def hint_for(machine: Machine[S, E], state: S) -> str:
-    """Return the sentence that helps after a refusal: what the table allows from `state`."""
+    """Return the hint after a refusal: the events that the table allows in `state`."""
     events = ", ".join(legal_events(machine, state))
     allowed = f"events allowed in {state}: {events}" if events else f"{state} is final"
     return f"{allowed}; to see every state: git worker status"

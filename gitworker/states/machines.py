@@ -1,4 +1,4 @@
-"""All machines by name, for whoever needs every one of them: the database, the log, the docs."""
+"""All machines by name, for the database, the log and the docs."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -1,6 +1,6 @@
-"""The task machine: seed 4's table, and CANCELLED from seed 3.
+"""The task machine: the task model's table, and CANCELLED from the lifecycle view.
 
-COMPLETED, BLOCKED and CANCELLED are left by ADMIN events only; USER_CANCELLED counts as one.
+Only ADMIN events and USER_CANCELLED lead out of COMPLETED, BLOCKED and CANCELLED.
 """
 
 from collections.abc import Mapping
@@ -77,10 +77,10 @@ VALID_STATUS_TRANSITIONS: frozenset[tuple[S, S]] = legal_pairs(TASK_MACHINE)
 
 
 def task_transition(current: S, event: E) -> S:
-    """Return the status that `event` leads to; raise InvalidTransition where there is none."""
+    """Return the status that `event` leads to; raise InvalidTransition if it is not allowed."""
     return next_state(TASK_MACHINE, current, event)
 
 
 def is_valid_status_transition(from_status: S, to_status: S) -> bool:
-    """Tell whether any event leads from `from_status` to `to_status`."""
+    """Return whether any event leads from `from_status` to `to_status`."""
     return (from_status, to_status) in VALID_STATUS_TRANSITIONS

@@ -1,8 +1,8 @@
-"""How what happens to a worker moves its task (DESIGN section 4), as the events to fire in order.
+"""The events that a worker's event fires on its task, in order.
 
-Pure data and lookups: the caller applies the events in the same transaction as the worker's own.
-While the worker is WORKING its task may be PAUSED or WAITING_INPUT; what follows then goes back to
-work first (`ADMIN_RESTART` is seed 4's event for lifting a pause or dropping a question).
+Pure data and lookups: the caller fires them in the same transaction as the worker's own event. The
+task of a WORKING worker may be PAUSED or WAITING_INPUT. Then the sequence first returns it to
+IN_PROGRESS (`ADMIN_RESTART` ends a pause or drops a question).
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ Events = tuple[E, ...]
 
 
 class Happening(StrEnum):
-    """What can happen to a worker, as far as its task is concerned."""
+    """An event of a worker that may change its task."""
 
     ASSIGN = "assign"
     START = "start"
@@ -32,13 +32,13 @@ class Happening(StrEnum):
     VERIFY_FAILED = "verify_failed"
     FAIL = "fail"
     RETRY = "retry"  # the back-off of a failed task is over
-    RECOVERY = "recovery"  # the process is gone and nobody supervised it
+    RECOVERY = "recovery"  # the process ended without a supervisor
     HEARTBEAT_TIMEOUT = "heartbeat_timeout"
     REVIEW_TIMEOUT = "review_timeout"
     RECOVER = "recover"
     RESUME_REVIEW = "resume_review"
     EXPIRE = "expire"
-    TIMEOUT = "timeout"  # silent past DEAD though alive, or longer at work than it may be
+    TIMEOUT = "timeout"  # alive but silent past DEAD, or over its time limit
     PR_CLOSED = "pr_closed"
     STOP = "stop"
     TOKENS_EXHAUSTED = "tokens_exhausted"
@@ -53,7 +53,7 @@ class Happening(StrEnum):
 
 
 class Facts(NamedTuple):
-    """What the choice of events depends on besides the status."""
+    """The facts besides the status on which the events depend."""
 
     requires_approval: bool
     retries_left: bool
@@ -64,10 +64,10 @@ def task_events(
 ) -> Events:
     """Return the events to fire on the task, in order, each a legal step from the one before.
 
-    `happening` is a value of Happening (ValueError otherwise). For `recovery`, `retries_left`
-    says whether another recovery in a row is allowed. With `verify_failed` and no retry left the
-    task ends BLOCKED, and the worker takes `stop`. Raises InvalidTransition where the status does
-    not go with the happening.
+    `happening` is a value of Happening (ValueError otherwise). For `recovery`, `retries_left` is
+    whether another recovery in a row is allowed. With `verify_failed` and no retry left the task
+    ends BLOCKED, and the worker gets `stop`. Raises InvalidTransition if the status does not allow
+    the happening.
     """
     by_status = RULES[Happening(happening)]
     rule = by_status.get(status)
@@ -84,12 +84,12 @@ REWORK: Events = (E.ADMIN_RESTART, E.ASSIGNED, E.AGENT_STARTED)
 
 
 def _assign_failed(facts: Facts) -> Events | None:
-    # somebody asks for it now, so the back-off is over; but retry_count may not pass max_retries
+    # a spawn ends the back-off, but retry_count may not exceed max_retries
     return (E.RETRY, E.ASSIGNED) if facts.retries_left else None
 
 
 def _assign_blocked(facts: Facts) -> Events | None:
-    # somebody had it stopped, or its time was over, and asks for it now
+    # the task was stopped or timed out, and a spawn assigns it again
     return (E.ADMIN_RESTART, E.ASSIGNED) if facts.retries_left else None
 
 
@@ -98,7 +98,7 @@ def _submit(facts: Facts) -> Events:
 
 
 def _merge(facts: Facts) -> Events:
-    # approval may have become required after the submit: verification alone must not complete it
+    # approval may have become required after the submit, so verification alone is not enough
     return (E.PR_CREATED, E.PR_MERGED) if facts.requires_approval else (E.VERIFY_PASSED,)
 
 
@@ -121,7 +121,7 @@ def _recovery(facts: Facts) -> Events:
 
 
 def _recovery_before_start(facts: Facts) -> Events:
-    # ASSIGNED has no MAX_RETRIES row; TIMEOUT is its way to BLOCKED
+    # ASSIGNED has no row for MAX_RETRIES; TIMEOUT leads to BLOCKED
     return (E.RECOVERY,) if facts.retries_left else (E.TIMEOUT,)
 
 
@@ -164,7 +164,7 @@ RULES: Mapping[Happening, ByStatus] = MappingProxyType(
         Happening.RECOVERY: {
             S.ASSIGNED: _recovery_before_start,
             S.IN_PROGRESS: _recovery,
-            S.PAUSED: (),  # nobody is expected to run: it resumes when its time comes
+            S.PAUSED: (),  # no process is expected to run: the task resumes by its timer
             S.WAITING_INPUT: (),
         },
         Happening.HEARTBEAT_TIMEOUT: _everywhere(()),
@@ -179,8 +179,8 @@ RULES: Mapping[Happening, ByStatus] = MappingProxyType(
         },
         Happening.STOP: {
             **_at_work((E.ADMIN_STOP,)),
-            # A review is stopped by closing it: the one way from here to BLOCKED that claims
-            # neither a failed verification nor a run that never was.
+            # Closing the review is the only way to BLOCKED that records neither a failed
+            # verification nor a run that did not happen.
             S.VERIFYING: (E.PR_CREATED, E.PR_CLOSED),
             S.AWAITING_APPROVAL: (E.PR_CLOSED,),
         },
@@ -191,7 +191,7 @@ RULES: Mapping[Happening, ByStatus] = MappingProxyType(
         Happening.RESUME: {S.PAUSED: (E.RESUME_TIMER, E.ASSIGNED, E.AGENT_STARTED)},
         Happening.CANCEL: {
             **_everywhere((E.USER_CANCELLED,)),
-            S.COMPLETED: (),  # a seat's history may name a task that has ended since
+            S.COMPLETED: (),  # a worker's history may name a task that has ended since
             S.CANCELLED: (),
         },
         Happening.RESET: _everywhere(()),
@@ -202,13 +202,13 @@ RULES: Mapping[Happening, ByStatus] = MappingProxyType(
             S.FAILED: REWORK,
             S.BLOCKED: REWORK,
             S.DEFINED: REWORK,
-            S.READY: REWORK[1:],  # it went back to the queue meanwhile
-            S.ASSIGNED: (E.ADMIN_RESTART,),  # an adoption is taken back: to the queue
+            S.READY: REWORK[1:],  # the task has returned to the queue since
+            S.ASSIGNED: (E.ADMIN_RESTART,),  # an undone adoption: back to the queue
         },
     }
 )
 
-# The event that a refusal names, for the happenings that refuse at all.
+# The event that a refusal names, for each happening that can be refused.
 NAMED: Mapping[Happening, E] = MappingProxyType(
     {
         Happening.ASSIGN: E.ASSIGNED,

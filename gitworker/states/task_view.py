@@ -1,9 +1,9 @@
-"""The lifecycle view: a task's moves, told in seed 3's eight states for the log.
+"""The lifecycle view: a task's transitions in the eight states of the transition log.
 
-The view keeps seed 3's promise that a terminal state is never left: a move that its table does
-not have ends this incarnation of the task legally and opens the next one, `<task>#<n+1>`. The
-view is a position of its own (`View`), stored with the task, because the status alone does not
-tell it: after VERIFY_FAILED the task is FAILED and may be retried, but its view has ended.
+The view keeps the log's promise that a terminal state is never left: a transition that its table
+does not have ends this incarnation of the task legally and opens the next one, `<task>#<n+1>`. The
+view's position (`View`) is stored with the task, because it does not follow from the status: after
+VERIFY_FAILED the task is FAILED and may be retried, but its view has ended.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ TRIGGERS: Mapping[tuple[V, V], str] = MappingProxyType(
         (V.RETRYING, V.QUEUED): "retry_delay_elapsed",
         (V.VALIDATING, V.COMPLETED): "validation_passed",
         (V.VALIDATING, V.FAILED): "validation_failed",
-        # beyond seed 3: whatever has not ended can be cancelled
+        # our additions to the format: a task that has not ended can be cancelled
         (V.PENDING, V.CANCELLED): "user_cancelled",
         (V.QUEUED, V.CANCELLED): "user_cancelled",
         (V.RETRYING, V.CANCELLED): "user_cancelled",
@@ -53,8 +53,8 @@ VIEW_OF: Mapping[S, V] = MappingProxyType(
 )
 ENDED = frozenset({S.COMPLETED, S.BLOCKED, S.CANCELLED})
 
-# An administrator's skip completes a task by decree. Dependents need a completed task in the log,
-# so the new incarnation walks the whole way, saying at each step what was waived.
+# An administrator's skip completes a task without work. Dependents need a completed task in the
+# log, so the new incarnation goes through every state, and each line records the waived rule.
 SKIP_WALK = (V.PENDING, V.QUEUED, V.RUNNING, V.VALIDATING, V.COMPLETED)
 
 # A task leaves DEFINED without its dependencies only by a restart, from there or after a cancel;
@@ -63,14 +63,14 @@ DEPENDENCIES_UNCHECKED = frozenset({S.DEFINED, S.CANCELLED})
 
 
 class View(NamedTuple):
-    """Where a task stands in the lifecycle view; a new task is at `View()`."""
+    """The position of a task in the lifecycle view; a new task is at `View()`."""
 
     incarnation: int = 1
     state: V = V.PENDING
 
 
 class Line(NamedTuple):
-    """One line for the log; `metadata` holds what the view itself has to say."""
+    """One line for the log; `metadata` holds the facts that the view adds."""
 
     incarnation: int
     from_state: V
@@ -79,20 +79,20 @@ class Line(NamedTuple):
 
     @property
     def trigger(self) -> str:
-        """The trigger's name, which the pair determines."""
+        """Return the trigger of the pair of states."""
         return TRIGGERS[self.from_state, self.to_state]
 
 
-Told = tuple[tuple[Line, ...], View]
+Written = tuple[tuple[Line, ...], View]
 
 
 def lifecycle_lines(
     view: View, *, from_status: S, event: E, to_status: S, retries_left: bool
-) -> Told:
-    """Return the lines that one step of the task writes, and where the view stands afterwards.
+) -> Written:
+    """Return the lines that one step of the task writes, and the view after it.
 
-    The step must be a legal one. `retries_left` counts for AGENT_FAILED only: without a retry
-    left nothing is written until MAX_RETRIES (or another event) tells how it ends.
+    The step must be legal. `retries_left` matters for AGENT_FAILED only: without a retry left, no
+    line is written until MAX_RETRIES or another event decides the end.
     """
     if event == E.ADMIN_SKIP:
         return _skip(view, from_status)
@@ -110,12 +110,12 @@ def lifecycle_lines(
 
 
 def entity_id(task_id: str, incarnation: int) -> str:
-    """Return the name an incarnation has in the log: `task`, then `task#2`, `task#3`…"""
+    """Return the name of an incarnation in the log: `task`, then `task#2`, `task#3`…"""
     return task_id if incarnation == 1 else f"{task_id}#{incarnation}"
 
 
 class Row(NamedTuple):
-    """One row of the printed table: a legal step from one position, and what it writes."""
+    """One row of the printed table: a legal step from one position, and its lines."""
 
     from_status: S
     event: E
@@ -127,7 +127,7 @@ class Row(NamedTuple):
 
 
 def lifecycle_rows() -> Iterator[Row]:
-    """Yield what every legal step writes, from every view state its status can have.
+    """Yield the lines of every legal step, from every view state that its status can have.
 
     Incarnations are relative: each row starts in the first.
     """
@@ -148,7 +148,7 @@ def lifecycle_rows() -> Iterator[Row]:
 
 def _target(view: View, *, event: E, to_status: S, retries_left: bool) -> V:
     if event == E.VERIFY_FAILED:
-        return V.FAILED  # seed 3 has no way from validating to retrying
+        return V.FAILED  # the view has no step from validating to retrying
     if event == E.AGENT_FAILED and not retries_left:
         return view.state
     return VIEW_OF[to_status]
@@ -160,29 +160,31 @@ def _notes(from_status: S, event: E) -> dict[str, object]:
     return {}
 
 
-def _walk(incarnation: int, path: tuple[V, ...], notes: Mapping[str, object]) -> Told:
+def _walk(incarnation: int, path: tuple[V, ...], notes: Mapping[str, object]) -> Written:
     lines = tuple(
         Line(incarnation, start, end, notes) for start, end in zip(path, path[1:], strict=False)
     )
     return lines, View(incarnation, path[-1])
 
 
-def _close(view: View, from_status: S, notes: Mapping[str, object] | None = None) -> Told:
-    """End this incarnation by the terminal state that is legal and true; an ended one stays."""
+def _close(view: View, from_status: S, notes: Mapping[str, object] | None = None) -> Written:
+    """End this incarnation in the terminal state that is legal and true, unless it has ended."""
     if view.state in TERMINAL:
         return (), view
     failed = view.state == V.VALIDATING or (view.state == V.RUNNING and from_status == S.FAILED)
     return _walk(view.incarnation, (view.state, V.FAILED if failed else V.CANCELLED), notes or {})
 
 
-def _reopen(view: View, from_status: S, path: tuple[V, ...], notes: Mapping[str, object]) -> Told:
+def _reopen(
+    view: View, from_status: S, path: tuple[V, ...], notes: Mapping[str, object]
+) -> Written:
     following = view.incarnation + 1
     closing, _ = _close(view, from_status, {"next_incarnation": following})
     opening, after = _walk(following, path, notes)
     return closing + opening, after
 
 
-def _skip(view: View, from_status: S) -> Told:
+def _skip(view: View, from_status: S) -> Written:
     return _reopen(view, from_status, SKIP_WALK, {"waived": "verification"})
 
 

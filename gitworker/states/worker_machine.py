@@ -1,7 +1,7 @@
-"""The worker machine (seed 1 and DESIGN section 4): a seat and the one task it holds.
+"""The worker machine: a worker and the one task it holds (docs/design.md, "State machine").
 
-STALE alone remembers something, namely whether the seat went stale at work or in review: some
-rows out of STALE hold for one of the two only. Whoever keeps the row keeps `stale_from`.
+STALE has a memory: `stale_from` is the state before it, WORKING or IN_REVIEW. Some rows out of
+STALE hold for one of the two only. It is stored with the worker's row.
 """
 
 from collections.abc import Mapping
@@ -49,9 +49,8 @@ WORKER_MACHINE: Machine[S, E] = Machine(
     },
 )
 
-# event out of STALE -> the state it must have gone stale in. `recover` is among them although
-# DESIGN names only `expire`: a review that was slow is resumed as a review (`resume_review`);
-# `recover` would put the seat to work while its task still waits for a verdict.
+# event out of STALE -> the state before STALE that it requires. A slow review is resumed as a
+# review (`resume_review`); `recover` would start the worker while its task waits for a verdict.
 STALE_GUARDS: Mapping[E, S] = MappingProxyType(
     {
         E.RECOVER: S.WORKING,
@@ -64,9 +63,9 @@ STALE_GUARDS: Mapping[E, S] = MappingProxyType(
 
 
 def guard_allows(state: S, event: E, *, stale_from: S | None) -> bool:
-    """Tell whether the row's guard holds; rows without a guard always do.
+    """Return whether the row's guard allows the event; rows without a guard do.
 
-    `stale_from` is the state the seat went stale in; it counts in STALE only.
+    `stale_from` is the state before STALE; it matters in STALE only.
     """
     needed = STALE_GUARDS.get(event) if state == S.STALE else None
     return needed is None or needed == stale_from

@@ -1,4 +1,4 @@
-"""The workstream machine (seed 3), and how a workstream's state follows from its tasks."""
+"""The workstream machine, and the derivation of a workstream's state from its tasks."""
 
 from collections.abc import Iterable
 
@@ -27,7 +27,7 @@ WORKSTREAM_MACHINE: Machine[S, E] = Machine(
 RUNNING = frozenset({TaskStatus.IN_PROGRESS, TaskStatus.WAITING_INPUT, TaskStatus.PAUSED})
 NOT_STARTED = frozenset({TaskStatus.DEFINED, TaskStatus.READY, TaskStatus.ASSIGNED})
 
-# What the tasks alone can bring about. `validation_failed` and `user_cancelled` are decisions.
+# The events that follow from the tasks. `validation_failed` and `user_cancelled` are decisions.
 DERIVED_EVENTS = (
     E.ALL_TASKS_CREATED,
     E.FIRST_TASK_STARTED,
@@ -37,17 +37,17 @@ DERIVED_EVENTS = (
 
 
 def workstream_transition(state: S, event: E) -> S:
-    """Return the state that `event` leads to; raise InvalidTransition where there is none."""
+    """Return the state that `event` leads to; raise InvalidTransition if it is not allowed."""
     return next_state(WORKSTREAM_MACHINE, state, event)
 
 
 def derive_workstream_state(tasks: Iterable[Task]) -> S:
-    """Return the state that the tasks by themselves speak for.
+    """Return the state that follows from the tasks.
 
-    A failed critical task decides, even while others still run: seed 3 has the remaining tasks
-    cancelled then. A cancelled task was dropped from the workstream and counts for nothing; a
+    A failed critical task fails the workstream, even while others still run; the remaining tasks
+    are then cancelled. A cancelled task was dropped from the workstream and does not count. A
     failed task that is not critical keeps the workstream executing until it is skipped or dropped.
-    Failed means BLOCKED: a task that is FAILED is yet to be retried, blocked or skipped.
+    Failed means BLOCKED: a FAILED task will still be retried, blocked or skipped.
     """
     kept = [task for task in tasks if task.status != TaskStatus.CANCELLED]
     if not kept:
@@ -64,10 +64,10 @@ def derive_workstream_state(tasks: Iterable[Task]) -> S:
 
 
 def derived_event(current: S, derived: S) -> E | None:
-    """Return the event that takes `current` to `derived`, or None where the state is kept.
+    """Return the event that leads from `current` to `derived`, or None if the state stays.
 
-    Kept means: already there, or not a legal pair, or a step that only a person or the final
-    validation may take.
+    It stays if they are equal, if there is no such step, or if only a person or the final
+    validation may take it.
     """
     for event in DERIVED_EVENTS:
         if WORKSTREAM_MACHINE.table.get((current, event)) == derived:

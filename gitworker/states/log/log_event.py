@@ -1,8 +1,8 @@
-"""One line of `transitions.jsonl`, in seed 3's event schema.
+"""Build one line of `transitions.jsonl`.
 
-Which metadata goes on which line is decided here, so that seed 3's invariants hold for every log
-written through this module: a worker only on lines to `running`, dependencies only on lines to
-`queued`, times only once they are reached.
+This module selects the metadata of each line so that every log keeps the format's invariants: a
+worker only on lines to `running`, dependencies only on lines to `queued`, times only after they are
+reached.
 """
 
 import json
@@ -15,16 +15,16 @@ from gitworker.states.task_view import Line, entity_id
 
 
 class EventType(StrEnum):
-    """Whose transition a line tells."""
+    """The machine whose transition a line records."""
 
     TASK = "task_state_transition"
     WORKSTREAM = "workstream_state_transition"
-    AGENT = "worker_state_transition"  # what seed 3 calls worker
-    SEAT = "seat_state_transition"  # seed 1's worker
+    AGENT = "worker_state_transition"  # the log's format calls agents workers
+    SEAT = "seat_state_transition"  # our workers
 
 
 class Severity(StrEnum):
-    """How much a line matters."""
+    """The severity of a line."""
 
     INFO = "info"
     WARNING = "warning"
@@ -43,7 +43,7 @@ FIELDS = (
     "metadata",
 )
 
-# (event type, to_state, trigger or None for any) -> severity, where it is not `info`
+# (event type, to_state, trigger or None for any) -> severity, if it is not `info`
 SEVERITIES: Mapping[tuple[EventType, str, str | None], Severity] = MappingProxyType(
     {
         (EventType.TASK, "retrying", None): Severity.WARNING,
@@ -58,7 +58,7 @@ SEVERITIES: Mapping[tuple[EventType, str, str | None], Severity] = MappingProxyT
     }
 )
 
-# metadata key of a task line -> the states whose lines carry it; other keys go on every line
+# metadata key of a task line -> the states whose lines carry it; every line carries other keys
 STARTED = frozenset({V.RUNNING, V.VALIDATING, V.COMPLETED, V.FAILED, V.RETRYING, V.CANCELLED})
 ONLY_ON: Mapping[str, frozenset[V]] = MappingProxyType(
     {
@@ -72,7 +72,7 @@ ONLY_ON: Mapping[str, frozenset[V]] = MappingProxyType(
 
 
 def severity_of(event_type: EventType, to_state: str, trigger: str) -> Severity:
-    """Return how much a transition matters, as seed 3 prescribes; `info` where it says nothing."""
+    """Return the severity that the format prescribes for a transition, `info` by default."""
     for key in ((event_type, to_state, trigger), (event_type, to_state, None)):
         if key in SEVERITIES:
             return SEVERITIES[key]
@@ -91,8 +91,8 @@ def build_log_event(
 ) -> dict[str, object]:
     """Return one log line as a dict in the schema's field order.
 
-    `timestamp` is ISO 8601 in UTC with milliseconds. States go in as the machines spell them;
-    the agent's are written in lower case, as seed 3 does. Metadata that is None is left out.
+    `timestamp` is ISO 8601 in UTC with milliseconds. States are spelled as in the machines; an
+    agent's are written in lower case, as the format requires. Metadata that is None is left out.
     """
     if event_type == EventType.AGENT:
         from_state, to_state = from_state.lower(), to_state.lower()
@@ -113,11 +113,11 @@ def build_task_event(
 ) -> dict[str, object]:
     """Return the log line for one line of the lifecycle view.
 
-    `facts` is what is known of the task after the step, by metadata key (`status`, `event`,
-    `retry_count`, `max_retries`, `worker_id`, `dependencies`…); those that do not belong on this
-    line are left out.
+    `facts` are the task's values after the step by metadata key (`status`, `event`, `retry_count`,
+    `max_retries`, `worker_id`, `dependencies`…); those that do not belong on this line are left
+    out.
     """
-    belongs = {
+    selected = {
         key: value
         for key, value in facts.items()
         if key not in ONLY_ON or line.to_state in ONLY_ON[key]
@@ -129,7 +129,7 @@ def build_task_event(
         from_state=line.from_state,
         to_state=line.to_state,
         trigger=line.trigger,
-        metadata={"task_id": task_id, **belongs, **line.metadata},
+        metadata={"task_id": task_id, **selected, **line.metadata},
     )
 
 

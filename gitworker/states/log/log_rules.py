@@ -1,4 +1,4 @@
-"""The rules a transition log must keep, by name. Each name is what a finding carries."""
+"""The rules of a transition log, by the name that a finding carries."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

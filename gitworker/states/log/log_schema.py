@@ -1,4 +1,4 @@
-"""Reading one line of a transition log: well-formed JSON, the fields of seed 3, typed metadata."""
+"""Parse one line of a transition log: well-formed JSON, the format's fields, typed metadata."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line that has the right shape; `at` is its instant."""
+    """One line with valid fields; `at` is its time."""
 
     number: int
     at: datetime
@@ -35,28 +35,28 @@ class Entry:
     metadata: Mapping[str, object]
 
     def int_of(self, key: str) -> int | None:
-        """Return a whole number from the metadata, or None where there is none."""
+        """Return an integer from the metadata, or None."""
         value = self.metadata.get(key)
         return value if isinstance(value, int) else None
 
     def text_of(self, key: str) -> str | None:
-        """Return a text from the metadata, or None where there is none."""
+        """Return a string from the metadata, or None."""
         value = self.metadata.get(key)
         return value if isinstance(value, str) else None
 
     def time_of(self, key: str) -> datetime | None:
-        """Return an instant from the metadata, or None where there is none."""
+        """Return a time from the metadata, or None."""
         text = self.text_of(key)
         return None if text is None else find_instant(text)
 
     def names_of(self, key: str) -> frozenset[str]:
-        """Return a list of ids from the metadata; empty where there is none."""
+        """Return the ids of a list in the metadata; empty if there is no list."""
         value = self.metadata.get(key)
         return frozenset(value) if isinstance(value, list) else frozenset()
 
 
 def parse_entry(number: int, text: str) -> Entry | list[Finding]:
-    """Return the line's content, or what is wrong with its shape."""
+    """Return the line's content, or the findings about its form."""
     try:
         document = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
@@ -145,7 +145,7 @@ def _is_waiver(value: object) -> bool:
 
 
 # The metadata that rules read, with its type. Every key is optional and null counts as absent;
-# keys beyond these are welcome and not looked at.
+# other keys are ignored.
 METADATA: Mapping[str, tuple[Callable[[object], bool], str]] = MappingProxyType(
     {
         "task_id": (_is_text, "a string"),

@@ -1,6 +1,6 @@
-"""The machines as a log spells them: which transitions a line may tell, and which rows have guards.
+"""The machines in the spelling of the log: the transitions that a line may record.
 
-Tasks are told in the lifecycle view, agents in lower case as seed 3 spells its workers.
+Tasks have the states of the lifecycle view; agents have lower-case states, as the format requires.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ Step = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class LogTable:
-    """What a log may say of one kind of entity: its first state, and (from, to) -> triggers."""
+    """The legal lines of one kind of entity: its first state, and (from, to) -> triggers."""
 
     initial: str
     steps: Mapping[Step, frozenset[str]]
@@ -46,7 +46,7 @@ def _from_lifecycle() -> LogTable:
 
 def _from_agents() -> LogTable:
     table = _from_machine(AGENT_MACHINE, lower=True)
-    # seed 3's own workers have no `starting`; its logs are to validate too
+    # other programs' agents have no `starting`; their logs must be valid too
     steps = {step: set(triggers) for step, triggers in table.steps.items()}
     steps["idle", "busy"] = {"task_assigned"}
     return _log_table(table.initial, steps)

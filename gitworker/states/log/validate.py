@@ -1,7 +1,7 @@
-"""The validator of transition logs: one pass, every rule of `log_rules`, memory by entities.
+"""Validate a transition log: one pass, every rule of `log_rules`, memory per entity.
 
-A line that breaks a rule is believed nonetheless (the entity stands where the line says), so that
-one fault is reported once and not again by every line that follows.
+A line that breaks a rule still sets the entity's state, so that one fault is reported once and not
+again for every later line.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,7 +22,7 @@ __all__ = ["Finding", "iter_findings", "validate_log"]
 
 
 def validate_log(lines: Iterable[str]) -> list[Finding]:
-    """Return every broken rule, in the order of the lines; empty for a log that is right."""
+    """Return every broken rule, in the order of the lines; empty for a valid log."""
     return list(iter_findings(lines))
 
 
@@ -43,7 +43,7 @@ Fault = tuple[str, str]
 
 @dataclass(slots=True)
 class _Position:
-    """Where one entity stands, in which incarnation, and what STALE remembers."""
+    """The state of one entity, its incarnation, and the state before STALE."""
 
     state: str
     incarnation: int
@@ -51,7 +51,7 @@ class _Position:
 
 
 class _Log:
-    """What has been read so far."""
+    """The facts of the lines read so far."""
 
     def __init__(self) -> None:
         self.last: datetime | None = None
@@ -61,7 +61,7 @@ class _Log:
         self.groups = GroupRules(tasks)
 
     def check(self, entry: Entry) -> Iterator[Fault]:
-        """Yield what the line breaks, and believe it."""
+        """Yield the rules that the line breaks, then apply the line."""
         if self.last is not None and entry.at < self.last:
             yield "timestamp-order", "the timestamp is before that of an earlier line"
         self.last = entry.at if self.last is None else max(self.last, entry.at)
@@ -71,7 +71,7 @@ class _Log:
         yield from _check_step(entry)
         yield from _check_guard(entry, position)
         if position is None or incarnation >= position.incarnation:
-            self._believe(entry, base, incarnation)
+            self._apply(entry, base, incarnation)
         if entry.event_type == EventType.TASK:
             yield from self.tasks.check(entry, base)
             yield from self.groups.note_task(entry, base)
@@ -80,13 +80,13 @@ class _Log:
         elif entry.event_type == EventType.AGENT:
             yield from self.groups.check_agent(entry)
 
-    def _believe(self, entry: Entry, base: str, incarnation: int) -> None:
+    def _apply(self, entry: Entry, base: str, incarnation: int) -> None:
         stale_from = entry.from_state if entry.to_state == WorkerState.STALE else None
         self.positions[entry.event_type, base] = _Position(entry.to_state, incarnation, stale_from)
 
 
 def _split(entry: Entry) -> tuple[str, int]:
-    """Return the task's id and the incarnation that a task line is about; other ids stay whole."""
+    """Return task id and incarnation of a task line; the ids of other lines are not split."""
     base, _, suffix = entry.entity.rpartition("#")
     if entry.event_type == EventType.TASK and base and suffix.isdecimal() and len(suffix) < 10:
         number = int(suffix)
@@ -99,7 +99,7 @@ def _check_start(entry: Entry, position: _Position | None, incarnation: int) -> 
     table = LOG_TABLES[entry.event_type]
     present = position.incarnation if position else 0
     if position and incarnation == present:
-        # An agent that shut down may register again under its name.
+        # An agent that has shut down may register again under its name.
         again = entry.event_type == EventType.AGENT and entry.from_state == table.initial
         if position.state in table.terminal and not again:
             yield "monotonic-progress", f"{entry.entity} has already ended as {position.state}"

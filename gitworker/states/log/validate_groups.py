@@ -1,6 +1,6 @@
-"""Seed 3's invariants for what holds several tasks: workstreams and agents.
+"""The format's invariants for workstreams and agents, which have several tasks.
 
-Not to be seen in a log, and so not checked: heartbeats (only idle and busy agents send them),
+Not checked, because a log does not show them: heartbeats (only idle and busy agents send them),
 released resources, and the archive of a failed workstream.
 """
 
@@ -17,7 +17,7 @@ BUSY = "busy"
 
 
 class GroupRules:
-    """The rules that look at the tasks of a workstream or of a worker."""
+    """The rules about the tasks of a workstream or of an agent."""
 
     def __init__(self, tasks: dict[str, TaskFacts]) -> None:
         self.tasks = tasks
@@ -26,7 +26,7 @@ class GroupRules:
         self.limits: dict[str, int] = {}
 
     def note_task(self, entry: Entry, task_id: str) -> Iterator[Fault]:
-        """Remember the task's workstream and worker; yield where the worker has too many tasks."""
+        """Record the task's workstream and agent; yield a fault if the agent has too many tasks."""
         self._note_workstream(entry, task_id)
         facts = self.tasks[task_id]
         if facts.worker is not None:
@@ -41,7 +41,7 @@ class GroupRules:
             yield "capacity-limit", f"{facts.worker} runs {len(at_work)} tasks, {limit} allowed"
 
     def check_workstream(self, entry: Entry) -> Iterator[Fault]:
-        """Yield where the workstream's step does not fit what is known of its tasks."""
+        """Yield a fault if the workstream's step contradicts its tasks."""
         members = {name: self.tasks[name] for name in self.members.get(entry.entity, ())}
         if not members:
             return
@@ -59,7 +59,7 @@ class GroupRules:
             yield "failure-propagation", f"no critical task of {entry.entity} has failed"
 
     def check_agent(self, entry: Entry) -> Iterator[Fault]:
-        """Yield where the agent has more tasks than it may, or leaves one behind."""
+        """Yield a fault if the agent exceeds its limit, or shuts down with running tasks."""
         limit, count = entry.int_of("max_concurrent_tasks"), entry.int_of("task_count")
         if limit is not None:
             self.limits[entry.entity] = limit

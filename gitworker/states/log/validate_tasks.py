@@ -1,4 +1,4 @@
-"""Seed 3's invariants for tasks, checked line by line."""
+"""The format's invariants for tasks, checked line by line."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ NOT_STARTED = frozenset({V.PENDING, V.QUEUED, V.CANCELLED})
 
 @dataclass(slots=True)
 class TaskFacts:
-    """What the rules remember of one task, over all its incarnations."""
+    """The known facts of one task, over all its incarnations."""
 
     state: str = V.PENDING
     status: str | None = None
@@ -26,12 +26,12 @@ class TaskFacts:
 
     @property
     def has_failed(self) -> bool:
-        """Whether it failed: `cancelled` is how a task that was blocked before it ran ends."""
+        """Return whether the task failed; one that was BLOCKED before it ran ends as cancelled."""
         return self.state == V.FAILED or self.status == TaskStatus.BLOCKED
 
     @property
     def is_done(self) -> bool:
-        """Whether its workstream need not wait for it: completed, or cancelled by a person."""
+        """Return whether the workstream need not wait: completed, or cancelled by a person."""
         cancelled = self.state == V.CANCELLED and self.status != TaskStatus.BLOCKED
         return self.state == V.COMPLETED or cancelled
 
@@ -43,9 +43,9 @@ class TaskRules:
         self.tasks = tasks
 
     def check(self, entry: Entry, task_id: str) -> Iterator[Fault]:
-        """Yield what the line breaks, and remember what it says."""
+        """Record the line's facts and yield the rules that it breaks."""
         facts = self.tasks.setdefault(task_id, TaskFacts())
-        _remember(facts, entry)
+        _record_facts(facts, entry)
         yield from _check_worker(entry)
         yield from _check_retries(entry)
         yield from _check_times(entry)
@@ -62,7 +62,7 @@ class TaskRules:
                 )
 
 
-def _remember(facts: TaskFacts, entry: Entry) -> None:
+def _record_facts(facts: TaskFacts, entry: Entry) -> None:
     facts.state = entry.to_state
     facts.status = entry.text_of("status")
     facts.has_started |= entry.to_state not in NOT_STARTED or facts.has_failed
