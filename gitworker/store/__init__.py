@@ -1,1 +1,1 @@
-"""What is stored: named queries behind a narrow protocol, and rows as frozen dataclasses."""
+"""The store: named queries behind a narrow protocol, and rows as named tuples."""

@@ -1,7 +1,7 @@
-"""The protocol between the rooms and a backend: named queries in, rows out.
+"""The protocol between the program and a backend: named queries in, rows out.
 
-A query's name is `<room>.<query>`; its text belongs to the backend. A second backend brings the
-same names in its own dialect and nothing else.
+A query's name is `<file>.<query>`; its text belongs to the backend. A second backend only has to
+define the same names in its own dialect.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ class Reader(Protocol):
         ...
 
     def rows(self, query: str, **values: Value) -> list[Row]:
-        """Return every row; nothing stays open afterwards."""
+        """Return every row; no cursor stays open."""
         ...
 
 
@@ -37,7 +37,7 @@ class Store(Protocol):
 
     @property
     def is_read_only(self) -> bool:
-        """Tell whether the store answers reads only: its place cannot be written."""
+        """Return whether the store only answers reads, since its directory cannot be written."""
         ...
 
     def require_writable(self) -> None:
@@ -49,7 +49,7 @@ class Store(Protocol):
         ...
 
     def write(self, *, durable: bool = True) -> AbstractContextManager[Writer]:
-        """Give one write transaction: all of it or nothing; on disk on return when `durable`."""
+        """Give one write transaction; if `durable`, it is on disk when it ends."""
         ...
 
     def write_one(self, query: str, *, durable: bool = True, **values: Value) -> int:

@@ -1,4 +1,4 @@
-"""Claims as stored: seed 2's row, the clock readings of its lease, the epoch its holder was given.
+"""Claims as stored: the bus protocol's row, the lease's clock readings, the holder's epoch.
 
 On the hot path: nothing heavy is imported here.
 """
@@ -21,9 +21,9 @@ def read_instant() -> Instant:
 
 
 def renew_claims(writer: Writer, holder: str, *, setting_ms: int | None = None) -> None:
-    """Push every lease of a holder on, as its beat shows that it lives.
+    """Extend every lease of a holder, whose heartbeat shows that it lives.
 
-    Each by its own length where it was taken for one, else by the setting's where that is known.
+    A lease with a fixed length keeps it; another gets the length of the setting, if that is given.
     """
     rows = writer.rows("claims.of_holder", agent=holder)
     if not rows:
@@ -35,7 +35,7 @@ def renew_claims(writer: Writer, holder: str, *, setting_ms: int | None = None) 
 
 
 def insert_claim(writer: Writer, name: str, holder: str, *, length: Length, at: Instant) -> int:
-    """Give a name to a holder, whoever had it, under the next epoch; return the epoch."""
+    """Give a name to a holder under the next epoch, replacing any claim; return the epoch."""
     writer.run("claims.delete", task=name)
     writer.run(
         "claims.insert",
@@ -53,13 +53,13 @@ def insert_claim(writer: Writer, name: str, holder: str, *, length: Length, at: 
 
 
 def extend_claim(writer: Writer, name: str, *, length: Length, at: Instant) -> None:
-    """Let a lease last for its length from now on; its epoch stays."""
+    """Let a lease begin again now, under the same epoch."""
     writer.run("claims.extend", task=name, lease_until_ms=at.now_ms + length.ms)
     stamp_claim(writer, name, length=length, at=at)
 
 
 def stamp_claim(writer: Writer, name: str, *, length: Length, at: Instant) -> None:
-    """Write down the clock readings that belong to a lease."""
+    """Store the clock readings of a lease."""
     writer.run(
         "claims.stamp",
         task=name,
@@ -73,7 +73,7 @@ def stamp_claim(writer: Writer, name: str, *, length: Length, at: Instant) -> No
 
 
 def release_claim(writer: Writer, name: str, holder: str) -> bool:
-    """Give a claim back, and forget that there was one; tell whether the holder had it."""
+    """Release a claim and delete its record; return whether the holder had it."""
     released = writer.run("claims.release", task=name, agent=holder) > 0
     if released:
         writer.run("claims.delete_clock", task=name)
@@ -82,5 +82,5 @@ def release_claim(writer: Writer, name: str, holder: str) -> bool:
 
 
 def lost_claims(reader: Reader, holder: str) -> list[Row]:
-    """Return what a holder was given and has lost, with whoever claims it now."""
+    """Return the claims that a holder has lost, each with its present holder."""
     return reader.rows("claims.lost", agent=holder)

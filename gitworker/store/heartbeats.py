@@ -1,4 +1,4 @@
-"""Beats as stored: one row per agent (seed 2), with the clock readings that belong to it.
+"""Heartbeats as stored: one row per agent, with its clock readings.
 
 On the hot path: nothing heavy is imported here.
 """
@@ -17,7 +17,7 @@ STATUSES = ("idle", "working", "blocked")
 def beat(
     writer: Writer, agent: str, *, status: str, task: str | None, progress: float | None
 ) -> int:
-    """Record a beat with what the agent is doing; return its time."""
+    """Record a heartbeat with status, task and progress; return its time."""
     now = clock.now_ms()
     writer.run("liveness.beat", agent=agent, now=now, status=status, task=task, progress=progress)
     _stamp(writer, agent, now)
@@ -25,7 +25,7 @@ def beat(
 
 
 def touch(writer: Writer, agent: str, *, task: str | None) -> int:
-    """Record a beat that keeps the status and progress last told; return its time."""
+    """Record a heartbeat that keeps the last status and progress; return its time."""
     now = clock.now_ms()
     writer.run("liveness.touch", agent=agent, now=now, status="working", task=task)
     _stamp(writer, agent, now)

@@ -1,11 +1,11 @@
-"""Branches as we published them: what a later push may replace, and nothing else."""
+"""Branches as we pushed them; a later push may replace only these commits."""
 
 from gitworker.model.ids import Oid
 from gitworker.store.api import Reader, Writer
 
 
 def published_tips(reader: Reader, remote: str, branch: str) -> list[Oid]:
-    """Return the commits that a remote's branch may be at through us, the surest first."""
+    """Return the commits that our pushes may have put on a remote's branch, the surest first."""
     row = reader.row("pushes.of_branch", remote=remote, branch=branch)
     if row is None:
         return []
@@ -14,10 +14,10 @@ def published_tips(reader: Reader, remote: str, branch: str) -> list[Oid]:
 
 
 def begin_push(writer: Writer, remote: str, branch: str, *, oid: Oid, now: int) -> None:
-    """Record what is about to be pushed, before anybody can kill us in the middle."""
+    """Record the commit of a push before the push begins, in case the process is killed."""
     writer.run("pushes.begin", remote=remote, branch=branch, oid=oid, now=now)
 
 
 def end_push(writer: Writer, remote: str, branch: str, *, oid: Oid, now: int) -> None:
-    """Record what the remote's branch is at."""
+    """Record the commit of the remote's branch."""
     writer.run("pushes.end", remote=remote, branch=branch, oid=oid, now=now)

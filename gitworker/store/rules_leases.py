@@ -1,8 +1,8 @@
-"""How long a lease still lasts. Pure: a stored claim and one reading of the clocks in, ms out.
+"""The remaining time of a lease. Pure: a stored claim and one reading of the clocks in, ms out.
 
-Within one boot of one host CLOCK_MONOTONIC decides, so that no jump of the wall clock takes a
-claim or keeps one; elsewhere, and where a foreign program claimed, the wall clock (DESIGN section
-3; BUS-FACTS, Leases). On the hot path: nothing heavy is imported here.
+Within one boot of one host CLOCK_MONOTONIC decides, so that no jump of the wall clock ends or
+extends a claim. Otherwise, and for a foreign program's claim, the wall clock decides (see
+docs/design.md, "Leases"). On the hot path: nothing heavy is imported here.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-SEED2_LEASE_MS = 60_000  # what a program after seed 2 means by a lease
+SEED2_LEASE_MS = 60_000  # the lease of a foreign program
 
 
 class Instant:
@@ -28,7 +28,7 @@ class Instant:
 
 
 class Length:
-    """How long a lease lasts, and whether that is fixed: then no setting changes it."""
+    """The length of a lease; if it is fixed, no setting changes it."""
 
     __slots__ = ("is_fixed", "ms")
 
@@ -38,7 +38,7 @@ class Length:
 
 
 def left_ms(claim: Mapping[str, Any], at: Instant) -> int:
-    """Return how long a claim still holds, in milliseconds; 0 or less where it has expired."""
+    """Return the remaining milliseconds of a claim; 0 or less if it has expired."""
     same_clock = (
         claim["mono_until_ms"] is not None
         and bool(at.boot_id)
@@ -51,10 +51,10 @@ def left_ms(claim: Mapping[str, Any], at: Instant) -> int:
 
 
 def renewed(claim: Mapping[str, Any], at: Instant, *, setting_ms: int | None) -> Length:
-    """Return how long a renewal makes a lease: what it was taken for, else the setting's length.
+    """Return the length of a renewed lease: its fixed length, else the setting's.
 
-    A setting of None is not known here: then the lease is as long as last time. A foreign program's
-    lease becomes seed 2's, and no shorter than it is.
+    If the setting is None (not known here), the lease is as long as last time. A foreign program's
+    lease gets the setting's or the protocol's length, but is never shortened.
     """
     if claim["lease_ms"] is None:
         left = int(claim["lease_until_ms"]) - at.now_ms

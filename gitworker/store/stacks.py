@@ -1,4 +1,4 @@
-"""Stacks as stored: which workers' branches were started on another worker's branch."""
+"""Stacks as stored: the workers whose branch was started on another worker's branch."""
 
 from typing import NamedTuple
 
@@ -7,9 +7,9 @@ from gitworker.store.api import Reader, Row, Writer
 
 
 class Stack(NamedTuple):
-    """A worker's task whose branch stands on another's.
+    """A worker's task whose branch is stacked on another's.
 
-    `parent_oid` is the newest commit of the parent's that the branch was known to contain.
+    `parent_oid` is the newest commit of the parent that the branch is known to have contained.
     """
 
     worker_id: str
@@ -21,25 +21,25 @@ class Stack(NamedTuple):
 
 
 def find_stack(reader: Reader, worker: str, task: str | None) -> Stack | None:
-    """Return what a worker's task stands on, or None."""
+    """Return the stack of a worker's task, or None."""
     row = reader.row("stacks.of_worker", worker=worker, task=task or "")
     return None if row is None else _stack(row)
 
 
 def parents_of(reader: Reader) -> dict[tuple[str, str], Stack]:
-    """Return every stack there is, by worker and task of the one that stands on top."""
+    """Return every stack by the worker and task of the child."""
     found = [_stack(row) for row in reader.rows("stacks.all")]
     return {(one.worker_id, one.task_id): one for one in found}
 
 
 def workers_on(reader: Reader, worker: str, task: str | None) -> tuple[str, ...]:
-    """Return the workers that stand on a worker's task and have not landed, by name."""
+    """Return the workers that are stacked on a worker's task and have not landed, by name."""
     rows = reader.rows("stacks.on_top", worker=worker, task=task or "")
     return tuple(row["worker_id"] for row in rows)
 
 
 def record_stack(writer: Writer, stack: Stack, now: int) -> None:
-    """Insert what a worker's task stands on, in place of what it stood on before."""
+    """Record the stack of a worker's task, in place of an older one."""
     writer.run(
         "stacks.set",
         worker=stack.worker_id, task=stack.task_id, parent_worker=stack.parent_worker,
@@ -49,22 +49,22 @@ def record_stack(writer: Writer, stack: Stack, now: int) -> None:
 
 
 def move_stack(writer: Writer, stack: Stack, oid: Oid) -> None:
-    """Record the commit that a branch begins at by now."""
+    """Record the commit at which a branch begins now."""
     writer.run("stacks.move", worker=stack.worker_id, task=stack.task_id, parent_oid=oid)
 
 
 def forget_stack(writer: Writer, worker: str, task: str) -> None:
-    """Record that a worker's task stands on nobody's."""
+    """Record that a worker's task is not stacked."""
     writer.run("stacks.forget", worker=worker, task=task)
 
 
 def has_landed(reader: Reader, worker: str, task: str) -> bool:
-    """Tell whether a worker's task has a landing that was not undone."""
+    """Return whether a worker's task has a landing that was not undone."""
     return reader.row("stacks.landing_of", worker=worker, task=task) is not None
 
 
 def parent_tips(reader: Reader, stack: Stack) -> set[Oid]:
-    """Return the commits that the parent's branch is known to have been at, and has landed at."""
+    """Return the commits that the parent's branch is known to have pointed at or landed as."""
     rows = reader.rows(
         "stacks.tips_of",
         worker=stack.parent_worker, task=stack.parent_task,

@@ -1,4 +1,4 @@
-"""Tasks as stored: rows to tuples with names."""
+"""Tasks as stored: rows as named tuples."""
 
 from typing import NamedTuple
 
@@ -33,7 +33,7 @@ class StoredTask(NamedTuple):
 
     @property
     def retries_left(self) -> bool:
-        """Tell whether another attempt is allowed after a failure."""
+        """Return whether another attempt is allowed after a failure."""
         return self.retry_count < self.max_retries
 
 
@@ -54,12 +54,12 @@ def open_dependencies(reader: Reader, task: str) -> list[str]:
 
 
 def dependencies(reader: Reader, task: str) -> list[str]:
-    """Return the ids of what a task depends on."""
+    """Return the ids of the tasks that a task depends on."""
     return [row["id"] for row in reader.rows("tasks.dependencies", task=task)]
 
 
 def require_stored_task(writer: Writer, task: str) -> StoredTask:
-    """Return a task that this transaction knows to exist."""
+    """Return a task that must exist."""
     row = writer.row("tasks.by_id", task=task)
     assert row is not None, task
     return _task(row)

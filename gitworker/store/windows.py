@@ -1,4 +1,4 @@
-"""The landing queue as stored: its windows, and what orders it."""
+"""The windows of the landing queue as stored."""
 
 import json
 from typing import Any, NamedTuple
@@ -7,7 +7,7 @@ from gitworker.store.api import Reader, Row, Writer
 
 
 class Window(NamedTuple):
-    """One window: whom it carries in order, the verdicts on its prefixes, how it ended.
+    """One window: its workers in order, the verdicts on its prefixes, and its outcome.
 
     Each of `workers` has `worker`, `task` and `commit`; each of `verdicts` has `prefix` (how many
     workers), `commit`, `passed`, `cached`, `flaky`, `reason`, `log` and `duration_ms`. `outcome` is
@@ -30,9 +30,9 @@ class Window(NamedTuple):
 def open_window(
     writer: Writer, *, base: str, workers: list[dict[str, Any]], size: int, actor: str, now: int
 ) -> int:
-    """Insert a window and return its id; what a killed queue left open is closed as cut off.
+    """Insert a window and return its id; close the window of a killed queue as cut off.
 
-    For who holds the queue's lock.
+    The caller holds the queue's lock.
     """
     writer.run("windows.end_cut_off", now=now)
     writer.run(

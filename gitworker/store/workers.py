@@ -1,4 +1,4 @@
-"""Workers as stored: rows to named tuples and the statements that change them."""
+"""Workers as stored: rows as named tuples."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ from gitworker.store.api import Reader, Row, Writer
 
 
 class Worker(NamedTuple):
-    """One seat. Times are epoch milliseconds; what it does not have is None."""
+    """One worker's row. Times are epoch milliseconds."""
 
     worker_id: str
     state: WorkerState
@@ -31,30 +31,30 @@ class Worker(NamedTuple):
 
 
 def find_worker(reader: Reader, worker: str) -> Worker | None:
-    """Return the seat with this id, or None."""
+    """Return the worker with this id, or None."""
     row = reader.row("workers.by_id", worker=worker)
     return None if row is None else _worker(row)
 
 
 def find_worker_of_task(reader: Reader, task: str) -> Worker | None:
-    """Return the seat that holds a task, else the one that held it last, or None."""
+    """Return the worker that holds a task, else the last one that held it, or None."""
     found = [_worker(row) for row in reader.rows("workers.by_task", task=task)]
     return found[0] if found else None
 
 
 def find_worker_of_branch(reader: Reader, branch: str) -> Worker | None:
-    """Return the seat whose branch this is, or None."""
+    """Return the worker of a branch, or None."""
     row = reader.row("workers.by_branch", branch=branch)
     return None if row is None else _worker(row)
 
 
 def all_workers(reader: Reader) -> list[Worker]:
-    """Return every seat by name."""
+    """Return every worker by name."""
     return [_worker(row) for row in reader.rows("workers.all")]
 
 
 def add_worker(writer: Writer, worker: str, now: int) -> Worker:
-    """Insert an IDLE seat and return it."""
+    """Insert an IDLE worker and return it."""
     writer.run("workers.insert", worker=worker, now=now)
     row = writer.row("workers.by_id", worker=worker)
     assert row is not None

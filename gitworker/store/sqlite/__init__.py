@@ -1,1 +1,1 @@
-"""The SQLite backend: connection, gate, schema, migrations, and the queries by name."""
+"""The SQLite backend: connection, write gate, schema, migrations and named queries."""

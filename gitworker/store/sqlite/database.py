@@ -1,9 +1,9 @@
-"""bus.db: one connection, one gate for writers, durable commits outside the gate.
+"""bus.db: one connection per thread, one gate for writers, durable commits outside the gate.
 
-Commits and checkpoints happen under an flock on a file beside the database: it keeps bursts of
-writers fair and shuts out the WAL-reset race of old SQLite versions (BUS-FACTS, Engine, Writing).
-A durable commit is a commit at synchronous=NORMAL followed by fdatasync of the `-wal`, after the
-gate is released. One Database per thread.
+Commits and checkpoints happen under an flock on a file beside the database. It keeps bursts of
+writers fair and prevents the WAL-reset race of old SQLite versions (docs/design.md, "Facts about
+SQLite"). A durable commit is a commit at synchronous=NORMAL, followed by fdatasync of the `-wal`
+after the gate is released.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 BUSY_TIMEOUT_MS = 5000
 JOURNAL_SIZE_LIMIT = 4 * 1024 * 1024
 CHECKPOINT_BYTES = 4_000_000  # below the limit, so that the `-wal` keeps its size
-# A message touches five pages of the `-wal`: small ones make publishing 1.5 times as fast, and a
+# A message writes five pages to the `-wal`. Small pages make publishing 1.5 times as fast, and a
 # poll among five million messages costs the same (benchmarks/RESULTS-BUS.md).
 PAGE_SIZE = 1024
 GATE_TIMEOUT_MS = 20_000
@@ -36,8 +36,8 @@ REFUSED_MARK = "gitworker: "
 class Database:
     """A connection to bus.db that runs named queries.
 
-    Where the state directory cannot be written it answers reads, and refuses every write. Raises
-    Unavailable where the file cannot be opened, is no database, or is damaged.
+    If the state directory cannot be written, it answers reads and refuses every write. Raises
+    Unavailable if the file cannot be opened, is not a database, or is damaged.
     """
 
     def __init__(self, path: str, *, create: bool = False) -> None:
@@ -49,7 +49,7 @@ class Database:
         try:
             self.connection = apsw.Connection(path, flags=flags)
             self.connection.set_busy_timeout(BUSY_TIMEOUT_MS)
-            if create:  # counts only before the first page is written
+            if create:  # has an effect only before the first page is written
                 self.connection.execute(
                     f"PRAGMA page_size = {PAGE_SIZE}; PRAGMA auto_vacuum = INCREMENTAL"
                 )
@@ -64,7 +64,7 @@ class Database:
         self._columns: dict[str, tuple[str, ...]] = {}
 
     def _open_copy(self) -> None:
-        """Read a copy: without its `-shm`, which cannot be made here, SQLite reads no `-wal`."""
+        """Open a copy, since SQLite needs a `-shm` to read the `-wal` and cannot create it here."""
         from gitworker.store.sqlite.snapshot import open_snapshot  # 10 ms, on a read-only disk only
 
         try:
@@ -76,7 +76,7 @@ class Database:
 
     def _configure(self) -> None:
         connection = self.connection
-        # The last connection to close must not checkpoint outside the gate; it is also 1.2 ms.
+        # The last connection must not checkpoint outside the gate when it closes (1.2 ms, too).
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         connection.execute(
             "PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL;"
@@ -97,7 +97,7 @@ class Database:
         self._close_wal()
 
     def __del__(self) -> None:
-        """Let go of the file that is synced: a queue that stays opens one after another."""
+        """Close the `-wal`, since a long-lived process opens one database after another."""
         self._close_wal()
 
     def _close_wal(self) -> None:
@@ -123,7 +123,7 @@ class Database:
     def write_one(self, query: str, *, durable: bool = True, **values: Value) -> int:
         """Execute one named statement as a transaction of its own; return how many rows changed.
 
-        What `write` gives, for less: SQLite commits by itself.
+        It has the guarantees of `write` at a lower cost, since SQLite commits by itself.
         """
         self.require_writable()
         with self._gate:
@@ -132,7 +132,7 @@ class Database:
             except apsw.Error as error:
                 raise translated(error, self.path) from error
             changed = self.connection.changes()
-        if durable:  # also where nothing changed: whoever wrote it may have died before its sync
+        if durable:  # also if nothing changed: its writer may have died before the sync
             self.sync()
         return changed
 
@@ -158,9 +158,9 @@ class Database:
     def _rows_of_bad_text(
         self, sql: str, values: dict[str, Value], columns: tuple[str, ...]
     ) -> list[Row]:
-        """Read rows with text that is no UTF-8, which a foreign program can store, as far as it is.
+        """Read rows with invalid UTF-8, which a foreign program can store, with replacements.
 
-        One such message must not stop everybody who polls.
+        One such message must not block every reader.
         """
         shown = ", ".join(
             f"CASE typeof({name}) WHEN 'text' THEN CAST({name} AS BLOB) ELSE {name} END,"
@@ -180,18 +180,18 @@ class Database:
         ]
 
     def read(self) -> ReadTransaction:
-        """Give one consistent snapshot: short, all rows fetched."""
+        """Give one consistent snapshot."""
         return ReadTransaction(self)
 
     def write(self, *, durable: bool = True) -> WriteTransaction:
         """Give one write transaction, committed on a clean exit and rolled back otherwise.
 
-        When `durable`, what was written is on disk on return.
+        If `durable`, it is on disk when it ends.
         """
         return WriteTransaction(self, durable)
 
     def gate(self) -> Gate:
-        """Hold the writers' gate: an flock on the file beside the database."""
+        """Return the writers' gate: an flock on the file beside the database."""
         self.require_writable()
         return self._gate
 
@@ -201,14 +201,14 @@ class Database:
             raise read_only_error(self.path)
 
     def sync(self) -> None:
-        """Put what was committed on disk: fdatasync of the write-ahead log.
+        """Sync the commits to disk: fdatasync of the write-ahead log.
 
-        The file is kept open: nobody can replace it as long as our connection is open.
+        The file stays open; no program can replace it while our connection is open.
         """
         if self._wal < 0:
             try:
                 self._wal = os.open(f"{self.path}-wal", os.O_RDWR)
-            except FileNotFoundError:  # checkpointed away: then it is in the database, synced
+            except FileNotFoundError:  # checkpointed, so the commits are synced in the database
                 return
             except OSError as error:
                 raise _unsynced(self.path, error) from error
@@ -219,7 +219,7 @@ class Database:
 
 
 class ReadTransaction:
-    """A deferred transaction that is always rolled back: nothing in it may write."""
+    """A deferred transaction that is always rolled back, so it must not write."""
 
     __slots__ = ("database",)
 
@@ -227,12 +227,12 @@ class ReadTransaction:
         self.database = database
 
     def __enter__(self) -> Database:
-        """Begin."""
+        """Begin the transaction."""
         self.database.execute("BEGIN")
         return self.database
 
     def __exit__(self, *_: object) -> None:
-        """End."""
+        """Roll back."""
         self.database.execute("ROLLBACK")
 
 
@@ -247,7 +247,7 @@ class WriteTransaction:
         self._gate = database.gate()
 
     def __enter__(self) -> Database:
-        """Take the gate and begin."""
+        """Take the gate and begin the transaction."""
         self._gate.__enter__()
         try:
             self.database.execute("BEGIN IMMEDIATE")
@@ -257,7 +257,7 @@ class WriteTransaction:
         return self.database
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Commit or roll back, leave the gate, then make it durable outside the gate."""
+        """Commit or roll back, release the gate, then sync outside the gate."""
         database = self.database
         try:
             if kind is None:
@@ -273,9 +273,9 @@ class WriteTransaction:
 
 
 class Gate:
-    """An flock that serialises writers; it dies with its holder.
+    """An flock that serialises writers; it ends with its holder.
 
-    `keep` leaves the file open between two uses, until `close`.
+    With `keep` the file stays open between uses, until `close`.
     """
 
     __slots__ = ("_fd", "_keep", "_path")
@@ -295,7 +295,7 @@ class Gate:
             self._wait()
 
     def __exit__(self, *_: object) -> None:
-        """Let the lock go."""
+        """Release the lock."""
         if self._keep:
             fcntl.flock(self._fd, fcntl.LOCK_UN)
         else:
@@ -309,11 +309,11 @@ class Gate:
             raise
 
     def __del__(self) -> None:
-        """Let go of the file where nobody has."""
+        """Close the file if it is still open."""
         self.close()
 
     def close(self) -> None:
-        """Let go of the file too."""
+        """Release the lock and close the file."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
@@ -333,7 +333,7 @@ def _open_gate(path: str) -> int:
 
 
 def _wait_for_lock(fd: int) -> None:
-    """Take the lock; bounded, so that a stopped process elsewhere cannot hang us for ever."""
+    """Take the lock; the wait is bounded, so that a stopped process cannot block us for ever."""
     deadline = clock.monotonic_ms() + GATE_TIMEOUT_MS
     pause_s = 0.0005
     while True:
@@ -356,7 +356,7 @@ def _unsynced(path: str, error: OSError) -> Unavailable:
 
 
 def translated(error: apsw.Error, path: str) -> GitWorkerError:
-    """Return our error for SQLite's, with what helps."""
+    """Return our error for an error of SQLite, with a hint."""
     text = str(error)
     if CONFLICT_MARK in text:
         return Conflict("another command changed this at the same time", "run the command again")
@@ -368,7 +368,7 @@ def translated(error: apsw.Error, path: str) -> GitWorkerError:
             "git worker doctor",
             code="database_damaged",
         )
-    if isinstance(error, apsw.BusyError | apsw.ProtocolError):  # or its -shm stayed locked
+    if isinstance(error, apsw.BusyError | apsw.ProtocolError):  # the second: the -shm stayed locked
         return Conflict("the database is busy", "run the command again", code="busy")
     if isinstance(error, apsw.ReadOnlyError | apsw.CantOpenError | apsw.PermissionsError):
         return Unavailable(f"cannot write {path}: {text}", "git worker doctor", code="read_only")

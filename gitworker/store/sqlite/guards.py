@@ -1,6 +1,6 @@
-"""The triggers that guard states and log: which there should be, and putting back what is gone.
+"""The triggers that guard states and the log: the expected ones, and the repair of missing ones.
 
-A program that opens the file with rights of its own can drop them. Only `fsck --repair` comes here.
+A program that opens the database itself can drop them. Only `fsck --repair` uses this module.
 """
 
 import apsw
@@ -23,7 +23,7 @@ _TRIGGERS = "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'"
 
 
 def expected_guards() -> dict[str, str]:
-    """Return every trigger that a bus of our version has, by name."""
+    """Return every trigger of a database of our version, by name."""
     connection = apsw.Connection(":memory:")
     try:
         for text in guard_texts():
@@ -34,7 +34,7 @@ def expected_guards() -> dict[str, str]:
 
 
 def restore_guards(store: Store, names: list[str]) -> None:
-    """Make these triggers again as they should be, in one transaction."""
+    """Create these triggers again, in one transaction."""
     expected = expected_guards()
     assert isinstance(store, Database)
     with store.write():
@@ -44,7 +44,7 @@ def restore_guards(store: Store, names: list[str]) -> None:
 
 
 def restate(store: Store, machine: str, entity: str, *, state: str, version: int) -> None:
-    """Set a row's state to what the log of transitions says, past the guard, which stays."""
+    """Set a row's state from the transition log; its guard is dropped and created again."""
     guard, update = _RESTATE[machine]
     assert isinstance(store, Database)
     with store.write():

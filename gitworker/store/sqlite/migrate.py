@@ -1,7 +1,7 @@
-"""Opening bus.db: created, adopted from seed 2, migrated forward, or refused when newer.
+"""Open bus.db: create it, add our tables to a foreign one, migrate an old one, refuse a newer one.
 
-`meta.gitworker_schema` is our version; `meta.schema_version` stays seed 2's `1`. Everything runs
-in one transaction under the gate, so that any number of first commands may race.
+`meta.gitworker_schema` is our version; `meta.schema_version` stays the bus protocol's `1`.
+Everything runs in one transaction under the gate, so that any number of first commands may race.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gitworker.store.sqlite.database import Database, Gate, translated
 
 SCHEMA_VERSION = 4
 _HERE = os.path.dirname(__file__)
-# Not in schema.sql, since it is made after the rows: no row of `meta` can open the machines again.
+# Not in schema.sql, since it is created after the rows. No row of `meta` can disable it.
 _FREEZE = """
 CREATE TRIGGER legal_no_insert BEFORE INSERT ON legal_transitions BEGIN
     SELECT RAISE(ABORT, 'gitworker: the state machines are fixed');
@@ -26,7 +26,7 @@ _SET_VERSION = (
     " ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 )
 _FIND_VERSION = "SELECT value FROM meta WHERE key = 'gitworker_schema'"
-# The newest version whose tables a file has, if a foreign program has deleted the row of `meta`.
+# The newest version whose tables exist, for a file whose row in `meta` was deleted.
 _VERSION_OF_TABLES = """
 SELECT COALESCE(MAX(version), 0) AS version FROM (
     SELECT 1 AS version FROM sqlite_schema WHERE name = 'transitions'
@@ -38,10 +38,9 @@ _REPAIR_META = "INSERT OR IGNORE INTO meta (key, value) VALUES ('schema_version'
 
 
 def open_database(path: str) -> Database:
-    """Open an existing bus.db at our version; migrate an older one, refuse a newer.
+    """Open an existing bus.db; migrate an older version, refuse a newer one.
 
-    Raises Unavailable where there is no such file, and where something else lies in the place of
-    one of our files.
+    Raises Unavailable if the file does not exist, or if one of our paths is not of the right kind.
     """
     refuse_misplaced(os.path.dirname(path))
     try:
@@ -50,7 +49,7 @@ def open_database(path: str) -> Database:
         raise Unavailable(
             f"{path} does not exist", "git worker init", code="not_initialised"
         ) from None
-    if size == 0:  # its creator has come no further yet, or was killed: wait for it, then help
+    if size == 0:  # its creator is at work or was killed: wait for the gate, then create it
         return create_database(path)
     database = Database(path)
     try:
@@ -62,7 +61,7 @@ def open_database(path: str) -> Database:
 
 
 def create_database(path: str) -> Database:
-    """Open bus.db, creating it where there is none; safe against concurrent creators."""
+    """Open bus.db, or create it; safe against concurrent creators."""
     refuse_misplaced(os.path.dirname(path))
     with Gate(f"{path}-gate"):
         database = Database(path, create=True)
@@ -75,9 +74,9 @@ def create_database(path: str) -> Database:
 
 
 def schema_version(database: Database) -> int:
-    """Return our schema's version in this file; 0 for an empty file or seed 2's own.
+    """Return our schema version in this file; 0 for an empty file or a foreign program's.
 
-    If a foreign program has deleted the recorded version, the tables show it.
+    If a foreign program has deleted the recorded version, the tables decide.
     """
     recorded = _recorded_version(database)
     if recorded is not None:
@@ -124,7 +123,7 @@ def _bring_forward(database: Database) -> None:
             code="newer_schema",
         )
     if database.execute("SELECT 1 FROM sqlite_schema LIMIT 1"):
-        with database.gate():  # else a slower process would copy what a faster one has changed
+        with database.gate():  # else a slower process might copy the file after the migration
             if schema_version(database) == version:
                 _keep_copy(database, version)
     with database.write():
@@ -138,13 +137,13 @@ def _bring_forward(database: Database) -> None:
 
 
 def _create_schema(database: Database) -> None:
-    """Execute schema.sql; on seed 2's own file its tables are there already and stay."""
+    """Execute schema.sql; a foreign program's tables of the bus protocol stay."""
     database.execute(_text("schema.sql"))
     load_machines(database)
 
 
 def guard_texts() -> list[str]:
-    """Return the scripts that make an empty bus of our version, its guards among them."""
+    """Return the scripts that create an empty database of our version, with its guards."""
     steps = range(2, SCHEMA_VERSION + 1)
     return [_text("schema.sql"), *(_text(f"migrations/{step}.sql") for step in steps), _FREEZE]
 
@@ -155,7 +154,7 @@ def _text(name: str) -> str:
 
 
 def load_machines(database: Database) -> None:
-    """Load the machines' tables into the database, then close them to changes."""
+    """Load the machines' tables into the database, then forbid changes to them."""
     from gitworker.states.engine import legal_rows  # the enums cost 5 ms, needed once
     from gitworker.states.machines import MACHINES
 
@@ -170,7 +169,7 @@ def load_machines(database: Database) -> None:
 
 
 def _keep_copy(database: Database, version: int) -> None:
-    """Copy the file as it is, through SQLite's backup API, before it is changed."""
+    """Copy the file by SQLite's backup API before the migration changes it."""
     copy_path = f"{database.path}.before-schema-{SCHEMA_VERSION}-from-{version}"
     if os.path.exists(copy_path):
         return

@@ -1,9 +1,9 @@
--- The schema of bus.db at gitworker_schema 1; what came later is in migrations/. Seed 2's tables come
--- first, exactly as its own SQL makes them: they are a public interface. What we keep beside a row of
--- theirs lives in a side table, so that a program that inserts without column names goes on working.
--- Nothing here is newer than SQLite 3.35.
+-- The schema of bus.db at gitworker_schema 1; migrations/ has the later changes. The tables of the
+-- bus protocol come first, exactly as its own SQL creates them: they are a public interface. Our
+-- additions to their rows are in side tables, so that a program that inserts without column names
+-- continues to work. Nothing here needs a SQLite newer than 3.35.
 
--- ---------------------------------------------------------------- seed 2's tables
+-- ---------------------------------------------------------------- tables of the bus protocol
 CREATE TABLE IF NOT EXISTS messages (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,
@@ -54,9 +54,9 @@ CREATE TABLE IF NOT EXISTS export_state (
 );
 INSERT OR IGNORE INTO export_state (id, last_seq) VALUES (1, 0);
 
--- ---------------------------------------------------------------- beside seed 2's tables
--- The clock readings of a beat. Valid only while ts_ms equals the beat's: a foreign program
--- beats without it, and then its wall clock is what we have.
+-- ---------------------------------------------------------------- side tables
+-- The clock readings of a heartbeat. Valid only while ts_ms equals the heartbeat's: a foreign
+-- program writes no clock readings, and then its wall clock counts.
 CREATE TABLE heartbeat_clocks (
     agent_id TEXT PRIMARY KEY,
     ts_ms INTEGER NOT NULL,
@@ -65,7 +65,8 @@ CREATE TABLE heartbeat_clocks (
     host TEXT NOT NULL
 ) WITHOUT ROWID;
 
--- The fencing epoch of a claimed resource. Seed 2 deletes and re-inserts claims, so it lives here.
+-- The fencing epoch of a claimed resource. The bus protocol deletes and re-inserts claims, so the
+-- epoch needs a table of its own.
 -- (No OR IGNORE in the triggers: the conflict clause of an upsert that fires them would replace it.)
 CREATE TABLE claim_epochs (
     task_id TEXT PRIMARY KEY,
@@ -83,7 +84,7 @@ WHEN NEW.claimed_by IS NOT OLD.claimed_by BEGIN
     UPDATE claim_epochs SET epoch = epoch + 1 WHERE task_id = NEW.task_id;
 END;
 
--- How far each log file is written: position and size, so that a torn tail is cut, never doubled.
+-- How far each log file is written: position and size, so that a torn last line is cut off.
 CREATE TABLE export_positions (
     log TEXT PRIMARY KEY,
     last_seq INTEGER NOT NULL,
@@ -91,7 +92,7 @@ CREATE TABLE export_positions (
 ) WITHOUT ROWID;
 
 -- ---------------------------------------------------------------- state machines
--- The machines' tables, loaded from gitworker.states; nobody changes them by SQL.
+-- The machines' tables, loaded from gitworker.states; triggers refuse changes.
 CREATE TABLE legal_transitions (
     machine TEXT NOT NULL,
     from_state TEXT NOT NULL,
@@ -101,7 +102,7 @@ CREATE TABLE legal_transitions (
 ) WITHOUT ROWID;
 
 -- Every transition of every machine. Inserting a row here is the only way to change a state: the
--- triggers below refuse what no table allows and carry it to the entity's row.
+-- triggers below refuse a transition that no table allows and copy the state to the entity's row.
 CREATE TABLE transitions (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     ts_ms INTEGER NOT NULL,
@@ -233,7 +234,7 @@ INSERT INTO projects (id) VALUES ('default');
 INSERT INTO repos (id) VALUES ('default');
 
 -- ---------------------------------------------------------------- work and its record
--- The journal of every act that spans git and the database, written before its first step.
+-- The journal of every operation on git and the database, written before its first step.
 CREATE TABLE operations (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     kind TEXT NOT NULL,
@@ -279,14 +280,14 @@ CREATE TABLE reviews (
 -- for: reviews.latest
 CREATE INDEX idx_reviews_worker ON reviews(worker_id, id);
 
--- The tip of each branch that was last published, and of the target as we last knew it.
+-- The last published tip of each branch, and the last known tip of the target.
 CREATE TABLE published_tips (
     ref TEXT PRIMARY KEY NOT NULL,
     oid TEXT NOT NULL,
     updated_at_ms INTEGER NOT NULL
 ) WITHOUT ROWID;
 
--- Tips that we made ourselves by replaying a branch: their commits are no news.
+-- Tips that our replays created: their commits are not published as news.
 CREATE TABLE own_rewrites (
     ref TEXT NOT NULL,
     new_oid TEXT NOT NULL,
@@ -296,7 +297,7 @@ CREATE TABLE own_rewrites (
 ) WITHOUT ROWID;
 
 -- ---------------------------------------------------------------- guards: the log
--- legal_no_insert is made when the rows are loaded (migrate.load_machines).
+-- legal_no_insert is created after the rows are loaded (migrate.load_machines).
 CREATE TRIGGER legal_no_update BEFORE UPDATE ON legal_transitions BEGIN
     SELECT RAISE(ABORT, 'gitworker: the state machines are fixed');
 END;
@@ -335,7 +336,7 @@ CREATE TRIGGER transitions_check BEFORE INSERT ON transitions BEGIN
         )
     END;
 END;
--- BEFORE INSERT knows only a seq that the statement names: what lies before the end is refused here.
+-- BEFORE INSERT sees only a seq that the statement names; this one refuses a seq before the end.
 CREATE TRIGGER transitions_append AFTER INSERT ON transitions
 WHEN NEW.seq < (SELECT MAX(seq) FROM transitions) BEGIN
     SELECT RAISE(ABORT, 'gitworker: the transition log is append-only');

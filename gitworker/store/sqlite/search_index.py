@@ -1,8 +1,8 @@
-"""search.db: a full-text index of the messages beside bus.db, derived from it and expendable.
+"""search.db: a full-text index of the messages, derived from bus.db and expendable.
 
-A file of its own, so that publishers pay nothing and bus.db holds no virtual table that an old
-SQLite could not open. It keeps words and positions only, no text. One that is missing, damaged or
-of another version is made anew and filled again.
+It is a separate file, so that publishing does not write it and bus.db has no virtual table that an
+old SQLite could not open. It stores words and positions only, no text. A missing or damaged index,
+or one of another version, is rebuilt.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _DAMAGED = (apsw.NotADBError, apsw.CorruptError)
 class SearchIndex:
     """A connection to search.db.
 
-    Raises Unavailable where the file cannot be written.
+    Raises Unavailable if the file cannot be written.
     """
 
     def __init__(self, path: str) -> None:
@@ -49,14 +49,14 @@ class SearchIndex:
         self.connection.close()
 
     def position(self) -> int:
-        """Return up to which message everything is indexed."""
+        """Return the position up to which all messages are indexed."""
         rows = self._execute("SELECT last_seq FROM position WHERE id = 1")
         return int(rows[0][0])
 
     def add(self, texts: Sequence[tuple[int, str]], *, until: int) -> None:
         """Index the texts of messages, and move the position to `until`, in one transaction.
 
-        What another process has indexed meanwhile is passed over.
+        Messages that another process has indexed since are skipped.
         """
         with self._transaction():
             known = self.position()
@@ -74,13 +74,13 @@ class SearchIndex:
         return [int(row[0]) for row in rows]
 
     def drop(self, seqs: Sequence[int]) -> None:
-        """Forget messages."""
+        """Remove messages from the index."""
         with self._transaction():
             for seq in seqs:
                 self._execute("DELETE FROM words WHERE rowid = ?", (seq,))
 
     def drop_below(self, seq: int) -> None:
-        """Forget every message below a position."""
+        """Remove every message below a position."""
         with self._transaction():
             self._execute("DELETE FROM words WHERE rowid < ?", (seq,))
 

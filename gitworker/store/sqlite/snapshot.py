@@ -1,8 +1,8 @@
-"""Reading a database whose directory cannot be written, and whose `-shm` does not exist.
+"""Read a database whose directory cannot be written and whose `-shm` does not exist.
 
-SQLite needs that file to read the `-wal`. So the database is copied with its `-wal` to a temporary
-directory, which is deleted as soon as the copy is open. No process writes meanwhile: a writer would
-have made the `-shm`; a copy during which something changed is made again.
+SQLite needs the `-shm` to read the `-wal`. So the database is copied with its `-wal` to a temporary
+directory, which is deleted as soon as the copy is open. No process writes at the same time, since a
+writer would have created the `-shm`; if a file changed during the copy, it is copied again.
 """
 
 import os
@@ -16,7 +16,7 @@ TRIES = 5
 
 
 def open_snapshot(path: str) -> apsw.Connection:
-    """Return a connection to a copy of the database as it is now; raises apsw.Error."""
+    """Return a connection to a copy of the database; raises apsw.Error."""
     with tempfile.TemporaryDirectory(prefix="gitworker-") as directory:
         copy = f"{directory}/bus.db"
         for _ in range(TRIES):

@@ -1,7 +1,8 @@
--- Schema 2: what the bus needs beside seed 2's tables: failed deliveries, dead letters, the clock
--- readings of leases, senders' budgets, supervised runs.
+-- Schema 2: more side tables of the bus: failed deliveries, dead letters, the clock readings of
+-- leases, senders' budgets, supervised runs.
 
--- Messages that an agent's handler has failed on and will be handed again (bus.process).
+-- Messages with which an agent's handler failed and which it will get again
+-- (bus.client.handle_messages).
 CREATE TABLE deliveries (
     agent_id TEXT NOT NULL,
     seq INTEGER NOT NULL,
@@ -11,8 +12,8 @@ CREATE TABLE deliveries (
     PRIMARY KEY (agent_id, seq)
 ) WITHOUT ROWID;
 
--- Messages that an agent's handler failed on for good: a copy, since the cursor has passed them
--- and retention will drop the original.
+-- Messages with which an agent's handler failed too often: a copy, since the cursor has passed them
+-- and retention will delete the original.
 CREATE TABLE dead_letters (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     agent_id TEXT NOT NULL,
@@ -33,7 +34,7 @@ CREATE TABLE dead_letters (
 );
 
 -- The clock readings of a lease, and how long a renewal makes it. Valid only while lease_until_ms
--- equals the claim's: a foreign program claims without it, and then its wall clock is what we have.
+-- equals the claim's: a foreign program writes no clock readings, and then its wall clock counts.
 CREATE TABLE claim_clocks (
     task_id TEXT PRIMARY KEY,
     lease_until_ms INTEGER NOT NULL,
@@ -44,8 +45,8 @@ CREATE TABLE claim_clocks (
     is_fixed INTEGER NOT NULL DEFAULT 0  -- 1: this long whatever the setting says
 ) WITHOUT ROWID;
 
--- The epoch that each holder was given last. A holder whose epoch has been passed has lost its
--- claim, and is told so, even where whoever took it has let it go again.
+-- The last epoch of each holder. A holder with an old epoch has lost its claim. Its next command
+-- reports that, even if the claim is free again.
 CREATE TABLE claim_grants (
     holder TEXT NOT NULL,
     task_id TEXT NOT NULL,
@@ -53,14 +54,14 @@ CREATE TABLE claim_grants (
     PRIMARY KEY (holder, task_id)
 ) WITHOUT ROWID;
 
--- How much a sender may still publish right now: a token bucket (bus.pressure).
+-- The token bucket of each sender (bus.limits).
 CREATE TABLE send_budgets (
     agent_id TEXT PRIMARY KEY,
     tokens REAL NOT NULL,
     at_ms INTEGER NOT NULL
 ) WITHOUT ROWID;
 
--- Every supervised run of an agent (agents.supervise): who watched over which process, how it ended.
+-- Every supervised run of an agent (agents.supervise): its supervisor, its process, its end.
 CREATE TABLE runs (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     worker_id TEXT NOT NULL,
@@ -83,8 +84,9 @@ CREATE INDEX idx_runs_worker ON runs(worker_id, id);
 -- for: runs.open
 CREATE INDEX idx_runs_open ON runs(id) WHERE ended_at_ms IS NULL;
 
--- The journal of prunes (bus.retention), so that a kill leaves no message in two archives: `writing`
--- is thrown away; what is `written` goes from the tables, then from bus.jsonl; then it is `done`.
+-- The journal of prunes (bus.files.retention), so that a kill leaves no message in two archives. A
+-- `writing` archive is deleted. The rows of a `written` one are deleted from the tables, then from
+-- bus.jsonl; then it is `done`.
 CREATE TABLE archives (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     step TEXT NOT NULL CHECK (step IN ('writing', 'written', 'done')),

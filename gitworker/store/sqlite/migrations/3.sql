@@ -1,6 +1,6 @@
--- Schema 3: what landing needs: verdicts on trees, commands that a person trusts, stacks, the radar.
+-- Schema 3: the tables of landing: verdicts on trees, trusted commands, stacks, the radar.
 
--- Repository-supplied commands that a person has agreed to, by the hash of their content.
+-- Commands of the repository that a person has trusted, by the hash of their content.
 CREATE TABLE trusted_commands (
     hash TEXT PRIMARY KEY NOT NULL,
     kind TEXT NOT NULL,
@@ -10,7 +10,7 @@ CREATE TABLE trusted_commands (
 ) WITHOUT ROWID;
 
 -- Every run of the verify commands. `key` hashes the tree, the commands and the declared environment:
--- a tree that passed never runs again, whatever commit carries it.
+-- a tree that passed is not verified again, in any commit.
 CREATE TABLE verify_runs (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     key TEXT NOT NULL,
@@ -29,7 +29,7 @@ CREATE INDEX idx_verify_runs_key ON verify_runs(key, id);
 -- for: verify.latest_of_commit
 CREATE INDEX idx_verify_runs_commit ON verify_runs(commit_oid, id);
 
--- What a worker's branch was started on: another worker's branch, which lands before it.
+-- A worker's branch that was started on another worker's branch, which lands before it.
 CREATE TABLE stacks (
     worker_id TEXT NOT NULL,
     task_id TEXT NOT NULL,
@@ -43,9 +43,9 @@ CREATE TABLE stacks (
 -- for: stacks.landing_of, stacks.tips_of
 CREATE INDEX idx_landings_worker ON landings(worker_id, task_id, id);
 
--- A worker's branch as we published it to a remote: `oid` is what a push is known to have put there,
--- `pending` (ids with spaces) what pushes of which nothing was heard may have. Nothing else of a
--- remote's branch is ever replaced.
+-- A worker's branch as we pushed it to a remote: `oid` is the commit of the last successful push,
+-- `pending` (ids with spaces) the commits of pushes with an unknown result. A push replaces no other
+-- commit of a remote's branch.
 CREATE TABLE published_branches (
     remote TEXT NOT NULL,
     branch TEXT NOT NULL,
@@ -55,7 +55,7 @@ CREATE TABLE published_branches (
     PRIMARY KEY (remote, branch)
 ) WITHOUT ROWID;
 
--- What merging two commits gives: the files in conflict as a JSON array, empty for none.
+-- The result of merging two commits: the files in conflict as a JSON array.
 CREATE TABLE merge_verdicts (
     one_oid TEXT NOT NULL,
     other_oid TEXT NOT NULL,
@@ -64,7 +64,8 @@ CREATE TABLE merge_verdicts (
     PRIMARY KEY (one_oid, other_oid)
 ) WITHOUT ROWID;
 
--- Where a tip left a target: NULL where that is not simple, the tip itself where the target has it.
+-- The fork point of a tip and a target: NULL if there are several, the tip itself if the target
+-- contains it.
 CREATE TABLE tip_forks (
     target_oid TEXT NOT NULL,
     tip_oid TEXT NOT NULL,
@@ -72,7 +73,8 @@ CREATE TABLE tip_forks (
     PRIMARY KEY (target_oid, tip_oid)
 ) WITHOUT ROWID;
 
--- What differs between two commits, statuses and paths as a JSON array; NULL where it is too much.
+-- The differences between two commits, statuses and paths as a JSON array; NULL if there are too
+-- many.
 CREATE TABLE tip_changes (
     base_oid TEXT NOT NULL,
     tip_oid TEXT NOT NULL,
@@ -80,14 +82,14 @@ CREATE TABLE tip_changes (
     PRIMARY KEY (base_oid, tip_oid)
 ) WITHOUT ROWID;
 
--- Branches that moved and that the radar has not looked at since; after a failure not before a time.
+-- Branches that moved since the last radar; after a failure, with the time of the next try.
 CREATE TABLE radar_due (
     ref TEXT PRIMARY KEY NOT NULL,
     ts_ms INTEGER NOT NULL,
     retry_at_ms INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 
--- Pairs of branches in conflict whose workers were told so.
+-- Pairs of branches in conflict for which a warning was published.
 CREATE TABLE conflict_warnings (
     one_ref TEXT NOT NULL,
     other_ref TEXT NOT NULL,
@@ -95,8 +97,8 @@ CREATE TABLE conflict_warnings (
     PRIMARY KEY (one_ref, other_ref)
 ) WITHOUT ROWID;
 
--- The windows of the landing queue: who was stacked on what, what was verified, how it ended. `workers`
--- and `verdicts` are JSON arrays; a window without an end whose queue is gone was cut off.
+-- The windows of the landing queue: workers, verdicts and outcome. `workers` and `verdicts` are JSON
+-- arrays; a window without an end whose queue has ended was cut off.
 CREATE TABLE windows (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     base_oid TEXT NOT NULL,
@@ -113,15 +115,15 @@ CREATE TABLE windows (
 -- for: windows.end_cut_off
 CREATE INDEX idx_windows_open ON windows(id) WHERE ended_at_ms IS NULL;
 
--- When a landing was taken back by an undo.
+-- When a landing was undone.
 ALTER TABLE landings ADD COLUMN undone_at_ms INTEGER;
 
--- In which boot a log file's position was written: after another one the file is looked through.
+-- The boot in which a log file's position was written: after another one the file is written again.
 ALTER TABLE export_positions ADD COLUMN boot_id TEXT;
 
--- Agents that have outlived their supervisor (agents.orphans), or are being stopped by it: up to where
--- orders to them were carried out, why one is to end, and when it is killed, by CLOCK_MONOTONIC of its
--- run's boot.
+-- Agents that have outlived their supervisor (agents.orphans), or are being stopped by it: the
+-- position of the last order carried out, the reason to end, and the time of the kill by
+-- CLOCK_MONOTONIC of the run's boot.
 CREATE TABLE orphans (
     run_id INTEGER PRIMARY KEY NOT NULL,
     after_seq INTEGER NOT NULL,

@@ -1,6 +1,6 @@
 """Queries by name, read from the .sql files beside this module.
 
-A file `<room>.sql` holds blocks that begin with `-- name: <query> — <purpose>`.
+A file `<room>.sql` consists of blocks that begin with `-- name: <query> — <purpose>`.
 """
 
 import os
@@ -12,7 +12,7 @@ _MARK = "-- name: "
 
 
 def query_text(name: str) -> str:
-    """Return the SQL of `<room>.<query>`; KeyError for a name that does not exist."""
+    """Return the SQL of `<room>.<query>`; raise KeyError if it does not exist."""
     text = _TEXTS.get(name)
     if text is not None:
         return text

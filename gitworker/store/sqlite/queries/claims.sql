@@ -1,4 +1,4 @@
--- name: of_name — the claim on a name, if any; clock columns only where they belong to that lease
+-- name: of_name — the claim on a name, if any; clock columns only if they belong to its lease
 SELECT CAST(c.task_id AS TEXT) AS task_id, CAST(c.claimed_by AS TEXT) AS claimed_by,
     CAST(c.claimed_at_ms AS INTEGER) AS claimed_at_ms,
     CAST(c.lease_until_ms AS INTEGER) AS lease_until_ms, COALESCE(e.epoch, 0) AS epoch,
@@ -28,7 +28,7 @@ LEFT JOIN claim_epochs AS e ON e.task_id = c.task_id
 LEFT JOIN claim_clocks AS k ON k.task_id = c.task_id AND k.lease_until_ms = c.lease_until_ms
 WHERE c.task_id >= 'path:' AND c.task_id < 'path;' ORDER BY c.task_id;
 
--- name: of_holder — what an agent's beat renews
+-- name: of_holder — the leases that an agent's heartbeat renews
 SELECT c.task_id, CAST(c.lease_until_ms AS INTEGER) AS lease_until_ms, k.lease_ms,
     k.is_fixed
 FROM task_claims AS c
@@ -39,7 +39,7 @@ WHERE c.claimed_by = :agent;
 INSERT INTO task_claims (task_id, claimed_by, claimed_at_ms, lease_until_ms)
 VALUES (:task, :agent, :now, :lease_until_ms);
 
--- name: extend — a lease goes on
+-- name: extend — a longer lease
 UPDATE task_claims SET lease_until_ms = :lease_until_ms WHERE task_id = :task;
 
 -- name: stamp — the clock readings that belong to a lease
@@ -51,32 +51,32 @@ ON CONFLICT (task_id) DO UPDATE SET
     boot_id = excluded.boot_id, host = excluded.host, lease_ms = excluded.lease_ms,
     is_fixed = excluded.is_fixed;
 
--- name: delete — no claim on a name any more
+-- name: delete — delete the claim on a name
 DELETE FROM task_claims WHERE task_id = :task;
 
--- name: delete_clock — no clock readings any more
+-- name: delete_clock — delete the clock readings of a claim
 DELETE FROM claim_clocks WHERE task_id = :task;
 
--- name: release — give a claim back
+-- name: release — release a claim
 DELETE FROM task_claims WHERE task_id = :task AND claimed_by = :agent;
 
 -- name: epoch — the newest epoch of a name
 SELECT epoch FROM claim_epochs WHERE task_id = :task;
 
--- name: pass_epoch — the holder of an expired claim has lost it, though nobody has this name now
+-- name: pass_epoch — raise the epoch of a name, so that its last holder has lost the claim
 UPDATE claim_epochs SET epoch = epoch + 1 WHERE task_id = :task;
 
--- name: grant — which epoch a holder was given
+-- name: grant — the epoch that a holder was given
 INSERT INTO claim_grants (holder, task_id, epoch) VALUES (:agent, :task, :epoch)
 ON CONFLICT (holder, task_id) DO UPDATE SET epoch = excluded.epoch;
 
--- name: granted — the epoch that a holder was given last
+-- name: granted — the last epoch that a holder was given
 SELECT epoch FROM claim_grants WHERE holder = :agent AND task_id = :task;
 
--- name: forget_grant — a holder has given back what it had
+-- name: forget_grant — a holder has released its claim
 DELETE FROM claim_grants WHERE holder = :agent AND task_id = :task;
 
--- name: lost — what an agent was given and has lost, and who holds it now
+-- name: lost — the claims that an agent has lost, each with its present holder
 SELECT g.task_id, CAST(c.claimed_by AS TEXT) AS claimed_by FROM claim_grants AS g
 JOIN claim_epochs AS e ON e.task_id = g.task_id
 LEFT JOIN task_claims AS c ON c.task_id = g.task_id

@@ -1,4 +1,4 @@
--- name: position — how far a log file is written, and in which boot that was recorded
+-- name: position — how far a log file is written, and the boot in which that was recorded
 SELECT last_seq, size_bytes, boot_id FROM export_positions WHERE log = :log;
 
 -- name: set_position — record how far a log file is written
@@ -7,20 +7,20 @@ VALUES (:log, :last_seq, :size_bytes, :boot_id)
 ON CONFLICT (log) DO UPDATE SET last_seq = excluded.last_seq, size_bytes = excluded.size_bytes,
     boot_id = excluded.boot_id;
 
--- name: bus_seq — seed 2's own export position
+-- name: bus_seq — the export position of the bus protocol
 SELECT last_seq FROM export_state WHERE id = 1;
 
--- name: set_bus_seq — move seed 2's export position
+-- name: set_bus_seq — move the export position of the bus protocol
 UPDATE export_state SET last_seq = :last_seq WHERE id = 1;
 
--- name: first_seq — where the messages that the table still holds begin
+-- name: first_seq — the oldest message in the table
 SELECT MIN(seq) AS seq FROM messages;
 
--- name: count_between — how many messages lie behind one position, up to another
+-- name: count_between — the number of messages after one position, up to another
 SELECT COUNT(*) AS number FROM messages WHERE seq > :after AND seq <= :until;
 
--- name: bus_lines — messages after a position as lines in the shape of seed 2's export
--- As bytes, and its texts cast to texts: a foreign program may have put bytes or bad UTF-8 there.
+-- name: bus_lines — messages after a position as lines of bus.jsonl
+-- The line as bytes, its texts cast: a foreign program may have stored bytes or bad UTF-8.
 SELECT seq, CAST(json_object(
     'seq', seq, 'id', CAST(id AS TEXT), 'ts_ms', CAST(ts_ms AS INTEGER),
     'from_agent', CAST(from_agent AS TEXT), 'to_agent', CAST(to_agent AS TEXT),
@@ -30,14 +30,14 @@ SELECT seq, CAST(json_object(
 ) AS BLOB) AS line
 FROM messages WHERE seq > :after ORDER BY seq LIMIT :limit;
 
--- name: untold_workers — workers whose transitions are not in the log file yet
+-- name: untold_workers — workers with transitions that are not in the log file yet
 SELECT DISTINCT entity_id FROM transitions
 WHERE machine = 'worker' AND seq > COALESCE(
     (SELECT last_seq FROM export_positions WHERE log = :log), 0
 );
 
 -- name: transition_lines — log lines of transitions after a position, in order
--- What a foreign program put there and is no object is passed over.
+-- Values of a foreign program that are not objects are skipped.
 SELECT transitions.seq AS seq,
     CASE each.type WHEN 'object' THEN CAST(json(each.value) AS BLOB) END AS line
 FROM (SELECT seq, lines FROM transitions WHERE seq > :after ORDER BY seq LIMIT :limit) AS transitions

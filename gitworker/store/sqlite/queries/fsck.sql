@@ -1,20 +1,20 @@
--- name: operations — every act, with its data as it stands there, which may be no JSON
+-- name: operations — every operation; its data may be invalid JSON
 SELECT id, kind, worker_id, task_id, status, step, data, json_valid(data) AS is_json, updated_at_ms
 FROM operations ORDER BY id;
 
--- name: commits — every commit that was told on the bus
+-- name: commits — every commit that a message names
 SELECT from_agent AS worker, correlation_id AS task,
     CASE WHEN json_valid(payload) THEN json_extract(payload, '$.commit') END AS oid
 FROM messages WHERE type = 'task_progress';
 
--- name: reviewed — every commit that a review was about
+-- name: reviewed — every commit that a review names
 SELECT worker_id AS worker, task_id AS task, commit_oid AS oid FROM reviews;
 
--- name: landings — every landing that stands, oldest first
+-- name: landings — every landing that was not undone, oldest first
 SELECT worker_id, task_id, target_ref, target_old, target_new, branch_old
 FROM landings WHERE undone_at_ms IS NULL ORDER BY id;
 
--- name: wrong_workers — seats whose row is not what the log of transitions made of it
+-- name: wrong_workers — workers whose row differs from the transition log
 SELECT w.worker_id AS entity, w.state AS state, w.version AS version,
     COALESCE(t.to_state, 'IDLE') AS logged_state, COALESCE(t.version, 0) AS logged_version
 FROM workers AS w LEFT JOIN transitions AS t ON t.machine = 'worker' AND t.entity_id = w.worker_id
@@ -23,7 +23,7 @@ FROM workers AS w LEFT JOIN transitions AS t ON t.machine = 'worker' AND t.entit
     )
 WHERE w.state IS NOT COALESCE(t.to_state, 'IDLE') OR w.version IS NOT COALESCE(t.version, 0);
 
--- name: wrong_tasks — tasks whose row is not what the log of transitions made of it
+-- name: wrong_tasks — tasks whose row differs from the transition log
 SELECT k.id AS entity, k.status AS state, k.version AS version,
     COALESCE(t.to_state, 'DEFINED') AS logged_state, COALESCE(t.version, 0) AS logged_version
 FROM tasks AS k LEFT JOIN transitions AS t ON t.machine = 'task' AND t.entity_id = k.id
@@ -32,7 +32,7 @@ FROM tasks AS k LEFT JOIN transitions AS t ON t.machine = 'task' AND t.entity_id
     )
 WHERE k.status IS NOT COALESCE(t.to_state, 'DEFINED') OR k.version IS NOT COALESCE(t.version, 0);
 
--- name: broken_chains — transitions that do not begin where the one before them ended
+-- name: broken_chains — transitions that do not begin in the state in which the last one ended
 SELECT machine, entity_id, version, from_state, before_state, before_version FROM (
     SELECT machine, entity_id, version, from_state,
         LAG(to_state) OVER same AS before_state, COALESCE(LAG(version) OVER same, 0) AS before_version
@@ -41,7 +41,7 @@ SELECT machine, entity_id, version, from_state, before_state, before_version FRO
 ) WHERE version IS NOT before_version + 1
     OR (before_state IS NOT NULL AND before_state IS NOT from_state);
 
--- name: guards — the triggers that are there
+-- name: guards — the existing triggers
 SELECT name, sql FROM sqlite_schema WHERE type = 'trigger';
 
 -- name: blob_refs — large payloads that messages and dead letters name
@@ -49,5 +49,5 @@ SELECT payload_ref AS ref, 'message ' || seq AS place FROM messages WHERE payloa
 UNION ALL
 SELECT payload_ref, 'dead letter ' || id FROM dead_letters WHERE payload_ref IS NOT NULL;
 
--- name: set_data — note on an act that something of it is known to be gone
+-- name: set_data — record in an operation that something it names no longer exists
 UPDATE operations SET data = :data WHERE id = :id;

@@ -21,7 +21,7 @@ FROM (
     ORDER BY seq LIMIT :limit
 );
 
--- name: unread — what poll gives after the agent's own cursor, by one statement
+-- name: unread — the rows of poll after the agent's own cursor, in one statement
 SELECT seq, CAST(id AS TEXT) AS id, CAST(ts_ms AS INTEGER) AS ts_ms,
     CAST(from_agent AS TEXT) AS from_agent, CAST(to_agent AS TEXT) AS to_agent,
     CAST(type AS TEXT) AS type, CAST(correlation_id AS TEXT) AS correlation_id,
@@ -41,7 +41,7 @@ FROM (
     ORDER BY seq LIMIT :limit
 );
 
--- name: poll_lines — the same as ready JSON lines (seed 2's shape), so that no JSON module loads
+-- name: poll_lines — the same as JSON lines, so that no JSON module loads
 SELECT seq, CAST(payload_ref AS TEXT) AS payload_ref, json_object(
     'seq', seq,
     'id', CAST(id AS TEXT),
@@ -67,7 +67,7 @@ FROM (
     ORDER BY seq LIMIT :limit
 );
 
--- name: follow — every message after a position, whoever it is for
+-- name: follow — every message after a position, to any addressee
 SELECT seq, CAST(id AS TEXT) AS id, CAST(ts_ms AS INTEGER) AS ts_ms,
     CAST(from_agent AS TEXT) AS from_agent, CAST(to_agent AS TEXT) AS to_agent,
     CAST(type AS TEXT) AS type, CAST(correlation_id AS TEXT) AS correlation_id,
@@ -112,10 +112,10 @@ FROM (
     ORDER BY seq LIMIT 1
 );
 
--- name: is_json — whether a text is JSON
+-- name: is_json — whether a text is valid JSON
 SELECT json_valid(:text) AS valid;
 
--- name: kinds — the JSON types of a payload and of the keys that seed 5 names
+-- name: kinds — the JSON types of a payload and of the keys that its type defines
 SELECT json_type(:text) AS kind,
     json_type(:text, '$.phase') AS phase,
     json_type(:text, '$.progress') AS progress,
@@ -136,15 +136,15 @@ ON CONFLICT (agent_id) DO UPDATE SET
     last_acked_seq = MAX(CAST(cursors.last_acked_seq AS INTEGER), excluded.last_acked_seq),
     updated_at_ms = excluded.updated_at_ms;
 
--- name: version — a number that is another one once another connection has committed
+-- name: version — a number that changes when another connection has committed
 PRAGMA data_version;
 
--- name: totals — how many messages there are, and from when the oldest is
+-- name: totals — the number of messages and the time of the oldest
 SELECT COUNT(*) AS messages, COALESCE(MAX(seq), 0) AS last_seq,
     (SELECT CAST(ts_ms AS INTEGER) FROM messages ORDER BY seq LIMIT 1) AS first_ts_ms
 FROM messages;
 
--- name: readers — every agent that is known, with its cursor and how much it has not read
+-- name: readers — every known agent, with its cursor and its number of unread messages
 SELECT CAST(agent_id AS TEXT) AS agent_id, last_acked_seq,
     (SELECT COUNT(*) FROM (SELECT 1 FROM messages
         WHERE to_agent IS NULL AND seq > last_acked_seq LIMIT :count_to))

@@ -1,4 +1,4 @@
--- name: seats — every seat with its task's status and its last beat, by name
+-- name: seats — every worker with its task's status and its last heartbeat, by name
 SELECT w.worker_id, w.state, w.state_changed_at_ms, w.task_id, w.branch, w.base_oid,
     w.stale_from, w.last_error, t.status AS task_status, CAST(h.ts_ms AS INTEGER) AS beat_ms, c.mono_ms, c.boot_id,
     c.host,
@@ -15,24 +15,24 @@ LEFT JOIN workers AS p ON p.worker_id = s.parent_worker AND p.task_id = s.parent
     AND p.state IS NOT 'COMPLETED'
 ORDER BY w.worker_id;
 
--- name: list — every seat in short, by name
+-- name: list — every worker in short, by name
 SELECT worker_id, state, task_id, branch FROM workers ORDER BY worker_id;
 
--- name: task_counts — how many tasks stand where
+-- name: task_counts — the number of tasks in each status
 SELECT status, COUNT(*) AS number FROM tasks GROUP BY status ORDER BY status;
 
 -- name: seat_transitions — the newest transitions of everything but tasks, newest first
 SELECT seq, ts_ms, machine, entity_id, from_state, event, to_state, actor, metadata
 FROM transitions WHERE machine <> 'task' ORDER BY seq DESC LIMIT :limit;
 
--- name: transitions_of_worker — the newest transitions of a seat and of its task, newest first
+-- name: transitions_of_worker — the newest transitions of a worker and of its task, newest first
 SELECT seq, ts_ms, machine, entity_id, from_state, event, to_state, actor, metadata
 FROM transitions
 WHERE (machine = 'worker' AND entity_id = :worker) OR (machine = 'task' AND entity_id = :task)
 ORDER BY seq DESC LIMIT :limit;
 
--- name: messages — the newest messages, less those that only repeat a transition, newest first
--- Twice the limit is enough: whatever is left out has a transition of its own in its place.
+-- name: messages — the newest messages, without those that only repeat a transition, newest first
+-- Twice the limit is enough: each message that is left out has a transition in its place.
 SELECT m.seq, CAST(m.ts_ms AS INTEGER) AS ts_ms, m.from_agent, m.to_agent, m.type, m.correlation_id, m.payload, m.payload_ref
 FROM (
     SELECT seq, ts_ms, from_agent, to_agent, type, correlation_id, payload, payload_ref
@@ -45,10 +45,10 @@ WHERE NOT (m.type = 'state_change' AND EXISTS (
 ))
 ORDER BY m.seq DESC LIMIT :limit;
 
--- name: messages_of_worker — the same, only from and to a seat and about its task
--- No index begins with from_agent, so the types are stepped through (a loose index scan) and each
--- is looked up with the sender; CROSS JOIN keeps this order. A seat's few messages among millions
--- cost a millisecond.
+-- name: messages_of_worker — the same, only from and to a worker and about its task
+-- No index begins with from_agent. So the query steps through the types (a loose index scan) and
+-- looks each up with the sender; CROSS JOIN keeps this order. A worker's few messages among
+-- millions cost a millisecond.
 WITH RECURSIVE types (type) AS (
     SELECT MIN(type) FROM messages
     UNION ALL
@@ -70,12 +70,12 @@ WHERE NOT (m.type = 'state_change' AND EXISTS (
 ))
 ORDER BY m.seq DESC LIMIT :limit;
 
--- name: transitions_after — everything's transitions after a position, in order
+-- name: transitions_after — all transitions after a position, in order
 SELECT seq, ts_ms, machine, entity_id, from_state, event, to_state, actor, metadata
 FROM transitions WHERE seq > :after ORDER BY seq LIMIT :limit;
 
--- name: messages_after — messages after a position, those that only repeat a transition marked
--- They are not left out here: the position has to pass them.
+-- name: messages_after — messages after a position; those that only repeat a transition are marked
+-- Those are not left out, since the position has to pass them.
 SELECT m.seq, CAST(m.ts_ms AS INTEGER) AS ts_ms, m.from_agent, m.to_agent, m.type, m.correlation_id, m.payload, m.payload_ref,
     (m.type = 'state_change' AND EXISTS (
         SELECT 1 FROM transitions AS t
@@ -88,28 +88,28 @@ FROM messages AS m WHERE m.seq > :after ORDER BY m.seq LIMIT :limit;
 SELECT (SELECT COALESCE(MAX(seq), 0) FROM transitions) AS transition,
     (SELECT COALESCE(MAX(seq), 0) FROM messages) AS message;
 
--- name: landings — every landing that stands, oldest first
+-- name: landings — every landing that was not undone, oldest first
 SELECT id, worker_id, task_id, target_ref, target_old, target_new, landed_at_ms
 FROM landings WHERE undone_at_ms IS NULL ORDER BY id;
 
--- name: landing_of — the newest landing of a seat's task that stands
+-- name: landing_of — the newest landing of a worker's task that was not undone
 SELECT id, worker_id, task_id, target_ref, target_old, target_new, landed_at_ms
 FROM landings WHERE worker_id = :worker AND task_id = :task AND undone_at_ms IS NULL
 ORDER BY id DESC LIMIT 1;
 
--- name: sqlite_version — the version of the SQLite that we run on
+-- name: sqlite_version — the version of the SQLite library
 SELECT sqlite_version() AS version;
 
 -- name: schema_version — our schema's version in this file
 SELECT value AS version FROM meta WHERE key = 'gitworker_schema';
 
--- name: journal_mode — how the database writes
+-- name: journal_mode — the journal mode of the database
 PRAGMA journal_mode;
 
--- name: quick_check — what SQLite finds wrong in the file, else one row `ok`
+-- name: quick_check — SQLite's findings about the file, or one row `ok`
 PRAGMA quick_check;
 
--- name: agents — whoever has beaten or holds a seat at work, with its seat and its open run
+-- name: agents — agents with a heartbeat or a task, each with its worker and open run
 SELECT CAST(a.agent_id AS TEXT) AS agent_id, CAST(h.ts_ms AS INTEGER) AS beat_ms,
     CAST(h.status AS TEXT) AS status, c.mono_ms, c.boot_id, c.host,
     CAST(COALESCE(w.task_id, h.current_task) AS TEXT) AS task,

@@ -1,27 +1,27 @@
--- name: open — begin an act in the journal
+-- name: open — begin an operation in the journal
 INSERT INTO operations (kind, worker_id, task_id, step, data, actor, created_at_ms, updated_at_ms)
 VALUES (:kind, :worker, :task, :step, :data, :actor, :now, :now);
 
 -- name: last_id — the id of the row just inserted
 SELECT last_insert_rowid() AS id;
 
--- name: update — the next step of an act
+-- name: update — the next step of an operation
 UPDATE operations SET step = :step, data = :data, updated_at_ms = :now
 WHERE id = :id AND status = 'open';
 
--- name: close — the end of an act
+-- name: close — the end of an operation
 UPDATE operations SET status = :status, step = :step, data = :data, updated_at_ms = :now
 WHERE id = :id;
 
--- name: unfinished — acts that somebody began and nobody ended
+-- name: unfinished — operations that have begun and not ended
 SELECT id, kind, worker_id, task_id, status, step, data, actor, created_at_ms, updated_at_ms
 FROM operations WHERE status = 'open' ORDER BY id;
 
--- name: by_id — one act
+-- name: by_id — one operation
 SELECT id, kind, worker_id, task_id, status, step, data, actor, created_at_ms, updated_at_ms
 FROM operations WHERE id = :id;
 
--- name: newest_done — finished acts that can be undone, newest first
+-- name: newest_done — finished operations that can be undone, newest first
 SELECT id, kind, worker_id, task_id, status, step, data, actor, created_at_ms, updated_at_ms
 FROM operations
 WHERE status = 'done'
@@ -35,7 +35,7 @@ INSERT INTO landings (operation_id, worker_id, task_id, branch, target_ref, targ
 VALUES (:operation, :worker, :task, :branch, :target_ref, :target_old, :target_new, :branch_old,
     :now);
 
--- name: last_of_kind — the newest act of one kind on a worker's task
+-- name: last_of_kind — the newest operation of one kind on a worker's task
 SELECT id, kind, worker_id, task_id, status, step, data, actor, created_at_ms, updated_at_ms
 FROM operations WHERE kind = :kind AND worker_id = :worker AND task_id = :task
 ORDER BY id DESC LIMIT 1;

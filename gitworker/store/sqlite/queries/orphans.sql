@@ -1,23 +1,23 @@
--- name: of_run — what was done so far for an agent that has no supervisor any more
+-- name: of_run — what was done so far for an agent that has lost its supervisor
 SELECT run_id, after_seq, why, kill_at_mono_ms FROM orphans WHERE run_id = :run;
 
--- name: claim — begin to attend to one; changes no row where somebody has begun
+-- name: claim — begin to attend to an orphan; changes no row if another process has begun
 INSERT INTO orphans (run_id, after_seq) VALUES (:run, :after) ON CONFLICT (run_id) DO NOTHING;
 
--- name: began_at — the position of the message that told a run's beginning
+-- name: began_at — the position of the message that published the beginning of a run
 SELECT seq FROM messages
 WHERE type = 'agent_started' AND from_agent = :worker AND ts_ms = :started_at_ms
     AND CASE WHEN json_valid(payload) THEN json_extract(payload, '$.run') END = :run
 ORDER BY seq LIMIT 1;
 
--- name: pass_order — take an order on; changes no row where somebody has carried it out
+-- name: pass_order — take an order; changes no row if another process has carried it out
 UPDATE orphans SET after_seq = :seq WHERE run_id = :run AND after_seq < :seq;
 
--- name: stop — note why one is to end and when it is killed; the first reason counts
+-- name: stop — record why an agent is to end and when it is killed; the first reason stays
 UPDATE orphans SET why = :why, kill_at_mono_ms = :kill_at_mono_ms WHERE run_id = :run AND why = '';
 
--- name: put_off_kill — take on a kill that is due, and note when it is due again
+-- name: put_off_kill — take a due kill, and record when the next one is due
 UPDATE orphans SET kill_at_mono_ms = :again WHERE run_id = :run AND kill_at_mono_ms <= :now;
 
--- name: forget — end what was kept of one
+-- name: forget — delete the record of an orphan
 DELETE FROM orphans WHERE run_id = :run;

@@ -4,12 +4,12 @@ INSERT INTO reviews (worker_id, task_id, verdict, reviewer, identity, commit_oid
 VALUES (:worker, :task, :verdict, :reviewer, :identity, :commit_oid, :base_oid, :patches, :note,
     :now);
 
--- name: latest — the newest row of a seat's task
+-- name: latest — the newest row of a worker's task
 SELECT id, worker_id, task_id, verdict, reviewer, identity, commit_oid, base_oid, patches, note,
     ts_ms
 FROM reviews WHERE worker_id = :worker AND task_id = :task ORDER BY id DESC LIMIT 1;
 
--- name: latest_verdict — the newest row of a seat's task with this verdict
+-- name: latest_verdict — the newest row of a worker's task with this verdict
 SELECT id, worker_id, task_id, verdict, reviewer, identity, commit_oid, base_oid, patches, note,
     ts_ms
 FROM reviews WHERE worker_id = :worker AND task_id = :task AND verdict = :verdict

@@ -1,40 +1,40 @@
--- name: insert — a run that begins, with the process that waits to become the agent
+-- name: insert — a new run, with the process that waits to become the agent
 INSERT INTO runs (worker_id, task_id, command, supervisor_pid, supervisor_start, pid, pid_start,
     host, boot_id, pid_ns, started_at_ms)
 VALUES (:worker, :task, :command, :supervisor_pid, :supervisor_start, :pid, :pid_start,
     :host, :boot_id, :pid_ns, :now)
 RETURNING id;
 
--- name: end — how a run ended; changes no row where that is known already
+-- name: end — the end of a run; changes no row if it has ended
 UPDATE runs SET ended_at_ms = :now, exit_status = :exit_status, reason = :reason,
     paused_at_ms = NULL
 WHERE id = :run AND ended_at_ms IS NULL;
 
--- name: set_paused — since when the agent is stopped, NULL where it runs
+-- name: set_paused — since when the agent is stopped; NULL if it runs
 UPDATE runs SET paused_at_ms = :paused_at_ms WHERE id = :run;
 
--- name: open — the runs that nobody has ended, oldest first; `why` one without a supervisor is to end
+-- name: open — runs that have not ended, oldest first; `why` is the reason to end an orphan
 SELECT id, worker_id, task_id, command, supervisor_pid, supervisor_start, pid, pid_start, host,
     boot_id, pid_ns, started_at_ms, ended_at_ms, exit_status, reason, paused_at_ms,
     (SELECT why FROM orphans WHERE run_id = runs.id) AS why
 FROM runs WHERE ended_at_ms IS NULL ORDER BY id;
 
--- name: latest — the newest run of a seat
+-- name: latest — the newest run of a worker
 SELECT id, worker_id, task_id, command, supervisor_pid, supervisor_start, pid, pid_start, host,
     boot_id, pid_ns, started_at_ms, ended_at_ms, exit_status, reason, paused_at_ms
 FROM runs WHERE worker_id = :worker ORDER BY id DESC LIMIT 1;
 
--- name: latest_of_all — the newest run of every seat
+-- name: latest_of_all — the newest run of every worker
 SELECT id, worker_id, task_id, command, supervisor_pid, supervisor_start, pid, pid_start, host,
     boot_id, pid_ns, started_at_ms, ended_at_ms, exit_status, reason, paused_at_ms
 FROM runs WHERE id IN (SELECT MAX(id) FROM runs GROUP BY worker_id) ORDER BY worker_id;
 
--- name: open_act — an act on a seat that nobody has ended, but for its setup
+-- name: open_act — an open operation on a worker, except its setup
 SELECT kind FROM operations
 WHERE status = 'open' AND worker_id = :worker AND task_id = :task AND kind <> 'setup'
 ORDER BY id LIMIT 1;
 
--- name: orders — what was told a seat's supervisor after a position, oldest first
+-- name: orders — the orders to a worker's supervisor after a position, oldest first
 SELECT seq, id, from_agent, payload_ref,
     CASE WHEN json_valid(payload)
         THEN COALESCE(json_extract(payload, '$.command'), json_extract(payload, '$.action'))
@@ -43,23 +43,23 @@ SELECT seq, id, from_agent, payload_ref,
 FROM messages
 WHERE to_agent = :worker AND seq > :after AND type = 'cmd' ORDER BY seq LIMIT :limit;
 
--- name: long_order — the same of a payload that lies in a file
+-- name: long_order — the same for a payload that is a file
 SELECT CASE WHEN json_valid(:text)
         THEN COALESCE(json_extract(:text, '$.command'), json_extract(:text, '$.action'))
     END AS command,
     CASE WHEN json_valid(:text) THEN json_extract(:text, '$.reason') END AS reason;
 
--- name: publish_started — `agent_started`, its payload built here so that no JSON module loads
+-- name: publish_started — `agent_started`, with its payload built here so that no JSON module loads
 INSERT INTO messages (id, ts_ms, from_agent, type, correlation_id, payload)
 VALUES (:id, :now, :worker, 'agent_started', :task,
     json_object('pid', :pid, 'run', :run, 'command', :command));
 
--- name: publish_log — a `log` message of the supervisor's (seed 5), likewise
+-- name: publish_log — a `log` message of the supervisor, built here too
 INSERT INTO messages (id, ts_ms, from_agent, type, correlation_id, in_reply_to, payload)
 VALUES (:id, :now, :worker, 'log', :task, :in_reply_to,
     json_object('level', :level, 'event', :event, 'message', :message));
 
--- name: may_start_plainly — whether the seat and its task stand as `spawn` leaves them
+-- name: may_start_plainly — whether the worker and its task are as `spawn` leaves them
 SELECT 1 AS plain FROM workers AS w JOIN tasks AS t ON t.id = w.task_id
 WHERE w.worker_id = :worker AND w.state = 'ASSIGNED' AND t.status = 'ASSIGNED'
     AND t.view = 'queued' AND t.assigned_agent_id = w.worker_id AND t.workstream_id IS NULL;
@@ -98,10 +98,10 @@ SELECT :now, 'task', id, version + 1, 'ASSIGNED', 'AGENT_STARTED', 'IN_PROGRESS'
     ))
 FROM tasks WHERE id = :task;
 
--- name: show_task_running — the lifecycle view that goes with it
+-- name: show_task_running — the lifecycle view of that transition
 UPDATE tasks SET view = 'running' WHERE id = :task;
 
--- name: publish_start — the `state_change` that goes with it
+-- name: publish_start — the `state_change` message of that transition
 INSERT INTO messages (id, ts_ms, from_agent, type, correlation_id, payload)
 VALUES (:id, :now, :actor, 'state_change', :task, json_object(
     'worker', :worker, 'from', 'ASSIGNED', 'to', 'WORKING', 'event', 'start', 'pid', :pid));

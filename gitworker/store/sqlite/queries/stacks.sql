@@ -1,29 +1,29 @@
--- name: set — what a worker's task stands on
+-- name: set — the parent of a worker's task
 INSERT INTO stacks (worker_id, task_id, parent_worker, parent_task, parent_branch, parent_oid, ts_ms)
 VALUES (:worker, :task, :parent_worker, :parent_task, :parent_branch, :parent_oid, :now)
 ON CONFLICT (worker_id, task_id) DO UPDATE SET parent_worker = excluded.parent_worker,
     parent_task = excluded.parent_task, parent_branch = excluded.parent_branch,
     parent_oid = excluded.parent_oid, ts_ms = excluded.ts_ms;
 
--- name: move — the commit that a branch begins at by now
+-- name: move — the commit at which a branch begins now
 UPDATE stacks SET parent_oid = :parent_oid WHERE worker_id = :worker AND task_id = :task;
 
--- name: forget — a task that stands on nobody's
+-- name: forget — a task that is no longer stacked
 DELETE FROM stacks WHERE worker_id = :worker AND task_id = :task;
 
--- name: of_worker — what a worker's task stands on
+-- name: of_worker — the parent of a worker's task
 SELECT worker_id, task_id, parent_worker, parent_task, parent_branch, parent_oid
 FROM stacks WHERE worker_id = :worker AND task_id = :task;
 
--- name: all — everything that stands on something
+-- name: all — every stack
 SELECT worker_id, task_id, parent_worker, parent_task, parent_branch, parent_oid
 FROM stacks ORDER BY worker_id, task_id;
 
--- name: landing_of — the newest landing of a worker's task that stands
+-- name: landing_of — the newest landing of a worker's task that was not undone
 SELECT target_new AS oid FROM landings
 WHERE worker_id = :worker AND task_id = :task AND undone_at_ms IS NULL ORDER BY id DESC LIMIT 1;
 
--- name: tips_of — commits that a worker's branch was at, as far as we know; those a child stood on
+-- name: tips_of — the known tips of a worker's branch, and those that its children contain
 SELECT commit_oid AS oid FROM reviews WHERE worker_id = :worker AND task_id = :task
 UNION SELECT branch_old FROM landings WHERE worker_id = :worker AND task_id = :task
 UNION SELECT target_new FROM landings WHERE worker_id = :worker AND task_id = :task
@@ -35,7 +35,7 @@ UNION SELECT json_extract(data, '$.tip') FROM operations
 UNION SELECT json_extract(data, '$.base') FROM operations
     WHERE worker_id = :child AND task_id = :child_task AND kind = 'approve';
 
--- name: on_top — who stands on a worker's task and is at it still
+-- name: on_top — workers that are stacked on a worker's task and have not landed
 SELECT s.worker_id FROM stacks AS s
 JOIN workers AS w ON w.worker_id = s.worker_id AND w.task_id = s.task_id
 WHERE s.parent_worker = :worker AND s.parent_task = :task AND w.state IS NOT 'COMPLETED'

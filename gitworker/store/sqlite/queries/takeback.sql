@@ -1,4 +1,4 @@
--- name: window — the landings of the fast-forward that one began, in their order
+-- name: window — the landings of the fast-forward that one operation began, in their order
 SELECT id, kind, worker_id, task_id, status, step, data, actor, created_at_ms, updated_at_ms
 FROM operations
 WHERE id >= :first AND kind = 'merge' AND (
@@ -6,27 +6,27 @@ WHERE id >= :first AND kind = 'merge' AND (
 )
 ORDER BY id;
 
--- name: later — what was done to a worker's task after an act and stands, newest first
+-- name: later — later operations on a worker's task that were not undone, newest first
 SELECT id, kind, worker_id, task_id, status, step, data, actor, created_at_ms, updated_at_ms
 FROM operations
 WHERE id > :id AND status = 'done' AND worker_id = :worker AND task_id = :task
     AND kind IN ('approve', 'merge', 'cancel', 'reset', 'remove')
 ORDER BY id DESC;
 
--- name: mark_landing — say that a landing was taken back
+-- name: mark_landing — record that a landing was undone
 UPDATE landings SET undone_at_ms = :now WHERE operation_id = :operation AND undone_at_ms IS NULL;
 
--- name: stacked_on — the seats whose branch was started on another's
+-- name: stacked_on — workers whose branch was started on another's
 SELECT worker_id, task_id FROM stacks WHERE parent_worker = :worker AND parent_task = :task;
 
--- name: rescued — when each rescue ref that an act names was made
+-- name: rescued — the creation time of each rescue ref that an operation names
 SELECT ref, MAX(at_ms) AS at_ms FROM (
     SELECT CASE WHEN json_valid(data) THEN json_extract(data, '$.rescue') END AS ref,
         updated_at_ms AS at_ms
     FROM operations
 ) WHERE ref IS NOT NULL GROUP BY ref;
 
--- name: rewrites — which commit took the place of which, by our own replays
+-- name: rewrites — old and new commit of each of our replays
 SELECT CASE WHEN json_valid(data) THEN json_extract(data, '$.old') END AS old,
     CASE WHEN json_valid(data) THEN json_extract(data, '$.new') END AS new
 FROM operations WHERE kind IN ('approve', 'merge') AND status IN ('done', 'undone')

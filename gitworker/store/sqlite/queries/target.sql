@@ -1,4 +1,4 @@
--- name: recorded — the branch that work lands on, as a person chose it or as it was first found
+-- name: recorded — the target branch, as a person chose it or as it was first found
 SELECT value AS name FROM meta WHERE key = 'gitworker_target';
 
 -- name: record_first — record the target, unless another command was faster

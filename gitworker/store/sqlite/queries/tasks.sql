@@ -14,22 +14,22 @@ SELECT id, title, status, version, status_changed_at_ms, retry_count, max_retrie
     pr_url, last_error, incarnation, view, created_at_ms, started_at_ms, completed_at_ms
 FROM tasks ORDER BY id;
 
--- name: open_dependencies — what a task still waits for
+-- name: open_dependencies — the tasks that a task still waits for
 SELECT d.depends_on AS id, t.status AS status FROM task_dependencies AS d
 LEFT JOIN tasks AS t ON t.id = d.depends_on
 WHERE d.task_id = :task AND t.status IS NOT 'COMPLETED' ORDER BY d.depends_on;
 
--- name: dependencies — what a task depends on
+-- name: dependencies — the tasks that a task depends on
 SELECT depends_on AS id FROM task_dependencies WHERE task_id = :task ORDER BY depends_on;
 
 -- name: due_retries — failed tasks whose back-off is over
 SELECT id FROM tasks WHERE status = 'FAILED' AND resume_after_ms IS NOT NULL
     AND resume_after_ms <= :now;
 
--- name: set_view — where a task stands in the lifecycle view
+-- name: set_view — the position of a task in the lifecycle view
 UPDATE tasks SET incarnation = :incarnation, view = :view WHERE id = :task;
 
--- name: set_assigned — which agent has the task, on which branch
+-- name: set_assigned — the agent and the branch of a task
 UPDATE tasks SET assigned_agent_id = :agent, branch_name = :branch WHERE id = :task;
 
 -- name: set_started — when work on the task began, kept from the first start
@@ -39,7 +39,7 @@ WHERE id = :task;
 -- name: set_completed — when the task was completed
 UPDATE tasks SET completed_at_ms = :now WHERE id = :task;
 
--- name: set_retry — retries counted, the back-off's end, and the last error
+-- name: set_retry — the number of retries, the end of the back-off, and the last error
 UPDATE tasks SET retry_count = :retry_count, resume_after_ms = :resume_after_ms WHERE id = :task;
 
 -- name: set_recoveries — recoveries in a row
@@ -48,5 +48,5 @@ UPDATE tasks SET recovery_count = :count WHERE id = :task;
 -- name: set_error — why the task failed
 UPDATE tasks SET last_error = :error WHERE id = :task;
 
--- name: set_title — what the task is called
+-- name: set_title — the title of a task
 UPDATE tasks SET title = :title WHERE id = :task;

@@ -1,4 +1,4 @@
--- name: latest_of_key — the newest verdict on a tree with these commands, of runs by some
+-- name: latest_of_key — the newest verdict on a tree with these commands, of runs by given actors
 SELECT id, key, tree_oid, commit_oid, verdict, flaky, reason, log, duration_ms, ts_ms
 FROM verify_runs WHERE key = :key AND actor IN (SELECT value FROM json_each(:actors))
 ORDER BY id DESC LIMIT 1;
@@ -12,20 +12,20 @@ INSERT INTO verify_runs (key, tree_oid, commit_oid, verdict, flaky, reason, log,
     ts_ms)
 VALUES (:key, :tree_oid, :commit_oid, :verdict, :flaky, :reason, :log, :duration_ms, :actor, :now);
 
--- name: trusted — whether somebody has agreed to these commands
+-- name: trusted — whether a person has trusted these commands
 SELECT hash FROM trusted_commands WHERE hash = :hash;
 
--- name: all_trusted — what was agreed to, newest first
+-- name: all_trusted — the trusted commands, newest first
 SELECT hash, kind, commands, trusted_by, ts_ms FROM trusted_commands ORDER BY ts_ms DESC, hash;
 
--- name: trust — agree to commands
+-- name: trust — trust commands
 INSERT INTO trusted_commands (hash, kind, commands, trusted_by, ts_ms)
 VALUES (:hash, :kind, :commands, :by, :now) ON CONFLICT (hash) DO NOTHING;
 
--- name: revoke — take an agreement back
+-- name: revoke — revoke the trust in commands
 DELETE FROM trusted_commands WHERE hash = :hash;
 
--- name: failure_of_worker — the newest failed verification for which a seat's work was sent back
+-- name: failure_of_worker — the newest failed verification for which a worker's work was sent back
 SELECT 'failed' AS verdict, json_extract(metadata, '$.commit') AS commit_oid,
     json_extract(metadata, '$.reason') AS reason, json_extract(metadata, '$.log') AS log, ts_ms
 FROM transitions

@@ -8,12 +8,12 @@ SELECT last_insert_rowid() AS id;
 -- name: tell — the verdicts on a window so far
 UPDATE windows SET verdicts = :verdicts WHERE id = :id;
 
--- name: close — the end of a window; verdicts of NULL leave those that were told
+-- name: close — the end of a window; verdicts of NULL leave the recorded ones
 UPDATE windows SET outcome = :outcome, landed = :landed, verdicts = COALESCE(:verdicts, verdicts),
     ended_at_ms = :now
 WHERE id = :id;
 
--- name: end_cut_off — close what a killed queue left open; who runs it holds the queue's lock
+-- name: end_cut_off — close the window of a killed queue; the caller holds the queue's lock
 UPDATE windows SET outcome = 'cut_off', ended_at_ms = :now WHERE ended_at_ms IS NULL;
 
 -- name: newest — the newest windows, newest first
@@ -21,7 +21,7 @@ SELECT id, base_oid, tip_oid, workers, verdicts, size, landed, outcome, actor, s
     ended_at_ms
 FROM windows ORDER BY id DESC LIMIT :limit;
 
--- name: waiting — seats in a state, with what orders the queue
+-- name: waiting — workers in a state, with the values that order the queue
 SELECT workers.worker_id, workers.task_id, workers.state_changed_at_ms,
     COALESCE(tasks.priority, 100) AS priority,
     (SELECT COUNT(*) FROM transitions
@@ -34,7 +34,7 @@ SELECT workers.worker_id, workers.task_id, workers.state_changed_at_ms,
 FROM workers LEFT JOIN tasks ON tasks.id = workers.task_id
 WHERE workers.state = :state AND workers.task_id IS NOT NULL;
 
--- name: dependencies — which tasks of seats in a state land after which: what they need, or stand on
+-- name: dependencies — the landing order of tasks: what each needs, or is stacked on
 SELECT task_dependencies.task_id, task_dependencies.depends_on
 FROM workers JOIN task_dependencies ON task_dependencies.task_id = workers.task_id
 WHERE workers.state = :state
