@@ -24,8 +24,8 @@ def wait_reply(
     """Return the first answer to the message with the id `asked`, which `agent` has sent.
 
     An answer has that id as `in_reply_to` or, if it is addressed to the agent, as `correlation_id`.
-    Raises Conflict (`timeout`) if there is none within `timeout_s` seconds. Calls `look` after each
-    wait, which may raise to end the wait. Writes nothing.
+    Raises Conflict (`timeout`) if no answer comes within `timeout_s` seconds. Calls `look` after
+    each wait, which may raise to end the wait. Writes nothing.
     """
     deadline = clock.monotonic_ms() + timeout_s * 1000
     with store.read() as reader:

@@ -1,4 +1,4 @@
-"""The worker machine: a worker and the one task it holds (docs/design.md, "State machine").
+"""The worker machine: a worker and the one task that it holds.
 
 STALE has a memory: `stale_from` is the state before it, WORKING or IN_REVIEW. Some rows out of
 STALE hold for one of the two only. It is stored with the worker's row.

@@ -141,7 +141,7 @@ class Delivery:
         self._is_stored = True
 
     def may_begin(self) -> bool:
-        """Wait until the next attempt is due; return False if there is to be none now."""
+        """Wait until the next attempt is due; return False if the loop must not try now."""
         wait_ms = min(self._retry_at_ms - clock.now_ms(), BACKOFF_LAST_MS)
         deadline = clock.monotonic_ms() + wait_ms
         while clock.monotonic_ms() < deadline:

@@ -246,9 +246,9 @@ class Bus:
         """Publish a message and return the answer: the first later message that has its id as
         `in_reply_to` or `correlation_id`, as those of `reply` do.
 
-        The answer stays unread, as every message does. Raises Conflict (`timeout`) if there is none
-        within `timeout_s` seconds; a call with the same `id` then only waits. Raises Unavailable if
-        the bus is closed during the wait.
+        The answer stays unread, as every message does. Raises Conflict (`timeout`) if no answer
+        comes within `timeout_s` seconds; a call with the same `id` then only waits. Raises
+        Unavailable if the bus is closed during the wait.
         """
         with self._stay() as is_closed:
             asked = self.publish(type, payload, to=to, id=id, correlation_id=correlation_id)

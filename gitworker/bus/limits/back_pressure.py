@@ -1,6 +1,6 @@
 """Back-pressure: a sender waits if its addressee reads too slowly or it sends too fast.
 
-Limits are soft: they are checked before a message is published, and while there is room not for
+Limits are soft: they are checked before a message is published, but far below a limit not for
 every message. As long as all agents together send less in a second than one agent may, a check
 reads one row and writes nothing; above that each sender has a token bucket in `send_budgets`.
 Messages of commands (state changes, the drain's reports) are never limited. On the hot path.
@@ -42,14 +42,14 @@ class BackPressure(Conflict):
 class Pressure:
     """Checks the messages of one sender, and counts how many may pass without a check."""
 
-    __slots__ = ("_granted", "_max_rate", "_max_unread", "_room", "_sender")
+    __slots__ = ("_granted", "_max_rate", "_max_unread", "_sender", "_unread_left")
 
     def __init__(self, sender: str, limits: Limits) -> None:
         self._sender = sender
         self._max_unread = limits.message_max_unread
         self._max_rate = limits.message_max_rate
         self._granted = 0
-        self._room: dict[str, int] = {}
+        self._unread_left: dict[str, int] = {}
 
     def admit(self, store: Store, to: str | None, number: int = 1) -> None:
         """Count messages that are about to be published to an agent, or to all if `to` is None.
@@ -57,15 +57,15 @@ class Pressure:
         Raises BackPressure if they have to wait. Call it outside any transaction.
         """
         if to is not None and self._max_unread:
-            left = self._room.get(to, 0)
-            self._room[to] = (
-                left if left >= number else self._room_for(store, to, number)
+            left = self._unread_left.get(to, 0)
+            self._unread_left[to] = (
+                left if left >= number else self._check_unread(store, to, number)
             ) - number
         if self._max_rate:
             left = self._granted
-            self._granted = (left if left >= number else self._ask(store, number)) - number
+            self._granted = (left if left >= number else self._check_rate(store, number)) - number
 
-    def _room_for(self, store: Store, to: str, number: int) -> int:
+    def _check_unread(self, store: Store, to: str, number: int) -> int:
         with store.read() as reader:
             row = reader.row("pressure.unread", agent=to, limit=self._max_unread)
         unread = int(row["number"]) if row else 0
@@ -77,7 +77,7 @@ class Pressure:
             )
         return unchecked(self._max_unread - unread, number)
 
-    def _ask(self, store: Store, number: int) -> int:
+    def _check_rate(self, store: Store, number: int) -> int:
         rate = self._max_rate
         now = clock.now_ms()
         with store.read() as reader:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 BURST_S = 60  # an agent may send the messages of this many seconds at once
-LOOKS = 20  # one check covers a twentieth of the room
+LOOKS = 20  # one check covers a twentieth of the free messages
 UNCHECKED_MAX = 256
 
 
@@ -28,9 +28,9 @@ def wait_ms(tokens: float, wanted: int, *, rate: int) -> int:
     return max(1, int(missing * 1000 / rate) + 1)
 
 
-def unchecked(room: int, wanted: int) -> int:
-    """Return how many messages may pass without a check if there is room for `room`."""
-    return max(wanted, min(UNCHECKED_MAX, room // LOOKS))
+def unchecked(free: int, wanted: int) -> int:
+    """Return how many messages may pass without a check if `free` more are allowed."""
+    return max(wanted, min(UNCHECKED_MAX, free // LOOKS))
 
 
 def is_calm(nth_newest_ms: int | None, now_ms: int) -> bool:

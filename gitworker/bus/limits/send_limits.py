@@ -25,10 +25,10 @@ MESSAGE_MAX_RATE = 1000
 
 
 class Limits:
-    """The largest message in bytes, the seconds for which a heartbeat renews a claim, and rates.
+    """Message size in bytes, the lease of a claim in seconds, unread messages and rate of an agent.
 
-    The rates are the unread messages that an agent may have and the messages per second that it may
-    send; 0 means no limit.
+    A heartbeat renews claims for `claims_lease_s`. The rate is in messages per second. For the last
+    two, 0 means no limit.
     """
 
     __slots__ = (

@@ -6,7 +6,7 @@ A file `<room>.sql` consists of blocks that begin with `-- name: <query> — <pu
 import os
 
 _TEXTS: dict[str, str] = {}
-_ROOMS: set[str] = set()
+_LOADED: set[str] = set()
 _HERE = os.path.dirname(__file__)
 _MARK = "-- name: "
 
@@ -17,9 +17,9 @@ def query_text(name: str) -> str:
     if text is not None:
         return text
     room = name.partition(".")[0]
-    if room not in _ROOMS:
+    if room not in _LOADED:
         _TEXTS.update({f"{room}.{query}": text for query, text in load_room(room).items()})
-        _ROOMS.add(room)
+        _LOADED.add(room)
     return _TEXTS[name]
 
 
