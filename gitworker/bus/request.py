@@ -36,7 +36,7 @@ def wait_reply(
         if row is not None:
             return message_fields(row, blobs=paths.blobs)
         left_s = (deadline - clock.monotonic_ms()) / 1000
-        if not left_s > 0:  # a NaN ends it too
+        if not left_s > 0:  # also true for a NaN
             addressee = (own["to_agent"] if own else None) or "the addressee"
             raise Conflict(
                 f"{addressee} did not answer within {timeout_s:g} s",

@@ -161,7 +161,7 @@ class Claims:
                     return self._take(name, length)
                 except Taken as error:
                     left_s = (deadline - clock.monotonic_ms()) / 1000
-                    if not left_s > 0:  # a NaN ends it too
+                    if not left_s > 0:  # also true for a NaN
                         raise
                     waker.wait(min(left_s, error.left_ms / 1000 + SLACK_S, LOOK_ANYWAY_S))
 
@@ -220,7 +220,7 @@ class _Unopened:
         return self._claims.reopen().write_one(query, durable=durable, **values)
 
 
-_OPEN: WeakKeyDictionary[_OwnClaims, int] = WeakKeyDictionary()  # and the thread of each
+_OPEN: WeakKeyDictionary[_OwnClaims, int] = WeakKeyDictionary()  # with its thread
 
 
 def _after_fork() -> None:

@@ -5,7 +5,7 @@ from gitworker.errors import Conflict, GitWorkerError, Invalid, NotFound, Refuse
 from gitworker.model.ids import ALNUM, HQ, LOWER, parse_task_id
 from gitworker.model.task import TaskStatus
 
-NAME_MAX = 200  # characters; the work of comparing two patterns is the product of their lengths
+NAME_MAX = 200  # characters
 KIND_MAX = 32
 KIND_CHARS = LOWER | {"-"}
 PATH = "path:"

@@ -85,7 +85,7 @@ def silent_runs(
     A run counts as ended if it has shown no sign of life for `dead_ms`, or if its worker has a
     newer run.
     """
-    newest = {run["worker_id"]: run["id"] for run in rows}  # they come oldest first
+    newest = {run["worker_id"]: run["id"] for run in rows}  # the rows are ordered, oldest first
     return [
         run
         for run in rows

@@ -43,7 +43,7 @@ def is_beating(paths: StatePaths) -> bool:
     """Return whether our heartbeat daemon runs; concurrent checks do not disturb each other."""
     try:
         fd = regular(lock_path(paths), os.O_RDONLY)
-    except OSError:  # none has run yet
+    except OSError:  # no daemon has run yet
         return False
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from gitworker.store.api import Reader, Row, Writer
 
-LAST = 2**63 - 1  # no id is higher
+LAST = 2**63 - 1  # the highest possible id
 
 
 class Operation(NamedTuple):

@@ -190,7 +190,7 @@ class Bus:
             while True:
                 found = self._unread(limit)
                 left_s = (deadline - clock.monotonic_ms()) / 1000
-                if found or not left_s > 0:  # a NaN ends it too
+                if found or not left_s > 0:  # also true for a NaN
                     return found
                 waker.wait(min(left_s, LOOK_ANYWAY_S))
                 _require_open(is_closed)

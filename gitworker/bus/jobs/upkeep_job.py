@@ -27,7 +27,7 @@ def ring_upkeep(store: Store, common_dir: str) -> bool:
     if row is None:
         store.write_one("retention.first_upkeep", durable=False, now=now)
         return False
-    if abs(now - row["ts_ms"]) < DAY_MS:  # a time in the future is a clock that was set back
+    if abs(now - row["ts_ms"]) < DAY_MS:  # a time in the future: the clock was set back
         return False
     if not store.write_one("retention.claim_upkeep", durable=False, now=now, seen=row["ts_ms"]):
         return False

@@ -80,7 +80,7 @@ def parse_entry(number: int, text: str) -> Entry | list[Finding]:
 
 
 def find_instant(text: str) -> datetime | None:
-    """Return the instant that an ISO 8601 text with a zone names, else None."""
+    """Return the time of an ISO 8601 text with a time zone, else None."""
     try:
         instant = datetime.fromisoformat(text)
     except ValueError:
