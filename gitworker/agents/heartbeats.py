@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitworker.bus.files.state_file_heartbeat import renew_beat
-from gitworker.liveness.heartbeat_thread import HeartbeatThread, Tell
+from gitworker.liveness.heartbeat_thread import HeartbeatThread, Report
 from gitworker.liveness.life_lock import Proof
 from gitworker.store.sqlite.migrate import open_database
 
@@ -32,7 +32,7 @@ class Beats:
         self._proof.take()
         self._thread = HeartbeatThread(self._open, every_s=self._every_s, on_beat=self._renew)
         self._thread.start()
-        self._thread.tell(Tell(self._run.worker, task=self._run.task))
+        self._thread.put(Report(self._run.worker, task=self._run.task))
 
     def rest(self) -> None:
         """Beat no more, and wait until no beat is under way: none of ours has the bus in hand."""

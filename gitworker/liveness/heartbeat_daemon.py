@@ -17,7 +17,7 @@ from gitworker import clock
 from gitworker.bus.files.state_file_heartbeat import renew_beat
 from gitworker.bus.jobs.upkeep_job import ring_upkeep
 from gitworker.errors import GitWorkerError
-from gitworker.liveness.heartbeat_thread import Forget, HeartbeatThread, Tell
+from gitworker.liveness.heartbeat_thread import HeartbeatThread, Remove, Report
 from gitworker.liveness.life_lock import Proof
 from gitworker.liveness.processes import is_running
 from gitworker.liveness.readings import is_here, lost_runs, this_moment
@@ -67,10 +67,10 @@ def _run_under_lock(paths: StatePaths, every_s: float, attend: Attend) -> bool:
             with store.read() as reader:
                 workers = _local_workers(reader)
             for name in workers.keys() - proofs.keys():
-                thread.tell(Tell(name, task=workers[name].task_id))
+                thread.put(Report(name, task=workers[name].task_id))
                 proofs[name] = Proof(paths, name)
             for name in proofs.keys() - workers.keys():
-                thread.tell(Forget(name))
+                thread.put(Remove(name))
                 proofs.pop(name).release()
             for proof in proofs.values():  # another holder may have ended since the last look
                 proof.take()

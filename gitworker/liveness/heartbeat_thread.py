@@ -20,7 +20,7 @@ from gitworker.store.heartbeats import beat, touch
 
 
 @dataclass(frozen=True, slots=True)
-class Tell:
+class Report:
     """Send heartbeats for `agent` with these values; None keeps the last reported value."""
 
     agent: str
@@ -30,7 +30,7 @@ class Tell:
 
 
 @dataclass(frozen=True, slots=True)
-class Forget:
+class Remove:
     """Stop the heartbeats of `agent`."""
 
     agent: str
@@ -40,7 +40,7 @@ class Stop:
     """End the thread."""
 
 
-Command = Tell | Forget | Stop
+Command = Report | Remove | Stop
 
 
 class HeartbeatThread:
@@ -64,14 +64,14 @@ class HeartbeatThread:
         self._on_error = on_error
         self._store: Store | None = None
         self._commands: queue.Queue[Command] = queue.Queue()
-        self._agents: dict[str, Tell] = {}
+        self._agents: dict[str, Report] = {}
         self._thread = threading.Thread(target=self._loop, name="heartbeat", daemon=True)
 
     def start(self) -> None:
         """Start the thread."""
         self._thread.start()
 
-    def tell(self, command: Tell | Forget) -> None:
+    def put(self, command: Report | Remove) -> None:
         """Change the agents or the values that it reports for one; effective at once."""
         self._commands.put(command)
 
@@ -91,9 +91,9 @@ class HeartbeatThread:
             command = self._next(due_ms)
             if isinstance(command, Stop):
                 return
-            if isinstance(command, Forget):
+            if isinstance(command, Remove):
                 self._agents.pop(command.agent, None)
-            elif isinstance(command, Tell):
+            elif isinstance(command, Report):
                 self._agents[command.agent] = command
                 self._try({command.agent: command})
             else:
@@ -108,7 +108,7 @@ class HeartbeatThread:
         except queue.Empty:
             return None
 
-    def _try(self, agents: dict[str, Tell]) -> None:
+    def _try(self, agents: dict[str, Report]) -> None:
         if not agents:
             return
         try:
@@ -120,7 +120,7 @@ class HeartbeatThread:
             if self._on_error is not None:
                 self._on_error(error)
 
-    def _beat(self, store: Store, agents: dict[str, Tell]) -> dict[str, int]:
+    def _beat(self, store: Store, agents: dict[str, Report]) -> dict[str, int]:
         times = {}
         with store.write(durable=False) as writer:
             for agent, report in agents.items():

@@ -11,7 +11,7 @@ from gitworker.landing.merge import NotLanded
 from gitworker.landing.prepare import prepare
 from gitworker.landing.window import land
 from gitworker.lifecycle.fail import fail
-from gitworker.liveness.heartbeat_thread import HeartbeatThread, Tell
+from gitworker.liveness.heartbeat_thread import HeartbeatThread, Report
 from gitworker.model.ids import HQ
 from gitworker.repo.replay.replay_cache import Memory
 from gitworker.store.sqlite.migrate import open_database
@@ -163,7 +163,7 @@ def test_the_heartbeat_thread_renews(scene: Scene, clocks: Clocks) -> None:
     scene.of("auth").take("x:a")
     thread = HeartbeatThread(lambda: open_database(scene.paths.database), every_s=0.05)
     thread.start()
-    thread.tell(Tell("auth"))
+    thread.put(Report("auth"))
     for _ in range(3):
         clocks.pass_ms(LEASE_MS - 1)
         wait_until(lambda: scene.of("auth").require("x:a").left_ms == LEASE_MS)

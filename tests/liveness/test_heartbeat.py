@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gitworker.errors import Conflict, GitWorkerError, Unavailable
-from gitworker.liveness.heartbeat_thread import Forget, HeartbeatThread, Tell
+from gitworker.liveness.heartbeat_thread import HeartbeatThread, Remove, Report
 from gitworker.store.sqlite.database import Database
 from gitworker.store.sqlite.migrate import create_database, open_database
 from tests.store.support import wait_until
@@ -78,9 +78,9 @@ def test_it_beats_and_is_told_at_once(path: Path, store: Database) -> None:
     heard = Recorder(path)
     thread = heard.thread(every_s=3600)
     thread.start()
-    thread.tell(Tell("auth", status="working", task="t", progress=0.5))
+    thread.put(Report("auth", status="working", task="t", progress=0.5))
     wait_until(lambda: row(store, "auth") is not None, "the first beat")
-    thread.tell(Tell("auth", status="blocked", task="t"))
+    thread.put(Report("auth", status="blocked", task="t"))
     wait_until(lambda: row(store, "auth")["status"] == "blocked", "the change")
     assert row(store, "auth")["progress"] is None
     thread.stop()
@@ -93,7 +93,7 @@ def test_it_has_its_own_connection(path: Path, store: Database) -> None:
     heard = Recorder(path)
     thread = heard.thread()
     thread.start()
-    thread.tell(Tell("auth"))
+    thread.put(Report("auth"))
     wait_until(lambda: heard.beats_of("auth") > 3, "several beats")
     thread.stop()
     assert len(heard.threads) == 1
@@ -105,11 +105,11 @@ def test_it_beats_for_many_and_forgets(path: Path, store: Database) -> None:
     heard = Recorder(path)
     thread = heard.thread()
     thread.start()
-    thread.tell(Tell("auth"))
-    thread.tell(Tell("docs", task="t2"))
+    thread.put(Report("auth"))
+    thread.put(Report("docs", task="t2"))
     wait_until(lambda: {"auth", "docs"} in [set(times) for times in heard.times], "both")
-    thread.tell(Forget("auth"))
-    thread.tell(Forget("nobody"))
+    thread.put(Remove("auth"))
+    thread.put(Remove("nobody"))
     wait_until(lambda: [set(times) for times in heard.times][-3:] == [{"docs"}] * 3, "docs alone")
     thread.stop()
     assert row(store, "docs")["current_task"] == "t2"
@@ -120,12 +120,12 @@ def test_commands_for_one_starve_no_other(path: Path, store: Database) -> None:
     heard = Recorder(path)
     thread = heard.thread()
     thread.start()
-    thread.tell(Tell("quiet"))
+    thread.put(Report("quiet"))
     wait_until(lambda: heard.beats_of("quiet") > 0, "the first beat")
     before = heard.beats_of("quiet")
 
     def report() -> bool:
-        thread.tell(Tell("busy", status="working", progress=0.1))
+        thread.put(Report("busy", status="working", progress=0.1))
         return heard.beats_of("quiet") > before + 3
 
     wait_until(report, "beats of the quiet one")
@@ -139,7 +139,7 @@ def test_a_touch_keeps_what_was_told(path: Path, store: Database) -> None:
     heard = Recorder(path)
     thread = heard.thread()
     thread.start()
-    thread.tell(Tell("auth", task="t"))
+    thread.put(Report("auth", task="t"))
     wait_until(lambda: row(store, "auth")["ts_ms"] > 1, "a beat")
     thread.stop()
     assert (row(store, "auth")["status"], row(store, "auth")["progress"]) == ("blocked", 0.2)
@@ -156,7 +156,7 @@ def test_a_busy_database_costs_a_beat_only(path: Path) -> None:
     heard = Recorder(path, busy_timeout_ms=1)
     thread = heard.thread()
     thread.start()
-    thread.tell(Tell("auth"))
+    thread.put(Report("auth"))
     wait_until(lambda: len(heard.errors) > 1, "failing beats")
     assert {type(error) for error in heard.errors} == {Conflict}
     holder.communicate("\n")
@@ -171,7 +171,7 @@ def test_a_missing_database_costs_a_beat_only(tmp_path: Path) -> None:
     deaf = HeartbeatThread(heard.open, every_s=OFTEN_S)
     for one in (thread, deaf):
         one.start()
-        one.tell(Tell("auth"))
+        one.put(Report("auth"))
     wait_until(lambda: len(heard.errors) > 1, "errors")
     assert isinstance(heard.errors[0], Unavailable)
     create_database(str(tmp_path / "bus.db")).close()
@@ -202,7 +202,7 @@ def test_what_hears_the_beats_may_fail(path: Path, store: Database) -> None:
 
     thread = HeartbeatThread(heard.open, every_s=OFTEN_S, on_beat=fail, on_error=failed.append)
     thread.start()
-    thread.tell(Tell("auth"))
+    thread.put(Report("auth"))
     wait_until(lambda: heard.beats_of("auth") > 2, "beats")
     assert len(failed) > 1
     thread.stop()
