@@ -111,7 +111,7 @@ def test_failed_push(scene: Scene, remote: Path) -> None:
     remote.rename(remote.with_name("elsewhere"))
     answer = scene.run("done", "--push", cwd=seat)
     assert (answer.status, answer.out.startswith("auth is IN_REVIEW")) == (1, True)
-    assert "handed in, but not published: there is no repository where up points to" in answer.err
+    assert "handed in, but not published: up does not point to a repository" in answer.err
     ok(scene.root, "reject", "auth", "-m", "Again")
     document = json.loads(scene.run("done", "--push", "--json", cwd=seat).out)
     assert document["pushed_to"] is None

@@ -1,4 +1,4 @@
-"""Fetching one branch from a remote, through GitPython (`repo/remote/transfer.py`)."""
+"""Fetch one branch from a remote through GitPython (`repo/remote/transfer.py`)."""
 
 from gitworker.clock import sleep
 from gitworker.errors import NotFound
@@ -9,7 +9,7 @@ from gitworker.repo.remote.rules_transfer import Trouble, explain, out_of_time, 
 from gitworker.repo.remote.transfer import Narrate, transfer
 
 LIMIT_S = 600.0
-# Somebody else, as an editor, fetches into the same ref at the same moment.
+# Another process, for example an editor, fetches into the same ref at the same moment.
 CONTENTION = (".lock': File exists", "but expected ", *OTHER_WORKTREES)
 PAUSES_S = (0.05, 0.2, 0.5, 1.0)
 QUIET = ("--no-tags", "--no-recurse-submodules", "--no-prune", "--no-write-fetch-head")
@@ -20,25 +20,25 @@ def fetch_branch(
 ) -> Oid:
     """Fetch `branch` from `remote` into its remote-tracking ref and return its commit.
 
-    Nothing else is fetched or written. Raises TransferFailed when the remote cannot be reached or
-    takes longer than `limit_s`, NotFound when it has no such branch.
+    Nothing else is fetched or written. Raises TransferFailed if the remote cannot be reached or
+    takes longer than `limit_s`, and NotFound if it has no such branch.
     """
     hint = f"git ls-remote --heads {remote}"
     if branch.startswith("-"):
         raise NotFound(f"{branch!r} is not a branch name", hint)
     tracking = tracking_ref(remote, ref_of(Branch(branch)))
     words = [*QUIET, "--", remote, f"+refs/heads/{branch}:{tracking}"]
-    told = transfer(git, "fetch", words, narrate=narrate, limit_s=limit_s)
+    result = transfer(git, "fetch", words, narrate=narrate, limit_s=limit_s)
     for pause_s in PAUSES_S:
-        if told.status == 0 or not any(mark in told.err for mark in CONTENTION):
+        if result.status == 0 or not any(mark in result.err for mark in CONTENTION):
             break
         sleep(pause_s)
-        told = transfer(git, "fetch", words, narrate=narrate, limit_s=limit_s)
-    if told.timed_out:
-        raise out_of_time(act="fetch", remote=remote, branch=branch, limit_s=limit_s)
-    if told.status != 0:
-        trouble = read_trouble(told.text)
+        result = transfer(git, "fetch", words, narrate=narrate, limit_s=limit_s)
+    if result.timed_out:
+        raise out_of_time(verb="fetch", remote=remote, branch=branch, limit_s=limit_s)
+    if result.status != 0:
+        trouble = read_trouble(result.text)
         if trouble is Trouble.NO_BRANCH:
             raise NotFound(f"remote {remote} has no branch {branch}", hint)
-        raise explain(trouble, act="fetch", remote=remote, branch=branch, text=told.text)
+        raise explain(trouble, verb="fetch", remote=remote, branch=branch, text=result.text)
     return git.require_oid(tracking, "the fetched branch")

@@ -1,7 +1,7 @@
-"""Pushing one commit to one branch of a remote, as a compare-and-set.
+"""Push one commit to one branch of a remote as a compare-and-set.
 
-Never `--force`, never `+`, never a tag or another ref. A lease is only ever given for a commit that
-we know: what somebody else has pushed is never replaced.
+Never `--force`, never `+`, never a tag or another ref. A lease always names a known commit, so a
+push never replaces commits that another user pushed.
 """
 
 from gitworker.model.ids import Oid, Ref
@@ -23,15 +23,15 @@ def push_commit(
     narrate: Narrate | None = None,
     limit_s: float = LIMIT_S,
 ) -> bool:
-    """Set a remote's branch to `new` where it is at `expect`; return whether it was.
+    """Set a remote's branch to `new` if it is at `expect`; return whether it was.
 
-    Without `expect` the branch is made, or moved forward, and nothing else. False where it is
-    somewhere else by now. The user's pre-push hook runs as git runs it. Raises TransferFailed
-    with the reason and the remote's words; then it is not known where the branch is.
+    Without `expect` the branch may only be created or moved forward. Returns False if the branch is
+    at another commit. The user's pre-push hook runs as git runs it. Raises TransferFailed with the
+    reason and the remote's messages; then the state of the remote branch is unknown.
     """
     branch = ref.removeprefix("refs/heads/")
     lease = [] if expect is None else [f"--force-with-lease={ref}:{expect}"]
-    told = transfer(
+    result = transfer(
         git,
         "push",
         [*WORDS, *lease, "--", remote, f"{new}:{ref}"],
@@ -39,11 +39,11 @@ def push_commit(
         limit_s=limit_s,
         settings=[f"remote.{remote}.mirror=false"],
     )
-    if told.timed_out:
-        raise out_of_time(act="push", remote=remote, branch=branch, limit_s=limit_s)
-    if told.status == 0:
+    if result.timed_out:
+        raise out_of_time(verb="push", remote=remote, branch=branch, limit_s=limit_s)
+    if result.status == 0:
         return True
-    trouble = read_trouble(told.text)
+    trouble = read_trouble(result.text)
     if trouble is Trouble.MOVED:
         return False
-    raise explain(trouble, act="push", remote=remote, branch=branch, text=told.text)
+    raise explain(trouble, verb="push", remote=remote, branch=branch, text=result.text)

@@ -1,6 +1,6 @@
-"""What git's words about a fetch or a push mean, and what to tell a person. Pure.
+"""Classify git's messages about a failed fetch or push, and map them to errors with hints. Pure.
 
-git has no exit statuses for these, so its untranslated messages are read (LC_ALL=C).
+git has no exit statuses for these cases, so its untranslated messages are matched (LC_ALL=C).
 """
 
 import re
@@ -11,16 +11,16 @@ from gitworker.rules_text import is_shown
 
 
 class TransferFailed(Unavailable):
-    """A fetch or a push that a remote, the way to it, or a hook did not allow.
+    """A fetch or push that failed because of the remote, the connection to it, or a hook.
 
-    `detail` is what git and the remote said, without what could steer a terminal.
+    `detail` holds the messages of git and the remote, without terminal control sequences.
     """
 
     code = "transfer_failed"
 
 
 class Trouble(Enum):
-    """Why a fetch or a push failed, with the words that tell, the most telling first."""
+    """The reason of a failed fetch or push, with the words that show it, the clearest first."""
 
     MOVED = (
         "stale info", "fetch first", "non-fast-forward", "needs force", "but expected ",
@@ -51,7 +51,7 @@ class Trouble(Enum):
         "No route to host", "hung up unexpectedly", "early EOF", "unexpected disconnect",
         "unable to access", "Could not read from remote repository", "RPC failed",
     )  # fmt: skip
-    LOCAL_HOOK = ("failed to push some refs",)  # and no word of the remote's
+    LOCAL_HOOK = ("failed to push some refs",)  # without a message of the remote
     OTHER = ()
 
 
@@ -69,44 +69,44 @@ CODES = {
     Trouble.OTHER: "transfer_failed",
 }
 WORDS = {
-    Trouble.MOVED: "{remote} has moved {branch} meanwhile",
-    Trouble.PROTECTED: "{remote} does not let anybody push to {branch}: it is protected there",
+    Trouble.MOVED: "{branch} was moved on {remote} at the same time",
+    Trouble.PROTECTED: "branch {branch} is protected on {remote}: pushes to it are not allowed",
     Trouble.HOOK: "a hook of {remote} declined the push to {branch}",
-    Trouble.DISK: "the disk is full, or read-only, at one end of the {act}",
+    Trouble.DISK: "the {verb} failed: the disk on one side is full or read-only",
     Trouble.AUTHENTICATION: "{remote} does not accept your credentials",
-    Trouble.PERMISSION: "{remote} does not allow you to {act} {branch}",
+    Trouble.PERMISSION: "{remote} does not allow you to {verb} {branch}",
     Trouble.NO_BRANCH: "remote {remote} has no branch {branch}",
-    Trouble.NO_REPOSITORY: "there is no repository where {remote} points to",
+    Trouble.NO_REPOSITORY: "{remote} does not point to a repository",
     Trouble.NETWORK: "{remote} cannot be reached",
     Trouble.LOCAL_HOOK: "your pre-push hook declined the push to {remote}",
-    Trouble.OTHER: "git cannot {act} {branch}: {remote}",
+    Trouble.OTHER: "git cannot {verb} {branch}: {remote}",
 }
 HINTS = {
     Trouble.MOVED: "git fetch {remote}",
-    Trouble.PROTECTED: "git remote -v   (whoever runs {remote} lifts the protection)",
-    Trouble.HOOK: "mend what it says",
+    Trouble.PROTECTED: "git remote -v   (an administrator of {remote} can lift the protection)",
+    Trouble.HOOK: "fix the problem that the hook reports",
     Trouble.DISK: "df -h",
-    Trouble.AUTHENTICATION: "git ls-remote {remote}   (in a terminal, where git can ask)",
+    Trouble.AUTHENTICATION: "git ls-remote {remote}   (in a terminal, so that git can ask you)",
     Trouble.PERMISSION: "git remote -v",
     Trouble.NO_BRANCH: "git ls-remote --heads {remote}",
     Trouble.NO_REPOSITORY: "git remote -v",
     Trouble.NETWORK: "git ls-remote {remote}",
-    Trouble.LOCAL_HOOK: "mend what it says",
-    Trouble.OTHER: "git {act} {remote} {branch}",
+    Trouble.LOCAL_HOOK: "fix the problem that the hook reports",
+    Trouble.OTHER: "git {verb} {remote} {branch}",
 }
 ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_]?)")
 SHOWN_LINES = 40
 
 
 def read_trouble(text: str) -> Trouble:
-    """Return why a fetch or push failed, by all that git and the remote said.
+    """Return the reason of a failed fetch or push, from all output of git and the remote.
 
-    The verdict on the ref (`!` in `git push --porcelain`) counts before what hooks have printed.
+    The verdict on the ref (`!` in `git push --porcelain`) is matched before the output of hooks.
     """
     verdicts = "\n".join(line for line in text.splitlines() if line.startswith("!"))
     found = _match(verdicts)
     if found is Trouble.OTHER and "[remote rejected]" in verdicts:
-        return found  # the remote's own word, and none that is known here
+        return found  # the remote's own word, and an unknown one
     return _match(text) if found is Trouble.OTHER else found
 
 
@@ -117,9 +117,9 @@ def _match(text: str) -> Trouble:
     return Trouble.OTHER
 
 
-def explain(trouble: Trouble, *, act: str, remote: str, branch: str, text: str) -> TransferFailed:
-    """Return the error that says why `act` (fetch or push) failed, with the remote's own words."""
-    names = {"act": act, "remote": remote, "branch": branch}
+def explain(trouble: Trouble, *, verb: str, remote: str, branch: str, text: str) -> TransferFailed:
+    """Return the error with the reason that `verb` (fetch or push) failed, and all output."""
+    names = {"verb": verb, "remote": remote, "branch": branch}
     return TransferFailed(
         WORDS[trouble].format(**names),
         HINTS[trouble].format(**names),
@@ -128,17 +128,17 @@ def explain(trouble: Trouble, *, act: str, remote: str, branch: str, text: str) 
     )
 
 
-def out_of_time(*, act: str, remote: str, branch: str, limit_s: float) -> TransferFailed:
-    """Return the error of a transfer that took too long and was ended."""
+def out_of_time(*, verb: str, remote: str, branch: str, limit_s: float) -> TransferFailed:
+    """Return the error of a transfer that exceeded its time limit and was ended."""
     return TransferFailed(
-        f"the {act} of {branch} took longer than {limit_s:g} s and was ended",
-        f"git {act} {remote} {branch}   (limit: worker.merge.remote-timeout-s)",
+        f"the {verb} of {branch} took longer than {limit_s:g} s and was ended",
+        f"git {verb} {remote} {branch}   (limit: worker.merge.remote-timeout-s)",
         code="remote_timeout",
     )
 
 
 def plain_text(text: str) -> str:
-    """Return what a remote said as a few lines without escape sequences and control characters."""
+    """Return a remote's output as a few lines without escape sequences and control characters."""
     lines = []
     for line in re.split(r"[\r\n]+", ESCAPES.sub("", text)):
         kept = "".join(c if is_shown(c) or c == "\t" else "?" for c in line).rstrip()

@@ -1,4 +1,4 @@
-"""Talking to a remote through GitPython: with progress, the user's credentials, a time limit."""
+"""Fetch and push through GitPython: with progress, the user's credentials and a time limit."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -11,8 +11,8 @@ from gitworker.repo.plumbing.git_environment import FIXED_ENV, NO_UPKEEP, droppe
 Narrate = Callable[[str], None]
 
 
-class Told(NamedTuple):
-    """How a transfer ended: git's exit status and words, and whether it was ended by the limit."""
+class TransferResult(NamedTuple):
+    """The result of a transfer: git's exit status and output, and whether the limit ended it."""
 
     status: int
     out: str
@@ -21,7 +21,7 @@ class Told(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Return all that git and the remote said."""
+        """Return all output of git and the remote."""
         return f"{self.out}\n{self.err}"
 
 
@@ -33,13 +33,13 @@ def transfer(
     narrate: Narrate | None,
     limit_s: float,
     settings: Sequence[str] = (),
-) -> Told:
-    """Run `git fetch` or `git push` to its end, or for `limit_s` seconds (0: as long as it takes).
+) -> TransferResult:
+    """Run `git fetch` or `git push` to its end, or for `limit_s` seconds (0: no limit).
 
-    `narrate` is told how it goes on, a line at a time, and says that a person is there: without it
-    git asks for no password. An interrupt ends git too.
+    `narrate` receives the progress, one line at a time. Without it no user is assumed to be present
+    and git asks for no password. An interrupt ends git too.
     """
-    import git as gitpython  # 100 ms (GIT-FACTS); only what talks to a remote pays for it
+    import git as gitpython  # 100 ms, only for transfers
 
     options = [part for setting in (*NO_UPKEEP, *settings) for part in ("-c", setting)]
     progress = ["--progress"] if narrate is not None else ["--no-progress"]
@@ -68,17 +68,17 @@ def transfer(
         _end(running)
         raise
     late = status != 0 and 0 < limit_s * 1000 <= monotonic_ms() - began_ms
-    return Told(status, _text(out), _text(err), late)
+    return TransferResult(status, _text(out), _text(err), late)
 
 
 def _without_ours() -> list[str]:
-    """Return the words before `git` that drop variables: GitPython passes the whole environment."""
+    """Return the `env` command that drops variables: GitPython passes the whole environment."""
     names = [name for name in dropped_names() if name not in ("LANGUAGE", *FIXED_ENV)]
     return ["env", *(part for name in names for part in ("-u", name))] if names else []
 
 
 def _environment(git: Git, *, attended: bool) -> dict[str, str]:
-    """Return the variables set for git: real objects only, no question if no user is there."""
+    """Return the variables set for git: real objects only, no question if no user is present."""
     environment = {name: FIXED_ENV[name] for name in ("GIT_NO_REPLACE_OBJECTS", "GIT_GRAFT_FILE")}
     environment |= _untranslated()
     if not attended:
@@ -90,7 +90,7 @@ def _environment(git: Git, *, attended: bool) -> dict[str, str]:
 
 
 def _untranslated() -> dict[str, str]:
-    """Return what leaves git's messages untranslated, and the user's hooks their character set."""
+    """Return variables that keep git's messages untranslated and the character set of hooks."""
     charset = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_CTYPE", "LANG"))), "C")
     return {"LC_ALL": "", "LANGUAGE": "", "LC_MESSAGES": "C", "LC_CTYPE": charset}
 
@@ -103,10 +103,10 @@ def _status(gitpython: Any, running: Any) -> int:
 
 
 def _end(running: Any) -> None:
-    """End a git that is still at work; one that has ended is left alone."""
+    """End a git that is still running; ignore one that has ended."""
     try:
         running.terminate()
-    except (AttributeError, OSError):  # GitPython has let go of it already
+    except (AttributeError, OSError):  # GitPython has released it already
         return
 
 
@@ -115,7 +115,7 @@ def _text(lines: Sequence[bytes]) -> str:
 
 
 def _progress(gitpython: Any, narrate: Narrate) -> Callable[[str], None]:
-    """Return what reads git's lines of progress and passes on those that end a phase."""
+    """Return a parser of git's progress lines that passes on the last line of each phase."""
 
     class Progress(gitpython.RemoteProgress):  # type: ignore[misc]
         def update(

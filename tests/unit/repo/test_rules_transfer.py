@@ -83,7 +83,7 @@ def test_words(trouble: Trouble, text: str) -> None:
 @pytest.mark.parametrize("trouble", Trouble)
 def test_every_trouble_is_explained(trouble: Trouble) -> None:
     """Each has a code, a sentence and a hint, with nothing left to fill in."""
-    error = explain(trouble, act="push", remote="up", branch="main", text="\x1b[31mno\x1b[0m")
+    error = explain(trouble, verb="push", remote="up", branch="main", text="\x1b[31mno\x1b[0m")
     assert {trouble} <= CODES.keys() & WORDS.keys() & HINTS.keys()
     assert "{" not in error.message + str(error.hint)
     assert error.detail == "no"
@@ -91,7 +91,7 @@ def test_every_trouble_is_explained(trouble: Trouble) -> None:
 
 def test_out_of_time() -> None:
     """What took too long says how long and which setting decides."""
-    error = out_of_time(act="push", remote="up", branch="main", limit_s=9)
+    error = out_of_time(verb="push", remote="up", branch="main", limit_s=9)
     assert error.code == "remote_timeout"
     assert "9 s" in error.message
     assert "remote-timeout-s" in str(error.hint)
