@@ -176,7 +176,7 @@ def test_recover_what_cannot_be_ended(scene: Scene) -> None:
     lock.touch()
     landed = scene.run("merge", "auth")
     assert (landed.status, landed.out) == (0, "auth landed: main is at <short>\n")
-    hint = "rm <root>/.git/refs/heads/auth/t1.lock   (only if no git is at work there)"
+    hint = "rm <root>/.git/refs/heads/auth/t1.lock   (only if no git command is running there)"
     for words, out in (
         (("recover",), "1 interrupted operation still open\n"),
         (("list",), "auth\t"),
@@ -185,7 +185,7 @@ def test_recover_what_cannot_be_ended(scene: Scene) -> None:
         assert answer.status == (3 if words == ("recover",) else 0)
         assert answer.out.startswith(out)
         assert answer.err.startswith("warning: an interrupted remove of auth is still open: ")
-        assert "<root>/.git/refs/heads/auth/t1.lock exists: another git" in answer.err
+        assert "<root>/.git/refs/heads/auth/t1.lock exists: another git command" in answer.err
         assert answer.err.endswith(f"hint: {hint}\n")
         assert answer.err.count("warning") == 1
     assert "open operations" in scene.run("status").out

@@ -1,7 +1,7 @@
-"""One commit object as bytes: reading it, and writing it again elsewhere the way rebase does.
+"""One commit object as bytes: parse it, and write it again on another parent as rebase does.
 
-Pure. Author and message are kept; signatures and other extra headers are dropped; the text comes
-out as UTF-8, which is what rebase writes unless i18n.commitEncoding says otherwise.
+Pure. Author and message are kept. Signatures and other extra headers are dropped. The text is
+written as UTF-8, as rebase does unless i18n.commitEncoding is set.
 """
 
 import codecs
@@ -11,7 +11,7 @@ from gitworker.model.ids import Oid
 
 BLANK = b" \t\r"
 UTF8_NAMES = (b"utf-8", b"utf8")
-# Spellings that iconv and Python both know, and decode alike.
+# Spellings that iconv and Python both know and decode alike.
 SHARED_ENCODINGS = ("ISO-8859-", "ISO8859-", "CP125", "WINDOWS-125", "KOI8-R", "KOI8-U")
 UNCOVERED = frozenset({b"tree", b"parent", b"committer", b"gpgsig", b"gpgsig-sha256"})
 FALLBACK = "gitworker-latin-1"
@@ -20,7 +20,7 @@ codecs.register_error(FALLBACK, lambda error: _as_latin_1(error))
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What replaying needs of a commit; `author` and `message` as the bytes they have."""
+    """The parts of a commit that a replay needs; `author` and `message` are the original bytes."""
 
     oid: Oid
     tree: Oid
@@ -28,7 +28,7 @@ class Commit:
     author: bytes
     message: bytes
     subject: str
-    is_rewritable: bool  # False: only git itself knows how it would come out
+    is_rewritable: bool  # False: only git itself knows the bytes of the rebased commit
 
 
 def parse_commit(oid: Oid, raw: bytes) -> Commit:
@@ -53,16 +53,16 @@ def parse_commit(oid: Oid, raw: bytes) -> Commit:
 
 
 def approved_text(raw: bytes) -> bytes:
-    """Return what an approval covers of a raw commit beside its patch: author, message, encoding.
+    """Return the part of a raw commit that an approval covers: author, message, encoding.
 
-    Tree and parents are covered by the patch. Committer, dates and signatures do not count, since
-    every rebase changes them.
+    The patch covers tree and parents. Committer, dates and signatures are not covered, since every
+    rebase changes them.
     """
     head, _, message = raw.partition(b"\n\n")
     kept = []
     counts = False
     for line in head.split(b"\n"):
-        if not line.startswith(b" "):  # else it continues the header above
+        if not line.startswith(b" "):  # a line with a blank continues the header above
             counts = line.split(b" ", 1)[0] not in UNCOVERED
         if counts:
             kept.append(_undated(line) if line.startswith(b"author ") else line)
@@ -70,14 +70,14 @@ def approved_text(raw: bytes) -> bytes:
 
 
 def rebased_text(commit: Commit) -> bytes:
-    """Return the `approved_text` that a rebase of the commit has: UTF-8, no further headers."""
+    """Return the `approved_text` of the commit after a rebase: UTF-8, no further headers."""
     return to_utf8(b"\n".join([_undated(b"author " + commit.author), b"", commit.message]))
 
 
 def format_commit(
     *, tree: Oid, parent: Oid | None, author: bytes, committer: bytes, message: bytes
 ) -> bytes:
-    """Return a commit object; bytes that are no UTF-8 are taken for latin-1, as git commit does."""
+    """Return a commit object; bytes that are not UTF-8 are read as latin-1, as git commit does."""
     lines = [b"tree " + tree.encode()]
     if parent is not None:
         lines.append(b"parent " + parent.encode())
@@ -86,9 +86,9 @@ def format_commit(
 
 
 def to_utf8(data: bytes) -> bytes:
-    """Return `data` with every byte that is part of no valid UTF-8 re-encoded from latin-1.
+    """Return `data` as UTF-8, with every byte outside valid UTF-8 re-encoded from latin-1.
 
-    As git's verify_utf8 does, Unicode's non-characters count as invalid too.
+    Unicode's non-characters count as invalid too, as in git's verify_utf8.
     """
     text = data.decode("utf-8", FALLBACK)
     if text.isascii():
@@ -127,7 +127,7 @@ def _parents(raw: bytes) -> list[str]:
 
 
 def _converted(raw: bytes, name: str) -> bytes:
-    """Return the whole object in UTF-8; as it is where its bytes are not in that encoding."""
+    """Return the whole object in UTF-8; unchanged if its bytes are not valid in that encoding."""
     try:
         return raw.decode(name).encode()
     except UnicodeDecodeError:

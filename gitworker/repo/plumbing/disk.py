@@ -1,7 +1,8 @@
-"""Files and directories that git work needs: private directories, atomic writes, index copies.
+"""Files and directories for work with git: private directories, atomic writes, index copies.
 
-A private directory is locked (flock) by whoever made it; one whose lock is free was left by a
-killed process and is swept by the next. shutil and tempfile are not used for their import cost.
+The process that makes a private directory keeps it locked (flock). If the lock is free, the maker
+was killed, and the next process removes the directory. shutil and tempfile are not imported at the
+top because their import is slow.
 """
 
 import errno
@@ -24,7 +25,7 @@ FICLONE = 0x40049409  # ioctl_ficlone(2); other systems refuse the number
 def private_directory(parent: str, prefix: str) -> Iterator[str]:
     """Yield a new empty directory `<parent>/<prefix><random>` and remove it afterwards.
 
-    Directories of the same prefix whose maker was killed are removed first.
+    First remove directories of the same prefix if the process that made them was killed.
     """
     os.makedirs(parent, exist_ok=True)
     _sweep(parent, prefix)
@@ -37,9 +38,9 @@ def private_directory(parent: str, prefix: str) -> Iterator[str]:
 
 
 def make_own_directory(path: str) -> None:
-    """Make a directory for files of ours, with its parents; one that exists stays.
+    """Make a directory for gitworker's own files, with its parents; keep one that exists.
 
-    Raises Refused if the name is a link, which could lead to a user's files, or no directory.
+    Raises Refused if the path is not a directory, or is a link, which could lead to a user's files.
     """
     try:
         mode = os.lstat(path).st_mode
@@ -55,7 +56,7 @@ def make_own_directory(path: str) -> None:
 
 
 def remove_tree(path: str) -> None:
-    """Remove a file or directory tree, read-only directories included; absent is fine."""
+    """Remove a file or a directory tree, read-only directories included; do nothing if absent."""
     try:
         info = os.lstat(path)
     except FileNotFoundError:
@@ -76,10 +77,10 @@ def remove_tree(path: str) -> None:
 
 
 def move_tree(source: str, target: str) -> None:
-    """Move a directory to a free path in which no process works.
+    """Move a directory, in which no process works, to a path that does not exist yet.
 
-    If the system cannot rename it (EXDEV: an overlay) it is copied, and removed after the copy was
-    compared. Raises OSError, with nothing changed, for a tree with a mount or a special file in it.
+    If the system cannot rename it (EXDEV on an overlay), copy it, compare the copy, and remove the
+    source. Raises OSError, with nothing changed, if the tree contains a mount or a special file.
     """
     try:
         os.rename(source, target)
@@ -95,14 +96,14 @@ def move_tree(source: str, target: str) -> None:
             raise OSError(errno.EXDEV, "it changed while it was copied", source)
     except BaseException as error:
         remove_tree(target)
-        if isinstance(error, shutil.Error):  # it has no number
+        if isinstance(error, shutil.Error):  # it has no errno
             raise OSError(errno.EXDEV, str(error), source) from error
         raise
     remove_tree(source)
 
 
 def is_mounted_in(path: str) -> bool:
-    """Tell whether a file system is mounted below a directory, as far as its last name tells."""
+    """Return whether a file system is mounted below a directory; only its last name is compared."""
     try:
         with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as file:
             return f"/{os.path.basename(path)}/" in file.read()
@@ -119,7 +120,7 @@ def _copy_regular(source: str, target: str) -> None:
 
 
 def _is_same_tree(one: str, other: str) -> bool:
-    """Tell whether two directories hold the same names, links and bytes."""
+    """Return whether two directories contain the same names, links and bytes."""
     import filecmp
 
     names = sorted(os.listdir(one))
@@ -138,7 +139,7 @@ def _is_same_tree(one: str, other: str) -> bool:
 
 
 def write_atomically(path: str, data: bytes) -> None:
-    """Replace the file `path` by `data` at once, on disk before the name changes."""
+    """Replace the file `path` by `data` atomically; the data is synced before the rename."""
     temporary = f"{path}.{os.urandom(6).hex()}"
     descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
     try:
@@ -153,7 +154,7 @@ def write_atomically(path: str, data: bytes) -> None:
 
 
 def write_hint(path: str, data: bytes) -> None:
-    """Replace the file `path` by data that only saves time: not synced, and a failure is none."""
+    """Replace the file `path` by data that only saves time: no sync, and errors are ignored."""
     partial = f"{path}.{os.getpid()}.tmp"
     try:
         with open(partial, "wb", opener=regular) as file:
@@ -164,16 +165,16 @@ def write_hint(path: str, data: bytes) -> None:
 
 
 def clone_file(source: str, target: str) -> bool:
-    """Copy a file's content by sharing its blocks; tell whether the file system could.
+    """Copy a file by sharing its blocks; return whether the file system supports it.
 
-    Where it could not nothing is left.
+    If it does not, `target` is removed again.
     """
     with open(source, "rb", opener=regular) as original:
         descriptor = os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
         try:
             fcntl.ioctl(descriptor, FICLONE, original.fileno())
             return True
-        except OSError:  # it cannot, or the two lie on different ones
+        except OSError:  # not supported, or two different file systems
             os.unlink(target)
             return False
         finally:
@@ -181,10 +182,10 @@ def clone_file(source: str, target: str) -> bool:
 
 
 def copy_index(source: str, copy: str) -> None:
-    """Copy an index file, its modification time too; an absent one gives no copy.
+    """Copy an index file with its modification time; do nothing if it does not exist.
 
-    git takes an entry as young as its index for possibly changed. A copy with a later time would
-    hide a change made in the very tick in which the index was written.
+    git checks the content of a file whose entry is as young as the index. A copy with a later time
+    would hide a change made in the same clock tick in which the index was written.
     """
     try:
         with open(source, "rb", opener=regular) as file:
@@ -208,14 +209,14 @@ def _sweep(parent: str, prefix: str) -> None:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             remove_tree(path)
-        except OSError:  # its maker lives
+        except OSError:  # its maker is alive
             continue
         finally:
             os.close(lock)
 
 
 def _make_locked(parent: str, prefix: str) -> tuple[str, int]:
-    """Make and lock a directory; again where a sweeper took it before we had the lock."""
+    """Make and lock a directory; make another if a sweep removed it before it was locked."""
     while True:
         path = f"{parent}/{prefix}{os.urandom(6).hex()}"
         os.mkdir(path, OWNER_ALL)

@@ -1,6 +1,6 @@
-"""The door to git: one class that runs git's plumbing in a given repository.
+"""The only place that runs git: one class that runs plumbing commands in a given repository.
 
-Every call has the environment of `git_environment`. Settings that the user passed by `git -c` are
+Every call uses the environment of `git_environment`. Settings that the user passed by `git -c` are
 kept.
 """
 
@@ -16,13 +16,13 @@ from gitworker.repo.plumbing.lock import held_environment
 
 CEILINGS = "GIT_CEILING_DIRECTORIES"  # git(1): the search for a repository stops below these
 MINIMUM = (2, 39)
-# What git says if the directory of another worktree is being made or removed just then: most of
-# git's commands read the directories of all worktrees.
+# Parts of git's messages if the directory of another worktree is being made or removed at that
+# moment: most git commands read the directories of all worktrees.
 OTHER_WORKTREES = ("/commondir", "bad object worktrees/")
 PROBE_BYTES = 65536  # more than any block: a write that is cut short fails at its end
 PAUSES_S = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
-PROMISED = "from promisor remote"  # git's last words, after all that the transport had to say
-PROMISED_HINT = "git fetch   (not all objects are in a partial clone: its remote must be in reach)"
+PROMISED = "from promisor remote"  # git's last line, below all messages of the transport
+PROMISED_HINT = "git fetch   (a partial clone lacks some objects: its remote must be reachable)"
 
 
 class GitFailed(GitWorkerError):
@@ -34,7 +34,7 @@ class GitFailed(GitWorkerError):
 class Git:
     """Runs git in one directory (`-C`) or, for a bare or detached view, on one git directory.
 
-    `at(path)` gives the same door at another worktree. Nothing is cached but the version.
+    `at(path)` returns a Git for another worktree. Only git's version is cached.
     """
 
     _version: tuple[int, ...] | None = None
@@ -45,10 +45,10 @@ class Git:
         self._is_top = is_top
 
     def at(self, directory: str) -> "Git":
-        """Return a door that runs in `directory` (the top of a worktree of any repository).
+        """Return a Git that runs in `directory`, the top of a worktree of any repository.
 
-        git does not search the parent directories from there: a worktree without its `.git` file
-        must fail, not become the repository around it.
+        git does not search the parent directories from there: in a worktree without its `.git`
+        file git must fail instead of using the repository around it.
         """
         return Git(directory, is_top=True)
 
@@ -64,9 +64,9 @@ class Git:
     ) -> proc.Completed:
         """Run `git ARGS` and return status and output.
 
-        `env` is added to the cleaned environment, `settings` become `-c NAME=VALUE`. Raises
-        GitFailed when the exit status is not in `ok`; a failure that comes from another worktree's
-        half-made directory is tried again before, for about 1.5 s.
+        `env` is added to the cleaned environment; `settings` become `-c NAME=VALUE`. Raises
+        GitFailed if the exit status is not in `ok`. A failure caused by the half-made directory of
+        another worktree is first retried for about 1.5 s.
         """
         environment = self._environment(env)
         pauses_s = iter(PAUSES_S)
@@ -93,9 +93,9 @@ class Git:
         settings: Sequence[str] = (),
         lock_fd: int | None = None,
     ) -> proc.Completed:
-        """Run `git ARGS` so that our death does not cut it off; any exit status is returned.
+        """Run `git ARGS` so that it survives the death of this process; return any exit status.
 
-        `lock_fd` is a flock that stays held until it has ended.
+        `lock_fd` is a flock that stays held until git has ended.
         """
         return proc.run_to_end(
             [*self._command(settings), *args], env=self._environment(env), lock_fd=lock_fd
@@ -108,7 +108,7 @@ class Git:
         return proc.start([*self._command((), env), *args], env=self._environment(env), stdin=stdin)
 
     def finish(self, running: proc.Running, args: Sequence[str]) -> proc.Completed:
-        """Wait for what `start(*args)` began; raise GitFailed where it failed."""
+        """Wait for the process that `start(*args)` began; raise GitFailed if it failed."""
         return _checked(running.finish(on_silence=self._explain_silence), args, (0,))
 
     def _explain_silence(self) -> GitWorkerError | None:
@@ -145,11 +145,11 @@ class Git:
         return argv
 
     def text(self, *args: str, ok: Sequence[int] = (0,)) -> str:
-        """Run git and return its standard output without the last newline."""
+        """Return the standard output of git without the last newline."""
         return self.run(*args, ok=ok).text.rstrip("\n")
 
     def find_oid(self, revision: str, kind: str = "commit") -> Oid | None:
-        """Return the object that `revision` names, peeled to `kind`; None where there is none."""
+        """Return the object that `revision` names, peeled to `kind`; None if it does not exist."""
         done = self.run(
             "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{{kind}}}",
             ok=(0, 1, 128),
@@ -157,7 +157,7 @@ class Git:
         return Oid(done.text.strip()) if done.status == 0 else None
 
     def require_oid(self, revision: str, what: str = "revision") -> Oid:
-        """Return the commit id that `revision` names; raise NotFound where there is none."""
+        """Return the commit id that `revision` names; raise NotFound if it names no commit."""
         oid = self.find_oid(revision)
         if oid is None:
             raise NotFound(f"{what} {revision!r} names no commit in this repository", "git branch")
@@ -166,8 +166,8 @@ class Git:
     def version(self, *, cache: str | None = None) -> tuple[int, ...]:
         """Return git's version as numbers; raise Unavailable below the minimum.
 
-        `cache` is a file that keeps the answer for as long as the program on PATH is the same
-        file, so that a command that only checks the version starts no process for it.
+        The answer is kept in the file `cache` as long as the git on PATH is the same file, so that
+        a command that only checks the version starts no process.
         """
         if Git._version is None:
             identity = _program_identity()
@@ -182,17 +182,17 @@ class Git:
 
 
 def _parent_of(directory: str) -> str:
-    """Return the directory above, or nothing if git could not read it in a list of paths."""
+    """Return the parent directory, or "" if its name cannot occur in a list of paths."""
     parent = os.path.dirname(os.path.realpath(directory))
     return "" if ":" in parent else parent
 
 
 def _program_identity() -> str:
-    """Return what changes when another git is installed or comes first on PATH."""
+    """Return a text that changes if another git is installed or comes first on PATH."""
     for directory in os.environ.get("PATH", os.defpath).split(":"):
         path = f"{directory or '.'}/git"
         if os.access(path, os.X_OK):
-            stat = os.stat(path)  # not the path: below git, its own copy in libexec comes first
+            stat = os.stat(path)  # not the path: inside git, PATH begins with its libexec copy
             return f"{stat.st_size} {stat.st_mtime_ns}"
     return ""
 
@@ -212,12 +212,12 @@ def _keep_answer(cache: str, identity: str, text: str) -> None:
         with open(partial, "w", encoding="utf-8", errors="surrogateescape", opener=regular) as file:
             file.write(f"{identity}\n{text}")
         os.replace(partial, cache)
-    except OSError:  # only a cache: the next command asks git again
+    except OSError:  # only a cache: the next command asks git
         return
 
 
 def require_version(text: str) -> tuple[int, ...]:
-    """Parse `git version` output; raise Unavailable where git is older than 2.39."""
+    """Return the version in `git version` output; raise Unavailable if it is older than 2.39."""
     words = text.split()
     numbers = tuple(int(part) for part in words[2].split(".")[:3] if part.isdigit())
     if numbers < MINIMUM:
@@ -230,9 +230,9 @@ def require_version(text: str) -> tuple[int, ...]:
 
 
 def _meets_another_worktree(args: Sequence[str], done: proc.Completed) -> bool:
-    """Tell whether git failed only because another worktree is being made or removed.
+    """Return whether git failed only because another worktree is being made or removed.
 
-    `worktree add` may have made something before: its callers clean up and try again.
+    False for `worktree add`, which may have made files already: its callers clean up and retry.
     """
     if args[:2] == ("worktree", "add"):
         return False
@@ -246,7 +246,7 @@ def _checked(done: proc.Completed, args: Sequence[str], ok: Sequence[int]) -> pr
 
 
 def failure_of(args: Sequence[str], done: proc.Completed) -> GitFailed:
-    """Return what is to be said of a git that has failed: its first complaint, all of it below."""
+    """Return the error for a failed git: the cause or git's first complaint; the rest as detail."""
     if PROMISED in done.complaint:
         return GitFailed(_headline(args, done), PROMISED_HINT, detail=done.complaint)
     from gitworker.repo.plumbing.rules_complaints import (
@@ -290,7 +290,7 @@ def _why_unwritable(path: str) -> str:
 
 
 def _headline(args: Sequence[str], done: proc.Completed) -> str:
-    """Return one line on what failed: the subcommand, the status, git's first complaint."""
+    """Return one line about the failure: the subcommand, the status, git's first complaint."""
     complaint = done.complaint.splitlines()
     first = next((line for line in complaint if PROMISED in line), None) or next(
         (line for line in complaint if line.startswith(("fatal:", "error:"))), None

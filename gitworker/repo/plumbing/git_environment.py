@@ -1,8 +1,8 @@
-"""The environment of every git that we start: one table, with the reason for each entry.
+"""The environment of every git that gitworker starts: one table with a reason for each entry.
 
-git reads about 150 variables of its own. Those that change the answer of a command are left out, a
+git reads about 150 variables of its own. Those that change the answer of a command are dropped, a
 few are set, and the rest stay, among them variables of other programs (git-lfs, password helpers).
-docs/git-calls.md explains the table; a test holds it against the names in git's program.
+docs/git-calls.md explains the table; a test compares it with the names in git's program.
 """
 
 import os
@@ -11,7 +11,8 @@ TYPE_CHECKING = False  # `typing` costs 2 ms
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# git rev-parse --local-env-vars, less the two that carry `git -c` settings: they name a repository.
+# git rev-parse --local-env-vars without the two that carry `git -c` settings: they name a
+# repository.
 LOCAL_ENV = (
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_CONFIG",
@@ -28,29 +29,29 @@ LOCAL_ENV = (
     "GIT_COMMON_DIR",
     "GIT_INTERNAL_SUPER_PREFIX",
 )
-# For the hooks that our git runs: our pid, when it started, and the locks that we hold.
+# For the hooks that git runs under gitworker: its pid, its start time, and the locks that it holds.
 HELD_ENV = "GITWORKER_HELD"
 SETTINGS_ENV = ("GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT")
-# Settings of each git on an index of our own (GIT_INDEX_FILE). One that splits, as core.splitIndex
-# has it, deletes the expired shared files of the worktree that it stands in for; a file system
-# monitor answers for the worktree's own index; one without a checksum cannot be checked.
+# Settings of each git on a private index (GIT_INDEX_FILE). With core.splitIndex git would delete
+# the expired shared index files of the real worktree. A file system monitor knows only the
+# worktree's own index. An index without a checksum cannot be verified.
 PRIVATE_INDEX = (
     "core.splitIndex=false",
     "splitIndex.sharedIndexExpire=never",
     "core.fsmonitor=false",
     "index.skipHash=false",
 )
-# Read the real commits: a replace ref or a graft shows others than those that land. The path below
-# a device does not exist, so git reads no grafts and prints no advice about them.
+# Read the real commits: with a replace ref or a graft git shows other commits than those that land.
+# A path below a device cannot exist, so git reads no grafts and prints no advice about them.
 FIXED_ENV = {
     "LC_ALL": "C",  # messages untranslated
     "GIT_NO_REPLACE_OBJECTS": "1",
     "GIT_GRAFT_FILE": "/dev/null/none",
 }
-# For commands that begin git's upkeep: under the variables above it would not see what only a graft
-# keeps. The user's own commands go on doing it.
+# For commands that start git's automatic maintenance: under the variables above, maintenance would
+# not see objects that only a graft keeps. The user's own git commands still start it.
 NO_UPKEEP = ("gc.auto=0", "maintenance.auto=false")
-# Names that are left out, by reason.
+# Names that are dropped, by reason.
 DROPPED_BY_REASON: dict[str, tuple[str, ...]] = {
     "names another repository, index or object store": (
         *LOCAL_ENV, "GIT_COMMONDIR", "GIT_QUARANTINE_PATH", "GIT_NAMESPACE",
@@ -87,7 +88,7 @@ DROPPED_BY_REASON: dict[str, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 DROPPED_PREFIXES = ("GIT_TEST_", "GIT_INTERNAL_", "GIT_PUSH_OPTION_")
-# A trace goes to a file that its user names; to a descriptor it could reach one of ours.
+# A trace to a file named by the user stays; a trace to a descriptor could write into one of ours.
 TRACES = "GIT_TRACE"
 # git's own names that stay, by reason.
 KEPT_BY_REASON: dict[str, tuple[str, ...]] = {
@@ -116,7 +117,7 @@ DROPPED = frozenset(name for names in DROPPED_BY_REASON.values() for name in nam
 
 
 def is_dropped(name: str, value: str) -> bool:
-    """Tell whether no git of ours sees a variable with that value."""
+    """Return whether a variable with that value is hidden from every git that gitworker starts."""
     if name in DROPPED:
         return True
     if not name.startswith("GIT_"):
@@ -125,7 +126,7 @@ def is_dropped(name: str, value: str) -> bool:
 
 
 def clean_environment(env: "Mapping[str, str] | None" = None) -> dict[str, str]:
-    """Return the environment for a git of ours, without what a call adds for itself."""
+    """Return the environment for git, without the variables that a single call adds."""
     source = os.environ if env is None else env
     cleaned = {name: value for name, value in source.items() if not is_dropped(name, value)}
     cleaned.update(FIXED_ENV)
@@ -133,6 +134,6 @@ def clean_environment(env: "Mapping[str, str] | None" = None) -> dict[str, str]:
 
 
 def dropped_names(env: "Mapping[str, str] | None" = None) -> list[str]:
-    """Return the variables of an environment that no git of ours sees, sorted."""
+    """Return the variables of an environment that git does not see, sorted."""
     source = os.environ if env is None else env
     return sorted(name for name, value in source.items() if is_dropped(name, value))

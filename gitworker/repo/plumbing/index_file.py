@@ -1,4 +1,4 @@
-"""The index file of a worktree: whether git can read it, and another one made from HEAD."""
+"""The index file of a worktree: check whether git can read it, and rebuild it from HEAD."""
 
 import os
 
@@ -11,9 +11,9 @@ DIGEST_BYTES = (20, 32)  # SHA-1, SHA-256
 
 
 def find_index_flaw(git: Git, place: str, admin_dir: str) -> str | None:
-    """Return what is wrong with the index of a worktree, None if git can read it.
+    """Return the flaw of a worktree's index as words, None if git can read it.
 
-    The file's checksum is compared; a process is started only for a split index.
+    Compare the file's checksum. A process is started only for a split index.
     """
     try:
         with open(f"{admin_dir}/index", "rb", opener=regular) as file:
@@ -32,7 +32,7 @@ def find_index_flaw(git: Git, place: str, admin_dir: str) -> str | None:
 
 
 def rebuild_index(git: Git, place: str, admin_dir: str, private: str) -> None:
-    """Give a worktree without an index the one of its HEAD; its files stay as they are.
+    """Write the index of HEAD for a worktree that has no index; leave its files unchanged.
 
     `private` is an empty directory on the same file system.
     """
@@ -40,7 +40,7 @@ def rebuild_index(git: Git, place: str, admin_dir: str, private: str) -> None:
     env = {"GIT_INDEX_FILE": made}
     options: tuple[str, ...] = ()
     if here.text("config", "--type=bool", "core.sparseCheckout", ok=(0, 1)) == "true":
-        # git marks what is not checked out only while it writes files: it writes them elsewhere
+        # git sets the skip-worktree bits only while it writes files: let it write them elsewhere
         os.mkdir(f"{private}/files")
         env["GIT_WORK_TREE"] = f"{private}/files"
         options = ("-m", "-u", "--no-recurse-submodules")

@@ -1,10 +1,11 @@
-"""The one door to filelock: locks that span processes and git (spawn, landing).
+"""The only user of filelock: locks that span processes and git (spawn, landing).
 
-A lock that is free is taken as filelock takes it, by flock(2) on the same file, without loading
-filelock, which is 25 ms. Who has to wait waits with filelock.
+A free lock is taken by flock(2) on the same file, as filelock does it, but without importing
+filelock (25 ms). Only a command that has to wait uses filelock.
 
-The kernel releases such a lock when its holder dies; no pid is ever guessed dead. A git that must
-not be overtaken by the repair of its own work can hold the lock as well (`descriptor_of`).
+The kernel releases such a lock when its holder dies; no pid is ever guessed to be dead. A git
+process can inherit the lock (`descriptor_of`), so that a repair never overtakes work that it still
+does.
 """
 
 import fcntl
@@ -23,7 +24,7 @@ _held: dict[str, int] = {}
 
 @contextmanager
 def hold(path: str, *, what: str, timeout_s: float = 120) -> Iterator[None]:
-    """Hold the lock file `path` for a while; raise Conflict when it stays taken for `timeout_s`."""
+    """Hold the lock file `path` for a while; raise Conflict if it stays taken for `timeout_s`."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     deadline_ms = monotonic_ms() + int(timeout_s * 1000)
     release = _take_free(path)
@@ -39,14 +40,14 @@ def hold(path: str, *, what: str, timeout_s: float = 120) -> Iterator[None]:
         try:
             yield
         finally:
-            os.close(_held.pop(path))  # never unlocked: a child that has it may live on
+            os.close(_held.pop(path))  # closed, not unlocked: a child that inherited it may live on
     finally:
         release()
 
 
 def held_environment() -> dict[str, str]:
-    """Return the variable that shows our children which locks we hold; nothing if we hold none."""
-    paths = tuple(_held)  # at once: other threads take and release locks meanwhile
+    """Return the variable that shows the held locks to child processes; empty if none is held."""
+    paths = tuple(_held)  # a copy: other threads take and release locks at the same time
     if not paths:
         return {}
     pid = os.getpid()
@@ -54,7 +55,7 @@ def held_environment() -> dict[str, str]:
 
 
 def _refuse_nested(path: str, what: str) -> None:
-    """Raise Conflict if we run in a hook of a command that holds this lock: it waits for us."""
+    """Raise Conflict in a hook of a command that holds this lock: that command waits for us."""
     holder, *paths = os.environ.get(HELD_ENV, "").split("\n")
     pid, _, start = holder.partition(" ")
     if (
@@ -72,7 +73,7 @@ def _refuse_nested(path: str, what: str) -> None:
 
 
 def _has_open(pid: int, path: str) -> bool:
-    """Return whether a process has the file open: false if it has released the lock since."""
+    """Return whether a process has the file open; False if it has released the lock since."""
     with suppress(OSError):
         for name in os.listdir(f"/proc/{pid}/fd"):
             with suppress(OSError):
@@ -82,14 +83,14 @@ def _has_open(pid: int, path: str) -> bool:
 
 
 def _take_free(path: str) -> Callable[[], None] | None:
-    """Lock the file as filelock does; None where somebody has it, or it cannot be locked so."""
+    """Lock the file as filelock does; return None if it is taken or cannot be locked this way."""
     try:
         descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     except OSError:
         return None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.fstat(descriptor).st_nlink:  # else the lock of a file that has no name any more
+        if os.fstat(descriptor).st_nlink:  # otherwise the locked file was deleted meanwhile
             return lambda: os.close(descriptor)
     except OSError:
         pass
@@ -98,7 +99,7 @@ def _take_free(path: str) -> Callable[[], None] | None:
 
 
 def _wait_for(path: str, *, what: str, timeout_s: float) -> Callable[[], None]:
-    from filelock import FileLock, Timeout  # 27 ms (GIT-FACTS), only where there is a wait
+    from filelock import FileLock, Timeout  # 27 ms, only if there is a wait
 
     lock = FileLock(path, timeout=timeout_s)
     try:
@@ -113,7 +114,7 @@ def _wait_for(path: str, *, what: str, timeout_s: float) -> Callable[[], None]:
 
 
 def is_held(path: str) -> bool:
-    """Tell whether anybody holds a lock file now, this process included."""
+    """Return whether any process holds a lock file now, this one included."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -128,14 +129,14 @@ def is_held(path: str) -> bool:
 
 
 def descriptor_of(path: str) -> int | None:
-    """Return the descriptor of a lock that this process holds: who inherits it holds it as well."""
+    """Return the descriptor of a lock that this process holds; a child with it holds the lock."""
     return _held.get(path)
 
 
 def hold_descriptor(path: str, *, deadline_ms: int, complaint: str) -> int:
-    """Lock the file `path` and return its descriptor: who has it holds the lock.
+    """Lock the file `path` and return its descriptor; every process with the descriptor holds it.
 
-    Raises Conflict with the complaint where it stays taken until then (CLOCK_MONOTONIC).
+    Raises Conflict with the complaint if the lock is still taken at `deadline_ms` (monotonic).
     """
     descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:

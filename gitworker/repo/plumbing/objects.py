@@ -1,7 +1,7 @@
-"""Objects as bytes: reading many with one process, their ids, and writing commits.
+"""Objects as bytes: read many with one process, compute ids, write commits.
 
-A loose object of our own making lives in a private directory only, where git finds it as in an
-alternate: it is read by the next process and gone with the directory.
+Private loose objects are written only into a private directory, which git reads as an alternate.
+They are removed with the directory.
 """
 
 import os
@@ -20,7 +20,7 @@ FASTEST = 1
 def read_objects(git: Git, names: Sequence[str]) -> list[bytes | None]:
     """Return the content of each named object in order, None for one that does not exist.
 
-    A name is anything git resolves, as `<tree>:<path>`; it may hold every byte but NUL.
+    A name is any revision, for example `<tree>:<path>`, and may contain every byte but NUL.
     """
     if not names:
         return []
@@ -46,16 +46,16 @@ def read_objects(git: Git, names: Sequence[str]) -> list[bytes | None]:
 
 def commit_id(commit: bytes, *, length: int) -> Oid:
     """Return the id of a commit, in a repository whose ids have `length` digits."""
-    from hashlib import sha1, sha256  # 3 ms, and a conflict-free replay is what needs it
+    from hashlib import sha1, sha256  # 3 ms, needed only for a replay without conflicts
 
     algorithm = sha1 if length == SHA1_LENGTH else sha256
     return Oid(algorithm(_header(commit) + commit, usedforsecurity=False).hexdigest())
 
 
 def write_private_commit(commit: bytes, *, length: int, directory: str) -> Oid:
-    """Write a commit as a loose object under `directory`, which is no repository's; return its id.
+    """Write a commit as a loose object under `directory`, outside the repository; return its id.
 
-    git sees it where `alternate(directory)` is in the environment.
+    git sees it if `alternate(directory)` is in its environment.
     """
     oid = commit_id(commit, length=length)
     os.makedirs(f"{directory}/{oid[:2]}", exist_ok=True)
@@ -68,15 +68,15 @@ def write_private_commit(commit: bytes, *, length: int, directory: str) -> Oid:
 
 
 def alternate(directory: str) -> dict[str, str]:
-    """Return the environment in which git reads objects from `directory` too."""
+    """Return the environment in which git also reads objects from `directory`."""
     quoted = os.path.abspath(directory).replace("\\", "\\\\").replace('"', '\\"')
-    return {"GIT_ALTERNATE_OBJECT_DIRECTORIES": f'"{quoted}"'}  # unquoted, a colon would end it
+    return {"GIT_ALTERNATE_OBJECT_DIRECTORIES": f'"{quoted}"'}  # a colon would split it unquoted
 
 
 def write_commits(git: Git, commits: Sequence[bytes], *, directory: str) -> list[Oid]:
     """Write commit objects byte for byte with one process; return their ids in order.
 
-    `directory` is a private one for temporary files. Nothing refers to the commits yet.
+    `directory` is a private directory for temporary files. No ref points at the commits yet.
     """
     names = [f"commit-{number}" for number in range(len(commits))]
     for name, data in zip(names, commits, strict=True):

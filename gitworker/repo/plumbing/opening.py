@@ -1,7 +1,7 @@
-"""The two questions that every command asks git first: its settings, and what the target holds.
+"""The two questions that every command asks git first: its settings, and the target's commit.
 
-Both processes run beside each other, and beside the imports of whoever asks early enough: the
-entry asks before click is loaded, which takes longer than git's answers.
+Both git processes run at the same time, and during the imports of the command: the entry point
+starts them before it loads click, which takes longer than git's answers.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from gitworker.model.ids import Branch, Ref, ref_of
 from gitworker.paths import regular
 from gitworker.repo.plumbing.git import Git, GitFailed
 
-TYPE_CHECKING = False  # `typing` costs 2 ms, which the questions need not wait for
+TYPE_CHECKING = False  # `typing` costs 2 ms, and git is started before that
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 USUAL = ("main", "master")
 CONFIG = ("config", "--list", "-z", "--show-scope")
 OBJECTS = ("cat-file", "--batch")
-KEPT_NAME = "target"  # the target of the last command, which the next one asks for first
+KEPT_NAME = "target"  # the target of the last command, which the next command asks for first
 OURS = "worker."
 KINDS = {b"120000": "a symbolic link", b"40000": "a directory", b"160000": "a submodule"}
 WORKTREE_SCOPE = "worktree"
@@ -42,7 +42,7 @@ class Target:
 
 
 class Opening:
-    """The questions on their way; each answer is taken once."""
+    """The two running git processes; each answer is read once."""
 
     __slots__ = ("_config", "_objects", "_refs", "git")
 
@@ -55,10 +55,10 @@ class Opening:
         self._objects = git.start(*OBJECTS, stdin=_asked(self._refs))
 
     def settings(self) -> dict[str, str]:
-        """Return git's settings as git itself resolves them, the last value of each key.
+        """Return git's settings as git itself resolves them: the last value of each key.
 
-        Our own keys count for the whole repository: one worktree's `worker.…` is left out, since
-        an agent could turn off the review of its own work by it.
+        gitworker's own keys apply to the whole repository. A `worker.…` key of a single worktree is
+        ignored: an agent could use it to turn off the review of its own work.
         """
         found = {}
         fields = self._answer(self._config, CONFIG).text.split("\0")
@@ -72,13 +72,13 @@ class Opening:
     def target(self, names: Sequence[str]) -> Target:
         """Return the first of these branches that has a commit, else the first of them.
 
-        Raises Unavailable where the commit has settings that cannot be read: without them its
-        commands would not run, and nobody would know.
+        Raises Unavailable if the commit has settings that cannot be read: otherwise its verify
+        commands would silently not run.
         """
         refs = [ref_of(Branch(name)) for name in dict.fromkeys(names)]
         answer = self._answer(self._objects, OBJECTS).out
         held = _read(answer, self._refs)
-        if not held.keys() >= set(refs):  # a target that nobody could foresee
+        if not held.keys() >= set(refs):  # a target that could not be foreseen
             held = _read(self.git.run(*OBJECTS, stdin=_asked(refs)).out, refs)
         for ref in refs:
             exists, mode, text = held[ref]
@@ -88,7 +88,7 @@ class Opening:
         return Target(refs[0], exists=False, settings=None)
 
     def _answer(self, running: proc.Running, args: Sequence[str]) -> proc.Completed:
-        """Return what git said; where it does not open the repository, say why in our words."""
+        """Return git's answer; raise a readable error if git does not open the repository."""
         try:
             return self.git.finish(running, args)
         except GitFailed as failure:
@@ -99,13 +99,13 @@ class Opening:
             raise explain(failure.detail) or failure from None
 
     def abandon(self) -> None:
-        """End what nobody waits for any more."""
+        """End the processes whose answers are not needed any more."""
         self._config.abandon()
         self._objects.abandon()
 
 
 def usual_targets(git_config: Mapping[str, str]) -> list[str]:
-    """Return the branches that are the target where nobody has named one, the likeliest first."""
+    """Return the branches that may be the target if no setting names one, the likeliest first."""
     default = git_config.get("init.defaultbranch")
     return ["main", *([default] if default else []), "master"]
 
@@ -116,9 +116,9 @@ def ask(repository: Repository, env: Mapping[str, str], *, kept: str = "") -> Op
 
 
 def read_kept_target(paths: StatePaths) -> str:
-    """Return the target of the last command here, empty where none is known.
+    """Return the target of the last command here, "" if none is known.
 
-    Only a guess, which saves a process: what counts is recorded in the database.
+    It is only a guess that saves a process: the database records the actual target.
     """
     try:
         with open(f"{paths.root}/{KEPT_NAME}", encoding="utf-8", opener=regular) as file:
@@ -128,11 +128,11 @@ def read_kept_target(paths: StatePaths) -> str:
 
 
 def keep_target(paths: StatePaths, target: Ref) -> None:
-    """Write the target down where it is another than the one that stands there."""
+    """Write the target to its file if the file names another one."""
     name = target.removeprefix("refs/heads/")
     if read_kept_target(paths) == name or "\n" in name:
         return
-    from gitworker.repo.plumbing.disk import write_hint  # 1 ms, only where another is the target
+    from gitworker.repo.plumbing.disk import write_hint  # 1 ms, only if the target changed
 
     write_hint(f"{paths.root}/{KEPT_NAME}", os.fsencode(f"{name}\n"))
 
@@ -150,13 +150,13 @@ def read_settings(git: Git, commit: str) -> str | None:
 
 
 def _asked(names: Sequence[str]) -> bytes:
-    # The tree tells a file that is not there from one that git cannot read: both are "missing".
+    # The tree distinguishes an absent file from one that git cannot read: both are "missing".
     asked = (f"{name}^{{commit}}\n{name}:{FILE_NAME}\n{name}^{{tree}}\n" for name in names)
     return os.fsencode("".join(asked))
 
 
 def _read(answer: bytes, names: Sequence[str]) -> dict[str, tuple[bool, bytes | None, str | None]]:
-    """Return for each name whether it has a commit, the mode of its settings file, and the text."""
+    """Return for each name whether it has a commit, and its settings file's mode and text."""
     held = {}
     for name in names:
         commit, answer = _next_object(answer)
@@ -173,7 +173,7 @@ def _mode(tree: bytes, oid_size: int) -> bytes | None:
     wanted = FILE_NAME.encode()
     if b" %b\0" % wanted not in tree:
         return None
-    place = 0  # the same bytes can be the end of a longer name
+    place = 0  # parse: the same bytes can be the end of a longer name
     while place < len(tree):
         end = tree.index(b"\0", place)
         mode, _, name = tree[place:end].partition(b" ")
@@ -194,15 +194,15 @@ def _usable(mode: bytes | None, text: str | None, name: str) -> str | None:
         )
     if text is None:
         raise Unavailable(
-            f"{FILE_NAME} of {name} cannot be read: git does not find what it holds",
-            "git fsck   (or: git fetch --refetch, where a remote has it)",
+            f"{FILE_NAME} of {name} cannot be read: its object is missing or damaged",
+            "git fsck   (or: git fetch --refetch, if a remote has it)",
             code="settings_unreadable",
         )
     return text
 
 
 def _next_object(answer: bytes) -> tuple[bytes | None, bytes]:
-    """Split the first object off `cat-file --batch` output; None where git says missing."""
+    """Split the first object off `cat-file --batch` output; None if git answers "missing"."""
     head, _, rest = answer.partition(b"\n")
     words = head.split(b" ")
     if len(words) != 3 or not words[2].isdigit():

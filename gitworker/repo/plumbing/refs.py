@@ -1,4 +1,4 @@
-"""Refs: reading many at once, and moving, making and deleting one by compare-and-set."""
+"""Refs: read many at once, and move, create and delete one by compare-and-set."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -8,16 +8,16 @@ from gitworker.model.ids import Oid, Ref, is_oid
 from gitworker.paths import regular
 from gitworker.repo.plumbing.git import Git, GitFailed
 
-PACKED_AT_MOST_BYTES = 1024 * 1024  # a larger one git searches faster
-LOOSE_AT_MOST = 200  # opening that many files costs what one git process does
-# git matches each ref with each pattern: with many names, all branches are read faster and sifted.
+PACKED_AT_MOST_BYTES = 1024 * 1024  # git searches a larger file faster
+LOOSE_AT_MOST = 200  # to open more files costs more than one git process
+# git compares each ref with each pattern: for many names it is faster to read and filter all refs.
 NAMES_AT_MOST = 100
 BRANCHES = "refs/heads/"
 SYMBOLIC_AT_MOST = 5  # as git
 
 
 def read_refs(git: Git, patterns: Sequence[str]) -> dict[Ref, Oid]:
-    """Return the refs that match `patterns` (a prefix ending in '/' or a whole name) with ids."""
+    """Return the refs that match `patterns` (a prefix ending in '/', or a whole name) with ids."""
     done = git.run("for-each-ref", "--format=%(objectname) %(refname)", "--", *patterns)
     lines = (line.partition(" ") for line in done.text.splitlines())
     return {Ref(name): Oid(oid) for oid, _, name in lines}
@@ -26,7 +26,7 @@ def read_refs(git: Git, patterns: Sequence[str]) -> dict[Ref, Oid]:
 def read_branches(
     git: Git, common_dir: str, names: Sequence[Ref], *, git_config: Mapping[str, str]
 ) -> dict[Ref, Oid]:
-    """Return those branches that exist: a few from their files, many by one git process."""
+    """Return the ids of the branches that exist: few from files, many by one git process."""
     if len(names) <= LOOSE_AT_MOST and "extensions.refstorage" not in git_config:
         found = read_loose_refs(common_dir, names)
         if found is not None:
@@ -38,10 +38,10 @@ def read_branches(
 
 
 def read_loose_refs(common_dir: str, refs: Sequence[Ref]) -> dict[Ref, Oid] | None:
-    """Return refs read from their files, without a process; None where only git can tell.
+    """Return refs read from their files without a process; None if only git can read them.
 
-    For the files backend (gitrepository-layout(5)): a ref is a file, else a line of packed-refs.
-    Loose files are read first: a ref packed meanwhile is then found in the newer packed-refs.
+    For the files backend (gitrepository-layout(5)): a ref is a file, or else a line of packed-refs.
+    Loose files are read first, so a ref that is packed meanwhile is found in the newer packed-refs.
     """
     found: dict[Ref, Oid] = {}
     for ref in refs:
@@ -78,21 +78,21 @@ def _read_packed(path: str, wanted: set[Ref]) -> dict[Ref, Oid] | None:
 
 
 def find_ref(git: Git, ref: Ref) -> Oid | None:
-    """Return what a ref points at, None where it does not exist."""
+    """Return the object that a ref points at, None if the ref does not exist."""
     done = git.run("rev-parse", "--verify", "--quiet", "--end-of-options", ref, ok=(0, 1, 128))
     return Oid(done.text.strip()) if done.status == 0 else None
 
 
 def find_tip(git: Git, common_dir: str, ref: Ref) -> Oid | None:
-    """Return what a branch points at, read from its file where that tells."""
+    """Return the commit that a branch points at, read from its file if possible."""
     found = read_loose_refs(common_dir, [ref])
     return find_ref(git, ref) if found is None or ref not in found else found[ref]
 
 
 def follow_symbolic(common_dir: str, ref: Ref) -> Ref:
-    """Return the branch that a branch's name stands for (git-symbolic-ref(1)), mostly itself.
+    """Return the branch that a symbolic branch points at (git-symbolic-ref(1)), else `ref` itself.
 
-    Read from its file: with other ref backends a name is taken as it is.
+    It is read from the file: with other ref backends the name is returned unchanged.
     """
     for _ in range(SYMBOLIC_AT_MOST):
         try:
@@ -110,15 +110,15 @@ def follow_symbolic(common_dir: str, ref: Ref) -> Ref:
 
 
 def find_head_ref(git: Git) -> Ref | None:
-    """Return the branch that HEAD is on in this worktree, None where it is detached."""
+    """Return the branch that HEAD is on in this worktree, None if HEAD is detached."""
     done = git.run("symbolic-ref", "--quiet", "HEAD", ok=(0, 1))
     return Ref(done.text.strip()) if done.status == 0 else None
 
 
 def move_ref(git: Git, ref: Ref, *, old: Oid, new: Oid, reason: str) -> None:
-    """Move a ref from `old` to `new`; raise Conflict where it is no longer at `old`.
+    """Move a ref from `old` to `new`; raise Conflict if it is not at `old` any more.
 
-    `HEAD` moves a detached HEAD itself, never a branch.
+    For `HEAD`, a detached HEAD itself is moved, never a branch.
     """
     try:
         git.run("update-ref", "--no-deref", "-m", reason, "--", ref, new, old)
@@ -127,7 +127,7 @@ def move_ref(git: Git, ref: Ref, *, old: Oid, new: Oid, reason: str) -> None:
 
 
 def create_ref(git: Git, ref: Ref, new: Oid, *, reason: str) -> None:
-    """Make a ref at `new`; raise Conflict where it exists already."""
+    """Create a ref at `new`; raise Conflict if it exists already."""
     absent = Oid("0" * len(new))
     try:
         git.run("update-ref", "--no-deref", "-m", reason, "--", ref, new, absent)
@@ -136,9 +136,9 @@ def create_ref(git: Git, ref: Ref, new: Oid, *, reason: str) -> None:
 
 
 def change_refs(git: Git, orders: Sequence[str], *, reason: str) -> bool:
-    """Carry out `create REF NEW` and `delete REF OLD` orders (git-update-ref(1)), all or none.
+    """Run `create REF NEW` and `delete REF OLD` orders (git-update-ref(1)), all or nothing.
 
-    Returns False where one of them cannot be: then nothing has changed.
+    Returns False, with nothing changed, if one of them fails.
     """
     try:
         require_refs(git, orders, reason=reason)
@@ -148,13 +148,13 @@ def change_refs(git: Git, orders: Sequence[str], *, reason: str) -> bool:
 
 
 def require_refs(git: Git, orders: Sequence[str], *, reason: str) -> None:
-    """Carry out orders as `change_refs` does; raise GitFailed, with nothing changed, otherwise."""
+    """Run orders as `change_refs` does; raise GitFailed, with nothing changed, if one fails."""
     text = "".join(f"{order}\n" for order in orders).encode()
     git.run("update-ref", "--no-deref", "-m", reason, "--stdin", stdin=text)
 
 
 def delete_branch(git: Git, ref: Ref, old: Oid) -> None:
-    """Delete a ref that is at `old`; raise Conflict where it is elsewhere. Absent is fine."""
+    """Delete a ref that is at `old`, if it exists; raise Conflict if it is at another commit."""
     try:
         git.run("update-ref", "--no-deref", "-d", ref, old)
     except GitFailed as failure:
@@ -164,26 +164,26 @@ def delete_branch(git: Git, ref: Ref, old: Oid) -> None:
 
 
 def is_ancestor(git: Git, ancestor: Oid, descendant: Oid) -> bool:
-    """Tell whether `ancestor` is contained in `descendant` (a commit contains itself)."""
+    """Return whether `ancestor` is contained in `descendant` (a commit contains itself)."""
     done = git.run("merge-base", "--is-ancestor", ancestor, descendant, ok=(0, 1))
     return done.status == 0
 
 
 def _lost_race(git: Git, ref: Ref, *, expected: Oid | None, failure: GitFailed) -> Conflict:
     actual = find_ref(git, ref)
-    wanted = "not to exist" if expected is None else f"at {expected[:12]}"
-    found = "absent" if actual is None else f"at {actual[:12]}"
-    if actual == expected and failure.code != GitFailed.code:  # a lock, a full disk, rights
+    wanted = "no such ref" if expected is None else expected[:12]
+    found = "no such ref" if actual is None else actual[:12]
+    if actual == expected and failure.code != GitFailed.code:  # a lock, a full disk, permissions
         conflict = Conflict(failure.message, failure.hint, code=failure.code, detail=failure.detail)
         conflict.status = failure.status
         return conflict
     if actual == expected:
         message = f"git could not update {ref}"
     else:
-        message = f"{ref} was moved by somebody else: expected {wanted}, it is {found}"
+        message = f"another process moved {ref}: expected {wanted}, found {found}"
     return Conflict(message, f"git reflog show {ref}", code="ref_moved", detail=failure.detail)
 
 
 def tracking_ref(remote: str, ref: Ref) -> Ref:
-    """Return where git keeps what a remote's branch was last seen at (git-fetch(1))."""
+    """Return the remote-tracking ref of a remote's branch (git-fetch(1))."""
     return Ref(f"refs/remotes/{remote}/{ref.removeprefix('refs/heads/')}")

@@ -1,7 +1,6 @@
-"""Why a git of ours failed, if the reason is the system's: a lock left behind, a full disk, rights.
+"""Why git failed, if the cause is in the system: a stale lock, a full disk, missing permissions.
 
-Pure: git's untranslated standard error goes in; the cause, the file and a command that helps come
-out.
+Pure: maps git's untranslated standard error to the cause, the file and a command that helps.
 """
 
 import re
@@ -18,7 +17,7 @@ STORE = re.compile(
 # A killed `git worktree add` leaves an empty file in the admin directory.
 EMPTY = re.compile(r"failed to read (?P<path>[^\n]+/commondir): Success")
 HOLLOW = re.compile(r"object file (?P<path>[^\n]+) is empty")
-CAUSES = {  # as strerror(3) words them, with the code of ours
+CAUSES = {  # the texts of strerror(3), with the error code of gitworker
     "No space left on device": "disk",
     "Out of diskspace": "disk",  # git's own words if a write stops without an error
     "Disk quota exceeded": "disk",
@@ -28,7 +27,7 @@ CAUSES = {  # as strerror(3) words them, with the code of ours
     "Input/output error": "disk",
     "Too many open files": "system",
 }
-# The file is quoted, or the word before the last colon.
+# The file is quoted, or it is the word before the last colon.
 NAMED = re.compile(r"'(?P<quoted>[^'\n]+)'|(?P<bare>\S+): [^:\n]+$")
 # git names the file of a ref or of an index that it could not write, without the reason.
 UNWRITTEN = re.compile(
@@ -37,11 +36,11 @@ UNWRITTEN = re.compile(
 )
 OBJECT_EMPTY = "object_empty"
 TRANSIENT_STATUS, REFUSED_STATUS = 3, 1
-ALONE = "only if no git is at work there"
+ALONE = "only if no git command is running there"
 
 
 class Cause(NamedTuple):
-    """One cause: the message, a hint, our code, and the exit status of a command that ends so."""
+    """One cause: message, hint, error code, and the exit status of a command that fails by it."""
 
     message: str
     hint: str
@@ -50,9 +49,9 @@ class Cause(NamedTuple):
 
 
 def find_cause(complaint: str, directory: str) -> Cause | None:
-    """Return the system's reason for a failure, None if git gives none.
+    """Return the system's reason for a failure, None if git names no such reason.
 
-    A path that git gives relatively is completed by `directory`, in which git ran.
+    A relative path is completed by `directory`, in which git ran.
     """
     for pattern in LOCKED:
         found = pattern.search(complaint)
@@ -66,7 +65,7 @@ def find_cause(complaint: str, directory: str) -> Cause | None:
     if found is not None:
         path = _complete(found["path"], directory)
         return Cause(
-            f"{path} is empty: a git worktree add that was killed left it, and git reads it",
+            f"{path} is empty: a killed git worktree add left it, and git cannot work with it",
             f"git worker fsck --repair   ({ALONE})",
             "worktree_half_made",
             REFUSED_STATUS,
@@ -75,7 +74,7 @@ def find_cause(complaint: str, directory: str) -> Cause | None:
     if found is not None:
         path = _complete(found["path"], directory)
         return Cause(
-            f"{path} is an object of git without content, as a full disk leaves it",
+            f"the git object {path} is empty; a full disk can cause this",
             "git worker fsck --repair",
             OBJECT_EMPTY,
             REFUSED_STATUS,
@@ -101,9 +100,9 @@ def explain_unwritten(path: str, reason: str) -> Cause | None:
 
 
 def explain_lock(lock: str) -> Cause:
-    """Return the cause of a failure on a lock file of git's that exists."""
+    """Return the cause of a failure on a lock file of git that exists."""
     return Cause(
-        f"{lock} exists: another git is at work, or one that was killed left it",
+        f"{lock} exists: another git command is running, or a killed one left it",
         f"rm {quote(lock)}   ({ALONE})",
         "git_locked",
         TRANSIENT_STATUS,
@@ -122,7 +121,7 @@ def _of_system(reason: str, path: str) -> Cause:
 def _path_in(line: str, directory: str) -> str:
     found = NAMED.search(line)
     named = None if found is None else found["quoted"] or found["bare"]
-    # Names of refs and plain words of git's are no paths.
+    # Ref names and plain words are not paths.
     if named is None or (found is not None and found["bare"] and "/" not in named):
         return directory
     return directory if named.startswith("refs/") else _complete(named, directory)

@@ -1,7 +1,8 @@
-"""What git's words mean where it opens no repository of this kind, and what to tell a person. Pure.
+"""Why git does not open a repository: its messages mapped to errors with a hint. Pure.
 
-gitworker works wherever the git on PATH does; what that git cannot read is refused in one line
-before anything is written. git has no exit statuses for this, so its messages are read (LC_ALL=C).
+gitworker supports the same repositories as the git on PATH. A repository that this git cannot read
+is refused in one line before anything is written. git has no exit statuses for these cases, so its
+messages are matched (LC_ALL=C).
 """
 
 from shlex import quote
@@ -16,7 +17,7 @@ NEWER = "git --version   (install a newer git, and put it first on PATH)"
 
 
 def explain(complaint: str) -> Unavailable | None:
-    """Return why git does not open a repository; None where its words are of something else."""
+    """Return the reason that git does not open a repository; None for any other message."""
     lines = complaint.splitlines()
     for number, line in enumerate(lines):
         words = line.removeprefix("fatal: ").removeprefix("error: ")

@@ -1,7 +1,7 @@
-"""Which trees git never checks out: names, modes and order that its index refuses. Pure.
+"""Trees that git never checks out: names, modes and order that its index refuses. Pure.
 
 The rules are those of verify_path (read-cache.c) and of the tree checks in fsck.c. Names that are
-`.git` on HFS+ or NTFS count on every platform, since a branch is checked out on all of them.
+`.git` on HFS+ or NTFS count on every platform, since a branch may be checked out on any of them.
 """
 
 from collections.abc import Iterator
@@ -16,12 +16,12 @@ DOTS = frozenset({"", ".", ".."})
 HFS_IGNORED = dict.fromkeys(
     [*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF]
 )
-SHORT = "gi7eba"  # what NTFS derives the 8.3 name of `.gitmodules` from, if `gitmod~1` is taken
+SHORT = "gi7eba"  # start of the 8.3 name of `.gitmodules` on NTFS if `gitmod~1` is taken
 SHORT_LENGTH = 8
 
 
 class Protection(NamedTuple):
-    """Which file systems' spellings of `.git` count."""
+    """The file systems whose spellings of `.git` count."""
 
     hfs: bool = True
     ntfs: bool = True
@@ -39,12 +39,12 @@ ALL = Protection()
 
 
 def is_safe_path(path: str) -> bool:
-    """Return whether git could have checked a path out: if not, no file there is git's."""
+    """Return whether git could have checked a path out; if not, no file there belongs to git."""
     return all(name_fault(name) is None for name in path.split("/"))
 
 
 def name_fault(name: str, mode: bytes = b"", protection: Protection = ALL) -> str | None:
-    """Return why git refuses a name in a tree, or None."""
+    """Return why git refuses a name in a tree, None if it does not."""
     if name in DOTS:
         return "the name is empty" if not name else f"the name is `{name}`"
     if "/" in name:
@@ -59,7 +59,7 @@ def name_fault(name: str, mode: bytes = b"", protection: Protection = ALL) -> st
 def tree_fault(
     raw: bytes, *, oid_size: int, protection: Protection = ALL
 ) -> tuple[str, str] | None:
-    """Return the first entry of a raw tree that git refuses, with the reason, or None."""
+    """Return the first entry of a raw tree that git refuses, with the reason; None if all pass."""
     seen: set[str] = set()
     before = b""
     try:
@@ -84,7 +84,7 @@ def tree_fault(
 
 
 def read_entries(raw: bytes, *, oid_size: int) -> Iterator[Entry]:
-    """Yield the entries of a raw tree; raises ValueError if it is cut short."""
+    """Yield the entries of a raw tree; raise ValueError if it is truncated."""
     at = 0
     while at < len(raw):
         blank = raw.index(b" ", at)
@@ -131,13 +131,13 @@ def _is_ntfs_dotgitmodules(low: str) -> bool:
 
 
 def _ends_on_ntfs(name: str, length: int) -> bool:
-    """Return whether NTFS drops all that follows: dots and blanks, then the end or a stream."""
+    """Return whether NTFS ignores the rest of a name: dots and blanks, then the end or a stream."""
     rest = name[length:].lstrip(". ")
     return not rest or rest[0] == ":"
 
 
 def _as_hfs(name: str) -> str:
-    """Return a name as HFS+ compares it; bytes that are not UTF-8 end it, as in git."""
+    """Return a name as HFS+ compares it; a byte that is not UTF-8 ends it, as in git."""
     kept = name.translate(HFS_IGNORED)
     for place, letter in enumerate(kept):
         if "\udc80" <= letter <= "\udcff":

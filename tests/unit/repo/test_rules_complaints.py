@@ -31,7 +31,7 @@ CASES = [
     ("fatal: failed to read /r/.git/worktrees/wt/commondir: Success",
      "/r/.git/worktrees/wt/commondir is empty: ", "worktree_half_made", 1),
     ("error: object file .git/objects/0c/fbf0 is empty\nfatal: loose object 0cfbf0 is corrupt",
-     "/r/wt/.git/objects/0c/fbf0 is an object of git without content", "object_empty", 1),
+     "the git object /r/wt/.git/objects/0c/fbf0 is empty; ", "object_empty", 1),
 ]  # fmt: skip
 
 
