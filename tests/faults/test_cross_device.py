@@ -205,4 +205,4 @@ def test_a_real_overlay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         pytest.skip(f"no overlay can be mounted here: {done.stderr}")
     lines = done.stdout.splitlines()
     assert lines == ["status 1", "status 1", "no operation was interrupted", "?? new"], done
-    assert done.stderr.count("cannot be moved into the trash") == 2
+    assert done.stderr.count("cannot be moved into or out of the trash") == 2

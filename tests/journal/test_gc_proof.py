@@ -101,7 +101,7 @@ def test_what_cannot_be_compared_stays(world: World) -> None:
     cancel(world.session(), "auth")
     (entry,) = trash(world)
     (entry / "admin" / "HEAD").write_text("nothing that git understands\n")
-    assert held(collect(world)) == ["files that git cannot compare with what is kept"]
+    assert held(collect(world)) == ["files that git cannot compare with the kept commit"]
 
 
 def test_commits_of_an_open_operation(world: World) -> None:
@@ -132,7 +132,7 @@ def test_a_ref_of_the_worktree_keeps_it(world: World) -> None:
     lone = world.git("commit-tree", "-p", "HEAD", "-m", "lone", "HEAD^{tree}")
     (entry / "admin" / "refs" / "worktree").mkdir(parents=True)
     (entry / "admin" / "refs" / "worktree" / "mine").write_text(f"{lone}\n")
-    assert held(collect(world)) == ["commits that no ref leads to"]
+    assert held(collect(world)) == ["commits that no ref reaches"]
 
 
 @pytest.mark.parametrize("touched", [False, True])

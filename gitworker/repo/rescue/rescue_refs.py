@@ -1,8 +1,9 @@
-"""Rescue refs: what a destructive verb is about to drop stays reachable, and can be named.
+"""Rescue refs keep reachable, under a name, the commits that a destructive command drops.
 
-`refs/worker/rescue/<worker>/<task>/<n>` points at the old tip or, where work was uncommitted, at
-a snapshot with the shape of a stash (`git stash apply REF` works): its parents are the tip and a
-commit of the index. Ignored files never become objects: a push of all refs would publish them.
+`refs/worker/rescue/<worker>/<task>/<n>` points at the old tip. If there was uncommitted work, it
+points at a snapshot with the shape of a stash (`git stash apply REF` works), whose parents are the
+tip and a commit of the index. Ignored files never become objects: a push of all refs would publish
+them.
 """
 
 import os
@@ -29,7 +30,7 @@ from gitworker.repo.status.hidden_files import hidden_changes, reveal
 PREFIX = "refs/worker/rescue/"
 WORK = "uncommitted work of"
 ATTEMPTS = 20
-# A user's settings must not make `add` refuse: a file with mixed line ends is work as well.
+# A user's settings must not make `add` refuse: a file with mixed line endings is work too.
 SETTINGS = (
     "core.safecrlf=false",
     "core.hooksPath=/dev/null",
@@ -41,7 +42,7 @@ SETTINGS = (
 
 @dataclass(frozen=True, slots=True)
 class RescueRef:
-    """One rescue: `oid` is what the ref points at; number counts per worker and task from 1."""
+    """One rescue: `oid` is the ref's commit; `number` counts from 1 per worker and task."""
 
     ref: Ref
     oid: Oid
@@ -53,12 +54,12 @@ class RescueRef:
 def rescue(
     git: Git, *, worker: WorkerId, task: TaskId, tip: Oid, worktree: str | None
 ) -> RescueRef:
-    """Keep a branch's tip, and what is uncommitted or untracked in its worktree, under a new ref.
+    """Keep a branch's tip, and the uncommitted and untracked work of its worktree, in a new ref.
 
-    Neither the user's index nor a file is touched. What a flag of the index hides from git is
-    uncommitted work too. A repository inside the worktree counts by its commit only. Where a rescue
-    of this task points at the same commit already, that one is returned. Raises GitFailed
-    where git cannot write.
+    Neither the user's index nor a file changes. Changes hidden by an index flag are uncommitted
+    work too. Of a repository inside the worktree only its commit is kept. If a rescue of this task
+    points at the same commit already, that rescue is returned. Raises GitFailed if git cannot
+    write.
     """
     oid = tip
     if worktree is not None and os.path.isdir(worktree):
@@ -66,7 +67,7 @@ def rescue(
         head = here.find_oid("HEAD") or tip
         if not read_status(here).is_clean or hidden_changes(here):
             oid = _snapshot(here, tip=tip, head=head, title=f"{worker}/{task}")
-        elif head != tip:  # an open rebase has commits that no branch has yet
+        elif head != tip:  # an open rebase has commits that are on no branch yet
             oid = _join(here, tip=tip, head=head, title=f"{worker}/{task}")
     for _ in range(ATTEMPTS):
         known = _known_rescues(git, worker, task)
@@ -78,7 +79,7 @@ def rescue(
         try:
             create_ref(git, ref, oid, reason="gitworker: rescue")
         except Conflict:
-            if find_ref(git, ref) is None:  # not taken by another command: git cannot write it
+            if find_ref(git, ref) is None:  # no other command took the name: git cannot write it
                 raise
             continue
         return RescueRef(ref, oid, worker, task, number)
@@ -86,9 +87,9 @@ def rescue(
 
 
 def rescue_loose(git: Git, *, worker: WorkerId, task: TaskId, admin_dir: str) -> RescueRef | None:
-    """Keep the commits that only a worktree's directory leads to; None where there are none.
+    """Keep the commits that only a worktree's directory reaches; return None if it has none.
 
-    An autostash, a `refs/worktree/` of the user's, what was amended or reset away.
+    For example an autostash, a `refs/worktree/` of the user, amended or reset commits.
     """
     tips = find_loose(git, admin_dir, log=True)
     if not tips:
@@ -100,14 +101,14 @@ def rescue_loose(git: Git, *, worker: WorkerId, task: TaskId, admin_dir: str) ->
 
 
 def _keep(git: Git, orders: Sequence[str]) -> None:
-    """Make refs; raise Conflict, or GitFailed if a lock or the system is the reason."""
+    """Create refs; raise Conflict, or GitFailed if a lock or the system is the reason."""
     try:
         require_refs(git, orders, reason="gitworker: rescue")
     except GitFailed as failure:
         if failure.code != GitFailed.code:
             raise
         raise Conflict(
-            "git could not keep the new commits under a ref: are they gone again (git gc)?",
+            "git could not create a ref for the new commits; git gc may have deleted them",
             "run the command again",
             code="not_kept",
             detail=failure.detail,
@@ -115,10 +116,10 @@ def _keep(git: Git, orders: Sequence[str]) -> None:
 
 
 def unpack(here: Git, oid: Oid, *, tip: Oid) -> bool:
-    """Bring the uncommitted work that a rescue keeps back into a worktree at `tip`; tell if it did.
+    """Restore the uncommitted work of a rescue into a worktree at `tip`; return whether it worked.
 
-    Index and files are then as they were, ignored files aside. Nothing changes where files are in
-    the way, or the work was that of an open rebase or a conflict, which cannot be opened again.
+    Index and files are then as they were, except ignored files. Nothing changes if files are in
+    the way, or if the work was part of an open rebase or a conflict, which cannot be reopened.
     """
     title = here.text("show", "--no-patch", "--format=%s", oid, "--")
     if not title.startswith(f"gitworker: {WORK}") or here.find_oid(f"{oid}^2^2") is not None:
@@ -134,16 +135,16 @@ def unpack(here: Git, oid: Oid, *, tip: Oid) -> bool:
 def rescue_tips(
     git: Git, wanted: Sequence[tuple[WorkerId, TaskId, Oid]], *, also: Sequence[str] = ()
 ) -> list[RescueRef]:
-    """Keep tips of several branches as `rescue` does, by one process where nobody interferes.
+    """Keep tips of several branches as `rescue` does, by one process if nothing interferes.
 
-    `also` are orders (`change_refs`) that the same process carries out; raises Conflict where git
-    cannot.
+    `also` are orders (`change_refs`) that the same process runs. Raises Conflict if git cannot run
+    them.
     """
     kept: list[RescueRef | None] = []
     new = []
     for worker, task, tip in wanted:
         known = _known_rescues(git, worker, task)
-        if known:  # it may be there already, and its number is taken
+        if known:  # the tip may be kept already, and the number 1 is taken
             kept.append(None)
             continue
         ref = Ref(f"{PREFIX}{worker}/{task}/1")
@@ -163,7 +164,7 @@ def rescue_tips(
 def list_rescues(
     git: Git, *, worker: WorkerId | None = None, task: TaskId | None = None
 ) -> tuple[RescueRef, ...]:
-    """Return rescue refs by worker, task and number, of all or of one worker or task."""
+    """Return rescue refs sorted by worker, task and number, of all or of one worker or task."""
     pattern = f"{PREFIX}{worker or '*'}/{task or '*'}/*"
     found = []
     for ref, oid in read_refs(git, [pattern]).items():
@@ -174,13 +175,13 @@ def list_rescues(
 
 
 def _known_rescues(git: Git, worker: WorkerId, task: TaskId) -> tuple[RescueRef, ...]:
-    """Return the rescues of one task; without a process where the files show that there is none."""
+    """Return the rescues of one task; start no process if the files show that it has no rescue."""
     common_dir = require_repository(git.directory).common_dir
     folder = f"{PREFIX}{worker}/{task}"
     if not os.path.isdir(f"{common_dir}/reftable") and not os.path.lexists(
         f"{common_dir}/{folder}"
     ):
-        # Loose first, then packed: a ref that is packed meanwhile is found there.
+        # Loose first, then packed: a ref that is packed meanwhile is found in packed-refs.
         packed = _read_packed(f"{common_dir}/packed-refs")
         if packed is not None and f" {folder}/".encode() not in packed:
             return ()
@@ -188,7 +189,7 @@ def _known_rescues(git: Git, worker: WorkerId, task: TaskId) -> tuple[RescueRef,
 
 
 def _read_packed(path: str) -> bytes | None:
-    """Return the file of packed refs; None where git has to look, or searches it faster."""
+    """Return the file of packed refs; None if git has to read it, or searches it faster."""
     try:
         with open(path, "rb", opener=regular) as file:
             if os.fstat(file.fileno()).st_size > PACKED_AT_MOST_BYTES:

@@ -1,8 +1,8 @@
-"""Submodules of linked worktrees, which git gives module directories of their own.
+"""Submodules of linked worktrees; git gives each worktree module directories of its own.
 
-A new worktree's are filled from those of the main checkout, whose objects they borrow. What is
-committed in them is in that worktree alone until somebody pushes it: landing asks for that, and
-before a worktree goes its commits and uncommitted work move into the main checkout's.
+The submodules of a new worktree are cloned from the main checkout and borrow its objects. Commits
+made in them exist only in that worktree until they are pushed: landing requires the push. Before a
+worktree is removed, their commits and uncommitted work move to the main checkout's modules.
 """
 
 import os
@@ -37,17 +37,17 @@ class Submodule(NamedTuple):
 
 
 class Unpublished(NamedTuple):
-    """A submodule commit that a branch points to and that nobody else has."""
+    """A submodule commit that a branch points to and that only its worktree has."""
 
     path: str
     commit: Oid
 
 
 def fill_submodules(git: Git, worktree: str, *, limit_s: int = 0) -> None:
-    """Fill those submodules of a new worktree that are filled in the main checkout too.
+    """Populate the submodules of a new worktree that are populated in the main checkout.
 
-    `git` runs in the main checkout. Nothing is fetched where the main checkout has the commits; a
-    fetch may take `limit_s` (0: any time). Raises Refused where one cannot be filled.
+    `git` runs in the main checkout. Nothing is fetched if the main checkout has the commits; a
+    fetch may take `limit_s` (0: no limit). Raises Refused if a submodule cannot be populated.
     """
     _fill(git, git.at(worktree), limit_s)
 
@@ -55,10 +55,10 @@ def fill_submodules(git: Git, worktree: str, *, limit_s: int = 0) -> None:
 def unpublished_submodule_commits(
     git: Git, base: Oid, tip: Oid, worktree: str | None
 ) -> tuple[Unpublished, ...]:
-    """Return the submodule commits that `base..tip` points to and only `worktree` has, or nobody.
+    """Return the submodule commits in `base..tip` that exist at most in `worktree`.
 
-    One is published where the main checkout's module directory has it, or a remote-tracking branch
-    of the worktree's. Of a submodule that is filled in neither nothing can be told.
+    A commit is published if the main checkout's module directory has it, or a remote-tracking
+    branch in the worktree's. A submodule that is populated in neither is skipped.
     """
     links = _links(git, base, tip)
     if not links:
@@ -72,7 +72,7 @@ def unpublished_submodule_commits(
         main, own = _module(f"{common}/modules", name), _module(f"{admin}/modules", name)
         if own is None and worktree is not None:
             own = own_git_dir(worktree, path)
-        if main is None and own is None:  # filled nowhere, or no submodule any more
+        if main is None and own is None:  # not populated, or not a submodule any more
             continue
         if main is not None and _has(git, main, commit):
             continue
@@ -83,11 +83,11 @@ def unpublished_submodule_commits(
 
 
 def rescue_submodules(git: Git, *, worker: WorkerId, task: TaskId, admin_dir: str) -> list[str]:
-    """Keep what the submodules of a worktree hold for themselves; return the refs that keep it.
+    """Keep the work that exists only in the submodules of a worktree; return the refs that keep it.
 
-    They are made in the module directory of the main checkout or, where it has none, in the
-    repository. Commits of any branch count, and uncommitted and untracked work. A repository that
-    lies in the worktree itself counts as one of its submodules.
+    The refs are made in the module directory of the main checkout, or in the repository if that
+    directory does not exist. Commits of any branch count, and uncommitted and untracked work. A
+    repository inside the worktree counts as one of its submodules.
     """
     kept: list[str] = []
     common = require_repository(git.directory).common_dir
@@ -99,7 +99,7 @@ def rescue_submodules(git: Git, *, worker: WorkerId, task: TaskId, admin_dir: st
         if tree is not None:
             rescue(git.at(tree), worker=worker, task=task, tip=head, worktree=tree)
         store = _module(f"{common}/modules", name) or common
-        stamp = f"{clock.now_ms()}-{os.urandom(3).hex()}"  # one of a later act replaces none
+        stamp = f"{clock.now_ms()}-{os.urandom(3).hex()}"  # later rescues never replace this one
         place = f"{RESCUED}/{worker}/{task}/{_as_ref(name)}/{stamp}"
         git.at(store).run(
             f"--git-dir={store}", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head",
@@ -123,7 +123,7 @@ def _fill(git: Git, here: Git, limit_s: int) -> None:
 
 
 def _source(git: Git, name: str, path: str) -> str | None:
-    """Return the module directory of a submodule that the main checkout has filled."""
+    """Return the module directory of a submodule that is populated in the main checkout."""
     if not os.path.lexists(f"{git.directory}/{path}/.git"):
         return None
     if not git.run("config", "--get", f"submodule.{name}.url", ok=(0, 1)).out:
@@ -132,9 +132,9 @@ def _source(git: Git, name: str, path: str) -> str | None:
 
 
 def _clone(here: Git, name: str, path: str, *, source: str) -> bool:
-    """Clone a submodule from the main checkout's, borrow its objects, and point it where that does.
+    """Clone a submodule from the main checkout's, borrow its objects, and set the same remote URL.
 
-    Tells whether the main checkout has all that it takes.
+    Returns whether the main checkout has all objects that it needs.
     """
     if not here.run("config", "--get", f"submodule.{name}.url", ok=(0, 1)).out:
         here.run("submodule", "--quiet", "init", "--", path, ok=range(256))  # a submodule's own
@@ -145,7 +145,7 @@ def _clone(here: Git, name: str, path: str, *, source: str) -> bool:
     done = here.run(*UPDATE, source, "--no-fetch", "--", path, settings=local, ok=range(256))
     sub = here.at(f"{here.directory}/{path}")
     if not os.path.lexists(f"{sub.directory}/.git"):
-        return done.status == 0  # told not to (submodule.<name>.update)
+        return done.status == 0  # a setting prevents it (submodule.<name>.update)
     url = here.run(f"--git-dir={source}", "config", "--get", "remote.origin.url", ok=(0, 1)).text
     sub.run("config", "remote.origin.url", url.strip() or source)
     sub.run(
@@ -156,25 +156,25 @@ def _clone(here: Git, name: str, path: str, *, source: str) -> bool:
 
 
 def _fetch(git: Git, here: Git, path: str, *, source: str, limit_s: int) -> None:
-    """Ask the real remote of a submodule for the commit that the main checkout has not.
+    """Fetch the commit of a submodule, which the main checkout lacks, from its real remote.
 
-    Others wait for the lock of the worktrees meanwhile, so a remote that is silent is given up.
+    Other commands wait for the worktree lock meanwhile, so the wait for a silent remote is limited.
     """
     with suppress(Unavailable):
         done = here.run(*UPDATE, source, "--", path, ok=range(256), timeout_s=limit_s or None)
         if done.status == 0:
             return
     raise Refused(
-        f"the submodule {path} of {here.directory} cannot be filled: its commit is neither in the"
-        " main checkout nor to be fetched",
+        f"the submodule {path} of {here.directory} cannot be populated: its commit is not in the"
+        " main checkout and cannot be fetched",
         f"git -C {git.directory} submodule update --init {path}",
         code="submodule_missing",
     )
 
 
-def _listed(git: Git, *where: str) -> list[Submodule]:
-    """Return the submodules that a .gitmodules lists; names and paths that git refuses left out."""
-    done = git.run(LIST[0], *where, *LIST[1:], ok=(0, 1, 128))
+def _listed(git: Git, *source: str) -> list[Submodule]:
+    """Return the submodules in a .gitmodules, without names and paths that git refuses."""
+    done = git.run(LIST[0], *source, *LIST[1:], ok=(0, 1, 128))
     found = []
     for entry in done.text.split("\0"):
         key, _, path = entry.partition("\n")
@@ -185,7 +185,7 @@ def _listed(git: Git, *where: str) -> list[Submodule]:
 
 
 def _links(git: Git, base: Oid, tip: Oid) -> list[tuple[str, Oid]]:
-    """Return the pointers to submodule commits that the commits of a range bring, once each."""
+    """Return the submodule paths and commits that the commits of a range add, once each."""
     done = git.run(
         "log", "--format=", "--raw", "-z", "--no-abbrev", "--no-renames", "--diff-filter=d", "-m",
         "--ignore-submodules=none", f"{base}..{tip}", "--",
@@ -208,7 +208,7 @@ def _module(modules: str, name: str | None) -> str | None:
 
 
 def _own_modules(admin_dir: str) -> Iterator[tuple[str, str, str | None]]:
-    """Yield name, git directory and work tree of what a worktree has of submodules for itself."""
+    """Yield name, git directory and work tree of each submodule that belongs to one worktree."""
     for name, module in _modules_in(f"{admin_dir}/modules"):
         yield name, module, _tree_of(Git(module, git_dir=module), module)
     worktree = worktree_of(admin_dir)
@@ -218,7 +218,7 @@ def _own_modules(admin_dir: str) -> Iterator[tuple[str, str, str | None]]:
 
 
 def _modules_in(modules: str) -> Iterator[tuple[str, str]]:
-    """Yield name and directory of every module below, those of submodules' submodules too."""
+    """Yield name and directory of every module below, including nested submodules."""
     for directory, names, files in os.walk(modules):
         if "HEAD" in files and "objects" in names:
             yield os.path.relpath(directory, modules), directory
@@ -226,7 +226,7 @@ def _modules_in(modules: str) -> Iterator[tuple[str, str]]:
 
 
 def _holds_own(here: Git, tree: str | None) -> bool:
-    """Tell whether a module has commits that no remote is known to have, or unfinished work."""
+    """Return whether a module has commits that no remote is known to have, or unfinished work."""
     others = detached_heads(here.git_dir or here.directory)
     own = here.run(
         "rev-list", "--max-count=1", *others, "--single-worktree", "--all", "--not", "--remotes"
@@ -235,7 +235,7 @@ def _holds_own(here: Git, tree: str | None) -> bool:
 
 
 def _as_ref(name: str) -> str:
-    """Return a submodule's name as a part of a ref, and another for each."""
+    """Return a submodule's name as a part of a ref, different for each name."""
     flat = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in name)
     return f"{flat}-{crc32(os.fsencode(name)):08x}"
 
@@ -256,6 +256,6 @@ def _is_pushed(git: Git, module: str, commit: Oid) -> bool:
         done = git.run(
             f"--git-dir={module}", "for-each-ref", "--count=1", "--contains", commit, "refs/remotes"
         )
-    except GitFailed:  # it has no such commit
+    except GitFailed:  # the module has no such commit
         return False
     return bool(done.out)

@@ -1,9 +1,9 @@
-"""The trash: removed worktrees, whole, until somebody wants them back or they are deleted.
+"""The trash: removed worktrees, complete, until they are restored or deleted.
 
 An entry `<trash root>/<stamp>-<name>/` holds the worktree as `tree`, its admin directory (index,
-staged state, open rebase) as `admin`, and a `record` that says where both belong and what was
-under way, so that a kill between the renames can be repaired. Everything is a rename on one file
-system: bytes, modes and times stay as they are.
+staged state, open rebase) as `admin`, and a `record` with the old places of both and the running
+step, so that a kill between the renames can be repaired. Every move is a rename on one file system,
+so bytes, modes and times do not change.
 """
 
 import errno
@@ -24,34 +24,34 @@ from gitworker.repo.plumbing.git_environment import PRIVATE_INDEX, clean_environ
 from gitworker.repo.status.converted_files import CONVERTING
 
 REMOVING, REMOVED, RESTORING = "removing", "removed", "restoring"
-DOOMED = ".doomed-"  # entries being deleted; never offered for restoring
-CLAIMED = ".restoring-"  # entries on their way back; never deleted
-LANDED = "landed"  # in an entry: its commit; kept for its ignored files, by its own time
+DOOMED = ".doomed-"  # entries being deleted; never restored
+CLAIMED = ".restoring-"  # entries being restored; never deleted
+LANDED = "landed"  # in an entry: its commit; the entry is kept for ignored files from then on
 KEPT_DAYS = 7
-# A directory without write permission (Go's module cache) would survive a plain rm; files keep
-# their modes, since they may be hard links into somebody's store. What is mounted inside belongs to
-# somebody else: a bind mount shows in mountinfo alone, where it may be of the same file system.
+# rm alone could not delete a directory without write permission (Go's module cache). Files keep
+# their modes, since they may be hard links into another store. Mounts inside are not ours to
+# delete: only mountinfo shows a bind mount, which may be on the same file system.
 DELETE = """\
 grep -qsF "/${1##*/}/" /proc/self/mountinfo && exit 0
 find "$1" -xdev -type d ! -perm -700 -exec chmod u+rwx {} + 2>/dev/null
 rm -f --one-file-system -- "$1/./none" 2>/dev/null && exec rm -rf --one-file-system -- "$1"
 rm -fx -- "$1/./none" 2>/dev/null && exec rm -rfx -- "$1"
 exec rm -rf -- "$1\""""
-# The same for entries (place, commit) that must still be clean: nothing differs from the commit,
-# hidden by a flag of the index or not, nothing is untracked, neither HEAD nor a ref of its own
-# (refs/worktree/) holds a commit for itself. What was written to after the look stays in the trash,
-# and what holds another repository or worktree, at whose work nobody has looked.
-# A commit that only another worktree's HEAD leads to counts as the entry's own: git fails to read
+# The same for entries (place, commit), if each is still clean: no difference from the commit, also
+# none hidden by an index flag; nothing untracked; no commit that only its HEAD or its own refs
+# (refs/worktree/) reach. An entry that was changed after the check stays in the trash. So does one
+# that contains another repository or worktree, since their content is not checked.
+# A commit that only another worktree's HEAD reaches counts as the entry's own: git fails to read
 # the HEAD of a worktree that is being made.
-# Warnings of git are no content: a setting can cause them in every command. A directory that git
-# cannot read ends the look too, since `find` reports it.
-# So does an entry with ignored files, or with bytes that git strips from a file when it compares
-# (`repo/converted`): it gets a mark, and a later run deletes it, if it is still clean, when the
-# mark is old. Python compares the content, only if an attribute or a setting converts files.
-# The look has an index of its own: git's lock on the worktree's would come back with it, where
-# somebody wants it back meanwhile. The admin directory is git's there, since the shared file of a
-# split index is looked for beside it. git's full comparison of times is asked for, whatever the
-# settings say.
+# A warning of git is not content: a setting can cause it in every command. A directory that git
+# cannot read ends the check too, since `find` reports it.
+# An entry with ignored files, or with bytes that git strips from a file in a comparison
+# (`repo/status/converted_files.py`), stays too. It gets a mark, and a later run deletes it, if it
+# is still clean, when the mark is old. Python compares the content, only if an attribute or a
+# setting converts files.
+# The check uses a private index: git's lock on the real index would come back with a worktree that
+# is restored at the same time. The private index is in the admin directory, since git looks for the
+# shared file of a split index beside it. git's full comparison of times is forced on.
 SETTINGS = " ".join(
     f"-c {setting}"
     for setting in (
@@ -122,12 +122,12 @@ for mark in "$root"/*/{LANDED}; do (
     read -r tip <"$mark"
     clean "${{mark%/*}}" "$tip" && bury "${{mark%/*}}"
 ); done"""
-RESUMED_AFTER_S = 600  # a deletion that is still under way is not begun a second time
+RESUMED_AFTER_S = 600  # a younger deletion may still be running and is not started again
 
 
 @dataclass(frozen=True, slots=True)
 class TrashEntry:
-    """One removed worktree: `path` in the trash, where tree and admin directory belong, state."""
+    """One removed worktree: its place in the trash, the old places, the branch, the state."""
 
     path: str
     name: str
@@ -138,12 +138,12 @@ class TrashEntry:
 
     @property
     def tree(self) -> str:
-        """Return where the worktree is kept."""
+        """Return the path of the worktree in the trash."""
         return f"{self.path}/tree"
 
     @property
     def admin(self) -> str:
-        """Return where the admin directory is kept."""
+        """Return the path of the admin directory in the trash."""
         return f"{self.path}/admin"
 
 
@@ -152,8 +152,8 @@ def move_to_trash(
 ) -> TrashEntry:
     """Move a worktree and its admin directory into the trash; return the entry.
 
-    `stamp` and `name` name it (a number is added where they are taken). Raises Refused, with
-    nothing changed, where the worktree is locked (git-worktree(1)) or lies on another file system.
+    The entry is called `<stamp>-<name>`, with a number added if that name is taken. Raises Refused,
+    with nothing changed, if the worktree is locked (git-worktree(1)) or on another file system.
     """
     if is_locked_by_user(admin_dir):
         raise Refused(
@@ -161,7 +161,7 @@ def move_to_trash(
         )
     os.makedirs(trash_root, exist_ok=True)
     _require_one_device(trash_root, *filter(os.path.lexists, (worktree, admin_dir)))
-    unlock_seat(admin_dir)  # of an agent that is gone: it must not come back with the worktree
+    unlock_seat(admin_dir)  # the lock of an ended agent must not come back with the worktree
     path = _make_entry(f"{trash_root}/{stamp}-{_flat(name)}")
     entry = TrashEntry(path, name, worktree, admin_dir, branch, REMOVING)
     _write(entry)
@@ -173,8 +173,8 @@ def restore_from_trash(entry: TrashEntry, *, worktree: str | None = None) -> str
     """Put a removed worktree back, at its old place or at `worktree`; return its path.
 
     Index, staged, untracked and ignored files and an open rebase come back byte for byte. Raises
-    Refused, with nothing changed, where something stands at its place, NotFound where it is being
-    deleted. Whether its branch is checked out elsewhere by now is for the caller to see.
+    Refused, with nothing changed, if the path is taken, and NotFound if the entry is being deleted.
+    The caller must check that its branch is not checked out elsewhere by now.
     """
     place = worktree or entry.worktree
     if os.path.lexists(place):
@@ -187,7 +187,7 @@ def restore_from_trash(entry: TrashEntry, *, worktree: str | None = None) -> str
         _require_one_device(os.path.dirname(admin), entry.admin)
         entry = _claim(entry)
     except FileNotFoundError:
-        raise NotFound(f"there is no {entry.name} in the trash now", "git worker undo") from None
+        raise NotFound(f"{entry.name} is not in the trash any more", "git worker undo") from None
     except OSError as error:
         raise _unmovable(entry.path, error) from error
     moving = replace(entry, worktree=place, admin_dir=admin, state=RESTORING)
@@ -199,7 +199,7 @@ def restore_from_trash(entry: TrashEntry, *, worktree: str | None = None) -> str
 
 
 def restore_admin(entry: TrashEntry) -> None:
-    """Put git's own directory of a worktree back, whose files never were in the trash."""
+    """Put back the admin directory of a worktree whose files never were in the trash."""
     try:
         os.rename(entry.admin, entry.admin_dir)
     except OSError as error:
@@ -208,24 +208,23 @@ def restore_admin(entry: TrashEntry) -> None:
 
 
 def list_trash(trash_root: str, *, name: str = "") -> tuple[TrashEntry, ...]:
-    """Return the entries of a trash directory, oldest stamp first; `name` looks for some only."""
+    """Return the entries of a trash directory, oldest first; `name` filters them."""
     return tuple(entry for entry in _entries(trash_root, name) if entry.state == REMOVED)
 
 
 def require_trash_entry(trash_root: str, name: str) -> TrashEntry:
-    """Return the latest entry called `name`; raise NotFound where there is none."""
+    """Return the latest entry called `name`; raise NotFound if it does not exist."""
     found = [entry for entry in list_trash(trash_root, name=name) if entry.name == name]
     if not found:
-        raise NotFound(f"there is no {name} in {trash_root}", f"ls {trash_root}")
+        raise NotFound(f"{trash_root} has no entry {name}", f"ls {trash_root}")
     return found[-1]
 
 
 def repair_trash(trash_root: str, *, common_dir: str | None = None) -> tuple[TrashEntry, ...]:
-    """Finish removals and restorations that were killed; return the entries that were repaired.
+    """Finish removals and restorations that were killed; return the repaired entries.
 
-    With `common_dir`, entries that name another repository, of which this one is a copy, stay.
-
-    One that the system does not let us finish now waits for a later repair and stops nobody.
+    With `common_dir`, entries of another repository stay (this one may be a copy of it). An entry
+    that the system cannot finish now waits for a later repair and does not block the others.
     """
     repaired = []
     for entry in _entries(trash_root):
@@ -246,12 +245,11 @@ def repair_trash(trash_root: str, *, common_dir: str | None = None) -> tuple[Tra
 def delete_clean_in_background(
     entries: Iterable[tuple[TrashEntry, str]], common_dir: str, *, keep_marked: bool = False
 ) -> None:
-    """Delete the entries whose worktree holds nothing but the commit beside them; do not wait.
+    """Delete the entries whose worktree holds only its commit; do not wait.
 
-    One process does it, one entry after the other, at low priority. An entry with uncommitted or
-    untracked work stays. One that holds ignored files besides the commit stays for seven days: the
-    first call after that deletes it, unless `keep_marked`. A deletion that is killed is resumed by
-    a later repair.
+    One process deletes them one by one at low priority. An entry with uncommitted or untracked work
+    stays. An entry with ignored files stays for seven days: the first call after that deletes it,
+    unless `keep_marked`. A later repair resumes a deletion that was killed.
     """
     words = [word for entry, tip in entries for word in (entry.path, tip)]
     if words:
@@ -267,9 +265,10 @@ def delete_clean_in_background(
 
 
 def delete_in_background(path: str) -> None:
-    """Delete a directory that nobody needs, under a name by which it is never given back.
+    """Delete a directory that is not needed any more, under a name that is never restored.
 
-    One that cannot be renamed (EXDEV) is deleted at its place; without its record it is no entry.
+    A directory that cannot be renamed (EXDEV) is deleted in place. Without its record it is not an
+    entry of the trash.
     """
     parent, base = os.path.split(path)
     doomed = _free_name(f"{parent}/{DOOMED}{base.lstrip('.')}")
@@ -285,7 +284,7 @@ def delete_in_background(path: str) -> None:
 
 
 def _claim(entry: TrashEntry) -> TrashEntry:
-    """Give the entry another name, by which a deletion in the background cannot take it."""
+    """Rename the entry so that no background deletion can take it."""
     parent, base = os.path.split(entry.path)
     claimed = _free_name(f"{parent}/{CLAIMED}{base}")
     os.rename(entry.path, claimed)
@@ -293,10 +292,10 @@ def _claim(entry: TrashEntry) -> TrashEntry:
 
 
 def _remove(entry: TrashEntry) -> TrashEntry:
-    """Do the renames of a removal that are not done yet.
+    """Do the remaining renames of a removal.
 
-    Raises Refused, with nothing changed, where the system does not let the worktree go: a mount, a
-    directory that cannot be written.
+    Raises Refused, with nothing changed, if the system cannot move the worktree, for example
+    because of a mount or a directory that is not writable.
     """
     for source, target, point in (
         (entry.admin_dir, entry.admin, "trash-admin"),
@@ -319,16 +318,16 @@ def _remove(entry: TrashEntry) -> TrashEntry:
 def _unmovable(path: str, error: OSError) -> Refused:
     why = error.strerror
     if error.errno == errno.EXDEV:
-        why = f"{why} (a directory of a lower layer of an overlay, as a container image has?)"
+        why = f"{why} (is it in a lower layer of an overlay, as in a container image?)"
     return Refused(
-        f"{path} cannot be moved into the trash or out of it: {why}",
-        f"ls -ld {os.path.dirname(path)}   (a mount? not yours to write?)",
+        f"{path} cannot be moved into or out of the trash: {why}",
+        f"ls -ld {os.path.dirname(path)}   (is it a mount, or not writable for you?)",
         code="unmovable",
     )
 
 
 def _give_up(entry: TrashEntry) -> None:
-    """Put the admin directory back, so that the worktree goes on working, and drop the entry."""
+    """Put the admin directory back, so that the worktree keeps working, and drop the entry."""
     if os.path.lexists(entry.admin) and not os.path.lexists(entry.admin_dir):
         os.rename(entry.admin, entry.admin_dir)
     if not os.path.lexists(entry.admin):
@@ -336,9 +335,9 @@ def _give_up(entry: TrashEntry) -> None:
 
 
 def _restore(entry: TrashEntry) -> str:
-    """Do the renames of a restoration that are not done yet, then drop the entry."""
+    """Do the remaining renames of a restoration, then drop the entry."""
     if os.path.lexists(entry.admin) and os.path.lexists(entry.admin_dir):
-        # Another worktree got the name since this was killed: it must not be that one's checkout.
+        # Another worktree has got this admin name since the kill: choose a new name.
         entry = replace(entry, admin_dir=_free_name(entry.admin_dir))
         _repoint(entry)
         _write(entry)
@@ -353,7 +352,7 @@ def _restore(entry: TrashEntry) -> str:
 
 
 def _repoint(entry: TrashEntry) -> None:
-    """Make tree and admin directory name each other's new places."""
+    """Make tree and admin directory point at each other's new places."""
     tree = entry.tree if os.path.lexists(entry.tree) else entry.worktree
     with open(
         f"{tree}/.git", "w", encoding="utf-8", errors="surrogateescape", opener=regular
@@ -370,15 +369,15 @@ def _require_one_device(directory: str, *paths: str) -> None:
     for path in paths:
         if device_of(path) != device:
             raise Refused(
-                f"{path} and {directory} lie on different file systems; moving it there would"
-                " copy it, not keep it",
+                f"{path} and {directory} are on different file systems, so the trash cannot take it"
+                " by a rename",
                 f"df {path} {directory}",
                 code="cross_device",
             )
 
 
 def device_of(path: str) -> int:
-    """Return the number of the file system that a path (not what it links to) lies on."""
+    """Return the device number of a path itself, not of the target of a link."""
     return os.lstat(path).st_dev
 
 
@@ -421,7 +420,7 @@ def _entries(trash_root: str, name: str = "") -> Iterator[TrashEntry]:
             with open(f"{path}/record", "rb", opener=regular) as file:
                 yield TrashEntry(path=path, **json.loads(file.read()))
         except (OSError, ValueError, TypeError):
-            continue  # no entry of ours, or one that was never begun
+            continue  # not an entry, or one that was never begun
 
 
 def _doomed(trash_root: str) -> list[str]:

@@ -1,9 +1,9 @@
-"""What a removed worktree holds that the commit which is to keep its work does not.
+"""Find work in a removed worktree that the commit, which should keep it, does not contain.
 
-Between the look that made the commit and the rename into the trash somebody may have written; a
-repository inside is in no commit of ours; a full disk leaves files out. So what is deleted for good
-is compared first, byte for byte. Ignored files do not count, nor, after a week, what git's
-conversions strip from a file.
+Files may have changed between the snapshot and the rename into the trash, a repository inside is
+in no commit of the outer one, and a full disk leaves files out. So before an entry is deleted for
+good, it is compared byte for byte. Ignored files do not count. After a week, bytes that git's
+conversions strip from a file do not count either.
 """
 
 import os
@@ -19,10 +19,10 @@ from gitworker.repo.status.tracked_files import find_file
 
 
 def find_unkept(git: Git, entry: str, commit: Oid, *, common_dir: str, exactly: bool = True) -> str:
-    """Return in words what would be lost with an entry of the trash, empty where that is nothing.
+    """Describe the content of a trash entry that would be lost; return "" if nothing would.
 
     `entry` is its directory; `git` runs in the main checkout. The whole worktree is read. Without
-    `exactly` a file counts as kept if git calls it unchanged.
+    `exactly` a file counts as kept if git reports it as unchanged.
     """
     tree, admin = f"{entry}/tree", f"{entry}/admin"
     if not os.path.isdir(tree):
@@ -43,15 +43,15 @@ def find_unkept(git: Git, entry: str, commit: Oid, *, common_dir: str, exactly: 
             path = find_converted(here, env, room=private) if exactly else ""
             if path:
                 return f"bytes of {path} that git strips, so no ref keeps them"
-        return "commits that no ref leads to" if find_loose(git, admin, log=False) else ""
+        return "commits that no ref reaches" if find_loose(git, admin, log=False) else ""
     except (GitFailed, OSError):
-        return "files that git cannot compare with what is kept"
+        return "files that git cannot compare with the kept commit"
 
 
 def _find_repository(here: Git, env: dict[str, str]) -> str:
-    """Return a repository of its own inside the worktree; a commit of ours keeps only its id.
+    """Return a repository inside the worktree; the outer commit keeps only its commit id.
 
-    A submodule's is in the admin directory, and was kept when the worktree was removed.
+    A submodule's repository is in the admin directory and was kept when the worktree was removed.
     """
     for entry in here.run("ls-files", "--stage", "-z", env=env).text.split("\0"):
         path = entry.partition("\t")[2]

@@ -1,7 +1,7 @@
-"""Commits that only a worktree's own git directory leads to: nothing else would keep them.
+"""Commits that only a worktree's own git directory reaches, and that would be lost with it.
 
-Operations in progress name some (an autostash, MERGE_HEAD), a user's `refs/worktree/` others, and
-the log of HEAD those that were amended or reset away. git keeps them for as long as it knows the
+Operations in progress name some (an autostash, MERGE_HEAD), `refs/worktree/` of the user name
+others, and the log of HEAD names amended and reset commits. git keeps them as long as it knows the
 worktree.
 """
 
@@ -20,9 +20,9 @@ FILES = (
     "rebase-apply/autostash", "rebase-apply/orig-head", "rebase-apply/onto", "sequencer/head",
     "sequencer/abort-safety",
 )  # fmt: skip
-PAST = ("ORIG_HEAD", "REBASE_HEAD")  # of operations that are over; git itself keeps neither
+PAST = ("ORIG_HEAD", "REBASE_HEAD")  # of finished operations; git itself keeps neither reachable
 LENGTHS = (40, 64)  # of an id: sha1, sha256
-# Entries of the log of HEAD after which the commit before is a parent, or kept by a rescue of ours.
+# Log entries of HEAD after which the previous commit is a parent, or is kept by a rescue ref.
 FORWARD = (
     "commit: ",
     "commit (merge): ",
@@ -32,14 +32,14 @@ FORWARD = (
     "revert: ",
     "gitworker: ",
 )
-VISITS = ("checkout: ", "reset: ", "rebase (start): ")  # the others make a commit
+VISITS = ("checkout: ", "reset: ", "rebase (start): ")  # all other entries make a commit
 
 
 def find_loose(git: Git, admin_dir: str, *, log: bool) -> list[Oid]:
-    """Return the newest of the commits that a worktree's directory names and no ref leads to.
+    """Return the newest commits that a worktree's directory names and no ref reaches.
 
-    `log`: what its HEAD was at before, too. `git` runs elsewhere, where the worktree's own refs do
-    not count.
+    With `log`, earlier positions of its HEAD count too. `git` runs elsewhere, so that the
+    worktree's own refs do not count.
     """
     named = _named(admin_dir, log=log)
     if os.path.isdir(f"{admin_dir}/reftable"):
@@ -55,10 +55,10 @@ def find_loose(git: Git, admin_dir: str, *, log: bool) -> list[Oid]:
 
 
 def has_turned_back(admin_dir: str) -> bool:
-    """Tell whether a worktree's HEAD has ever left a commit made there for one not on top of it.
+    """Return whether a worktree's HEAD ever left a commit made there for one not on top of it.
 
-    No process: where its log shows none, `find_loose` need not look for what was amended or reset
-    away. A log in reftables is not read: it may have.
+    Starts no process. If it returns False, `find_loose` need not search for amended or reset
+    commits. A log in reftables is not read: the answer is True then.
     """
     if os.path.isdir(f"{admin_dir}/reftable"):
         return True
@@ -86,7 +86,7 @@ def _named(admin_dir: str, *, log: bool) -> set[str]:
 
 
 def _named_in_tables(git: Git, admin_dir: str, *, log: bool) -> set[str]:
-    """Return what a worktree's own reftables name, and refs of the whole repository besides."""
+    """Return the commits in a worktree's own reftables, and refs of the whole repository."""
     env = {"GIT_COMMON_DIR": require_repository(git.directory).common_dir}
     here = Git(git.directory, git_dir=admin_dir)
     listing = ("for-each-ref", "--include-root-refs", "--format=%(objectname) %(refname)")
@@ -95,7 +95,7 @@ def _named_in_tables(git: Git, admin_dir: str, *, log: bool) -> set[str]:
         oid, _, name = line.partition(" ")
         if log or name not in PAST:
             words.add(oid)
-    if log:  # in the trash there is no HEAD any more
+    if log:  # in the trash HEAD does not exist any more
         walk = here.run("rev-list", "--walk-reflogs", "HEAD", "--", env=env, ok=(0, 128))
         words.update(walk.text.split())
     return words
