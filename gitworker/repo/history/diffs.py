@@ -1,4 +1,4 @@
-"""What many commits change, told by one `git diff-tree --stdin`: paths, modes and blobs."""
+"""The changes of many commits, by one `git diff-tree --stdin`: paths, modes and blobs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ from gitworker.paths import require_repository
 from gitworker.repo.plumbing.git import Git
 from gitworker.repo.status.checkout_status import GITLINK, Change
 
-# A file that is never there: diff-tree would read the whole index, and needs nothing of it.
+# A file that never exists: diff-tree would read the whole index, and it needs none of it.
 NO_INDEX = "gitworker-no-index"
 
 
 @dataclass(frozen=True, slots=True)
 class BlobChange(Change):
-    """One path that differs, with the blob before too."""
+    """One path that differs, with the blob before the change as well."""
 
     old_oid: Oid
 
@@ -22,19 +22,19 @@ class BlobChange(Change):
 def diff_commits(
     git: Git, requests: Sequence[str], *, known: dict[str, tuple[BlobChange, ...]] | None = None
 ) -> list[tuple[BlobChange, ...]] | None:
-    """Return the changes of each request in order, sorted as git sorts them; no renames.
+    """Return the changes of each request in order, sorted as git sorts them, without renames.
 
-    A request is a commit, compared with its parent, or `<commit> <other>`, compared with that one.
-    git keeps that other parent for the same commit further on, so such a request comes last. A
-    root commit adds everything it has. None where a commit is a merge or is not there. `known`
-    are changes of commits that have been asked for before; more are added.
+    A request is a commit, which is compared with its parent, or `<commit> <other>`. git remembers
+    that other parent for later requests of the same commit, so such a request comes last. A root
+    commit adds all its files. Returns None if a commit is a merge or does not exist. `known` holds
+    the changes of commits from earlier calls; new ones are added to it.
     """
     known = {} if known is None else known
     missing = [request for request in dict.fromkeys(requests) if request not in known]
-    told = _ask(git, missing) if missing else []
-    if told is None:
+    answered = _ask(git, missing) if missing else []
+    if answered is None:
         return None
-    fresh = dict(zip(missing, told, strict=True))
+    fresh = dict(zip(missing, answered, strict=True))
     known.update((commit, changes) for commit, changes in fresh.items() if " " not in commit)
     return [fresh[one] if one in fresh else known[one] for one in requests]
 
@@ -56,12 +56,12 @@ def _ask(git: Git, requests: Sequence[str]) -> list[tuple[BlobChange, ...]] | No
             headers.append(field)
             found.append([])
     if headers != [request.partition(" ")[0] for request in requests]:
-        return None  # each parent of a merge has a header of its own
+        return None  # git prints one header for each parent of a merge
     return [tuple(changes) for changes in found]
 
 
 def is_submodule(change: Change) -> bool:
-    """Tell whether a change makes, moves or removes a submodule."""
+    """Return whether a change adds, moves or removes a submodule."""
     return GITLINK in (change.old_mode, change.new_mode)
 
 

@@ -1,7 +1,8 @@
-"""Where the own commits of a branch that was started on another branch begin. Read-only.
+"""Find the fork point of a branch that was started on another branch. Read-only.
 
-The other branch goes on, is amended, rebased and lands, and the branch on top may have been rebased
-by hand meanwhile; what is left are commits that the other is known to have been at, and patches.
+Meanwhile the other branch may be amended, rebased or landed, and the branch on top may be rebased
+by hand. The evidence that remains: commits that the other branch is known to have pointed at, and
+equal patches.
 """
 
 from collections.abc import Collection, Sequence
@@ -13,7 +14,7 @@ from gitworker.repo.plumbing.refs import is_ancestor
 
 
 def past_tips(git: Git, ref: Ref) -> set[Oid]:
-    """Return the commits that a branch was at, by its reflog; empty where it is gone."""
+    """Return the commits that a branch pointed at, by its reflog; empty if the branch is absent."""
     done = git.run("rev-list", "--walk-reflogs", ref, "--", ok=(0, 128))
     return {Oid(line) for line in done.text.split()} if done.status == 0 else set()
 
@@ -21,12 +22,13 @@ def past_tips(git: Git, ref: Ref) -> set[Oid]:
 def find_start(
     git: Git, tip: Oid, *, target: Oid, others: Collection[Oid], last: Oid
 ) -> Oid | None:
-    """Return the newest commit of a branch that is not its own, None where all of it is.
+    """Return the newest commit that does not belong to a branch itself; None if all belong to it.
 
-    Not its own is what `target` or one of `others`, commits of the other branch, contains; those
-    that are gone from the repository do not count. Where `last`, the newest that the branch was
-    known to contain, is not in it any more, it was rebased by hand: then commits at its beginning
-    that have the patch of one of the other's are not its own either. `tip` where nothing is.
+    Commits in `target` or in one of `others`, commits of the other branch, do not belong to it.
+    Missing objects among them are ignored. `last` is the newest foreign commit that the branch was
+    known to contain. If the branch does not contain it any more, it was rebased by hand: then
+    commits at its start with the patch of a commit of the other branch do not belong to it either.
+    Returns `tip` if the branch has no commits of its own.
     """
     walked = _walk(git, [tip, f"^{target}", *(f"^{oid}" for oid in sorted(others))])
     own = [line.split(" ") for line in walked if line[0] != "-"]
@@ -56,7 +58,7 @@ def _walk(git: Git, revisions: Sequence[str]) -> list[str]:
 
 
 def _nearest(git: Git, tip: Oid, edges: Sequence[Oid]) -> Oid | None:
-    """Return the commit that leaves the fewest of the branch's; there are several after merges."""
+    """Return the commit that leaves the fewest commits on the branch (merges give several)."""
     if len(edges) < 2:
         return edges[0] if edges else None
     return min(edges, key=lambda edge: int(git.text("rev-list", "--count", tip, f"^{edge}", "--")))

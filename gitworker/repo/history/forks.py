@@ -1,7 +1,7 @@
-"""Where branches left the target, and which paths they have changed since: few processes for all.
+"""Where branches left the target, and the paths that they changed since, by few processes.
 
-Read-only. What a branch changed is told without renames: who asks whether two branches can meet
-counts both names of one.
+Read-only. Changes are listed without renames: a check whether two branches may conflict needs both
+names of a renamed file.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from gitworker.paths import require_repository
 from gitworker.repo.history.diffs import NO_INDEX
 from gitworker.repo.plumbing.git import Git, GitFailed
 
-# So far back on the target's own line a fork is looked for; an older one counts as not simple.
+# A fork is searched so far back on the target's first-parent line; an older one gives None.
 LINE_AT_MOST = 5000
 STATUSES = frozenset("ADMT")
 
@@ -21,12 +21,12 @@ PathChange = tuple[str, str]  # A, D, M or T, and the path
 
 @dataclass(frozen=True, slots=True)
 class Forks:
-    """How branches hang on the target.
+    """How branches are connected with the target.
 
-    `bases` has, for each tip with commits of its own, the commit where it left the target's own
-    line (a tip that merged the target since: the newest), None where it is not as simple as that.
-    `line` are these commits and the target, oldest first. `kin` are the tips that have one of the
-    target's missing commits in common, with each such tip its relatives.
+    `bases` maps each tip with commits of its own to the commit at which it left the target's
+    first-parent line (the newest one if it merged the target since), or to None if there is no
+    single such commit. `line` holds these commits and the target, oldest first. `kin` maps each tip
+    to the other tips with which it shares a commit that the target lacks.
     """
 
     bases: Mapping[Oid, Oid | None]
@@ -35,9 +35,9 @@ class Forks:
 
 
 def read_forks(git: Git, *, target: Oid, tips: Sequence[Oid]) -> Forks:
-    """Return how these tips hang on the target, by two processes at most.
+    """Return how these tips are connected with the target, by at most two processes.
 
-    One that is gone from the repository has no base; raises GitFailed where git cannot walk.
+    A tip that does not exist has no base. Raises GitFailed if git cannot walk the history.
     """
     parents = _read_missing(git, target, tips)
     holders: dict[Oid, set[Oid]] = {}
@@ -60,9 +60,9 @@ def read_forks(git: Git, *, target: Oid, tips: Sequence[Oid]) -> Forks:
 def read_path_changes(
     git: Git, requests: Sequence[tuple[Oid, Oid]]
 ) -> dict[tuple[Oid, Oid], tuple[PathChange, ...]]:
-    """Return what differs from the first commit of each pair to the second, by one process.
+    """Return the paths that differ between the two commits of each pair, by one process.
 
-    No commit may stand second in two pairs: git keeps the parent that it was told.
+    No commit may be second in two pairs: git remembers the first parent that it was given.
     """
     if not requests:
         return {}
@@ -82,14 +82,14 @@ def read_path_changes(
             changes = found[field.strip()] = []
     missing = [new for _, new in requests if new not in found]
     if missing:
-        raise GitFailed(f"git cannot tell what {missing[0]} changes")
+        raise GitFailed(f"git cannot compare {missing[0]} with the target")
     return {(old, new): tuple(found[new]) for old, new in requests}
 
 
 def _read_missing(git: Git, target: Oid, tips: Sequence[Oid]) -> dict[Oid, tuple[Oid, ...]]:
     """Return the commits of these tips that the target lacks, with their parents.
 
-    A tip that is gone from the repository has none: a broken branch hides no other.
+    Tips that do not exist are ignored, so one broken branch does not hide the others.
     """
     request = "".join(f"{oid}\n" for oid in (*dict.fromkeys(tips), f"^{target}")).encode()
     done = git.run("rev-list", "--parents", "--stdin", stdin=request, ok=(0, 128))
@@ -111,7 +111,7 @@ def _find_present(git: Git, tips: Sequence[Oid]) -> set[Oid]:
 def _walk(
     parents: Mapping[Oid, tuple[Oid, ...]], tip: Oid, holders: dict[Oid, set[Oid]]
 ) -> Iterator[Oid | None]:
-    """Enter `tip` as a holder of its commits; yield the target's where it ends, None for a root."""
+    """Add `tip` as holder of its commits; yield the target's commits below, None for a root."""
     seen = {tip}
     waiting = [tip]
     while waiting:
@@ -128,7 +128,7 @@ def _walk(
 
 
 def _read_places(git: Git, target: Oid, forks: set[Oid]) -> dict[Oid, int]:
-    """Return how far back each commit of the target's own line lies, as far as it is needed."""
+    """Return the distance of the needed commits from the target on its first-parent line."""
     if forks <= {target}:
         return {target: 0}
     line = git.text("rev-list", "--first-parent", f"--max-count={LINE_AT_MOST}", target)
@@ -136,6 +136,6 @@ def _read_places(git: Git, target: Oid, forks: set[Oid]) -> dict[Oid, int]:
 
 
 def _newest(ends: set[Oid | None], places: Mapping[Oid, int]) -> Oid | None:
-    """Return the newest of these commits where all are on the target's line; else None."""
+    """Return the newest of these commits if all are on the target's line, else None."""
     known = [end for end in ends if end is not None and end in places]
     return min(known, key=places.__getitem__) if len(known) == len(ends) else None

@@ -1,4 +1,4 @@
-"""Reading commits that are news: what a branch has that nobody was told of."""
+"""Read the commits of a branch that are not published yet."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,8 +24,8 @@ class NewCommit:
 def new_commits(git: Git, *, tip: Oid, last: Oid | None, known: Sequence[Oid]) -> list[NewCommit]:
     """Return the commits of `tip` that are in neither `last` nor `known`, oldest first.
 
-    Commits that only carry a patch of `last`'s side again (a rebase) are left out too. What is
-    gone from the repository, of `last` and `known`, excludes nothing.
+    Commits with the same patch as a commit on the side of `last` (a rebase) are left out too.
+    Missing objects among `last` and `known` exclude nothing.
     """
     excluded = [f"^{oid}" for oid in known]
     span = tip if last is None else f"{last}...{tip}"
@@ -46,7 +46,7 @@ def new_commits(git: Git, *, tip: Oid, last: Oid | None, known: Sequence[Oid]) -
 
 
 def _present(git: Git, oids: Sequence[Oid]) -> set[str]:
-    """Return those objects that the repository still has."""
+    """Return the objects that the repository still has."""
     asked = "".join(f"{oid}\n" for oid in oids).encode()
     answer = git.run("cat-file", "--batch-check=%(objectname)", stdin=asked).text
     return {line for line in answer.splitlines() if " " not in line}

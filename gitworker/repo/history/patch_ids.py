@@ -1,4 +1,4 @@
-"""Patch ids: what an approval holds for, whatever commit carries the patch (DESIGN section 7)."""
+"""Patch ids: identify a patch in any commit that carries it, for approvals."""
 
 from collections.abc import Sequence
 
@@ -9,8 +9,8 @@ from gitworker.repo.plumbing.commit_bytes import approved_text, parse_commit, re
 from gitworker.repo.plumbing.git import Git
 from gitworker.repo.plumbing.objects import read_objects
 
-EMPTY = "empty"  # stands for a commit that changes nothing and so has no patch
-# Whatever a user may have configured about diffs, the same patch has the same text here.
+EMPTY = "empty"  # the patch of a commit that changes nothing
+# The same patch has the same text under every diff configuration of the user.
 SETTINGS = (
     "diff.suppressBlankEmpty=false",
     "diff.noprefix=false",
@@ -30,10 +30,10 @@ OPTIONS = (
 
 
 def patch_ids(git: Git, base: Oid, tip: Oid) -> tuple[str, ...]:
-    """Return the patch id of every commit in `base..tip`, oldest first, merges left out.
+    """Return the patch id of every commit in `base..tip`, oldest first, without merges.
 
-    White space counts; author, message and place do not. Two processes for the whole range. It
-    runs as in a bare repository, so that no worktree's attributes change the text; a binary file
+    White space counts; author, message and position do not. Two processes for the whole range. git
+    runs as in a bare repository, so that no attributes of a worktree change the text. A binary file
     counts by its blobs before and after.
     """
     return tuple(patches_by_commit(git, [f"{base}..{tip}"]).values())
@@ -42,9 +42,9 @@ def patch_ids(git: Git, base: Oid, tip: Oid) -> tuple[str, ...]:
 def patches_by_commit(
     git: Git, revisions: Sequence[str], *, missing_ok: bool = False, walk: bool = True
 ) -> dict[Oid, str]:
-    """Return the same by commit, for any revisions; `missing_ok`: those that are gone are none.
+    """Return the patch id of each commit, for any revisions; `missing_ok` ignores absent ones.
 
-    Without `walk` of these commits alone, not of those before them.
+    Without `walk` only the given commits count, not their ancestors.
     """
     bare = Git(require_repository(git.directory).common_dir)
     stdin = "".join(f"{revision}\n" for revision in revisions).encode()
@@ -61,10 +61,10 @@ def patches_by_commit(
 
 
 def fingerprints(git: Git, base: Oid, tip: Oid) -> tuple[str, ...]:
-    """Return what an approval records of every commit in `base..tip`, oldest first.
+    """Return the texts that an approval records for every commit in `base..tip`, oldest first.
 
-    Each is the patch id and a digest of author and message; a commit whose text a rebase changes
-    (another encoding) has a second digest, of what the rebase makes of it. Merges are left out.
+    Each is the patch id and a digest of author and message. If a rebase changes the text of the
+    commit (another encoding), a second digest of the rebased text follows. Merges are left out.
     """
     patches = patches_by_commit(git, [f"{base}..{tip}"])
     raws = read_objects(git, list(patches))
@@ -75,7 +75,7 @@ def fingerprints(git: Git, base: Oid, tip: Oid) -> tuple[str, ...]:
 
 
 def _text_digests(oid: Oid, raw: bytes) -> tuple[str, ...]:
-    from hashlib import sha256  # 3 ms, not for every command
+    from hashlib import sha256  # 3 ms, not needed by every command
 
     commit = parse_commit(oid, raw)
     texts = [approved_text(raw)]
@@ -90,11 +90,11 @@ def keeps_patches(
     *,
     known: dict[str, tuple[BlobChange, ...]] | None = None,
 ) -> bool:
-    """Tell by one process whether each new commit surely carries the patch of its old one.
+    """Return whether each new commit surely has the patch of its old one; start one process.
 
-    `picks` are pairs (old, new). True where both change the same paths from the same blobs and
-    modes to the same ones, so that their patch ids are equal; False says nothing, as where the
-    target changed other lines of a file: ask `patch_ids`. `known` as in `diff_commits`.
+    `picks` are pairs (old, new). True means that both change the same paths from the same blobs and
+    modes to the same ones, so their patch ids are equal. False is inconclusive, for example if the
+    target changed other lines of a file: use `patch_ids`. `known` is as in `diff_commits`.
     """
     changes = diff_commits(git, [oid for pair in picks for oid in pair], known=known)
     return changes is not None and changes[::2] == changes[1::2]

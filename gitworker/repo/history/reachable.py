@@ -1,6 +1,6 @@
-"""Which commits a repository has, and which of them its refs lead to: few processes for many.
+"""The commits that a repository has, and those that its refs reach: few processes for many.
 
-By plumbing, since it answers in every repository; one walk tells of any number of commits.
+Plumbing works in every repository, and one walk answers for any number of commits.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -13,7 +13,7 @@ from gitworker.repo.worktrees.worktree_list import detached_heads
 
 
 def find_missing(git: Git, oids: Collection[Oid]) -> set[Oid]:
-    """Return which of these objects the repository has not, by one process at most."""
+    """Return the objects that the repository lacks, by at most one process."""
     if not oids:
         return set()
     asked = "".join(f"{oid}\n" for oid in oids).encode()
@@ -22,7 +22,7 @@ def find_missing(git: Git, oids: Collection[Oid]) -> set[Oid]:
 
 
 def find_unreachable(git: Git, commits: Collection[Oid], *, tips: Iterable[Oid]) -> list[Oid]:
-    """Return which of these commits no tip leads to; all of them must be there."""
+    """Return the commits that no tip reaches; all of them must exist."""
     wanted = set(commits)
     if not wanted:
         return []
@@ -32,9 +32,9 @@ def find_unreachable(git: Git, commits: Collection[Oid], *, tips: Iterable[Oid])
 
 
 def find_unreferenced(git: Git, commits: Collection[Oid]) -> list[Oid]:
-    """Return which of these commits no ref and no worktree's HEAD leads to; all must be there.
+    """Return the commits that no ref and no worktree's HEAD reaches; all must exist.
 
-    It does not fail beside a worktree that is being made or removed. The refs of one worktree alone
+    It works while another worktree is being made or removed. The refs of a single worktree
     (refs/worktree/, refs/bisect/) count only for the worktree in which `git` runs.
     """
     heads = detached_heads(require_repository(git.directory).common_dir)
@@ -48,10 +48,10 @@ def find_unreferenced(git: Git, commits: Collection[Oid]) -> list[Oid]:
 
 
 def find_departed(git: Git, pairs: Collection[tuple[Oid, Oid]]) -> set[tuple[Oid, Oid]]:
-    """Return those pairs (tip, commit) whose tip does not contain the commit.
+    """Return the pairs (tip, commit) whose tip does not contain the commit.
 
-    All of them must be there. One walk tells of all that went forward, as branches do; one more
-    process for each of the others.
+    All of them must exist. One walk answers for all branches that only moved forward; each of the
+    others costs one more process.
     """
     if not pairs:
         return set()
@@ -66,7 +66,7 @@ def find_departed(git: Git, pairs: Collection[tuple[Oid, Oid]]) -> set[tuple[Oid
 
 
 def _leads_to(parents: Mapping[str, list[str]], tip: str, commit: str) -> bool:
-    """Tell whether a walk through these commits' parents surely comes to a commit."""
+    """Return whether a walk through the known parents surely reaches a commit."""
     seen, left = {tip}, [tip]
     while left:
         at = left.pop()
@@ -79,7 +79,7 @@ def _leads_to(parents: Mapping[str, list[str]], tip: str, commit: str) -> bool:
 
 
 def heads_of(git: Git, commits: Collection[Oid]) -> list[Oid]:
-    """Return those of some commits that are no ancestors of others among them."""
+    """Return the commits that are not ancestors of other commits among them."""
     if len(commits) < 2:
         return list(commits)
     return [Oid(line) for line in git.text("merge-base", "--independent", *commits).splitlines()]
@@ -88,9 +88,9 @@ def heads_of(git: Git, commits: Collection[Oid]) -> list[Oid]:
 def find_absent(git: Git, tips: Iterable[Oid], *, is_partial: bool) -> tuple[set[Oid], str]:
     """Return objects that these commits need and the repository lacks, and git's complaint.
 
-    One walk through trees and history, for `fsck` only; tips that do not exist are passed over.
-    The complaint is empty if the walk came to its end; git ends it at a missing commit, and in a
-    partial clone at the first object that no remote has promised.
+    One walk through trees and history, for `fsck` only; tips that do not exist are skipped. The
+    complaint is empty if the walk finished; git ends it at a missing commit, and in a partial clone
+    at the first object that no remote has promised.
     """
     missing = "allow-promisor" if is_partial else "print"
     done = git.run(

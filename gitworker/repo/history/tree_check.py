@@ -1,7 +1,8 @@
-"""Checking that git can check out every commit of a branch, before the branch is accepted.
+"""Check that git can check out every commit of a branch, before the branch is accepted.
 
-Only trees that the branch changes are read: `git log` names them, `git cat-file` reads them.
-`merge-tree` and `read-tree` pass trees that the next checkout refuses, so nothing else notices.
+Only trees that the branch changes are read: `git log` lists them, `git cat-file` reads them.
+`merge-tree` and `read-tree` accept trees that the next checkout refuses, so no other step finds
+them.
 """
 
 import os
@@ -31,18 +32,18 @@ class BadTree(NamedTuple):
 
 class _Tree(NamedTuple):
     commit: Oid
-    path: str  # empty, or with a slash at its end
+    path: str  # empty, or it ends with a slash
     oid: Oid
 
 
 def find_bad_tree(git: Git, tips: Sequence[Oid], *, base: Oid) -> BadTree | None:
-    """Return the first entry in `base..tips` that git refuses to check out, or None."""
+    """Return the first entry in `base..tips` that git refuses to check out, None if all pass."""
     tips = [tip for tip in dict.fromkeys(tips) if tip != base]
     if not tips:
         return None
     try:
         trees = _changed_trees(git, tips, base)
-    except GitFailed:  # git cannot read a tree: find out which
+    except GitFailed:  # git cannot read a tree: find that tree
         bad = _walk_all(git, tips, base)
         if bad is None:
             raise
@@ -50,7 +51,7 @@ def find_bad_tree(git: Git, tips: Sequence[Oid], *, base: Oid) -> BadTree | None
     found = _first_bad(git, trees, ALL)
     if found is None:
         return None
-    protection = _protection(git)  # asked only now: it may allow what is refused otherwise
+    protection = _protection(git)  # read only now: the settings may allow this entry
     return found if protection == ALL else _first_bad(git, trees, protection)
 
 
@@ -126,7 +127,7 @@ def _range(tips: Sequence[Oid], base: Oid) -> tuple[str, ...]:
 
 
 def _protection(git: Git) -> Protection:
-    """Return which spellings of `.git` count: all, unless the repository says otherwise."""
+    """Return the spellings of `.git` that count: all, unless a setting disables some."""
     asked = git.run(
         "config", "--type=bool", "--get-regexp", r"^core\.protect(hfs|ntfs)$", ok=(0, 1)
     )

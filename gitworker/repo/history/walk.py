@@ -1,10 +1,10 @@
-"""Reading history: the tips of many branches, what one would land, who descends from whom.
+"""Read history: tips of many branches, commits that would land, parents of all commits.
 
 git's plumbing answers the short commands. Measured on flask (5,531 commits), import included:
-ahead/behind and 20 subjects take pygit2 6 times as long as two git processes, so `show` and `diff`
-ask git. The whole history with parents takes it 2.2 times as long, all of that being its import
-(the walk alone is a tie), so only `doctor`, which nobody waits for, walks by pygit2; plumbing
-answers where pygit2 cannot open the repository (sha256, reftable) or is not there.
+pygit2 takes 6 times as long as two git processes for ahead/behind and 20 subjects, so `show` and
+`diff` ask git. For the whole history with parents it takes 2.2 times as long, all of it for its
+import (the walks alone are equally fast). So only `doctor`, whose duration matters least, uses
+pygit2, and plumbing if pygit2 is missing or cannot open the repository (sha256, reftable).
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 FIELD = "\x1f"
 COUNTS_SINCE = (2, 41)  # %(ahead-behind:…) of git-for-each-ref(1)
-# git counts all branches in one walk, but that costs: 1,000 branches take 65 ms with counts, 27 ms
-# without (git 2.55). A screen of so many is read for its states.
+# git counts all branches in one walk, which has a price: 1,000 branches take 65 ms with counts,
+# 27 ms without (git 2.55). In a list that long only the states are read.
 COUNTED_AT_MOST = 50
 
 
 class Tip(NamedTuple):
-    """Where a branch stands; ahead and behind are None where this git cannot count them cheaply."""
+    """The tip of a branch; ahead and behind are None if this git cannot count them cheaply."""
 
     oid: Oid
     subject: str
@@ -47,8 +47,8 @@ class CommitLine(NamedTuple):
 def read_tips(git: Git, refs: Mapping[Ref, Oid], *, against: Ref, named: Set[Oid]) -> Tips:
     """Return these branches with ahead and behind, and the subjects of the commits in `named`.
 
-    Ahead and behind are counted for few branches only, and by git ≥ 2.41; that tells all subjects.
-    At most one process, two where there is nothing to count against; none where nothing is asked.
+    Ahead and behind are counted only for few branches, and by git ≥ 2.41; then all subjects are
+    filled. Starts one process at most, two if the counts fail, and none without work.
     """
     if refs and len(refs) <= COUNTED_AT_MOST and git.version() >= COUNTS_SINCE:
         counted = _counted(git, list(refs), against)
@@ -61,8 +61,8 @@ def read_tips(git: Git, refs: Mapping[Ref, Oid], *, against: Ref, named: Set[Oid
 def read_subjects(git: Git, commits: Set[Oid]) -> dict[Oid, str]:
     """Return the first lines of commits' messages, by one process at most.
 
-    A commit that is gone from the repository has none, at the price of two processes more: a broken
-    branch hides no other.
+    A missing commit is left out, at the cost of two more processes, so one broken branch does not
+    hide the others.
     """
     if not commits:
         return {}
@@ -107,23 +107,23 @@ def list_changed_files(git: Git, *, base: Ref | Oid, tip: Ref) -> tuple[str, ...
 
 
 def read_diff(git: Git, *, base: Ref | Oid, tip: Ref, options: Sequence[str] = ()) -> str:
-    """Return `git diff BASE...TIP` as the user's git shows it; undecodable bytes by escapes."""
+    """Return `git diff BASE...TIP` as the user's git shows it, with undecodable bytes escaped."""
     return git.run("diff", *options, f"{base}...{tip}", "--").text
 
 
 def read_parents(git: Git, *, tip: Oid, since: Oid | None) -> Parents:
     """Return every commit of `tip` that `since` lacks, with its parents, by pygit2 or by git.
 
-    A `since` that is gone from the repository counts as None: the whole history.
+    A `since` that does not exist counts as None: the whole history.
     """
     found = walk_by_pygit2(git, tip=tip, since=since)
     return walk_by_plumbing(git, tip=tip, since=since) if found is None else found
 
 
 def walk_by_pygit2(git: Git, *, tip: Oid, since: Oid | None) -> Parents | None:
-    """Return what `read_parents` does; None where pygit2 cannot open or read the repository."""
+    """Return the result of `read_parents`; None if pygit2 cannot open or read the repository."""
     try:
-        import pygit2  # 60 ms, and doctor alone walks by it
+        import pygit2  # 60 ms, only for doctor
     except ImportError:
         return None
     try:
@@ -140,7 +140,7 @@ def walk_by_pygit2(git: Git, *, tip: Oid, since: Oid | None) -> Parents | None:
 
 
 def walk_by_plumbing(git: Git, *, tip: Oid, since: Oid | None) -> Parents:
-    """Return what `read_parents` does, by one git process (two where `since` is gone)."""
+    """Return the result of `read_parents` by one git process, two if `since` does not exist."""
     excluded = [] if since is None else [f"^{since}"]
     done = git.run("rev-list", "--parents", tip, *excluded, "--", ok=(0, 128))
     if done.status != 0:
@@ -152,7 +152,7 @@ def walk_by_plumbing(git: Git, *, tip: Oid, since: Oid | None) -> Parents:
 
 
 def _counted(git: Git, refs: Sequence[Ref], against: Ref) -> Tips | None:
-    """Return the tips with their counts, or None where there is nothing to count against."""
+    """Return the tips with their counts, None if `against` has no commit."""
     form = f"%(objectname)%1f%(refname)%1f%(ahead-behind:{against})%1f%(contents:subject)"
     done = git.run("for-each-ref", f"--format={form}", "--", *refs, ok=(0, 128))
     if done.status != 0:
