@@ -81,7 +81,7 @@ def test_what_a_killed_git_left_is_put_back(repo: Repo, index: str) -> None:
     assert facts(repo) == before
     (repo.root / ".git" / "index.lock").touch()
     if index == "old":
-        with pytest.raises(Conflict, match=r"half-way.*index\.lock") as caught:
+        with pytest.raises(Conflict, match=r"partial checkout.*index\.lock") as caught:
             settle_checkout(git, **settle, since_ms=0)  # type: ignore[arg-type]
         assert caught.value.code == "index_locked"
     (repo.root / ".git" / "index.lock").unlink()

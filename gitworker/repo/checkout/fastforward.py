@@ -1,8 +1,9 @@
-"""Moving the target forward without moving, stashing or overwriting anybody's work.
+"""Move the target forward without moving, stashing or overwriting any uncommitted work.
 
-Where the target is checked out, the user's own `git merge --ff-only` runs there with every setting
-neutralised that would make it do something else; the outcome is checked and a wrong move is taken
-back. It outlives us, with the landing lock. Elsewhere the ref moves by compare-and-set.
+If the target is checked out, the user's own `git merge --ff-only` runs there, with every setting
+neutralised that would change its effect. The result is checked and a wrong move is taken back. git
+survives the death of this process and holds the landing lock. Otherwise the ref moves by
+compare-and-set.
 """
 
 import os
@@ -39,12 +40,12 @@ from gitworker.repo.status.checkout_status import (
 from gitworker.repo.worktrees.worktree_list import find_checkout
 
 UPDATING = b"Updating "
-NAMED_AT_MOST = 100_000  # characters of paths on a command line; a system may stop at 128 KiB
+NAMED_AT_MOST = 100_000  # characters of paths on a command line; the limit may be 128 KiB
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The target's move from `old` to `new`, the line its reflog gets, the lock git holds."""
+    """The target's move from `old` to `new`, its reflog message, and the lock that git holds."""
 
     ref: Ref
     old: Oid
@@ -68,13 +69,13 @@ def fast_forward(
     reason: str,
     lock_fd: int | None = None,
 ) -> None:
-    """Move the target from `old` to its descendant `new`, its checkout with it.
+    """Move the target from `old` to its descendant `new`, together with its checkout.
 
-    `worktree` is where it is checked out (`find_checkout`), `lock_fd` the lock that git keeps for
-    as long as it moves the checkout. Raises Refused, with nothing changed, where an open operation
-    or uncommitted, untracked or ignored files there are in the way, or `new` does not descend from
-    `old`; Conflict where the target or the checkout moved meanwhile, or files that git had moved
-    could not be put back. The user's hooks run as git runs them.
+    `worktree` is its checkout (`find_checkout`); `lock_fd` is a lock that git holds while it moves
+    the checkout. The user's hooks run as git runs them. Raises Refused, with nothing changed, if an
+    open operation or uncommitted, untracked or ignored files there are in the way, or `new` does
+    not descend from `old`. Raises Conflict if the target or the checkout moved meanwhile, or if
+    files that git had moved could not be put back.
     """
     step = Step(ref, old, new, reason, lock_fd)
     _check_tip(git, step)
@@ -86,13 +87,13 @@ def fast_forward(
     crash_point("forward-ref")
     appeared = find_checkout(git, ref)
     if appeared is not None and not _index_is_at(git.at(appeared), new):
-        # It was checked out between the look and the move: do it over, through the checkout.
+        # It was checked out between the check and the move: do it again through the checkout.
         move_ref(git, ref, old=new, new=old, reason=f"{reason} (taken back)")
         _in_checkout(git, step, appeared)
 
 
 def check_forward(git: Git, *, ref: Ref, old: Oid, new: Oid, worktree: str | None) -> None:
-    """Raise what `fast_forward` would raise for what is in its way now; change nothing."""
+    """Raise the error that `fast_forward` would raise now; change nothing."""
     step = Step(ref, old, new, "")
     _check_tip(git, step)
     _check_descent(git, step)
@@ -101,12 +102,12 @@ def check_forward(git: Git, *, ref: Ref, old: Oid, new: Oid, worktree: str | Non
 
 
 def settle_checkout(git: Git, *, ref: Ref, new: Oid, since_ms: int) -> None:
-    """Put back what a git that was killed on the way to `new` has moved where `ref` is checked out.
+    """Put back the files that a killed git moved, on its way to `new`, in the checkout of `ref`.
 
-    `new` is the last commit of the whole fast-forward, not one in between.
-    For who holds the lock, so that no such git lives. Only files that were touched since `since_ms`
-    count. Raises Conflict where files cannot be written, or git's lock of the index stands beside
-    them: it could be somebody else's, so a person removes it.
+    `new` is the last commit of the whole fast-forward, not one in between. The caller holds the
+    lock, so that no such git is alive. Only files that changed since `since_ms` count. Raises
+    Conflict if a file cannot be written, or if git's index lock exists too: it may belong to
+    another git, so a user has to remove it.
     """
     worktree = find_checkout(git, ref, alone=False)
     old = find_ref(git, ref)
@@ -123,9 +124,9 @@ def settle_checkout(git: Git, *, ref: Ref, new: Oid, since_ms: int) -> None:
         moved = find_moved(here, checkout)
         if moved or has_new_index:
             raise Conflict(
-                f"a git that was killed left files of {worktree} half-way"
+                f"a killed git left a partial checkout in {worktree}"
                 f" ({name_paths(moved or [c.path for c in changes])}), and {admin_dir}/index.lock",
-                f"rm {admin_dir}/index.lock   (where no git is at work there), then:"
+                f"rm {admin_dir}/index.lock   (only if no git command is running there), then:"
                 " git worker recover",
                 code="index_locked",
                 detail="\n".join(moved),
@@ -140,7 +141,7 @@ def _check_tip(git: Git, step: Step) -> None:
     tip = find_tip(git, require_repository(git.directory).common_dir, step.ref)
     if tip != step.old:
         raise Conflict(
-            f"{step.name} has moved: expected {step.old[:12]}, it is at {(tip or 'nothing')[:12]}",
+            f"{step.name} moved: expected {step.old[:12]}, found {(tip or 'no branch')[:12]}",
             f"git log {step.old[:12]}..{step.name}",
             code="ref_moved",
         )
@@ -149,7 +150,7 @@ def _check_tip(git: Git, step: Step) -> None:
 def _check_descent(git: Git, step: Step) -> None:
     if not is_ancestor(git, step.old, step.new):
         raise Refused(
-            f"{step.new[:12]} does not descend from {step.name}; nothing ever force-moves it",
+            f"{step.new[:12]} does not descend from {step.name}, which is never moved by force",
             f"git log --oneline {step.new[:12]}..{step.name}",
             code="not_fast_forward",
         )
@@ -159,13 +160,13 @@ def _in_checkout(git: Git, step: Step, worktree: str) -> None:
     try:
         changes = _check_worktree(git, step, worktree)
     except (Refused, Conflict):
-        _check_descent(git, step)  # git's merge tells, unless we do not come to it
+        _check_descent(git, step)  # git's merge would report it, but it does not run now
         raise
     _merge(git.at(worktree), step, worktree=worktree, changes=changes)
 
 
 def _check_worktree(git: Git, step: Step, worktree: str) -> tuple[Change, ...]:
-    """Return what the move changes; raise Refused or Conflict where something is in its way."""
+    """Return the changes of the move; raise Refused or Conflict if something is in its way."""
     here = git.at(worktree)
     require_quiet(here, step.ref)
     found = diff_commits(here, [f"{step.new} {step.old}"])
@@ -176,7 +177,7 @@ def _check_worktree(git: Git, step: Step, worktree: str) -> tuple[Change, ...]:
         worktree,
         dirty=_find_dirty(here, {change.path for change in changes}),
         untracked=find_collisions(worktree, changes),
-        coming=f"what lands on {step.name}",
+        coming=f"the changes that land on {step.name}",
     )
     return changes
 
@@ -205,7 +206,7 @@ def _merge(here: Git, step: Step, *, worktree: str, changes: tuple[Change, ...])
         )
 
         _undo_checkout(here, step, changes, complaint=done.complaint)
-        _check_tip(here, step)  # somebody has committed since we looked: that may be tried again
+        _check_tip(here, step)  # if another process has committed since, a retry may succeed
         cause = find_cause(done.complaint, worktree)
         because = "" if cause is None else f": {cause.message}"
         raise Refused(
@@ -218,20 +219,20 @@ def _merge(here: Git, step: Step, *, worktree: str, changes: tuple[Change, ...])
 
 
 def _find_dirty(here: Git, paths: set[str]) -> set[str]:
-    """Return which of `paths` have uncommitted changes; all files are read only if some may."""
+    """Return those of `paths` with uncommitted changes; read all files only if some may have."""
     if sum(map(len, paths)) <= NAMED_AT_MOST:
-        told = paths and here.run(
+        changed = paths and here.run(
             "--literal-pathspecs", "status", "--porcelain", "-z", "--no-renames",
             "--ignore-submodules=none", "--untracked-files=no", "--", *sorted(paths),
             env={"GIT_OPTIONAL_LOCKS": "0"},
         ).out  # fmt: skip
-        if not told:
+        if not changed:
             return set()
     return paths & set(read_status(here, untracked=False).paths)
 
 
 def _moved_from(out: bytes) -> Oid | None:
-    """Return the commit that HEAD was at when git moved it, from its `Updating OLD..NEW` line."""
+    """Return the commit from which git moved HEAD, from its `Updating OLD..NEW` line."""
     for line in out.splitlines():
         if line.startswith(UPDATING):
             return Oid(line[len(UPDATING) :].split(b"..")[0].decode("ascii"))
@@ -239,7 +240,7 @@ def _moved_from(out: bytes) -> Oid | None:
 
 
 def _has_arrived(here: Git, step: Step) -> bool:
-    """Tell whether the target contains the new commit (somebody may have gone on from there)."""
+    """Return whether the target contains the new commit, perhaps below a newer one."""
     tip = find_tip(here, require_repository(here.directory).common_dir, step.ref)
     if tip == step.new:
         return True
@@ -247,15 +248,15 @@ def _has_arrived(here: Git, step: Step) -> bool:
 
 
 def _index_is_at(here: Git, commit: Oid) -> bool:
-    """Tell whether the index has the whole tree of a commit."""
+    """Return whether the index has exactly the tree of a commit."""
     done = here.run("diff-index", "--cached", "--quiet", commit, ok=(0, 1))
     return done.status == 0
 
 
 def _undo_checkout(here: Git, step: Step, changes: tuple[Change, ...], *, complaint: str) -> None:
-    """Put index and files back where git moved them, or some of them, and not the ref.
+    """Put index and files back if git moved them, or some of them, but not the ref.
 
-    Unless somebody has committed meanwhile what git had put there: then it is theirs.
+    If another process meanwhile committed the new state on the branch, keep it.
     """
     if find_head_ref(here) != step.ref:
         return
@@ -271,7 +272,7 @@ def _undo_checkout(here: Git, step: Step, changes: tuple[Change, ...], *, compla
 
 
 def _index_has(here: Git, changes: Sequence[Change], commit: Oid) -> bool:
-    """Tell whether the index has a commit's entries at all changed paths."""
+    """Return whether the index has a commit's entries at all changed paths."""
     out = here.run("diff-index", "--cached", "--name-only", "-z", "--no-renames", commit).text
     left = set(out.split("\0"))
     return bool(changes) and not any(change.path in left for change in changes)
@@ -284,17 +285,17 @@ def _put_back(here: Git, checkout: Checkout) -> None:
         renew_entries(here, left.written)
         return
     raise Conflict(
-        f"git stopped in the middle of moving the files of {here.directory}, and these could not"
-        f" be put back: {name_paths(left.missing)}",
+        f"git stopped while it moved the files of {here.directory}, and these could not be put"
+        f" back: {name_paths(left.missing)}",
         f"git -C {here.directory} checkout -- {shlex.quote(left.missing[0])}"
-        "   (says why), then: git worker recover",
+        "   (shows the reason), then: git worker recover",
         code="checkout_broken",
         detail="\n".join((*left.missing, *(f"{path} (changed)" for path in left.changed))),
     )
 
 
 def _take_back(here: Git, step: Step, *, moved_from: Oid | None, worktree: str) -> None:
-    """Undo a fast-forward of whatever the user switched to in the meantime, then raise Conflict."""
+    """Take back a fast-forward of a branch that the user just switched to; raise Conflict."""
     wrong = find_head_ref(here) or DETACHED
     if moved_from is not None and find_ref(here, wrong) == step.new and wrong != step.ref:
         try:
@@ -304,8 +305,8 @@ def _take_back(here: Git, step: Step, *, moved_from: Oid | None, worktree: str) 
             )  # fmt: skip
         except (Refused, Conflict, GitFailed) as failure:
             raise Conflict(
-                f"{worktree} was switched to {wrong} meanwhile, which was moved from"
-                f" {moved_from[:12]} to {step.new[:12]} and could not be put back",
+                f"{worktree} was switched to {wrong} at the same time; that branch was moved from"
+                f" {moved_from[:12]} to {step.new[:12]} and could not be moved back",
                 f"git -C {worktree} reset --keep {moved_from[:12]}",
                 code="wrong_branch_moved",
                 detail=failure.message,

@@ -1,9 +1,9 @@
-"""Moving a worker's branch together with its checkout, so that no commit can slip in between.
+"""Move a worker's branch together with its checkout, so that no commit can come in between.
 
-We hold the worktree's `index.lock` from before the ref moves until the checkout has followed: an
-agent's `git commit` in that gap would silently revert what the target brought. The lock is a link
-to `gitworker-move`, whose content says which move it is and whose flock says whether its mover
-(or the git it started) still lives; another program's lock is never removed.
+The worktree's `index.lock` is held from before the ref moves until the checkout has followed: an
+agent's `git commit` in that gap would silently revert the changes of the target. The lock is a hard
+link to the file `gitworker-move`. Its content names the move, and its flock shows whether the mover
+(or the git that it started) is alive. Another program's lock is never removed.
 """
 
 import fcntl
@@ -33,7 +33,7 @@ from gitworker.repo.worktrees.ownership import require_checkout
 
 MARKER = "gitworker move"
 DETACHED = Ref("HEAD")
-NEVER_MS = 2**60  # later than every file: no move of ours has touched one
+NEVER_MS = 2**60  # later than every file: no file counts as moved
 PAUSES_S = (0.02, 0.05, 0.1, 0.2, 0.3, 0.3)
 
 
@@ -49,12 +49,12 @@ class Move:
 
     @property
     def marker(self) -> bytes:
-        """Return the text that makes a lock ours, and this move's."""
+        """Return the text that identifies a lock as gitworker's and as this move's."""
         return f"{MARKER}\n{self.old} {self.new} {self.ref}\n".encode()
 
     @property
     def journal(self) -> str:
-        """Return the path of the file that the lock is a link to."""
+        """Return the path of the file that the lock is a hard link to."""
         return f"{self.admin_dir}/gitworker-move"
 
     @property
@@ -73,7 +73,7 @@ class Move:
         return f"{self.admin_dir}/gitworker-index"
 
     def checkout(self) -> Checkout:
-        """Return the move as a checkout that may have stopped; it began with the journal's text."""
+        """Return the move as a partial checkout; the time of the journal file is its start."""
         try:
             with open(self.journal, "rb", opener=regular) as file:
                 is_this = file.read() == self.marker
@@ -95,12 +95,12 @@ def move_branch(
     admin_dir: str | None = None,
     reason: str = "gitworker: follow",
 ) -> None:
-    """Move a branch by compare-and-set, its checkout with it; keep every uncommitted byte.
+    """Move a branch by compare-and-set, together with its checkout; keep every uncommitted byte.
 
-    Without a worktree only the ref moves. `ref` HEAD stands for a detached HEAD. Raises Refused,
-    with nothing changed, where local changes or untracked or ignored files are in the way or an
-    operation is open; Conflict where the branch is elsewhere or the index stays locked. After a
-    crash `recover_move` finishes or takes back.
+    Without a worktree only the ref moves. `ref` HEAD means a detached HEAD. Raises Refused, with
+    nothing changed, if local changes or untracked or ignored files are in the way or an operation
+    is open. Raises Conflict if the branch is at another commit or the index stays locked. After a
+    crash `recover_move` finishes the move or takes it back.
     """
     if worktree is None:
         move_ref(git, ref, old=old, new=new, reason=reason)
@@ -116,7 +116,7 @@ def move_branch(
 
 
 def hold_journal(move: Move) -> int:
-    """Open and flock the journal file; raise Conflict where a move in this worktree is running."""
+    """Open and flock the journal file; raise Conflict if a move is running in this worktree."""
     descriptor = os.open(move.journal, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
     for pause_s in (*PAUSES_S, None):
         try:
@@ -143,7 +143,7 @@ def write_marker(move: Move, descriptor: int) -> None:
 
 
 def is_ours(lock: str) -> bool:
-    """Tell whether a lock file was made here, by its content."""
+    """Return whether gitworker made a lock file, by its content."""
     try:
         with open(lock, "rb", opener=regular) as file:
             return file.read(len(MARKER)) == MARKER.encode()
@@ -154,12 +154,12 @@ def is_ours(lock: str) -> bool:
 def read_tree(
     here: Git, *, old: Oid, new: Oid, index: str | None = None, lock_fd: int | None = None
 ) -> None:
-    """Move the checkout and an index file from `old` to `new`; raises GitFailed.
+    """Move the checkout and an index file from `old` to `new`; raise GitFailed.
 
-    Without `index` it is the worktree's own. Local changes elsewhere are kept; an overlap is
-    refused before anything changes. A file that was only touched, copied or written with the same
-    bytes is no overlap. git judges it by its times, so after a refusal the index is refreshed and
-    git tries once more.
+    Without `index` the worktree's own index is moved. Other local changes are kept; an overlap is
+    refused before anything changes. A file that was only touched, copied or rewritten with the same
+    bytes is not an overlap. git judges it by its times, so after a refusal the index is refreshed
+    and git tries once more.
     """
     env = {} if index is None else {"GIT_INDEX_FILE": index}
     words = ("read-tree", "-m", "-u", "--no-recurse-submodules", old, new)
@@ -173,16 +173,16 @@ def read_tree(
 
 
 def put_files_back(here: Git, move: Move) -> None:
-    """Make the files that a move has touched what the index says, and refresh the index.
+    """Restore the files that a move has touched to the state in the index, and refresh the index.
 
-    For the holder of the index lock. Raises Conflict if a file cannot be written; the lock then
+    The caller holds the index lock. Raises Conflict if a file cannot be written; the lock then
     stays for `recover_move`.
     """
     left = put_back(here, move.checkout())
     if left.missing:
         raise Conflict(
-            f"git stopped in the middle of moving the files of {move.worktree}, and these could"
-            f" not be put back: {name_paths(left.missing)}",
+            f"git stopped while it moved the files of {move.worktree}, and these could not be put"
+            f" back: {name_paths(left.missing)}",
             "git worker recover",
             code="checkout_broken",
             detail="\n".join(left.missing),
@@ -193,13 +193,13 @@ def put_files_back(here: Git, move: Move) -> None:
 
 
 def prepare_index(move: Move) -> None:
-    """Make the private index a copy of the worktree's own; an older one is not believed."""
-    remove_file(f"{move.private_index}.lock")  # of a git that died with its machine
+    """Make the private index a copy of the worktree's own; an older private index is replaced."""
+    remove_file(f"{move.private_index}.lock")  # left by a git that died with its machine
     copy_index(move.index, move.private_index)
 
 
 def remove_file(path: str) -> None:
-    """Remove a file; absent is fine."""
+    """Remove a file; do nothing if it is absent."""
     try:
         os.unlink(path)
     except FileNotFoundError:
@@ -208,7 +208,7 @@ def remove_file(path: str) -> None:
 
 @dataclass(slots=True)
 class _Lock:
-    """Our hold on the index; `keep` leaves the lock for `recover_move` when an error passes."""
+    """The held index lock; with `keep` an error leaves it for `recover_move`."""
 
     descriptor: int
     keep: bool = False
@@ -216,15 +216,15 @@ class _Lock:
 
 @contextmanager
 def _index_locked(move: Move) -> Iterator[_Lock]:
-    """Hold the index lock as ours.
+    """Hold the index lock with gitworker's content.
 
-    Raises Conflict where it stays taken for about a second, or an unfinished move has it.
+    Raises Conflict if it stays taken for about a second, or belongs to an unfinished move.
     """
     descriptor = hold_journal(move)
     try:
         if is_ours(move.lock):
             raise Conflict(
-                f"an interrupted move of the branch in {move.worktree} has to be repaired first",
+                f"an interrupted move of the branch in {move.worktree} must be repaired first",
                 "git worker doctor",
                 code="unfinished_move",
             )
@@ -242,7 +242,7 @@ def _index_locked(move: Move) -> Iterator[_Lock]:
 
 
 def _link(move: Move) -> None:
-    """Make the journal file the index lock: at once, with its content, never over another's."""
+    """Link the journal file as index lock: atomic, with its content, never over another lock."""
     for pause_s in (*PAUSES_S, None):
         try:
             os.link(move.journal, move.lock)

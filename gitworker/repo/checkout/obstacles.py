@@ -1,6 +1,6 @@
-"""What stands in the way of moving a branch together with the checkout that it has.
+"""Check for obstacles before a branch moves together with its checkout.
 
-Looks only. Raised before anything moves, so that a refusal leaves everything as it is.
+Read-only: the errors are raised before anything moves, so a refusal changes nothing.
 """
 
 import os
@@ -16,15 +16,15 @@ from gitworker.repo.status.checkout_status import abort_command, name_paths, ope
 
 
 def require_quiet(here: Git, ref: Ref, *, resuming: bool = False) -> None:
-    """Raise where a checkout is gone, is not on `ref`, or something is under way in it.
+    """Raise if a checkout is missing, is not on `ref`, or has an operation or a lock in progress.
 
-    That is an open operation, or git's lock of the index; `resuming`: a lock of ours does not
+    That is an open git operation or git's index lock; with `resuming` gitworker's own lock does not
     count.
     """
     worktree, name = here.directory, ref.removeprefix("refs/heads/")
     if not os.path.isdir(worktree):
         raise Refused(
-            f"{name} is checked out in {worktree}, which is not there now",
+            f"{name} is checked out in {worktree}, but that directory does not exist",
             "git worktree list",
             code="checkout_missing",
         )
@@ -39,8 +39,8 @@ def require_quiet(here: Git, ref: Ref, *, resuming: bool = False) -> None:
     lock = f"{repository.git_dir}/index.lock"
     if os.path.lexists(lock) and not (resuming and is_ours(lock)):
         raise Conflict(
-            f"another git process holds {lock}, or a killed one has left it",
-            f"rm {lock}   (only where no git is at work in {worktree})",
+            f"another git process holds {lock}, or a killed one left it",
+            f"rm {lock}   (only if no git command is running in {worktree})",
             code="index_locked",
         )
     if _is_on(repository, ref):
@@ -48,7 +48,7 @@ def require_quiet(here: Git, ref: Ref, *, resuming: bool = False) -> None:
     head = find_head_ref(here)
     if head != ref:
         raise Conflict(
-            f"{worktree} is on {head or 'a detached HEAD'} now, not on {ref}",
+            f"{worktree} is now on {head or 'a detached HEAD'}, not on {ref}",
             "git worktree list",
             code="not_on_branch",
         )
@@ -57,9 +57,9 @@ def require_quiet(here: Git, ref: Ref, *, resuming: bool = False) -> None:
 def refuse_overlap(
     worktree: str, *, dirty: Collection[str], untracked: Collection[str], coming: str
 ) -> None:
-    """Raise Refused for the files of somebody's that a move would write over.
+    """Raise Refused if a move would overwrite local changes or untracked files.
 
-    `coming` says what the move brings, as in `what lands on main`.
+    `coming` names the changes of the move, for example "the changes that land on main".
     """
     if dirty:
         raise Refused(
@@ -79,7 +79,7 @@ def refuse_overlap(
 
 
 def _is_on(repository: Repository, ref: Ref) -> bool:
-    """Tell by files whether HEAD is on a branch that is no symbolic ref; False is no answer."""
+    """Return whether files prove that HEAD is on a branch that is not a symbolic ref."""
     try:
         with open(
             f"{repository.git_dir}/HEAD", encoding="utf-8", errors="surrogateescape", opener=regular

@@ -1,10 +1,11 @@
-"""Putting back, path by path, the files of a checkout that stopped half-way.
+"""Put back, path by path, the files of a checkout that stopped midway.
 
-git checks everything before it touches a file, so an interruption after that (a filter, a full
-disk, a kill) leaves some files new, some old, one missing or cut short, and the index as it was.
-Every recovery of a checkout begins here: files become what the index says, then git moves both. A
-file changes only if nothing is lost by it: it is missing, or all its bytes are one of the commits'.
-Only the worktree's own index is believed, never a private one that an earlier recovery left.
+git checks everything before it touches a file. So an interruption after that (a filter, a full
+disk, a kill) leaves some files new, some old, one missing or truncated, and the index unchanged.
+Every recovery of a checkout begins here: restore the files to the state in the index, then let git
+move both. A file changes only if nothing is lost: it is missing, or all its bytes are those of one
+of the two commits. Only the worktree's own index is used, never a private one of an earlier
+recovery.
 """
 
 import os
@@ -27,19 +28,19 @@ from gitworker.repo.status.tracked_files import (
 )
 
 GITLINK = "160000"
-# What git says where it refuses before it has touched a file (unpack-trees.c, both wordings).
+# git's messages if it refuses before it touches a file (unpack-trees.c, both wordings).
 REFUSED_BEFORE = (
     "Cannot merge", "would be overwritten", "would be removed", "would lose untracked",
     "Refusing to remove",
 )  # fmt: skip
-CLOCK_TICK_MS = 20  # the kernel dates files by a clock that is up to a tick behind
+CLOCK_TICK_MS = 20  # the kernel dates files by a clock that may be one tick late
 
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
     """A checkout that may have stopped between `old` and `new`; `index` has the entries of one.
 
-    Files that were last touched before `since_ms` (epoch) were not moved by it and stay.
+    Files that were last changed before `since_ms` (epoch) were not moved by it and stay.
     """
 
     worktree: str
@@ -50,14 +51,14 @@ class Checkout:
 
     @property
     def scratch(self) -> str:
-        """Return the path of an index that is there while one looks."""
+        """Return the path of a temporary index for the comparison."""
         return f"{self.index}.gitworker-back"
 
 
 class Left(NamedTuple):
-    """Paths that are not as they were: `missing` could not be written, `changed` are unknown.
+    """Paths that were not restored: `missing` cannot be written, `changed` have unknown content.
 
-    `written` are those that were written again.
+    `written` are the paths that were restored.
     """
 
     missing: tuple[str, ...]
@@ -66,19 +67,19 @@ class Left(NamedTuple):
 
 
 def has_begun(complaint: str) -> bool:
-    """Tell by git's own words whether a checkout that failed may have moved files."""
+    """Return whether a failed checkout may have moved files, judged by git's message."""
     return not any(words in complaint for words in REFUSED_BEFORE)
 
 
 def put_back(here: Git, checkout: Checkout) -> Left:
-    """Make the files that a checkout had moved what the index says; return what is left.
+    """Restore the files that a checkout had moved to the state in the index; return the rest.
 
-    Idempotent. Only files change; `renew_entries` makes the index know them.
+    Idempotent. Only files change; `renew_entries` updates the index afterwards.
     """
     with _suspected(here, checkout) as seen:
         for path in seen.changes.keys() - seen.tracked - seen.suspects:
             if is_younger(checkout, path):
-                drop_empty_parents(checkout.worktree, path)  # made for a file that never came
+                drop_empty_parents(checkout.worktree, path)  # made for a file that was not written
         if not seen.suspects:
             return Left((), ())
         moved = _find_moved_files(here, checkout, seen)
@@ -97,10 +98,10 @@ def put_back(here: Git, checkout: Checkout) -> Left:
 
 
 def renew_entries(here: Git, paths: Iterable[str], *, index: str | None = None) -> None:
-    """Let an index know that files were written again with the content of its entries.
+    """Update an index for files that were written again with the content of its entries.
 
-    git trusts a size in the index, so a file that was written with other line ends would count as
-    changed for ever. Without `index` it is the worktree's own, under git's lock.
+    git trusts the size in the index, so a file written with other line endings would count as
+    changed for ever. Without `index` the worktree's own is updated, under git's lock.
     """
     wanted = set(paths)
     if not wanted:
@@ -108,19 +109,19 @@ def renew_entries(here: Git, paths: Iterable[str], *, index: str | None = None) 
     env = {} if index is None else {"GIT_INDEX_FILE": index}
     listed = here.run("ls-files", "--stage", "-z", env=env).text.split("\0")
     text = "".join(f"{line}\0" for line in listed if line.partition("\t")[2] in wanted)
-    ok = (0, 1, 128)  # 128: another git holds the lock; the user's next `git add` sees it
+    ok = (0, 1, 128)  # 128: another git holds the lock; the user's next `git add` updates it
     here.run("update-index", "-z", "--index-info", stdin=os.fsencode(text), env=env, ok=ok)
     here.run("update-index", "-q", "--refresh", env=env, ok=ok)
 
 
 def find_moved(here: Git, checkout: Checkout) -> tuple[str, ...]:
-    """Return the paths whose files may have been moved; nothing changes."""
+    """Return the paths whose files may have been moved; change nothing."""
     with _suspected(here, checkout) as seen:
         return tuple(sorted(seen.suspects))
 
 
 def is_younger(checkout: Checkout, path: str) -> bool:
-    """Tell whether a file was touched since the checkout; a missing one by its directory."""
+    """Return whether a file changed since the checkout began; for a missing one ask its parent."""
     found = None
     while path and found is None:
         found = find_file(checkout.worktree, path)
@@ -130,7 +131,7 @@ def is_younger(checkout: Checkout, path: str) -> bool:
 
 
 def find_differing(here: Git, index: str) -> set[str]:
-    """Return the paths whose file differs from its entry in an index file, which is refreshed."""
+    """Refresh an index file; return the paths whose file differs from its entry."""
     env = {"GIT_INDEX_FILE": index}
     here.run("update-index", "-q", "--refresh", env=env, ok=(0, 1))
     out = here.run("diff-files", "--name-only", "-z", "--ignore-submodules=all", env=env).text
@@ -138,7 +139,7 @@ def find_differing(here: Git, index: str) -> set[str]:
 
 
 def entries(changes: Iterable[Change]) -> bytes:
-    """Return the new side of changes as `git update-index -z --index-info` reads it."""
+    """Return the new side of changes in the format of `git update-index -z --index-info`."""
     return b"".join(
         f"{change.new_mode if change.status != 'D' else 0} {change.new_oid}\t".encode()
         + os.fsencode(change.path)
@@ -152,7 +153,7 @@ def _is_gitlink(change: Change) -> bool:
 
 
 class _Seen(NamedTuple):
-    """The paths that change, those in the index, and those whose young file is not as it says."""
+    """The changed paths, those in the index, and those whose young file differs from the index."""
 
     changes: dict[str, Change]
     tracked: set[str]
@@ -161,11 +162,11 @@ class _Seen(NamedTuple):
 
 @contextmanager
 def _suspected(here: Git, checkout: Checkout) -> Iterator[_Seen]:
-    """Yield what to look at. Meanwhile the scratch index exists, with the entries of the index."""
+    """Yield the paths to examine; until the end the scratch index exists with the real entries."""
     between = changes_between(here, checkout.old, checkout.new)
     changes = {change.path: change for change in between if not _is_gitlink(change)}
     try:
-        _drop_scratch(checkout)  # of a recovery that was killed
+        _drop_scratch(checkout)  # left by a killed recovery
         copy_index(checkout.index, checkout.scratch)
         listed = here.run("ls-files", "-z", env={"GIT_INDEX_FILE": checkout.scratch}).text
         tracked = changes.keys() & set(listed.split("\0"))
@@ -184,7 +185,7 @@ def _drop_scratch(checkout: Checkout) -> None:
 
 
 def _find_moved_files(here: Git, checkout: Checkout, seen: _Seen) -> set[str]:
-    """Return the suspects whose file is a whole or cut short version of one of the commits."""
+    """Return the suspects whose file is a complete or truncated version from one of the commits."""
     moved: set[str] = set()
     for source, goal in ((checkout.old, checkout.new), (checkout.new, checkout.old)):
         sides = [c for c in changes_between(here, source, goal) if c.path in seen.suspects]
@@ -212,21 +213,21 @@ def _is_link(worktree: str, path: str) -> bool:
 
 
 def _is_cut_short(here: Git, checkout: Checkout, change: Change) -> bool:
-    """Tell whether a file holds the beginning of the content that git was writing when it ended."""
+    """Return whether a file holds only the beginning of the content that git was writing."""
     data = read_file(checkout.worktree, change.path)
     if data is None:
         return False
     if not data:
         return True
     words = ("cat-file", "--filters", f"--path={change.path}", change.new_oid)
-    filtered = here.run(*words, ok=range(256))  # as it comes into a worktree: line ends, filters
+    filtered = here.run(*words, ok=range(256))  # as in a worktree: line endings, filters
     if filtered.status == 0 and filtered.out.startswith(data):
         return True
     return here.run("cat-file", "blob", change.new_oid).out.startswith(data)
 
 
 def _write(here: Git, paths: list[str], *, index: str) -> list[str]:
-    """Write files as an index has them; return those that cannot be written."""
+    """Write files with the content in an index; return those that cannot be written."""
     if not paths:
         return []
     done = here.run(

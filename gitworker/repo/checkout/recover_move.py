@@ -1,4 +1,4 @@
-"""Finishing or taking back a branch's move that was killed in the middle."""
+"""Finish or take back a branch's move that was killed in the middle."""
 
 import os
 
@@ -25,11 +25,11 @@ from gitworker.repo.worktrees.ownership import require_checkout
 def recover_move(
     git: Git, *, ref: Ref, old: Oid, new: Oid, worktree: str | None, admin_dir: str | None = None
 ) -> bool:
-    """Bring a move that was killed at any point to an end; tell whether the branch is at `new`.
+    """Finish or take back a move that was killed; return whether the branch is at `new`.
 
-    False: it is (again) at `old` and nothing changed. Idempotent; a move that never began or has
-    ended is left alone. An index lock that is not ours is never touched. Raises Conflict while the
-    mover, or the git it started, still runs.
+    False: the branch is (again) at `old` and nothing changed. Idempotent; a move that never began
+    or has ended is left alone. An index lock of another program is never touched. Raises Conflict
+    while the mover, or the git that it started, is alive.
     """
     if worktree is None or not os.path.isdir(worktree):
         return _has_moved(git, ref=ref, old=old, new=new)
@@ -41,7 +41,7 @@ def recover_move(
     descriptor = hold_journal(move)
     try:
         _require_own_lock(move)
-        remove_file(f"{move.private_index}.lock")  # of a read-tree that died with its machine
+        remove_file(f"{move.private_index}.lock")  # left by a read-tree that died with its machine
         moved = _has_moved(here, ref=ref, old=old, new=new) and _settle(here, move)
         crash_point("recover-settled")
         remove_file(move.private_index)
@@ -53,9 +53,9 @@ def recover_move(
 
 
 def take_back_checkout(git: Git, move: Move) -> None:
-    """Bring index and files to `move.new`, where the branch is, from a checkout of `move.old`.
+    """Bring index and files from `move.old` to `move.new`, the commit of the branch.
 
-    git can have stopped at any point of the checkout: among the files, or after the index. Raises
+    git may have stopped at any point of the checkout: between the files, or after the index. Raises
     Conflict if a file cannot be written.
     """
     descriptor = hold_journal(move)
@@ -70,7 +70,7 @@ def take_back_checkout(git: Git, move: Move) -> None:
 
 
 def contains(git: Git, tip: Oid, commit: Oid) -> bool:
-    """Tell whether `commit` is in the history of `tip`; one that gc has taken is in none."""
+    """Return whether `commit` is in the history of `tip`; False if gc has deleted the commit."""
     try:
         return is_ancestor(git, commit, tip)
     except GitFailed:
@@ -80,7 +80,7 @@ def contains(git: Git, tip: Oid, commit: Oid) -> bool:
 
 
 def find_unfinished(admin_dir: str) -> tuple[Ref, Oid, Oid] | None:
-    """Return (ref, old, new) of a move whose lock was left in a worktree, read from the lock."""
+    """Return (ref, old, new) of an unfinished move, read from the lock that it left."""
     lock = f"{admin_dir}/index.lock"
     if not is_ours(lock):
         return None
@@ -90,9 +90,9 @@ def find_unfinished(admin_dir: str) -> tuple[Ref, Oid, Oid] | None:
 
 
 def _has_moved(git: Git, *, ref: Ref, old: Oid, new: Oid) -> bool:
-    """Tell whether the branch was moved to `new`; an agent's own commit is no move of ours.
+    """Return whether the branch was moved to `new`; an agent's own commit is not such a move.
 
-    Where `new` is an ancestor of `old` (`repo/rewind`), whatever still has `old` was not moved.
+    If `new` is an ancestor of `old` (`rewind`), a branch that still contains `old` was not moved.
     """
     tip = find_ref(git, ref)
     if tip is None or tip == old or not contains(git, tip, new):
@@ -101,26 +101,26 @@ def _has_moved(git: Git, *, ref: Ref, old: Oid, new: Oid) -> bool:
 
 
 def _require_own_lock(move: Move) -> None:
-    """Refuse to go on where the lock belongs to another move of ours."""
+    """Raise Conflict if the lock belongs to another unfinished move."""
     if is_ours(move.lock):
         with open(move.lock, "rb", opener=regular) as file:
             if file.read() != move.marker:
                 raise Conflict(
-                    f"another interrupted move in {move.worktree} has to be repaired first",
+                    f"another interrupted move in {move.worktree} must be repaired first",
                     "git worker doctor",
                     code="unfinished_move",
                 )
 
 
 def _settle(here: Git, move: Move) -> bool:
-    """The branch has moved: make index and files follow, or take the branch back.
+    """Make index and files follow a branch that has moved, or take the branch back.
 
-    The index says how far it came, since it changes last and at once. Whatever a killed move or
-    an earlier recovery left beside it is made again.
+    The index changes last and atomically, so it shows how far the move came. Files of a killed move
+    or an earlier recovery are made again.
     """
     changes = changes_between(here, move.old, move.new)
     if _has_new_index(here, move, changes):
-        return True  # only the lock was left
+        return True  # only the lock is left to remove
     put_files_back(here, move)
     prepare_index(move)
     try:
@@ -135,7 +135,7 @@ def _settle(here: Git, move: Move) -> bool:
 
 
 def _has_new_index(here: Git, move: Move, changes: tuple[Change, ...]) -> bool:
-    """Tell whether the worktree's index has left the old commit at every changed path."""
+    """Return whether the worktree's index has left the old commit at every changed path."""
     differs = [
         here.run("diff-index", "--cached", "--name-only", "-z", "--no-renames", commit).text
         for commit in (move.new, move.old)

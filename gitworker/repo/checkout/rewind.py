@@ -1,8 +1,8 @@
-"""Taking a branch back to an ancestor, its checkout with it, without touching anybody's work.
+"""Take a branch back to an ancestor, together with its checkout, and keep all uncommitted work.
 
-Only for what was landed a moment ago and nothing stands on. The branch goes by compare-and-set; the
-files follow as those of a worker's branch do (`repo/follow`): by a two-tree read-tree that refuses
-overlap, under git's own lock of the index, which outlives us and says what is under way.
+Only for a landing that just happened and on which no other work builds. The branch moves by
+compare-and-set. The files follow as in `move_branch`: by a two-tree read-tree that refuses an
+overlap, under git's own index lock, which survives this process and names the move.
 """
 
 from gitworker.crashpoint import crash_point
@@ -19,17 +19,17 @@ from gitworker.repo.worktrees.worktree_list import find_checkout
 
 
 def require_room(git: Git, *, ref: Ref, old: Oid, new: Oid, worktree: str) -> None:
-    """Raise Refused or Conflict where a checkout could not follow its branch from `old` to `new`.
+    """Raise Refused or Conflict if a checkout cannot follow its branch from `old` to `new`.
 
-    Nothing changes. In the way are an open operation, git's lock of the index, uncommitted changes
-    to the same files, flags of the index that hide some, untracked and ignored files.
+    Nothing changes. Obstacles are an open operation, git's index lock, uncommitted changes to the
+    same files (also those hidden by index flags), untracked and ignored files.
     """
     here = git.at(worktree)
     require_quiet(here, ref, resuming=True)
     changes = changes_between(here, old, new)
     paths = {change.path for change in changes}
     status = read_status(here, untracked=False)
-    if status.unmerged:  # git moves nothing then, and says so only after the branch has moved
+    if status.unmerged:  # git would refuse, but only after the branch has moved
         raise Refused(
             f"{worktree} has files in conflict",
             f"git -C {worktree} status",
@@ -39,15 +39,15 @@ def require_room(git: Git, *, ref: Ref, old: Oid, new: Oid, worktree: str) -> No
         worktree,
         dirty=paths & {*status.paths, *hidden_changes(here)},
         untracked=find_collisions(worktree, changes),
-        coming=f"what comes back on {ref.removeprefix('refs/heads/')}",
+        coming=f"the files that {ref.removeprefix('refs/heads/')} returns to",
     )
 
 
 def rewind(git: Git, *, ref: Ref, old: Oid, new: Oid, worktree: str | None, reason: str) -> None:
-    """Take a branch from `old` back to its ancestor `new`; a killed one is brought to its end.
+    """Take a branch from `old` back to its ancestor `new`; finish one that was killed.
 
-    `worktree` is where it is checked out. Raises Refused, with nothing changed, where something
-    there is in the way; Conflict where the branch is elsewhere or a git holds the index.
+    `worktree` is its checkout. Raises Refused, with nothing changed, if something there is in the
+    way; Conflict if the branch is at another commit or a git holds the index.
     """
     if recover_move(git, ref=ref, old=old, new=new, worktree=worktree):
         return
@@ -59,7 +59,7 @@ def rewind(git: Git, *, ref: Ref, old: Oid, new: Oid, worktree: str | None, reas
     crash_point("rewind-ref")
     appeared = find_checkout(git, ref)
     if appeared is not None and not _index_is_at(git.at(appeared), new):
-        # It was checked out between the look and the move: do it over, through the checkout.
+        # It was checked out between the check and the move: do it again through the checkout.
         move_ref(git, ref, old=new, new=old, reason=f"{reason} (taken back)")
         rewind(git, ref=ref, old=old, new=new, worktree=appeared, reason=reason)
 
