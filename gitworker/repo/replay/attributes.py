@@ -1,8 +1,8 @@
-"""A private work tree that holds nothing but the attributes a merge has to see.
+"""A private work tree with only the attributes files that a merge reads.
 
-`merge-tree` reads `.gitattributes` from the work tree it runs in (GIT-FACTS). A rebase would see
-those of the commit it stands on, so they are laid out here, for the directories that matter, and
-laid out again when a replayed commit changes them.
+`merge-tree` reads `.gitattributes` from the work tree in which it runs. A rebase would see those of
+its current commit. So they are written here, for the directories that matter, and again if a
+replayed commit changes them.
 """
 
 import os
@@ -20,7 +20,7 @@ NAME = ".gitattributes"
 
 
 def lay_out(directory: str, texts: Mapping[str, bytes]) -> None:
-    """Make `directory` hold these attributes, given by the place in the tree, and nothing else."""
+    """Fill `directory` with exactly these attributes files, given by directory of the tree."""
     remove_tree(directory)
     os.mkdir(directory)
     for place, text in texts.items():
@@ -36,12 +36,12 @@ def lay_out(directory: str, texts: Mapping[str, bytes]) -> None:
 
 
 def name_attributes(tree: Oid, places: Iterable[str]) -> list[str]:
-    """Return git's names of the attributes files in these directories of a tree (or commit)."""
+    """Return git's names of the attributes files in these directories of a tree or commit."""
     return [f"{tree}:{os.path.join(place, NAME)}" for place in places]
 
 
 def read_attributes(git: Git, tree: Oid, places: Sequence[str]) -> dict[str, bytes]:
-    """Return the attributes of these directories of a tree by directory, where there are any."""
+    """Return the attributes files in these directories of a tree, by directory."""
     texts = read_objects(git, name_attributes(tree, places))
     return {place: text for place, text in zip(places, texts, strict=True) if text is not None}
 
@@ -58,7 +58,7 @@ def ancestors_of(paths: Iterable[str]) -> set[str]:
 
 
 def list_attribute_directories(git: Git, tree: Oid) -> set[str]:
-    """Return every directory of a tree that holds attributes; reads the whole tree."""
+    """Return every directory of a tree that has an attributes file; reads the whole tree."""
     out = git.run("ls-tree", "-r", "-z", "--name-only", tree).text
     return {os.path.dirname(path) for path in out.split("\0") if os.path.basename(path) == NAME}
 

@@ -1,7 +1,7 @@
-"""Merging many pairs of commits to see whether they conflict, by few `git merge-tree --stdin`.
+"""Merge many pairs of commits to find conflicts, by a few `git merge-tree --stdin`.
 
-No ref, index or worktree is touched, and what a merge writes goes into a private directory. Merge
-programs and filters of the user's do not run: files that have one are merged as plain text.
+No ref, index or worktree is touched, and the objects of a merge are written into a private
+directory. The user's merge programs and filters do not run: their files are merged as plain text.
 """
 
 import os
@@ -17,16 +17,16 @@ from gitworker.repo.plumbing.objects import alternate
 from gitworker.repo.replay.attributes import lay_out
 
 PROCESSES = 2
-# A request of so many pairs fits into a pipe, and what merging them writes into a few megabytes.
+# A request of so many pairs fits into a pipe, and their merges write a few megabytes.
 PAIRS_AT_ONCE = 200
-# What merges write is thrown away: in memory that takes a half to a fifth of the time of a disk.
+# The merge results are thrown away: in memory they take a half to a fifth of the time of a disk.
 MEMORY = "/dev/shm"
 MEMORY_NEEDED_BYTES = 256 * 1024 * 1024
-SPOILED_AT_MOST = 200  # pairs that git cannot merge at all, before we stop asking
-GAVE_UP = 128  # git's own status; what it knew until then is written
+SPOILED_AT_MOST = 200  # pairs that git cannot merge at all before the run stops
+GAVE_UP = 128  # git's own status; the answers before that are written
 CLEAN, CONFLICTED = "1", "0"
 UNNAMED = "?"
-TEXT_MERGE = "git merge-file -q %A %O %B || exit 1"  # instead of a program; 1: a conflict
+TEXT_MERGE = "git merge-file -q %A %O %B || exit 1"  # replaces a program; 1: a conflict
 TEXT, NOTHING, NO = "GITWORKER_TEXT_MERGE", "GITWORKER_NOTHING", "GITWORKER_NO"
 
 Pair = tuple[Oid, Oid]
@@ -41,9 +41,9 @@ class Batch(NamedTuple):
 
 
 class Merged(NamedTuple):
-    """The paths in conflict of each pair, sorted; none where it merges cleanly.
+    """The paths in conflict of each pair, sorted; empty if the pair merges cleanly.
 
-    A pair that git could not merge is not there; `complaint` is what git said then.
+    A pair that git could not merge is missing; `complaint` is git's message then.
     """
 
     files: dict[Pair, tuple[str, ...]]
@@ -57,7 +57,7 @@ def merge_pairs(
     scratch_dir: str,
     git_config: Mapping[str, str],
 ) -> Merged:
-    """Merge each pair, the second into the first, and tell what conflicts. Writes nothing to keep.
+    """Merge each pair, the second into the first, and return the conflicts. Keep no objects.
 
     `git_config` are git's own settings by key. At most two processes run at a time.
     """
@@ -72,31 +72,31 @@ def merge_pairs(
 
 
 def neutral_options(git_config: Mapping[str, str]) -> list[str]:
-    """Return the options that keep git from running merge programs and filters of the user's.
+    """Return the options that prevent merge programs and filters of the user.
 
-    Values come from the environment, since a name may hold what `-c` splits at.
+    Values come from the environment, since a name may contain a character at which `-c` splits.
     """
     options = []
     for key in git_config:
-        room, _, rest = key.partition(".")
+        section, _, rest = key.partition(".")
         name, dot, setting = rest.rpartition(".")
         if not dot:
             continue
-        if (room, setting) == ("merge", "driver"):
+        if (section, setting) == ("merge", "driver"):
             options += [f"merge.{name}.driver={TEXT}", f"merge.{name}.recursive={NOTHING}"]
-        elif room == "filter" and setting in ("clean", "process"):
+        elif section == "filter" and setting in ("clean", "process"):
             options += [f"filter.{name}.{setting}={NOTHING}", f"filter.{name}.required={NO}"]
     return [f"--config-env={option}" for option in options]
 
 
 def find_objects_place(scratch_dir: str, *, memory: str = MEMORY) -> str:
-    """Return where objects are written for a moment: in memory where there is room enough."""
+    """Return the directory for temporary objects: in memory if there is enough space."""
     try:
         free = os.statvfs(memory)
     except OSError:
         return scratch_dir
-    has_room = free.f_bavail * free.f_frsize >= MEMORY_NEEDED_BYTES
-    return memory if has_room and os.access(memory, os.W_OK | os.X_OK) else scratch_dir
+    has_space = free.f_bavail * free.f_frsize >= MEMORY_NEEDED_BYTES
+    return memory if has_space and os.access(memory, os.W_OK | os.X_OK) else scratch_dir
 
 
 class _Running(NamedTuple):
@@ -107,7 +107,7 @@ class _Running(NamedTuple):
 
 
 class _Merging:
-    """The state of one run: what waits, what is at work, what is known."""
+    """The state of one run: waiting requests, running processes, results."""
 
     def __init__(self, common_dir: str, private: str, *, objects: str, options: list[str]) -> None:
         self.common_dir = common_dir
@@ -139,7 +139,7 @@ class _Merging:
         return Merged(self.files, self.complaint)
 
     def _split(self) -> None:
-        """Halve a single request that is worth it, so that both processors have work."""
+        """Halve a single large request, so that both processors have work."""
         if len(self.waiting) == 1 and len(self.waiting[0][0]) >= PAIRS_AT_ONCE // 4:
             pairs, tree = self.waiting.popleft()
             middle = len(pairs) // 2
@@ -163,7 +163,7 @@ class _Merging:
         return _Running(process, pairs, tree, objects)
 
     def _finish(self, running: _Running) -> None:
-        """Take the answers; where git gave up at a pair, find it, pass it by and go on."""
+        """Take the answers; if git gave up at a pair, skip that pair and continue."""
         done = running.process.finish()
         remove_tree(running.objects)
         answers = _parse(done.text)
@@ -172,7 +172,7 @@ class _Merging:
         left = running.pairs[len(answers) :]
         if not left:
             return
-        if done.status == GAVE_UP or len(left) == 1:  # else it crashed, with answers unwritten
+        if done.status == GAVE_UP or len(left) == 1:  # otherwise it crashed with unwritten answers
             self.complaint = done.complaint or f"git merge-tree ended with status {done.status}"
             self.spoiled += 1
             middle, left = 0, left[1:]
@@ -185,7 +185,7 @@ class _Merging:
 
 
 def _parse(out: str) -> list[list[str] | None]:
-    """Return the paths in conflict of each answer, None for a clean merge; what is cut off goes.
+    """Return the paths in conflict of each answer, None for a clean merge; drop a truncated one.
 
     An answer is a mark, a tree, the paths, and an empty field (git-merge-tree(1)).
     """
@@ -203,7 +203,7 @@ def _parse(out: str) -> list[list[str] | None]:
 
 
 def _named(paths: list[str] | None, pair: Pair) -> tuple[str, ...]:
-    """Return paths under the names that they have; git sets some aside as `path~commit`."""
+    """Return the original names of paths; git renames some to `path~commit`."""
     if paths is None:
         return ()
     names = set()

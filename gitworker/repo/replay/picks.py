@@ -1,8 +1,9 @@
-"""Picking a plan's commits one by one with `git merge-tree`.
+"""Pick a plan's commits one by one with `git merge-tree`.
 
-git 2.39's merge-tree takes no merge base, so each pick merges into a synthetic commit: the tree
-built so far on top of the picked commit's parent, dated now (an old date makes git walk far). Those
-exist in a private directory only; the new commits are written all at once when every pick went in.
+merge-tree of git 2.39 takes no merge base. So each pick merges into a synthetic commit: the tree
+built so far, on top of the picked commit's parent, dated now (an old date makes git walk far). The
+synthetic commits exist only in a private directory. The new commits are written together after the
+last pick.
 """
 
 from collections.abc import Mapping
@@ -31,7 +32,7 @@ from gitworker.repo.replay.replay_cache import Memory
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """Picking came to a commit that conflicts."""
+    """A pick stopped at a commit that conflicts."""
 
     commit: Commit
     paths: tuple[str, ...]
@@ -40,9 +41,9 @@ class Stopped:
 def pick_all(
     git: Git, plan: Plan, *, memory: Memory, repository: Repository, scratch_dir: str
 ) -> dict[Oid, Oid | None] | Stopped:
-    """Replay the plan; return what each commit became, or where it stopped.
+    """Replay the plan; return the new id of each commit, or the conflict.
 
-    Raises NeedsRebase where the user's own merge programs have a say or git refuses a step.
+    Raises NeedsRebase if the user's own merge programs are involved or git refuses a step.
     """
     with private_directory(scratch_dir, "replay-") as private:
         picking = _Picking(git, plan, memory=memory, repository=repository, private=private)
@@ -50,7 +51,7 @@ def pick_all(
 
 
 class _Picking:
-    """The state of one replay: the tip and its tree, and the work tree that merges run in."""
+    """The state of one replay: the tip and its tree, and the work tree for merges."""
 
     tree: Oid  # of the tip
     committer: bytes
@@ -102,7 +103,7 @@ class _Picking:
         self.made[commit.oid] = commit.oid
 
     def _prepare(self, waiting: list[Commit]) -> None:
-        """Read what all picks share: the committer, the tip's tree, the attributes."""
+        """Read the shared data of all picks: the committer, the tip's tree, the attributes."""
         self.committer = self.memory.committer(self.git)
         self.ground = self.plan.ground or load_ground(
             self.git, self.plan, tip=self.tip, waiting=waiting
@@ -127,12 +128,12 @@ class _Picking:
         if self.settings.default_driver in self.settings.drivers or any(
             needle in text for text in texts for needle in needles
         ):
-            # Such a program may look at the files around it, or have a path relative to them.
+            # Such a program may read the files around it, or have a path relative to them.
             raise NeedsRebase
         lay_out(self.work_tree, attributes)
 
     def _pick(self, commit: Commit) -> tuple[str, ...] | None:
-        """Merge one commit into the tip; return the conflicting paths, or None where it went in."""
+        """Merge one commit into the tip; return the conflicting paths, None if it merged."""
         base = write_private_commit(
             self._synthetic(commit), length=len(self.tip), directory=self.objects
         )
@@ -169,7 +170,7 @@ class _Picking:
     def _as_rebase_names(
         self, paths: tuple[str, ...], base: Oid, commit: Commit
     ) -> tuple[str, ...]:
-        """Give a path that git set aside as `path~side` the name of the side that rebase uses."""
+        """Rename paths that git set aside as `path~side` to the side name that rebase uses."""
         if not any("~" in path for path in paths):
             return paths
         short = self.git.text("rev-parse", "--short", commit.oid)
@@ -189,12 +190,12 @@ class _Picking:
         )  # fmt: skip
 
     def _write(self) -> None:
-        """Write the new commits; git must find the ids that we found."""
+        """Write the new commits; git must compute the same ids."""
         if not self.new:
             return
         try:
             written = write_commits(self.git, list(self.new.values()), directory=self.private)
-        except GitFailed as failure:  # newer versions check more than rebase asks for
+        except GitFailed as failure:  # newer versions check more than rebase requires
             raise NeedsRebase from failure
         if written != list(self.new):
             raise NeedsRebase

@@ -1,7 +1,7 @@
-"""Rebase's list of commits, and what picking them starts from.
+"""The list of commits of a rebase, and the base from which picking starts.
 
-A topic in one line, the usual case, is listed by one walk and read by two more processes. Anything
-else is asked of git in rebase's own words. Read-only.
+A linear topic, the usual case, is listed by one walk and read by two more processes. For any other
+topic git is asked with the options of rebase itself. Read-only.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,22 +22,22 @@ from gitworker.repo.replay.replay_cache import Memory
 SAME_PATCH = "="
 TARGET_SIDE = "<"
 TOPIC_SIDE = ">"
-# Of so many commits on the target's side we read what they change; more we leave to git.
+# The changes of so many commits on the target's side are compared here; more are left to git.
 COMPARED_AT_MOST = 1000
-SPACE = str.maketrans("", "", "\t\n\r ")  # what a patch id leaves out, of names too
+SPACE = str.maketrans("", "", "\t\n\r ")  # ignored by a patch id, in names too
 
 
 class NeedsRebase(Exception):
-    """merge-tree cannot be trusted to give what rebase gives here."""
+    """merge-tree may give another result than rebase here."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What picking starts from.
+    """The base from which picking starts.
 
-    `heads` are the commit that the first pick goes onto and, where there is one, the fork point;
-    `changed` the paths that the topic changes; `places` the directories whose attributes may
-    matter, and `attributes` those that there are, by directory.
+    `heads` are the commit onto which the first pick goes and the fork point, if there is one.
+    `changed` are the paths that the topic changes. `places` are the directories whose attributes
+    may matter; `attributes` maps each directory to its attributes file, if it has one.
     """
 
     heads: tuple[Commit, ...]
@@ -48,10 +48,10 @@ class Ground:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a rebase of `topic` onto `target` would do.
+    """The steps of a rebase of `topic` onto `target`.
 
-    `commits` are all commits considered, in order; `todo` those that the target has not already.
-    `ground` is there where it was read along. What `exclude` contains is not the topic's own.
+    `commits` are all considered commits in order; `todo` are those that the target lacks. `ground`
+    is None if it has not been read yet. Commits in `exclude` do not belong to the topic.
     """
 
     target: Oid
@@ -65,12 +65,12 @@ class Plan:
 
     @property
     def ours(self) -> tuple[str, ...]:
-        """Return the words that limit a walk of git's to the topic's own commits."""
+        """Return the options that limit a walk of git to the topic's own commits."""
         return () if self.exclude is None else (f"^{self.exclude}",)
 
     @property
     def is_unchanged(self) -> bool:
-        """Tell whether rebase would say that the branch is up to date."""
+        """Return whether rebase would report that the branch is up to date."""
         return self.is_linear and self.bases == (self.target,)
 
 
@@ -82,9 +82,9 @@ def load_plan(
     exclude: Oid | None = None,
     memory: Memory | None = None,
 ) -> Plan:
-    """Return the plan, of `exclude..topic` alone where that is given.
+    """Return the plan for `topic`, or only for `exclude..topic` if `exclude` is given.
 
-    An up-to-date branch is not read any further.
+    The commits of an up-to-date branch are not read.
     """
     known = None if memory is None else memory.changes
     plan = Plan(target, topic, (topic,), is_linear=True, exclude=exclude)
@@ -107,7 +107,7 @@ def load_plan(
 
 
 def load_ground(git: Git, plan: Plan, *, tip: Oid, waiting: Sequence[Commit]) -> Ground:
-    """Return what picking the `waiting` commits onto `tip` starts from, for any plan."""
+    """Return the base for picking the `waiting` commits onto `tip`, for any plan."""
     base = plan.bases[0] if plan.bases else None
     oids = [commit.oid for commit in waiting]
     changes = diff_commits(git, [*oids, f"{tip} {base or tip}"])
@@ -125,7 +125,7 @@ def load_commits(git: Git, oids: Sequence[str]) -> tuple[Commit, ...]:
 
 
 def starts_empty(git: Git, commit: Commit, trees: dict[Oid, Oid]) -> bool:
-    """Tell whether a commit changes nothing; `trees` by commit are known, and more are added."""
+    """Return whether a commit changes nothing; `trees` caches the trees by commit."""
     if not commit.parents:
         return not git.run("ls-tree", "-z", commit.tree).out
     parent = commit.parents[0]
@@ -135,7 +135,7 @@ def starts_empty(git: Git, commit: Commit, trees: dict[Oid, Oid]) -> bool:
 
 
 def _is_line(commits: Sequence[Sequence[str]]) -> bool:
-    """Tell whether each commit (with its parents) has one parent, the commit before it."""
+    """Return whether each commit (with its parents) has one parent, the commit before it."""
     return all(len(commit) == 2 for commit in commits) and all(
         commit[1] == before[0] for before, commit in zip(commits, commits[1:], strict=False)
     )
@@ -149,11 +149,11 @@ def _load_line(
     theirs: list[str],
     known: dict[str, tuple[BlobChange, ...]] | None,
 ) -> Plan:
-    """Return the plan of a topic in one line; `theirs` are the target's own commits, not merges."""
+    """Return the plan of a linear topic; `theirs` are the target's own commits without merges."""
     compared = theirs if len(theirs) <= COMPARED_AT_MOST else []
     base = plan.bases[0]
     changes = diff_commits(git, [*line, *compared, f"{plan.target} {base}"], known=known)
-    if changes is None:  # a graft between two calls: ask as if we had not looked
+    if changes is None:  # a graft appeared between two calls: ask git instead
         return _load_any_plan(git, plan)
     ours, others, incoming = changes[: len(line)], changes[len(line) : -1], changes[-1]
     commits, ground = _read(git, line, [*ours, incoming], tip=plan.target, base=base)
@@ -183,7 +183,7 @@ def _load_any_plan(git: Git, plan: Plan) -> Plan:
 def _without_known(
     git: Git, commits: Sequence[Commit], marks: Mapping[Oid, str], heads: Sequence[Commit] = ()
 ) -> tuple[Commit, ...]:
-    """Return the commits but those that the target has; rebase keeps what started empty."""
+    """Return the commits without those that the target has; rebase keeps commits made empty."""
     trees = {commit.oid: commit.tree for commit in (*commits, *heads)}
     return tuple(
         commit
@@ -193,7 +193,7 @@ def _without_known(
 
 
 def _list_marked(git: Git, plan: Plan) -> dict[Oid, str]:
-    """Return rebase's own list, each commit with a mark that says whether the target has it."""
+    """Return rebase's own list, each commit with a mark that shows whether the target has it."""
     lines = git.text(
         "rev-list", "--reverse", "--topo-order", "--no-merges", "--cherry-mark", "--right-only",
         f"{plan.target}...{plan.topic}", *plan.ours,
@@ -202,9 +202,9 @@ def _list_marked(git: Git, plan: Plan) -> dict[Oid, str]:
 
 
 def _patched_names(changes: Iterable[BlobChange]) -> frozenset[str]:
-    """Return what two commits have in common where their patch ids are equal: the names in them.
+    """Return the names in a patch; commits with equal patch ids have the same names.
 
-    Submodules are left out, since settings may keep them out of a patch.
+    Submodules are left out, since settings may hide them from a patch.
     """
     return frozenset(one.path.translate(SPACE) for one in changes if not is_submodule(one))
 
@@ -220,19 +220,19 @@ def _read(
 ) -> tuple[tuple[Commit, ...], Ground]:
     """Read commits, heads and attributes by one process.
 
-    `changes` are those of each commit and, last, what the target changed since the fork: where it
-    added files a rename may lead. `places` are more directories whose attributes matter.
+    `changes` are those of each commit and, last, those of the target since the fork: a rename may
+    lead to a file that it added. `places` are further directories whose attributes matter.
     """
     *ours, theirs = changes
     changed = frozenset(one.path for commit in ours for one in commit)
     added = (one.path for one in theirs if one.status == "A")
-    where = tuple(sorted(ancestors_of((*changed, *added)).union(places)))
+    folders = tuple(sorted(ancestors_of((*changed, *added)).union(places)))
     named = [*oids, tip, *([base] if base else [])]
-    found = read_objects(git, [*named, *name_attributes(tip, where)])
+    found = read_objects(git, [*named, *name_attributes(tip, folders)])
     commits = _parse(named, found[: len(named)])
-    texts = zip(where, found[len(named) :], strict=True)
+    texts = zip(folders, found[len(named) :], strict=True)
     attributes = {place: text for place, text in texts if text is not None}
-    ground = Ground(commits[len(oids) :], changed, where, attributes)
+    ground = Ground(commits[len(oids) :], changed, folders, attributes)
     return commits[: len(oids)], ground
 
 

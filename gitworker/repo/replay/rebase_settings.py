@@ -1,4 +1,4 @@
-"""The settings of git that decide how a rebase comes out."""
+"""The git settings that influence the result of a rebase."""
 
 import os
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ UI_ALGORITHM = (2, 46)  # since then rebase honours diff.algorithm and merge-tre
 
 @dataclass(frozen=True, slots=True)
 class RebaseSettings:
-    """What of the user's settings the replay must know.
+    """The user's settings that a replay needs.
 
-    `needs_rebase`: only a real rebase gives what is configured. `drivers` are the names of merge
-    programs, `attributes_file` is core.attributesFile.
+    `needs_rebase`: only a real rebase gives the configured result. `drivers` are the names of merge
+    programs; `attributes_file` is core.attributesFile.
     """
 
     needs_rebase: bool
@@ -30,7 +30,7 @@ class RebaseSettings:
 
 
 def load_rebase_settings(git: Git) -> RebaseSettings:
-    """Return the settings in force where `git` runs, read by one `git config`."""
+    """Return the settings that apply in the directory of `git`, read by one `git config`."""
     values, drivers = _read(git)
     cleanup = values.get("commit.cleanup", "verbatim")
     algorithm = values.get("diff.algorithm", "default")

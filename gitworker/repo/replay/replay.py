@@ -1,8 +1,9 @@
-"""Replaying a branch onto a target: what `git rebase TARGET` gives, without touching a worktree.
+"""Replay a branch onto a target with the result of `git rebase TARGET`, outside any worktree.
 
-One merge-tree per commit, git's own merge engine, proved identical to rebase (GIT-FACTS, Rebase).
-Whatever that engine cannot do exactly (signing, notes, the user's own merge programs) is left to a
-real rebase in a scratch worktree. Only new objects are written: no ref, no worktree of the user's.
+One merge-tree per commit runs git's own merge engine; differential tests show that the result is
+identical to rebase. If that engine cannot give the exact result (signing, notes, the user's own
+merge programs), a real rebase runs in a scratch worktree. Only new objects are written; no ref and
+no worktree of the user changes.
 """
 
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from gitworker.repo.replay.scratch_rebase import rebase_in_scratch
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """One commit of the branch and what became of it; `new` is None where it was dropped."""
+    """One commit of the branch and its replayed commit; `new` is None if it was dropped."""
 
     old: Oid
     new: Oid | None
@@ -28,11 +29,11 @@ class Pick:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """The branch fits: `new` is its tip on the target.
+    """A replay without conflicts: `new` is the branch's tip on the target.
 
-    `picks` are the commits in order, those that the target has already or that became empty with
-    `new` None; merge commits are flattened and not listed. `unchanged`: the branch already stood
-    on the target in one line; nothing was written and `picks` is empty.
+    `picks` are the commits in order. Those that the target already has, or that became empty, have
+    `new` None. Merge commits are flattened and not listed. `unchanged`: the branch was already
+    linear on top of the target, so nothing was written and `picks` is empty.
     """
 
     new: Oid
@@ -42,7 +43,7 @@ class Replayed:
 
 @dataclass(frozen=True, slots=True)
 class ReplayConflict:
-    """The first commit that does not fit, and the paths in conflict, sorted."""
+    """The first commit with a conflict, and the paths in conflict, sorted."""
 
     commit: Oid
     subject: str
@@ -63,14 +64,14 @@ def replay(
 ) -> ReplayResult:
     """Return `topic` rebased onto `target`; write only the new commits.
 
-    Of a topic that stands on somebody else's branch only `exclude..topic` is replayed, as by
-    `git rebase --onto target exclude topic`; commits that the target has by patch are dropped too.
+    For a topic that is stacked on another branch only `exclude..topic` is replayed, as by
+    `git rebase --onto target exclude topic`; commits whose patch the target has are dropped too.
 
-    `git` may stand in any worktree of the repository: its settings hold. `scratch_dir` is a
-    directory of ours for private files and, where it is needed, the scratch worktree. The
-    committer is the user, now. Hooks do not run. Raises GitFailed where git itself fails, as when
-    signing is configured and does not work. `memory` is what earlier replays of the same command,
-    in the same worktree, have learnt.
+    `git` may run in any worktree of the repository, whose settings apply. `scratch_dir` is a
+    directory for private files and, if needed, the scratch worktree. The committer is the user,
+    now. Hooks do not run. Raises GitFailed if git itself fails, for example if signing is
+    configured and does not work. `memory` caches git's answers for earlier replays of the same
+    command in the same worktree.
     """
     memory = memory or Memory()
     plan = load_plan(git, target=target, topic=topic, exclude=exclude, memory=memory)
@@ -85,10 +86,10 @@ def replay(
 
 
 def verdict(git: Git, *, target: Oid, topic: Oid) -> tuple[str, ...]:
-    """Return the paths that conflict between two tips, by one merge-tree; empty where it fits.
+    """Return the paths that conflict between two tips, by one merge-tree; empty if none does.
 
-    Run it from the worker's worktree, whose attributes it then sees. A conflict here is one in
-    the rebase too; the reverse fails in about one case of two hundred (GIT-FACTS).
+    Run it in the worker's worktree, whose attributes it reads. A conflict here is also one in the
+    rebase. The reverse does not hold in about one case of two hundred.
     """
     done = git.run(
         "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages",
@@ -119,9 +120,9 @@ def _for_real(git: Git, plan: Plan, *, scratch_dir: str) -> ReplayResult:
 
 
 def _match(git: Git, plan: Plan, new: Oid) -> dict[Oid, Oid | None]:
-    """Pair what a real rebase made with the plan, in order.
+    """Pair the commits of a real rebase with the plan, in order.
 
-    Where it dropped some, a commit is known by its author and the words of its message.
+    If the rebase dropped some, a commit is identified by its author and the words of its message.
     """
     listed = git.text("rev-list", "--reverse", "--topo-order", f"{plan.target}..{new}").split()
     if len(listed) == len(plan.todo):

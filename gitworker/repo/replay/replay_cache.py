@@ -1,6 +1,6 @@
-"""What several replays of one command need ask git only once.
+"""Cache git's answers that several replays of one command share.
 
-A commit's changes never change; the user's settings and name hold for the whole command.
+A commit's changes never change; the user's settings and name apply to the whole command.
 """
 
 from gitworker.repo.history.diffs import BlobChange
@@ -9,7 +9,7 @@ from gitworker.repo.replay.rebase_settings import RebaseSettings, load_rebase_se
 
 
 class Memory:
-    """Answers of git that hold as long as a command runs; `changes` are by commit."""
+    """git's answers that are valid for one command; `changes` are by commit."""
 
     __slots__ = ("_committer", "_settings", "changes")
 
@@ -19,13 +19,13 @@ class Memory:
         self._settings: RebaseSettings | None = None
 
     def settings(self, git: Git) -> RebaseSettings:
-        """Return the settings that decide how a rebase comes out."""
+        """Return the settings that influence the result of a rebase."""
         if self._settings is None:
             self._settings = load_rebase_settings(git)
         return self._settings
 
     def committer(self, git: Git) -> bytes:
-        """Return the user as a commit names him, with the time of the first asking."""
+        """Return the user as committer, with the time of the first call."""
         if self._committer is None:
             self._committer = git.run("var", "GIT_COMMITTER_IDENT").out.rstrip(b"\n")
         return self._committer

@@ -1,7 +1,7 @@
-"""A real `git rebase` in a permanent, detached worktree of ours: slow, and exact by definition.
+"""A real `git rebase` in a permanent, detached worktree of gitworker: slow, but always exact.
 
-For what merge-tree cannot do: sign commits, carry notes along, run the user's merge programs. The
-worktree `<scratch_dir>/rebase` is made when first needed and made again when it is broken.
+It does the work that merge-tree cannot: sign commits, copy notes, run the user's merge programs.
+The worktree `<scratch_dir>/rebase` is made when it is first needed, and again if it is broken.
 """
 
 import fcntl
@@ -19,7 +19,7 @@ from gitworker.repo.plumbing.git_environment import NO_UPKEEP
 from gitworker.repo.status.checkout_status import open_operation
 from gitworker.repo.worktrees.worktree_list import find_admin_dir
 
-# What would make a rebase ask, stash, move other branches, or keep merges.
+# Settings that would make a rebase ask, stash, move other branches, or keep merges.
 NEUTRAL = (
     *NO_UPKEEP,
     "core.hooksPath=/dev/null",
@@ -40,7 +40,7 @@ ENVIRONMENT = {"GIT_EDITOR": ":", "GIT_SEQUENCE_EDITOR": ":", "GIT_LFS_SKIP_SMUD
 
 @dataclass(frozen=True, slots=True)
 class Rebased:
-    """A rebase's end: the new tip, or the commit that conflicts and the paths, sorted."""
+    """The result of a rebase: the new tip, or the conflicting commit and the sorted paths."""
 
     new: Oid
     conflict: Oid | None
@@ -52,9 +52,8 @@ def rebase_in_scratch(
 ) -> Rebased:
     """Rebase `topic`, or only `exclude..topic`, onto `target` in the scratch worktree.
 
-    It moves no branch.
-    Waits while another process uses the worktree. Raises GitFailed where the rebase fails for
-    another reason than a conflict, as when signing does not work.
+    It moves no branch. It waits while another process uses the worktree. Raises GitFailed if the
+    rebase fails for another reason than a conflict, for example if signing does not work.
     """
     os.makedirs(scratch_dir, exist_ok=True)
     with _alone(f"{scratch_dir}/rebase-lock"):
@@ -70,7 +69,7 @@ def rebase_in_scratch(
         scratch.run("rebase", "--abort", settings=NEUTRAL, ok=range(-64, 256))
         if stopped is None or not (paths or b"CONFLICT" in done.out):
             failure = failure_of(["rebase"], done)
-            failure.detail = _without_advice(failure.detail)  # it was aborted: nothing to continue
+            failure.detail = _without_advice(failure.detail)  # it was aborted: no advice applies
             raise failure
         return Rebased(topic, stopped, paths)
 
@@ -86,7 +85,7 @@ def _alone(path: str) -> Iterator[None]:
 
 
 def _require_clean(git: Git, path: str, start: Oid) -> Git:
-    """Return a door to the scratch worktree with nothing in progress and nothing changed."""
+    """Return a Git for the clean scratch worktree, without an operation in progress."""
     scratch = Git(path)
     if os.path.isdir(path):
         try:
@@ -101,9 +100,9 @@ def _require_clean(git: Git, path: str, start: Oid) -> Git:
 def _clean(scratch: Git, path: str) -> None:
     repository = require_repository(path)
     if repository.top != os.path.realpath(path) or not repository.is_linked:
-        raise Unavailable(f"{path} is no worktree")
+        raise Unavailable(f"{path} is not a worktree")
     if os.path.lexists(f"{repository.git_dir}/index.lock"):
-        os.unlink(f"{repository.git_dir}/index.lock")  # nobody else ever works here
+        os.unlink(f"{repository.git_dir}/index.lock")  # no other process ever works here
     if open_operation(repository.git_dir) is not None:
         scratch.run("rebase", "--quit", settings=NEUTRAL)
     scratch.run("reset", "--hard", "--quiet", settings=NEUTRAL, env=ENVIRONMENT)
@@ -111,7 +110,7 @@ def _clean(scratch: Git, path: str) -> None:
 
 
 def _make(git: Git, path: str, start: Oid) -> None:
-    """Make the worktree afresh; what is left of a broken one goes first."""
+    """Make the worktree again; first remove the rest of a broken one."""
     common_dir = require_repository(git.directory).common_dir
     remove_tree(path)
     admin = find_admin_dir(common_dir, path)
@@ -129,6 +128,6 @@ def _unmerged(scratch: Git) -> tuple[str, ...]:
 
 
 def _without_advice(text: str) -> str:
-    """Return git's words without progress and hints."""
+    """Return git's messages without progress and hints."""
     lines = [line for line in text.splitlines() if not line.startswith(("hint:", "Rebasing ("))]
     return "\n".join(lines)
