@@ -1,8 +1,8 @@
-"""Parked worktrees: whole checkouts that wait for a task, so that a spawn is two renames.
+"""Parked worktrees: complete checkouts that wait for a task, so that a spawn needs two renames.
 
 An entry `<pool>/<name>/` holds a worktree as `tree`, its admin directory as `admin` and, when it is
-ready, a `record`. git does not list it, so nobody prunes or removes it. The entry's name says what
-is under way, and whoever renames it has it: no two spawns ever take the same one.
+ready, a `record`. git does not list it, so git does not prune or remove it. The entry's name shows
+its state, and a process takes an entry by renaming it: two spawns never take the same one.
 """
 
 import os
@@ -36,13 +36,13 @@ from gitworker.repo.pool.prefetched_status import (
 
 READY = "parked-"
 MAKING, MOVING, RETURNED, TAKEN = ".making-", ".moving-", ".returned-", ".taken-"
-LENT = ".lent-"  # to verify; under the worktree lock, so one that is seen with it was left
+LENT = ".lent-"  # to verify, under the worktree lock: a visible one was left by a killed process
 
 
 class Pool(NamedTuple):
-    """Where parked worktrees lie; `stamp` is what a checkout depends on beside its commit.
+    """The place of parked worktrees; `stamp` identifies the input of a checkout except its commit.
 
-    `git` runs in the main checkout; `lock` is the lock file of whatever adds worktrees.
+    `git` runs in the main checkout; `lock` is the lock file for adding worktrees.
     """
 
     root: str
@@ -54,9 +54,9 @@ class Pool(NamedTuple):
 
 
 class Parked(NamedTuple):
-    """A ready worktree: its commit, whether files of earlier tasks are in it, and its stamps.
+    """A ready worktree: its commit, whether it has files of earlier tasks, and its stamps.
 
-    `admin` are times and sizes in the admin directory: an untouched checkout has them still.
+    `admin` holds times and sizes in the admin directory, which an untouched checkout still has.
     """
 
     path: str
@@ -67,12 +67,12 @@ class Parked(NamedTuple):
 
     @property
     def tree(self) -> str:
-        """Return where the worktree is."""
+        """Return the path of the worktree."""
         return f"{self.path}/tree"
 
 
 def list_parked(pool: Pool) -> list[Parked]:
-    """Return this repository's worktrees that are ready, the latest made last."""
+    """Return this repository's ready worktrees, the newest last."""
     common_dir = pool.repository.common_dir
     paths = [f"{pool.root}/{name}" for name in list_names(pool) if name.startswith(READY)]
     found = [_read(path) for path in paths if is_parked_for(common_dir, path)]
@@ -80,8 +80,8 @@ def list_parked(pool: Pool) -> list[Parked]:
 
 
 def list_names(pool: Pool) -> list[str]:
-    """Return the names of all that lies in the pool."""
-    if os.path.islink(pool.root):  # not ours: it may lead to a user's files
+    """Return the names of all entries of the pool directory."""
+    if os.path.islink(pool.root):  # not the pool: a link may lead to a user's files
         return []
     try:
         return sorted(name for name in os.listdir(pool.root) if name != ".git")
@@ -90,22 +90,22 @@ def list_names(pool: Pool) -> list[str]:
 
 
 def claim(pool: Pool, parked: Parked, name: str) -> Parked | None:
-    """Take a ready worktree by giving it another name; None where somebody was faster."""
+    """Take a ready worktree by renaming it; return None if another process was faster."""
     path = f"{pool.root}/{name}"
     try:
         os.rename(parked.path, path)
-    except OSError:  # it is gone
+    except OSError:  # taken meanwhile
         return None
     return parked._replace(path=path)
 
 
 def has_stamps(parked: Parked) -> bool:
-    """Tell whether nobody has written into the admin directory since the worktree was parked."""
+    """Return whether the admin directory is unchanged since the worktree was parked."""
     return _admin_stamp(parked.path) == parked.admin
 
 
 def is_clean(pool: Pool, path: str, commit: Oid) -> bool:
-    """Tell whether an entry's worktree stands on a commit and holds nothing else but ignored."""
+    """Return whether an entry's worktree is at a commit and has no other files but ignored ones."""
     from gitworker.repo.status.checkout_status import (
         open_operation,  # 3 ms, only after something was touched
     )
@@ -120,11 +120,11 @@ def is_clean(pool: Pool, path: str, commit: Oid) -> bool:
 
 
 def bring_to(pool: Pool, path: str, *, old: Oid, new: Oid) -> None:
-    """Switch an entry's worktree, files in the way that git ignores included; raises GitFailed."""
+    """Switch an entry's worktree, overwriting ignored files in the way; raise GitFailed."""
     if old == new:
         return
     from gitworker.repo.checkout.move_branch import (
-        read_tree,  # 3 ms, only where the target has moved
+        read_tree,  # 3 ms, only if the target has moved
     )
 
     here = pool.git.at(f"{path}/tree")
@@ -133,10 +133,10 @@ def bring_to(pool: Pool, path: str, *, old: Oid, new: Oid) -> None:
 
 
 def hand_over(pool: Pool, parked: Parked, place: str, *, is_relative: bool = False) -> str:
-    """Make a claimed worktree git's at `place`, which is free; return its admin directory.
+    """Register a claimed worktree with git at `place`, a free path; return its admin directory.
 
-    The worktree goes first: git never lists one whose directory is not there. `is_relative` is
-    git's worktree.useRelativePaths.
+    The worktree moves first, since git never lists a worktree without its directory. `is_relative`
+    is git's worktree.useRelativePaths.
     """
     worktrees = f"{pool.repository.common_dir}/worktrees"
     os.makedirs(worktrees, exist_ok=True)
@@ -161,7 +161,7 @@ def hand_over(pool: Pool, parked: Parked, place: str, *, is_relative: bool = Fal
 def switch(pool: Pool, parked: Parked, ref: Ref) -> None:
     """Put a claimed worktree's HEAD on a branch that is at its commit.
 
-    Without a process where HEAD is a file: nobody knows of this worktree yet.
+    If HEAD is a file, no process is needed: no other command knows this worktree yet.
     """
     head = f"{parked.path}/admin/HEAD"
     if is_oid(_reads(head).strip()):
@@ -171,7 +171,7 @@ def switch(pool: Pool, parked: Parked, ref: Ref) -> None:
 
 
 def make(pool: Pool, commit: Oid) -> None:
-    """Park one more worktree at a commit; nothing of it is seen before it is ready."""
+    """Park one more worktree at a commit; it is visible only when it is ready."""
     path = _begin(pool)
     _add_bare(pool, path, commit)
     crash_point("pool.added")
@@ -187,9 +187,9 @@ def make(pool: Pool, commit: Oid) -> None:
 
 
 def advance(pool: Pool, parked: Parked, new: Oid) -> str | None:
-    """Bring a ready worktree to another commit; return where it is left if that cannot be.
+    """Bring a ready worktree to another commit; return its path if that fails.
 
-    Nothing happens where somebody has taken it meanwhile.
+    Do nothing if another process has taken it meanwhile.
     """
     claimed = claim(pool, parked, MOVING + os.path.basename(parked.path))
     if claimed is None:
@@ -198,7 +198,7 @@ def advance(pool: Pool, parked: Parked, new: Oid) -> str | None:
         if is_clean(pool, claimed.path, claimed.commit):
             bring_to(pool, claimed.path, old=claimed.commit, new=new)
             crash_point("pool.advanced")
-            if is_clean(pool, claimed.path, new):  # what was ignored may not be any more
+            if is_clean(pool, claimed.path, new):  # another commit may ignore other files
                 _park(pool, claimed.path, new, is_warm=claimed.is_warm)
                 return None
     except GitFailed:
@@ -207,11 +207,11 @@ def advance(pool: Pool, parked: Parked, new: Oid) -> str | None:
 
 
 def is_returnable(pool: Pool, path: str, commit: Oid) -> bool:
-    """Tell whether a removed worktree (`tree` and `admin` in `path`) holds its commit and no more.
+    """Return whether a removed worktree (`tree` and `admin` in `path`) holds only its commit.
 
-    Ignored files do not count; its branch may be gone. Never one with submodules of its own, bytes
-    that git strips from a file, an index that hides anything, commits on a detached HEAD, or refs
-    of its own (refs/worktree/ in git-worktree(1)), which may hold commits that nothing else does.
+    Ignored files do not count, and its branch may be deleted. False for a worktree with submodules,
+    bytes that git strips from a file, an index that hides changes, a detached HEAD, or refs of its
+    own (refs/worktree/ in git-worktree(1)), since only they may keep some commits.
     """
     from gitworker.repo.status.checkout_status import open_operation
     from gitworker.repo.status.converted_files import find_converted
@@ -246,9 +246,9 @@ def is_returnable(pool: Pool, path: str, commit: Oid) -> bool:
 
 
 def take_back(pool: Pool, path: str, *, commit: Oid, new: Oid) -> bool:
-    """Park a removed worktree, caches and all, at `new`; tell whether it could be.
+    """Park a removed worktree at `new` with its ignored files; return whether that worked.
 
-    Its admin directory is made anew, as git makes it: of the old one only the index is kept.
+    git makes a new admin directory for it; of the old one only the index is kept.
     """
     os.rename(f"{path}/tree", f"{path}/was-tree")
     os.rename(f"{path}/admin", f"{path}/was-admin")
@@ -274,7 +274,7 @@ def take_back(pool: Pool, path: str, *, commit: Oid, new: Oid) -> bool:
 
 
 def drop_registration(pool: Pool, path: str) -> None:
-    """Take an entry that was killed while it was made off git's list of worktrees."""
+    """Remove an entry whose making was killed from git's list of worktrees."""
     from gitworker.repo.worktrees.worktree_list import find_admin_dir
 
     admin = find_admin_dir(pool.repository.common_dir, f"{path}/tree")
@@ -289,22 +289,22 @@ def _begin(pool: Pool) -> str:
 
 
 def _add_bare(pool: Pool, path: str, commit: Oid) -> None:
-    """Let git make an empty worktree, and take it off git's list again."""
+    """Let git make an empty worktree, and take it off git's list."""
     tree = f"{path}/tree"
     with hold(pool.lock, what="worktree"):
         pool.git.run("worktree", "add", "--quiet", "--detach", "--no-checkout", "--", tree, commit)
         crash_point("pool.listed")
         admin = require_repository(tree, {}).git_dir
         _write(f"{admin}/commondir", pool.repository.common_dir)
-        _write(f"{tree}/.git", "gitdir: ../admin")  # relative: the entry has several names
+        _write(f"{tree}/.git", "gitdir: ../admin")  # relative: the entry is renamed several times
         os.rename(admin, f"{path}/admin")
 
 
 def _park(pool: Pool, path: str, commit: Oid, *, is_warm: bool) -> None:
-    """Install our hooks, note what an untouched checkout has, and let others take it.
+    """Install the hooks, record the stamps of the untouched checkout, and make it available.
 
-    git looks at each file as young as its index again, at every look; where the index is a second
-    younger it need not.
+    git reads each file that is as young as its index again in every check. If the index is a second
+    younger, git need not do that.
     """
     here = pool.git.at(f"{path}/tree")
     install(pool.git, pool.repository, here)
@@ -316,19 +316,19 @@ def _park(pool: Pool, path: str, commit: Oid, *, is_warm: bool) -> None:
     crash_point("pool.recorded")
     ready = f"{pool.root}/{READY}{os.urandom(4).hex()}"
     os.rename(path, ready)
-    _prepare_look(ready)
+    _prepare_status(ready)
 
 
-def _prepare_look(path: str) -> None:
-    """Make the index that later looks at an entry need, at the place where they will look."""
-    with suppress(OSError, GitFailed):  # somebody has taken it meanwhile
+def _prepare_status(path: str) -> None:
+    """Make the private index for later checks of an entry, at the path that they use."""
+    with suppress(OSError, GitFailed):  # another process has taken it meanwhile
         copy_index(f"{path}/admin/index", f"{path}/{INDEX}")
         env = {"GIT_INDEX_FILE": f"{path}/{INDEX}"}
         Git(f"{path}/tree").run(*STATUS, settings=(UNWATCHED, "core.untrackedCache=true"), env=env)
 
 
 def keep_list(state_root: str, paths: Sequence[str]) -> None:
-    """Write the list down where it is another than the one that stands there."""
+    """Write the list of parked worktrees if it differs from the file."""
     if read_list(state_root) == list(paths) or any("\n" in path for path in paths):
         return
     write_hint(f"{state_root}/{LIST}", os.fsencode("".join(f"{path}\n" for path in paths)))
@@ -351,7 +351,7 @@ def _made_ns(parked: Parked) -> int:
 
 
 def _admin_stamp(path: str) -> str:
-    """Return names, sizes and times of the files that somebody at work in a worktree writes."""
+    """Return names, sizes and times of the files that git commands in a worktree write."""
     found = []
     for name in ("HEAD", "index", "config.worktree", "logs/HEAD", "reftable/tables.list"):
         with suppress(OSError):
@@ -361,7 +361,7 @@ def _admin_stamp(path: str) -> str:
 
 
 def _reserve(place: str) -> str:
-    """Make an empty directory of that name, or of the next one that is free."""
+    """Make an empty directory of that name, or with the next free number."""
     number, candidate = 0, place
     while True:
         try:

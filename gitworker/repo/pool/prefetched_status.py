@@ -1,14 +1,15 @@
-"""A look at a parked worktree, begun before anybody has claimed it.
+"""The dirty check of a parked worktree, started before a spawn has claimed it.
 
 git reads the status of every file, which takes as long as the imports of a spawn. So the entry
-begins to look at the worktree that will most likely be taken, by a list that whoever looked after
-the pool has left; who then takes another one looks again.
+point starts to check the worktree that will most likely be taken. It finds it in a list that the
+pool job wrote. A spawn that takes another worktree checks again.
 
-The look has an index of its own, in which git keeps which directories held nothing untracked
-(core.untrackedCache in git-config(1)): it need not read those again. The worktree's own index has
-no such thing, since it would hold at the parked place alone. `pool` makes it.
+The check uses a private index, in which git remembers directories without untracked files
+(core.untrackedCache in git-config(1)), so it need not read them again. The worktree's own index has
+no such data, since it is valid only at the parked path. The module `parked` makes the index.
 
-The look is the longest that a spawn from the pool waits for, so nothing heavy is imported here.
+A spawn from the pool waits for this check longer than for anything else, so this module imports
+nothing slow.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from gitworker import clock
 from gitworker.paths import regular
 from gitworker.repo.plumbing.git import Git
 
-FRESH_MS = 1000  # an older look, as when somebody else had the lock, says nothing
+FRESH_MS = 1000  # an older check proves nothing, for example after a wait for a lock
 LIST = "pool-parked"  # in the state directory: the parked worktrees, the first to be taken first
-# A program that watches a worktree's files for git would watch the wrong place, once it is moved.
+# A file system monitor would watch the wrong path after the worktree has moved.
 UNWATCHED = "core.fsmonitor=false"
 INDEX = "look"  # in an entry of the pool
 STATUS = ("status", "--porcelain", "--no-renames", "--ignore-submodules=none",
@@ -29,13 +30,13 @@ STATUS = ("status", "--porcelain", "--no-renames", "--ignore-submodules=none",
 
 
 class Look:
-    """A process that looks at the parked worktree of the entry `path`."""
+    """A process that checks the parked worktree of the entry `path`."""
 
     __slots__ = ("_begun_ms", "_running", "path")
 
     def __init__(self, path: str) -> None:
         self.path = path
-        # One thread of git's, so that there is something left for the imports.
+        # One thread of git only, so that processor time is left for the imports.
         self._running = Git(f"{path}/tree").start(
             "-c", UNWATCHED, "-c", "core.preloadIndex=false", *STATUS,
             env={"GIT_INDEX_FILE": f"{path}/{INDEX}", "GIT_OPTIONAL_LOCKS": "0"},
@@ -43,41 +44,41 @@ class Look:
         self._begun_ms = clock.monotonic_ms()
 
     def is_at(self, path: str) -> bool:
-        """Tell whether it is at this worktree, and was begun just now."""
+        """Return whether this is a check of that worktree, started just now."""
         return path == self.path and clock.monotonic_ms() - self._begun_ms <= FRESH_MS
 
     def found_nothing(self) -> bool:
-        """Wait for its end; tell whether nothing but ignored files has changed."""
+        """Wait for the check; return whether nothing but ignored files has changed."""
         done = self._running.finish()
         return done.status == 0 and not done.out
 
     def abandon(self) -> None:
-        """End it, if nobody has waited for it."""
+        """End the process if it still runs."""
         self._running.abandon()
 
 
 def is_parked_for(common_dir: str, path: str) -> bool:
-    """Tell whether an entry of a pool is this repository's, not of one that it was copied from.
+    """Return whether a pool entry belongs to this repository, not to one that it was copied from.
 
-    An entry or a part of it that is a symbolic link lies elsewhere.
+    Returns False if the entry or a part of it is a symbolic link, which leads elsewhere.
     """
     if any(os.path.islink(one) for one in (path, f"{path}/tree", f"{path}/admin")):
         return False
     try:
         with open(f"{path}/admin/commondir", "rb", opener=regular) as file:
             named = os.fsdecode(file.read()).removesuffix("\n")
-    except (OSError, ValueError):  # the list holds garbage: it is only a hint of what is there
+    except (OSError, ValueError):  # the list is only a hint and may name garbage
         return False
     return named == common_dir or os.path.realpath(named) == os.path.realpath(common_dir)
 
 
 def begin_look(path: str) -> Look | None:
-    """Begin to look at an entry; None where it is not prepared."""
+    """Start to check an entry; return None if its private index does not exist."""
     return Look(path) if os.path.exists(f"{path}/{INDEX}") else None
 
 
 def look_early(state_root: str) -> Look | None:
-    """Begin to look at the first worktree of the list that is there; None where there is none."""
+    """Start to check the first listed worktree that exists; return None if none does."""
     common_dir = os.path.dirname(state_root)
     paths = (path for path in read_list(state_root) if is_parked_for(common_dir, path))
     looks = (begin_look(path) for path in paths)
@@ -85,7 +86,7 @@ def look_early(state_root: str) -> Look | None:
 
 
 def read_list(state_root: str) -> list[str]:
-    """Return the parked worktrees by the list: only a guess, which saves time."""
+    """Return the listed parked worktrees: only a guess, which saves time."""
     try:
         with open(f"{state_root}/{LIST}", "rb", opener=regular) as file:
             return os.fsdecode(file.read()).splitlines()
