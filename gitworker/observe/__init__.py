@@ -1,5 +1,5 @@
-"""Observing: one read, frozen data, text or JSON. Nothing here changes anything.
+"""The views: each reads once, builds frozen data, and renders it as text or JSON. Read-only.
 
-Each verb has `read_<verb>`, `render_<verb>` and `json_<verb>`. A width of None means that nobody's
-screen is meant: nothing is cut then.
+Each view has `read_<view>`, `render_<view>` and `json_<view>`. A width of None means that the
+output is not for a terminal; nothing is shortened then.
 """

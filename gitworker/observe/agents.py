@@ -1,4 +1,4 @@
-"""agents: who is alive, doing what, with what progress, since when (seed 2's liveness query)."""
+"""agents: which agents are alive, with activity, progress and age."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HEAD = ("AGENT", "LIVE", "BEAT", "DOING", "TASK", "DONE", "SINCE", "PID", "HOST"
 
 
 class Agent(NamedTuple):
-    """One agent; what nobody knows is None. `run` is its supervised run that has not ended."""
+    """One agent; unknown values are None. `run` is its supervised run that has not ended."""
 
     agent: str
     liveness: Liveness
@@ -50,8 +50,8 @@ class Agents(NamedTuple):
     agents: tuple[Agent, ...]
 
 
-def read_agents(session: Session, *, every_one: bool = False) -> Agents:
-    """Read who is alive or should be, programs that only beat included; everybody on request."""
+def read_agents(session: Session, *, include_all: bool = False) -> Agents:
+    """Read the agents that are alive or should be, foreign programs included; or all agents."""
     moment = this_moment()
     with session.store.read() as reader:
         rows = reader.rows("observe.agents")
@@ -61,7 +61,7 @@ def read_agents(session: Session, *, every_one: bool = False) -> Agents:
         tuple(
             one
             for one in found
-            if every_one or shows(one.state, one.liveness, runs=one.runs, age_ms=one.beat_age_ms)
+            if include_all or shows(one.state, one.liveness, runs=one.runs, age_ms=one.beat_age_ms)
         ),
     )
 

@@ -1,4 +1,4 @@
-"""msg stats: how much is on the bus, how far each agent has read, who is behind, what died."""
+"""msg stats: size of the bus, position of each agent, slow agents, dead letters."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 HEAD = ("AGENT", "CURSOR", "UNREAD", "OLDEST", "DEAD", "")
 SLOW = "slow"
 DEAD_SHOWN = 10
-COUNT_TO = 100_000  # unread messages to an agent, and to all: more are not worth the time
+COUNT_TO = 100_000  # upper bound for counts of unread messages; an exact count would take too long
 
 
 class Reading(NamedTuple):
@@ -38,7 +38,7 @@ class Reading(NamedTuple):
 
 
 class DeadLetter(NamedTuple):
-    """A message that an agent's handler failed on for good."""
+    """A message that an agent's handler failed on until its last attempt."""
 
     agent: str
     seq: int
@@ -64,7 +64,7 @@ class BusStats(NamedTuple):
 
 
 def read_stats(session: Session) -> BusStats:
-    """Read the stats in one snapshot, and the sizes of the files."""
+    """Read the statistics in one snapshot, and the sizes of the files."""
     now = clock.now_ms()
     with session.store.read() as reader:
         totals = reader.row("messages.totals") or {}
@@ -93,17 +93,17 @@ def read_stats(session: Session) -> BusStats:
 
 
 def _reading(row: Row, now: int, dead_letters: int, slow: Mapping[str, int]) -> Reading:
-    """Return how far an agent has read; it is slow where senders have to mind it, or it lags."""
+    """Return the position of an agent; it is slow if back pressure counts it or if it lags."""
     cursor, unread = row["last_acked_seq"], row["unread"]
     age_ms = _age(now, row["oldest_ts_ms"])
-    lags = cursor > 0 and is_slow(unread, age_ms)  # who never reads is not waited for
+    lags = cursor > 0 and is_slow(unread, age_ms)  # an agent that never reads does not lag
     return Reading(
         row["agent_id"], cursor, unread, age_ms, dead_letters, lags or row["agent_id"] in slow
     )
 
 
 def render_stats(stats: BusStats, *, width: int | None, color: bool) -> str:
-    """Return the stats as text: totals, one row for each agent, the newest dead letters."""
+    """Return the statistics as text: totals, one row for each agent, the newest dead letters."""
     lines = [
         f"{count_text(stats.messages, 'message')}, the oldest {age_text(stats.oldest_age_ms)} ago",
         f"{_bytes(stats.database_bytes)} database, {count_text(stats.blobs, 'blob')} with"
@@ -132,7 +132,7 @@ def render_stats(stats: BusStats, *, width: int | None, color: bool) -> str:
 
 
 def json_stats(stats: BusStats) -> dict[str, Any]:
-    """Return the stats as JSON data."""
+    """Return the statistics as JSON data."""
     return {
         **stats._asdict(),
         "readings": [one._asdict() for one in stats.readings],

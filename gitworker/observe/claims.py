@@ -1,4 +1,4 @@
-"""claim list: every claim by name, with its holder, epoch and what is left of the lease."""
+"""claim list: every claim by name, with its holder, epoch and the time left of its lease."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EXPIRED = "expired"
 
 
 def read_claims(session: Session) -> list[Claim]:
-    """Read every claim, expired ones too: they are their holders' until somebody takes them."""
+    """Read every claim. An expired claim remains its holder's until another worker takes it."""
     with session.store.read() as reader:
         return all_claims(reader)
 

@@ -1,26 +1,26 @@
-"""Which agents there are to show, and what each is doing. Pure."""
+"""Rules: which agents are shown, and the activity of each. Pure."""
 
 from gitworker.liveness.rules import Liveness
 from gitworker.model.worker import WorkerState
 
-# Seats whose agent is expected to live; in the others an old beat is history.
+# States in which an agent is expected to be alive; in the others an old heartbeat is history.
 EXPECTED = frozenset({WorkerState.WORKING, WorkerState.STALE})
 SILENT = frozenset({Liveness.STALE, Liveness.DEAD, Liveness.UNKNOWN})
-REMEMBERED_MS = 24 * 3600 * 1000  # for how long a silent agent without a seat is shown as lost
+REMEMBERED_MS = 24 * 3600 * 1000  # a silent agent that is no worker is shown as lost for so long
 
 
 def is_expected(state: WorkerState) -> bool:
-    """Tell whether an agent is expected to live in a seat."""
+    """Return True if an agent is expected to be alive in this state."""
     return state in EXPECTED
 
 
 def shows(
     state: WorkerState | None, liveness: Liveness, *, runs: bool | None, age_ms: int | None
 ) -> bool:
-    """Tell whether an agent is worth a line: alive, expected to be, or lost not long ago.
+    """Return True if an agent is listed: alive, expected to be, or lost a short time ago.
 
-    `state` is its seat's, None for a program that only beats; `runs` tells whether its process
-    does, None where nobody can tell; `age_ms` is the age of its last beat.
+    `state` is None for a foreign program that only sends heartbeats. `runs` is True if its process
+    is alive, None if that is unknown. `age_ms` is the age of its last heartbeat.
     """
     if runs or state in EXPECTED:
         return True
@@ -30,9 +30,9 @@ def shows(
 
 
 def doing(
-    state: WorkerState | None, told: str | None, *, is_paused: bool, runs: bool | None
+    state: WorkerState | None, reported: str | None, *, is_paused: bool, runs: bool | None
 ) -> str:
-    """Return in a word what an agent is doing: paused, gone, or what it told with its last beat."""
+    """Return the activity in a word: paused, gone, or the status of the last heartbeat."""
     if runs is False and state in EXPECTED:
         return "gone"
-    return "paused" if is_paused and runs else told or "-"
+    return "paused" if is_paused and runs else reported or "-"

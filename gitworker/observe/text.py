@@ -1,7 +1,7 @@
-"""How things are laid out as text: ages, columns that fit the width, colour, safe characters.
+"""The layout of text: ages, columns that fit the width, colour, safe characters.
 
-Pure. Widths count characters. What comes from outside (titles, subjects, notes, payloads) goes
-through `one_line`, so that nobody writes to a terminal in somebody else's name.
+Pure. Widths count characters. Text from outside (titles, subjects, notes, payloads) passes through
+`one_line`, so that it cannot send control sequences to the terminal or imitate other lines.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ GAP = "  "
 ELLIPSIS = "…"
 NOTHING = "-"
 MIN_COLUMN = 6
-# What commands a terminal (ECMA-48): control sequences, strings such as a title, single escapes.
+# Terminal commands (ECMA-48): control sequences, strings such as a title, single escapes.
 ESCAPES = (
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
     r"|(?:\x1b[]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"
@@ -42,24 +42,24 @@ def age_text(age_ms: int | None) -> str:
 
 
 def without_escapes(text: str) -> str:
-    """Return a line of a program's output as it was meant to be read.
+    """Return a line of a program's output as it appears on a terminal.
 
-    Colours and cursor moves are gone, and what a carriage return has overwritten.
+    Colours, cursor moves and text overwritten after a carriage return are removed.
     """
-    import re  # 5 ms, and few commands show a program's output
+    import re  # 5 ms, and few commands show the output of a program
 
     return re.sub(ESCAPES, "", text).rstrip("\r").rpartition("\r")[2].expandtabs()
 
 
 def cut(text: str, width: int | None) -> str:
-    """Return text in at most `width` characters; what is cut off leaves an ellipsis."""
+    """Return text in at most `width` characters; an ellipsis marks a cut."""
     if width is None or len(text) <= width:
         return text
     return text[: max(0, width - 1)] + ELLIPSIS if width > 0 else ""
 
 
 def paint(text: str, code: str | None, *, color: bool) -> str:
-    """Return text in a colour where colour is wanted."""
+    """Return text in a colour if `color` is set."""
     return f"\x1b[{code}m{text}\x1b[0m" if color and code and text else text
 
 
@@ -76,7 +76,7 @@ def table(
     colors: Mapping[int, Mapping[str, str]] | None = None,
     color: bool = False,
 ) -> list[str]:
-    """Return the lines of a table: columns as wide as needed, the widest cut until all fit.
+    """Return the lines of a table: columns as wide as needed; the widest is cut until all fit.
 
     `colors` gives, by column, the colour of each cell's text.
     """
@@ -97,16 +97,16 @@ def table(
 def _row(cells: Sequence[str], widths: Sequence[int], codes: Sequence[str | None]) -> str:
     parts = []
     last = len(cells) - 1
-    for index, (cell, room, code) in enumerate(zip(cells, widths, codes, strict=True)):
-        text = cut(cell, room)
-        padding = "" if index == last else " " * (room - len(text))
+    for index, (cell, limit, code) in enumerate(zip(cells, widths, codes, strict=True)):
+        text = cut(cell, limit)
+        padding = "" if index == last else " " * (limit - len(text))
         parts.append(paint(text, code, color=code is not None) + padding)
     return GAP.join(parts).rstrip()
 
 
-def _fitted(widths: list[int], room: int) -> list[int]:
-    """Take from the last column down to a readable rest, then from whichever is widest."""
-    excess = sum(widths) + len(GAP) * (len(widths) - 1) - room
+def _fitted(widths: list[int], limit: int) -> list[int]:
+    """Narrow the widest column (of equal ones the last) until the row fits; see MIN_COLUMN."""
+    excess = sum(widths) + len(GAP) * (len(widths) - 1) - limit
     fitted = list(widths)
     while excess > 0:
         widest = max(range(len(fitted)), key=lambda index: (fitted[index], index))

@@ -76,7 +76,7 @@ def test_programs_that_only_beat(seat: Seat, age_s: float, word: str) -> None:
     assert found["theirs"]["liveness"] == word
     assert found["theirs"]["task"] == "their-task"
     assert found["theirs"]["state"] is None
-    assert shown(seat.world, every_one=True).keys() == {"theirs", "forgotten"}
+    assert shown(seat.world, include_all=True).keys() == {"theirs", "forgotten"}
 
 
 def test_seats(seat: Seat) -> None:

@@ -24,7 +24,7 @@ def test_stack(scene: Scene) -> None:
     seat = stacked(scene)
     assert "t2 on auth" in ok(scene.root, "status")
     shown = ok(scene.root, "show", "ui")
-    assert "stands on" in shown
+    assert "parent    " in shown
     assert "1 commit that would land" in shown
     document = json.loads(ok(scene.root, "show", "ui", "--json"))
     assert (document["parent"]["worker"], document["commits"]["own"]) == ("auth", 1)

@@ -1,1 +1,1 @@
-"""The log of events and of agents, once or followed."""
+"""The event log and the logs of agents, read once or followed."""

@@ -1,4 +1,4 @@
-"""The logs of agents, followed: one seat's from task to task, or everybody's who is at work."""
+"""Follow the logs of agents: one worker's across its tasks, or those of all workers at work."""
 
 from __future__ import annotations
 
@@ -15,50 +15,51 @@ if TYPE_CHECKING:
 
 
 class AgentLogs:
-    """What agents write from now on, line by line, with whose it is.
+    """Follow the lines that agents write from now on; each line comes with its worker's id.
 
-    Of one `worker` whatever its seat does, also a log that was kept; else of those at work, whose
-    files alone are open. What a log holds before somebody comes to work there anew is passed over.
+    With a `worker`, its log is followed in every state, also a log that was kept after its worktree
+    was removed. Without one, the logs of the workers at work are followed, and only their files are
+    open. Lines written before this object was made are skipped.
     """
 
-    def __init__(self, kept: str, workers: Iterable[Worker], worker: Worker | None) -> None:
-        self._kept = kept
+    def __init__(self, kept_logs: str, workers: Iterable[Worker], worker: Worker | None) -> None:
+        self._kept_logs = kept_logs
         self._only = worker.worker_id if worker else None
         self._tails: dict[str, Tail] = {}
-        self._sizes: dict[str, int] = {}  # of the logs that were there when we began
+        self._sizes: dict[str, int] = {}  # of the logs that existed when we began
         if worker is not None:
-            self._tails[worker.worker_id] = Tail(find_agent_log(kept, worker))
+            self._tails[worker.worker_id] = Tail(find_agent_log(kept_logs, worker))
             return
-        seats = list(workers)
-        for seat in seats:
-            path = self._log_of(seat)
+        known = list(workers)
+        for one in known:
+            path = self._log_of(one)
             if path is not None:
                 self._sizes[path] = _size(path)
-        self.follow(seats)
+        self.follow(known)
 
     @property
     def is_following(self) -> bool:
-        """Tell whether there is a log to look at, since only looking at it shows what is new."""
+        """Return True if a log is followed. Logs send no notification, so they must be polled."""
         return any(tail.path is not None for tail in self._tails.values())
 
     def follow(self, workers: Iterable[Worker]) -> None:
-        """Go with the seats to where they are now, and to those that are at work by now."""
-        for seat in workers:
-            name, path = seat.worker_id, self._log_of(seat)
+        """Follow the workers to their present logs, and begin with those that are at work now."""
+        for one in workers:
+            name, path = one.worker_id, self._log_of(one)
             if self._only is not None:
                 if name == self._only and path is not None:
-                    self._go_to(name, path)
-            elif path is not None and is_expected(seat.state):
-                self._go_to(name, path, start=self._sizes.pop(path, 0))
+                    self._open_tail(name, path)
+            elif path is not None and is_expected(one.state):
+                self._open_tail(name, path, start=self._sizes.pop(path, 0))
 
-    def _log_of(self, seat: Worker) -> str | None:
-        return None if seat.worktree is None else find_agent_log(self._kept, seat)
+    def _log_of(self, one: Worker) -> str | None:
+        return None if one.worktree is None else find_agent_log(self._kept_logs, one)
 
     def forget(self, workers: Iterable[Worker]) -> None:
-        """Close the logs of seats that are at work no more; for after a `read`."""
+        """Close the logs of workers that are no longer at work; call it after `read`."""
         if self._only is not None:
             return
-        at_work = {seat.worker_id for seat in workers if is_expected(seat.state)}
+        at_work = {one.worker_id for one in workers if is_expected(one.state)}
         for name in self._tails.keys() - at_work:
             tail = self._tails.pop(name)
             if tail.path is not None:
@@ -66,7 +67,7 @@ class AgentLogs:
             tail.close()
 
     def read(self) -> list[tuple[str, str]]:
-        """Return whose lines were ended since the last look, a mebibyte each at most."""
+        """Return the new complete lines with their workers, at most one mebibyte per worker."""
         return [(name, line) for name in sorted(self._tails) for line in self._tails[name].read()]
 
     def close(self) -> None:
@@ -74,7 +75,7 @@ class AgentLogs:
         for tail in self._tails.values():
             tail.close()
 
-    def _go_to(self, name: str, path: str, *, start: int = 0) -> None:
+    def _open_tail(self, name: str, path: str, *, start: int = 0) -> None:
         before = self._tails.get(name)
         if before is None or before.path != path:
             if before is not None:

@@ -1,7 +1,7 @@
-"""What happened, in the order of time: transitions, commits, messages, lines of an agent's log.
+"""Events in order of time: transitions, commits, messages, lines of an agent's log.
 
-A message that only repeats a worker's transition is left out by the queries. A commit is the
-`task_progress` by which the drain told it.
+The queries leave out messages that only repeat a worker's transition. A commit appears as the
+`task_progress` message by which the drain published it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from gitworker.store.api import Reader, Row
 
-# What a payload may say in one phrase, the most telling first.
+# The payload fields that make a summary, the most informative first.
 TELLING = (
     "subject",
     "note",
@@ -37,13 +37,13 @@ MACHINE_NAMES = {"worker": ""}  # every other machine is named before its entity
 
 
 class Event(NamedTuple):
-    """One thing that happened. `who` is the entity that moved, or the sender; `what` the event
-    of the machine, the message's type, or the commit; `body` the JSON text of metadata or payload,
-    of an agent's log the line.
+    """One event. `who` is the entity that changed, or the sender; `what` the event of the state
+    machine, the message's type, or the commit; `body` the JSON text of the metadata or payload, or
+    the line of an agent's log.
     """
 
     ts_ms: int
-    seq: int  # within its kind
+    seq: int  # unique within the kind
     kind: str  # "transition", "message", "commit" or "log"
     who: str
     what: str
@@ -58,20 +58,20 @@ class Event(NamedTuple):
 
 
 class Position(NamedTuple):
-    """How far somebody has read: the last transition's and the last message's sequence."""
+    """A position of a reader: the sequence numbers of the last transition and message read."""
 
     transition: int
     message: int
 
 
 def read_newest_events(reader: Reader, limit: int) -> tuple[Event, ...]:
-    """Return the last events of everything but single tasks, newest last."""
+    """Return the last events, newest last, without the transitions of single tasks."""
     transitions = reader.rows("observe.seat_transitions", limit=limit)
     return _merged(transitions, reader.rows("observe.messages", limit=limit), limit)
 
 
 def read_all_events(reader: Reader, limit: int) -> tuple[Event, ...]:
-    """Return the last events of everything, newest last."""
+    """Return the last events of every kind, newest last."""
     transitions = reader.rows("transitions.newest", limit=limit)
     return _merged(transitions, reader.rows("observe.messages", limit=limit), limit)
 
@@ -79,14 +79,14 @@ def read_all_events(reader: Reader, limit: int) -> tuple[Event, ...]:
 def read_worker_events(
     reader: Reader, *, worker: str, task: str | None, limit: int
 ) -> tuple[Event, ...]:
-    """Return the last events of one seat and its task, newest last."""
+    """Return the last events of one worker and its task, newest last."""
     about = {"worker": worker, "task": task, "limit": limit}
     transitions = reader.rows("observe.transitions_of_worker", **about)
     return _merged(transitions, reader.rows("observe.messages_of_worker", **about), limit)
 
 
 def read_position(reader: Reader) -> Position:
-    """Return where the newest transition and the newest message stand."""
+    """Return the position of the newest transition and message."""
     row = reader.row("observe.positions")
     return Position(row["transition"], row["message"]) if row else Position(0, 0)
 
@@ -94,7 +94,7 @@ def read_position(reader: Reader) -> Position:
 def read_events_after(
     reader: Reader, after: Position, *, limit: int
 ) -> tuple[tuple[Event, ...], Position]:
-    """Return what came after a position, oldest first, at most `limit` of a kind, and the next."""
+    """Return the events after a position, oldest first, at most `limit` per kind, and the next."""
     transitions = reader.rows("observe.transitions_after", after=after.transition, limit=limit)
     messages = reader.rows("observe.messages_after", after=after.message, limit=limit)
     position = Position(
@@ -105,12 +105,12 @@ def read_events_after(
 
 
 def log_event(worker: str, line: str, *, ts_ms: int, number: int) -> Event:
-    """Return a line of an agent's log as an event; `number` orders lines of one time."""
+    """Return a line of an agent's log as an event; `number` orders lines of the same time."""
     return Event(ts_ms, number, "log", worker, "log", body=line)
 
 
 def event_text(event: Event) -> str:
-    """Return an event in words, without its time, safe for a terminal."""
+    """Return an event as text without its time, safe for a terminal."""
     if event.kind == "log":
         return f"{event.who} | {one_line(without_escapes(event.body or ''))}"
     if event.kind == "transition":
@@ -120,14 +120,14 @@ def event_text(event: Event) -> str:
         text += f" by {event.actor}" if event.actor and event.actor != event.who else ""
     else:
         to = f" → {event.to}" if event.to else ""
-        what = f"commit {event.what[:SHORT]}" if event.kind == "commit" else event.what
-        text = f"{event.who}{to}  {what}" + (f"  {event.task}" if event.task else "")
+        name = f"commit {event.what[:SHORT]}" if event.kind == "commit" else event.what
+        text = f"{event.who}{to}  {name}" + (f"  {event.task}" if event.task else "")
     said = _summary(event)
     return one_line(f"{text}: {said}" if said else text)
 
 
 def json_event(event: Event) -> dict[str, Any]:
-    """Return an event as JSON data, its metadata or payload decoded where it is JSON."""
+    """Return an event as JSON data; metadata or payload is decoded if it is JSON."""
     head = {"at": clock.iso_utc(event.ts_ms), "kind": event.kind, "seq": event.seq}
     if event.kind == "log":
         return {"at": head["at"], "kind": "log", "worker": event.who, "line": event.body}
@@ -149,7 +149,7 @@ def _merged(transitions: Sequence[Row], messages: Sequence[Row], limit: int) -> 
 
 
 def _in_order(transitions: Iterable[Row], messages: Iterable[Row]) -> tuple[Event, ...]:
-    """Merge by time; at one moment a transition comes before the messages it caused."""
+    """Merge by time; at equal times a transition precedes the messages that it caused."""
     events = [_transition(row) for row in transitions] + [_message(row) for row in messages]
     events.sort(key=lambda event: (event.ts_ms, event.kind != "transition", event.seq))
     return tuple(events)
@@ -173,7 +173,7 @@ def _message(row: Row) -> Event:
 
 
 def _commit(row: Row) -> str | None:
-    """Return the commit that a message tells, as the drain tells it; None for any other."""
+    """Return the commit that the drain published with a message; None for other messages."""
     if row["type"] != COMMIT_TYPE:
         return None
     body = _decoded(row["payload"])
@@ -182,7 +182,7 @@ def _commit(row: Row) -> str | None:
 
 
 def _summary(event: Event) -> str:
-    """Return what the metadata or payload says in one phrase; a message says something always."""
+    """Return the metadata or payload as one phrase, which is never empty for a message."""
     if event.body_ref:
         return event.body_ref
     body = _decoded(event.body)
@@ -196,12 +196,12 @@ def _summary(event: Event) -> str:
 
 
 def _log_of(body: dict[str, Any]) -> str:
-    """Return where the output of what a body tells about is, as of a failed verification."""
+    """Return the log file that a body names, as after a failed verification."""
     return f"  log: {body['log']}" if isinstance(body.get("log"), str) else ""
 
 
 def _decoded(text: str | None) -> Any:
-    """Return JSON data, the text itself where it is no JSON."""
+    """Return the JSON data, or the text itself if it is not JSON."""
     if text is None:
         return None
     from gitworker.bus.following.follow_messages import (

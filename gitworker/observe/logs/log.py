@@ -1,7 +1,8 @@
-"""log: what happened, newest last: transitions, commits, messages, and lines of an agent's log.
+"""log: events, newest last: transitions, commits, messages, and lines of an agent's log.
 
-All but the last carry their time. A line of an agent's log gets the time at which it was seen where
-the log is followed, and its file's last change where it is read afterwards: no later than that.
+All but the last carry their own time. A line of a followed agent log gets the time at which it was
+seen; a line that is read afterwards gets the modification time of the file, its latest possible
+time.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ BATCH = 500
 
 
 class Log(NamedTuple):
-    """Events in the order of time; `worker` is None where they are everybody's.
+    """Events in order of time; `worker` is None if the log is about all workers.
 
-    `position` is where whoever goes on reading begins.
+    `position` is the start for a reader that continues.
     """
 
     worker: str | None
@@ -49,7 +50,7 @@ def read_log(
 ) -> Log:
     """Return the last `limit` events, of one worker and its task or of everything.
 
-    The last `agent_lines` of the worker's own log come on top of the limit.
+    The last `agent_lines` of the worker's own log are added to the limit.
     """
     with session.store.read() as reader:
         position = read_position(reader)
@@ -60,16 +61,16 @@ def read_log(
     if agent_lines:
         path = find_agent_log(session.paths.logs, worker)
         lines, ts_ms = last_lines(path, agent_lines) if path else ([], 0)
-        said = [log_event(name, line, ts_ms=ts_ms, number=at) for at, line in enumerate(lines, 1)]
-        events = tuple(sorted((*events, *said), key=lambda event: event.ts_ms))
+        logged = [log_event(name, line, ts_ms=ts_ms, number=at) for at, line in enumerate(lines, 1)]
+        events = tuple(sorted((*events, *logged), key=lambda event: event.ts_ms))
     return Log(name, events, position)
 
 
 class LogFollower:
-    """What happens from a position on, looked at again and again; nothing is written.
+    """Read the events after a position again and again; nothing is written.
 
-    Of one worker: what concerns it and whatever task it holds meanwhile, and what its agent logs;
-    else of everybody, and what the agents that are at work log.
+    With a worker: the events of the worker and of every task that it gets, and the log of its
+    agent. Without: all events, and the logs of the agents at work.
     """
 
     def __init__(self, session: Session, worker: Worker | None, position: Position) -> None:
@@ -84,17 +85,17 @@ class LogFollower:
 
     @property
     def has_agent_log(self) -> bool:
-        """Tell whether an agent's log is followed as well, which only looking at it shows."""
+        """Return True if the log of an agent is followed, which must be polled."""
         return self._logs.is_following
 
     def news(self) -> tuple[Event, ...]:
-        """Return what happened since the last look, in the order of time."""
+        """Return the events since the last call, in order of time."""
         events: tuple[Event, ...] = ()
         while True:
             with self._session.store.read() as reader:
                 workers = all_workers(reader)
                 found, position = read_events_after(reader, self._position, limit=BATCH)
-            self._follow_seats(workers)
+            self._follow_workers(workers)
             events += tuple(event for event in found if self._wants(event))
             if position == self._position:
                 break
@@ -104,7 +105,7 @@ class LogFollower:
         return events + lines
 
     def lines(self) -> tuple[Event, ...]:
-        """Return what the agents logged since the last look, and nothing else."""
+        """Return only the lines that agents logged since the last call."""
         found = self._logs.read()
         now = clock.now_ms() if found else 0
         events = []
@@ -117,10 +118,10 @@ class LogFollower:
         """Close the agents' logs."""
         self._logs.close()
 
-    def _follow_seats(self, workers: list[Worker]) -> None:
-        """Go with the seats to their next tasks and worktrees."""
+    def _follow_workers(self, workers: list[Worker]) -> None:
+        """Follow the workers to their next tasks and worktrees."""
         self._tasks |= {
-            seat.task_id for seat in workers if seat.worker_id == self._worker and seat.task_id
+            one.task_id for one in workers if one.worker_id == self._worker and one.task_id
         }
         self._logs.follow(workers)
 
@@ -135,14 +136,14 @@ class LogFollower:
 
 
 def render_log(log: Log, *, width: int | None, color: bool) -> str:
-    """Return one line per event: its time (UTC), then what happened."""
+    """Return one line for each event: its time (UTC), then its text."""
     if not log.events:
         return "nothing has happened yet"
     return "\n".join(event_line(event, width=width, color=color) for event in log.events)
 
 
 def event_line(event: Event, *, width: int | None, color: bool) -> str:
-    """Return one event as a line: its time (UTC), then what happened."""
+    """Return one event as a line: its time (UTC), then its text."""
     stamp = clock.iso_utc_seconds(event.ts_ms)
     room = None if width is None else width - len(stamp) - 2
     return f"{paint(stamp, DIM, color=color)}  {cut(event_text(event), room)}"

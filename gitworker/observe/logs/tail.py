@@ -1,6 +1,6 @@
-"""The log of an agent (`.worker.log`): its last lines, and what is written to it from now on.
+"""The log of an agent (`.worker.log`): its last lines, and the lines written from now on.
 
-Followed by name, as `tail -F` does: the file may appear later, be rotated, or be cut short.
+It is followed by name, as with `tail -F`: the file may appear later, be rotated, or be truncated.
 """
 
 from __future__ import annotations
@@ -17,41 +17,42 @@ if TYPE_CHECKING:
 
 LOG_NAME = ".worker.log"
 KEPT_SUFFIX = ".log"
-BLOCK = 64 * 1024  # read at once, and the longest line: what is longer comes in parts
-READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a FIFO blocks nobody
-READ_AT_MOST = 16 * BLOCK  # by one look, so that a flood of output leaves room for the rest
+BLOCK = 64 * 1024  # read at once; a longer line is returned in parts
+READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a FIFO does not block us
+READ_AT_MOST = 16 * BLOCK  # per call, so that a flood of output does not delay the rest
 
 
 def worktree_log(worktree: str | None) -> str | None:
-    """Return where an agent's log is as long as it has a worktree; None without one."""
+    """Return the path of an agent's log in its worktree; None without a worktree."""
     return None if worktree is None else f"{worktree}/{LOG_NAME}"
 
 
-def find_agent_log(kept: str, worker: Worker) -> str | None:
-    """Return the log of a worker's agent: in its worktree, else as kept when that went; or None.
+def find_agent_log(kept_logs: str, worker: Worker) -> str | None:
+    """Return the path of an agent's log, or None.
 
-    In the worktree it need not be there yet.
+    It is in the worktree, where it need not exist yet; without a worktree it is the copy that was
+    kept when the worktree was removed.
     """
     path = worktree_log(worker.worktree)
     if path is not None:
-        other = agent_log_elsewhere(kept, f"{worker.worker_id}-{worker.task_id}")
+        other = agent_log_elsewhere(kept_logs, f"{worker.worker_id}-{worker.task_id}")
         return other if _changed_ns(other) > _changed_ns(path) else path
-    if not os.path.isdir(kept):
+    if not os.path.isdir(kept_logs):
         return None
-    begin = f"{worker.worker_id}-{worker.task_id}-"  # then the act that removed the worktree
-    acts = [
+    begin = f"{worker.worker_id}-{worker.task_id}-"  # then the operation that removed the worktree
+    operations = [
         int(number)
-        for name in os.listdir(kept)
+        for name in os.listdir(kept_logs)
         if (number := name.removeprefix(begin).removesuffix(KEPT_SUFFIX)).isdecimal()
         and name == f"{begin}{number}{KEPT_SUFFIX}"
     ]
-    return f"{kept}/{begin}{max(acts)}{KEPT_SUFFIX}" if acts else None
+    return f"{kept_logs}/{begin}{max(operations)}{KEPT_SUFFIX}" if operations else None
 
 
 def last_lines(path: str, number: int) -> tuple[list[str], int]:
-    """Return a file's last whole or begun lines and its modification time in milliseconds.
+    """Return the last lines of a file, complete or not, and its modification time in milliseconds.
 
-    No lines and 0 where there is no such file. Reads from the end, as far as is needed.
+    Return no lines and 0 if the file does not exist. Reads from the end, as far as needed.
     """
     try:
         with open(os.open(path, READING), "rb") as file:
@@ -64,10 +65,10 @@ def last_lines(path: str, number: int) -> tuple[list[str], int]:
 
 
 class Tail:
-    """What is written to a file from now on, line by line; one that appears later, from its start.
+    """Read the lines written to a file from now on; a file that appears later from its start.
 
-    With `whole` also what is in it already, from the byte `start` on; without a path there is
-    nothing to tell.
+    With `whole` also its present content, from the byte `start` on. Without a path there are no
+    lines.
     """
 
     def __init__(self, path: str | None, *, whole: bool = False, start: int = 0) -> None:
@@ -89,7 +90,7 @@ class Tail:
             self._fd = -1
 
     def read(self) -> list[str]:
-        """Return the lines that were ended since the last look, a mebibyte at most."""
+        """Return the lines completed since the last call, one mebibyte at most."""
         data = self._new_bytes()
         if not data:
             return []
@@ -106,9 +107,9 @@ class Tail:
         if self._fd < 0:
             return b""
         data = self._read()
-        if data or not self._is_replaced():
+        if data or not self._was_replaced():
             return data
-        data = self._read()  # what came between our look and the change of names
+        data = self._read()  # written between our read and the replacement of the file
         if data:
             return data
         self.close()
@@ -117,11 +118,11 @@ class Tail:
 
     def _read(self) -> bytes:
         if os.fstat(self._fd).st_size < os.lseek(self._fd, 0, os.SEEK_CUR):
-            os.lseek(self._fd, 0, os.SEEK_SET)  # cut short, and written anew
+            os.lseek(self._fd, 0, os.SEEK_SET)  # truncated and written again
         return os.read(self._fd, READ_AT_MOST)
 
-    def _is_replaced(self) -> bool:
-        """Tell whether the name leads to another file by now, or nowhere."""
+    def _was_replaced(self) -> bool:
+        """Return True if the name refers to another file now, or to none."""
         assert self.path is not None
         ours = os.fstat(self._fd)
         try:

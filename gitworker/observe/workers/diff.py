@@ -1,4 +1,4 @@
-"""diff: what would land, as git itself shows it: from where the branch left the target."""
+"""diff: the changes that would land, shown by git: from the fork point to the branch."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """What would land; `text` is git's own output, undecodable bytes as surrogate escapes.
+    """The changes that would land; `text` is git's output, with surrogate escapes.
 
-    `is_painted`: git has coloured it.
+    `is_painted`: git coloured it.
     """
 
     worker: str
@@ -37,9 +37,9 @@ def read_diff(
 ) -> Diff:
     """Run `git diff TARGET...BRANCH` with the user's settings; raise NotFound without a branch.
 
-    Of a branch that stands on another worker's it shows its own commits only. A diff that holds
-    escape sequences itself is not coloured: nobody could tell those from git's.
-    `stat` asks for the summary by file, as wide as `width`.
+    The diff of a branch that is stacked on another worker's shows its own commits only. A diff that
+    contains escape sequences is not coloured, since they could not be distinguished from git's.
+    `stat` requests the summary by file, as wide as `width`.
     """
     branch = worker.branch
     if branch is None or find_ref(session.git, ref_of(Branch(branch))) is None:
@@ -51,27 +51,27 @@ def read_diff(
     ref = ref_of(Branch(branch))
     base = _base(session, worker, ref)
     text = read_git_diff(session.git, base=base, tip=ref, options=["--color=never", *options])
-    paints = color and "\x1b" not in text
-    if paints:
+    paint = color and "\x1b" not in text
+    if paint:
         text = read_git_diff(session.git, base=base, tip=ref, options=["--color=always", *options])
     target = session.target.removeprefix("refs/heads/")
-    return Diff(worker.worker_id, branch, target, text, is_painted=paints)
+    return Diff(worker.worker_id, branch, target, text, is_painted=paint)
 
 
 def _base(session: Session, worker: Worker, ref: Ref) -> Ref | Oid:
-    """Return what the diff is against: of a branch on another's, where its own commits begin."""
+    """Return the base of the diff: of a stacked branch the commit before its own commits."""
     with session.store.read() as reader:
         if find_stack(reader, worker.worker_id, worker.task_id) is None:
             return session.target
     tip, target = find_ref(session.git, ref), find_ref(session.git, session.target)
-    start = None
+    own_base = None
     if tip is not None and target is not None:
-        start = own_start(session, worker, tip=tip, target=target)
-    return start or session.target
+        own_base = own_start(session, worker, tip=tip, target=target)
+    return own_base or session.target
 
 
 def render_diff(diff: Diff, *, width: int | None, color: bool) -> str:
-    """Return git's text less the final newline; what git did not colour has no colours."""
+    """Return git's text without the final newline; text that git did not colour stays plain."""
     del width
     text = diff.text.removesuffix("\n")
     return printable(text) if color and not diff.is_painted else text

@@ -1,4 +1,4 @@
-"""list: terse rows, worker, state, task, branch; stable for scripts."""
+"""list: one short row per worker with state, task and branch; stable for scripts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""path: where a worker's worktree is."""
+"""path: the worktree of a worker."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WorktreePath:
-    """A worker and the directory it works in; `flaw` says why that is not provably the worker's."""
+    """A worker and its directory; `flaw` is the reason why it may not be the worker's."""
 
     worker: str
     path: str
@@ -24,7 +24,7 @@ class WorktreePath:
 
 
 def read_path(session: Session, worker: Worker) -> WorktreePath:
-    """Return a worker's worktree; raise NotFound where there is none, on record or on disk."""
+    """Return a worker's worktree; raise NotFound if it is not recorded or does not exist."""
     if worker.worktree is None:
         raise NotFound(
             f"worker {worker.worker_id} has no worktree: it is {worker.state}",
@@ -32,17 +32,17 @@ def read_path(session: Session, worker: Worker) -> WorktreePath:
         )
     if not os.path.isdir(worker.worktree):
         raise NotFound(
-            f"the worktree of {worker.worker_id} is gone from {worker.worktree}",
+            f"the worktree of {worker.worker_id} does not exist: {worker.worktree}",
             "git worker doctor",
         )
     owner = owner_of(session.repository.common_dir, worker)
     flaw = owner and find_flaw(owner)
-    words = describe(owner, flaw) if owner and flaw else None
-    return WorktreePath(worker.worker_id, worker.worktree, words)
+    problem = describe(owner, flaw) if owner and flaw else None
+    return WorktreePath(worker.worker_id, worker.worktree, problem)
 
 
 def render_path(found: WorktreePath, *, width: int | None, color: bool) -> str:
-    """Return the path as it is: a path that is cut or escaped leads nowhere."""
+    """Return the path unchanged; a path that is cut or escaped would be unusable."""
     del width, color
     return found.path
 

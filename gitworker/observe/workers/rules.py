@@ -1,5 +1,5 @@
-"""What a seat's state means to whoever looks: what it waits for, whether it should be alive, what
-to type next. Pure: tables keyed by state.
+"""What each state means on the screen: the event that a worker waits for, whether it should be
+alive, the next command. Pure: tables keyed by state.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from gitworker.liveness.rules import Beat, Liveness, Moment, beat_age_ms, livene
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
 
-# Elsewhere silence is in order: nobody works there yet, or the work is in somebody else's hands.
+# In the other states silence is normal: no agent has started, or a reviewer or the queue is next.
 SHOULD_BEAT = frozenset({WorkerState.WORKING, WorkerState.STALE})
 SHOULD_HAVE_WORKTREE = frozenset(
     {
@@ -55,10 +55,10 @@ TASK_NEXT: Mapping[TaskStatus, str] = MappingProxyType(
 def waits_for(
     state: WorkerState, *, task_status: TaskStatus | None, stale_from: WorkerState | None
 ) -> str | None:
-    """Return what a seat waits for, as words after `waits for`; None where it is at work."""
-    asked = TASK_WAITS_FOR.get(task_status) if task_status else None
+    """Return the thing that a worker waits for, as words after `waits for`; None at work."""
+    awaited = TASK_WAITS_FOR.get(task_status) if task_status else None
     if state is WorkerState.WORKING:
-        return asked
+        return awaited
     if state is WorkerState.STALE and stale_from is WorkerState.IN_REVIEW:
         return "an overdue review"
     return WAITS_FOR[state]
@@ -71,7 +71,7 @@ def next_command(
     task_status: TaskStatus | None,
     stale_from: WorkerState | None,
 ) -> str:
-    """Return the command that sensibly comes next for a seat."""
+    """Return the command that usually comes next for a worker."""
     text = NEXT[state]
     if state is WorkerState.STALE and stale_from is WorkerState.IN_REVIEW:
         text = NEXT[WorkerState.IN_REVIEW]
@@ -83,21 +83,21 @@ def next_command(
 def seat_liveness(
     state: WorkerState, beat: Beat | None, moment: Moment, settings: Settings
 ) -> Liveness:
-    """Return how long a seat that should beat has been silent; `-` for the others."""
+    """Return the liveness of a worker that should send heartbeats; `-` for the others."""
     if state not in SHOULD_BEAT or beat is None:
         return Liveness.UNKNOWN
     return liveness_of(beat_age_ms(beat, moment), settings)
 
 
 def shows_subject(state: WorkerState) -> bool:
-    """Tell whether the last commit may be the one thing to know of a seat in this state."""
+    """Return True if the last commit may be the note of a worker in this state."""
     return state is WorkerState.WORKING
 
 
 def note_of(
     state: WorkerState, *, last_error: str | None, waits: str | None, subject: str | None
 ) -> str:
-    """Return the one thing to know of a seat: its error, what it waits for, its last commit."""
+    """Return the most important fact about a worker: error, reason to wait, or last commit."""
     if state is WorkerState.FAILED and last_error:
         return last_error
     if waits is not None:

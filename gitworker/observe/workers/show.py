@@ -40,7 +40,7 @@ EVENTS_SHOWN = 10
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """Signs of life: the last beat, its age, and whether the process runs (None: unknown)."""
+    """The last heartbeat, its age, and whether the process is alive (None: unknown)."""
 
     liveness: Liveness
     beat_age_ms: int | None
@@ -63,7 +63,7 @@ class Review:
 
 @dataclass(frozen=True, slots=True)
 class Landing:
-    """Where the task's work went."""
+    """The landing of the task's work."""
 
     target: str
     target_new: str
@@ -72,9 +72,9 @@ class Landing:
 
 @dataclass(frozen=True, slots=True)
 class Branching:
-    """How the branch stands to the target, and what would land: newest commits first, paths.
+    """The branch compared with the target: counts, newest commits and paths that would land.
 
-    `own` counts what would land: less than `ahead` where it stands on another worker's branch.
+    `own` counts the commits that would land: fewer than `ahead` if the branch is stacked.
     """
 
     tip: Oid
@@ -87,9 +87,9 @@ class Branching:
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
-    """The worktree: what is uncommitted, which git operation is open.
+    """The worktree: uncommitted changes, and the git operation in progress.
 
-    `flaw` says why the directory is not, or not provably, the worker's; nothing is read there then.
+    `flaw` is the reason why the directory may not be the worker's; nothing is read from it then.
     """
 
     path: str
@@ -101,7 +101,7 @@ class Checkout:
 
 @dataclass(frozen=True, slots=True)
 class Show:
-    """One worker at one moment; what it does not have is None."""
+    """One worker at one moment; things that it does not have are None."""
 
     now_ms: int
     target: str
@@ -134,7 +134,7 @@ class _Stored:
 
 
 def read_show(session: Session, worker: Worker) -> Show:
-    """Read one worker: one snapshot of the store, and about six git processes."""
+    """Read one worker with one snapshot of the store and about six git processes."""
     moment = this_moment()
     with session.store.read() as reader:
         stored = _stored(session, reader, worker, moment)
@@ -182,7 +182,7 @@ def _stored(session: Session, reader: Reader, seen: Worker, moment: Moment) -> _
 
 
 def _verified(session: Session, stored: _Stored, branching: Branching | None) -> Verified | None:
-    """Return the newest verdict on the branch as it is, on what landed, or that sent it back."""
+    """Return the newest verdict on the branch tip or the landed commit, or the last failure."""
     commits = [branching.tip] if branching else []
     commits += [Oid(stored.landing.target_new)] if stored.landing else []
     with session.store.read() as reader:
@@ -214,7 +214,7 @@ def _landing(row: Row) -> Landing:
 
 
 def _branching(session: Session, worker: Worker) -> Branching | None:
-    """Return how the branch stands; None where branch or target do not exist."""
+    """Compare the branch with the target; return None if either does not exist."""
     if worker.branch is None:
         return None
     ref = ref_of(Branch(worker.branch))
@@ -243,9 +243,9 @@ def _checkout(session: Session, worker: Worker) -> Checkout | None:
     owner = owner_of(session.repository.common_dir, worker)
     flaw = owner and find_flaw(owner)
     if owner is not None and flaw is not None:
-        is_there, words = os.path.lexists(owner.place), describe(owner, flaw)
+        exists, problem = os.path.lexists(owner.place), describe(owner, flaw)
         return Checkout(
-            worker.worktree, exists=is_there, flaw=words, uncommitted=None, operation=None
+            worker.worktree, exists=exists, flaw=problem, uncommitted=None, operation=None
         )
     return Checkout(
         worker.worktree,
@@ -257,6 +257,6 @@ def _checkout(session: Session, worker: Worker) -> Checkout | None:
 
 
 def _rescues(session: Session, worker: Worker) -> tuple[RescueRef, ...]:
-    """Return the rescue refs of the present task; without a task, all of the seat's."""
+    """Return the rescue refs of the present task; without a task, all of the worker's."""
     task = TaskId(worker.task_id) if worker.task_id else None
     return list_rescues(session.git, worker=WorkerId(worker.worker_id), task=task)

@@ -1,4 +1,4 @@
-"""How `show` presents a worker: text in labelled lines, or JSON."""
+"""Render `show`: text in labelled lines, or JSON."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 LABEL = 10
 SHORT = 10
 FILES_SHOWN = 10
-WHOLE = frozenset({"worktree", "pull req.", "log"})  # what is cut leads nowhere
-RUNS = {True: "runs", False: "is gone", None: "cannot be seen from here"}
+WHOLE = frozenset({"worktree", "pull req.", "log"})  # never cut, so that they can be copied
+RUNS = {True: "is alive", False: "has ended", None: "cannot be seen from here"}
 
 
 def render_show(show: Show, *, width: int | None, color: bool) -> str:
@@ -99,12 +99,12 @@ def _branch(show: Show) -> Iterator[tuple[str, str]]:
     if branching is None:
         yield "branch", f"{worker.branch}  (it does not exist)"
         return
-    stands = divergence_text(branching.ahead, branching.behind)
-    yield "branch", f"{worker.branch}  {branching.tip[:SHORT]}  {stands} against {show.target}"
+    divergence = divergence_text(branching.ahead, branching.behind)
+    yield "branch", f"{worker.branch}  {branching.tip[:SHORT]}  {divergence} against {show.target}"
     if worker.base_oid:
         yield "base", worker.base_oid[:SHORT]
     if show.stack is not None:
-        yield "stands on", f"{show.stack.parent_branch}  (of {show.stack.parent_worker})"
+        yield "parent", f"{show.stack.parent_branch}  (of {show.stack.parent_worker})"
 
 
 def _worktree(show: Show) -> Iterator[tuple[str, str]]:
@@ -113,7 +113,7 @@ def _worktree(show: Show) -> Iterator[tuple[str, str]]:
         return
     yield "worktree", checkout.path
     if not checkout.exists:
-        yield "", "it is gone from there"
+        yield "", "the directory does not exist"
     elif checkout.flaw is not None:
         yield "", checkout.flaw
     if checkout.uncommitted is not None:
@@ -129,7 +129,7 @@ def _process(show: Show) -> Iterator[tuple[str, str]]:
         yield "process", f"{worker.pid}{host} {RUNS[life.process_runs]}"
     if life.beat_age_ms is not None:
         progress = "" if life.progress is None else f", {progress_text(life.progress)} done"
-        yield "beat", f"{age_text(life.beat_age_ms)} ago: {life.beat_status}{progress}"
+        yield "heartbeat", f"{age_text(life.beat_age_ms)} ago: {life.beat_status}{progress}"
 
 
 def _ending(show: Show) -> Iterator[tuple[str, str]]:
@@ -169,12 +169,12 @@ def _sections(show: Show) -> Iterator[tuple[str, list[str]]]:
 
 
 def uncommitted_text(status: Status) -> str:
-    """Return what is not committed in a few words."""
+    """Return the counts of uncommitted files in a few words."""
     counts = {
         "staged": status.staged, "changed": status.unstaged, "untracked": status.untracked,
         "unmerged": status.unmerged,
     }  # fmt: skip
-    words = [f"{number} {what}" for what, number in counts.items() if number]
+    words = [f"{number} {kind}" for kind, number in counts.items() if number]
     return ", ".join(words) if words else "clean"
 
 

@@ -1,4 +1,4 @@
-"""Signs of life as they are read from the rows of a screen."""
+"""Heartbeats built from the rows of a view."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def beat_of(row: Row, ts_ms: int | None) -> Beat | None:
-    """Return the beat in a row that has a beat's clock columns; None where there was no beat."""
+    """Return the heartbeat in a row with a heartbeat's clock columns; None without one."""
     if ts_ms is None:
         return None
     return Beat(ts_ms, row["mono_ms"], row["boot_id"], row["host"])

@@ -1,4 +1,4 @@
-"""Where the commits of a worker's own begin, where its branch stands on another worker's."""
+"""The commit at which a worker's own commits begin, if its branch is stacked on another's."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 def own_start(session: Session, worker: Worker, *, tip: Oid, target: Oid) -> Oid | None:
     """Return the commit of a stacked branch after which its own commits begin.
 
-    None for a branch that stands on nobody's: that costs one query and no process. `tip` is the
-    branch's, `target` what it is to stand on (the target, or what is about to be).
+    Return None for a branch that is not stacked, at the cost of one query and no process. `tip` is
+    the tip of the branch, `target` its base (the target, or the commit that it becomes).
     """
     with session.store.read() as reader:
         stack = find_stack(reader, worker.worker_id, worker.task_id)
@@ -27,6 +27,6 @@ def own_start(session: Session, worker: Worker, *, tip: Oid, target: Oid) -> Oid
     from gitworker.repo.history.fork_point import find_start, past_tips  # for stacked branches only
 
     ref = ref_of(Branch(stack.parent_branch))
-    others = tips | past_tips(session.git, ref)  # bare repositories keep no reflog, so:
+    others = tips | past_tips(session.git, ref)  # bare repositories have no reflog, so:
     others |= set(read_refs(session.git, [ref]).values())
     return find_start(session.git, tip, target=target, others=others, last=Oid(stack.parent_oid))

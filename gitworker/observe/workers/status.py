@@ -1,4 +1,4 @@
-"""status: one screen of everything, by four queries and one git process however many seats."""
+"""status: all workers on one screen, by four queries and one git process for any number of them."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ COLORS = {2: STATE_COLORS, 4: LIVENESS_COLORS}
 
 
 class Seat(NamedTuple):
-    """One worker's line. `note` is the one thing to know of it; `tip` is None without a branch.
+    """One worker's line. `note` is its most important fact; `tip` is None without a branch.
 
-    `parent` is the worker that it stands on, where that is still to land.
+    `parent` is the worker that it is stacked on, if that has not landed yet.
     """
 
     worker: str
@@ -69,7 +69,7 @@ class Seat(NamedTuple):
 
 
 class OpenOperation(NamedTuple):
-    """An act that somebody began and nobody has ended yet."""
+    """An operation that has begun and not ended."""
 
     kind: str
     worker: str
@@ -95,7 +95,7 @@ def read_status(
     """Read one snapshot of the store.
 
     `refs` are the tips of the target and of the workers' branches, as `Call.survey` returns them.
-    Subjects are read where the screen shows them, or of every branch (one git process, if any).
+    Subjects are read if the screen shows them, or of every branch (one git process, if any).
     """
     moment = this_moment()
     with session.store.read() as reader:
@@ -103,7 +103,7 @@ def read_status(
         tasks = reader.rows("observe.task_counts")
         operations = reader.rows("operations.unfinished")
         events = read_newest_events(reader, EVENTS_SHOWN)
-    shown = {tip for row in rows if (tip := _news(row, refs, session.target)) is not None}
+    shown = {tip for row in rows if (tip := _shown_tip(row, refs, session.target)) is not None}
     named = set(refs.values()) if every_subject else shown
     tips = read_tips(session.git, refs, against=session.target, named=named)
     target = tips.get(session.target)
@@ -161,17 +161,17 @@ def json_status(status: Status) -> dict[str, Any]:
 
 
 def progress_text(progress: float | None) -> str:
-    """Return a share of 1 in percent; `-` where none was told."""
+    """Return a share of 1 in percent; `-` if unknown."""
     return NOTHING if progress is None else f"{progress:.0%}"
 
 
 def divergence_text(ahead: int | None, behind: int | None) -> str:
-    """Return ahead and behind as `+3/-1`; `-` where they are not known."""
+    """Return ahead and behind as `+3/-1`; `-` if unknown."""
     return NOTHING if ahead is None or behind is None else f"+{ahead}/-{behind}"
 
 
-def _news(row: Row, refs: Mapping[Ref, Oid], target: Ref) -> Oid | None:
-    """Return the tip of a seat at work that has a commit of its own; None for the others."""
+def _shown_tip(row: Row, refs: Mapping[Ref, Oid], target: Ref) -> Oid | None:
+    """Return the tip of a worker at work that has its own commits; None for the others."""
     if not row["branch"] or not shows_subject(WorkerState(row["state"])):
         return None
     tip = refs.get(ref_of(Branch(row["branch"])))
@@ -182,7 +182,7 @@ def _seat(row: Row, tips: dict[Ref, Tip], moment: Moment, session: Session) -> S
     state = WorkerState(row["state"])
     task_status = TaskStatus(row["task_status"]) if row["task_status"] else None
     stale_from = WorkerState(row["stale_from"]) if row["stale_from"] else None
-    waits = waits_for(state, task_status=task_status, stale_from=stale_from)
+    waiting_for = waits_for(state, task_status=task_status, stale_from=stale_from)
     tip = tips.get(ref_of(Branch(row["branch"]))) if row["branch"] else None
     target = tips.get(session.target)
     is_new = tip is not None and tip.oid not in (row["base_oid"], target and target.oid)
@@ -197,11 +197,11 @@ def _seat(row: Row, tips: dict[Ref, Tip], moment: Moment, session: Session) -> S
             state, beat_of(row, row["beat_ms"]), moment, session.settings
         ),
         progress=row["progress"],
-        waits_for=waits,
+        waits_for=waiting_for,
         last_error=row["last_error"],
         tip=tip,
         note=note_of(
-            state, last_error=row["last_error"], waits=waits,
+            state, last_error=row["last_error"], waits=waiting_for,
             subject=tip.subject if tip is not None and is_new else None,
         ),
         parent=row["parent"],
@@ -223,7 +223,7 @@ def _cells(seat: Seat, now_ms: int) -> tuple[str, ...]:
 
 
 def _task_text(seat: Seat) -> str:
-    """Return the task, with the worker that it stands on as `form on auth`."""
+    """Return the task, with the worker that it is stacked on as `form on auth`."""
     if seat.task is None:
         return NOTHING
     return seat.task if seat.parent is None else f"{seat.task} on {seat.parent}"

@@ -1,4 +1,4 @@
-"""What the verify commands last said of a worker's work, and where their output is."""
+"""The last verdict of the verify commands on a worker's work, and the log of the run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHORT = 10
 
 
 class Verified(NamedTuple):
-    """A verdict: of which commit, when, why it failed, and the log of the run."""
+    """A verdict with its commit, its time, the reason of a failure, and the log of the run."""
 
     verdict: str
     commit: str
@@ -29,7 +29,7 @@ class Verified(NamedTuple):
 def read_verified(reader: Reader, worker: Worker, commits: Iterable[str]) -> Verified | None:
     """Return the newest verdict on a worker's present task, or None.
 
-    It is of one of these commits, or of a window of the landing queue that its work has broken.
+    It is about one of these commits, or about a window of the landing queue that this work broke.
     """
     rows = [reader.row("verify.latest_of_commit", commit_oid=commit) for commit in commits]
     since = worker.assigned_at_ms or 0
@@ -39,7 +39,7 @@ def read_verified(reader: Reader, worker: Worker, commits: Iterable[str]) -> Ver
 
 
 def verified_lines(verified: Verified | None, now_ms: int) -> Iterator[tuple[str, str]]:
-    """Yield labels and texts that say what was found out, and where to read on."""
+    """Yield labels and texts: the verdict, and the path of the log."""
     if verified is None:
         return
     age = age_text(max(0, now_ms - verified.ts_ms))

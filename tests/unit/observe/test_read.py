@@ -123,7 +123,7 @@ def test_no_path(session: Session) -> None:
     seat = spawned(session, "auth", "skills")
     assert seat.worktree is not None
     shutil.rmtree(seat.worktree)
-    with pytest.raises(NotFound, match="is gone from"):
+    with pytest.raises(NotFound, match="does not exist"):
         read_path(session, seat)
     with session.store.write() as writer:
         writer.run("workers.set_worktree", worker="auth", worktree=None, admin_dir=None)

@@ -44,7 +44,7 @@ def test_worker_in_review(session: Session, clock: Clock, repository: Path) -> N
         f"base      {base}",
         f"worktree  {seat.worktree}",
         "          clean",
-        "beat      1m ago: working, 25% done",
+        "heartbeat 1m ago: working, 25% done",
         f"review    requested 1m ago by hq, of {tip}",
         "          please look",
         "",
@@ -79,8 +79,8 @@ def test_worker_at_work(session: Session, clock: Clock) -> None:
     assert lines[6:10] == [
         "          1 changed, 1 untracked",
         "          a merge is in progress there",
-        f"process   1 on {machine.host_name()} runs",
-        "beat      3m ago: working, 25% done",
+        f"process   1 on {machine.host_name()} is alive",
+        "heartbeat 3m ago: working, 25% done",
     ]
     assert lines[-1] == "next: git worker done auth"
     assert "\x1b[36mWORKING\x1b[0m for 3m  \x1b[31mSTALE\x1b[0m" in screen(show, color=True)[0]
@@ -165,7 +165,10 @@ def test_worker_whose_things_are_gone(session: Session, repository: Path) -> Non
     git(repository, "update-ref", "-d", "refs/heads/auth/skills")
     lines = screen(read_show(session, seat))
     assert "branch    auth/skills  (it does not exist)" in lines
-    assert lines[lines.index(f"worktree  {seat.worktree}") + 1] == "          it is gone from there"
+    assert (
+        lines[lines.index(f"worktree  {seat.worktree}") + 1]
+        == "          the directory does not exist"
+    )
 
 
 def test_many_commits_and_files(session: Session) -> None:

@@ -22,5 +22,5 @@ def command(call: Call, every_one: bool) -> None:
       git worker agents
       git worker agents --json
     """
-    found = read_agents(call.settle(create=False)[0], every_one=every_one)
+    found = read_agents(call.settle(create=False)[0], include_all=every_one)
     call.render(found, render_agents, json_agents)
