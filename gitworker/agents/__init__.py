@@ -1,1 +1,1 @@
-"""Agents under supervision: started in their seat, watched, stopped, and what they leave told."""
+"""Agents under supervision: start, monitoring, orders, and the consequences of their end."""

@@ -1,4 +1,4 @@
-"""What the end of an agent means: handed in, failed, or left for somebody to look at; all told."""
+"""The end of an agent: submit the work, fail the task, or leave the worker to a person; publish."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from gitworker.workers.submit import Submission, submit
 
 
 class Ending:
-    """How an agent ended: its code (negative: the signal), and who had it stopped, if anybody.
+    """How an agent ended: its code (negative: the signal), and the reason if it was stopped.
 
-    `is_late` where that was the time limit.
+    `is_late`: the time limit stopped it.
     """
 
     __slots__ = ("code", "is_late", "why")
@@ -34,18 +34,18 @@ class Ending:
 
 
 def finish(session: Session, run: Run, ending: Ending, *, is_attended: bool) -> str:
-    """Record how a run ended and what follows for its seat; return that in a sentence.
+    """Record the end of a run and its consequences for the worker; return them in a sentence.
 
-    Status 0 hands the work in where there are commits and nothing is uncommitted; otherwise the
-    seat stays at work, for somebody to look at. Any other end fails the task, which is tried again;
-    one that was ordered, or came by the time limit, blocks it until somebody assigns it. A seat
-    that the agent or a person has moved on meanwhile is left alone, and so is one whose task is
-    paused or waits for an answer. Where somebody sits at the caller's terminal (`is_attended`), a
-    seat that stays at work is theirs from then on, as after `start`.
+    Status 0 submits the work if there are commits and no uncommitted changes; otherwise the worker
+    remains WORKING, so that a person can look. Any other end fails the task, which is tried again.
+    A stop by an order or the time limit blocks the task until it is assigned again. A worker whose
+    state the agent or a person has changed meanwhile is left alone, and so is one whose task is
+    paused or waits for an answer. If the caller has a terminal with a keyboard (`is_attended`), a
+    worker that remains WORKING is bound to the caller's process, as after `start`.
     """
     code = ending.code
     reason = clipped(ending.why or reason_of(code))
-    outcome = _settle_seat(session, run, reason, ending)
+    outcome = _settle_worker(session, run, reason, ending)
     row = {
         "id": run.id, "worker_id": run.worker, "task_id": run.task, "pid": run.pid,
         "command": run.command,
@@ -54,63 +54,64 @@ def finish(session: Session, run: Run, ending: Ending, *, is_attended: bool) -> 
     with session.store.write() as writer:
         record_end(writer, row, status=shell_status(code), reason=reason, duration_ms=duration_ms)
     if is_attended:
-        _hand_over(session, run)
+        _bind_to_caller(session, run)
     publish_views(session, run.worker)
     return outcome
 
 
-def _settle_seat(session: Session, run: Run, reason: str, ending: Ending) -> str:
-    acting = session._replace(actor=run.worker)
+def _settle_worker(session: Session, run: Run, reason: str, ending: Ending) -> str:
+    as_worker = session._replace(actor=run.worker)
     try:
-        seat = _seat(session, run)
-        is_ours = seat["task_id"] == run.task and seat["pid"] == run.pid
-        if not may_end(seat["state"], is_ours=is_ours):
-            return f"{run.worker} is {seat['state']}"
+        worker = _read_worker(session, run)
+        is_ours = worker["task_id"] == run.task and worker["pid"] == run.pid
+        if not may_end(worker["state"], is_ours=is_ours):
+            return f"{run.worker} is {worker['state']}"
         if ending.why:
-            stopped = stop(acting, run.worker, reason=reason, is_late=ending.is_late)
+            stopped = stop(as_worker, run.worker, reason=reason, is_late=ending.is_late)
             return f"{run.worker} is {stopped.state}: {reason}"
         if _waits(session, run):
             return (
-                f"{run.worker} is {seat['state']} still: {run.task} waits for an answer or a time"
+                f"{run.worker} is still {worker['state']}:"
+                f" {run.task} is paused or waits for an answer"
             )
-        if is_stale_seat(seat["state"]):
-            recover(acting, run.worker)
+        if is_stale_seat(worker["state"]):
+            recover(as_worker, run.worker)
         if reason:
-            failed = fail(acting, run.worker, reason=reason)
+            failed = fail(as_worker, run.worker, reason=reason)
             return f"{run.worker} is {failed.state}: {reason}"
-        done = submit(acting, run.worker, Submission())
-    except GitWorkerError as error:  # nothing to hand in, or somebody else's act stands
+        done = submit(as_worker, run.worker, Submission())
+    except GitWorkerError as error:  # nothing to submit, or another operation is in progress
         hint = f"\nhint: {error.hint}" if error.hint else ""
-        return f"{run.worker} is {_seat(session, run)['state']} still: {error.message}{hint}"
-    except OSError as error:  # a view could not be written; the run's end can be told all the same
-        return f"{run.worker} is {_seat(session, run)['state']}: {error}"
+        return f"{run.worker} is still {_read_worker(session, run)['state']}: {error.message}{hint}"
+    except OSError as error:  # a view could not be written; the end of the run is still recorded
+        return f"{run.worker} is {_read_worker(session, run)['state']}: {error}"
     return f"{run.worker} is {done.worker.state} at {done.commit[:10]}"
 
 
-def _hand_over(session: Session, run: Run) -> None:
-    """Let whoever runs us be the process of a seat that is still at work, and beaten for."""
-    seat = _seat(session, run)
-    heir = nearest_agent()
-    if heir is None or not may_end(seat["state"], is_ours=seat["pid"] == run.pid):
+def _bind_to_caller(session: Session, run: Run) -> None:
+    """Bind a worker that is still WORKING to the caller's process and keep its heartbeat alive."""
+    worker = _read_worker(session, run)
+    caller = nearest_agent()
+    if caller is None or not may_end(worker["state"], is_ours=worker["pid"] == run.pid):
         return
     with session.store.write() as writer:
         writer.run(
             "workers.set_process",
-            worker=run.worker, pid=heir.pid, pid_start=heir.start, **origin_columns(),
+            worker=run.worker, pid=caller.pid, pid_start=caller.start, **origin_columns(),
         )  # fmt: skip
     ensure_beater(session.paths, every_s=session.settings.liveness_beat_s)
 
 
 def _waits(session: Session, run: Run) -> bool:
-    """Tell whether the task is paused or asks something: its agent may end meanwhile."""
+    """Return True if the task is paused or waits for an answer: its agent may end meanwhile."""
     with session.store.read() as reader:
         task = find_task(reader, run.task)
     return task is not None and is_rightly_silent(task.status)
 
 
-def _seat(session: Session, run: Run) -> Row:
+def _read_worker(session: Session, run: Run) -> Row:
     with session.store.read() as reader:
         row = reader.row("workers.by_id", worker=run.worker)
-    if row is None:  # another state directory stands in its place
+    if row is None:  # the state directory was replaced by another
         raise Unavailable(f"worker {run.worker} is not known here any more")
     return row

@@ -1,4 +1,4 @@
-"""The beats of a supervised agent: a heartbeat thread of its supervisor's, which can rest."""
+"""The heartbeats of a supervised agent: a thread of its supervisor, which can pause."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 class Beats:
-    """Beats for the agent of a run from `start` to `rest` or `stop`, and again after `start`.
+    """Send heartbeats for the agent of a run between `start` and `pause` or `stop`.
 
-    The proof of life is held from the first `start` to `end`, also while the beats rest.
+    The proof of life is held from the first `start` to `end`, also during a pause.
     """
 
     def __init__(self, post: Post, run: Run, *, every_s: float) -> None:
@@ -28,19 +28,19 @@ class Beats:
         self._proof = Proof(post.paths, run.worker)
 
     def start(self) -> None:
-        """Beat, and go on beating."""
+        """Send heartbeats from now on."""
         self._proof.take()
         self._thread = HeartbeatThread(self._open, every_s=self._every_s, on_beat=self._renew)
         self._thread.start()
         self._thread.put(Report(self._run.worker, task=self._run.task))
 
-    def rest(self) -> None:
-        """Beat no more, and wait until no beat is under way: none of ours has the bus in hand."""
+    def pause(self) -> None:
+        """Stop the heartbeats and wait until none is in progress: no write of ours is open then."""
         while self._thread is not None:
             self.stop()
 
     def stop(self) -> None:
-        """Beat no more; waits some seconds for a beat that is under way."""
+        """Stop the heartbeats; wait some seconds for one that is in progress."""
         if self._thread is None:
             return
         self._thread.stop()
@@ -52,7 +52,7 @@ class Beats:
             self._store = None
 
     def end(self) -> None:
-        """Beat no more, and give up the proof of life."""
+        """Stop the heartbeats, and give up the proof of life."""
         self.stop()
         self._proof.release()
 
@@ -61,6 +61,6 @@ class Beats:
         return self._store
 
     def _renew(self, times: dict[str, int]) -> None:
-        self._proof.take()  # a beater may have held it when we began
+        self._proof.take()  # the heartbeat daemon may have held it when we began
         for agent, ts_ms in times.items():
             renew_beat(self._paths, agent, ts_ms)

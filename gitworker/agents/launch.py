@@ -1,8 +1,8 @@
-"""Starting an agent in its seat: process, state, run and messages come into being together.
+"""Start an agent as a worker: process, state, run and messages are recorded together.
 
-The process waits behind a gate until one transaction has recorded it: none runs unrecorded, since
-our death before that ends it unbegun. Everything here is in the agent's way and therefore light (no
-typing, dataclasses, json: the SQL builds it).
+The process waits behind a gate until one transaction has recorded it. If we die before, it ends
+without having begun, so no agent runs unrecorded. This code delays the agent and is therefore light
+(no typing, dataclasses, json: the SQL builds the JSON).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Run:
-    """A supervised run: who, where, which process, and after which message orders count."""
+    """A supervised run: worker, worktree, process, and the message after which orders count."""
 
     __slots__ = (
         "after", "command", "id", "pid", "pid_start", "started_mono_ms", "task", "worker",
@@ -39,12 +39,18 @@ class Run:
     )  # fmt: skip
 
     def __init__(
-        self, seat: Row, *, run: int, process: tuple[int, str | None], command: str, after: int
+        self,
+        worker_row: Row,
+        *,
+        run: int,
+        process: tuple[int, str | None],
+        command: str,
+        after: int,
     ) -> None:
         self.id = run
-        self.worker: str = seat["worker_id"]
-        self.task: str = seat["task_id"]
-        self.worktree: str = seat["worktree"]
+        self.worker: str = worker_row["worker_id"]
+        self.task: str = worker_row["task_id"]
+        self.worktree: str = worker_row["worktree"]
         self.pid, self.pid_start = process
         self.command = command
         self.after = after
@@ -52,7 +58,7 @@ class Run:
 
 
 class Post:
-    """Where agents are started from: the store, the state directory, who asks."""
+    """The context of a start: the store, the state directory, the identity of the caller."""
 
     __slots__ = ("actor", "paths", "store")
 
@@ -62,79 +68,84 @@ class Post:
         self.actor = actor
 
 
-def require_seat(post: Post, name: str | None) -> Row:
-    """Return the seat that may run an agent now: by id, task or branch, else whoever asks.
+def require_worker(post: Post, name: str | None) -> Row:
+    """Return the worker that may run an agent now: by id, task or branch, else the caller's.
 
-    Raises NotFound where there is none, Refused where its state does not allow it, Conflict where
-    another supervised agent lives there, UnfinishedAct where something is being done to it.
+    Raises NotFound if it does not exist, Refused if its state does not allow it, Conflict if
+    another supervised agent is alive there, UnfinishedAct if an operation on it is open.
     """
     with post.store.read() as reader:
         worker = require_beating(reader, name, post.actor)
-        seat = reader.row("workers.by_id", worker=worker)
+        worker_row = reader.row("workers.by_id", worker=worker)
         last = reader.row("runs.latest", worker=worker)
-        assert seat is not None
-        _require_no_act(reader, seat)
-        busy = living_agent(reader, post.paths, last)
-    worktree = _own_worktree(post, seat)
-    refusal = run_refusal(worker, seat["state"], worktree=worktree, busy=busy)
+        assert worker_row is not None
+        _require_no_operation(reader, worker_row)
+        running = living_agent(reader, post.paths, last)
+    worktree = _own_worktree(post, worker_row)
+    refusal = run_refusal(worker, worker_row["state"], worktree=worktree, running=running)
     if refusal is None:
-        return seat
-    if busy is not None:
-        from gitworker.liveness.start_daemon import ensure_orphans_kept  # 1 ms, where it was killed
+        return worker_row
+    if running is not None:
+        from gitworker.liveness.start_daemon import ensure_orphans_kept  # 1 ms, rarely needed
 
         ensure_orphans_kept(post.store, post.paths)
     raise refusal
 
 
-def _own_worktree(post: Post, seat: Row) -> str | None:
-    """Return the seat's worktree, proved; None if there is none. Raises as `require_owned`."""
-    place = seat["worktree"]
-    if place is None:
+def _own_worktree(post: Post, worker_row: Row) -> str | None:
+    """Return the worker's worktree, verified; None without one. Raises as `require_owned`."""
+    path = worker_row["worktree"]
+    if path is None:
         return None
     from gitworker.repo.worktrees.ownership import Owner, has_worktree  # after the cheap refusals
 
     common_dir = os.path.dirname(post.paths.root)
     owner = Owner(
-        common_dir, place, seat["admin_dir"], None, seat["worker_id"], seat["task_id"] or ""
+        common_dir,
+        path,
+        worker_row["admin_dir"],
+        None,
+        worker_row["worker_id"],
+        worker_row["task_id"] or "",
     )
-    return str(place) if has_worktree(owner) else None
+    return str(path) if has_worktree(owner) else None
 
 
 def require_program(word: str, env: Mapping[str, str], *, directory: str | None) -> None:
-    """Raise NotFound where a command cannot be found; `directory` is where it would run.
+    """Raise NotFound if a command cannot be found; `directory` is its working directory.
 
-    Without a directory, what only that could tell is left open.
+    Without a directory, a name that only the directory could resolve is accepted.
     """
     if "/" in word:
         if directory is None and not word.startswith("/"):
             return
-        places = [os.path.join(directory or "", word)]
+        paths = [os.path.join(directory or "", word)]
     else:
         search = env.get("PATH", os.defpath)
-        places = [os.path.join(directory or "", part, word) for part in search.split(":")]
-    if not any(os.path.isfile(place) and os.access(place, os.X_OK) for place in places):
+        paths = [os.path.join(directory or "", part, word) for part in search.split(":")]
+    if not any(os.path.isfile(path) and os.access(path, os.X_OK) for path in paths):
         raise NotFound(
-            f"cannot run {ascii(word)[:80]}: there is no such program",
-            "name one that is on PATH, or one of the worktree's own as ./NAME",
+            f"cannot run {ascii(word)[:80]}: the program does not exist",
+            "name a program that is on PATH, or a file of the worktree as ./NAME",
         )
 
 
-def launch(post: Post, seat: Row, words: list[str], streams: Streams) -> Run:
-    """Start a command in its seat's worktree: WORKING, the run and `agent_started` recorded.
+def launch(post: Post, worker_row: Row, words: list[str], streams: Streams) -> Run:
+    """Start a command in the worker's worktree; record WORKING, the run and `agent_started`.
 
-    Raises NotFound for a program that is not there, Conflict where somebody changed the seat, or
-    does something to it, in the meantime; nothing has run then.
+    Raises NotFound if the program does not exist, Conflict if another command has changed the
+    worker or an operation on it is open; nothing has run then.
     """
-    env = environment(post, seat)
-    require_program(words[0], env, directory=seat["worktree"])
+    env = environment(post, worker_row)
+    require_program(words[0], env, directory=worker_row["worktree"])
     pid, gate = proc.spawn_gated(
-        words, cwd=seat["worktree"], env=env, fds=streams.for_agent, terminal=streams.path
+        words, cwd=worker_row["worktree"], env=env, fds=streams.for_agent, terminal=streams.path
     )
     try:
-        adopt_orphans()  # before there can be any
+        adopt_orphans()  # before any can exist
         with post.store.write() as writer:
-            run = _record(writer, post, seat, pid=pid, command=command_text(words))
-        lock_seat(seat["admin_dir"], pid)
+            run = _record(writer, post, worker_row, pid=pid, command=command_text(words))
+        lock_seat(worker_row["admin_dir"], pid)
         os.write(gate, b"\n")
     except BaseException:
         os.close(gate)
@@ -144,35 +155,35 @@ def launch(post: Post, seat: Row, words: list[str], streams: Streams) -> Run:
     return run
 
 
-def environment(post: Post, seat: Row) -> dict[str, str]:
-    """Return the agent's environment: ours, less what git told us, and where and who it is."""
+def environment(post: Post, worker_row: Row) -> dict[str, str]:
+    """Return the agent's environment: ours without git's variables, plus the worker's own."""
     left_out = (*LOCAL_ENV, HELD_ENV)
     env = {name: value for name, value in os.environ.items() if name not in left_out}
     env.update(
-        GITWORKER_ID=seat["worker_id"],
-        GITWORKER_TASK=seat["task_id"],
-        GITWORKER_BRANCH=seat["branch"],
-        GITWORKER_WORKTREE=seat["worktree"],
+        GITWORKER_ID=worker_row["worker_id"],
+        GITWORKER_TASK=worker_row["task_id"],
+        GITWORKER_BRANCH=worker_row["branch"],
+        GITWORKER_WORKTREE=worker_row["worktree"],
         GITWORKER_STATE=post.paths.root,
         GITWORKER_BUS=post.paths.database,
-        PWD=seat["worktree"],
+        PWD=worker_row["worktree"],
     )
     return env
 
 
-def _record(writer: Writer, post: Post, seat: Row, *, pid: int, command: str) -> Run:
-    """Write all that a beginning run changes."""
-    worker, task = seat["worker_id"], seat["task_id"]
+def _record(writer: Writer, post: Post, worker_row: Row, *, pid: int, command: str) -> Run:
+    """Write every change that the start of a run makes."""
+    worker, task = worker_row["worker_id"], worker_row["task_id"]
     found = writer.row("workers.by_id", worker=worker)
     last = writer.row("runs.latest", worker=worker)
-    busy = living_agent(writer, post.paths, last)
-    if found is None or found["version"] != seat["version"] or busy is not None:
+    running = living_agent(writer, post.paths, last)
+    if found is None or found["version"] != worker_row["version"] or running is not None:
         raise Conflict(
-            f"somebody else changed worker {worker} in the meantime", "git worker status"
+            f"another command changed worker {worker} at the same time", "git worker status"
         )
-    _require_no_act(writer, seat)
-    if must_start(seat["state"]):
-        _start(writer, seat, actor=post.actor, pid=pid)
+    _require_no_operation(writer, worker_row)
+    if must_start(worker_row["state"]):
+        _start(writer, worker_row, actor=post.actor, pid=pid)
     now = clock.now_ms()
     here = origin_columns()
     start = proc.find_start(pid)
@@ -197,23 +208,26 @@ def _record(writer: Writer, post: Post, seat: Row, *, pid: int, command: str) ->
     newest = writer.row("messages.last_seq")
     assert newest is not None
     after = int(newest["seq"])
-    return Run(seat, run=run, process=(pid, start), command=command, after=after)
+    return Run(worker_row, run=run, process=(pid, start), command=command, after=after)
 
 
-def _require_no_act(reader: Reader, seat: Row) -> None:
-    """Raise UnfinishedAct while an act on a seat is open: it may take the worktree away."""
-    act = reader.row("runs.open_act", worker=seat["worker_id"], task=seat["task_id"])
-    if act is not None:
-        raise UnfinishedAct(seat["worker_id"], act["kind"])
+def _require_no_operation(reader: Reader, worker_row: Row) -> None:
+    """Raise UnfinishedAct while an operation is open: it may remove the worktree."""
+    operation = reader.row(
+        "runs.open_act", worker=worker_row["worker_id"], task=worker_row["task_id"]
+    )
+    if operation is not None:
+        raise UnfinishedAct(worker_row["worker_id"], operation["kind"])
 
 
-def _start(writer: Writer, seat: Row, *, actor: str, pid: int) -> None:
-    """Fire `start` on the seat and its task.
+def _start(writer: Writer, worker_row: Row, *, actor: str, pid: int) -> None:
+    """Fire `start` on the worker and its task.
 
-    The plain case, every seat that `spawn` has just made, is four statements that write what the
-    engine would (a test compares them); importing the engine costs two interpreter starts.
+    The ordinary case, every worker that `spawn` has just made, is four statements that write the
+    same as the state engine (a test compares them); importing the engine costs two interpreter
+    starts.
     """
-    worker, task = seat["worker_id"], seat["task_id"]
+    worker, task = worker_row["worker_id"], worker_row["task_id"]
     if writer.row("runs.may_start_plainly", worker=worker) is None:
         _start_by_engine(writer, worker, actor=actor, pid=pid)
         return
@@ -231,7 +245,7 @@ def _start(writer: Writer, seat: Row, *, actor: str, pid: int) -> None:
 
 def _start_by_engine(writer: Writer, worker: str, *, actor: str, pid: int) -> None:
     from gitworker.lifecycle.moves import advance
-    from gitworker.model.worker import WorkerEvent  # 30 ms, for the rare seat
+    from gitworker.model.worker import WorkerEvent  # 30 ms, rarely needed
     from gitworker.store.workers import find_worker
 
     found = find_worker(writer, worker)

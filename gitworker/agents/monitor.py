@@ -1,4 +1,4 @@
-"""Watching over a running agent: signals passed on, orders from the bus obeyed, its end noticed."""
+"""Monitor a running agent: pass signals on, carry out orders from the bus, notice its end."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ if TYPE_CHECKING:
 
 LOOK_S = 2.0
 NEXT_LOOK_S = 0.02  # after news, so that a busy bus costs a supervisor little
-LOOK_BLIND_S = 0.25  # where the bus cannot be read just now
-LEFT_S = 2.0  # and how long it is killed, before it is left alone
-REST_S = 2.0  # what the agent's own children get between TERM and KILL, once it has ended
+LOOK_BLIND_S = 0.25  # while the bus cannot be read
+LEFT_S = 2.0  # for so long processes are killed again before they are left alone
+REST_S = 2.0  # between TERM and KILL for the agent's children, once it has ended
 
 
 class Watch:
-    """One agent, from its start to its end; `why` tells afterwards who had it stopped, if anybody.
+    """One agent, from its start to its end; `why` is the reason if it was stopped.
 
     Orders are read from a position of the supervisor's own: the agent's cursor never moves, and
-    what was sent before the run does not count. `{worker}.supervisor` acknowledges them.
+    messages from before the run do not count. `{worker}.supervisor` acknowledges them.
     """
 
     def __init__(
         self, post: Post, run: Run, *, signals: Signals, streams: Streams, beats: Beats
     ) -> None:
         self.why = ""
-        self.is_late = False  # whether it is the time limit that had it stopped
+        self.is_late = False  # True if the time limit stopped it
         self._post = post
         self._run = run
         self._signals = signals
@@ -71,14 +71,14 @@ class Watch:
                 self._take_orders()
             self._keep_time()
             if self._code is None:
-                has_news = self._wait(waker, resting=has_news)
+                has_news = self._wait(waker, after_news=has_news)
         self._end_the_rest()
         return self._code
 
-    def _wait(self, waker: Waker | None, *, resting: bool) -> bool:
-        """Wait for a signal, for news on the bus or for what is due; tell whether to read it.
+    def _wait(self, waker: Waker | None, *, after_news: bool) -> bool:
+        """Wait for a signal, news on the bus or a deadline; return True if the bus must be read.
 
-        `resting` is for after news: where everybody talks, every message need not wake us.
+        `after_news` is set after news: on a busy bus not every message needs to wake us.
         """
         due = [at for at in (self._limit_at_ms, self._kill_at_ms) if at is not None]
         left_s = (min(due) - clock.monotonic_ms()) / 1000 if due else LOOK_S
@@ -86,12 +86,12 @@ class Watch:
         fd = self._signals.fileno()
         poll = select.poll()
         poll.register(fd, select.POLLIN)
-        if resting and poll.poll(min(timeout_s, NEXT_LOOK_S) * 1000):
+        if after_news and poll.poll(min(timeout_s, NEXT_LOOK_S) * 1000):
             return False
         try:
             if waker is not None:
                 return waker.wait(timeout_s, also={fd: select.POLLIN})
-        except GitWorkerError:  # a busy database, or one that is gone: the agent goes on
+        except GitWorkerError:  # a busy or missing database must not stop the agent
             pass
         poll.poll(min(timeout_s, LOOK_BLIND_S) * 1000)
         return True
@@ -114,18 +114,18 @@ class Watch:
     def _pass_on(self, number: int) -> None:
         was_paused = self._is_paused
         self._send(number)
-        if was_paused or number in ENDING:  # what stands still hears nothing until it goes on
-            self._go_on()
+        if was_paused or number in ENDING:  # a stopped process handles no signal until SIGCONT
+            self._continue()
         if was_paused:
-            self._note_going_on()
+            self._record_continue()
 
     def _suspend(self) -> None:
-        """Stop with our caller's job, the agent too; both go on together."""
+        """Stop together with our caller's job, the agent too; both continue together."""
         try:
-            self._halt()
-        except GitWorkerError:  # a bus that cannot be written: nobody of the agent's holds it
+            self._suspend_agent()
+        except GitWorkerError:  # if the bus cannot be written, no process of the agent holds it
             self._send(signal.SIGSTOP)
-        self._beats.rest()  # or we might be stopped with the bus in our own hand
+        self._beats.pause()  # otherwise we might be stopped in the middle of our own write
         self._streams.restore()
         os.kill(os.getpid(), signal.SIGSTOP)
         self._streams.resume()
@@ -137,10 +137,10 @@ class Watch:
         try:
             while orders := self._read_orders():
                 for order in orders:
-                    self._obey(order)
+                    self._carry_out(order)
                     self._after = order.seq
-                self._tell()
-        except GitWorkerError:  # read again at the next look
+                self._publish()
+        except GitWorkerError:  # the next look reads them again
             return
 
     def _read_orders(self) -> list[Order]:
@@ -148,57 +148,57 @@ class Watch:
         with post.store.read() as reader:
             return read_orders(reader, post.paths, worker=self._run.worker, after=self._after)
 
-    def _obey(self, order: Order) -> None:
+    def _carry_out(self, order: Order) -> None:
         command = order.command
         if not is_order(command):
-            self._log("warn", "order", f"{clipped(command) or 'nothing'} is no order", order)
+            self._log("warn", "order", f"{clipped(command) or 'nothing'} is not an order", order)
             return
         if command == STOP:
-            self._stop(f"stopped by {order.told}")
+            self._stop(f"stopped by {order.origin}")
         elif command == PAUSE and not self._is_paused:
-            self._halt()
+            self._suspend_agent()
             self._is_paused = True
-        elif command == RESUME:  # also one that has stopped itself
-            self._go_on()
-        self._log("info", str(command), order.told, order)
+        elif command == RESUME:  # also for an agent that has stopped itself
+            self._continue()
+        self._log("info", str(command), order.origin, order)
 
-    def _halt(self) -> None:
-        """Stop the agent's processes where they stand, none of them with the bus in its hand.
+    def _suspend_agent(self) -> None:
+        """Stop the agent's processes while none of them is writing to the bus.
 
-        Nobody else can be writing while we could: one stopped then would keep everybody waiting.
+        We hold the write lock meanwhile: a process stopped during a write would block all others.
         """
-        spare = others_at_work(self._post.store, self._run.id)
+        excluded = others_at_work(self._post.store, self._run.id)
         with self._post.store.write(durable=False):
-            self._family.send(signal.SIGSTOP, spare)
+            self._family.send(signal.SIGSTOP, excluded)
 
     def _stop(self, why: str) -> None:
-        """Ask the agent to end, and see to it that it does; the first reason counts."""
+        """Ask the agent to end, and kill it after the grace period; the first reason counts."""
         if self._kill_at_ms is not None:
             return
         self.why = why
         self._kill_at_ms = clock.monotonic_ms() + self._grace_ms
         self._pass_on(signal.SIGTERM)
-        self._leave_word()
+        self._record_stop()
 
-    def _leave_word(self) -> None:
-        """Note the stop, so that whoever carries on after our death sees it through."""
+    def _record_stop(self) -> None:
+        """Record the stop, so that the process that takes over after our death completes it."""
         run = self._run.id
         try:
             with self._post.store.write(durable=False) as writer:
                 writer.run("orphans.claim", run=run, after=self._after)
                 writer.run("orphans.stop", run=run, why=self.why, kill_at_mono_ms=self._kill_at_ms)
-        except GitWorkerError:  # a bus that cannot be written: then we must not die
+        except GitWorkerError:  # the bus cannot be written: the stop depends on us alone
             return
 
-    def _go_on(self) -> None:
+    def _continue(self) -> None:
         self._is_paused = False
         self._send(signal.SIGCONT)
 
-    def _note_going_on(self) -> None:
+    def _record_continue(self) -> None:
         try:
             with self._post.store.write(durable=False) as writer:
                 writer.run("runs.set_paused", run=self._run.id, paused_at_ms=None)
-        except GitWorkerError:  # it is shown as paused for as long as the bus cannot be written
+        except GitWorkerError:  # it is shown as paused while the bus cannot be written
             return
 
     def _keep_time(self) -> None:
@@ -208,13 +208,13 @@ class Watch:
             self.is_late = not self.why
             self._stop(f"the time limit of {self._limit_s:g} s was reached")
         if self._kill_at_ms is not None and now >= self._kill_at_ms:
-            self._kill_at_ms = now + 1000  # again, for what was started between look and signal
+            self._kill_at_ms = now + 1000  # again, for processes started between look and signal
             self._send(signal.SIGKILL)
 
     def _log(self, level: str, event: str, message: str, order: Order | None) -> None:
-        """Publish what became of an order and acknowledge it; and since when the agent is paused.
+        """Publish the outcome of an order, acknowledge it, and record since when it is paused.
 
-        In one transaction: whoever carries on after our death carries no order out again.
+        One transaction: the process that takes over after our death repeats no order.
         """
         run = self._run
         now = clock.now_ms()
@@ -228,39 +228,39 @@ class Watch:
             if order is not None:
                 writer.run("messages.ack", agent=f"{run.worker}.supervisor", seq=order.seq, now=now)
 
-    def _tell(self) -> None:
+    def _publish(self) -> None:
         try:
             export_logs(self._post.store, self._post.paths)
             ring_bell(self._post.paths.bell)
-        except OSError:  # whoever writes next brings them up to date
+        except OSError:  # the next writer brings them up to date
             return
 
     def _end_the_rest(self) -> None:
-        """End what the agent left running, and reap it."""
+        """End the processes that the agent left running, and reap them."""
         family = self._family
-        spare = others_at_work(self._post.store, self._run.id)
-        if not family.groups(spare):
+        excluded = others_at_work(self._post.store, self._run.id)
+        if not family.groups(excluded):
             reap()
             return
-        family.send(signal.SIGTERM, spare)
-        family.send(signal.SIGCONT, spare)
+        family.send(signal.SIGTERM, excluded)
+        family.send(signal.SIGCONT, excluded)
         deadline = clock.monotonic_ms() + int(REST_S * 1000)
         poll = select.poll()
         poll.register(self._signals.fileno(), select.POLLIN)
-        while groups := family.groups(spare):
+        while groups := family.groups(excluded):
             late_ms = clock.monotonic_ms() - deadline
             if late_ms >= LEFT_S * 1000:
-                self._tell_left(groups)
+                self._report_left(groups)
                 break
             if late_ms >= 0:
-                family.send(signal.SIGKILL, spare)
+                family.send(signal.SIGKILL, excluded)
             poll.poll(50)
             self._signals.take()
             reap()
         reap()
 
-    def _tell_left(self, groups: set[int]) -> None:
-        """Tell which process groups stayed: such as we may not signal (`sudo`), or stuck ones."""
+    def _report_left(self, groups: set[int]) -> None:
+        """Report the process groups that remain: stuck ones, or of another user (`sudo`)."""
         names = ", ".join(map(str, sorted(groups)))
         try:
             self._log("warn", "leftover", f"could not be ended: process group {names}", None)

@@ -1,4 +1,4 @@
-"""Orders to whoever watches over an agent: `cmd` messages, read, and who else has his own."""
+"""Orders to the supervisor of an agent: `cmd` messages, and the processes of other runs."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ if TYPE_CHECKING:
 
 
 class Order:
-    """One `cmd` message: the word of command as it stands there, and `told`: by whom, and why."""
+    """One `cmd` message: the command as sent, and `origin`: the sender with the reason."""
 
-    __slots__ = ("command", "id", "seq", "told")
+    __slots__ = ("command", "id", "origin", "seq")
 
     def __init__(self, *, seq: int, id: str, sender: str, command: object, reason: object) -> None:
         self.seq = seq
         self.id = id
         self.command = command
         why = clipped(reason)
-        self.told = f"{sender}: {why}" if why else sender
+        self.origin = f"{sender}: {why}" if why else sender
 
 
 def read_orders(reader: Reader, paths: StatePaths, *, worker: str, after: int) -> list[Order]:
-    """Return what a seat's agent was ordered after a position, oldest first, some at a time."""
+    """Return the orders to a worker's agent after a position, oldest first, at most 50."""
     rows = reader.rows("runs.orders", worker=worker, after=after, limit=AT_ONCE)
     return [_order(reader, paths, row) for row in rows]
 
 
 def others_at_work(store: Store, run: int) -> frozenset[int]:
-    """Return the agents and supervisors of this machine's other runs, which have orders too.
+    """Return the agents and supervisors of this machine's other runs, which get their own orders.
 
-    Nobody where the bus cannot be read just now.
+    Return none while the bus cannot be read.
     """
     try:
         with store.read() as reader:
@@ -61,11 +61,11 @@ def others_at_work(store: Store, run: int) -> frozenset[int]:
 
 
 def _order(reader: Reader, paths: StatePaths, row: Row) -> Order:
-    said = row
-    if row["payload_ref"] is not None:  # a long one lies in a file
+    payload = row
+    if row["payload_ref"] is not None:  # a long payload is in a file
         text = find_blob(paths.blobs, str(row["payload_ref"]))
-        said = reader.row("runs.long_order", text=text) or row
+        payload = reader.row("runs.long_order", text=text) or row
     return Order(
-        seq=row["seq"], id=row["id"], sender=str(row["from_agent"]), command=said["command"],
-        reason=said["reason"],
+        seq=row["seq"], id=row["id"], sender=str(row["from_agent"]), command=payload["command"],
+        reason=payload["reason"],
     )  # fmt: skip

@@ -1,7 +1,7 @@
-"""Agents that outlived their supervisor: told of, let go on, and given orders in its place.
+"""Agents that outlived their supervisor: report them, let them continue, carry out their orders.
 
-The beater does it, and of that there is one. Each act also takes its row in the transaction in
-which the signal is sent: a killed beater repeats what it had not recorded, nobody else does.
+The heartbeat daemon does this, one per PID namespace. Each action also updates its row in the
+transaction that sends the signal: a killed daemon repeats only actions that it had not recorded.
 """
 
 from __future__ import annotations
@@ -26,13 +26,15 @@ if TYPE_CHECKING:
     from gitworker.store.api import Reader, Row, Store, Writer
 
 KILL_AGAIN_MS = 1000
-FOUND = "its supervisor was killed: it goes on, its output is kept no more, orders are still obeyed"
+FOUND = (
+    "supervisor died: the agent keeps running, its output is no longer logged, commands still work"
+)
 
 
 class Keeper:
-    """Looks after the agents without a supervisor, as often as somebody asks it to.
+    """Look after the agents without a supervisor, each time `attend` is called.
 
-    `open_session` is called once there is one.
+    `open_session` is called when the first one is found.
     """
 
     def __init__(self, open_session: Callable[[], Session]) -> None:
@@ -40,11 +42,11 @@ class Keeper:
         self._session: Session | None = None
 
     def attend(self, store: Store) -> bool:
-        """Do what is to be done now; tell whether there are such agents."""
+        """Do the work that is due; return True if there are such agents."""
         with store.read() as reader:
             lost = lost_runs(reader.rows("runs.open"), this_moment())
         if lost.orphans or lost.over:
-            with suppress(GitWorkerError, OSError):  # the next look tries again
+            with suppress(GitWorkerError, OSError):  # the next call tries again
                 self._attend(lost)
         return bool(lost.orphans)
 
@@ -55,7 +57,7 @@ class Keeper:
         for run in lost.orphans:
             _Orphan(session, run).attend()
         if lost.over:
-            from gitworker.lifecycle.runs import settle_runs  # 20 ms, and other beaters' memory
+            from gitworker.lifecycle.runs import settle_runs  # 20 ms, and memory of every daemon
 
             settle_runs(session, lost.over)
         with suppress(OSError):  # the next command brings them up to date
@@ -64,7 +66,7 @@ class Keeper:
 
 
 class _Orphan:
-    """One agent without a supervisor, at one look."""
+    """One agent without a supervisor, at one moment."""
 
     def __init__(self, session: Session, run: Row) -> None:
         self._session = session
@@ -73,42 +75,42 @@ class _Orphan:
         self._worker = str(run["worker_id"])
         self._is_paused = run["paused_at_ms"] is not None
         self._family = Family(run["pid"], run["pid_start"], worktree="", adopts=False)
-        self._spare = others_at_work(self._store, run["id"])
+        self._excluded = others_at_work(self._store, run["id"])
 
     def attend(self) -> None:
-        """Find it, carry out what it was ordered, kill it when that is due, tell its end."""
+        """Adopt it, carry out its orders, kill it when due, record its end."""
         with self._store.read() as reader:
             row = reader.row("orphans.of_run", run=self._run["id"])
             if row is not None:
                 after = max(row["after_seq"], self._carried_out(reader))
                 orders = read_orders(reader, self._session.paths, worker=self._worker, after=after)
         if row is None:
-            self._find()
+            self._adopt()
             return
         for order in orders:
-            self._obey(order)
-        if self._run["why"] and not self._family.groups(self._spare):
+            self._take_order(order)
+        if self._run["why"] and not self._family.groups(self._excluded):
             self._end()
         elif row["kill_at_mono_ms"] is not None:
             self._kill()
 
-    def _find(self) -> None:
-        """Begin to look after it: let it go on where its supervisor had stopped it, and say so."""
+    def _adopt(self) -> None:
+        """Take the agent over: let it continue if its supervisor had stopped it, and report it."""
         run = self._run
         with self._store.write() as writer:
             if not writer.run("orphans.claim", run=run["id"], after=self._position(writer)):
                 return
-            self._family.send(signal.SIGCONT, self._spare)
+            self._family.send(signal.SIGCONT, self._excluded)
             self._is_paused = False
             self._log(writer, "orphan", FOUND, level="warn")
 
     def _position(self, writer: Writer) -> int:
-        """Return behind which message orders count that nobody has carried out."""
+        """Return the position after which orders are not carried out yet."""
         began = writer.row(
             "orphans.began_at",
             worker=self._worker, started_at_ms=self._run["started_at_ms"], run=self._run["id"],
         )  # fmt: skip
-        if began is None:  # pruned: what was sent so far may be older than the run
+        if began is None:  # pruned: messages sent so far may be older than the run
             began = writer.row("messages.last_seq")
         assert began is not None
         return max(int(began["seq"]), self._carried_out(writer))
@@ -117,10 +119,11 @@ class _Orphan:
         row = reader.row("messages.cursor", agent=f"{self._worker}.supervisor")
         return int(row["seq"]) if row else 0
 
-    def _obey(self, order: Order) -> None:
-        """Carry out one order, unless somebody has.
+    def _take_order(self, order: Order) -> None:
+        """Carry out one order, unless another process did.
 
-        The signal is sent while we hold the bus: nobody of the agent's is stopped with it in hand.
+        The signal is sent while we hold the write lock, so no process of the agent is stopped in
+        the middle of a write.
         """
         with self._store.write() as writer:
             if not writer.run("orphans.pass_order", run=self._run["id"], seq=order.seq):
@@ -134,25 +137,25 @@ class _Orphan:
     def _carry_out(self, writer: Writer, order: Order) -> None:
         command = order.command
         if not is_order(command):
-            text = f"{clipped(command) or 'nothing'} is no order"
+            text = f"{clipped(command) or 'nothing'} is not an order"
             self._log(writer, "order", text, level="warn", order=order)
             return
         if command == STOP:
-            self._stop(writer, f"stopped by {order.told}")
+            self._stop(writer, f"stopped by {order.origin}")
         elif command == PAUSE and not self._is_paused:
-            self._family.send(signal.SIGSTOP, self._spare)
+            self._family.send(signal.SIGSTOP, self._excluded)
             self._is_paused = True
-        elif command == RESUME:  # also one that has stopped itself
-            self._family.send(signal.SIGCONT, self._spare)
+        elif command == RESUME:  # also for an agent that has stopped itself
+            self._family.send(signal.SIGCONT, self._excluded)
             self._is_paused = False
-        self._log(writer, str(command), order.told, order=order)
+        self._log(writer, str(command), order.origin, order=order)
 
     def _stop(self, writer: Writer, why: str) -> None:
         grace_ms = int(self._session.settings.agent_stop_grace_s * 1000)
         due = clock.monotonic_ms() + grace_ms
         if writer.run("orphans.stop", run=self._run["id"], why=why, kill_at_mono_ms=due):
-            self._family.send(signal.SIGTERM, self._spare)
-            self._family.send(signal.SIGCONT, self._spare)
+            self._family.send(signal.SIGTERM, self._excluded)
+            self._family.send(signal.SIGCONT, self._excluded)
             self._is_paused = False
 
     def _kill(self) -> None:
@@ -160,22 +163,22 @@ class _Orphan:
         with self._store.write() as writer:
             again = now + KILL_AGAIN_MS
             if writer.run("orphans.put_off_kill", run=self._run["id"], now=now, again=again):
-                self._family.send(signal.SIGKILL, self._spare)
+                self._family.send(signal.SIGKILL, self._excluded)
 
     def _end(self) -> None:
-        """Tell that it has ended as it was told to, and end the work in its seat."""
-        from gitworker.lifecycle.fail import stop  # 20 ms, and other beaters' memory
+        """Record the ordered end of the agent, and end its worker's task."""
+        from gitworker.lifecycle.fail import stop  # 20 ms, and memory of every daemon
         from gitworker.lifecycle.runs import settle_runs
 
         run = self._run
         with self._store.read() as reader:
-            seat = reader.row("workers.by_id", worker=self._worker)
-        if seat is not None:
-            is_ours = seat["task_id"] == run["task_id"] and seat["pid"] == run["pid"]
-            if may_end(seat["state"], is_ours=is_ours):
-                acting = self._session._replace(actor=self._worker)
-                with suppress(GitWorkerError):  # somebody else's act stands
-                    stop(acting, self._worker, reason=str(run["why"]))
+            worker = reader.row("workers.by_id", worker=self._worker)
+        if worker is not None:
+            is_ours = worker["task_id"] == run["task_id"] and worker["pid"] == run["pid"]
+            if may_end(worker["state"], is_ours=is_ours):
+                as_worker = self._session._replace(actor=self._worker)
+                with suppress(GitWorkerError):  # another operation is in progress
+                    stop(as_worker, self._worker, reason=str(run["why"]))
         settle_runs(self._session, [run])
 
     def _log(

@@ -1,16 +1,16 @@
-"""What decides about a supervised run. Pure, and light: it is imported before the agent starts."""
+"""Decisions about a supervised run. Pure, and light: imported before the agent starts."""
 
 from gitworker.errors import Conflict, GitWorkerError, Refused
 
 SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=@%+,")
-COMMAND_MAX = 1000  # characters of a command line that are told
+COMMAND_MAX = 1000  # characters of a command line that are recorded
 REASON_MAX = 500
 SIGNALS = {
     1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 6: "SIGABRT", 9: "SIGKILL", 11: "SIGSEGV",
     13: "SIGPIPE", 14: "SIGALRM", 15: "SIGTERM",
 }  # fmt: skip
 STOP, PAUSE, RESUME = "stop", "pause", "resume"
-# What one command starts and all use from then on, by the name of its program.
+# Programs that one command starts and all use from then on, by name.
 SHARED = frozenset({
     "tmux", "screen", "SCREEN", "gpg-agent", "ssh-agent", "dirmngr", "scdaemon", "keyboxd",
     "watchman", "dbus-daemon", "dbus-launch",
@@ -29,31 +29,31 @@ HINTS = {
 
 
 class UnfinishedAct(Conflict):
-    """Something is done to a seat just now, or was begun by a command that was killed."""
+    """An operation on a worker is open: in progress, or left by a killed command."""
 
     code = "unfinished_act"
 
-    def __init__(self, worker: str, act: str) -> None:
+    def __init__(self, worker: str, operation: str) -> None:
         super().__init__(
-            f"somebody's {act} of {worker} is not finished", "git worker recover", code=self.code
+            f"another {operation} of {worker} is not finished", "git worker recover", code=self.code
         )
 
 
 def run_refusal(
-    worker: str, state: str, *, worktree: str | None, busy: int | None
+    worker: str, state: str, *, worktree: str | None, running: int | None
 ) -> GitWorkerError | None:
-    """Return why no agent can be started in a seat, or None.
+    """Return the error if no agent can be started as a worker, else None.
 
-    `busy` is the process of another supervised agent that lives there.
+    `running` is the process of another supervised agent that is alive there.
     """
     if state not in ("ASSIGNED", "WORKING"):
         hint = HINTS.get(state, "git worker show {worker}").format(worker=worker)
         return Refused(f"worker {worker} is {state}: there is no work to start an agent for", hint)
     if worktree is None:
         return Refused(f"worker {worker} has no worktree", f"git worker show {worker}")
-    if busy is not None:
+    if running is not None:
         return Conflict(
-            f"an agent works in the seat {worker} already (process {busy})",
+            f"worker {worker} already runs an agent (process {running})",
             f'git worker msg send cmd \'{{"command": "stop"}}\' --to {worker}',
             code="busy_seat",
         )
@@ -61,28 +61,28 @@ def run_refusal(
 
 
 def must_start(state: str) -> bool:
-    """Tell whether a seat that may run an agent has still to go to work."""
+    """Return True if a worker that may run an agent has not started yet."""
     return state == "ASSIGNED"
 
 
 def may_end(state: str, *, is_ours: bool) -> bool:
-    """Tell whether the end of its agent says something about a seat.
+    """Return True if the end of its agent changes the state of a worker.
 
-    `is_ours` says that the seat still holds the task and process of the run. What the agent itself
-    or a person made of it meanwhile stands.
+    `is_ours`: the worker still holds the task and the process of the run. A state that the agent
+    itself or a person has set meanwhile is kept.
     """
     return is_ours and state in ("WORKING", "STALE")
 
 
 def is_stale_seat(state: str) -> bool:
-    """Tell whether a seat has to be recovered before its agent's end can be told."""
+    """Return True if a worker must be recovered before the end of its agent can be recorded."""
     return state == "STALE"
 
 
 def is_shared(words: list[str]) -> bool:
-    """Tell whether a process serves everybody, whoever's command happened to start it.
+    """Return True if a process serves all programs, whichever command happened to start it.
 
-    `words` is its command line: a daemon of the user's, git's own upkeep, or our background jobs.
+    `words` is its command line: a daemon of the user, git's maintenance, or our background jobs.
     """
     if not words:
         return False
@@ -95,17 +95,17 @@ def is_shared(words: list[str]) -> bool:
 
 
 def is_order(command: object) -> bool:
-    """Tell whether a `cmd` message says what a supervisor understands."""
+    """Return True if a `cmd` message holds a command that a supervisor knows."""
     return command in (STOP, PAUSE, RESUME)
 
 
 def shell_status(code: int) -> int:
-    """Return an exit status as a shell tells it: 128 + n for the end by signal n (-n)."""
+    """Return an exit status as a shell reports it: 128 + n for the end by signal n (-n)."""
     return code if code >= 0 else 128 - code
 
 
 def reason_of(code: int) -> str:
-    """Return in words how a process ended; a negative code is a signal. Nothing for success."""
+    """Return the failure of a process in words, empty on success; a negative code is a signal."""
     if code == 0:
         return ""
     if code > 0:
@@ -114,13 +114,13 @@ def reason_of(code: int) -> str:
 
 
 def clipped(text: object) -> str:
-    """Return what somebody gives as a reason as one short line."""
+    """Return a reason as one short line."""
     words = " ".join(str(text).split()) if text is not None else ""
     return words if len(words) <= REASON_MAX else words[: REASON_MAX - 1] + "…"
 
 
 def command_text(words: list[str]) -> str:
-    """Return a command line for people, quoted for a shell, cut where it is long, valid UTF-8."""
+    """Return a readable command line: quoted for a shell, cut to a limit, valid UTF-8."""
     text = " ".join(_quoted(word) for word in words)
     text = text.encode("utf-8", "replace").decode()
     return text if len(text) <= COMMAND_MAX else text[: COMMAND_MAX - 1] + "…"

@@ -1,11 +1,11 @@
-"""exec: an agent under supervision, from the launch in its seat to what its end means.
+"""exec: run an agent under supervision, from its launch to the consequences of its end.
 
-What is not in the agent's way happens while it starts already: settings, beats, views.
+Work that need not delay the agent is done while it starts: settings, heartbeats, views.
 """
 
 from __future__ import annotations
 
-from gitworker.agents.launch import Post, launch, require_seat
+from gitworker.agents.launch import Post, launch, require_worker
 from gitworker.agents.process.signals import Signals
 from gitworker.agents.process.streams import Streams
 from gitworker.agents.rules import shell_status
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Wish:
-    """What to run, and how: for how long at most, and whether the caller wants to see it."""
+    """The command to run, its time limit, and whether its output is hidden from the caller."""
 
     __slots__ = ("is_silent", "time_limit_s", "words")
 
@@ -37,7 +37,7 @@ class Wish:
 
 
 class Ended:
-    """An ended run: its exit status as a shell tells it, and what became of the seat in words."""
+    """An ended run: its exit status as a shell reports it, and the outcome in words."""
 
     __slots__ = ("outcome", "run", "status")
 
@@ -48,28 +48,28 @@ class Ended:
 
 
 def supervise(
-    post: Post, name: str | None, wish: Wish, *, open_session: Callable[[], Session]
+    post: Post, name: str | None, request: Wish, *, open_session: Callable[[], Session]
 ) -> Ended:
-    """Run a command in a seat's worktree under supervision; return once it has ended.
+    """Run a command in a worker's worktree under supervision; return once it has ended.
 
-    `open_session` is called once the agent has begun. Raises what `require_seat` and `launch`
-    raise, nothing started then; afterwards nothing but the end of the agent ends the watch.
+    `open_session` is called once the agent has begun. Raises the errors of `require_worker` and
+    `launch`, and nothing has started then; afterwards only the end of the agent ends this call.
     """
-    seat = require_seat(post, name)
+    worker_row = require_worker(post, name)
     signals = Signals()
     try:
-        streams = Streams(is_silent=wish.is_silent)
+        streams = Streams(is_silent=request.is_silent)
         try:
-            run = launch(post, seat, wish.words, streams)
+            run = launch(post, worker_row, request.words, streams)
             from gitworker.agents.process.agent_log import (
-                open_log,  # threads: from here on the agent starts too
+                open_log,  # threads: the agent starts from here on too
             )
 
-            return _attend(
+            return _supervise_run(
                 post,
                 run,
-                log=open_log(post.paths, seat),
-                wish=wish,
+                log=open_log(post.paths, worker_row),
+                request=request,
                 around=(signals, streams),
                 open_session=open_session,
             )
@@ -79,16 +79,16 @@ def supervise(
         signals.release()
 
 
-def _attend(
+def _supervise_run(
     post: Post,
     run: Run,
     *,
     log: AgentLog,
-    wish: Wish,
+    request: Wish,
     around: tuple[Signals, Streams],
     open_session: Callable[[], Session],
 ) -> Ended:
-    """Do for a running agent what its supervisor is for."""
+    """Supervise a running agent until its end."""
     from gitworker.agents.heartbeats import Beats
     from gitworker.agents.monitor import Watch
     from gitworker.bus.following.waking import open_waker
@@ -96,7 +96,7 @@ def _attend(
 
     signals, streams = around
     streams.begin(log)
-    from gitworker.agents.finish import (  # now: by the end something newer may be installed
+    from gitworker.agents.finish import (  # now: a newer version may be installed by the end
         Ending,
         finish,
     )
@@ -107,10 +107,10 @@ def _attend(
     beats = Beats(post, run, every_s=settings.liveness_beat_s)
     beats.start()
     if session is not None:
-        _tell(session, run)
+        _publish_start(session, run)
     waker = _try(lambda: open_waker(post.store, post.paths))
     watch = Watch(post, run, signals=signals, streams=streams, beats=beats)
-    code = watch.until_end(waker, grace_s=settings.agent_stop_grace_s, limit_s=wish.time_limit_s)
+    code = watch.until_end(waker, grace_s=settings.agent_stop_grace_s, limit_s=request.time_limit_s)
     beats.stop()
     streams.end()
     try:
@@ -119,26 +119,26 @@ def _attend(
     except (GitWorkerError, OSError) as error:
         outcome = f"{run.worker}: the end of its agent could not be recorded: {error}"
     beats.end()
-    signals.release()  # nothing is left to do but to be read: a ^C may end that
+    signals.release()  # only output remains to be read: a ^C may end that
     streams.wait()
     log.close()
     if log.moved_to:
-        outcome += f"\n.worker.log in the worktree is not ours: the log is {log.moved_to}"
+        outcome += f"\n.worker.log in the worktree is not the agent's log; see {log.moved_to}"
     if log.lost_bytes:
         outcome += f"\n{log.lost_bytes} bytes of its output could not be written to its log"
     return Ended(run, shell_status(code), outcome)
 
 
-def _tell(session: Session, run: Run) -> None:
-    """Renew the views that the start has changed, and ring the followers."""
+def _publish_start(session: Session, run: Run) -> None:
+    """Update the views that the start has changed, and notify the followers."""
     from gitworker.lifecycle.state_views import publish_views
 
     _try(lambda: publish_views(session, run.worker))
 
 
-def _try(act: Callable[[], T]) -> T | None:
-    """Return what an act gives, None where it fails: an agent is running, and needs us more."""
+def _try(call: Callable[[], T]) -> T | None:
+    """Return the result of a call, or None if it fails: the running agent still needs us."""
     try:
-        return act()
+        return call()
     except (GitWorkerError, OSError):
         return None

@@ -26,7 +26,7 @@ def test_they_rest_with_empty_hands(seat: Seat) -> None:
     """To let them rest waits for a beat that is under way: the bus is in nobody's hand then."""
     one = beats(seat)
     gate = Gate(f"{seat.world.session().paths.database}-gate")
-    resting = threading.Thread(target=one.rest)
+    resting = threading.Thread(target=one.pause)
     gate.__enter__()
     try:
         one.start()
@@ -45,8 +45,8 @@ def test_they_begin_again(seat: Seat) -> None:
     """After a rest they beat again; to rest or to stop twice is nothing."""
     one = beats(seat)
     one.start()
-    one.rest()
-    one.rest()
+    one.pause()
+    one.pause()
     store = seat.world.session().store
     assert isinstance(store, Database)
     store.execute("DELETE FROM heartbeats")

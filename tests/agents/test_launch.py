@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gitworker.agents.launch import Post, launch, require_program, require_seat
+from gitworker.agents.launch import Post, launch, require_program, require_worker
 from gitworker.agents.process.family import adopt_orphans
 from gitworker.agents.process.streams import Streams
 from gitworker.agents.rules import UnfinishedAct
@@ -75,7 +75,7 @@ def launched(world: World) -> int:
     """Start an agent that ends at once, without watching it; return its process."""
     desk = post(world)
     streams = Streams()
-    run = launch(desk, require_seat(desk, "auth"), ["true"], streams)
+    run = launch(desk, require_worker(desk, "auth"), ["true"], streams)
     streams.forget_theirs()
     os.waitpid(run.pid, 0)
     return run.pid
@@ -119,7 +119,7 @@ def test_a_rare_seat_is_started_by_the_engine(seat: Seat) -> None:
 def test_a_lost_race_starts_nothing(seat: Seat) -> None:
     """Whoever finds the seat changed since it looked has run nothing and changed nothing."""
     desk = post(seat.world)
-    found = require_seat(desk, "t1")
+    found = require_worker(desk, "t1")
     with no_beater(seat.world):
         start(seat.world.session(), "auth", pid=os.getpid())
     before = seat.world.rows()
@@ -133,15 +133,15 @@ def test_a_lost_race_starts_nothing(seat: Seat) -> None:
 def test_an_act_that_began_meanwhile(seat: Seat) -> None:
     """While a seat is taken away no agent begins there; its setup hinders none."""
     desk = post(seat.world)
-    found = require_seat(desk, "auth")
+    found = require_worker(desk, "auth")
     with desk.store.write() as writer:
         begin_operation(writer, "cancel", worker="auth", task="t1", actor="hq", now=1, data={})
     before = seat.world.rows()
     mark = seat.path / "ran"
-    with pytest.raises(UnfinishedAct, match="somebody's cancel of auth is not finished"):
+    with pytest.raises(UnfinishedAct, match="another cancel of auth is not finished"):
         launch(desk, found, ["touch", str(mark)], Streams())
     with pytest.raises(UnfinishedAct):
-        require_seat(desk, "auth")
+        require_worker(desk, "auth")
     assert seat.world.rows() == before
     assert not mark.exists()
     change(seat.world, "UPDATE operations SET kind = 'setup'")
@@ -152,7 +152,7 @@ def test_of_two_at_once_one_runs(seat: Seat) -> None:
     """Two that looked at the same seat start one agent."""
     desk = post(seat.world)
     launched(seat.world)
-    found = require_seat(desk, "auth")
+    found = require_worker(desk, "auth")
     streams = Streams()
     run = launch(desk, found, ["sleep", "60"], streams)
     try:
@@ -168,7 +168,7 @@ def test_a_run_that_is_over_blocks_nobody(seat: Seat) -> None:
     """A run whose pid was given to another process holds no seat."""
     launched(seat.world)
     change(seat.world, f"UPDATE runs SET pid = {os.getpid()}, pid_start = '1'")
-    assert require_seat(post(seat.world), "auth")["state"] == "WORKING"
+    assert require_worker(post(seat.world), "auth")["state"] == "WORKING"
 
 
 @pytest.mark.parametrize(
@@ -178,23 +178,23 @@ def test_an_unknown_run_holds_its_seat(seat: Seat, changed: str) -> None:
     """A run of another host, boot or PID namespace counts as alive by a fresh heartbeat or lock."""
     launched(seat.world)
     change(seat.world, f"UPDATE runs SET {changed}")
-    with pytest.raises(Conflict, match="works in the seat auth already"):
-        require_seat(post(seat.world), "auth")
+    with pytest.raises(Conflict, match="worker auth already runs an agent"):
+        require_worker(post(seat.world), "auth")
     change(seat.world, "UPDATE heartbeats SET ts_ms = ts_ms - 101000")
-    assert require_seat(post(seat.world), "auth")["state"] == "WORKING"
+    assert require_worker(post(seat.world), "auth")["state"] == "WORKING"
     proof = Proof(post(seat.world).paths, "auth")
     proof.take()
-    with pytest.raises(Conflict, match="works in the seat auth already"):
-        require_seat(post(seat.world), "auth")
+    with pytest.raises(Conflict, match="worker auth already runs an agent"):
+        require_worker(post(seat.world), "auth")
     proof.release()
-    assert require_seat(post(seat.world), "auth")["state"] == "WORKING"
+    assert require_worker(post(seat.world), "auth")["state"] == "WORKING"
 
 
 def test_a_seat_whose_worktree_is_gone(seat: Seat) -> None:
     """Without its worktree a seat runs no agent."""
     seat.path.rename(seat.path.with_name("moved"))
     with pytest.raises(Refused, match="no worktree"):
-        require_seat(post(seat.world), "auth")
+        require_worker(post(seat.world), "auth")
 
 
 def test_nobody_is_meant() -> None:

@@ -17,7 +17,7 @@ from tests.workers.world import wait_until
 @pytest.fixture
 def log(tmp_path: Path) -> AgentLog:
     """A log of ten bytes at most."""
-    return AgentLog(str(tmp_path / "log"), aside=str(tmp_path / "aside"), max_bytes=10)
+    return AgentLog(str(tmp_path / "log"), older=str(tmp_path / "aside"), max_bytes=10)
 
 
 def test_a_full_log_is_set_aside(log: AgentLog, tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_a_log_that_was_replaced(log: AgentLog, tmp_path: Path) -> None:
 def test_a_directory_that_moved(tmp_path: Path) -> None:
     """Where the worktree moves away, the log goes on in it."""
     (tmp_path / "a").mkdir()
-    log = AgentLog(str(tmp_path / "a" / "log"), aside=str(tmp_path / "aside"), max_bytes=0)
+    log = AgentLog(str(tmp_path / "a" / "log"), older=str(tmp_path / "aside"), max_bytes=0)
     log.write(b"one ")
     (tmp_path / "a").rename(tmp_path / "b")
     log.write(b"two")
@@ -84,7 +84,7 @@ def test_a_directory_that_moved(tmp_path: Path) -> None:
 
 def test_nowhere_to_set_it_aside(tmp_path: Path) -> None:
     """A full log that cannot be set aside grows rather than loses anything."""
-    log = AgentLog(str(tmp_path / "log"), aside=str(tmp_path / "none" / "aside"), max_bytes=4)
+    log = AgentLog(str(tmp_path / "log"), older=str(tmp_path / "none" / "aside"), max_bytes=4)
     for _ in range(3):
         log.write(b"1234")
     assert (tmp_path / "log").read_bytes() == b"123412341234"
@@ -106,7 +106,7 @@ def test_another_disk(tmp_path: Path, log: AgentLog) -> None:
         pytest.skip("there is no second file system")
     with tempfile.TemporaryDirectory(dir=elsewhere) as folder:
         aside = Path(folder, "aside")
-        other = AgentLog(str(tmp_path / "log"), aside=str(aside), max_bytes=4)
+        other = AgentLog(str(tmp_path / "log"), older=str(aside), max_bytes=4)
         other.write(b"1234")
         other.write(b"5")
         assert aside.read_bytes() == b"1234"
@@ -150,7 +150,7 @@ def test_where_it_is() -> None:
 
     row = {"worker_id": "auth", "task_id": "t1", "worktree": "/w"}
     log = open_log(StatePaths("/state"), row)
-    assert (log._path, log._aside) == ("/w/.worker.log", "/state/logs/auth-t1.log.1")
+    assert (log._path, log._older) == ("/w/.worker.log", "/state/logs/auth-t1.log.1")
 
 
 def test_a_fifo_in_its_place(log: AgentLog, tmp_path: Path) -> None:

@@ -133,8 +133,8 @@ def test_only_ones_own_and_later_orders_count(seat: Seat) -> None:
         seat.order(None)
         wait_until(lambda: len(seat.logs()) == 3)
         assert seat.logs()[1:] == [
-            ("warn", "order", "dance is no order"),
-            ("warn", "order", "nothing is no order"),
+            ("warn", "order", "dance is not an order"),
+            ("warn", "order", "nothing is not an order"),
         ]
         assert process.poll() is None
 

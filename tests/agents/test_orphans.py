@@ -103,7 +103,7 @@ def test_orders_are_obeyed(seat: Seat) -> None:
     (stopped,) = seat.world.messages("agent_stopped")
     assert (stopped["exit_status"], stopped["reason"]) == (None, "stopped by hq: enough")
     assert seat.world.stands("auth", "t1") == ("FAILED", "BLOCKED")
-    assert ("warn", "order", "dance is no order") in seat.logs()
+    assert ("warn", "order", "dance is not an order") in seat.logs()
     assert seat.world.query("SELECT * FROM orphans") == []
     seat.world.require_sound()
 

@@ -30,7 +30,7 @@ def drained(tmp_path: Path, sink: int) -> int:
     """Return how much is logged of the four chunks that an agent has left in its pipe."""
     read, write = os.pipe()
     _widen(read)
-    log = AgentLog(str(tmp_path / "log"), aside=str(tmp_path / "aside"), max_bytes=0)
+    log = AgentLog(str(tmp_path / "log"), older=str(tmp_path / "aside"), max_bytes=0)
     one = Pump(read, sink, log, keeps_source=False)
     os.write(write, b"x" * 4 * CHUNK)
     os.close(write)

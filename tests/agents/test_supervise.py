@@ -39,7 +39,8 @@ def test_what_an_end_means(seat: Seat, script: str, status: int, state: str) -> 
     answer = seat.exec(script)
     assert answer.status == status, answer
     assert seat.state() == state
-    assert f"auth is {state}" in answer.err
+    still = "still " if state == "WORKING" else ""
+    assert f"auth is {still}{state}" in answer.err
     (found,) = seat.runs()
     assert found["ended_at_ms"]
     assert found["exit_status"] == status
@@ -112,7 +113,7 @@ def test_a_program_that_is_not_there(seat: Seat, program: str) -> None:
     """What cannot be run is said before anything has changed."""
     answer = run(seat.world.root, "exec", "auth", "--", program)
     assert answer.status == 4
-    assert "there is no such program" in answer.err
+    assert "the program does not exist" in answer.err
     assert (seat.state(), seat.runs()) == ("ASSIGNED", [])
 
 
@@ -175,7 +176,7 @@ def test_one_agent_a_seat(seat: Seat) -> None:
         for _ in range(2):
             answer = seat.exec("true")
             assert answer.status == 3
-            assert "works in the seat auth already" in answer.err
+            assert "worker auth already runs an agent" in answer.err
             assert "msg send cmd" in answer.err
             process.kill()
             process.wait()
@@ -303,7 +304,7 @@ def test_a_task_that_waits_keeps_its_seat(seat: Seat) -> None:
         process.stdin = None
         assert process.wait(DEADLINE_S) == 3
         assert process.stderr
-        assert b"auth is WORKING still: t1 waits" in process.stderr.read()
+        assert b"auth is still WORKING: t1 is paused or waits" in process.stderr.read()
     assert seat.world.stands("auth", "t1") == ("WORKING", "WAITING_INPUT")
     with seat.running("sleep", "60") as process:
         seat.order("stop", "never mind")

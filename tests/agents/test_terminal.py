@@ -113,7 +113,7 @@ def test_keys_are_the_agents(seat: Seat, screen: Screen) -> None:
 def test_at_a_terminal_the_seat_is_ones_own_again(seat: Seat, screen: Screen) -> None:
     """Where an agent leaves its seat at work, whoever sits there works in it from then on."""
     with no_beater(seat.world), at(screen, seat, "true") as process:
-        screen.see(b"auth is WORKING still")
+        screen.see(b"auth is still WORKING")
         assert process.wait(DEADLINE_S) == 0
     heir = seat.world.worker("auth")
     assert heir.pid == os.getpid()

@@ -84,7 +84,7 @@ def test_a_pause_freezes_nobody_who_writes(agent: int) -> None:
     """An agent is stopped while its supervisor holds the write lock: none of its processes does."""
     bus = Bus(agent)
     order = Order(seq=1, id="m", sender="hq", command="pause", reason=None)
-    watching(bus)._obey(order)
+    watching(bus)._carry_out(order)
     assert bus.stood[:2] == [False, True]
 
 

@@ -107,8 +107,8 @@ def test_spawn_with_a_command(repository: Path) -> None:
     assert answer == Answer(
         4,
         "",
-        "error: cannot run 'no-such-program': there is no such program\n"
-        "hint: name one that is on PATH, or one of the worktree's own as ./NAME\n",
+        "error: cannot run 'no-such-program': the program does not exist\n"
+        "hint: name a program that is on PATH, or a file of the worktree as ./NAME\n",
     )
     assert not (repository / ".git/worker-state").exists()
 
@@ -246,7 +246,7 @@ def test_a_worktree_that_is_gone(scene: Scene) -> None:
     shutil.rmtree(scene.spawn("auth", "t1"))
     answer = scene.run("path", "auth")
     assert answer.status == 4
-    assert "is gone" in answer.err
+    assert "does not exist" in answer.err
 
 
 @pytest.mark.parametrize(

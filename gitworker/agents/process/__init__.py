@@ -1,1 +1,1 @@
-"""The process of an agent: its family, its streams, its terminal, its log."""
+"""The processes of an agent, and its streams, terminal and log."""

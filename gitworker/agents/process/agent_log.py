@@ -1,4 +1,4 @@
-"""An agent's log, `.worker.log` in its worktree: appended, bounded, never in the agent's way."""
+"""An agent's log, `.worker.log` in its worktree: appended, bounded, never blocking the agent."""
 
 from __future__ import annotations
 
@@ -17,23 +17,26 @@ if TYPE_CHECKING:
     from gitworker.store.api import Row
 
 
-def open_log(paths: StatePaths, seat: Row) -> AgentLog:
-    """Return the log of a worker's agent; its older part goes to the kept logs.
+def open_log(paths: StatePaths, worker_row: Row) -> AgentLog:
+    """Return the log of a worker's agent; its older part is moved to the kept logs.
 
-    If the project tracks a file of that name, or something else is there, the log is in the kept
-    logs too: nothing of the project's is written to.
+    If the project tracks a file of that name, or another object is at that path, the log is in the
+    kept logs too: no file of the project is written.
     """
-    place, name = f"{seat['worktree']}/{AGENT_LOG}", f"{seat['worker_id']}-{seat['task_id']}"
-    aside, elsewhere = f"{paths.logs}/{name}.log.1", agent_log_elsewhere(paths.logs, name)
-    log = AgentLog(place, aside=aside, max_bytes=MAX_BYTES, elsewhere=elsewhere)
-    log.is_new = not os.path.lexists(place)
-    if not log.is_new and _is_tracked(str(seat["worktree"])):
-        log.go_elsewhere()
+    path, name = (
+        f"{worker_row['worktree']}/{AGENT_LOG}",
+        f"{worker_row['worker_id']}-{worker_row['task_id']}",
+    )
+    older, fallback = f"{paths.logs}/{name}.log.1", agent_log_elsewhere(paths.logs, name)
+    log = AgentLog(path, older=older, max_bytes=MAX_BYTES, fallback=fallback)
+    log.is_new = not os.path.lexists(path)
+    if not log.is_new and _is_tracked(str(worker_row["worktree"])):
+        log.use_fallback()
     return log
 
 
 def _is_tracked(worktree: str) -> bool:
-    """Return whether git tracks a file with the log's name, or cannot say."""
+    """Return True if git tracks a file with the log's name, or if that cannot be read."""
     from gitworker.errors import GitWorkerError
     from gitworker.repo.plumbing.git import Git
 
@@ -44,36 +47,36 @@ def _is_tracked(worktree: str) -> bool:
 
 
 class AgentLog:
-    """Appends what an agent writes; beyond `max_bytes` the file is set aside as `aside`.
+    """Append an agent's output; beyond `max_bytes` the file is moved to `older`.
 
-    One older part is kept. Whoever follows the log by name finds the new one at its place. A disk
-    that is full costs bytes of the log, which `lost_bytes` counts, never the agent. If something
-    else than our file is at `path`, the log goes on at `elsewhere`.
+    One older part is kept. A reader that follows the log by name finds the new file. A full disk
+    loses bytes of the log, which `lost_bytes` counts, but never stops the agent. If the object at
+    `path` is not our file, the log continues at `fallback`.
     """
 
     def __init__(
-        self, path: str, *, aside: str, max_bytes: int, elsewhere: str | None = None
+        self, path: str, *, older: str, max_bytes: int, fallback: str | None = None
     ) -> None:
         self.lost_bytes = 0
         self.max_bytes = max_bytes
         self._path = path
-        self._aside = aside
-        self._elsewhere = elsewhere
+        self._older = older
+        self._fallback = fallback
         self.moved_to: str | None = None
         self.is_new = False  # a file that appears before our first write is not ours
-        self._lock = threading.Lock()  # standard output and error come by a thread each
+        self._lock = threading.Lock()  # standard output and error each have a thread
         self._fd = -1
         self._size = 0
         self._is_hidden = False
 
-    def go_elsewhere(self) -> None:
-        """Write to the other place from now on."""
-        assert self._elsewhere is not None
-        self._path = self.moved_to = self._elsewhere
-        self._elsewhere = None
+    def use_fallback(self) -> None:
+        """Write to the fallback path from now on."""
+        assert self._fallback is not None
+        self._path = self.moved_to = self._fallback
+        self._fallback = None
 
     def write(self, data: bytes) -> None:
-        """Append to the log, setting a full one aside first."""
+        """Append to the log, after moving a full one."""
         with self._lock:
             try:
                 self._make_room(len(data))
@@ -86,7 +89,7 @@ class AgentLog:
                 self._give_up()
 
     def close(self) -> None:
-        """Close the file; count it as lost where something else than a file has its place."""
+        """Close the file; count its bytes as lost if its path belongs to another object now."""
         with self._lock:
             self._give_up()
 
@@ -97,37 +100,37 @@ class AgentLog:
         elif not self._is_in_place():
             self._put_back()
         if self.max_bytes and self._size and self._size + size > self.max_bytes:
-            if self._is_hidden:  # what has its place now is not ours to move
-                raise OSError(errno.EFBIG, "full, and nowhere to go", self._path)
+            if self._is_hidden:  # the object at our path is not ours to move
+                raise OSError(errno.EFBIG, "full, and it cannot be rotated", self._path)
             try:
-                _move(self._path, self._aside)
-            except OSError:  # nowhere to set it aside: rather a large log than none
+                _move(self._path, self._older)
+            except OSError:  # it cannot be moved: a large log is better than none
                 return
             self._close()
             self._open()
 
     def _open(self, *, again: bool = False) -> None:
-        """Open the log; `again`: our file has left its place, and what is there now is not ours."""
+        """Open the log; `again`: our file has left its path, and an object there is not ours."""
         try:
             self._open_here(os.O_EXCL if again else 0)
         except OSError:
-            if self._elsewhere is None or not os.path.lexists(self._path):
+            if self._fallback is None or not os.path.lexists(self._path):
                 raise
-            self.go_elsewhere()
+            self.use_fallback()
             self._open_here(0)
 
-    def _open_here(self, more: int) -> None:
-        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | more
+    def _open_here(self, extra: int) -> None:
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | extra
         fd = os.open(self._path, flags, 0o600)
         found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode):  # a fifo that nobody reads would stop us, and the agent
+        if not stat.S_ISREG(found.st_mode):  # a FIFO without a reader would block us and the agent
             os.close(fd)
-            raise OSError(errno.EINVAL, "no regular file", self._path)
+            raise OSError(errno.EINVAL, "not a regular file", self._path)
         self._fd = fd
         self._size = found.st_size
 
     def _is_in_place(self) -> bool:
-        """Tell whether the file we write to is the one that others find."""
+        """Return True if our open file is still the one at the path."""
         try:
             found = os.lstat(self._path)
         except OSError:
@@ -135,11 +138,11 @@ class AgentLog:
         return os.path.samestat(found, os.fstat(self._fd))
 
     def _put_back(self) -> None:
-        """Make the log anew where an agent has deleted it (`git clean -fdx`), with all it held."""
+        """Create the log again after an agent deleted it (`git clean -fdx`), with its content."""
         old = self._fd
         try:
             self._open(again=True)
-        except OSError:  # the worktree itself has moved: the log went with it
+        except OSError:  # the worktree itself has moved, and the log with it
             self._is_hidden = os.path.lexists(self._path) and os.fstat(old).st_nlink == 0
             return
         self._is_hidden = False
@@ -171,7 +174,7 @@ def _copy(source: int, target: int) -> None:
 def _move(source: str, target: str) -> None:
     try:
         os.replace(source, target)
-    except OSError:  # another file system, or the directory has gone
+    except OSError:  # another file system, or the directory does not exist
         import shutil  # 10 ms, for worktrees on another disk
 
         shutil.copyfile(source, target)

@@ -1,6 +1,6 @@
-"""The processes of an agent: its session, what has left it, and whom its supervisor adopts.
+"""The processes of an agent: its session, its descendants, and orphans that its supervisor adopts.
 
-Where the system has no /proc, the agent's own group is all that is known.
+On a system without /proc only the agent's own process group is known.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from gitworker.agents.rules import is_shared
 from gitworker.proc import find_pid_namespace
 
 PR_SET_CHILD_SUBREAPER = 36
-LASTING = frozenset({signal.SIGSTOP, signal.SIGKILL})  # after these nobody can start another
+LASTING = frozenset({signal.SIGSTOP, signal.SIGKILL})  # after these a process starts no other
 ROUNDS = 8
 
 TYPE_CHECKING = False
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Process:
-    """What the system says of one process; `start` is by its own clock."""
+    """The facts about one process; `start` is in the system's clock ticks."""
 
     __slots__ = ("group", "parent", "session", "start")
 
@@ -35,12 +35,12 @@ class Process:
 
 
 class Family:
-    """The living processes of an agent, looked up anew whenever they are asked for.
+    """The living processes of an agent, read from the system at each call.
 
-    They are its session; whoever descends from a member by parents that live, and the session that
-    such a one has made; and, where we are the foster parent (`adopts`), orphans at work in the
-    agent's worktree. Never what everybody uses (`rules.is_shared`), nor what began before the agent
-    did: a pid may have been given to somebody else.
+    They are its session; the descendants of a member through living parents, and the sessions that
+    these have made; and, if we are the subreaper (`adopts`), orphans that work in the agent's
+    worktree. Excluded are shared processes (`rules.is_shared`) and processes older than the agent,
+    since a pid may have been reused.
     """
 
     def __init__(self, pid: int, start: str | None, *, worktree: str, adopts: bool) -> None:
@@ -48,28 +48,28 @@ class Family:
         self._start = int(start) if start else 0
         self._worktree = worktree
         self._adopts = adopts
-        self._leaders = {pid: self._start}  # of our sessions, and when each of them began
+        self._leaders = {pid: self._start}  # leaders of our sessions, and when each began
 
-    def groups(self, spare: Collection[int] = ()) -> set[int]:
+    def groups(self, excluded: Collection[int] = ()) -> set[int]:
         """Return the process groups that have a member; `spare` as in `send`."""
-        return {process.group for process in self._members(spare).values()}
+        return {process.group for process in self._members(excluded).values()}
 
-    def send(self, number: int, spare: Collection[int] = ()) -> None:
-        """Send a signal to every member; one that stops or kills, to those that come meanwhile too.
+    def send(self, number: int, excluded: Collection[int] = ()) -> None:
+        """Send a signal to every member; if it stops or kills, also to members started meanwhile.
 
-        `spare` are processes that have orders of their own: outside the agent's session they and
+        `excluded` are processes that get their own orders: outside the agent's session they and
         their descendants are left alone.
         """
-        told: set[int] = set()
+        signalled: set[int] = set()
         for _ in range(ROUNDS if number in LASTING else 1):
-            new = {p: one for p, one in self._members(spare).items() if p not in told}
+            new = {p: one for p, one in self._members(excluded).items() if p not in signalled}
             if not new:
                 return
-            told |= new.keys()
+            signalled |= new.keys()
             self._send(number, new)
 
     def has(self, pid: int) -> bool:
-        """Tell whether a process is a member."""
+        """Return True if a process is a member."""
         return pid in self._members(())
 
     def _send(self, number: int, members: Processes) -> None:
@@ -77,7 +77,7 @@ class Family:
         for group in groups:  # at once, so that none of them can start another in between
             try:
                 os.killpg(group, number)
-            except (ProcessLookupError, PermissionError):  # gone, or one that changed its user
+            except (ProcessLookupError, PermissionError):  # ended, or runs as another user now
                 continue
         for pid, one in members.items():
             if one.session == self._pid:
@@ -89,7 +89,7 @@ class Family:
                 except (ProcessLookupError, PermissionError):
                     continue
 
-    def _members(self, spare: Collection[int]) -> Processes:
+    def _members(self, excluded: Collection[int]) -> Processes:
         seen = _processes()
         if seen is None:
             return _only(self._pid)
@@ -104,7 +104,7 @@ class Family:
         while fresh:
             pid = fresh.pop()
             one = younger[pid]
-            if pid in found or (one.session != self._pid and _is_spared(pid, spare)):
+            if pid in found or (one.session != self._pid and _is_excluded(pid, excluded)):
                 continue
             found[pid] = one
             fresh += children.get(pid, [])
@@ -114,14 +114,14 @@ class Family:
         return found
 
     def _is_inside(self, one: Process, seen: Processes) -> bool:
-        """Tell whether a process is in a session of ours, and no later one of the same number."""
+        """Return True if a process is in one of our sessions, not a later one of that number."""
         if one.session not in self._leaders:
             return False
         leader = seen.get(one.session)
         return leader is None or leader.start == self._leaders[one.session] or not self._start
 
     def _adopted(self, younger: Processes) -> Iterator[int]:
-        """Yield the orphans that came to us and work in the worktree; none that we started."""
+        """Yield the adopted orphans that work in the worktree, without our own children."""
         us, session = os.getpid(), os.getsid(0)
         root = os.path.realpath(self._worktree)
         for pid, one in younger.items():
@@ -130,17 +130,17 @@ class Family:
 
 
 def adopt_orphans(*, adopting: bool = True) -> bool:
-    """Become the parent of descendants whose parent dies (prctl(2)); tell whether that works."""
+    """Become the parent of orphaned descendants (prctl(2)); return True if that works."""
     try:
         import ctypes  # 3 ms, while the agent's shell starts
 
         return bool(ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, int(adopting), 0, 0, 0) == 0)
-    except (AttributeError, OSError):  # no Linux
+    except (AttributeError, OSError):  # not Linux
         return False
 
 
 def reap() -> dict[int, int]:
-    """Take leave of our ended children; return their codes (negative: the signal) by pid."""
+    """Reap exited children; return their codes (negative: the signal) by pid."""
     ended: dict[int, int] = {}
     while True:
         try:
@@ -160,8 +160,8 @@ def _only(pid: int) -> Processes:
     return {pid: Process(0, pid, pid, 0)}
 
 
-def _is_spared(pid: int, spare: Collection[int]) -> bool:
-    if pid in spare or pid == os.getpid():
+def _is_excluded(pid: int, excluded: Collection[int]) -> bool:
+    if pid in excluded or pid == os.getpid():
         return True
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as file:
@@ -173,14 +173,14 @@ def _is_spared(pid: int, spare: Collection[int]) -> bool:
 
 def _works_in(pid: int, root: str) -> bool:
     try:
-        place = os.readlink(f"/proc/{pid}/cwd")
+        directory = os.readlink(f"/proc/{pid}/cwd")
     except OSError:
         return False
-    return place == root or place.startswith(root + "/")
+    return directory == root or directory.startswith(root + "/")
 
 
 def _processes() -> Processes | None:
-    """Return every process that lives, zombies aside; None if /proc does not show our pids."""
+    """Return all living processes without zombies; None if /proc does not show our pids."""
     if find_pid_namespace() is None:
         return None
     try:
@@ -196,7 +196,7 @@ def _processes() -> Processes | None:
 
 
 def _find(name: str) -> Process | None:
-    """Return a process as proc(5) tells it; None for none, and for a zombie."""
+    """Return a process from its proc(5) file; None if it does not exist or is a zombie."""
     try:
         with open(f"/proc/{name}/stat", "rb") as file:
             fields = file.read().rpartition(b")")[2].split()  # the name before it may hold spaces

@@ -1,7 +1,7 @@
-"""Pumps: what an agent writes goes to its log and to the caller; what is typed goes to the agent.
+"""Pumps copy an agent's output to its log and to the caller, and the caller's keys to the agent.
 
-A thread each, with plain blocking reads and writes: whoever reads slowly slows the agent, as it
-would without us, and never the supervisor. Bytes are bytes: nothing is decoded.
+Each is a thread with plain blocking reads and writes: a slow reader slows the agent, as it would
+without us, and never the supervisor. Bytes are not decoded.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from gitworker import clock
 from gitworker.agents.process.agent_log import AgentLog
 
 CHUNK = 1 << 16
-QUIET_MS = 200  # after the agent's end: how long a pipe that somebody keeps open is listened to
+QUIET_MS = 200  # after the agent's end: for so long a pipe that is still open is read
 DRAIN_MS = 5000
 
 
 class Pump:
-    """Copies from the descriptor `source` to `sink` (None: to nobody) and to a log.
+    """Copy from the descriptor `source` to `sink` (None: discard) and to a log.
 
-    Where the caller's reader has gone, the source is closed: the agent learns of it as it would
-    without us. Any other failure of the sink ends the copying there, not in the log.
+    If the caller's reader has closed, the source is closed: the agent sees that as it would without
+    us. Any other failure of the sink ends the copying to it, but not to the log.
     """
 
     def __init__(self, source: int, sink: int | None, log: AgentLog, *, keeps_source: bool) -> None:
@@ -38,17 +38,17 @@ class Pump:
         self._thread.start()
 
     def finish(self) -> None:
-        """Begin to copy what the agent has left in the pipe, and then end; for after its end."""
+        """Begin to copy the rest of the pipe, and then end; to be called after the agent's end."""
         os.close(self._stop_write)
 
     def join(self) -> None:
-        """Wait for the end of the copying, for as long as whoever reads our output takes."""
+        """Wait for the end of the copying, as long as the reader of our output takes."""
         self._thread.join()
 
     def _run(self) -> None:
         poll = select.poll()
         poll.register(self._source, select.POLLIN)
-        poll.register(self._stop_read, 0)  # a hang-up is always told
+        poll.register(self._stop_read, 0)  # a hang-up is always reported
         while True:
             ready = poll.poll()
             if any(fd == self._stop_read for fd, _ in ready):
@@ -67,14 +67,14 @@ class Pump:
                 break
             if not self._copy():
                 return
-            deadline += clock.monotonic_ms() - began  # what a slow reader took is not the agent's
+            deadline += clock.monotonic_ms() - began  # time of a slow reader does not count
         self._close_source()
 
     def _copy(self) -> bool:
-        """Copy one chunk; tell whether there may be more."""
+        """Copy one chunk; return True if there may be more."""
         try:
             data = os.read(self._source, CHUNK)
-        except OSError:  # EIO: the last one on the agent's side of the pty has gone
+        except OSError:  # EIO: the last process on the agent's side of the pty has closed it
             data = b""
         if not data:
             self._close_source()
@@ -97,7 +97,7 @@ class Pump:
 
 
 def _write_all(fd: int, data: bytes) -> None:
-    """Write everything, also where another program has made the descriptor non-blocking."""
+    """Write everything, also if another program has made the descriptor non-blocking."""
     left = memoryview(data)
     while left:
         try:
@@ -109,7 +109,7 @@ def _write_all(fd: int, data: bytes) -> None:
 
 
 class KeyPump:
-    """Copies what is typed at the caller's terminal to the agent's, until it is stopped."""
+    """Copy keys typed at the caller's terminal to the agent's, until it is stopped."""
 
     def __init__(self, source: int, sink: int) -> None:
         self._source = source
@@ -122,7 +122,7 @@ class KeyPump:
         self._thread.start()
 
     def finish(self) -> None:
-        """End; a key that is typed from now on is the caller's own."""
+        """End; keys typed from now on are the caller's own."""
         os.close(self._stop_write)
         self._thread.join(QUIET_MS / 1000)
 
@@ -136,5 +136,5 @@ class KeyPump:
                 if not data:
                     return
                 _write_all(self._sink, data)
-        except OSError:  # a terminal has gone
+        except OSError:  # a terminal was closed
             return

@@ -1,4 +1,4 @@
-"""Signals as something to wait for: their numbers, readable from a descriptor."""
+"""Signals to wait for: their numbers can be read from a descriptor."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HEARD = (*sorted(PASSED_ON), SUSPENDING, signal.SIGWINCH, signal.SIGCHLD)
 
 
 class Signals:
-    """Collects signals from now until `release`; one that the caller ignores stays ignored."""
+    """Collect signals from now until `release`; one that the caller ignores stays ignored."""
 
     def __init__(self) -> None:
         self._read, self._write = os.pipe()
@@ -34,18 +34,18 @@ class Signals:
                 signal.signal(number, _note)
 
     def fileno(self) -> int:
-        """Return the descriptor that is readable once a signal has come."""
+        """Return the descriptor that becomes readable when a signal arrives."""
         return self._read
 
     def take(self) -> list[int]:
-        """Return the signals that have come since the last call; never blocks."""
+        """Return the signals that arrived since the last call; never blocks."""
         try:
             return list(os.read(self._read, 1024))
         except BlockingIOError:
             return []
 
     def release(self) -> None:
-        """Let signals do again what they did before; safe to repeat."""
+        """Restore the previous signal handlers; safe to repeat."""
         if self._read < 0:
             return
         for number, before in self._before.items():

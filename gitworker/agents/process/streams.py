@@ -1,4 +1,4 @@
-"""The standard streams of an agent: a pty where the caller has a terminal, pipes elsewhere."""
+"""The standard streams of an agent: a pty if the caller has a terminal, otherwise pipes."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ OF_TERMINAL = -1
 
 
 class Streams:
-    """What the agent gets as 0, 1 and 2 (`for_agent`; -1 is the pty at `path`), and our ends.
+    """The agent's descriptors 0, 1 and 2 (`for_agent`; -1 is the pty at `path`), and our ends.
 
     Standard input is the caller's own unless it is a terminal. With `is_silent` nothing is copied
-    to the caller: standard output is for somebody else's answer.
+    to the caller: standard output is reserved for another answer.
     """
 
     def __init__(self, *, is_silent: bool = False) -> None:
@@ -29,7 +29,7 @@ class Streams:
         self.is_silent = is_silent
         self.terminal: Terminal | None = None
         self.path: str | None = None
-        self._ours: list[tuple[int, int | None]] = []  # what to read, where to copy it to
+        self._ours: list[tuple[int, int | None]] = []  # pairs of source and destination
         self._theirs: list[int] = []
         self._pumps: list[Pump] = []
         self._keys: KeyPump | None = None
@@ -45,11 +45,11 @@ class Streams:
 
     @property
     def has_keys(self) -> bool:
-        """Tell whether somebody sits at the caller's terminal."""
+        """Return True if the caller has a terminal with a keyboard."""
         return self.terminal is not None and self.terminal.keys is not None
 
     def begin(self, log: AgentLog) -> None:
-        """Copy from now on, keys and output, output to the log too."""
+        """Begin to copy keys and output; output is copied to the log too."""
         from gitworker.agents.process.pump import (  # threads: 4 ms, while the agent starts
             KeyPump,
             Pump,
@@ -68,7 +68,7 @@ class Streams:
             pump.start()
 
     def end(self) -> None:
-        """Give the terminal back and take what is left of the agent's output; `wait` for it."""
+        """Restore the terminal and take the rest of the agent's output; then call `wait`."""
         if self._keys is not None:
             self._keys.finish()
         if self.terminal is not None:
@@ -78,18 +78,18 @@ class Streams:
             pump.finish()
 
     def wait(self) -> None:
-        """Wait until everything is copied, for as long as the caller's reader takes."""
+        """Wait until everything is copied, as long as the caller's reader takes."""
         for pump in self._pumps:
             pump.join()
 
     def resume(self) -> None:
-        """Pass keys on again after a `restore`, at the size that the terminal has by now."""
+        """Pass keys on again after a `restore`, with the terminal's present size."""
         if self.terminal is not None:
             self.terminal.make_raw()
             self.terminal.resize()
 
     def restore(self) -> None:
-        """Give the caller's terminal its modes back."""
+        """Restore the modes of the caller's terminal."""
         if self.terminal is not None:
             self.terminal.restore()
 
@@ -101,7 +101,7 @@ class Streams:
 
     def _open_terminal(self, fds: list[int]) -> None:
         from gitworker.agents.process.terminal import (
-            Terminal,  # not needed where there is no terminal
+            Terminal,  # not needed without a terminal
         )
 
         has_keys = fds[IN] == IN and os.isatty(IN)
@@ -135,10 +135,10 @@ def _widen(pipe: int) -> None:
 
 
 def _is_in_front() -> bool:
-    """Tell whether what is typed is meant for us; in the background it is somebody else's."""
+    """Return True if the terminal's keys are for us; in the background they are for another job."""
     try:
         return os.tcgetpgrp(IN) == os.getpgrp()
-    except OSError:  # not our controlling terminal, so nobody's job
+    except OSError:  # not our controlling terminal, so no job of it has the keys
         return True
 
 

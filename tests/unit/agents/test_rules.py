@@ -27,7 +27,7 @@ from gitworker.model.worker import WorkerState
 @pytest.mark.parametrize("state", [state.value for state in WorkerState])
 def test_where_an_agent_may_run(state: str) -> None:
     """An agent runs in a seat with work: ASSIGNED, which it starts, or WORKING."""
-    refusal = run_refusal("auth", state, worktree="/w", busy=None)
+    refusal = run_refusal("auth", state, worktree="/w", running=None)
     if state in ("ASSIGNED", "WORKING"):
         assert refusal is None
     else:
@@ -38,8 +38,8 @@ def test_where_an_agent_may_run(state: str) -> None:
 
 def test_refusals() -> None:
     """Without a worktree, and beside another agent, none is started."""
-    assert isinstance(run_refusal("auth", "WORKING", worktree=None, busy=None), Refused)
-    busy = run_refusal("auth", "WORKING", worktree="/w", busy=7)
+    assert isinstance(run_refusal("auth", "WORKING", worktree=None, running=None), Refused)
+    busy = run_refusal("auth", "WORKING", worktree="/w", running=7)
     assert isinstance(busy, Conflict)
     assert "process 7" in busy.message
     assert '{"command": "stop"}' in str(busy.hint)
