@@ -15,7 +15,7 @@ from gitworker.model.worker import WorkerEvent
 from gitworker.states.log.log_event import EventType, build_log_event, build_task_event
 from gitworker.states.task_machine import task_transition
 from gitworker.states.task_view import lifecycle_lines
-from gitworker.states.worker_machine import worker_transition
+from gitworker.states.worker_machine import require_transition
 from gitworker.store.api import Writer
 from gitworker.store.tasks import StoredTask, dependencies, require_stored_task
 from gitworker.store.workers import Worker, find_worker
@@ -33,7 +33,7 @@ def move_worker(
 
     Raises InvalidTransition if the machine refuses, Conflict if the row has changed since.
     """
-    target = worker_transition(worker.state, event, stale_from=worker.stale_from)
+    target = require_transition(worker.worker_id, worker.state, event, stale_from=worker.stale_from)
     now = transition_time(writer)
     facts = {"task_id": worker.task_id, "actor": actor, **(metadata or {})}
     line = build_log_event(

@@ -38,7 +38,7 @@ from gitworker.repo.history.patch_ids import fingerprints, patch_ids
 from gitworker.repo.replay.replay import ReplayConflict
 from gitworker.repo.replay.replay_cache import Memory
 from gitworker.session import Session
-from gitworker.states.worker_machine import worker_transition
+from gitworker.states.worker_machine import require_transition
 from gitworker.store.workers import Worker, find_worker
 
 
@@ -106,7 +106,9 @@ def try_out(
 ) -> Prepared:
     """Do the same and change nothing of the worker: raises Misfit where it cannot land there."""
     require_ended(session, worker.worker_id)
-    worker_transition(worker.state, WorkerEvent.MERGE, stale_from=worker.stale_from)
+    require_transition(
+        worker.worker_id, worker.state, WorkerEvent.MERGE, stale_from=worker.stale_from
+    )
     with session.store.read() as reader:
         require_task_free(reader, worker.task_id or "", worker.worker_id)
         require_parent_landed(reader, worker, with_tasks=with_tasks)

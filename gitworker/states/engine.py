@@ -6,6 +6,7 @@ the database cannot differ while it runs.
 
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
+from functools import partial
 from types import MappingProxyType
 from typing import Generic, TypeVar
 
@@ -20,14 +21,21 @@ class InvalidTransition(Refused):
 
     code = "invalid_transition"
 
-    def __init__(self, state: StrEnum, event: StrEnum, hint: str | None = None) -> None:
-        super().__init__(f"Invalid transition: ({state}, {event})", hint)
+    def __init__(
+        self,
+        state: StrEnum,
+        event: StrEnum,
+        hint: str | None = None,
+        *,
+        message: str | None = None,
+    ) -> None:
+        super().__init__(message or f"Invalid transition: ({state}, {event})", hint)
         self.state = state
         self.event = event
 
-    def __reduce__(self) -> tuple[type["InvalidTransition"], tuple[object, ...]]:
+    def __reduce__(self) -> tuple[object, ...]:
         """Pickle by the constructor's arguments, so that another process can raise it."""
-        return type(self), (self.state, self.event, self.hint)
+        return partial(type(self), message=self.message), (self.state, self.event, self.hint)
 
 
 class Machine(Generic[S, E]):

@@ -61,6 +61,25 @@ STALE_GUARDS: Mapping[E, S] = MappingProxyType(
     }
 )
 
+# The command for an event, if its name differs.
+VERBS: Mapping[E, str] = MappingProxyType(
+    {E.SUBMIT: "done", E.REQUEST_CHANGES: "reject", E.RESUME_REVIEW: "recover"}
+)
+
+# The next command for a worker in each state, for hints.
+NEXT_COMMANDS: Mapping[S, str] = MappingProxyType(
+    {
+        S.IDLE: "assign {} TASK",
+        S.ASSIGNED: "start {}",
+        S.WORKING: "done {}",
+        S.IN_REVIEW: "approve {}",
+        S.APPROVED: "merge {}",
+        S.STALE: "recover {}",
+        S.FAILED: "reset {}",
+        S.COMPLETED: "assign {} TASK",
+    }
+)
+
 
 def guard_allows(state: S, event: E, *, stale_from: S | None) -> bool:
     """Return whether the row's guard allows the event; rows without a guard do.
@@ -78,3 +97,35 @@ def worker_transition(state: S, event: E, *, stale_from: S | None = None) -> S:
         origin = f"it became stale in {stale_from}; " if stale_from else ""
         raise InvalidTransition(state, event, origin + hint_for(WORKER_MACHINE, state))
     return target
+
+
+def require_transition(worker_id: str, state: S, event: E, *, stale_from: S | None = None) -> S:
+    """Return the state that `event` leads a worker to.
+
+    Raises InvalidTransition with a message for people: the worker, its state, the states that the
+    command requires, and as the hint the next command for the worker.
+    """
+    try:
+        return worker_transition(state, event, stale_from=stale_from)
+    except InvalidTransition as error:
+        verb = VERBS.get(event, event.value.replace("_", " "))
+        raise InvalidTransition(
+            state,
+            event,
+            f"git worker {NEXT_COMMANDS[state].format(worker_id)}",
+            message=f"worker {worker_id} is {_described(state, stale_from)};"
+            f" {verb} requires {_origins(event)}",
+        ) from error
+
+
+def _described(state: S, stale_from: S | None) -> str:
+    return f"{state} (it was {stale_from})" if state == S.STALE and stale_from else state
+
+
+def _origins(event: E) -> str:
+    """Return the states in which an event is possible, as people read them."""
+    origins = [origin for (origin, one) in WORKER_MACHINE.table if one == event]
+    if event in STALE_GUARDS and len(origins) > 1:  # STALE counts for some of its workers only
+        origins.remove(S.STALE)
+    *first, last = origins
+    return f"{', '.join(first)} or {last}" if first else last

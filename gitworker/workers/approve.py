@@ -32,7 +32,7 @@ from gitworker.repo.replay.replay_cache import Memory
 from gitworker.repo.worktrees.ownership import has_worktree, is_present, owner_of, require_on_branch
 from gitworker.session import Session
 from gitworker.states.engine import InvalidTransition
-from gitworker.states.worker_machine import worker_transition
+from gitworker.states.worker_machine import require_transition
 from gitworker.store.operations import find_operation
 from gitworker.store.workers import Worker
 from gitworker.workers.review import reviewer_of_record
@@ -161,7 +161,9 @@ def _check(session: Session, name: str) -> Worker:
     refusal = may_judge(session.actor, worker.worker_id, self_review=session.settings.review_self)
     if refusal is not None:
         raise refusal
-    worker_transition(worker.state, WorkerEvent.APPROVE, stale_from=worker.stale_from)
+    require_transition(
+        worker.worker_id, worker.state, WorkerEvent.APPROVE, stale_from=worker.stale_from
+    )
     return worker
 
 

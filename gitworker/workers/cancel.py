@@ -10,7 +10,7 @@ from gitworker.lifecycle.state_views import publish_views
 from gitworker.model.worker import WorkerEvent
 from gitworker.repo.plumbing.lock import hold
 from gitworker.session import Session
-from gitworker.states.worker_machine import worker_transition
+from gitworker.states.worker_machine import require_transition
 from gitworker.store.stacks import workers_on
 from gitworker.store.workers import Worker, find_worker
 from gitworker.worktrees.removal import EVENTS, finish_removal, plan_removal, refuse_stuck
@@ -62,7 +62,9 @@ def _free(session: Session, name: str, kind: str) -> Freed:
             worker = require_worker(reader, name, session)
             stacked = workers_on(reader, worker.worker_id, worker.task_id)
         require_ended(session, worker.worker_id)
-        worker_transition(worker.state, EVENTS[kind], stale_from=worker.stale_from)
+        require_transition(
+            worker.worker_id, worker.state, EVENTS[kind], stale_from=worker.stale_from
+        )
         refuse_stuck(session, worker)
         operation = plan_removal(session, worker, kind)
         freed = finish_removal(session, operation)

@@ -23,7 +23,7 @@ from gitworker.repo.status.checkout_status import Status, open_operation, read_s
 from gitworker.repo.status.special_files import is_work
 from gitworker.repo.worktrees.ownership import is_present, owner_of, require_on_branch
 from gitworker.session import Session
-from gitworker.states.worker_machine import worker_transition
+from gitworker.states.worker_machine import require_transition
 from gitworker.store.heartbeats import touch
 from gitworker.store.workers import Worker, find_worker
 
@@ -57,7 +57,9 @@ def submit(session: Session, name: str | None, submission: Submission) -> Submit
     with session.store.read() as reader:
         worker = require_worker(reader, name, session)
         require_task_held(reader, worker.task_id, worker.worker_id)
-    worker_transition(worker.state, WorkerEvent.SUBMIT, stale_from=worker.stale_from)
+    require_transition(
+        worker.worker_id, worker.state, WorkerEvent.SUBMIT, stale_from=worker.stale_from
+    )
     ref = ref_of(Branch(worker.branch or ""))
     _require_landable(session, worker, ref)
     _settle_worktree(session, worker, submission.commit_message)

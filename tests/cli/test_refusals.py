@@ -122,12 +122,12 @@ def test_assign_of_nobody(scene: Scene) -> None:
 
 
 def test_wrong_state(scene: Scene) -> None:
-    """What the machine does not allow is refused with what it does allow."""
+    """A command in the wrong state names the worker's state and the next command."""
     scene.spawn("auth", "t1")
     answer = scene.run("approve", "auth")
     assert (answer.status, answer.out) == (1, "")
     assert answer.err.startswith(
-        "error: Invalid transition: (ASSIGNED, approve)\nhint: events allowed in ASSIGNED: "
+        "error: worker auth is ASSIGNED; approve requires IN_REVIEW\nhint: git worker start auth\n"
     )
 
 
@@ -186,7 +186,7 @@ def test_merge_reports_each(scene: Scene) -> None:
     scene.spawn("docs", "t2")
     answer = scene.run("merge", "auth", "docs")
     assert (answer.status, answer.out) == (1, "auth landed: main is at <short>\n")
-    assert answer.err.startswith("error: docs: Invalid transition: (ASSIGNED, merge)\n")
+    assert answer.err.startswith("error: docs: worker docs is ASSIGNED; merge requires APPROVED\n")
     for words in ((), ("auth", "--all")):
         assert run(scene.root, "merge", *words).status == 2
 

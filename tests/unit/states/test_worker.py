@@ -1,11 +1,18 @@
-"""The guards of the worker machine: what STALE remembers."""
+"""The guards of the worker machine, and its refusals for people."""
+
+import pickle
 
 import pytest
 
 from gitworker.model.worker import WorkerEvent as E
 from gitworker.model.worker import WorkerState as S
-from gitworker.states.engine import InvalidTransition
-from gitworker.states.worker_machine import guard_allows, worker_transition
+from gitworker.states.engine import InvalidTransition, legal_events
+from gitworker.states.worker_machine import (
+    WORKER_MACHINE,
+    guard_allows,
+    require_transition,
+    worker_transition,
+)
 
 
 @pytest.mark.parametrize(
@@ -58,3 +65,45 @@ def test_guards_hold_in_stale_only() -> None:
     """The same events need no memory in other states."""
     assert guard_allows(S.IN_REVIEW, E.APPROVE, stale_from=None)
     assert worker_transition(S.IN_REVIEW, E.APPROVE) == S.APPROVED
+
+
+@pytest.mark.parametrize(
+    ("state", "event", "stale_from", "message", "hint"),
+    [
+        ("WORKING", "approve", None, "is WORKING; approve requires IN_REVIEW", "done auth"),
+        ("IDLE", "submit", None, "is IDLE; done requires WORKING", "assign auth TASK"),
+        ("FAILED", "start", None, "is FAILED; start requires ASSIGNED", "reset auth"),
+        ("APPROVED", "assign", None, "is APPROVED; assign requires IDLE", "merge auth"),
+        (
+            "STALE", "approve", "WORKING",
+            "is STALE (it was WORKING); approve requires IN_REVIEW", "recover auth",
+        ),
+        (
+            "COMPLETED", "cancel", None,
+            "is COMPLETED; cancel requires ASSIGNED, WORKING, IN_REVIEW, APPROVED, STALE or FAILED",
+            "assign auth TASK",
+        ),
+    ],
+)  # fmt: skip
+def test_refusal_names_the_state_and_the_next_command(
+    state: str, event: str, stale_from: str | None, message: str, hint: str
+) -> None:
+    """A refusal for people names the worker, its state and a command, not a machine's row."""
+    went = None if stale_from is None else S(stale_from)
+    with pytest.raises(InvalidTransition) as caught:
+        require_transition("auth", S(state), E(event), stale_from=went)
+    assert caught.value.message == f"worker auth {message}"
+    assert caught.value.hint == f"git worker {hint}"
+    assert caught.value.code == "invalid_transition"
+
+
+@pytest.mark.parametrize("state", S)
+def test_every_refusal_names_the_state(state: S) -> None:
+    """Every event that a state does not allow is refused in words, also after a pickle."""
+    legal = set(legal_events(WORKER_MACHINE, state))
+    for event in set(E) - legal:
+        with pytest.raises(InvalidTransition) as caught:
+            require_transition("auth", state, event)
+        copy = pickle.loads(pickle.dumps(caught.value))
+        assert copy.message.startswith(f"worker auth is {state}; ")
+        assert (copy.message, copy.hint) == (caught.value.message, caught.value.hint)
