@@ -1,4 +1,4 @@
-"""The entry of `git-worker`: hot verbs first, click for the rest, one frame for what goes wrong."""
+"""The entry point of `git-worker`: hot verbs first, click for the rest, one handler for errors."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 FAILED = 1
 INTERRUPTED = 130
-READER_GONE = 141  # what a shell shows for a program that SIGPIPE ended
+READER_GONE = 141  # the status that a shell shows after SIGPIPE
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status (DESIGN section 8)."""
+    """Run one command and return its exit status."""
     open_streams()
     words = sys.argv[1:] if argv is None else list(argv)
     try:
@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         from gitworker.cli.early import ask_early
 
         opening = ask_early(words)
-        from gitworker.cli.run import run_command  # click: 45 ms, which a hot verb must not pay
+        from gitworker.cli.run import run_command  # click costs 45 ms, too much for a hot verb
 
         status = run_command(words, opening)
         return status if argv is not None else _end_at_once(status)
@@ -44,21 +44,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001 - the outermost frame
         if isinstance(error, OSError) and is_of_system(error):
             return _complain(error_of(error))
-        from gitworker.cli.report import report_bug  # traceback: 10 ms, only where there is a bug
+        from gitworker.cli.report import report_bug  # traceback: 10 ms, only for a bug
 
         return report_bug(error, words)
 
 
 def _end_at_once(status: int) -> int:
-    """End the process without tidying up, which costs a tenth of a bare interpreter's start.
+    """Exit without the interpreter's clean-up, which costs a tenth of its bare start.
 
-    Our own output is unbuffered and transactions are closed; click's is flushed.
+    Our own output is unbuffered and transactions are closed; click's output is flushed.
     """
     for stream in (sys.stdout, sys.stderr):
         try:
-            if stream is not None:  # closed by whoever started us
+            if stream is not None:  # the caller has closed it
                 stream.flush()
-        except OSError:  # said already, where anybody could hear it
+        except OSError:  # reported already, if that was possible
             status = status or FAILED
     os._exit(status)
 

@@ -1,4 +1,4 @@
-"""The composition root: finds the repository, prepares its state directory, opens the store."""
+"""The composition root: find the repository, prepare its state directory, open the store."""
 
 import os
 from collections.abc import Mapping
@@ -37,13 +37,13 @@ def open_session(
     attended: bool = True,
     opening: Opening | None = None,
 ) -> Session:
-    """Open the repository one stands in, preparing the state directory where `create`.
+    """Open the repository of the current directory; prepare the state directory if `create`.
 
-    `identity` is who asks, by option; else GITWORKER_ID, the worktree's worker, or `hq`. `opening`
-    is what somebody has asked git already; another repository's is of no use. A background job is
-    not `attended`: nobody reads what it says, so it changes no recorded target. Raises
-    Unavailable without a repository, with an unusable state directory, a newer schema or an old
-    git; Invalid for a bad setting or identity.
+    `identity` is the caller's, from the option --as; by default GITWORKER_ID, the worktree's
+    worker, or `hq`. `opening` holds answers already requested from git; it is ignored if it belongs
+    to another repository. A background job is not `attended`: no person reads its output, so it
+    changes no recorded target. Raises Unavailable without a repository, for an unusable state
+    directory, a newer schema or an old git; Invalid for a bad setting or identity.
     """
     env = os.environ if env is None else env
     repository = _require_whole(require_repository(env=env))
@@ -60,8 +60,8 @@ def open_session(
         actor = who_asks(repository, identity, env)
         recorded = None if store is None else find_target(store)
         named = env.get("GITWORKER_TARGET") or git_config.get("worker.target")
-        a_person = attended and actor == HQ and task_here(repository) is None
-        chosen = named if recorded is None or a_person else None
+        may_change = attended and actor == HQ and task_here(repository) is None
+        chosen = named if recorded is None or may_change else None
         names = [name for name in (chosen or recorded,) if name]
         target = opening.target(names or usual_targets(git_config))
     finally:
@@ -91,15 +91,15 @@ def _require_whole(repository: Repository) -> Repository:
         _refuse_copy(repository)
         return repository
     raise Unavailable(
-        f"{repository.top} belongs to {repository.git_dir} by GIT_DIR only: git would not find it"
-        " from the agents' shells",
+        f"{repository.top} belongs to {repository.git_dir} only by GIT_DIR: git would not find"
+        " it from the agents' shells",
         f"echo 'gitdir: {repository.git_dir}' >{repository.top}/.git   (and unset GIT_DIR)",
         code="not_a_repository",
     )
 
 
 def _refuse_copy(repository: Repository) -> None:
-    """Raise Refused in a copy of a worktree: its `.git` leads to the original's files in git."""
+    """Raise Refused in a copy of a worktree, whose `.git` file points to the original."""
     top = repository.top
     place = find_place(repository.git_dir) if repository.is_linked and top is not None else None
     if place is None or top is None or place == top or not os.path.isdir(place):
@@ -107,14 +107,14 @@ def _refuse_copy(repository: Repository) -> None:
     if find_named(place) != repository.git_dir or os.path.samefile(place, top):
         return
     raise Refused(
-        f"{top} is a copy of the worktree {place}: its .git file leads to the original",
+        f"{top} is a copy of the worktree {place}: its .git file points to the original",
         f"cd {os.path.dirname(top)} && git worker fsck --repair   (in a copied repository)",
         code="copied_worktree",
     )
 
 
 def _settle_target(store: Store, target: Target, *, recorded: str | None, named: str | None) -> str:
-    """Record which branch the target is, once it has a commit; return what a person should know."""
+    """Record the target branch once it has a commit; return a note for people, or an empty text."""
     name = target.ref.removeprefix("refs/heads/")
     if recorded is None:
         if target.exists and not store.is_read_only:
@@ -124,18 +124,18 @@ def _settle_target(store: Store, target: Target, *, recorded: str | None, named:
         if named in (None, "", recorded):
             return ""
         return (
-            f"the target stays {recorded}: {named} is named as another one, which takes effect"
-            " with a command outside the workers' worktrees"
+            f"the target stays {recorded}; the setting {named} takes effect with the next command"
+            " outside the workers' worktrees"
         )
     if not target.exists or store.is_read_only or not change_target(store, name, seen=recorded):
         return ""
-    return f"the target is {name} from now on; it was {recorded}"
+    return f"the target is now {name}; it was {recorded}"
 
 
 def open_store(
     paths: StatePaths, repository: Repository, main_top: str, *, create: bool
 ) -> Database:
-    """Return the store; where there is none, prepare the state directory first if `create`."""
+    """Return the store; if it does not exist and `create`, prepare the state directory first."""
     if not os.path.lexists(paths.database):
         if not create:
             raise Unavailable(
@@ -151,7 +151,7 @@ def open_store(
 
 
 def prepare_state(paths: StatePaths, repository: Repository, main_top: str) -> None:
-    """Make the state directory, its link and the excludes; safe to repeat and to race."""
+    """Create the state directory, its link and the excludes; safe to repeat and to race."""
     try:
         os.makedirs(paths.root, mode=0o700, exist_ok=True)
         for name in DIRECTORIES:
@@ -168,7 +168,7 @@ def prepare_state(paths: StatePaths, repository: Repository, main_top: str) -> N
 
 
 def require_target_tip(session: Session) -> Oid:
-    """Return the target's commit; raise Refused where there is no such branch (any more)."""
+    """Return the target's commit; raise Refused if the branch does not exist."""
     tip = session.git.find_oid(session.target)
     if tip is None:
         raise missing_target(session)
@@ -176,26 +176,26 @@ def require_target_tip(session: Session) -> Oid:
 
 
 def _require_utf8(path: str) -> None:
-    """Refuse a place that SQLite cannot open: it takes names in UTF-8 alone."""
+    """Raise Unavailable for a path that SQLite cannot open, because it is not UTF-8."""
     try:
         path.encode("utf-8")
     except UnicodeEncodeError:
         shown = os.fsencode(path).decode("utf-8", "backslashreplace")
         raise Unavailable(
-            f"the path {shown} is not UTF-8, which the database needs",
+            f"the path {shown} is not UTF-8, as the database requires",
             "mv the repository to a directory whose name is UTF-8",
             code="not_utf8",
         ) from None
 
 
 def _make_link(paths: StatePaths, main_top: str) -> None:
-    """Re-make the link `.worker-state`; a file of the user's of that name is left alone."""
+    """Create the link `.worker-state` again; never replace a file of the user's."""
     link = f"{main_top}/{LINK_NAME}"
     if main_top == os.path.dirname(paths.root) or os.path.lexists(link):
         return
     try:
         os.symlink(os.path.relpath(paths.root, main_top), link)
-    except OSError:  # a read-only work tree, or another command just made it
+    except OSError:  # a read-only worktree, or another command has just created it
         return
 
 

@@ -1,8 +1,8 @@
-"""The only reader of time: wall clock in milliseconds UTC, CLOCK_MONOTONIC, the boot's id.
+"""The only reader of time: the wall clock in milliseconds UTC, CLOCK_MONOTONIC, the boot id.
 
-Ages on one host are differences of CLOCK_MONOTONIC, which stands still while a machine sleeps
-(BUS-FACTS: with CLOCK_BOOTTIME a laptop's sleep would kill every agent); the boot id tells
-whether two monotonic stamps can be compared at all.
+Ages on one host are differences of CLOCK_MONOTONIC, which stops while the machine sleeps; with
+CLOCK_BOOTTIME every sleep of a laptop would make its agents DEAD. Two monotonic stamps can be
+compared only if their boot ids are equal.
 """
 
 import os
@@ -26,7 +26,7 @@ def monotonic_ms() -> int:
 
 
 def boot_id() -> str:
-    """Return an id that changes with every boot; empty where the system tells none."""
+    """Return an id that changes with every boot; empty if the system has none."""
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
             return file.read().strip()
@@ -35,7 +35,7 @@ def boot_id() -> str:
 
 
 def host_name() -> str:
-    """Return this machine's name, within which pids and monotonic stamps mean something."""
+    """Return this machine's name; pids and monotonic stamps are valid only on one machine."""
     return os.uname().nodename
 
 
@@ -45,11 +45,11 @@ def sleep(seconds: float) -> None:
 
 
 def iso_utc(ts_ms: int) -> str:
-    """Format epoch milliseconds as ISO 8601 with milliseconds and `Z` (seed 2's `ts`)."""
+    """Format epoch milliseconds as ISO 8601 with milliseconds and `Z`, as in messages."""
     seconds, milliseconds = divmod(ts_ms, 1000)
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{milliseconds:03d}Z"
 
 
 def iso_utc_seconds(ts_ms: int) -> str:
-    """Format epoch milliseconds as ISO 8601 with whole seconds and `Z` (seed 1's state file)."""
+    """Format epoch milliseconds as ISO 8601 with whole seconds and `Z`, as in state files."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(ts_ms // 1000))

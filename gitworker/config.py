@@ -1,9 +1,9 @@
 """The settings: defaults < `.gitworker.toml` of the target's commit < git config < environment.
 
-Pure apart from reading what it is handed: git's answers come from the caller. A key `room.name`
-is `[room] name` in the file, `worker.<room>.<name>` in git config (with `-` for `_`, since git
-allows no underscore there) and `GITWORKER_<ROOM>_<NAME>` in the environment. A list is an array of
-strings in the file, and one item a line in the other places.
+Pure: the caller passes the file's text, git's answers and the environment. A key `room.name` is
+`[room] name` in the file, `worker.<room>.<name>` in git config (with `-` for `_`, since git allows
+no underscore there) and `GITWORKER_<ROOM>_<NAME>` in the environment. A list is an array of strings
+in the file; elsewhere it has one item a line.
 """
 
 from collections.abc import Mapping
@@ -38,16 +38,16 @@ class Settings(NamedTuple):
     retention_archive: bool = True
     verify_commands: tuple[str, ...] = ()
     verify_timeout_s: int = 1800
-    verify_env: tuple[str, ...] = ()  # NAME=value, or NAME: as it is where the command runs
+    verify_env: tuple[str, ...] = ()  # NAME=value, or NAME: the value of the caller
     verify_keep: tuple[str, ...] = ()  # patterns of ignored paths that stay between runs
     verify_retry_flaky: bool = False
     merge_remote: str = ""  # empty: the target is local
     merge_remote_timeout_s: int = 900  # of one push or fetch, a pre-push hook included; 0: none
     merge_window: int = 8
     merge_parallel: int = 1
-    worktree_pool: int = 0  # worktrees kept ready for the next tasks
-    worktree_reuse: bool = True  # with a pool: landed worktrees come back to it, caches and all
-    worktree_spare_bytes: int = 256 * 1024 * 1024  # to be left free by a new worktree
+    worktree_pool: int = 0  # the number of worktrees kept ready
+    worktree_reuse: bool = True  # with a pool: landed worktrees return to it with their caches
+    worktree_spare_bytes: int = 256 * 1024 * 1024  # free space that a new worktree must leave
     worktree_copy: tuple[str, ...] = ()
     worktree_link: tuple[str, ...] = ()
     worktree_setup: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ class Settings(NamedTuple):
     gc_max_bytes: int = 0  # of trash, verify worktrees and logs; 0: no budget
     radar_enabled: bool = True
     radar_delay_s: int = 2
-    from_file: tuple[str, ...] = ()  # the keys whose value is the repository's, not the user's
+    from_file: tuple[str, ...] = ()  # keys whose value comes from the repository, not the user
 
 
 ROOMS = (
@@ -105,7 +105,7 @@ def _names() -> list[str]:
 
 
 def _from_file(text: str) -> dict[str, object]:
-    import tomllib  # 8 ms, only where the repository has the file
+    import tomllib  # 8 ms, only if the repository has the file
 
     try:
         document = tomllib.loads(text)
@@ -154,17 +154,17 @@ def _parse(name: str, text: str, origin: str) -> object:
 
 
 def _checked(name: str, value: object, origin: str) -> object:
-    """Return a value of the right type; raise Invalid where it makes no sense."""
+    """Return a value of the right type; raise Invalid if it is out of range."""
     if isinstance(value, int) and value < 0:
         raise Invalid(f"{origin}: {key_of(name)} is {value}; it cannot be negative")
     if isinstance(value, tuple) and any("\0" in item for item in value):
         raise Invalid(f"{origin}: {key_of(name)} has a NUL byte")
     if name in AT_LEAST_ONE and value == 0:
-        raise Invalid(f"{origin}: {key_of(name)} is 0; it is at least 1")
+        raise Invalid(f"{origin}: {key_of(name)} is 0; it must be at least 1")
     if name == "worktree_root":
         left = str(value).replace("{repository}", "")
         if "{" in left or "}" in left:
             raise Invalid(
-                f"{origin}: {key_of(name)} is {value!r}; '{{repository}}' is all it may refer to"
+                f"{origin}: {key_of(name)} is {value!r}; it may only refer to '{{repository}}'"
             )
     return value

@@ -1,16 +1,16 @@
-"""The error tree: what went wrong, in one sentence, and the one command that helps.
+"""The error tree: each error has a message of one sentence and the command that helps.
 
-Every error a user can meet is one of these classes. The class decides the exit status
-(DESIGN section 8): 1 refused, 2 usage, 3 conflict, 4 not found, 70 a bug of ours.
+Every error that a user can see is one of these classes. The class decides the exit status: 1
+refused, 2 usage, 3 conflict, 4 not found, 70 a bug in gitworker.
 """
 
-READ_ONLY = "Read-only file system"  # what system and git say of EROFS, untranslated
+READ_ONLY = "Read-only file system"  # the untranslated text of EROFS, from the system and from git
 
 
 class GitWorkerError(Exception):
     """A failure with a message for people, a code for programs and a hint that helps.
 
-    `detail` is text kept beneath the message, such as git's own standard error.
+    `detail` is more text below the message, such as git's standard error.
     """
 
     status = 1
@@ -41,27 +41,27 @@ class Invalid(GitWorkerError):
 
 
 class Conflict(GitWorkerError):
-    """Somebody else's change is in the way; a retry or a hand may help."""
+    """A change by another command or person conflicts; a retry or a manual fix may help."""
 
     status = 3
     code = "conflict"
 
 
 class NotFound(GitWorkerError):
-    """What the request names does not exist."""
+    """The named object does not exist."""
 
     status = 4
     code = "not_found"
 
 
 class Unavailable(GitWorkerError):
-    """Something that is needed cannot be used: no repository, an old git, a read-only disk."""
+    """A prerequisite is missing: no repository, an old git, a read-only disk."""
 
     code = "unavailable"
 
 
 class Internal(GitWorkerError):
-    """A bug of ours."""
+    """A bug in gitworker."""
 
     status = 70
     code = "internal"
@@ -85,16 +85,16 @@ class Naming:
 
 
 def is_disk_full(error: OSError) -> bool:
-    """Tell whether the disk, or the user's share of it, is full or cannot be written."""
+    """Return whether the disk or the user's quota is full, or the disk is read-only."""
     import errno  # not on the hot verbs' path
 
     return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
 def is_of_system(error: OSError) -> bool:
-    """Tell whether a failure is the system's or the user's to repair.
+    """Return whether the user or the system can repair a failure, so that it is no bug.
 
-    A full disk, missing rights, or something else in the place of a file or directory.
+    Examples: a full disk, missing rights, a directory in the place of a file.
     """
     import errno
 
@@ -108,14 +108,14 @@ def is_of_system(error: OSError) -> bool:
 
 
 def error_of(error: Exception) -> GitWorkerError:
-    """Return any exception as one of ours, for whoever goes on without what failed."""
+    """Return any exception as a GitWorkerError, for a caller that continues after it."""
     if isinstance(error, GitWorkerError):
         return error
     if isinstance(error, OSError):
         place, why = error.filename, error.strerror or str(error)
         if is_disk_full(error):
-            what = "cannot write" if place is None else f"cannot write {place}"
-            return Unavailable(f"{what}: {why}", "df -h", code="disk")
+            failure = "cannot write" if place is None else f"cannot write {place}"
+            return Unavailable(f"{failure}: {why}", "df -h", code="disk")
         message = why if place is None else f"{place}: {why}"
         return Unavailable(message, "git worker doctor", code="system")
     return Internal(f"{type(error).__name__}: {error}", "git worker doctor")

@@ -1,4 +1,4 @@
-"""What the hooks' doorbell and `start` run in the background: light, silent, and never in the way.
+"""The entry point of background jobs, which the hooks and `start` start: light and silent.
 
     python -EP -m gitworker.hookentry drain COMMON_DIR
     python -EP -m gitworker.hookentry refresh-hooks COMMON_DIR
@@ -8,8 +8,8 @@
     python -EP -m gitworker.hookentry beat STATE_DIR SECONDS
     python -EP -m gitworker.hookentry compare COMMON_DIR TRASH_ENTRY COMMIT
 
-What goes wrong is appended to `logs/background.log`. Only the exit status of `compare` is read: 0
-if a fresh checkout of the commit would have every byte of the removed worktree.
+Errors are appended to `logs/background.log`. Only the exit status of `compare` is read: 0 if a
+fresh checkout of the commit would have every byte of the removed worktree.
 """
 
 import os
@@ -34,14 +34,14 @@ LOG_MAX_BYTES = 1024 * 1024
 def main(arguments: list[str]) -> int:
     """Run one background job and return its exit status."""
     open_streams()
-    os.environ.pop("GITWORKER_HELD", None)  # of the command whose hook started us: we can wait
+    os.environ.pop("GITWORKER_HELD", None)  # inherited through a hook; a job may wait
     job, place, *rest = arguments
     state = place if job == "beat" else f"{place}/worker-state"
-    with suppress(OSError):  # out of the hook's process group: a kill of it is not meant for us
+    with suppress(OSError):  # leave the hook's process group, which may be killed
         os.setsid()
     try:
         return JOBS[job](place, *rest)
-    except Exception:  # noqa: BLE001 - the outermost frame of a process that nobody watches
+    except Exception:  # noqa: BLE001 - the outermost frame of a background process
         _log(state, f"{job}: {traceback.format_exc()}")
         return 70
 
@@ -55,13 +55,13 @@ def _drain(common_dir: str) -> int:
     drain(session, skipped=lambda ref, error: _log(session.paths.root, f"drain: {ref}: {error}"))
     with suppress(OSError):  # the next command brings them up to date
         export_logs(session.store, session.paths)
-    _ring(session.paths.bell)
+    _wake_followers(session.paths.bell)
     ring_upkeep(session.store, common_dir)
     if session.settings.worktree_pool:
-        _ring_pool(session)
+        _start_pool_job(session)
     if os.path.exists(session.paths.search):
         from gitworker.bus.search.search_messages import (
-            index_some,  # 10 ms, only where somebody searches
+            index_some,  # 10 ms, only if a search index exists
         )
 
         index_some(session.store, session.paths)
@@ -105,7 +105,7 @@ def _beat(root: str, every_s: str) -> int:
 
     def open_session() -> "Session":
         session = _open(os.path.dirname(root))
-        os.chdir("/")  # it lives for long, and keeps nobody's directory
+        os.chdir("/")  # a long-lived process must not keep a directory in use
         return session
 
     return run_beater(root, float(every_s), Keeper(open_session).attend)
@@ -116,27 +116,27 @@ def _compare(common_dir: str, entry: str, commit: str) -> int:
     from gitworker.repo.plumbing.git import Git
     from gitworker.repo.rescue.unsaved import find_unkept
 
-    unkept = find_unkept(Git(common_dir), entry, Oid(commit), common_dir=common_dir)
-    return 1 if unkept else 0
+    unsaved = find_unkept(Git(common_dir), entry, Oid(commit), common_dir=common_dir)
+    return 1 if unsaved else 0
 
 
 def _open(common_dir: str) -> "Session":
     from gitworker.app import open_session
     from gitworker.repo.plumbing.git_environment import LOCAL_ENV, SETTINGS_ENV
 
-    for name in (*LOCAL_ENV, *SETTINGS_ENV):  # what git told the hook, not what the user set
+    for name in (*LOCAL_ENV, *SETTINGS_ENV):  # set by git for the hook, not by the user
         os.environ.pop(name, None)
     os.chdir(common_dir)
     return open_session(identity="hq", create=False, attended=False)
 
 
-def _ring_pool(session: "Session") -> None:
-    from gitworker.worktrees.pool.pool import ring_pool  # only where there is a pool
+def _start_pool_job(session: "Session") -> None:
+    from gitworker.worktrees.pool.pool import ring_pool  # only with a pool
 
     ring_pool(session)
 
 
-def _ring(bell: str) -> None:
+def _wake_followers(bell: str) -> None:
     from gitworker.bus.following.bell import ring_bell
 
     ring_bell(bell)

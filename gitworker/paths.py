@@ -1,8 +1,8 @@
-"""Where things are: the repository one stands in, its state directory, the files inside it.
+"""Paths: the current repository, its state directory, the files inside it.
 
-Everything here is read from the file system without starting git, since hot verbs and hooks pay
-for every process (GIT-FACTS). git remains the judge: every command that acts runs git, which
-refuses what it does not trust.
+Reads the file system without starting git, because hot verbs and hooks pay for every process. git
+remains the authority: every command that changes something runs git, which refuses an untrusted
+repository.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 STATE_DIR_NAME = "worker-state"
-AGENT_LOG_ELSEWHERE = ".agent.log"  # at the end of its name in the kept logs, if that is taken
-AGENT_LOG = ".worker.log"  # in a worktree: what its supervised agent writes
+AGENT_LOG_ELSEWHERE = ".agent.log"  # suffix in the kept logs if `.worker.log` is taken
+AGENT_LOG = ".worker.log"  # in a worktree: the output of its supervised agent
 SEAT_FILE = "gitworker-seat"  # in a worktree's admin directory: worker id, task id
-PLACE_FILE = "gitworker-place"  # there too: device and inode of the worktree's directory
-LOCK_FILE = "locked"  # there too, by git-worktree(1): why nobody may move or remove the worktree
-CREATING = "unable to create"  # git's words
+PLACE_FILE = "gitworker-place"  # there, too: device and inode of the worktree's directory
+LOCK_FILE = "locked"  # there, too: the reason of a lock, see git-worktree(1)
+CREATING = "unable to create"  # git's wording
 LOCK_MARK = "gitworker: an agent works here"
-# What lies in the state directory under a name of ours; other names are not judged.
+# Our names in the state directory; other names are ignored.
 STATE_DIRECTORIES = frozenset({
     "alive", "archive", "blobs", "hooks", "hooks-found", "hooks-seen", "locks", "logs", "reviews",
     "scratch", "spool", "verify", "workers", "worktree-config",
@@ -36,17 +36,17 @@ STATE_FILES = frozenset({
 })  # fmt: skip
 DATABASE = "bus.db"
 LOGS = frozenset({"bus.jsonl", "transitions.jsonl"})  # exports: no operation needs them
-FILE_TYPE, REGULAR, DIRECTORY = 0o170000, 0o100000, 0o040000  # stat(2), without an import more
-ENXIO = 6  # errno(3), on every system we know
+FILE_TYPE, REGULAR, DIRECTORY = 0o170000, 0o100000, 0o040000  # stat(2), without an import
+ENXIO = 6  # errno(3), on every known system
 ALWAYS_OPENED = ("spool", "locks")  # directories of files that every command may open
-DAMAGED = "state_damaged"  # the error code of a state directory with something else in such a place
+DAMAGED = "state_damaged"  # the error code if a path of ours holds another kind of file
 
 
 class Repository:
-    """A git repository as found from a directory.
+    """A git repository, found from a directory.
 
-    `common_dir` holds refs and objects, `git_dir` is this worktree's own directory (the same for
-    the main worktree), `top` is the worktree's root or None in a bare repository's directory.
+    `common_dir` holds refs and objects. `git_dir` is this worktree's own directory (the same for
+    the main worktree). `top` is the worktree's root, or None in a bare repository.
     """
 
     __slots__ = ("common_dir", "git_dir", "top")
@@ -69,12 +69,12 @@ class Repository:
 
     @property
     def is_linked(self) -> bool:
-        """Tell whether this is a linked worktree."""
+        """Return whether this is a linked worktree."""
         return self.git_dir != self.common_dir
 
 
 class StatePaths:
-    """The files of the state directory (DESIGN section 5)."""
+    """The paths in the state directory."""
 
     __slots__ = ("root",)
 
@@ -113,7 +113,7 @@ class StatePaths:
 
     @property
     def workers(self) -> str:
-        """Return the directory of seed 1's state files."""
+        """Return the directory of the workers' state files."""
         return f"{self.root}/workers"
 
     @property
@@ -138,7 +138,7 @@ class StatePaths:
 
     @property
     def alive(self) -> str:
-        """Return the directory of the locks that prove that a worker's process lives."""
+        """Return the directory of the locks that prove that a worker's process is alive."""
         return f"{self.root}/alive"
 
     @property
@@ -158,15 +158,15 @@ class StatePaths:
 
 
 def state_paths(repository: Repository) -> StatePaths:
-    """Return the state directory's places for a repository, existing or not."""
+    """Return the paths in a repository's state directory, which need not exist."""
     return StatePaths(f"{repository.common_dir}/{STATE_DIR_NAME}")
 
 
 def find_misplaced(root: str, inside: Iterable[str] = ALWAYS_OPENED) -> list[str]:
-    """Return the paths in a state directory that hold another kind of file than ours, sorted.
+    """Return the paths in a state directory that hold the wrong kind of file, sorted.
 
-    A FIFO would block whoever opens it. `inside` names the directories that hold only files and
-    are looked through as well. No process is started and nothing is opened.
+    A FIFO would block a process that opens it. `inside` names directories that contain only files;
+    they are checked as well. Starts no process and opens no file.
     """
     found = [
         entry.path
@@ -176,13 +176,13 @@ def find_misplaced(root: str, inside: Iterable[str] = ALWAYS_OPENED) -> list[str
     ]
     for name in inside:
         found += [entry.path for entry in _entries(f"{root}/{name}") if not entry.is_file()]
-    return sorted(path for path in found if os.path.lexists(path))  # the rest went meanwhile
+    return sorted(path for path in found if os.path.lexists(path))  # the others are deleted
 
 
 def refuse_misplaced(root: str) -> None:
-    """Raise Unavailable if something else lies in the place of a file or directory of ours.
+    """Raise Unavailable if a path of ours holds the wrong kind of file.
 
-    The exported logs do not count: an export that cannot be written fails no operation.
+    Ignores the exported logs: no operation fails because of an export.
     """
     found = [path for path in find_misplaced(root) if os.path.basename(path) not in LOGS]
     if found:
@@ -190,10 +190,10 @@ def refuse_misplaced(root: str) -> None:
 
 
 def misplaced_text(path: str) -> str:
-    """Return one sentence on what lies in the place of a file or directory of ours."""
+    """Return a sentence about a path of ours that holds the wrong kind of file."""
     belongs = "a directory" if os.path.basename(path) in STATE_DIRECTORIES else "a file"
     if os.path.islink(path):
-        kind = "a symbolic link that leads to no such"
+        kind = "a symbolic link to something else"
     elif os.path.isdir(path):
         kind = "a directory"
     else:
@@ -202,7 +202,7 @@ def misplaced_text(path: str) -> str:
 
 
 def misplaced_hint(path: str) -> str:
-    """Return the command that helps: what is in the database's place is moved by a person."""
+    """Return the repair command; a file in the database's place must be moved by a person."""
     if os.path.basename(path) == DATABASE:
         return f"mv {path} {path}.found   (then restore {DATABASE} from a copy, if you have one)"
     return "git worker fsck --repair"
@@ -211,7 +211,7 @@ def misplaced_hint(path: str) -> str:
 def regular(path: str, flags: int, mode: int = 0o666) -> int:
     """Open a file for `open(…, opener=regular)`: never wait for a FIFO, never write through a link.
 
-    Raises OSError for everything that is not a regular file. A test requires it of every `open`.
+    Raises OSError unless it is a regular file. A test requires this opener for every `open`.
     """
     if flags & (os.O_WRONLY | os.O_RDWR):
         flags |= os.O_NOFOLLOW
@@ -227,8 +227,8 @@ def require_repository(
 ) -> Repository:
     """Return the repository that `start` (default: the working directory) belongs to.
 
-    Without `start` GIT_DIR, and GIT_WORK_TREE beside it, are followed as git does; who names a
-    place means that place. Raises Unavailable where there is none.
+    Without `start`, GIT_DIR and GIT_WORK_TREE are followed as git does; an explicit `start` ignores
+    them. Raises Unavailable outside a repository.
     """
     if env is None:
         env = os.environ if start is None else {}
@@ -236,7 +236,7 @@ def require_repository(
         start = os.getcwd() if start is None else start
     except FileNotFoundError:
         raise Unavailable(
-            "the current directory does not exist any more", "cd DIRECTORY", code="no_directory"
+            "the current directory no longer exists", "cd DIRECTORY", code="no_directory"
         ) from None
     git_dir = env.get("GIT_DIR")
     if git_dir:
@@ -256,16 +256,16 @@ def require_repository(
 
 
 def find_top(directory: str) -> Repository | None:
-    """Return the repository whose checkout begins in `directory`; parents are not searched."""
+    """Return the repository whose checkout begins in `directory`; search no parents."""
     return _open(f"{directory}/.git", directory)
 
 
 def require_top(directory: str) -> Repository:
-    """Return what `find_top` finds; raise Unavailable if no checkout begins in `directory`."""
+    """Return the result of `find_top`; raise Unavailable if no checkout begins in `directory`."""
     found = find_top(directory)
     if found is None:
         raise Unavailable(
-            f"{directory} has no .git that leads to a repository",
+            f"{directory} has no .git that points to a repository",
             "git worker fsck",
             code="not_a_checkout",
         )
@@ -273,9 +273,9 @@ def require_top(directory: str) -> Repository:
 
 
 def read_only_error(place: str) -> Unavailable:
-    """Return the error of whatever must write a place where the file system is read-only.
+    """Return the error of a write to a read-only file system.
 
-    It names the two directories that a sandbox has to open if the place is git's.
+    For a path inside the git directory it names the two directories that a sandbox must open.
     """
     message = f"cannot write {place}: {READ_ONLY}"
     try:
@@ -289,9 +289,9 @@ def read_only_error(place: str) -> Unavailable:
 
 
 def cause_of_read_only(text: str) -> Unavailable | None:
-    """Return the error behind a message, of git's or of the system's, if it stands for EROFS.
+    """Return the EROFS error behind a message of git or of the system, if there is one.
 
-    git does not name the error if it cannot make a directory: then the place it names is asked.
+    git does not name the error if it cannot create a directory; then its path is checked.
     """
     for line in text.splitlines():
         words = line.replace(" for /", "'/").replace(": ", "'").split("'")
@@ -307,7 +307,7 @@ def cause_of_read_only(text: str) -> Unavailable | None:
 
 
 def _is_read_only(path: str) -> bool:
-    """Tell whether a path, which need not exist, is on a read-only mount."""
+    """Return whether a path, which need not exist, is on a read-only mount."""
     while not os.path.isdir(path):
         path = os.path.dirname(path)
     return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
@@ -318,15 +318,15 @@ def read_seat(git_dir: str) -> tuple[str, str] | None:
     try:
         with open(f"{git_dir}/{SEAT_FILE}", encoding="utf-8", opener=regular) as file:
             worker, _, task = file.read().strip().partition(" ")
-    except (OSError, ValueError):  # garbage in one file, or in what a hook wrote, stops nobody
+    except (OSError, ValueError):  # garbage in one file must not stop a command
         return None
     return (worker, task) if worker and task else None
 
 
 def write_seat(git_dir: str, worker: str, task: str) -> None:
-    """Record in an admin directory which worker and task its worktree belongs to.
+    """Record in an admin directory the worker and the task of its worktree.
 
-    The file changes at once: half a name would make the worktree another worker's.
+    Replaces the file atomically: half a name could be another worker's.
     """
     partial = f"{git_dir}/{SEAT_FILE}.tmp"
     with Naming(partial), open(partial, "w", encoding="utf-8", opener=regular) as file:
@@ -344,22 +344,22 @@ def read_place(git_dir: str) -> tuple[int, int] | None:
 
 
 def _write_place(git_dir: str) -> None:
-    """Record which directory the worktree is: a rename keeps its inode, a copy has another."""
+    """Record the worktree's inode, which a rename keeps and a copy does not have."""
     dot_git = os.path.join(git_dir, _read_line(f"{git_dir}/gitdir"))
-    partial = f"{git_dir}/{PLACE_FILE}.tmp"  # half a number would be another inode
+    partial = f"{git_dir}/{PLACE_FILE}.tmp"  # half a number could be another inode
     try:
         found = os.stat(os.path.dirname(dot_git))
         with open(partial, "w", encoding="ascii", opener=regular) as file:
             file.write(f"{found.st_dev} {found.st_ino}\n")
         os.replace(partial, f"{git_dir}/{PLACE_FILE}")
-    except (OSError, ValueError):  # it only helps to find a worktree that was moved
+    except (OSError, ValueError):  # it only helps to find a moved worktree
         return
 
 
 def lock_seat(git_dir: str, pid: int) -> None:
-    """Lock a worktree as `git worktree lock` does, while a process works there.
+    """Lock a worktree as `git worktree lock` does, while a process works in it.
 
-    A lock of its user's stays, and counts. Where none can be written the worktree goes without.
+    Keeps an existing lock of the user. If the lock cannot be written, the worktree has none.
     """
     lock, partial = f"{git_dir}/{LOCK_FILE}", f"{git_dir}/gitworker-lock"
     try:
@@ -368,14 +368,14 @@ def lock_seat(git_dir: str, pid: int) -> None:
         if _read_line(lock).startswith(LOCK_MARK):
             os.replace(partial, lock)
         else:
-            os.link(partial, lock)  # at once and whole, and never over another's
+            os.link(partial, lock)  # atomic and complete; never replaces another lock
     except OSError:
         pass
     _remove(partial)
 
 
 def unlock_seat(git_dir: str, pid: int | None = None) -> None:
-    """Take our lock off a worktree: that of one process, or whosever it is; never its user's."""
+    """Remove our lock from a worktree, of one process or of any; never a lock of the user."""
     lock = f"{git_dir}/{LOCK_FILE}"
     line = _read_line(lock)
     if line.startswith(LOCK_MARK) and (pid is None or f"{line}\n" == _lock_text(pid)):
@@ -383,13 +383,13 @@ def unlock_seat(git_dir: str, pid: int | None = None) -> None:
 
 
 def is_locked_by_agent(git_dir: str) -> bool:
-    """Tell whether a worktree has a lock of ours."""
-    lock = f"{git_dir}/{LOCK_FILE}"  # mostly absent, and every command asks for every worktree
+    """Return whether a worktree has a lock of ours."""
+    lock = f"{git_dir}/{LOCK_FILE}"  # mostly absent, and every command checks every worktree
     return os.path.lexists(lock) and _read_line(lock).startswith(LOCK_MARK)
 
 
 def is_locked_by_user(git_dir: str) -> bool:
-    """Tell whether a worktree has a lock (git-worktree(1)) that is not ours."""
+    """Return whether a worktree has a lock (git-worktree(1)) that is not ours."""
     lock = f"{git_dir}/{LOCK_FILE}"
     return os.path.lexists(lock) and not _read_line(lock).startswith(LOCK_MARK)
 
@@ -409,7 +409,7 @@ def _lock_text(pid: int) -> str:
 def _remove(path: str) -> None:
     try:
         os.unlink(path)
-    except OSError:  # it is gone, or the directory is
+    except OSError:  # the file or its directory does not exist
         return
 
 
@@ -449,7 +449,7 @@ def _follow_git_file(path: str) -> str | None:
 
 
 def _looks_like_git_dir(path: str) -> bool:
-    """Tell whether git would take `path` for a git directory (gitrepository-layout(5))."""
+    """Return whether git accepts `path` as a git directory (gitrepository-layout(5))."""
     if not os.path.lexists(f"{path}/HEAD"):
         return False
     return os.path.exists(f"{path}/commondir") or (
@@ -463,7 +463,7 @@ def _is_bare_layout(repository: Repository) -> bool:
 
 
 def _top_of(repository: Repository, start: str) -> str:
-    """Return the worktree's root where only GIT_DIR was given, as in a hook."""
+    """Return the worktree's root if only GIT_DIR is set, as in a hook."""
     pointer = _read_line(f"{repository.git_dir}/gitdir")
     if pointer:
         return os.path.dirname(os.path.realpath(os.path.join(repository.git_dir, pointer)))
@@ -481,5 +481,5 @@ def _read_line(path: str) -> str:
 
 
 def agent_log_elsewhere(kept: str, name: str) -> str:
-    """Return where the log of `<worker>-<task>` is if its name in the worktree is taken."""
+    """Return the path of the log of `<worker>-<task>` if its name in the worktree is taken."""
     return f"{kept}/{name}{AGENT_LOG_ELSEWHERE}"

@@ -1,8 +1,8 @@
-"""The only door to other processes, on posix_spawn.
+"""The only module that starts other processes, with posix_spawn.
 
-`subprocess` costs a hot verb as much again as a bare interpreter start (GIT-FACTS: 25 ms against
-11.7), so a call here is one posix_spawn and one poll loop. `GITWORKER_TRACE=FILE` appends every
-command line to FILE, one per line: tests pin how many processes a command starts with it.
+`subprocess` costs a hot verb twice a bare interpreter start (25 ms against 11.7), so a call here is
+one posix_spawn and one poll loop. `GITWORKER_TRACE=FILE` appends every command line to FILE, one
+per line: tests use it to pin the number of processes that a command starts.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-SIGPIPE = 13  # the same on every system we know; importing `signal` costs 2 ms
+SIGPIPE = 13  # the same on every known system; importing `signal` costs 2 ms
 SIGKILL = 9
 SIGTERM = 15
 SILENCE_MS = 5000  # a process that wrote nothing for so long may wait for something
 LAST_WORDS_MS = 2000
-# How our background jobs start: no PYTHON* variable and no working directory misleads them, but
-# what `pip install --user` has installed is found (-I would hide it). The hooks do so too.
+# How background jobs start: without PYTHON* variables and the working directory, but with packages
+# from `pip install --user` (-I would hide them). The hooks use the same options.
 BACKGROUND = ("-EP", "-m", "gitworker.hookentry")
 _IN_DIRECTORY = 'cd "$1" && shift && exec "$@"'
 _GATE_FD = 3
-# Holds descriptor 3 for as long as the command runs; what the command leaves running has it not.
+# Holds descriptor 3 while the command runs; processes that the command leaves do not inherit it.
 _HOLDING = '"$@" 3>&-; exit $?'
-# Waits for a line: where the gate is closed without one, the command never runs.
+# Waits for a line; if the gate is closed without one, the command never runs.
 _GATED = 'read -r go <&3 && exec 3<&- && cd "$1" && shift && exec "$@"'
 
 
 class Completed:
-    """A finished process: exit status (negative: killed by that signal) and what it wrote."""
+    """A finished process: its exit status (negative: killed by that signal) and its output."""
 
     __slots__ = ("argv", "err", "out", "status")
 
@@ -58,7 +58,7 @@ class Completed:
 
 
 class Running:
-    """A process that was started with pipes to us; it ends by `finish` or by `abandon`."""
+    """A running process with pipes to us; end it with `finish` or `abandon`."""
 
     __slots__ = ("_argv", "_fds", "_pid", "_stdin")
 
@@ -67,7 +67,7 @@ class Running:
         self._pid = pid
         self._fds = fds
         self._stdin = memoryview(stdin)
-        if stdin:  # what fits into the pipe, so that it can begin while we are busy elsewhere
+        if stdin:  # fill the pipe, so that the process can begin while we are busy
             os.set_blocking(fds[0], False)
             self._stdin = _feed(fds[0], self._stdin)
 
@@ -94,7 +94,7 @@ class Running:
         return Completed(self._argv, os.waitstatus_to_exitcode(wait_status), out, err)
 
     def abandon(self) -> None:
-        """Kill it if nobody has finished it; nothing happens a second time."""
+        """Kill the process unless it has finished; a second call does nothing."""
         while self._fds:
             os.close(self._fds.pop())
         if self._pid:
@@ -104,10 +104,11 @@ class Running:
 
 
 def open_streams() -> None:
-    """Open every closed standard stream on /dev/null, so that no file of ours gets its number.
+    """Open every closed standard stream on /dev/null, so that no other file gets its number.
 
-    In the wrong direction: reading and writing still fail, as on a closed stream, so no answer
-    counts as delivered. Called before anything is opened; it costs three system calls.
+    They are opened in the wrong direction: reading and writing still fail, as on a closed stream,
+    so no output counts as delivered. Call it before any file is opened; it costs three system
+    calls.
     """
     for fd in (0, 1, 2):
         try:
@@ -128,9 +129,8 @@ def run(
 ) -> Completed:
     """Run a command to its end and return status and output; `on_silence` as in `finish`.
 
-    `inherit_fd` stays open in the child and in what it starts: a flock held through it outlives us
-    for as long as they live.
-    Raises Unavailable when the program cannot be started or exceeds `timeout_s` (it is killed).
+    `inherit_fd` stays open in the child and its own children: they keep a flock on it after our
+    end. Raises Unavailable if the program cannot be started or exceeds `timeout_s` (it is killed).
     """
     running = start(argv, cwd=cwd, env=env, stdin=stdin, inherit_fd=inherit_fd)
     return running.finish(timeout_s, on_silence=on_silence)
@@ -144,9 +144,9 @@ def start(
     stdin: bytes = b"",
     inherit_fd: int | None = None,
 ) -> Running:
-    """Start a command as `run` does and return it while it runs; who starts it finishes it.
+    """Start a command as `run` does and return it while it runs; the caller must finish it.
 
-    Raises Unavailable when the program cannot be started.
+    Raises Unavailable if the program cannot be started.
     """
     in_read, in_write = os.pipe()
     out_read, out_write = os.pipe()
@@ -157,7 +157,7 @@ def start(
         (os.POSIX_SPAWN_DUP2, out_write, 1),
         (os.POSIX_SPAWN_DUP2, err_write, 2),
     ]
-    if inherit_fd is not None:  # under another number, since dup2 onto itself may do nothing
+    if inherit_fd is not None:  # under another number, because dup2 onto itself may do nothing
         actions.append((os.POSIX_SPAWN_DUP2, inherit_fd, 3 if inherit_fd != 3 else 4))
     try:
         pid = _spawn(argv, cwd, env, actions)
@@ -174,21 +174,21 @@ def start(
 def run_to_end(
     argv: Sequence[str], *, env: Mapping[str, str] | None = None, lock_fd: int | None = None
 ) -> Completed:
-    """Run a command that must not be cut off in the middle, and return status and output.
+    """Run a command that must not be interrupted, and return status and output.
 
-    Whatever ends us leaves it running: it writes to files instead of pipes and is in a session of
-    its own, away from our terminal and our process group. `lock_fd`, an open flock, stays held
-    until it has ended, but not by a daemon that it leaves behind. An interrupt (Ctrl-C) is raised
-    when it has ended, a second one at once. Raises Unavailable when it cannot be started.
+    The command survives our end: it writes to files instead of pipes and has a session of its
+    own, away from our terminal and process group. `lock_fd`, an open flock, stays held until the
+    command has ended, but not by a daemon that it leaves. An interrupt (Ctrl-C) is raised after
+    the command has ended, a second one at once. Raises Unavailable if it cannot be started.
     """
-    null = os.open(os.devnull, os.O_RDWR)  # first: a source never has a lower number than its copy
+    null = os.open(os.devnull, os.O_RDWR)  # first: no source is below its copy
     out, err = _open_sink(), _open_sink()
     actions = [(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate((null, out, err))]
     before: tuple[str, ...] = ()
     if lock_fd is not None:
         actions.append((os.POSIX_SPAWN_DUP2, lock_fd, 3 if lock_fd != 3 else 4))
         before = ("/bin/sh", "-c", _HOLDING if lock_fd != 3 else _HOLDING.replace("3", "4"), "sh")
-    patience = _Patience()
+    delay = _InterruptDelay()
     try:
         pid = _spawn(argv, None, env, actions, new_session=True, before=before)
         _, wait_status = os.waitpid(pid, 0)
@@ -197,7 +197,7 @@ def run_to_end(
     finally:
         for fd in (out, err, null):
             os.close(fd)
-        patience.end()
+        delay.end()
 
 
 def run_attached(
@@ -212,7 +212,7 @@ def run_attached(
 def spawn_detached(
     argv: Sequence[str], *, cwd: str = "/", env: Mapping[str, str] | None = None
 ) -> int:
-    """Start a command in a session of its own, with no streams; return its pid at once."""
+    """Start a command in a session of its own, without streams; return its pid at once."""
     null = os.open(os.devnull, os.O_RDWR)
     try:
         actions = [(os.POSIX_SPAWN_DUP2, null, fd) for fd in (0, 1, 2)]
@@ -229,14 +229,15 @@ def spawn_gated(
     fds: tuple[int, int, int],
     terminal: str | None = None,
 ) -> tuple[int, int]:
-    """Start a command that waits, in a session and process group of its own.
+    """Start a command that waits at a gate, in a session and process group of its own.
 
-    Returns its pid and the gate: a written line feed lets it begin, as the process with that pid;
-    closing it without one, as our death does, ends it unbegun. `fds` become its standard streams;
-    -1 stands for the terminal of that path, which becomes the session's own.
+    Returns its pid and the gate. A line feed written to the gate starts the command in the process
+    with that pid; closing the gate without one, as our death does, ends the process without
+    starting the command. `fds` become its standard streams; -1 means the terminal at that path,
+    which becomes the session's controlling terminal.
     """
     read, write = os.pipe()
-    gate = fcntl.fcntl(read, fcntl.F_DUPFD_CLOEXEC, 10)  # away from the numbers below
+    gate = fcntl.fcntl(read, fcntl.F_DUPFD_CLOEXEC, 10)  # above the numbers used below
     os.close(read)
     actions: list[tuple[int, ...] | tuple[int, int, str, int, int]] = []
     seen = -1
@@ -262,7 +263,7 @@ def spawn_gated(
 
 
 def find_start(pid: int) -> str | None:
-    """Return when a process started, by the system's own clock, as text; None where none tells."""
+    """Return the start time of a process by the system's clock, as text; None if unknown."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
             return file.read().rpartition(")")[2].split()[19]  # the name may hold spaces
@@ -271,10 +272,10 @@ def find_start(pid: int) -> str | None:
 
 
 def find_pid_namespace() -> str | None:
-    """Return the id of our PID namespace; empty where the system has none.
+    """Return the id of our PID namespace; empty if the system has no namespaces.
 
-    None where `/proc` does not show our own namespace (`unshare --pid` without its own mount): no
-    pid can be looked up there.
+    Returns None if `/proc` shows another namespace (`unshare --pid` without a mount of its own),
+    because no pid can then be looked up.
     """
     try:
         is_own = os.readlink("/proc/self") == str(os.getpid())
@@ -307,7 +308,7 @@ def _spawn(
             list(argv),
             dict(os.environ if env is None else env),
             file_actions=actions,
-            setsigdef=[SIGPIPE],  # Python ignores it; our children must not inherit that
+            setsigdef=[SIGPIPE],  # Python ignores it; children must not inherit that
             setsid=new_session,
         )
     except OSError as error:
@@ -317,10 +318,10 @@ def _spawn(
 
 
 def _open_sink() -> int:
-    """Open a file without a name, to write to and to read again."""
+    """Open an unnamed file for writing and reading."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("gitworker")
-    from tempfile import mkstemp  # 8 ms, only where there is no memfd (macOS)
+    from tempfile import mkstemp  # 8 ms, only without memfd (macOS)
 
     fd, path = mkstemp()
     os.unlink(path)
@@ -332,14 +333,15 @@ def _read_sink(fd: int) -> bytes:
     return os.pread(fd, size, 0)
 
 
-class _Patience:
-    """Holds back the first interrupt until `end`; a second one is raised at once.
+class _InterruptDelay:
+    """Delays the first interrupt until `end`; a second one is raised at once.
 
-    In the main thread, which alone hears interrupts, and where nobody else has a handler.
+    Works only in the main thread, which alone receives interrupts, and only with the default
+    handler.
     """
 
     def __init__(self) -> None:
-        import signal  # 2 ms, only for what must not be cut off
+        import signal  # 2 ms, only for an uninterruptible command
 
         self._interrupts = 0
         self._is_held = signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -355,7 +357,7 @@ class _Patience:
             raise KeyboardInterrupt
 
     def end(self) -> None:
-        """Let interrupts come again, and the one that was held back."""
+        """Restore the handler and raise a delayed interrupt."""
         import signal
 
         if self._is_held:
@@ -408,7 +410,7 @@ class _Wait:
 def _exchange(fds: list[int], pending: memoryview, wait: _Wait) -> tuple[bytes, bytes]:
     """Feed standard input and collect both outputs until all three streams are closed.
 
-    `fds` holds our ends (in, out, err); the ones closed here are taken off it.
+    `fds` holds our ends (in, out, err); each end that is closed is removed from it.
     """
     in_write, out_read, err_read = fds
     chunks: dict[int, list[bytes]] = {out_read: [], err_read: []}
@@ -440,7 +442,7 @@ def _exchange(fds: list[int], pending: memoryview, wait: _Wait) -> tuple[bytes, 
 def _feed(fd: int, pending: memoryview) -> memoryview:
     try:
         return pending[os.write(fd, pending[:65536]) :]
-    except BrokenPipeError:  # the process does not want more
+    except BrokenPipeError:  # the process reads no more
         return pending[:0]
     except BlockingIOError:
         return pending

@@ -1,26 +1,26 @@
-"""Text from outside, made safe for a terminal: the one rule of which characters are shown.
+"""Make external text safe for a terminal: the one rule for the characters that are shown.
 
-Everything that is printed as text passes here. Control characters (C0, C1), bidirectional overrides
-and isolates, zero-width and other invisible characters, line separators, tags and undecodable bytes
-are escaped. A leaf, imported by hot verbs.
+All text that is printed passes through this module. Control characters (C0, C1), bidirectional
+overrides and isolates, zero-width and other invisible characters, line separators, tags and
+undecodable bytes are escaped. A leaf module, which hot verbs import.
 """
 
-# Characters that Python calls printable and that show nothing: fillers, joiners and selectors, less
-# the two selectors (FE0E, FE0F) that end ordinary emoji.
+# Invisible characters that Python calls printable: fillers, joiners and selectors, except the two
+# selectors (FE0E, FE0F) that end ordinary emoji.
 INVISIBLE = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0\u2800"
 ).union(map(chr, range(0xFE00, 0xFE0E)), map(chr, range(0xE0100, 0xE01F0)))
 
 
 def is_shown(text: str) -> bool:
-    """Return whether every character of a text shows as itself."""
+    """Return whether every character of a text is visible."""
     return text.isprintable() and (text.isascii() or INVISIBLE.isdisjoint(text))
 
 
 def printable(text: str) -> str:
-    r"""Return text with every character that does not show as \uXXXX; \n and \t stay.
+    r"""Return text with every invisible character as \uXXXX; \n and \t stay.
 
-    The escapes are those of JSON, so that a line of JSON keeps its meaning.
+    The escapes are JSON's, so that a line of JSON keeps its meaning.
     """
     if is_shown(text):
         return text
@@ -28,7 +28,7 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    r"""Return text as one line: every character that does not show is escaped, \n and \t too."""
+    r"""Return text as one line, with every invisible character, \n and \t escaped."""
     if is_shown(text):
         return text
     return "".join(c if is_shown(c) else ascii(c)[1:-1] for c in text)

@@ -1,4 +1,4 @@
-"""What one command works with: the repository, its places, the store, the settings, who asks."""
+"""The context of one command: the repository, its paths, the store, the settings, the caller."""
 
 import os
 from typing import NamedTuple
@@ -10,16 +10,16 @@ from gitworker.paths import Repository, StatePaths, regular
 from gitworker.repo.plumbing.git import Git
 from gitworker.store.api import Store
 
-ROOT_NOTE = "worktree-root"  # in the state directory: which directory of the main checkout is ours
-OTHER_ROOT = "worker-worktrees"  # where `worktrees` is git's or the project's
+ROOT_NOTE = "worktree-root"  # in the state directory: names our directory in the main checkout
+OTHER_ROOT = "worker-worktrees"  # if `worktrees` belongs to git or to the project
 
 
 class Session(NamedTuple):
-    """Opened once per command by `gitworker.app`, handed to every use case.
+    """The opened repository; `gitworker.app` opens one per command and passes it to every use case.
 
     `main_top` is the root of the main worktree (the directory of a bare repository), `target` the
-    full name of the target branch, `git_config` git's own settings by lower-case key, `note` what
-    the opening itself has to tell a person.
+    full name of the target branch, `git_config` git's own settings by lower-case key, `note` a
+    message for people about the opening itself.
     """
 
     repository: Repository
@@ -40,14 +40,14 @@ class Session(NamedTuple):
 
     @property
     def has_default_root(self) -> bool:
-        """Tell whether nobody has set where worktrees are made."""
+        """Return whether the worktree root is the default."""
         return self.settings.worktree_root == Settings().worktree_root
 
     @property
     def noted_root(self) -> str | None:
-        """Return the directory inside the main checkout that was marked as ours, if any is.
+        """Return the directory inside the main checkout that is marked as ours, if any.
 
-        A note that names no directory inside it is damaged and counts as none.
+        A note with another path is damaged and is ignored.
         """
         note = f"{self.paths.root}/{ROOT_NOTE}"
         try:
@@ -59,11 +59,11 @@ class Session(NamedTuple):
 
     @property
     def worktree_root(self) -> str:
-        """Return the directory that workers' worktrees are made in, an absolute path.
+        """Return the directory of the workers' worktrees, as an absolute path.
 
-        A relative one starts at the repository, `~` is the user's home. In a bare repository
-        `worktrees` is git's own directory of admin directories, in another the project may have
-        files there.
+        A relative setting begins at the main checkout, `~` is the user's home. In a bare
+        repository `worktrees` contains git's admin directories; in another one, the project may
+        have files there.
         """
         template = self.settings.worktree_root
         if self.has_default_root and (
@@ -75,7 +75,7 @@ class Session(NamedTuple):
 
     @property
     def landing_lock(self) -> str:
-        """Return the lock file of whatever moves the target or a worker's branch."""
+        """Return the lock file for moves of the target or of a worker's branch."""
         return f"{self.paths.locks}/landing"
 
     @property
@@ -85,18 +85,18 @@ class Session(NamedTuple):
 
     @property
     def worktree_lock(self) -> str:
-        """Return the lock file of whatever adds or removes worktrees."""
+        """Return the lock file for adding or removing worktrees."""
         return f"{self.paths.locks}/worktrees"
 
 
 def is_inside_name(name: str) -> bool:
-    """Tell whether a relative path names something inside the directory that it starts at."""
+    """Return whether a relative path stays inside its base directory, outside any `.git`."""
     parts = name.split("/")
     return "\0" not in name and "\n" not in name and not {"", ".", "..", ".git"} & {*parts}
 
 
 def missing_target(session: Session) -> Refused:
-    """Return the refusal of whatever needs the target where that branch has no commit."""
+    """Return the refusal of a command that needs the target if the branch has no commit."""
     name = session.target.removeprefix("refs/heads/")
     if session.git.find_oid("HEAD") is None:
         return Refused(
@@ -105,8 +105,8 @@ def missing_target(session: Session) -> Refused:
             code="no_target",
         )
     return Refused(
-        f"there is no branch {name}, which is the target that work lands on",
+        f"the target branch {name} does not exist",
         "git config worker.target NAME",
         code="no_target",
-        detail=f"or make it: git branch {name} COMMIT",
+        detail=f"or create it: git branch {name} COMMIT",
     )

@@ -76,7 +76,7 @@ def test_unborn_target(repository: Path) -> None:
     answer = run(repository, "spawn", "auth", "t1", env={"GITWORKER_TARGET": "release"})
     assert answer.status == 1
     assert answer.err.startswith(
-        "error: there is no branch release, which is the target that work lands on\n"
+        "error: the target branch release does not exist\n"
     )
     assert not (repository / "worktrees").exists()
 

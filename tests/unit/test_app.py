@@ -163,7 +163,7 @@ def test_a_checkout_by_environment_alone(repository: Path, at: Any, tmp_path: Pa
     """Where git finds the repository by GIT_DIR only, the way out is told and nothing is made."""
     (repository / ".git").rename(tmp_path / "elsewhere")
     env = {**os.environ, "GIT_DIR": str(tmp_path / "elsewhere"), "GIT_WORK_TREE": str(repository)}
-    with pytest.raises(Unavailable, match="by GIT_DIR only"):
+    with pytest.raises(Unavailable, match="only by GIT_DIR"):
         at(env=env)
     assert not (tmp_path / "elsewhere" / "worker-state").exists()
 
@@ -186,12 +186,12 @@ def test_a_person_changes_the_target(repository: Path, at: Any) -> None:
     git(repository, "config", "worker.target", "trunk")
     session = at()
     assert (session.target, session.note) == (
-        "refs/heads/trunk", "the target is trunk from now on; it was main",
+        "refs/heads/trunk", "the target is now trunk; it was main",
     )  # fmt: skip
     assert at().note == ""
     session = at(env={**os.environ, "GITWORKER_TARGET": "next"})
     assert (session.target, session.note) == (
-        "refs/heads/next", "the target is next from now on; it was trunk",
+        "refs/heads/next", "the target is now next; it was trunk",
     )  # fmt: skip
     git(repository, "config", "worker.target", "unborn")
     assert (at().target, at().note) == ("refs/heads/unborn", "")
