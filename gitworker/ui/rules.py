@@ -1,7 +1,7 @@
-"""What a control room looks like: its window, its panes and what runs in them, which tmux will do.
+"""The layout of a control room: its window, its panes, their commands, the supported tmux versions.
 
-Pure. What runs in a pane is a list of words, which tmux starts without a shell; a shell script of
-ours among them gets its values as arguments, so that no path is ever read as a command.
+Pure. The command of a pane is a list of words, which tmux starts without a shell. A shell script of
+ours among them gets its values as arguments, so that no path is read as a command.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ MINIMUM = (3, 1)  # panes by percentage (`-l 30%`) and with options of their own
 SESSION = "gitworker"
 LOG_PANE = "log"
 EVENT_PANE = "events"
-EVENT_SHARE = 30  # per cent, seed 5
-GRID = "*"  # stands for a task where a window shows everybody; no task is called so
+EVENT_SHARE = 30  # per cent
+GRID = "*"  # the task of the window that shows all workers; no task has this id
 OURS = "GITWORKER_"
 LINES_SHOWN = 200
-# A pane is never empty, even before the agent has said anything. Where `tail` can (POSIX knows no
-# -s), it looks more often than once a second for a log that is not there yet.
+# Prints a heading first, because the agent may not have written anything yet. If `tail` has -s
+# (POSIX does not), it checks for a new log more often than once a second.
 TAIL = f"""\
 printf '%s\\n' "$1"
 every=
@@ -31,19 +31,19 @@ exec tail $every -n {LINES_SHOWN} -F -- "$2" 2>/dev/null
 
 
 class Pane(NamedTuple):
-    """What one pane of a window is for, and the command that runs in it."""
+    """The role of a pane and the command that runs in it."""
 
     role: str
     command: tuple[str, ...]
 
     @property
     def mark(self) -> str:
-        """Return what tells this pane's role and command from others'."""
+        """Return a mark that identifies the pane's role and command."""
         return f"{self.role} {digest(*self.command)}"
 
 
 class Found(NamedTuple):
-    """A pane of ours as tmux shows it; `task` is empty for a window of somebody else's."""
+    """A pane as tmux reports it; `task` is empty for a window that is not ours."""
 
     session: str
     window: str
@@ -54,14 +54,14 @@ class Found(NamedTuple):
 
     @property
     def role(self) -> str:
-        """Return what the pane is for."""
+        """Return the role of the pane."""
         return self.mark.partition(" ")[0]
 
 
 def is_usable(version: str) -> bool:
-    """Tell whether a tmux of this version (`tmux -V`) can do what we ask of it.
+    """Return whether this version of tmux (`tmux -V`) has the features that we use.
 
-    A version without a number (`master`, `openbsd-7.4`) is taken for a new one.
+    A version without a number (`master`, `openbsd-7.4`) counts as new.
     """
     number = version.strip().rpartition(" ")[2].removeprefix("next-")
     major, dot, rest = number.partition(".")
@@ -72,17 +72,17 @@ def is_usable(version: str) -> bool:
 
 
 def escaped(words: Iterable[str]) -> list[str]:
-    """Return words as tmux takes them: a semicolon at the end would begin another command."""
+    """Return words escaped for tmux, for which a semicolon at the end begins a new command."""
     return [word[:-1] + "\\;" if word.endswith(";") else word for word in words]
 
 
 def digest(*words: str) -> str:
-    """Return a short text that is the same for the same words, and safe in any option."""
+    """Return a short hash of words that is safe in any tmux option."""
     return sha256("\0".join(words).encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
 def window_name(task: str) -> str:
-    """Return the name of a task's window (seed 5), or of the grid."""
+    """Return the name of a task's window, or of the grid."""
     return "w:all" if task == GRID else f"w:{task}"
 
 
@@ -93,15 +93,15 @@ def task_panes(task: str, *, worker: str, log: str, program: Sequence[str]) -> t
 
 
 def log_pane(role: str, *, worker: str, log: str) -> Pane:
-    """Return a pane that follows an agent's log by name: it may come later, and be rotated."""
+    """Return a pane that follows an agent's log by name, because it may appear later or rotate."""
     return Pane(role, ("/bin/sh", "-c", TAIL, "sh", f"{worker}: {log}", log))
 
 
 def environment(env: Mapping[str, str], dropped: Iterable[str]) -> dict[str, str]:
     """Return the environment for a tmux server that may outlive this command by weeks.
 
-    Without who we are and which repository git called us for: whoever opens a window there later
-    is somebody else.
+    Removes our identity and git's repository variables, which must not apply to windows that are
+    opened there later.
     """
     unwanted = set(dropped)
     return {
@@ -112,7 +112,7 @@ def environment(env: Mapping[str, str], dropped: Iterable[str]) -> dict[str, str
 
 
 def parse_panes(text: str) -> list[Found]:
-    """Return the panes that `list-panes` shows in the form that `ui.tmux` asks for."""
+    """Return the panes from the output of `list-panes` in the format of `ui.tmux`."""
     rows = [line.split("|") for line in text.splitlines()]
     return [Found(*row) for row in rows if len(row) == len(Found._fields)]
 
@@ -120,9 +120,9 @@ def parse_panes(text: str) -> list[Found]:
 def choose_window(
     panes: Iterable[Found], *, repository: str, task: str, session: str | None
 ) -> str | None:
-    """Return the window of a task, by the marks on it and not by its name; None for none.
+    """Return the window of a task, by its marks and not by its name; None without one.
 
-    Where several sessions have one, that of `session` is chosen.
+    Prefers the window in `session` if several sessions have one.
     """
     windows = [
         (found.session == session, found.window)

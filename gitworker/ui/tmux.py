@@ -1,7 +1,7 @@
-"""The door to tmux: finds and makes sessions, windows and panes, by their ids.
+"""The only module that calls tmux: finds and creates sessions, windows and panes, by their ids.
 
-Windows carry two options of ours, the repository and the task, panes one, what they are for: names
-are for people, and a task id may hold dots, which tmux would read as a pane's number.
+Our windows carry two options, the repository and the task; our panes carry one, their role. Names
+are for people only: a task id may contain dots, which tmux would read as a pane's number.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ WINDOW = "#{session_id}|#{window_id}|#{pane_id}|||"
 
 
 class Tmux:
-    """One tmux server, as seen from where this command runs.
+    """One tmux server, as seen from this process.
 
-    `session` is the id of the session that we run in, None outside of tmux. Everything raises
-    Unavailable where tmux refuses.
+    `session` is the id of the session that we run in, or None outside of tmux. All methods raise
+    Unavailable if tmux refuses.
     """
 
     def __init__(self, directory: str, env: Mapping[str, str]) -> None:
         self._directory = directory
         self._env = environment(env, LOCAL_ENV)
         self.session = self._session_here() if env.get("TMUX") else None
-        if self.session is None:  # none, or the one that we came from has ended
+        if self.session is None:  # outside of tmux, or the session has ended
             self._env.pop("TMUX", None)
             self._env.pop("TMUX_PANE", None)
 
     def panes(self) -> list[Found]:
-        """Return every pane of the server; none where no server runs."""
+        """Return every pane of the server; an empty list without a server."""
         done = self._run("list-panes", "-a", "-F", PANES)
         return [] if done.status else parse_panes(done.text)
 
@@ -65,9 +65,9 @@ class Tmux:
         return None
 
     def make_window(self, name: str, first: Pane, *, select: bool) -> Found:
-        """Make a window with one pane, in the session we run in, else in the one of our name.
+        """Create a window with one pane, in the current session or else in the session `gitworker`.
 
-        Selected in its session where `select`.
+        Selects it in its session if `select`.
         """
         made = ("-n", name, "-P", "-F", WINDOW)
         session = self.session or self.find_session()
@@ -76,45 +76,47 @@ class Tmux:
             done = self._run("new-session", "-d", "-s", SESSION, *size, *made, "--", *first.command)
             if done.status == 0:
                 return parse_panes(done.text)[0]
-            session = self.find_session()  # somebody else may have made it just now
+            session = self.find_session()  # another command may have just created it
             if session is None:
                 raise self._failure("new-session", done)
         quiet = () if select else ("-d",)
-        where = ("-t", f"{session}:")
-        text = self._ask("new-window", *quiet, *where, *made, "--", *first.command)
+        place = ("-t", f"{session}:")
+        text = self._ask("new-window", *quiet, *place, *made, "--", *first.command)
         return parse_panes(text)[0]
 
     def mark_window(self, window: str, *, repository: str, task: str) -> None:
-        """Put our options on a window, and keep programs in it from renaming it."""
+        """Set our options on a window, and stop programs from renaming it."""
         for option, value in ((REPOSITORY, repository), (TASK, task), ("allow-rename", "off")):
             self._ask("set-option", "-w", "-t", window, option, value)
 
-    def mark_pane(self, pane: str, what: Pane, *, title: str | None = None) -> None:
-        """Put our option on a pane: its role and what it runs."""
-        self._ask("set-option", "-p", "-t", pane, MARK, what.mark)
+    def mark_pane(self, pane: str, content: Pane, *, title: str | None = None) -> None:
+        """Set our option on a pane: its role and its command."""
+        self._ask("set-option", "-p", "-t", pane, MARK, content.mark)
         if title is not None:
             self._ask("select-pane", "-t", pane, "-T", title)
 
-    def split(self, pane: str, what: Pane, *, share: int | None = None, above: bool = False) -> str:
-        """Split a pane into two, the new one below (or above) with `share` per cent; its id."""
+    def split(
+        self, pane: str, content: Pane, *, share: int | None = None, above: bool = False
+    ) -> str:
+        """Split a pane and return the id of the new one, below (or above) with `share` per cent."""
         size = () if share is None else ("-l", f"{share}%")
         before = ("-b",) if above else ()
         text = self._ask(
             "split-window", "-d", "-v", *before, *size, "-t", pane, "-P", "-F", "#{pane_id}",
-            "--", *what.command,
+            "--", *content.command,
         )  # fmt: skip
         return text.strip()
 
-    def restart(self, pane: str, what: Pane) -> None:
+    def restart(self, pane: str, content: Pane) -> None:
         """Run another command in a pane."""
-        self._ask("respawn-pane", "-k", "-t", pane, "--", *what.command)
+        self._ask("respawn-pane", "-k", "-t", pane, "--", *content.command)
 
     def end_pane(self, pane: str) -> None:
-        """Close a pane; one that has closed by itself is no failure."""
+        """Close a pane; ignore one that has closed by itself."""
         self._run("kill-pane", "-t", pane)
 
     def tile(self, window: str) -> None:
-        """Lay a window's panes out as a grid, each under its title."""
+        """Arrange a window's panes as a grid, each under its title."""
         self._ask("set-option", "-w", "-t", window, "pane-border-status", "top")
         self._ask("set-option", "-w", "-t", window, "pane-border-format", " #{pane_title} ")
         self._ask("select-layout", "-t", window, "tiled")
@@ -128,7 +130,7 @@ class Tmux:
         return self._ask("display-message", "-p", "-t", f"{session}:", "#{session_name}").strip()
 
     def switch(self, session: str) -> None:
-        """Show another session where we run in tmux."""
+        """Switch our tmux client to another session."""
         self._ask("switch-client", "-t", session)
 
     def attach(self, session: str) -> int:
@@ -149,8 +151,8 @@ class Tmux:
     def _run(self, *words: str) -> proc.Completed:
         """Run tmux in our main checkout, not in a worktree.
 
-        A server, and what runs in its panes, lives where it was started, and a worktree in which
-        somebody lives is never removed.
+        A server and the programs in its panes keep their working directory, and a worktree with a
+        process in it cannot be removed.
         """
         argv = ["tmux", *escaped(words)]
         return proc.run(argv, cwd=self._directory, env=self._env, timeout_s=TIMEOUT_S)
@@ -161,7 +163,7 @@ class Tmux:
 
 
 def open_tmux(directory: str, env: Mapping[str, str] | None = None) -> Tmux:
-    """Return the door; raise Unavailable where there is no tmux, or an old one."""
+    """Return the tmux server; raise Unavailable if tmux is missing or too old."""
     env = os.environ if env is None else env
     wanted = ".".join(map(str, MINIMUM))
     try:
@@ -171,14 +173,12 @@ def open_tmux(directory: str, env: Mapping[str, str] | None = None) -> Tmux:
             f"tmux cannot be used: {error.message}", f"install tmux {wanted} or later", code=CODE
         ) from error
     if not is_usable(version):
-        raise Unavailable(
-            f"{version} is too old for this", f"install tmux {wanted} or later", code=CODE
-        )
+        raise Unavailable(f"{version} is too old", f"install tmux {wanted} or later", code=CODE)
     return Tmux(directory, env)
 
 
 def _screen_size() -> tuple[str, ...]:
-    """Return the size for a new session: our terminal's, else one with room for two panes."""
+    """Return the size for a new session: our terminal's, or else one that fits two panes."""
     columns, rows = 200, 50
     for fd in (1, 0, 2):
         try:

@@ -1,6 +1,6 @@
-"""watch, attach: a window of tmux for a task, its agent's log above, its events below (seed 5).
+"""watch, attach: a tmux window for a task, its agent's log above, its messages below.
 
-A window that is there already is used again, and what has ended in it is started anew.
+An existing window is used again, and an ended command in it is restarted.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 
 class Room(NamedTuple):
-    """A window that shows a task, or everybody; `panes` are pane ids by what they are for.
+    """A window that shows a task, or all workers; `panes` are the pane ids by role.
 
-    `left_out` are the workers that the window has no room for.
+    `left_out` are the workers that do not fit into the window.
     """
 
     task: str
@@ -50,10 +50,10 @@ class Room(NamedTuple):
 
 
 def open_room(session: Session, tmux: Tmux, worker: Worker, *, select: bool = True) -> Room:
-    """Return the window of a worker's task, made where there is none.
+    """Return the window of a worker's task; create it if it does not exist.
 
-    Shown at once in the session that we run in, where `select`. Raises NotFound for a worker
-    without a task, Unavailable where tmux refuses.
+    Selects it in the current session if `select`. Raises NotFound for a worker without a task,
+    Unavailable if tmux refuses.
     """
     task = require_task(worker)
     log = find_agent_log(session.paths.logs, worker) or f"{session.paths.logs}/{task}.log"
@@ -75,9 +75,9 @@ def open_room(session: Session, tmux: Tmux, worker: Worker, *, select: bool = Tr
 
 
 def open_grid(session: Session, tmux: Tmux, *, select: bool = True) -> Room:
-    """Return the window with a pane for the log of every worker that has something to do.
+    """Return the window with a pane for the log of every worker that has a task.
 
-    Raises NotFound where there is none, Unavailable where tmux refuses.
+    Raises NotFound if no worker has one, Unavailable if tmux refuses.
     """
     workers = active_workers(session)
     wanted = [
@@ -86,7 +86,7 @@ def open_grid(session: Session, tmux: Tmux, *, select: bool = True) -> Room:
         if (log := find_agent_log(session.paths.logs, one)) is not None
     ]
     if not wanted:
-        raise NotFound("no worker has anything to do", "git worker spawn WORKER TASK")
+        raise NotFound("no worker has a task", "git worker spawn WORKER TASK")
     with _alone(session):
         window, panes, is_new = _window(session, tmux, GRID, wanted[0], select=select)
         left_out = _fill(tmux, window, panes, wanted)
@@ -101,7 +101,7 @@ def open_grid(session: Session, tmux: Tmux, *, select: bool = True) -> Room:
 
 
 def find_room(session: Session, tmux: Tmux, task: str) -> Room:
-    """Return the window of a task wherever it is on the server; raise NotFound for none."""
+    """Return the window of a task, in any session; raise NotFound if it does not exist."""
     found = tmux.panes()
     here = tmux.session or tmux.find_session()
     mark = repository_mark(session)
@@ -109,16 +109,16 @@ def find_room(session: Session, tmux: Tmux, task: str) -> Room:
     if window is None:
         raise NotFound(f"no window shows task {task}", f"git worker watch {task}")
     panes = {one.role: one.pane for one in found if one.window == window and one.mark}
-    (where, *_) = sorted(
+    (place, *_) = sorted(
         {one.session for one in found if one.window == window}, key=lambda one: one != here
     )
-    return Room(task, where, window, panes, is_new=False)
+    return Room(task, place, window, panes, is_new=False)
 
 
 def go_to(tmux: Tmux, room: Room, *, on_terminal: bool) -> bool:
-    """Show a window: in our tmux, else by attaching our terminal until its user leaves.
+    """Show a window in our tmux client, or else attach our terminal until its user leaves.
 
-    Returns False where there is neither.
+    Returns False without a tmux client and without a terminal.
     """
     if tmux.session is None and not on_terminal:
         return False
@@ -140,7 +140,7 @@ def active_workers(session: Session) -> list[Worker]:
 
 
 def require_task(worker: Worker) -> str:
-    """Return a worker's task; raise NotFound where it has none."""
+    """Return a worker's task; raise NotFound if it has none."""
     if worker.task_id is None:
         raise NotFound(
             f"worker {worker.worker_id} has no task to watch: it is {worker.state}",
@@ -150,19 +150,19 @@ def require_task(worker: Worker) -> str:
 
 
 def repository_mark(session: Session) -> str:
-    """Return what tells this repository's windows from another's on one server."""
+    """Return the mark that identifies this repository's windows on a server."""
     return digest(session.paths.root)
 
 
 def _alone(session: Session) -> AbstractContextManager[None]:
-    """Keep two commands at once from making two windows for one task."""
+    """Stop two concurrent commands from creating two windows for one task."""
     return hold(f"{session.paths.locks}/tmux", what="tmux", timeout_s=20)
 
 
 def _window(
     session: Session, tmux: Tmux, task: str, first: Pane, *, select: bool
 ) -> tuple[Found, dict[str, Found], bool]:
-    """Find or make the window: one of its panes, its panes by role, whether it was made."""
+    """Find or create the window; return one pane, all panes by role, and whether it is new."""
     found = tmux.panes()
     mark = repository_mark(session)
     here = tmux.session
@@ -180,7 +180,7 @@ def _window(
 
 
 def _split(tmux: Tmux, other: Found, pane: Pane) -> Found:
-    """Add the pane that is missing in a task's window, with its share of another's height."""
+    """Add the missing pane of a task's window, with its share of the height."""
     is_log = pane.role == LOG_PANE
     share = 100 - EVENT_SHARE if is_log else EVENT_SHARE
     made = tmux.split(other.pane, pane, share=share, above=is_log)
@@ -191,7 +191,7 @@ def _split(tmux: Tmux, other: Found, pane: Pane) -> Found:
 def _fill(
     tmux: Tmux, window: Found, panes: dict[str, Found], wanted: Sequence[Pane]
 ) -> tuple[str, ...]:
-    """Add a pane for whoever has none; return those for whom there is no room."""
+    """Add a pane for each worker without one; return the workers that do not fit."""
     left_out = []
     for pane in wanted:
         if pane.role in panes:

@@ -76,7 +76,7 @@ def test_everybody(server: Server, scene: Scene) -> None:
     assert scene.run("watch", "--all").status == 1  # not set up
     ok(scene.root, "init")
     assert scene.run("watch", "--all") == Answer(
-        4, "", "error: no worker has anything to do\nhint: git worker spawn WORKER TASK\n"
+        4, "", "error: no worker has a task\nhint: git worker spawn WORKER TASK\n"
     )
     scene.spawn("auth", TASK)
     scene.spawn("docs", "guide")

@@ -225,7 +225,7 @@ def test_events(server: Server, session: Session, give: Spawn) -> None:
 def test_the_grid(server: Server, session: Session, give: Spawn) -> None:
     """The grid has a pane for every active worker, under its name, whoever comes and goes."""
     tmux = open_tmux(session.main_top)
-    with pytest.raises(NotFound, match="no worker has anything to do"):
+    with pytest.raises(NotFound, match="no worker has a task"):
         open_grid(session, tmux)
     workers = [give(f"w{number}", f"t{number}") for number in range(4)]
     write_log(workers[2], "here\n")
@@ -286,5 +286,5 @@ def test_old_tmux(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
         file.write("#!/bin/sh\necho tmux 2.9a\n")
     os.chmod(program, 0o755)
     monkeypatch.setenv("PATH", f"{session.paths.root}:{os.environ['PATH']}")
-    with pytest.raises(Unavailable, match="tmux 2.9a is too old for this"):
+    with pytest.raises(Unavailable, match="tmux 2.9a is too old"):
         open_tmux(session.main_top)
