@@ -1,19 +1,19 @@
 # shellcheck shell=sh
 # gitworker-shim 1
-# What all hooks of gitworker share; each reads this file with `.`. It runs inside the user's git
-# command, so: shell built-ins only (the one process started is the detached drain), no output, and
-# no failure of ours ever reaches git. Every variable has our prefix: a plain name could be one
-# that the user exports, and then the user's own hook would see our value.
+# Functions that all hooks of gitworker share; each hook reads this file with `.`. It runs inside the
+# user's git command, so it uses only shell built-ins (it starts one process, the detached drain),
+# prints nothing, and hides its own failures from git. Every variable has our prefix: the user may
+# export a plain name, and then the user's own hook would see our value.
 
 # Settings; gitworker/repo/hooks/shims.py fills them in.
 gitworker_python=''     # absolute path of the interpreter that runs the drain
 gitworker_common_dir='' # the repository's common git directory
-gitworker_user_hooks='' # where the user's hooks are; relative means: to the worktree's top
-gitworker_fallback=''   # where they are when that relative directory is not in this worktree
-gitworker_chain=''      # `yes`: git calls only us, so we call the user's hook in its place
+gitworker_user_hooks='' # the user's hooks; a relative path begins at the worktree's root
+gitworker_fallback=''   # their directory if the relative one is not in this worktree
+gitworker_chain=''      # `yes`: git calls only our hooks, so they call the user's hooks
 gitworker_sources=''    # the configuration files, one a line, that name those directories
 
-# Say what happened (one line in the spool) and wake the drain, unless one is on its way.
+# Record the event (one line in the spool) and start a drain, unless one is about to begin.
 # Arguments: the hook's name and the arguments that git gave it.
 gitworker_doorbell() {
 	[ "${GITWORKER_HOOKS-}" != off ] || return 0
@@ -25,8 +25,8 @@ gitworker_doorbell() {
 	return 0
 }
 
-# Become the user's own hook of that name; end quietly where there is none that git would run. A hook
-# that somebody installed in our directory was put aside (hooks-found): it runs before it, or alone.
+# Become the user's own hook of that name; exit 0 if git would run none. A hook that another program
+# installed in our directory was moved to hooks-found: it runs before the user's hook, or alone.
 # If the shims are out of date they are written again first, so that the new hook runs, and git finds
 # the shims of the hooks that come after it. Within a rebase only its first hook looks.
 gitworker_user_hook() {
@@ -42,7 +42,7 @@ gitworker_user_hook() {
 	[ -f "$gitworker_found" ] && [ -x "$gitworker_found" ] || gitworker_found=
 	shift
 	if [ -n "$gitworker_found" ] && [ -n "$gitworker_path" ]; then
-		gitworker_input=$(cat) # both read what git tells the hook
+		gitworker_input=$(cat) # both read the standard input from git
 		printf '%s' "${gitworker_input:+$gitworker_input
 }" | "$gitworker_found" "$@" || exit
 		printf '%s' "${gitworker_input:+$gitworker_input
@@ -63,7 +63,7 @@ gitworker_find_hooks() {
 	fi
 }
 
-# Tell whether the shims are out of date: a configuration file has another time than when they were
+# Succeed if the shims are out of date: a configuration file has another time than when they were
 # written, newer or older; the user has a hook that has no shim; a directory is newer than the stamp.
 # Argument: our own directory; a foreign installer that writes there makes it newer than the stamp.
 # Other hooks always have a shim, since it costs a commit nothing.
@@ -83,7 +83,7 @@ gitworker_stale() {
 	return 1
 }
 
-# Tell whether one of the sources has another time than the file that was made to remember it.
+# Succeed if the time of one of the sources differs from the file that records it.
 gitworker_moved() {
 	gitworker_ifs=${IFS-unset}
 	IFS='
@@ -111,8 +111,8 @@ gitworker_moved() {
 
 # The line: an empty field (sh has no clock without a fork; the file's own date will do), the hook's
 # name, this worktree's git directory, the arguments. It is cut well below 4096 bytes and holds no
-# control character but its own, so that lines appended at the same time never mix. A git directory
-# that cannot be told so is left out: the drain compares every branch anyway.
+# control character but its own, so that lines appended at the same time never mix. Another git
+# directory is left out: the drain compares every branch anyway.
 gitworker_append() {
 	gitworker_dir=${GIT_DIR-}
 	case $gitworker_dir in
@@ -136,8 +136,8 @@ gitworker_append() {
 
 # `ring` is there from the moment a drain is started until it begins to work (it removes `ring`
 # first and reads the spool afterwards, so a line appended before a bell that finds `ring` is seen).
-# It holds the drain's pid, so that one that was killed on its way silences nobody, and one dot for
-# each bell that waited: after 40 we start one all the same, since a pid can have a new owner.
+# It holds the drain's pid, so that a killed drain does not block later ones, and one dot for each
+# bell that waited: after 40 a drain is started anyway, since a pid can have a new owner.
 gitworker_ring() {
 	gitworker_bell=$gitworker_common_dir/worker-state/spool/ring
 	set -C
@@ -185,8 +185,8 @@ gitworker_start() {
 	printf '%s\n' "$!"
 }
 
-# Become our program: the terminal's signals ignored, standing in no worktree, and without the
-# variables that would send its git to this worktree's index.
+# Become our program: ignore the terminal's signals, leave the worktree, and unset the variables that
+# would make its git use this worktree's index.
 gitworker_become() {
 	trap '' HUP INT QUIT TSTP
 	unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_PREFIX GIT_COMMON_DIR GIT_OBJECT_DIRECTORY \

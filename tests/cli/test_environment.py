@@ -75,9 +75,7 @@ def test_unborn_target(repository: Path) -> None:
     """A target that has no commit is named."""
     answer = run(repository, "spawn", "auth", "t1", env={"GITWORKER_TARGET": "release"})
     assert answer.status == 1
-    assert answer.err.startswith(
-        "error: the target branch release does not exist\n"
-    )
+    assert answer.err.startswith("error: the target branch release does not exist\n")
     assert not (repository / "worktrees").exists()
 
 
