@@ -1,6 +1,6 @@
-# Every target says what it does: `make help` prints the lines below the `##` marks.
-# A target that needs Python builds the environment first, where there is none or pyproject.toml
-# is newer than it. Nothing here needs more than make, git and a Python of 3.11 or later.
+# Every target has a description: `make help` prints the text after the `##` marks.
+# A target that needs Python builds the environment first, if it is missing or older than
+# pyproject.toml. All targets need only make, git and Python 3.11 or later.
 
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
@@ -16,22 +16,22 @@ HUSKY := husky@9
 PEERS_OF_PYPROJECT := import tomllib; \
 	project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
 	print(*project["optional-dependencies"]["peers"], sep="\n")
-# The queues beside which the bus is measured.
+# The queues that the bus is compared with in the benchmarks.
 BENCH_PEERS_OF_PYPROJECT := import tomllib; \
 	project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
 	print(*project["optional-dependencies"]["bench-peers"], sep="\n")
 JOBS ?= 2
 PYTEST := $(PY) -m pytest -n $(JOBS)
 FAST := not whole and not slow and not peers
-# CI measures coverage as it tests, so that `make check` need not run everything again.
+# CI measures coverage during the tests, so that `make check` need not repeat them.
 COVER ?= $(CI)
 COVERED := build/covered
 MEASURED = $(if $(COVER),$(BIN)/coverage run -m pytest -n $(JOBS),$(PYTEST))
 SHELL_FILES := .ci/run fixtures/debs fixtures/newer_git fixtures/git_matrix $(wildcard githooks/*)
-# What may differ from one git to the next; tests/peers where `make peers-env` has been run.
+# Tests whose result may depend on the version of git; tests/peers runs after `make peers-env`.
 GIT_FACING := tests/repo tests/worktrees tests/workers tests/branches tests/landing tests/journal \
 	tests/fsck tests/verify tests/radar tests/kinds tests/peers tests/concurrency tests/crash
-# What GITWORKER_TEST_SCALE multiplies in the crash, scale and differential suites.
+# The factor GITWORKER_TEST_SCALE of the crash, scale and differential suites.
 SCALE ?= 10
 
 # The tests' children write byte code as an installed program would.
@@ -42,13 +42,13 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## print every target and what it does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-11s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(READY) ## show the whole way of a change on a throw-away repository: spawn, work, review, land
+demo: $(READY) ## show a change from spawn to landing on a throw-away repository
 	$(PY) -m fixtures.demo
 
-demo-bus: $(READY) ## let eight supervised agents exchange 10,000 messages, kill two, prove that none was lost
+demo-bus: $(READY) ## let eight agents exchange 10,000 messages, kill two, prove that no message was lost
 	$(PY) -m fixtures.demo_bus
 
-test: $(READY) ## run the fast tests, those of whole programs, the slow ones at their bounded size
+test: $(READY) ## run the fast tests, the tests of whole programs, and the slow tests at a bounded size
 	@rm -rf $(COVERED) .coverage .coverage.*
 	$(MEASURED) -m "$(FAST)"
 	$(MEASURED) -m whole
@@ -72,7 +72,7 @@ check: $(READY) ## run every static check, the house rules, and the tests' cover
 	$(PYTEST) -q tests/architecture
 	@$(MAKE) --no-print-directory cover
 
-cover: $(READY) ## hold what the tests run (not the slow ones) against the thresholds, children included
+cover: $(READY) ## compare the coverage of the tests (without the slow ones) with the thresholds
 	@mkdir -p build
 	@if ! test -e $(COVERED) || test -n "$$(find gitworker tests githooks fixtures -name '*.pyc' \
 			-prune -o -type f -newer $(COVERED) -print -quit)"; then \
@@ -87,17 +87,17 @@ cover: $(READY) ## hold what the tests run (not the slow ones) against the thres
 bench: $(READY) ## measure the promised ratios in one run and write benchmarks/RESULTS.md
 	$(PY) -m benchmarks
 
-bench-bus: $(READY) ## measure the bus, beside what `make bench-peers` has installed; write RESULTS-BUS.md
+bench-bus: $(READY) ## measure the bus and the queues of `make bench-peers`; write RESULTS-BUS.md
 	$(PY) -m benchmarks --bus
 
-bench-peers: $(READY) ## install the queues that the bus is measured beside into .bench-peers (network)
+bench-peers: $(READY) ## install the queues for bench-bus into .bench-peers (network)
 	test -x $(BENCH_PEERS)/bin/python || $(PY) -m venv $(BENCH_PEERS)
 	@$(PY) -c '$(BENCH_PEERS_OF_PYPROJECT)' | while read -r peer; do \
 		$(BENCH_PEERS)/bin/python -m pip install --quiet --disable-pip-version-check "$$peer" || \
-			echo "make: $$peer cannot be installed here, so it will not be measured" >&2; \
+			echo "make: $$peer cannot be installed here and will not be measured" >&2; \
 	done
 
-docs: $(READY) ## write the pages that are generated: command reference, manual page, state diagrams
+docs: $(READY) ## write the generated pages: command reference, manual page, settings, state diagrams
 	$(PY) -m docs.generate
 
 crash: $(READY) ## run the crash, fault and concurrency suites at SCALE times their bounded size
@@ -107,7 +107,7 @@ crash: $(READY) ## run the crash, fault and concurrency suites at SCALE times th
 git-matrix: $(READY) $(LFS) ## run the git-facing tests on git 2.39, 2.47 and the newest; GIT_SUITES=sid on one (network)
 	fixtures/git_matrix $(PY) -n $(JOBS) $(GIT_FACING)
 
-peers-env: $(READY) $(LFS) ## install the programs that gitworker must live beside into .peers (network)
+peers-env: $(READY) $(LFS) ## install the other programs of tests/peers into .peers (network)
 	test -x $(PEERS)/venv/bin/python || $(PY) -m venv $(PEERS)/venv
 	$(PY) -c '$(PEERS_OF_PYPROJECT)' > $(PEERS)/requirements.txt
 	$(PEERS)/venv/bin/python -m pip install --quiet --disable-pip-version-check \
@@ -122,26 +122,26 @@ peers-env: $(READY) $(LFS) ## install the programs that gitworker must live besi
 	fi
 	@if ! test -x $(PEERS)/git-newer/bin/git; then \
 		fixtures/newer_git >/dev/null || \
-			echo "make: no newer git to be had, so the tests of its config hooks will be skipped" >&2; \
+			echo "make: no newer git is available, so the tests of its config hooks will be skipped" >&2; \
 	fi
 	@ls $(PEERS)/bin
 
-# Where it cannot be had, it is tried again the next time.
+# If it is not available, the next run tries again.
 $(LFS):
 	@mkdir -p $(PEERS)/bin
 	@fixtures/debs "$$(. /etc/os-release && echo "$$VERSION_CODENAME")" $(PEERS)/lfs git-lfs && \
 		ln -sf ../lfs/usr/bin/git-lfs $@ || \
-			echo "make: no git-lfs to be had, so the tests beside it will be skipped" >&2
+			echo "make: git-lfs is not available, so its tests will be skipped" >&2
 
-test-all: $(READY) ## run every test there is, peers included, at SCALE times the bounded size
+test-all: $(READY) ## run all tests, including peers, at SCALE times the bounded size
 	GITWORKER_TEST_SCALE=$(SCALE) $(PYTEST)
 
-clean: ## delete the environment, caches and everything built
+clean: ## delete the environment, the caches and all build results
 	rm -rf $(VENV) $(PEERS) $(BENCH_PEERS) build dist .coverage .coverage.* *.egg-info
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# A .venv that was made by a Python which is gone, or by an old one, is made anew.
+# Create .venv again if its Python no longer exists or is too old.
 $(READY): pyproject.toml
 	@if ! $(PY) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
 		found=; \

@@ -1,7 +1,8 @@
-"""`python -m docs.generate [--check]`: writes the pages that follow from the code.
+"""`python -m docs.generate [--check]`: write the pages that are generated from the code.
 
 The command reference and the manual page come from the commands' own help, the settings from the
-dataclass, the state diagrams from the tables. `--check` writes nothing and fails on drift.
+dataclass, the state diagrams from the tables. `--check` writes nothing and fails if a page is out
+of date.
 """
 
 import sys
