@@ -39,7 +39,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo demo-bus test fast check cover bench bench-bus bench-peers docs crash git-matrix peers-env test-all clean
 
-help: ## print every target and what it does
+help: ## print every target with its description
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-11s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(READY) ## show a change from spawn to landing on a throw-away repository

@@ -203,7 +203,7 @@ def _fenced(text: str) -> str:
 
 
 def _roff(text: str) -> list[str]:
-    """Return text as a literal block of roff, with what roff would read escaped."""
+    """Return text as a literal block of roff, with roff's special characters escaped."""
     lines = [".nf"]
     for line in text.replace("\b\n", "").splitlines():
         escaped = line.replace("\\", "\\e").replace("-", "\\-")

@@ -168,7 +168,7 @@ gitworker_rebasing() {
 	[ -d "${GIT_DIR-}/rebase-merge" ] || [ -e "${GIT_DIR-}/rebase-apply/rebasing" ]
 }
 
-# Tell whether this is the checkout that begins a rebase with commits to pick. Its bell waits too: git
+# Succeed if this is the checkout that begins a rebase with commits to pick. Its bell waits, too: git
 # runs post-rewrite at the end even if all commits become empty or are skipped.
 gitworker_picking() {
 	gitworker_todo=${GIT_DIR-}/rebase-merge/git-rebase-todo

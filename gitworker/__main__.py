@@ -27,9 +27,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = run_hot(words)
         if status is not None:
             return status if argv is not None else _end_at_once(status)
-        from gitworker.cli.early import ask_early
+        from gitworker.cli.early import prefetch_opening
 
-        opening = ask_early(words)
+        opening = prefetch_opening(words)
         from gitworker.cli.run import run_command  # click costs 45 ms, too much for a hot verb
 
         status = run_command(words, opening)

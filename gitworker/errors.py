@@ -68,7 +68,7 @@ class Internal(GitWorkerError):
 
 
 class Naming:
-    """Lets a failed write or sync, for which the system names no file, name this one."""
+    """Adds the path of a file to the OSError of a failed write or sync, which has none."""
 
     __slots__ = ("_path",)
 
@@ -79,7 +79,7 @@ class Naming:
         """Do nothing."""
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Name the file; the error goes on."""
+        """Add the path and let the error propagate."""
         if isinstance(error, OSError) and error.filename is None:
             error.filename = self._path
 

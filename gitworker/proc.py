@@ -374,7 +374,7 @@ def _trace(argv: Sequence[str]) -> None:
 
 
 class _Wait:
-    """How long to wait for output of a process, and what to do when none comes."""
+    """The time to wait for output of a process, and the action if there is none."""
 
     def __init__(
         self,

@@ -1,1 +1,1 @@
-"""What the user types: the lazy group, one file per command, the one printing door."""
+"""The command line: the lazy group, one file per command, the only module that prints."""

@@ -20,7 +20,7 @@ HELP = frozenset({"-h", "--help"})
 COLLECT_AFTER = 50_000
 
 
-def ask_early(words: Sequence[str]) -> Opening | None:
+def prefetch_opening(words: Sequence[str]) -> Opening | None:
     """Start git's questions if the command needs a repository; else return None.
 
     Guesses from the words alone. `app.open_session` asks later if nothing was started here.

@@ -28,12 +28,12 @@ def run_heartbeat(words: list[str]) -> int | None:
     if place is None:
         return None
     sign = Sign(values.get("--status"), values.get("--task"), progress)
-    worker = beat_once(place, rest[0] if rest else None, sign)
+    worker = report_heartbeat(place, rest[0] if rest else None, sign)
     require_unlost(place.store, worker)
     return 0
 
 
-def beat_once(place: Place, name: str | None, sign: Sign) -> str:
+def report_heartbeat(place: Place, name: str | None, sign: Sign) -> str:
     """Record a heartbeat and return the worker's id; raise NotFound for an unknown worker."""
     if sign.task is not None:
         parse_task_id(sign.task)
@@ -46,5 +46,5 @@ def beat_once(place: Place, name: str | None, sign: Sign) -> str:
         worker = require_beating(reader, name, place.actor)
     lease_ms = place.limits.claims_lease_s * 1000
     if give_sign(place.store, place.paths, worker=worker, sign=sign, lease_ms=lease_ms):
-        place.tell()
+        place.notify()
     return worker

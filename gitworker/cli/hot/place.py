@@ -32,7 +32,7 @@ class Place:
         self.paths: StatePaths = state_paths(repository)
         self.task = task_here(repository)
 
-    def tell(self) -> None:
+    def notify(self) -> None:
         """Update the log files and wake the followers; only warn of a failure."""
         try:
             export_logs(self.store, self.paths)

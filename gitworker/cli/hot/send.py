@@ -74,7 +74,7 @@ def send_from(place: Place, draft: Draft, *, wait_s: float = 0) -> str:
             if left_ms <= 0:
                 raise
             clock.sleep(min(left_ms, error.wait_ms) / 1000)
-    place.tell()
+    place.notify()
     if draft.type == COMMAND_TYPE:
         from gitworker.liveness.start_daemon import ensure_orphans_kept  # 1 ms, for cmd only
 

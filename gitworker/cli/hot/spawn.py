@@ -17,9 +17,9 @@ def run_spawn(words: list[str]) -> int | None:
     except Invalid:
         return None
     check = _start_check()
-    from gitworker.cli.early import ask_early  # 40 ms in all, while git checks and answers
+    from gitworker.cli.early import prefetch_opening  # 40 ms in all, while git checks and answers
 
-    opening = ask_early(["spawn"])
+    opening = prefetch_opening(["spawn"])
     from gitworker.cli import output
     from gitworker.cli.call import Call
     from gitworker.workers.spawn import Request, spawn, tend_pool

@@ -34,5 +34,5 @@ def command(call: Call, name: str, wait: float, ttl: float | None) -> None:
     """
     session = call.open()
     claim = claims_of(session).take(name, ttl_s=ttl, wait_s=wait)
-    place_of(session).tell()
+    place_of(session).notify()
     call.show(str(claim.epoch), **claim_fields(claim))

@@ -5,7 +5,7 @@ import click
 from gitworker.bus.heartbeat_message import Sign, require_unlost
 from gitworker.cli.call import Call
 from gitworker.cli.commands.work.repeat_heartbeat import repeat_heartbeat
-from gitworker.cli.hot.heartbeat import beat_once
+from gitworker.cli.hot.heartbeat import report_heartbeat
 from gitworker.cli.hot.place import place_of
 from gitworker.cli.options import Seconds, TaskId, Verb, worker_argument
 from gitworker.errors import Invalid
@@ -49,7 +49,7 @@ def command(
             code="usage",
         )
     place = place_of(call.open_quickly())
-    name = beat_once(place, worker, Sign(status, task, progress))
+    name = report_heartbeat(place, worker, Sign(status, task, progress))
     if every is not None and pid is not None:
         repeat_heartbeat(place, name, pid=pid, every_s=every)
     require_unlost(place.store, name)
