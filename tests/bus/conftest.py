@@ -31,6 +31,6 @@ def store(state: StatePaths) -> Iterator[Database]:
 
 @pytest.fixture
 def scene(repository: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
-    """A repository without workers; our hooks there ring no doorbell."""
+    """A repository without workers, whose hooks start no drain."""
     monkeypatch.setenv("GITWORKER_HOOKS", "off")
     return Scene(repository)

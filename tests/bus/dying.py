@@ -1,8 +1,8 @@
 """Exporters that die after so many bytes: `dying.py STATE_DIR FIRST LAST STEP`.
 
 For each number of bytes a child publishes two messages and is killed in the middle of the write
-that exports them; then, by turns, nothing, an export of ours, or one of a program after seed 2,
-which dies likewise or ends, follows. Each child opens the database with one library only.
+that exports them. Next comes one of four steps in turn: nothing, an export of ours, an export of
+another program, or one that dies likewise. Each child opens the database with one library only.
 """
 
 import json
@@ -20,12 +20,12 @@ from tests.store.support import send
 write = os.write
 
 
-def run(act: Callable[[], None]) -> int:
-    """Run an act in a child and return its exit status."""
+def run(call: Callable[[], None]) -> int:
+    """Run a function in a child and return its exit status."""
     pid = os.fork()
     if pid == 0:
         try:
-            act()
+            call()
         except BaseException as error:  # noqa: BLE001 - a child that must not go on
             write(2, repr(error).encode())
             os._exit(1)
@@ -34,7 +34,7 @@ def run(act: Callable[[], None]) -> int:
 
 
 def die_after(left: int) -> None:
-    """Let the next write of a log line put down so many bytes and end the process."""
+    """Make the next write of a log line write so many bytes and end the process."""
 
     def partly(file: int, data: bytes) -> int:
         write(file, bytes(data[:left]))
@@ -58,8 +58,8 @@ def export(paths: StatePaths) -> None:
     export_logs(open_database(paths.database), paths)
 
 
-def export_as_seed_2(paths: StatePaths, size: int | None) -> None:
-    """Export as seed 2 says; where a size is given, die after so many bytes."""
+def export_as_foreign_program(paths: StatePaths, size: int | None) -> None:
+    """Export as a foreign program does; if a size is given, die after so many bytes."""
     connection = sqlite3.connect(paths.database)
     connection.row_factory = sqlite3.Row
     (last,) = connection.execute("SELECT last_seq FROM export_state WHERE id = 1").fetchone()
@@ -85,9 +85,9 @@ def main(root: str, first: str, last: str, step: str) -> None:
         if follower == 1:
             assert run(lambda: export(paths)) == 0
         elif follower == 2:
-            assert run(lambda: export_as_seed_2(paths, None)) == 0
+            assert run(lambda: export_as_foreign_program(paths, None)) == 0
         elif follower == 3:
-            status = run(lambda: export_as_seed_2(paths, size))  # noqa: B023
+            status = run(lambda: export_as_foreign_program(paths, size))  # noqa: B023
             assert status == -signal.SIGKILL
 
 

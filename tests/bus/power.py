@@ -1,8 +1,8 @@
-"""A disk that forgets at a power cut what nobody has synced, played from a recording.
+"""A disk that loses at a power cut every unsynced write, played from a recording.
 
-Between its last sync and the cut anything may have happened to what was written to a file: nothing
-of it is there, all of it, a first part, any part of it in any order, or single sectors. A name is
-on disk with its file's first sync (as ext4, xfs and btrfs do it), a rename with its directory's.
+Between its last sync and the cut, the writes to a file may have reached the disk entirely, not at
+all, up to some byte, in any parts and order, or in single sectors. A name is on disk with the first
+sync of its file (as on ext4, xfs and btrfs), a rename with the sync of its directory.
 """
 
 import random
@@ -17,29 +17,29 @@ SECTOR = 512
 
 @dataclass
 class Disk:
-    """What is safe, and what has only been written."""
+    """The synced content of the files, and the writes since then."""
 
     safe: dict[str, bytearray] = field(default_factory=dict)
-    loose: dict[str, list[tuple[int, Event]]] = field(default_factory=dict)
+    unsynced: dict[str, list[tuple[int, Event]]] = field(default_factory=dict)
     renames: list[tuple[int, str, str]] = field(default_factory=list)
 
     def play(self, number: int, event: Event) -> None:
-        """Let one event of a recording happen."""
+        """Play one event of a recording."""
         kind = event[0]
         if kind in ("write", "cut"):
-            self.loose.setdefault(event[1], []).append((number, event))
+            self.unsynced.setdefault(event[1], []).append((number, event))
         elif kind == "drop":
             self.safe.pop(event[1], None)
-            self.loose.pop(event[1], None)
+            self.unsynced.pop(event[1], None)
         elif kind == "rename":
             self.renames.append((number, event[1], event[2]))
         elif kind == "sync":
             self._sync(event[1], covered=event[3])
 
     def cut_power(self, chance: random.Random) -> Files:
-        """Return the files as they may stand there afterwards; the disk itself goes on."""
+        """Return the files as they may be afterwards; the disk itself is not changed."""
         found = {path: bytearray(content) for path, content in self.safe.items()}
-        for path, events in self.loose.items():
+        for path, events in self.unsynced.items():
             kept = list(chance.choice(WAYS)([event for _, event in events], chance))
             if kept or path in found:
                 content = found.setdefault(path, bytearray())
@@ -51,13 +51,13 @@ class Disk:
         return {path: bytes(content) for path, content in found.items()}
 
     def _sync(self, path: str, *, covered: int) -> None:
-        events = self.loose.pop(path, [])
+        events = self.unsynced.pop(path, [])
         content = self.safe.setdefault(path, bytearray()) if events else bytearray()
         for number, event in events:
             if number < covered:
                 _apply(content, event)
             else:
-                self.loose.setdefault(path, []).append((number, event))
+                self.unsynced.setdefault(path, []).append((number, event))
         late = []
         for number, old, new in self.renames:
             if number < covered and old.startswith(f"{path}/") and old in self.safe:
@@ -68,7 +68,7 @@ class Disk:
 
 
 def without_our_syncs(events: list[Event]) -> list[Event]:
-    """Return the same life as SQLite alone would have lived it at synchronous=NORMAL."""
+    """Return the recording with only the syncs of SQLite at synchronous=NORMAL."""
 
     def is_ours(event: Event) -> bool:
         return event[0] == "sync" and event[1].endswith("-wal") and event[2] == "ours"
@@ -77,7 +77,7 @@ def without_our_syncs(events: list[Event]) -> list[Event]:
 
 
 def without_syncs(events: list[Event]) -> list[Event]:
-    """Return the same life on a disk that obeys no sync at all."""
+    """Return the recording as a disk that ignores every sync would have seen it."""
     return [event for event in events if event[0] != "sync"]
 
 

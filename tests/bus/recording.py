@@ -1,14 +1,14 @@
-"""A life of the bus with each write to the disk on record: `recording.py STATE_DIR FILE EACH`.
+"""A run of the bus with each write to the disk recorded: `recording.py STATE_DIR FILE EACH`.
 
-Four senders publish EACH messages while a reader polls and acknowledges, each a thread with a
-connection of its own, so that one list holds everything in the order in which it happened. SQLite
-is listened to through a VFS, what our own code does through `os`. FILE gets the list, pickled:
+Four senders publish EACH messages while a reader polls and acknowledges. Each is a thread with its
+own connection, so that one list holds every event in order. A VFS records the writes of SQLite,
+patched functions of `os` those of our own code. FILE gets the list, pickled:
 
 write PATH OFFSET BYTES · cut PATH SIZE · sync PATH BY COVERED · rename OLD NEW · drop PATH ·
-told ID
+published ID
 
-COVERED is how much of the list had happened when the sync began: what came later it does not
-cover. BY is `sqlite` or `ours`. `told` stands where publish had returned.
+COVERED is the length of the list when the sync began: the sync does not cover later events. BY is
+`sqlite` or `ours`. `published` is recorded when publish has returned.
 """
 
 import os
@@ -34,40 +34,40 @@ class RecordedFile(apsw.VFSFile):
         super().__init__("unix", name, flags)
 
     def xWrite(self, data: bytes, offset: int) -> None:
-        """Write, then say so."""
+        """Write and record it."""
         super().xWrite(data, offset)
         EVENTS.append(("write", self.path, offset, bytes(data)))
 
     def xTruncate(self, size: int) -> None:
-        """Truncate, then say so."""
+        """Truncate and record it."""
         super().xTruncate(size)
         EVENTS.append(("cut", self.path, size))
 
     def xSync(self, flags: int) -> None:
-        """Sync, then say so."""
+        """Sync and record it."""
         covered = len(EVENTS)
         super().xSync(flags)
         EVENTS.append(("sync", self.path, "sqlite", covered))
 
 
 class Recorder(apsw.VFS):
-    """SQLite's own way to the disk, listened to."""
+    """SQLite's own access to the disk, recorded."""
 
     def __init__(self) -> None:
         super().__init__("recorder", "unix", makedefault=True)
 
     def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> RecordedFile:
-        """Open a file that is listened to."""
+        """Open a recorded file."""
         return RecordedFile(name, flags)
 
     def xDelete(self, path: str, sync_directory: bool) -> None:
-        """Delete, then say so."""
+        """Delete and record it."""
         super().xDelete(path, sync_directory)
         EVENTS.append(("drop", path))
 
 
 def listen(root: str) -> None:
-    """Put what our own code does to files below `root` on record."""
+    """Record every change that our own code makes to files below `root`."""
     real_open, real_close, real_write, real_replace = os.open, os.close, os.write, os.replace
 
     def open_(path: Any, *words: Any, **named: Any) -> int:
@@ -100,12 +100,12 @@ def listen(root: str) -> None:
 
         return sync
 
-    os.open, os.close, os.write, os.replace = open_, close, write, replace  # type: ignore[assignment]
+    os.open, os.close, os.write, os.replace = open_, close, write, replace  # type: ignore
     os.fsync, os.fdatasync = syncing(os.fsync), syncing(os.fdatasync)
 
 
 def send(root: str, name: str, each: int) -> None:
-    """Publish, and say of each message when it was promised to be on disk."""
+    """Publish, and record each message when publish has returned."""
     from gitworker.bus import open_bus
 
     with open_bus(root, agent=name) as bus:
@@ -113,13 +113,13 @@ def send(root: str, name: str, each: int) -> None:
             identity = f"{name}-{number:05}"
             is_large = number % LARGE_EVERY == 0
             payload = {"text": identity * (600 if is_large else 1)}
-            EVENTS.append(("told", bus.publish("x-note", payload, id=identity)))
+            EVENTS.append(("published", bus.publish("x-note", payload, id=identity)))
             if number % EXPORT_EVERY == 0:
                 bus.export()
 
 
 def read(root: str, total: int) -> None:
-    """Poll and acknowledge until everything was read."""
+    """Poll and acknowledge until every message was read."""
     from gitworker.bus import open_bus
 
     read = 0
@@ -132,13 +132,13 @@ def read(root: str, total: int) -> None:
 
 
 def main(root: str, file: str, each: str) -> None:
-    """Live, and write down what the disk was told."""
+    """Run senders and reader, and write the recording to a file."""
     recorder = Recorder()
     listen(root)
     from gitworker.store.sqlite.migrate import create_database
 
     database = create_database(f"{root}/bus.db")
-    EVENTS.append(("told", ""))  # from here on the bus is there
+    EVENTS.append(("published", ""))  # the bus exists from here on
     names = [f"sender-{number}" for number in range(SENDERS)]
     threads = [threading.Thread(target=send, args=(root, name, int(each))) for name in names]
     threads.append(threading.Thread(target=read, args=(root, SENDERS * int(each))))

@@ -1,7 +1,7 @@
-"""A prune with each write to the disk on record: `recording_prune.py STATE_DIR FILE NUMBER`.
+"""A prune with each write to the disk recorded: `recording_prune.py STATE_DIR FILE NUMBER`.
 
 NUMBER old messages are published and exported, some of them large; then they are pruned. FILE gets
-what `recording.py` says; `told` with an id stands for each message, with no id before the prune.
+a list as in `recording.py`: `published` with an id for each message, without one before the prune.
 """
 
 import builtins
@@ -16,17 +16,17 @@ LARGE_EVERY = 100
 
 
 class Direct:
-    """A file whose writes go through `os`, where they are on record."""
+    """A file whose writes are made through `os`, which records them."""
 
     def __init__(self, path: str) -> None:
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
 
     def write(self, data: bytes) -> int:
-        """Write all of it."""
+        """Write all the bytes."""
         return os.write(self._fd, data)
 
     def flush(self) -> None:
-        """Do nothing: nothing is held back."""
+        """Do nothing: there is no buffer."""
 
     def fileno(self) -> int:
         """Return the descriptor."""
@@ -42,12 +42,12 @@ class Direct:
 
 
 def direct(path: str, mode: str, **named: Any) -> Any:
-    """Open a file: for writing, one whose writes are on record."""
+    """Open a file; if for writing, one whose writes are recorded."""
     return Direct(path) if mode == "wb" else builtins.open(path, mode, **named)
 
 
 def main(root: str, file: str, number: str) -> None:
-    """Live, and write down what the disk was told."""
+    """Publish and prune, and write the recording to a file."""
     recorder = Recorder()
     listen(root)
     from gitworker.bus.blobs import save_blob
@@ -64,9 +64,9 @@ def main(root: str, file: str, number: str) -> None:
     for at in range(int(number)):
         ref = save_blob(paths.blobs, b'"%d"' % at) if at % LARGE_EVERY == 0 else None
         send(store, f"m{at}", ts_ms=1, payload_ref=ref)
-        EVENTS.append(("told", f"m{at}"))
+        EVENTS.append(("published", f"m{at}"))
     export_logs(store, paths)
-    EVENTS.append(("told", ""))
+    EVENTS.append(("published", ""))
     prune(store, paths, Wish(1000, frozenset(), 1 << 60))
     store.close()
     recorder.unregister()

@@ -1,4 +1,4 @@
-"""A repository with seats in it, for tests of the bus and of liveness."""
+"""A repository with workers in it, for tests of the bus and of liveness."""
 
 import contextlib
 import json
@@ -69,20 +69,20 @@ class Scene:
         return store.execute(sql, values)
 
 
-def commit(where: Path, name: str, *options: str) -> str:
+def commit(place: Path, name: str, *options: str) -> str:
     """Commit one new file and return the commit's id."""
-    (where / name).write_text(name)
-    git(where, "add", "--", name)
-    git(where, "commit", "-q", "-m", f"Add {name}", *options)
-    return git(where, "rev-parse", "HEAD")
+    (place / name).write_text(name)
+    git(place, "add", "--", name)
+    git(place, "commit", "-q", "-m", f"Add {name}", *options)
+    return git(place, "rev-parse", "HEAD")
 
 
 @contextlib.contextmanager
 def no_beater(scene: Scene) -> Iterator[None]:
-    """Hold the beater's lock, so that a test leaves no background process behind."""
+    """Hold the lock of the heartbeat daemon, so that a test leaves no background process behind."""
     descriptor = os.open(lock_path(scene.session().paths), os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        wait_until(lambda: is_locked(descriptor))  # who looks whether one beats has it a moment
+        wait_until(lambda: is_locked(descriptor))  # a probe holds it for a moment
         yield
     finally:
         os.close(descriptor)

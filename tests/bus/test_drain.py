@@ -1,4 +1,4 @@
-"""The drain: what moved a branch does not matter, its new commits are told once."""
+"""The drain: new commits of a branch are published once, whatever moved the branch."""
 
 import os
 import subprocess
@@ -35,8 +35,8 @@ def worktree(scene: Scene) -> Path:
     return place
 
 
-def told(scene: Scene) -> list[str]:
-    """Drain, and return the commits that were ever told."""
+def drained(scene: Scene) -> list[str]:
+    """Drain, and return the commits that were ever published."""
     drain(scene.session())
     return [payload["commit"] for payload in scene.messages("task_progress")]
 
@@ -124,21 +124,21 @@ WAYS = [
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-def test_every_way_of_committing_is_seen_once(
+def test_every_way_of_committing_is_published_once(
     scene: Scene, worktree: Path, way: Callable[[Path], None]
 ) -> None:
-    """Without any hook of ours, the commits that a branch gained are told, each once, in order."""
+    """Without any hook of ours, the new commits of a branch are published, each once, in order."""
     base = git(worktree, "rev-parse", "HEAD")
     way(worktree)
     wanted = git(worktree, "rev-list", "--reverse", "--topo-order", f"{base}..auth/t").splitlines()
     assert wanted
-    assert told(scene) == wanted
-    assert told(scene) == wanted
+    assert drained(scene) == wanted
+    assert drained(scene) == wanted
     beats = scene.execute("SELECT agent_id, current_task FROM heartbeats")
     assert beats == [{"agent_id": "auth", "current_task": "t"}]
 
 
-def test_what_is_told_of_a_commit(scene: Scene, worktree: Path) -> None:
+def test_the_message_of_a_commit(scene: Scene, worktree: Path) -> None:
     """The message names branch, commit, subject, author and files, from the worker, on its task."""
     oid = commit(worktree, "ünïcode name")
     drain(scene.session())
@@ -152,73 +152,73 @@ def test_what_is_told_of_a_commit(scene: Scene, worktree: Path) -> None:
     assert (row["from_agent"], row["correlation_id"]) == ("auth", "t")
 
 
-def test_a_commit_amended_after_it_was_told(scene: Scene, worktree: Path) -> None:
-    """An amended commit is told when its content is new, and not when only its words are."""
+def test_a_commit_amended_after_it_was_published(scene: Scene, worktree: Path) -> None:
+    """An amended commit is published if its content changed, and not if only its message did."""
     first = commit(worktree, "a")
-    assert told(scene) == [first]
+    assert drained(scene) == [first]
     git(worktree, "commit", "-q", "--amend", "-m", "Other words")
-    assert told(scene) == [first]
+    assert drained(scene) == [first]
     (worktree / "a").write_text("other content")
     git(worktree, "commit", "-qa", "--amend", "-m", "Other content")
-    assert told(scene) == [first, git(worktree, "rev-parse", "HEAD")]
+    assert drained(scene) == [first, git(worktree, "rev-parse", "HEAD")]
 
 
-def test_what_came_from_the_target_is_no_news(scene: Scene, worktree: Path) -> None:
-    """A rebase onto a target that moved tells nothing of the target's commits, nor old patches."""
+def test_commits_of_the_target_are_not_published(scene: Scene, worktree: Path) -> None:
+    """A rebase onto a moved target publishes neither the target's commits nor known patches."""
     own = commit(worktree, "a")
-    assert told(scene) == [own]
+    assert drained(scene) == [own]
     commit(scene.root, "by-others")
     git(worktree, "rebase", "-q", "main")
     new = commit(worktree, "b")
-    assert told(scene) == [own, new]
+    assert drained(scene) == [own, new]
 
 
-def test_our_own_rewrites_are_no_news(scene: Scene, worktree: Path) -> None:
-    """A tip that we made ourselves is not told, what is committed on it afterwards is."""
+def test_our_own_rewrites_are_not_published(scene: Scene, worktree: Path) -> None:
+    """A tip that we made ourselves is not published; later commits on it are."""
     own = commit(worktree, "a")
-    assert told(scene) == [own]
+    assert drained(scene) == [own]
     git(worktree, "commit", "-q", "--amend", "--allow-empty", "-m", "Replayed", "--no-edit")
     (worktree / "a").write_text("resolved")
     git(worktree, "commit", "-qa", "--amend", "-m", "Replayed")
     new = git(worktree, "rev-parse", "HEAD")
     with scene.session().store.write() as writer:
         record_rewrite(writer, REF, old=Oid(own), new=Oid(new))
-    assert told(scene) == [own]
+    assert drained(scene) == [own]
     later = commit(worktree, "b")
-    assert told(scene) == [own, later]
+    assert drained(scene) == [own, later]
 
 
-def test_a_rewrite_that_is_gone_hides_nothing(scene: Scene, worktree: Path) -> None:
-    """A recorded rewrite whose commit git has thrown away does not silence later commits."""
+def test_a_missing_rewrite_hides_no_commit(scene: Scene, worktree: Path) -> None:
+    """A recorded rewrite whose commit git has pruned does not hide later commits."""
     own = commit(worktree, "a")
-    assert told(scene) == [own]
+    assert drained(scene) == [own]
     with scene.session().store.write() as writer:
         record_rewrite(writer, REF, old=Oid(own), new=Oid("1" * 40))
     later = commit(worktree, "b")
-    assert told(scene) == [own, later]
+    assert drained(scene) == [own, later]
 
 
-def test_a_last_tip_that_is_gone_does_not_fail(scene: Scene, worktree: Path) -> None:
-    """Where the tip that was told last is no longer in the repository, the branch is told whole."""
+def test_a_missing_last_tip_does_not_fail(scene: Scene, worktree: Path) -> None:
+    """If the last published tip is no longer in the repository, the whole branch is published."""
     own = commit(worktree, "a")
     with scene.session().store.write() as writer:
         record_tip(writer, REF, Oid("2" * 40))
-    assert told(scene) == [own]
+    assert drained(scene) == [own]
 
 
 def test_a_deleted_branch_does_not_fail(scene: Scene, worktree: Path) -> None:
-    """A branch that somebody deleted is passed over, and seen again when it is back."""
+    """A deleted branch is passed over, and published again when it is back."""
     git(worktree, "checkout", "-q", "--detach")
     tip = git(worktree, "rev-parse", "HEAD")
     git(worktree, "branch", "-q", "-D", "auth/t")
-    assert told(scene) == []
+    assert drained(scene) == []
     git(worktree, "checkout", "-q", "-b", "auth/t", tip)
     own = commit(worktree, "a")
-    assert told(scene) == [own]
+    assert drained(scene) == [own]
 
 
-def test_two_drains_at_once_double_nothing(scene: Scene, worktree: Path) -> None:
-    """Eight drains of the same news tell every commit once."""
+def test_parallel_drains_publish_once(scene: Scene, worktree: Path) -> None:
+    """Eight parallel drains of the same commits publish every commit once."""
     racers = [
         subprocess.Popen(
             [sys.executable, "-c", DRAIN], cwd=scene.root, text=True, stdin=subprocess.PIPE,
@@ -239,7 +239,7 @@ def test_two_drains_at_once_double_nothing(scene: Scene, worktree: Path) -> None
     assert len(scene.messages("x-target-moved")) == 1
 
 
-def test_a_target_moved_by_somebody_else_is_told_each_time(scene: Scene, worktree: Path) -> None:
+def test_each_foreign_move_of_the_target_is_published(scene: Scene, worktree: Path) -> None:
     """Each move of the target that is not ours is one event, a move back and forth three."""
     old = git(scene.root, "rev-parse", "main")
     new = commit(scene.root, "by-others")
@@ -253,7 +253,7 @@ def test_a_target_moved_by_somebody_else_is_told_each_time(scene: Scene, worktre
 
 
 def test_our_own_landing_is_no_event(scene: Scene, worktree: Path) -> None:
-    """A tip of the target that we recorded ourselves is not told as somebody else's."""
+    """A tip of the target that we recorded ourselves is not published as a foreign move."""
     tip = commit(scene.root, "landed")
     with scene.session().store.write() as writer:
         record_tip(writer, Ref("refs/heads/main"), Oid(tip))
@@ -261,8 +261,8 @@ def test_our_own_landing_is_no_event(scene: Scene, worktree: Path) -> None:
     assert scene.messages("x-target-moved") == []
 
 
-def test_whoever_rang_beats(scene: Scene, worktree: Path) -> None:
-    """A hook's line in the spool is a beat of its seat; senseless lines are passed over."""
+def test_a_line_in_the_spool_is_a_heartbeat(scene: Scene, worktree: Path) -> None:
+    """A hook's line in the spool is a heartbeat of its worker; malformed lines are skipped."""
     session = scene.session()
     admin = git(worktree, "rev-parse", "--absolute-git-dir")
     spool = Path(session.paths.spool)
@@ -276,7 +276,7 @@ def test_whoever_rang_beats(scene: Scene, worktree: Path) -> None:
 
 
 def test_a_repository_without_a_commit(tmp_path: Path) -> None:
-    """Draining where there is nothing yet does nothing."""
+    """Draining a directory without a commit does nothing."""
     root = tmp_path / "empty"
     root.mkdir()
     git(root, "init", "-q")
@@ -287,7 +287,7 @@ def test_a_repository_without_a_commit(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("part", ["name", "author", "subject"])
 def test_bytes_that_are_no_text(scene: Scene, worktree: Path, part: str) -> None:
-    """A commit whose file name, author or subject is not UTF-8 is told, and stops nobody."""
+    """A commit whose file name, author or subject is not UTF-8 is published and blocks nothing."""
     odd = os.fsdecode(b"J\xfcrgen")
     file = odd if part == "name" else "plain"
     (worktree / file).write_text("x")
@@ -295,15 +295,15 @@ def test_bytes_that_are_no_text(scene: Scene, worktree: Path, part: str) -> None
     author = odd if part == "author" else "Ada"
     message = odd if part == "subject" else "Plain"
     git(worktree, "commit", "-q", "-m", message, f"--author={author} <ada@example.org>")
-    assert len(told(scene)) == 1
+    assert len(drained(scene)) == 1
     (payload,) = scene.messages("task_progress")
     assert payload["files_changed_count"] == 1
     if part == "name":
         assert payload["files_changed"] == ["J?rgen"]
 
 
-def test_one_branch_stops_no_other(scene: Scene, worktree: Path) -> None:
-    """A branch whose commits cannot be told is passed by and told by a later drain."""
+def test_a_failing_branch_blocks_no_other(scene: Scene, worktree: Path) -> None:
+    """A branch whose commits cannot be published is skipped, and published by a later drain."""
     other = scene.spawn("docs", "u")
     first, second = commit(worktree, "a"), commit(other, "b")
     scene.execute(
@@ -313,6 +313,6 @@ def test_one_branch_stops_no_other(scene: Scene, worktree: Path) -> None:
     skipped: list[Ref] = []
     drain(scene.session(), skipped=lambda ref, _: skipped.append(ref))
     assert skipped == [REF]
-    assert told(scene) == [second]
+    assert drained(scene) == [second]
     scene.execute("DROP TRIGGER no_room")
-    assert told(scene) == [second, first]
+    assert drained(scene) == [second, first]

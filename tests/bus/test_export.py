@@ -1,4 +1,4 @@
-"""The log files: every line once, in order and whole, whatever happened to the file before."""
+"""The log files: every line once, in order and complete, whatever happened to the file before."""
 
 import json
 import subprocess
@@ -35,11 +35,11 @@ def say(store: Database, *names: str) -> None:
 
 
 def exported(state: StatePaths) -> list[str]:
-    """Return the ids in bus.jsonl; fail where a line is torn."""
+    """Return the ids in bus.jsonl; fail if a line is torn."""
     return [json.loads(line)["id"] for line in Path(state.bus_log).read_text().splitlines()]
 
 
-def test_lines_have_the_shape_of_seed_2(state: StatePaths, store: Database) -> None:
+def test_a_line_is_the_row_as_json(state: StatePaths, store: Database) -> None:
     """A line is the message's row as one JSON object, and export_state follows."""
     say(store, "a")
     export_logs(store, state)
@@ -51,7 +51,7 @@ def test_lines_have_the_shape_of_seed_2(state: StatePaths, store: Database) -> N
     assert store.row("exports.bus_seq") == {"last_seq": 1}
 
 
-def test_export_goes_on_from_its_position(state: StatePaths, store: Database) -> None:
+def test_export_continues_from_its_position(state: StatePaths, store: Database) -> None:
     """Repeating an export adds only what is new, in any number of batches."""
     names = [f"m{number}" for number in range(BATCH * 2 + 3)]
     for chunk in (names[:1], names[1:], []):
@@ -62,7 +62,7 @@ def test_export_goes_on_from_its_position(state: StatePaths, store: Database) ->
 
 
 def test_a_torn_last_line_is_repaired(state: StatePaths, store: Database) -> None:
-    """What a killed exporter left behind the recorded size is cut off and written again."""
+    """Bytes that a killed exporter left behind the recorded size are cut off and written again."""
     say(store, "a")
     export_logs(store, state)
     with open(state.bus_log, "a", encoding="utf-8") as file:
@@ -73,7 +73,7 @@ def test_a_torn_last_line_is_repaired(state: StatePaths, store: Database) -> Non
 
 
 def test_killed_between_file_and_position(state: StatePaths, store: Database) -> None:
-    """Lines that were written before a kill took the position with it stand there once."""
+    """Lines written before a kill that lost the position are in the file once."""
     say(store, "a")
     export_logs(store, state)
     before = store.row("exports.position", log="bus")
@@ -89,10 +89,8 @@ def test_killed_between_file_and_position(state: StatePaths, store: Database) ->
 
 
 @pytest.mark.parametrize("keep", [None, 0, 10, 60])
-def test_a_damaged_file_is_written_anew(
-    state: StatePaths, store: Database, keep: int | None
-) -> None:
-    """A file that somebody removed, emptied or shortened is whole again after the next export."""
+def test_a_damaged_file_is_rewritten(state: StatePaths, store: Database, keep: int | None) -> None:
+    """A removed, emptied or shortened file is complete again after the next export."""
     say(store, "a", "b")
     export_logs(store, state)
     log = Path(state.bus_log)
@@ -105,7 +103,7 @@ def test_a_damaged_file_is_written_anew(
 
 
 def test_a_removed_file_after_a_foreign_export(state: StatePaths, store: Database) -> None:
-    """A file removed after another program exported is written from the start all the same."""
+    """A file removed after another program exported is still written from the start."""
     say(store, "a", "b")
     with store.write() as writer:
         writer.run("exports.set_bus_seq", last_seq=2)
@@ -146,11 +144,11 @@ def test_the_transition_log_holds_the_lines_of_transitions(
         writer.run("workers.insert", worker="w", now=1)
         steps = [("IDLE", "assign", "ASSIGNED"), ("ASSIGNED", "cancel", "IDLE")] * 2
         for number, (origin, event, target) in enumerate(steps):
-            told = [{"n": number, "part": part} for part in range(number)]
+            lines = [{"n": number, "part": part} for part in range(number)]
             writer.run(
                 "transitions.insert",
                 ts_ms=1, machine="worker", entity="w", version=number + 1, from_state=origin,
-                event=event, to_state=target, actor="hq", metadata="{}", lines=json.dumps(told),
+                event=event, to_state=target, actor="hq", metadata="{}", lines=json.dumps(lines),
             )  # fmt: skip
     export_logs(store, state)
     text = Path(state.transition_log).read_text()
@@ -166,7 +164,7 @@ def test_the_transition_log_holds_the_lines_of_transitions(
     "step", [pytest.param("13", id="some"), pytest.param("1", id="all", marks=pytest.mark.slow)]
 )
 def test_killed_at_every_size(state: StatePaths, store: Database, step: str) -> None:
-    """Killed at any byte, beside a foreign exporter, no line stands twice, torn or not at all."""
+    """Killed at any byte, beside a foreign exporter, no line is doubled, torn or missing."""
     script = [sys.executable, "-m", "tests.bus.dying", state.root, "0", "330", step]
     done = subprocess.run(script, cwd=ROOT, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -177,8 +175,8 @@ def test_killed_at_every_size(state: StatePaths, store: Database, step: str) -> 
 
 
 @pytest.mark.parametrize("text", ["x" * 400 + "\n", "x" * 400, '{"seq":9,"id":"b"}\n' * 30])
-def test_a_replaced_file_is_written_anew(state: StatePaths, store: Database, text: str) -> None:
-    """A file with other content where our last line should end is not ours to go on in."""
+def test_a_replaced_file_is_rewritten(state: StatePaths, store: Database, text: str) -> None:
+    """A file with other content at the place of our last line is not continued but rewritten."""
     say(store, "a", "b")
     export_logs(store, state)
     Path(state.bus_log).write_text(text)
@@ -187,8 +185,8 @@ def test_a_replaced_file_is_written_anew(state: StatePaths, store: Database, tex
     assert exported(state) == ["a", "b", "c"]
 
 
-def test_lines_longer_than_the_look_back(state: StatePaths, store: Database) -> None:
-    """After a line that is longer than what is looked at, the export goes on all the same."""
+def test_lines_longer_than_the_checked_tail(state: StatePaths, store: Database) -> None:
+    """After a line that is longer than the checked tail, the export still continues."""
     send(store, "long", payload='"' + "x" * TAIL_BYTES * 2 + '"')
     export_logs(store, state)
     inode = Path(state.bus_log).read_bytes()
@@ -210,10 +208,10 @@ def test_lines_longer_than_the_look_back(state: StatePaths, store: Database) -> 
         ('{"seq": 1, "id": "A"}\n', 0, ["a", "b", "c"]),
     ],
 )
-def test_a_file_of_a_program_before_us(
+def test_a_file_of_another_program(
     state: StatePaths, store: Database, text: str, recorded: int, ids: list[str]
 ) -> None:
-    """What a program after seed 2 wrote and recorded stays; what it did not record is rewritten."""
+    """Lines that another program wrote and recorded stay; unrecorded ones are rewritten."""
     say(store, "a", "b", "c")
     Path(state.bus_log).write_text(text)
     with store.write() as writer:
@@ -224,7 +222,7 @@ def test_a_file_of_a_program_before_us(
 
 
 def test_lines_of_messages_that_another_program_deleted(state: StatePaths, store: Database) -> None:
-    """What a program after seed 2 exported and then took off the bus stays in the file."""
+    """Lines that another program exported and then deleted from the bus stay in the file."""
     say(store, "a")
     export_logs(store, state)
     say(store, "b", "c", "d")
@@ -238,8 +236,8 @@ def test_lines_of_messages_that_another_program_deleted(state: StatePaths, store
     assert exported(state) == ["a", "b", "c", "d", "e"]
 
 
-def test_trimming_keeps_what_the_table_holds(state: StatePaths, store: Database) -> None:
-    """Trimmed, the file holds the table's messages and goes on growing from there."""
+def test_trimming_keeps_the_messages_of_the_table(state: StatePaths, store: Database) -> None:
+    """A trimmed file holds the table's messages, and later exports append to it."""
     say(store, *(f"m{number}" for number in range(BATCH + 5)))
     export_logs(store, state)
     store.execute("DELETE FROM messages WHERE seq <= 500")
@@ -260,10 +258,10 @@ def test_trimming_keeps_what_the_table_holds(state: StatePaths, store: Database)
     assert sorted(path.name for path in Path(state.root).glob("bus.jsonl*")) == ["bus.jsonl"]
 
 
-def test_a_stopped_exporter_stops_nobody(
+def test_a_stopped_exporter_blocks_no_publisher(
     state: StatePaths, store: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever cannot have the lock goes on without; what is missing is written later."""
+    """A publisher that cannot have the lock skips the export; the line is written later."""
     monkeypatch.setattr("gitworker.bus.files.export.WAIT_MS", 20)
     say(store, "a")
     with ExportLock(state):

@@ -29,14 +29,14 @@ def torn(text: bytes) -> bytes:
 
 
 def without_a_line(text: bytes) -> bytes:
-    """Return a text of the same size in which a line has become part of the next one."""
+    """Return a text of the same size in which one line has become part of the next."""
     lines = text.splitlines(keepends=True)
     at = len(lines) // 2
     return b"".join((*lines[:at], b" " * len(lines[at]), *lines[at + 1 :]))
 
 
 def doubled(text: bytes) -> bytes:
-    """Return a text of the same size in which a line stands in another one's place too."""
+    """Return a text of the same size in which one line replaces another one."""
     lines = text.splitlines(keepends=True)
     at = next(i for i in range(10, len(lines) - 1) if len(lines[i]) == len(lines[i + 1]))
     return b"".join((*lines[: at + 1], *lines[at : at + 1], *lines[at + 2 :]))
@@ -86,10 +86,10 @@ def test_a_damaged_file_is_whole_again(
     assert path.read_bytes() == before
 
 
-def test_a_line_that_stands_twice(
+def test_a_doubled_line(
     state: StatePaths, store: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A message in another one's place is noticed too."""
+    """A message in the place of another one is noticed too."""
     fill(store, state)
     path = Path(state.bus_log)
     before = path.read_bytes()
@@ -118,10 +118,10 @@ def test_the_lines_are_written_once_a_boot(
     assert path.read_bytes() == hole(before), "it was written again within one boot"
 
 
-def test_what_the_table_has_no_more_stays(
+def test_lines_of_deleted_messages_stay(
     state: StatePaths, store: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Lines before a hole stay where their messages are gone from the table."""
+    """Lines before a hole stay if their messages are no longer in the table."""
     fill(store, state)
     path = Path(state.bus_log)
     before = path.read_bytes()
@@ -148,7 +148,7 @@ def test_an_older_database(state: StatePaths, store: Database) -> None:
 def test_a_shortened_file(
     state: StatePaths, store: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file that is shorter than recorded, or gone, is whole again too."""
+    """A shortened or missing file is complete again too."""
     fill(store, state)
     path = Path(state.bus_log)
     before = path.read_bytes()

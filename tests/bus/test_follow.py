@@ -1,4 +1,4 @@
-"""Following the bus, one's own sign of life, and the bells."""
+"""Following the bus, heartbeats, and the notification of followers."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def say(store: Database, name: str, **options: Any) -> None:
 
 
 def heard(store: Database, state: StatePaths, wanted: Filter, since: int | None = 0) -> list[str]:
-    """Return the ids of what a follower hears before its first pause."""
+    """Return the ids that a follower receives before its first pause."""
     found = []
     with open_waker(store, state) as waker:
         for item in follow(store, state, wanted, since=since, waker=waker, look_s=0):
@@ -36,7 +36,7 @@ def heard(store: Database, state: StatePaths, wanted: Filter, since: int | None 
 
 
 def test_filters(state: StatePaths, store: Database) -> None:
-    """A follower hears what it asked for: by task, by type, by sender, or everything."""
+    """A follower receives what its filter asks for: by task, by type, by sender, or everything."""
     say(store, "a", type="x-one", correlation_id="t")
     say(store, "b", type="x-two", sender="auth")
     assert heard(store, state, Filter()) == ["a", "b"]
@@ -48,7 +48,7 @@ def test_filters(state: StatePaths, store: Database) -> None:
 
 
 def test_it_pauses_and_ends_with_the_database(state: StatePaths, store: Database) -> None:
-    """Where nothing comes the follower says so, and a database that is gone is the end."""
+    """A follower without messages pauses, and it ends when the database is removed."""
     with open_waker(store, state) as waker:
         stream = follow(store, state, Filter(), since=None, waker=waker, look_s=0)
         assert [next(stream) for _ in range(3)] == [None] * 3
@@ -78,10 +78,10 @@ def test_it_pauses_and_ends_with_the_database(state: StatePaths, store: Database
         ("payload_ref", "'sha256-0'", "blob_missing"),
     ],
 )
-def test_odd_messages_are_told(
+def test_odd_messages_are_followed(
     state: StatePaths, store: Database, columns: str, payload: str, error: str | None
 ) -> None:
-    """What a foreign program wrote arrives, whatever is in it, with what was wrong."""
+    """A message of a foreign program arrives, whatever its content, with the error in it."""
     insert = f"INSERT INTO messages (id, ts_ms, from_agent, type, {columns}) VALUES "
     assert foreign(state.database, f"{insert}('m', 'noon', 'n', 't', {payload})") == [[]]
     row = store.row("messages.follow", after=0, limit=1)
@@ -91,15 +91,15 @@ def test_odd_messages_are_told(
     assert (message["payload"] is None) is (error is not None)
 
 
-def test_json_that_others_cannot_read_is_none() -> None:
-    """What only Python takes for JSON is refused; what JSON can say is read."""
+def test_json_that_only_python_reads_is_refused() -> None:
+    """JSON that only Python accepts is refused; standard JSON is read."""
     assert read_json('{"a": [1.5, -2e3, null]}') == {"a": [1.5, -2000.0, None]}
     for text in ("NaN", "[Infinity]", "-1e400", "{", b"\xff"):
         with pytest.raises(ValueError, match="is not JSON|Expecting|decode"):
             read_json(text)
 
 
-def seat(store: Database) -> None:
+def make_worker(store: Database) -> None:
     """Make the worker `auth` with the task `t` and a claim on it."""
     with store.write() as writer:
         writer.run("workers.insert", worker="auth", now=1)
@@ -110,23 +110,23 @@ def seat(store: Database) -> None:
         writer.run("claims.insert", task="t", agent="auth", now=1, lease_until_ms=2)
 
 
-def test_a_sign_of_life(state: StatePaths, store: Database) -> None:
-    """A sign keeps what is not said again, renews the claims, and shows in the state file."""
-    seat(store)
+def test_a_heartbeat(state: StatePaths, store: Database) -> None:
+    """A heartbeat keeps omitted values, renews the claims, and is written to the state file."""
+    make_worker(store)
     view = Path(state.workers, "auth.json")
     view.write_text('{\n  "state": "WORKING",\n  "last_heartbeat": null,\n  "pid": 1\n}\n')
 
-    def sign(*told: Any) -> tuple[bool, tuple[Any, ...]]:
-        new = give_sign(store, state, worker="auth", sign=Sign(*told), lease_ms=60_000)
+    def report(*values: Any) -> tuple[bool, tuple[Any, ...]]:
+        new = give_sign(store, state, worker="auth", sign=Sign(*values), lease_ms=60_000)
         row = store.row("liveness.of_agent", agent="auth")
         assert row is not None
         return new, (row["status"], row["current_task"], row["progress"])
 
-    assert sign() == (False, ("working", "t", None))
-    assert sign(None, None, 0.5) == (False, ("working", "t", 0.5))
-    assert sign("blocked") == (True, ("blocked", "t", 0.5))
-    assert sign("blocked", "other") == (False, ("blocked", "other", 0.5))
-    assert sign("idle", None, 0.0) == (False, ("idle", "t", 0.0))
+    assert report() == (False, ("working", "t", None))
+    assert report(None, None, 0.5) == (False, ("working", "t", 0.5))
+    assert report("blocked") == (True, ("blocked", "t", 0.5))
+    assert report("blocked", "other") == (False, ("blocked", "other", 0.5))
+    assert report("idle", None, 0.0) == (False, ("idle", "t", 0.0))
     (message,) = store.rows("messages.follow", after=0, limit=9)
     assert (message["type"], message["correlation_id"]) == ("task_blocked", "t")
     claim = store.row("claims.of_name", task="t")
@@ -136,12 +136,12 @@ def test_a_sign_of_life(state: StatePaths, store: Database) -> None:
     assert document["last_heartbeat"]
     assert document["pid"] == 1
     view.write_bytes(b'\xff\xfe\n  "last_heartbeat": null\n')
-    assert sign("working") == (False, ("working", "t", 0.0)), "a damaged view is in nobody's way"
+    assert report("working") == (False, ("working", "t", 0.0)), "a damaged view does no harm"
 
 
-def test_who_beats(store: Database) -> None:
-    """A worker is named by id, task or branch; without a name it is whoever asks, never hq."""
-    seat(store)
+def test_the_worker_of_a_heartbeat(store: Database) -> None:
+    """A worker is named by id, task or branch; without a name it is the caller, but never hq."""
+    make_worker(store)
     with store.read() as reader:
         for name, actor in (
             ("auth", "hq"),
@@ -150,21 +150,21 @@ def test_who_beats(store: Database) -> None:
             (None, "auth"),
         ):
             assert require_beating(reader, name, actor) == "auth"
-        for name, actor in ((None, "hq"), ("nobody", "hq"), (None, "stranger")):
+        for name, actor in ((None, "hq"), ("unknown", "hq"), (None, "stranger")):
             with pytest.raises(NotFound):
                 require_beating(reader, name, actor)
 
 
-def test_few_drains_are_rung(
+def test_a_drain_is_started_at_most_every_two_seconds(
     state: StatePaths, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A drain is started when none was started here for two seconds, whichever way time jumps."""
+    """A drain is started unless one began here within two seconds, even if the clock jumps."""
     stamp = Path(state.root, "drain-stamp")
-    gone = str(tmp_path / "gone")
-    assert ring_drain(state, gone) is True
+    missing = str(tmp_path / "gone")
+    assert ring_drain(state, missing) is True
     now = stamp.stat().st_mtime_ns // 1_000_000
-    for at, rung in ((now + 1999, False), (now - 1999, False), (now + 2000, True)):
+    for at, started in ((now + 1999, False), (now - 1999, False), (now + 2000, True)):
         monkeypatch.setattr("gitworker.clock.now_ms", lambda at=at: at)
-        assert ring_drain(state, gone) is rung
+        assert ring_drain(state, missing) is started
     ring_bell(state.bell)
     assert Path(state.bell).exists()

@@ -1,4 +1,4 @@
-"""A program written after seed 2 shares the bus with us, and nothing of ours is in it."""
+"""A program that follows only docs/protocol.md shares the bus with us."""
 
 import json
 from pathlib import Path
@@ -21,13 +21,13 @@ from tests.store.support import foreign, participant
 
 
 def lines(path: str) -> list[dict[str, object]]:
-    """Return the documents of a JSON Lines file; fail where a line is torn."""
+    """Return the documents of a JSON Lines file; fail if a line is torn."""
     return [json.loads(line) for line in Path(path).read_text().splitlines()]
 
 
-def test_messages_go_both_ways(state: StatePaths, store: Database) -> None:
-    """What a foreign agent publishes we poll, what we publish it polls and acknowledges."""
-    told = participant(
+def test_messages_pass_both_ways(state: StatePaths, store: Database) -> None:
+    """We poll a foreign agent's messages, and it polls and acknowledges ours."""
+    published = participant(
         state.root,
         "publish",
         "nim",
@@ -35,7 +35,7 @@ def test_messages_go_both_ways(state: StatePaths, store: Database) -> None:
     )
     rows = store.rows("messages.poll", agent="auth", after=0, limit=9)
     assert [(row["id"], row["from_agent"], row["payload"]) for row in rows] == [
-        (told, "nim", "[1]")
+        (published, "nim", "[1]")
     ]
     with store.write() as writer:
         publish(writer, Outgoing("x-ask", to="nim", payload={"q": 1}, id="ours"), now=1)
@@ -60,10 +60,10 @@ def test_a_foreign_retry_is_idempotent(state: StatePaths, store: Database) -> No
     assert len(store.rows("messages.follow", after=0, limit=9)) == 1
 
 
-def test_a_foreign_beat_is_judged_by_the_wall_clock(
+def test_a_foreign_heartbeat_is_judged_by_the_wall_clock(
     state: StatePaths, store: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a foreign beat an older monotonic stamp of ours counts no more."""
+    """After a foreign heartbeat an older monotonic stamp of ours no longer counts."""
     monkeypatch.setattr("gitworker.clock.now_ms", lambda: 1000)
     with store.write(durable=False) as writer:
         beat(writer, "nim", status="idle", task=None, progress=None)
@@ -79,15 +79,15 @@ def test_a_foreign_beat_is_judged_by_the_wall_clock(
     assert beat_age_ms(found, moment) == max(0, moment.now_ms - stamped)
 
 
-def test_beats_without_column_names(state: StatePaths, store: Database) -> None:
-    """The heartbeats table has seed 2's five columns and no more, so that VALUES alone works."""
+def test_heartbeats_without_column_names(state: StatePaths, store: Database) -> None:
+    """The heartbeats table has the five documented columns only, so that VALUES alone works."""
     insert = "INSERT OR REPLACE INTO heartbeats VALUES (?, ?, ?, ?, ?)"
     assert foreign(state.database, (insert, ["nim", 7, "idle", None, None])) == [[]]
     assert store.row("liveness.of_agent", agent="nim") is not None
 
 
-def test_a_beat_with_a_senseless_time_is_an_old_one(state: StatePaths, store: Database) -> None:
-    """A time that is no number makes a beat look old; it stops nobody from looking."""
+def test_a_heartbeat_with_a_malformed_time_is_old(state: StatePaths, store: Database) -> None:
+    """A time that is not a number makes a heartbeat look old; readers do not fail."""
     insert = "INSERT INTO heartbeats VALUES ('nim', '2026-01-01T00:00:00Z', 'idle', NULL, NULL)"
     assert foreign(state.database, insert) == [[]]
     with store.read() as reader:
@@ -124,8 +124,8 @@ def test_claims_are_shared_and_fenced(state: StatePaths, store: Database) -> Non
     assert epochs == [1, 1, 2, 3, 3, 4]
 
 
-def test_both_exports_go_on_from_each_other(state: StatePaths, store: Database) -> None:
-    """Whoever exports, every message stands in bus.jsonl once and in order."""
+def test_both_exports_continue_each_other(state: StatePaths, store: Database) -> None:
+    """Each message is in bus.jsonl once and in order, whichever program exports it."""
     for turn in range(3):
         for name, exports in (("nim", _foreign_export), ("hq", export_logs)):
             with store.write() as writer:
@@ -134,13 +134,11 @@ def test_both_exports_go_on_from_each_other(state: StatePaths, store: Database) 
     wanted = [f"{name}{turn}" for turn in range(3) for name in ("nim", "hq")]
     assert [line["id"] for line in lines(state.bus_log)] == wanted
     first, second = lines(state.bus_log)[:2]
-    assert first.keys() == second.keys(), "our lines have the shape of seed 2's"
+    assert first.keys() == second.keys(), "our lines have the documented fields"
 
 
-def test_a_foreign_exporter_that_died_leaves_nothing_twice(
-    state: StatePaths, store: Database
-) -> None:
-    """What a foreign exporter wrote before it recorded its position is cut and written again."""
+def test_a_killed_foreign_exporter_doubles_no_line(state: StatePaths, store: Database) -> None:
+    """Lines that a foreign exporter wrote but did not record are cut and written again."""
     with store.write() as writer:
         publish(writer, Outgoing("x-note", id="a"), now=1)
     _foreign_export(store, state)
@@ -154,8 +152,8 @@ def test_a_foreign_exporter_that_died_leaves_nothing_twice(
 
 
 @pytest.mark.parametrize("payload", ["x'7b7d'", "CAST(x'22ff22' AS TEXT)", "12", "'no json'"])
-def test_odd_payloads_stop_nobody(state: StatePaths, store: Database, payload: str) -> None:
-    """Bytes, bad UTF-8 or no JSON in a foreign payload reach neither the export nor its readers."""
+def test_odd_payloads_stop_no_reader(state: StatePaths, store: Database, payload: str) -> None:
+    """Bytes, bad UTF-8 or broken JSON in a foreign payload stop neither the export nor readers."""
     insert = (
         "INSERT INTO messages (id, ts_ms, from_agent, type, payload) VALUES ('odd', 1, 'n', 't', "
     )
@@ -169,8 +167,8 @@ def test_odd_payloads_stop_nobody(state: StatePaths, store: Database, payload: s
 
 
 @pytest.mark.parametrize("odd", ["''", "'half'", "x'ff'", "9e999"])
-def test_odd_beats_and_cursors_stop_nobody(state: StatePaths, store: Database, odd: str) -> None:
-    """A beat whose progress is no number has none; a cursor that is no number is at the start."""
+def test_odd_heartbeats_and_cursors_are_read(state: StatePaths, store: Database, odd: str) -> None:
+    """Progress that is not a number counts as missing, a cursor that is not one as zero."""
     assert (
         foreign(
             state.database,
@@ -182,11 +180,11 @@ def test_odd_beats_and_cursors_stop_nobody(state: StatePaths, store: Database, o
         )
         == [[]] * 4
     )
-    beats = store.rows("observe.agents") + store.rows("liveness.of_agent", agent="nim")
-    assert [row["progress"] for row in beats] == [None] * 3
+    heartbeats = store.rows("observe.agents") + store.rows("liveness.of_agent", agent="nim")
+    assert [row["progress"] for row in heartbeats] == [None] * 3
     readers = store.rows("messages.readers", count_to=9)
     assert [(row["last_acked_seq"], row["unread"]) for row in readers] == [(0, 1), (0, 0)]
-    json.dumps(beats + readers, allow_nan=False)
+    json.dumps(heartbeats + readers, allow_nan=False)
     for query in ("messages.unread", "messages.poll_lines"):
         assert len(store.rows(query, agent="nim", after=0, limit=9)) == 1
     assert store.row("pressure.unread", agent="nim", limit=9) == {"number": 1}
@@ -196,8 +194,8 @@ def test_odd_beats_and_cursors_stop_nobody(state: StatePaths, store: Database, o
     assert store.rows("messages.unread", agent="nim", limit=9) == []
 
 
-def test_odd_log_lines_stop_nobody(state: StatePaths, store: Database) -> None:
-    """A foreign transition with lines that are no objects is passed over by the export."""
+def test_odd_log_lines_stop_no_export(state: StatePaths, store: Database) -> None:
+    """A foreign transition whose lines are not objects is skipped by the export."""
     insert = (
         "INSERT INTO transitions (ts_ms, machine, entity_id, version, from_state, event, to_state,"
         " actor, lines) VALUES (1, 'worker', 'w', ?, ?, ?, ?, 'nim', ?)"
@@ -231,8 +229,8 @@ COLUMNS = ("id", "from_agent", "to_agent", "type", "correlation_id", "in_reply_t
 
 
 @pytest.mark.parametrize("column", COLUMNS)
-def test_bytes_for_texts_stop_nobody(state: StatePaths, store: Database, column: str) -> None:
-    """Bytes where seed 2 has a text are read as far as they are one, by every reader."""
+def test_bytes_for_texts_stop_no_reader(state: StatePaths, store: Database, column: str) -> None:
+    """Bytes in a text column are read by every reader, as far as they are text."""
     values: dict[str, object] = {"id": "odd", "from_agent": "n", "type": "t"} | {column: "X"}
     quoted = ["x'01ff41'" if value == "X" else f"'{value}'" for value in values.values()]
     insert = f"INSERT INTO messages (ts_ms, {', '.join(values)}) VALUES (1, {', '.join(quoted)})"
@@ -242,7 +240,7 @@ def test_bytes_for_texts_stop_nobody(state: StatePaths, store: Database, column:
     position = {"agent": "x", "after": 0}
     lines_ = [json.loads(r["line"]) for r in store.rows("messages.poll_lines", **position, limit=9)]
     assert lines_[-1]["id"] == "after"
-    if column != "to_agent":  # those it is not sent to never see it
+    if column != "to_agent":  # other agents never receive it
         name = {"from_agent": "from"}.get(column, column)
         assert lines_[0][name] == "\x01\ufffdA"
     for query in ("messages.poll", "messages.unread", "messages.follow"):

@@ -22,22 +22,22 @@ print(bus.publish("x-note", id="after"))
 """
 
 
-def test_the_child_of_a_fork_has_its_own(state: StatePaths) -> None:
-    """What a forked child publishes stays, also when a program takes the bus for unused before."""
+def test_a_forked_child_opens_its_own_connection(state: StatePaths) -> None:
+    """Messages of a forked child stay, even if another program takes the bus for unused before."""
     create_database(state.database).close()
     pipe = subprocess.PIPE
     words = [sys.executable, "-c", FORKING, state.root]
     with subprocess.Popen(words, cwd=ROOT, stdin=pipe, stdout=pipe) as parent:
         assert parent.wait(DEADLINE_S) == 0
         assert foreign(state.database, "SELECT id FROM messages") == [[["before"]]]
-        assert not Path(f"{state.database}-wal").exists(), "nobody else had the bus open"
+        assert not Path(f"{state.database}-wal").exists(), "no other process had the bus open"
         assert parent.communicate(b"go", timeout=DEADLINE_S) == (b"after\n", None)
     ids = foreign(state.database, "SELECT id FROM messages ORDER BY seq")
     assert ids == [[["before"], ["after"]]]
 
 
 def test_threads_of_a_forks_parent_are_left_alone(state: StatePaths) -> None:
-    """The child goes on beside what other threads of its parent have open."""
+    """The child works although other threads of its parent have connections open."""
     create_database(state.database).close()
     bus = open_bus(state.root, agent="hq")
     begun, ended = threading.Event(), threading.Event()

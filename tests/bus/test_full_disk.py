@@ -16,7 +16,7 @@ from tests.store.support import foreign
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """A small file system of its own."""
+    """A small separate file system."""
     with small_disk(tmp_path / "disk", size_kib=4096) as place:
         yield place
 
@@ -32,13 +32,13 @@ def small(disk: Path) -> StatePaths:
 
 
 def publish_on(bus: Bus, kept: list[str]) -> None:
-    """Publish until it fails, keeping the ids of what was acknowledged."""
+    """Publish until it fails, and keep the ids of the acknowledged messages."""
     while len(kept) < 5000:
         kept.append(bus.publish("x-note", "x" * 3000))
 
 
 def test_a_full_disk(disk: Path, small: StatePaths) -> None:
-    """What cannot be written is refused, what was acknowledged stays, and space lets it go on."""
+    """A failed write is refused, acknowledged messages stay, and free space ends the refusals."""
     with open_bus(small.root, agent="hq") as bus:
         kept = [bus.publish("x-note", "x" * 3000)]
         filler = fill(disk)
@@ -55,7 +55,7 @@ def test_a_full_disk(disk: Path, small: StatePaths) -> None:
 
 
 def test_a_read_only_disk(disk: Path, small: StatePaths) -> None:
-    """A disk that turned read-only is named, and works again when it is writable again."""
+    """The error names a disk that turned read-only; once writable again, the bus works."""
     with open_bus(small.root, agent="hq") as bus:
         kept = bus.publish("x-note")
     with read_only(disk):

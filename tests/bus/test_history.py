@@ -1,4 +1,4 @@
-"""The logs as history in git: one commit for each change, on a ref of its own, lost by no race."""
+"""The logs as history in git: one commit for each change, on its own ref, safe from races."""
 
 import json
 import threading
@@ -38,7 +38,7 @@ def logged(scene: Scene, revision: str = LOG_REF) -> list[str]:
 
 
 def test_each_change_is_a_commit(scene: Scene, session: Session) -> None:
-    """An export commits what is new on top of the last one, by git's user, and nothing twice."""
+    """An export commits new lines on top of the last commit, as git's user, and none twice."""
     before = git(scene.root, "branch", "-av"), git(scene.root, "status", "--porcelain")
     say(session, "a")
     first = commit_logs(session)
@@ -48,8 +48,8 @@ def test_each_change_is_a_commit(scene: Scene, session: Session) -> None:
     second = commit_logs(session)
     assert logged(scene, first.oid) == ["a"]
     assert logged(scene) == ["a", "b"]
-    told = git(scene.root, "log", "--format=%H %an %ae %P", LOG_REF).splitlines()
-    assert told == [
+    commits = git(scene.root, "log", "--format=%H %an %ae %P", LOG_REF).splitlines()
+    assert commits == [
         f"{second.oid} Ada Tester ada@example.org {first.oid}",
         f"{first.oid} Ada Tester ada@example.org",
     ]
@@ -62,7 +62,7 @@ def test_each_change_is_a_commit(scene: Scene, session: Session) -> None:
 
 
 def test_exports_may_race(scene: Scene) -> None:
-    """Exports at the same time make one line of commits, none with less in it than its parent."""
+    """Parallel exports make one chain of commits, each with all lines of its parent."""
     barrier = threading.Barrier(4)
 
     def export(session: Session, name: str) -> None:
@@ -83,7 +83,7 @@ def test_exports_may_race(scene: Scene) -> None:
 
 
 def test_archives_stay_in_the_history(scene: Scene, session: Session) -> None:
-    """Archives are part of the tree, also after somebody removed the files."""
+    """Archives are part of the tree, even after the files were removed."""
     for name in ("bus-1-2.jsonl.gz", "bus-3-4.jsonl.gz"):
         Path(session.paths.archive, name).write_bytes(name.encode())
         Path(session.paths.archive, ".bus-9.partial").write_bytes(b"half")
@@ -96,7 +96,7 @@ def test_archives_stay_in_the_history(scene: Scene, session: Session) -> None:
 
 
 def test_it_can_be_pushed(scene: Scene, session: Session, tmp_path: Path) -> None:
-    """Another repository can be given the history."""
+    """The history can be pushed to another repository."""
     git(tmp_path, "init", "-q", "--bare", "there")
     say(session, "a")
     commit = commit_logs(session)
@@ -104,8 +104,8 @@ def test_it_can_be_pushed(scene: Scene, session: Session, tmp_path: Path) -> Non
     assert git(tmp_path / "there", "rev-parse", LOG_REF) == commit.oid
 
 
-def test_an_unknown_user_is_told(scene: Scene, session: Session, hermetic: Path) -> None:
-    """Where git does not know who commits, its own words are told and no ref is made."""
+def test_an_unknown_user_is_reported(scene: Scene, session: Session, hermetic: Path) -> None:
+    """If git has no identity for the commit, its own message is shown and no ref is made."""
     (hermetic / ".gitconfig").write_text("[user]\n\tuseConfigOnly = true\n")
     with pytest.raises(GitFailed, match="commit-tree"):
         commit_logs(session)
@@ -113,7 +113,7 @@ def test_an_unknown_user_is_told(scene: Scene, session: Session, hermetic: Path)
 
 
 def test_a_repository_with_an_odd_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Line feeds, quotes and backslashes in the repository's path are no hindrance."""
+    """Line feeds, quotes and backslashes in the repository's path do no harm."""
     monkeypatch.setenv("GITWORKER_HOOKS", "off")
     root = tmp_path / 'a\nb "c" \\n ü'
     root.mkdir()

@@ -1,4 +1,4 @@
-"""The library: what an agent written in Python publishes, reads, asks and answers."""
+"""The library: an agent written in Python publishes, reads, asks and answers."""
 
 import json
 import math
@@ -21,7 +21,7 @@ from tests.store.support import participant, wait_until
 
 @pytest.fixture
 def bus(state: StatePaths, store: Database) -> Iterator[Bus]:
-    """The end of `hq`, on a bus with a worker `auth` that holds task `t`."""
+    """The bus of `hq`, with a worker `auth` that holds task `t`."""
     with store.write() as writer:
         writer.run("tasks.insert", task="t", title="", requires_approval=0, max_retries=1, now=1)
         writer.run("workers.insert", worker="auth", now=1)
@@ -35,13 +35,13 @@ def bus(state: StatePaths, store: Database) -> Iterator[Bus]:
 
 @pytest.fixture
 def auth(state: StatePaths, bus: Bus) -> Iterator[Bus]:
-    """The end of worker `auth`."""
+    """The bus of worker `auth`."""
     with open_bus(state.database, agent="auth") as made:
         yield made
 
 
-def test_a_message_goes_in_and_comes_out(bus: Bus, auth: Bus) -> None:
-    """Every field of seed 2's schema arrives in its exact shape, until it is acknowledged."""
+def test_a_message_arrives_complete(bus: Bus, auth: Bus) -> None:
+    """Every documented field of a message arrives unchanged, until it is acknowledged."""
     sent = bus.publish(
         "status", {"phase": "tests", "ü": [1, None]}, to="auth", in_reply_to="before"
     )
@@ -64,38 +64,38 @@ def test_a_message_goes_in_and_comes_out(bus: Bus, auth: Bus) -> None:
 
 
 def test_a_retry_publishes_nothing(bus: Bus, auth: Bus) -> None:
-    """The same id is the same message, and comes back."""
+    """The same id is the same message, and is returned."""
     assert [bus.publish("x-note", 1, id="mine") for _ in range(2)] == ["mine", "mine"]
     assert [m["id"] for m in auth.poll()] == ["mine"]
 
 
-def test_who_and_what_about(bus: Bus, auth: Bus) -> None:
-    """A task names its worker and is what the message is about; an agent speaks about its own."""
+def test_addressee_and_task(bus: Bus, auth: Bus) -> None:
+    """A task as addressee means its worker and is the message's task; else the agent's own is."""
     bus.publish("x-note", to="t")
     auth.publish("x-note", correlation_id="other")
     auth.publish("x-note", to="hq", durable=False)
-    told = [(m["from"], m["to"], m["correlation_id"]) for m in bus.follow(since=0, stop=three())]
-    assert told == [("hq", "auth", "t"), ("auth", None, "other"), ("auth", "hq", "t")]
+    heard = [(m["from"], m["to"], m["correlation_id"]) for m in bus.follow(since=0, stop=three())]
+    assert heard == [("hq", "auth", "t"), ("auth", None, "other"), ("auth", "hq", "t")]
 
 
 def three() -> Any:
-    """Return what stops a loop when it asks for the fourth time."""
+    """Return a function that ends a loop at its fourth call."""
     answers = iter([False] * 3)
     return lambda: next(answers, True)
 
 
 def test_a_batch_is_one_transaction(bus: Bus, auth: Bus) -> None:
-    """All messages of a batch are there in order, or none."""
+    """The messages of a batch are published together in order, or not at all."""
     ids = bus.publish_many({"type": "x-note", "payload": n, "to": "auth"} for n in range(5))
     assert [(m["id"], m["payload"]) for m in auth.poll()] == list(zip(ids, range(5), strict=True))
     with pytest.raises(NotFound):
-        bus.publish_many([{"type": "x-note"}, {"type": "x-note", "to": "nobody"}])
+        bus.publish_many([{"type": "x-note"}, {"type": "x-note", "to": "unknown"}])
     assert len(auth.poll()) == 5
     assert [m["payload"] for m in auth.poll(2)] == [0, 1]
 
 
 def test_large_payloads_come_a_few_at_a_time(bus: Bus, auth: Bus) -> None:
-    """A poll ends before its large payloads fill the memory, in order, and leaves none out."""
+    """A poll ends before its large payloads fill the memory, in order, and skips none."""
     sizes = [9, 6, 6, 0, 15, 9, 0]
     sent = [bus.publish("x-note", "x" * (size << 20), to="auth") for size in sizes]
     batches = []
@@ -126,7 +126,7 @@ def test_large_payloads_come_a_few_at_a_time(bus: Bus, auth: Bus) -> None:
 def test_what_is_refused(
     bus: Bus, words: tuple[Any, ...], options: dict[str, Any], complaint: str
 ) -> None:
-    """What no other program could read is refused with its reason, and nothing is written."""
+    """A message that no other program could read is refused with a reason and not written."""
     with pytest.raises(Invalid, match=complaint):
         bus.publish(*words, **options)
     nested: list[Any] = []
@@ -134,7 +134,7 @@ def test_what_is_refused(
     with pytest.raises(Invalid, match="cannot be written"):
         bus.publish("x-note", nested)
     with pytest.raises(NotFound):
-        bus.publish("x-note", to="nobody")
+        bus.publish("x-note", to="unknown")
     assert bus.poll() == []
 
 
@@ -145,7 +145,7 @@ def test_nul_is_an_ordinary_character(bus: Bus) -> None:
 
 
 def test_large_payloads(state: StatePaths, bus: Bus) -> None:
-    """Above 4,096 bytes a payload is a blob; one that is gone, or damaged, is told."""
+    """A payload above 4,096 bytes is a blob; if it is missing or damaged, the error says so."""
     bus.publish("x-note", "x" * 4094)
     bus.publish("x-note", "x" * 4095)
     small, large = bus.poll()
@@ -164,7 +164,7 @@ def test_large_payloads(state: StatePaths, bus: Bus) -> None:
 def test_the_limit_is_a_setting(
     state: StatePaths, bus: Bus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is kept beside the database, or the environment, limits a payload."""
+    """The setting of the repository, or the environment, limits a payload."""
     Path(state.root, "limits").write_text("10 60 0 0\n")
     with open_bus(state.root, agent="auth") as made, pytest.raises(Invalid, match="10 are allowed"):
         made.publish("x-note", "x" * 10)
@@ -174,7 +174,7 @@ def test_the_limit_is_a_setting(
 
 
 def test_ack_of_the_future(bus: Bus) -> None:
-    """A position that no message has cannot be acknowledged: what comes there would be lost."""
+    """A position beyond the last message cannot be acknowledged, since later ones would be lost."""
     bus.publish("x-note")
     with pytest.raises(Invalid, match="no message 2 yet"):
         bus.ack(2)
@@ -184,7 +184,7 @@ def test_ack_of_the_future(bus: Bus) -> None:
 
 
 def test_waiting_for_messages(bus: Bus, auth: Bus) -> None:
-    """Poll waits for the first message, and no longer than it was told; NaN is no time at all."""
+    """Poll waits for the first message and no longer than asked for; NaN is refused."""
     assert auth.poll(wait_s=0.01) == []
     assert auth.poll(wait_s=math.nan) == []
     sender = threading.Thread(target=bus.publish, args=("x-note",))
@@ -194,7 +194,7 @@ def test_waiting_for_messages(bus: Bus, auth: Bus) -> None:
 
 
 def test_requests_are_answered(bus: Bus, auth: Bus) -> None:
-    """A question is answered to whoever asked; asked again, it finds the same answer."""
+    """The answer to a question reaches its sender; if asked again, it is the same answer."""
 
     def answer() -> None:
         (asked,) = auth.poll(wait_s=30)
@@ -212,8 +212,8 @@ def test_requests_are_answered(bus: Bus, auth: Bus) -> None:
     assert [m["type"] for m in bus.poll()] == ["x-noise", "x-answer"]
 
 
-def test_a_request_that_nobody_answers(state: StatePaths, bus: Bus) -> None:
-    """After the time is over the caller is told, and the question stays on the bus."""
+def test_an_unanswered_request(state: StatePaths, bus: Bus) -> None:
+    """When the time is over the caller gets an error, and the question stays on the bus."""
     with pytest.raises(Conflict, match="auth did not answer within 0.01 s") as caught:
         bus.request("x-ask", to="auth", timeout_s=0.01)
     assert caught.value.code == "timeout"
@@ -227,7 +227,7 @@ def test_a_request_that_nobody_answers(state: StatePaths, bus: Bus) -> None:
 
 
 def test_strangers_are_answered(state: StatePaths, bus: Bus) -> None:
-    """Whoever has spoken can be answered, known or not."""
+    """Every sender of a message can be answered, known or not."""
     participant(state.root, "publish", "nim", json.dumps({"type": "x-ask"}))
     (asked,) = bus.poll()
     bus.reply(asked, "x-answer")
@@ -237,7 +237,7 @@ def test_strangers_are_answered(state: StatePaths, bus: Bus) -> None:
 
 
 def test_following(bus: Bus, auth: Bus) -> None:
-    """A follower hears what it asked for from now on, until it is told to stop."""
+    """A follower receives the messages of its filter from now on, until it is stopped."""
     stop = threading.Event()
     heard: list[str] = []
 
@@ -254,7 +254,7 @@ def test_following(bus: Bus, auth: Bus) -> None:
         auth.publish("x-note")
         return bool(heard)
 
-    wait_until(say, "the follower to hear")
+    wait_until(say, "the follower to receive")
     stop.set()
     listener.join(30)
     assert not listener.is_alive()
@@ -263,7 +263,7 @@ def test_following(bus: Bus, auth: Bus) -> None:
 
 
 def test_following_without_an_end(state: StatePaths, bus: Bus) -> None:
-    """Without a word on when to stop a follower ends with the database."""
+    """A follower without a stop function ends with the database."""
     bus.publish("x-note", id="a")
     stream = bus.follow(since=0)
     assert next(stream)["id"] == "a"
@@ -272,7 +272,7 @@ def test_following_without_an_end(state: StatePaths, bus: Bus) -> None:
 
 
 def test_every_thread_has_its_connection(bus: Bus, auth: Bus) -> None:
-    """Threads share one end without sharing a connection."""
+    """Threads share one bus without sharing a connection."""
     seen = {bus.store}
 
     def publish() -> None:
@@ -289,8 +289,8 @@ def test_every_thread_has_its_connection(bus: Bus, auth: Bus) -> None:
     assert len(auth.poll()) == 80
 
 
-def test_what_was_published_is_exported(state: StatePaths, bus: Bus) -> None:
-    """The log file has everything once the end is closed."""
+def test_close_exports_published_messages(state: StatePaths, bus: Bus) -> None:
+    """The log file has every message once the bus is closed."""
     bus.publish("x-note", id="mine")
     bus.close()
     assert json.loads(Path(state.bus_log).read_text())["id"] == "mine"
@@ -298,19 +298,19 @@ def test_what_was_published_is_exported(state: StatePaths, bus: Bus) -> None:
     with open_bus(state.root, agent="hq") as other:
         other.publish("x-note")
         os.rename(state.bus_log, f"{state.bus_log}.old")
-        os.mkdir(state.bus_log)  # the export fails, and nobody minds
+        os.mkdir(state.bus_log)  # the export fails, and close does not
     assert len(Path(f"{state.bus_log}.old").read_text().splitlines()) == 1
 
 
-def test_who_one_is(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Agent and task are those of the worktree, of the environment that exec sets, or as told."""
-    seat = scene.spawn("auth", "t1")
+def test_the_identity_of_a_bus(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Agent and task are those of the worktree, of exec's environment, or of the arguments."""
+    worktree = scene.spawn("auth", "t1")
     monkeypatch.chdir(scene.root)
     with open_bus() as bus:
         assert (bus.agent, bus.task) == ("hq", None)
     with open_bus(agent="auth") as bus:
         assert (bus.agent, bus.task) == ("auth", "t1")
-    monkeypatch.chdir(seat)
+    monkeypatch.chdir(worktree)
     with open_bus() as bus:
         assert (bus.agent, bus.task) == ("auth", "t1")
     with open_bus(agent="docs", task="t9") as bus:
@@ -321,12 +321,12 @@ def test_who_one_is(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITWORKER_TASK", "t2")
     with open_bus() as bus:
         assert (bus.agent, bus.task) == ("docs", "t2")
-    with open_bus(agent="auth") as bus:  # not whom the environment speaks of
+    with open_bus(agent="auth") as bus:  # not the agent of the environment
         assert (bus.agent, bus.task) == ("auth", "t1")
 
 
 def test_no_bus(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where gitworker is not set up the error says what to do."""
+    """If gitworker is not set up, the error names the next step."""
     monkeypatch.chdir(repository)
     with pytest.raises(Unavailable) as caught:
         open_bus()
@@ -334,14 +334,14 @@ def test_no_bus(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_package_offers_three_names() -> None:
-    """What the package gives is what it says, and nothing else."""
+    """The package has the names of its `__all__` and no others."""
     assert gitworker.bus.PUBLIC == ("Bus", "Message", "open_bus")
     assert gitworker.bus.Message is not None
     with pytest.raises(AttributeError, match="no attribute 'Bell'"):
         _ = gitworker.bus.Bell
 
 
-def test_connections_of_threads_that_ended_are_let_go(bus: Bus) -> None:
+def test_connections_of_ended_threads_are_closed(bus: Bus) -> None:
     """A program that starts a thread for each message does not run out of descriptors."""
 
     def once() -> None:
@@ -360,9 +360,9 @@ def test_connections_of_threads_that_ended_are_let_go(bus: Bus) -> None:
     assert len(os.listdir("/proc/self/fd")) <= before
 
 
-@pytest.mark.parametrize("act", ["poll", "request", "follow", "process_loop"])
-def test_close_beside_threads_at_work(bus: Bus, monkeypatch: pytest.MonkeyPatch, act: str) -> None:
-    """Threads that wait while the bus is closed end, by nothing but an error of ours."""
+@pytest.mark.parametrize("call", ["poll", "request", "follow", "process_loop"])
+def test_close_beside_threads_at_work(bus: Bus, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    """If the bus is closed, waiting threads end with an error of ours or without one."""
     monkeypatch.setattr("gitworker.bus.client.library.LOOK_ANYWAY_S", 0.05)
     monkeypatch.setattr("gitworker.bus.request.LOOK_ANYWAY_S", 0.05)
     ended: list[object] = []
@@ -371,7 +371,7 @@ def test_close_beside_threads_at_work(bus: Bus, monkeypatch: pytest.MonkeyPatch,
     begun = threading.Event()
 
     def work() -> None:
-        acts = {
+        calls = {
             "poll": lambda: bus.poll(wait_s=60),
             "request": lambda: bus.request("x-ask", to="auth", timeout_s=60),
             "follow": lambda: list(bus.follow()),
@@ -379,7 +379,7 @@ def test_close_beside_threads_at_work(bus: Bus, monkeypatch: pytest.MonkeyPatch,
         }
         begun.set()
         try:
-            ended.append(acts[act]())
+            ended.append(calls[call]())
         except Unavailable as error:
             ended.append(error.code)
 
@@ -390,11 +390,11 @@ def test_close_beside_threads_at_work(bus: Bus, monkeypatch: pytest.MonkeyPatch,
     bus.close()
     thread.join(20)
     expected = {"poll": "closed", "request": "closed", "follow": [], "process_loop": None}
-    assert ended == [expected[act]]
+    assert ended == [expected[call]]
     assert not bus._opened
 
 
-def test_following_ends_with_ones_own_close(bus: Bus) -> None:
+def test_following_ends_with_close_in_the_same_thread(bus: Bus) -> None:
     """A thread that closes the bus between two messages gets no further one."""
     for name in ("a", "b"):
         bus.publish("x-note", id=name)
@@ -406,7 +406,7 @@ def test_following_ends_with_ones_own_close(bus: Bus) -> None:
 
 
 def test_threads_publish_the_same_large_payload(state: StatePaths, bus: Bus) -> None:
-    """Each writes a file of its own until the name is there; nobody fails and nothing is left."""
+    """Each thread writes its own file until the name exists; none fails and nothing is left."""
     together = threading.Barrier(4)
     ids: list[str] = []
 
@@ -426,7 +426,7 @@ def test_threads_publish_the_same_large_payload(state: StatePaths, bus: Bus) -> 
 
 
 def test_a_torn_blob_is_written_again(state: StatePaths, bus: Bus, auth: Bus) -> None:
-    """What a crash left of a payload under its name is no reason not to write it."""
+    """A torn blob that a crash left under its name is written again."""
     bus.publish("x-big", "q" * 100_000)
     (name,) = os.listdir(state.blobs)
     os.truncate(f"{state.blobs}/{name}", 1000)

@@ -1,4 +1,4 @@
-"""Power cuts: what publish has promised is there afterwards, on any disk that obeys a sync."""
+"""Power cuts: every promised message survives, on any disk that obeys a sync."""
 
 import os
 import pickle
@@ -28,7 +28,7 @@ RECORDING = Path(__file__).with_name("recording.py")
 
 @dataclass(frozen=True)
 class Life:
-    """A recorded life: the state directory it was lived in, and its events."""
+    """A recorded run: its state directory and its events."""
 
     root: str
     events: list[Event]
@@ -36,7 +36,7 @@ class Life:
 
 @dataclass
 class Losses:
-    """What was wrong after some cuts."""
+    """The damage after some cuts."""
 
     lost: Counter[int] = field(default_factory=Counter)  # promised messages, by the cut's number
     damaged: list[str] = field(default_factory=list)
@@ -55,8 +55,8 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Life:
 
 
 def cuts(events: list[Event], number: int, chance: random.Random) -> Iterator[tuple[int, Files]]:
-    """Yield the files after power cuts at random moments once the bus is there, in time order."""
-    begun = events.index(("told", ""))
+    """Yield the files after power cuts at random moments of the bus's life, in time order."""
+    begun = events.index(("published", ""))
     moments = Counter(chance.randint(begun + 1, len(events)) for _ in range(number))
     disk = Disk()
     for index in range(len(events) + 1):
@@ -67,7 +67,7 @@ def cuts(events: list[Event], number: int, chance: random.Random) -> Iterator[tu
 
 
 def losses(life: Life, events: list[Event], place: Path, *, number: int, seed: int) -> Losses:
-    """Open the bus after each of so many cuts and say what is wrong with it."""
+    """Open the bus after each of so many cuts and return the damage."""
     found = Losses()
     chance = random.Random(seed)
     for cut, (moment, files) in enumerate(cuts(events, number, chance)):
@@ -76,7 +76,7 @@ def losses(life: Life, events: list[Event], place: Path, *, number: int, seed: i
             file = root / Path(path).relative_to(life.root)
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
-        promised = {event[1] for event in events[:moment] if event[0] == "told" and event[1]}
+        promised = {event[1] for event in events[:moment] if event[0] == "published" and event[1]}
         try:
             found.lost[cut] = len(promised - sound(StatePaths(str(root))))
         except Exception as error:  # noqa: BLE001 - whatever a broken database leads to
@@ -87,7 +87,7 @@ def losses(life: Life, events: list[Event], place: Path, *, number: int, seed: i
 def torn_logs(
     life: Life, place: Path, *, number: int, seed: int
 ) -> Iterator[tuple[list[str], list[str]]]:
-    """Cut the power so often, export afterwards, and yield the lines there are and should be."""
+    """Cut the power so often, export afterwards, and yield the found and the wanted lines."""
     chance = random.Random(seed)
     for cut, (_, files) in enumerate(cuts(life.events, number, chance)):
         root = place / f"log-{cut}"
@@ -107,7 +107,7 @@ def torn_logs(
 
 
 def sound(paths: StatePaths) -> set[str]:
-    """Return the messages of a bus that is sound in itself and can be used; fail otherwise."""
+    """Return the messages of a bus that is consistent and usable; fail otherwise."""
     store = open_database(paths.database)
     try:
         assert store.execute("PRAGMA integrity_check") == [{"integrity_check": "ok"}]
@@ -130,8 +130,8 @@ def sound(paths: StatePaths) -> set[str]:
 
 
 @pytest.mark.slow
-def test_nothing_that_was_promised_is_lost(life: Life, tmp_path: Path) -> None:
-    """With the settings as they are no cut costs a promised message, a payload or the database."""
+def test_no_promised_message_is_lost(life: Life, tmp_path: Path) -> None:
+    """With our settings no cut loses a promised message, a payload or the database."""
     found = losses(life, life.events, tmp_path, number=CUTS, seed=1)
     assert found.damaged == []
     assert sum(found.lost.values()) == 0
@@ -140,7 +140,7 @@ def test_nothing_that_was_promised_is_lost(life: Life, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_normal_alone_loses_messages(life: Life, tmp_path: Path) -> None:
-    """Without our own sync the same life loses promised messages, though never the database."""
+    """Without our own sync the same run loses promised messages, but never the database."""
     events = without_our_syncs(life.events)
     found = losses(life, events, tmp_path, number=CONTROL_CUTS, seed=2)
     assert found.damaged == []
@@ -148,8 +148,8 @@ def test_normal_alone_loses_messages(life: Life, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_disk_that_lies_breaks_the_database(life: Life, tmp_path: Path) -> None:
-    """Where no sync is obeyed the database itself breaks: the simulation reaches that far."""
+def test_a_disk_that_ignores_syncs_breaks_the_database(life: Life, tmp_path: Path) -> None:
+    """If every sync is ignored the database itself breaks, so the simulation can cause damage."""
     found = losses(life, without_syncs(life.events), tmp_path, number=CONTROL_CUTS, seed=3)
     assert len(found.damaged) > CONTROL_CUTS // 3
 
@@ -158,21 +158,21 @@ def test_a_disk_that_lies_breaks_the_database(life: Life, tmp_path: Path) -> Non
 def test_the_log_has_no_hole_after_a_cut(
     life: Life, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In the boot after a cut the exported log is whole again, whatever the disk has kept of it."""
+    """In the boot after a cut the exported log is complete again, whatever the disk kept of it."""
     monkeypatch.setattr("gitworker.clock.boot_id", lambda: "the next")
     for found, wanted in torn_logs(life, tmp_path, number=CUTS, seed=4):
         assert found == wanted
 
 
 @pytest.mark.slow
-def test_a_log_that_nobody_looks_through_has_holes(life: Life, tmp_path: Path) -> None:
-    """Where the boot is taken for the same one some cuts leave a hole: there is one to mend."""
+def test_a_log_that_is_not_checked_has_holes(life: Life, tmp_path: Path) -> None:
+    """If the boot counts as the same one, some cuts leave a hole, so there is one to repair."""
     logs = torn_logs(life, tmp_path, number=CUTS, seed=4)
     assert any(found != wanted for found, wanted in logs)
 
 
 def test_the_disk_keeps_what_was_synced() -> None:
-    """What was synced is there after every cut, what came later in any part, and single sectors."""
+    """Synced writes survive every cut; later ones survive in any part, or as single sectors."""
     disk = Disk()
     disk.play(0, ("write", "f", 0, b"a" * 1024))
     disk.play(1, ("write", "f", 0, b"b" * 1024))
@@ -186,7 +186,7 @@ def test_the_disk_keeps_what_was_synced() -> None:
 
 
 def test_the_disk_renames_with_its_directory() -> None:
-    """A new name may be missing until the directory was synced, the old content never is."""
+    """A new name may be missing until the directory is synced; the old content never is."""
     disk = Disk()
     disk.play(0, ("write", "d/old", 0, b"a"))
     disk.play(1, ("sync", "d/old", "ours", 1))

@@ -1,4 +1,4 @@
-"""Back-pressure: who has to wait, for how long, and that our own messages never do."""
+"""Back-pressure: which senders wait, for how long, and that our own messages never do."""
 
 from collections.abc import Callable
 
@@ -26,7 +26,7 @@ SetClock = Callable[[int], None]
 
 @pytest.fixture
 def set_clock(monkeypatch: pytest.MonkeyPatch) -> SetClock:
-    """Let a test say how many milliseconds have passed."""
+    """Return a function that sets the elapsed milliseconds."""
 
     def set_to(elapsed_ms: int) -> None:
         monkeypatch.setenv("GITWORKER_CLOCK_MS", str(NOW + elapsed_ms))
@@ -36,18 +36,18 @@ def set_clock(monkeypatch: pytest.MonkeyPatch) -> SetClock:
 
 
 def limits(*, unread: int = 0, rate: int = 0) -> Limits:
-    """Return limits of which those that are not named are off."""
+    """Return limits with all but the named ones switched off."""
     return Limits(message_max_unread=unread, message_max_rate=rate)
 
 
 def deliver(store: Database, number: int, *, to: str | None = "b", first: int = 0) -> None:
-    """Publish messages past every limit."""
+    """Publish messages without checking a limit."""
     for at in range(first, first + number):
         send(store, f"{to}{at}", to_agent=to, ts_ms=clock.now_ms())
 
 
 def sent(store: Database, pressure: Pressure, *, at_most: int, first: int = 0) -> int:
-    """Send to everybody until a limit is in the way, and return how many messages went."""
+    """Broadcast until a limit blocks, and return the number of messages sent."""
     for at in range(at_most):
         try:
             pressure.admit(store, None)
@@ -58,7 +58,7 @@ def sent(store: Database, pressure: Pressure, *, at_most: int, first: int = 0) -
 
 
 def test_unread_messages_are_limited(store: Database) -> None:
-    """Whoever has too many unread messages gets no more until it acknowledges."""
+    """An agent with too many unread messages gets no more until it acknowledges."""
     deliver(store, 5)
     deliver(store, 9, to="c")
     check_pressure(store, "a", "b", limits(unread=6))
@@ -72,15 +72,15 @@ def test_unread_messages_are_limited(store: Database) -> None:
     check_pressure(store, "a", "b", limits(unread=5))
 
 
-def test_a_limit_of_nothing_is_none(store: Database) -> None:
+def test_a_limit_of_zero_is_off(store: Database) -> None:
     """Zero switches a limit off."""
     deliver(store, 50)
     for _ in range(50):
         check_pressure(store, "a", "b", limits())
 
 
-def test_a_long_lived_sender_looks_rarely(store: Database) -> None:
-    """While there is much room most messages go unlooked, and few go beyond the limit for that."""
+def test_a_long_lived_sender_checks_rarely(store: Database) -> None:
+    """Far below the limit most messages are sent unchecked, and few of them exceed it."""
     pressure = Pressure("a", limits(unread=100))
     went = 0
     while went < 200:
@@ -94,11 +94,11 @@ def test_a_long_lived_sender_looks_rarely(store: Database) -> None:
 
 
 def test_the_rate_is_limited(store: Database, set_clock: SetClock) -> None:
-    """Beyond a burst a sender may send so many messages a second, and is told how long to wait."""
+    """Beyond a burst a sender is held to the rate, and the refusal names the time to wait."""
     rate = 2
     pressure = Pressure("a", limits(rate=rate))
     burst = sent(store, pressure, at_most=1000)
-    assert burst == rate * BURST_S + rate + 1  # the first ones while all was calm
+    assert burst == rate * BURST_S + rate + 1  # the first ones before any limit applied
     with pytest.raises(BackPressure, match="a sends faster than 2 messages a second") as caught:
         pressure.admit(store, None)
     assert 500 <= caught.value.wait_ms <= 502
@@ -113,7 +113,7 @@ def test_each_sender_has_its_own_budget(store: Database, set_clock: SetClock) ->
 
 
 def test_the_budget_outlives_a_process(store: Database, set_clock: SetClock) -> None:
-    """Senders of one message each, as processes are, share their sender's budget."""
+    """Processes that send one message each share the budget of their sender."""
     assert sent(store, Pressure("a", limits(rate=2)), at_most=1000) < 1000
     with pytest.raises(BackPressure):
         check_pressure(store, "a", None, limits(rate=2))
@@ -131,14 +131,14 @@ def test_a_clock_that_was_set_back(store: Database, set_clock: SetClock) -> None
 
 
 def test_little_traffic_writes_nothing(store: Database, set_clock: SetClock) -> None:
-    """While all senders together are below the rate of one, no budget is kept."""
+    """While all senders together are below the rate of one, no budget is recorded."""
     pressure = Pressure("a", limits(rate=1000))
     assert sent(store, pressure, at_most=200) == 200
     assert store.execute("SELECT COUNT(*) AS n FROM send_budgets") == [{"n": 0}]
 
 
 def test_our_own_messages_are_never_limited(store: Database, set_clock: SetClock) -> None:
-    """What commands publish by themselves goes through, however much there is."""
+    """Messages that commands publish by themselves are never refused."""
     assert sent(store, Pressure("hq", limits(rate=2)), at_most=1000) < 1000
     with store.write() as writer:
         publish(writer, Outgoing("state_change", to="b", id="ours"), now=NOW)
@@ -146,7 +146,7 @@ def test_our_own_messages_are_never_limited(store: Database, set_clock: SetClock
 
 
 def test_slow_consumers(store: Database) -> None:
-    """Who has left more than half of the limit unread is named, the slowest first."""
+    """Agents with more than half of the limit unread are listed, the slowest first."""
     deliver(store, 6, to="b")
     deliver(store, 8, to="c")
     deliver(store, 5, to="d")
@@ -161,8 +161,8 @@ def test_slow_consumers(store: Database) -> None:
 
 
 @pytest.mark.parametrize("name", ["pressure.unread", "pressure.addressees", "pressure.nth_newest"])
-def test_looks_are_indexed(store: Database, name: str) -> None:
-    """No look at the limits reads the whole table of messages."""
+def test_limit_queries_use_an_index(store: Database, name: str) -> None:
+    """No query of a limit reads the whole table of messages."""
     values: dict[str, str | int | None] = {"agent": "a", "limit": 5, "number": 5}
     text = query_text(name)
     wanted = {key: value for key, value in values.items() if f":{key}" in text}
@@ -174,7 +174,7 @@ def test_looks_are_indexed(store: Database, name: str) -> None:
 def test_the_library_is_limited_too(
     state: StatePaths, store: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An agent in Python is held back as any other; a batch goes as a whole or not at all."""
+    """An agent in Python is limited like any other; a batch is sent whole or not at all."""
     monkeypatch.setenv("GITWORKER_MESSAGE_MAX_UNREAD", "3")
     with open_bus(state.root, agent="a") as bus:
         for _ in range(2):
@@ -191,7 +191,7 @@ def test_the_library_is_limited_too(
 
 
 def test_a_batch_larger_than_the_limit(store: Database) -> None:
-    """A batch that no inbox could hold goes into an empty one, and nothing behind it."""
+    """A batch larger than any inbox is sent to an empty one, and nothing after it."""
     pressure = Pressure("a", limits(unread=5))
     pressure.admit(store, "b", 9)
     deliver(store, 9)
@@ -199,7 +199,7 @@ def test_a_batch_larger_than_the_limit(store: Database) -> None:
         pressure.admit(store, "b")
 
 
-def test_answers_go_to_a_full_inbox(
+def test_answers_reach_a_full_inbox(
     state: StatePaths, store: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two agents whose inboxes are full can still answer each other."""

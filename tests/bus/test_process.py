@@ -34,21 +34,21 @@ sys.stdin.read()
 
 @pytest.fixture
 def hq(state: StatePaths, store: Database) -> Iterator[Bus]:
-    """The end of `hq`, who sends."""
+    """The bus of `hq`, the sender."""
     with open_bus(state.root, agent="hq") as made:
         yield made
 
 
 @pytest.fixture
 def reader(state: StatePaths, store: Database, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bus]:
-    """The end of `orchestrator`, who reads; what failed comes again soon."""
+    """The bus of `orchestrator`, the reader; it retries failed messages soon."""
     monkeypatch.setattr("gitworker.bus.rules.BACKOFF_FIRST_MS", 5)
     with open_bus(state.root, agent="orchestrator") as made:
         yield made
 
 
 class Handler:
-    """Remembers what it was handed, and fails where it is told to."""
+    """Records the messages it receives, and fails for those chosen by `fails`."""
 
     def __init__(self, fails: Callable[[Message], bool]) -> None:
         self.handed: list[Any] = []
@@ -62,7 +62,7 @@ class Handler:
 
 
 def run(bus: Bus, handler: Callable[[Message], object], **options: Any) -> None:
-    """Process until everything is dealt with."""
+    """Process until no message is left."""
     bus.process_loop(handler, stop=lambda: not bus.poll(), **options)
 
 
@@ -82,13 +82,13 @@ def test_all_are_handled_in_order(hq: Bus, reader: Bus, store: Database) -> None
     run(reader, handle)
     assert cursors == [0] * 250
     assert rows(store, "deliveries") == []
-    assert len(hq.poll(limit=1000)) == 250  # nobody else's cursor moves
+    assert len(hq.poll(limit=1000)) == 250  # no other cursor moves
 
 
-def test_what_fails_comes_again(
+def test_a_failed_message_is_tried_again(
     hq: Bus, reader: Bus, store: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A message whose handler failed is handed out again before those behind it."""
+    """A message whose handler failed is handed out again before those after it."""
     hq.publish_many({"type": "x-job", "payload": n} for n in range(3))
     failures = iter([True, True])
     handler = Handler(lambda m: m["payload"] == 1 and next(failures, False))
@@ -100,8 +100,8 @@ def test_what_fails_comes_again(
     assert rows(store, "dead_letters") == []
 
 
-def test_what_always_fails_becomes_a_dead_letter(hq: Bus, reader: Bus, store: Database) -> None:
-    """After its attempts a message is kept, its sender told, and the next one's turn comes."""
+def test_repeated_failure_makes_a_dead_letter(hq: Bus, reader: Bus, store: Database) -> None:
+    """After its attempts a message is kept, its sender gets a notice, and the next one follows."""
     ids = hq.publish_many({"type": "x-job", "payload": n, "correlation_id": "t"} for n in range(3))
     handler = Handler(lambda m: m["payload"] == 1)
     run(reader, handler, attempts=3)
@@ -121,8 +121,8 @@ def test_what_always_fails_becomes_a_dead_letter(hq: Bus, reader: Bus, store: Da
     assert rows(store, "deliveries") == []
 
 
-def test_two_bad_handlers_do_not_go_on_for_ever(hq: Bus, reader: Bus, store: Database) -> None:
-    """Nobody is told that a notice of a dead letter died."""
+def test_two_bad_handlers_do_not_loop_for_ever(hq: Bus, reader: Bus, store: Database) -> None:
+    """A notice of a dead letter that becomes a dead letter itself causes no further notice."""
     hq.publish("x-job", to="orchestrator")
     run(reader, Handler(lambda _: True), attempts=1)
     run(hq, Handler(lambda _: True), attempts=1)
@@ -131,7 +131,7 @@ def test_two_bad_handlers_do_not_go_on_for_ever(hq: Bus, reader: Bus, store: Dat
 
 
 def test_attempts_are_counted_across_restarts(hq: Bus, reader: Bus, store: Database) -> None:
-    """A loop that is stopped between two attempts goes on counting when it is started again."""
+    """A loop that is stopped between two attempts continues the count when it is started again."""
     hq.publish("x-job", 1)
     for attempts in (1, 2):
         handler = Handler(lambda _: True)
@@ -146,7 +146,7 @@ def test_attempts_are_counted_across_restarts(hq: Bus, reader: Bus, store: Datab
 def test_a_handler_that_kills_the_process(
     state: StatePaths, hq: Bus, reader: Bus, store: Database
 ) -> None:
-    """A message that takes the process with it is given up too, after its attempts."""
+    """A message whose handler kills the process is also given up after its attempts."""
     hq.publish("x-job", 1)
     statuses = [
         subprocess.run([sys.executable, "-c", CRASHING, state.root], check=False).returncode
@@ -157,8 +157,8 @@ def test_a_handler_that_kills_the_process(
     assert letter["error"] == "the process ended while it was handled"
 
 
-def test_back_pressure_is_no_failure(hq: Bus, reader: Bus, store: Database) -> None:
-    """A handler that has to wait for a slow reader is called again, and loses no attempt."""
+def test_back_pressure_does_not_count_as_a_failure(hq: Bus, reader: Bus, store: Database) -> None:
+    """A handler that has to wait for a slow reader is called again and loses no attempt."""
     hq.publish("x-job", 1)
     handed: list[int] = []
 
@@ -174,7 +174,7 @@ def test_back_pressure_is_no_failure(hq: Bus, reader: Bus, store: Database) -> N
 
 
 def test_a_locked_database_stops_no_loop(hq: Bus, reader: Bus, store: Database) -> None:
-    """While some program keeps the database locked, what is handled cannot be acknowledged."""
+    """While another program locks the database, handled messages wait for their acknowledgement."""
     hq.publish("x-job", 1)
     handed: list[int] = []
     lockers: list[subprocess.Popen[bytes]] = []
@@ -203,8 +203,8 @@ def test_a_locked_database_stops_no_loop(hq: Bus, reader: Bus, store: Database) 
     assert rows(store, "deliveries") == []
 
 
-def test_an_error_that_is_no_text(hq: Bus, reader: Bus, store: Database) -> None:
-    """An error with bytes that are no text is kept as far as it can be."""
+def test_an_error_that_is_not_text(hq: Bus, reader: Bus, store: Database) -> None:
+    """An error message with bytes that are not text is kept as far as possible."""
     hq.publish("x-job", 1)
 
     def handle(message: Message) -> None:
@@ -214,8 +214,8 @@ def test_an_error_that_is_no_text(hq: Bus, reader: Bus, store: Database) -> None
     assert [letter["error"] for letter in rows(store, "dead_letters")] == ["ValueError: ?"]
 
 
-def test_an_interrupt_is_no_failure(hq: Bus, reader: Bus, store: Database) -> None:
-    """Ctrl-C in a handler ends the loop, and the message was never tried."""
+def test_an_interrupt_does_not_count_as_a_failure(hq: Bus, reader: Bus, store: Database) -> None:
+    """Ctrl-C in a handler ends the loop and does not count as an attempt."""
     hq.publish("x-job", 1)
     hq.publish("x-job", 2)
 
@@ -242,7 +242,7 @@ def test_an_interrupt_is_no_failure(hq: Bus, reader: Bus, store: Database) -> No
 
 
 def test_it_stops_between_two_messages(hq: Bus, reader: Bus) -> None:
-    """A loop that is told to stop leaves the rest of its batch for the next one."""
+    """A stopped loop leaves the rest of its batch for the next loop."""
     hq.publish_many({"type": "x-job", "payload": n} for n in range(3))
     stop = threading.Event()
     handler = Handler(lambda _: False)
@@ -256,7 +256,7 @@ def test_it_stops_between_two_messages(hq: Bus, reader: Bus) -> None:
 
 
 def test_it_stops_while_it_waits(hq: Bus, reader: Bus, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A loop that waits for the next attempt, or for messages, stops when it is told."""
+    """A loop that waits for the next attempt, or for messages, can be stopped."""
     monkeypatch.setattr("gitworker.bus.rules.BACKOFF_FIRST_MS", 60_000)
     hq.publish("x-job", 1)
     handler = Handler(lambda _: True)
@@ -277,7 +277,7 @@ def test_it_stops_while_it_waits(hq: Bus, reader: Bus, monkeypatch: pytest.Monke
 def test_back_pressure_for_ever_is_a_failure(
     hq: Bus, reader: Bus, store: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A handler that has waited for a slow reader for minutes loses its attempts after all."""
+    """A handler that has waited for a slow reader for minutes does lose its attempts."""
     monkeypatch.setattr("gitworker.bus.client.handle_messages.PRESSED_MAX_MS", 30)
     hq.publish("x-job", 1)
     hq.publish("x-job", 2)
@@ -295,22 +295,22 @@ def test_back_pressure_for_ever_is_a_failure(
     assert (letter["attempts"], letter["error"]) == (2, "BackPressure: full")
 
 
-def test_a_loop_beats(
+def test_a_loop_sends_heartbeats(
     hq: Bus, reader: Bus, store: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While a handler works its agent beats, and has a cursor: a prune leaves it its messages."""
+    """While a handler works, its agent sends heartbeats and its cursor holds back a prune."""
     monkeypatch.setattr("gitworker.bus.client.loop_heartbeat.EVERY_S", 0.02)
     hq.publish("x-job", 1)
 
-    def beat_ms() -> int:
+    def heartbeat_ms() -> int:
         (row,) = rows(store, "heartbeats")
         assert row["agent_id"] == "orchestrator"
         return int(row["ts_ms"])
 
     def handle(message: Message) -> None:
-        first = beat_ms()
+        first = heartbeat_ms()
         assert [row["last_acked_seq"] for row in rows(store, "cursors")] == [0]
-        wait_until(lambda: beat_ms() > first, "the next beat")
+        wait_until(lambda: heartbeat_ms() > first, "the next heartbeat")
 
     run(reader, handle, attempts=1)
     assert rows(store, "dead_letters") == []
@@ -318,7 +318,7 @@ def test_a_loop_beats(
 
 
 def test_large_payloads_are_read_one_by_one(hq: Bus, reader: Bus) -> None:
-    """A batch of large messages is not in memory at once: each is read when its turn comes."""
+    """A batch of large messages is not in memory at once: each is read only when it is handled."""
     hq.publish_many({"type": "x-big", "payload": [n, "z" * 300_000]} for n in range(3))
     errors: list[str | None] = []
 

@@ -7,7 +7,7 @@ from gitworker.bus.publish import Outgoing, publish
 from gitworker.store.sqlite.database import Database
 
 
-def test_a_message_is_stored_as_seed_2_has_it(store: Database) -> None:
+def test_a_message_is_stored_in_the_documented_columns(store: Database) -> None:
     """Every field arrives in its column, the payload as JSON text."""
     message = Outgoing(
         "task_done", sender="auth", payload={"a": "ü", "n": None}, to="hq", correlation_id="t",
@@ -25,7 +25,7 @@ def test_a_message_is_stored_as_seed_2_has_it(store: Database) -> None:
 
 
 def test_publishing_is_idempotent_by_id(store: Database) -> None:
-    """A known id is a retry: the first message stays, and no position is used up for readers."""
+    """A known id is a retry: the first message stays, and no sequence number is used up."""
     for text in ("first", "second"):
         with store.write() as writer:
             publish(writer, Outgoing("x-note", payload={"t": text}, id="same"), now=1)
@@ -34,10 +34,10 @@ def test_publishing_is_idempotent_by_id(store: Database) -> None:
 
 
 def test_a_message_without_an_id_gets_one(store: Database) -> None:
-    """What has no id gets a new one, a broadcast without payload keeps both empty."""
+    """A message without an id gets a new one; a broadcast without payload keeps both empty."""
     with store.write() as writer:
-        told = publish(writer, Outgoing("x-note"), now=1)
-    assert uuid.UUID(told).version == 7
-    row = store.row("messages.by_id", id=told)
+        published = publish(writer, Outgoing("x-note"), now=1)
+    assert uuid.UUID(published).version == 7
+    row = store.row("messages.by_id", id=published)
     assert row is not None
     assert (row["to_agent"], row["payload"], row["from_agent"]) == (None, None, "hq")

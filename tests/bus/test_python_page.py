@@ -1,4 +1,4 @@
-"""The page on the bus from Python: its examples run, one after another."""
+"""The page on the bus from Python: its examples run in order."""
 
 import re
 
@@ -13,7 +13,7 @@ PAGE = ROOT / "docs" / "python.md"
 def test_the_examples_run(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Whoever copies the page's examples into one program gets what the page says."""
+    """The page's examples, copied into one program, print the documented output."""
     scene.spawn("auth", "t1")
     monkeypatch.chdir(scene.root)
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
@@ -22,7 +22,7 @@ def test_the_examples_run(
     for block in blocks:
         exec(compile(block, str(PAGE), "exec"), names)
     assert names["done"] == [0, 1, 2]
-    told = capsys.readouterr().out.splitlines()
-    assert any("auth x-note {'text': 'look at this'}" in line for line in told)
-    assert "3" in told
-    assert len(told[-1]) == 36
+    printed = capsys.readouterr().out.splitlines()
+    assert any("auth x-note {'text': 'look at this'}" in line for line in printed)
+    assert "3" in printed
+    assert len(printed[-1]) == 36

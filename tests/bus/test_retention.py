@@ -1,4 +1,4 @@
-"""Retention: what goes, what stays, and that nothing is lost or doubled wherever it is killed."""
+"""Retention: which messages are archived, and that a kill at any point loses or doubles none."""
 
 import fcntl
 import gzip
@@ -41,24 +41,24 @@ from gitworker.bus.files.retention import Wish, prune
 from gitworker.paths import StatePaths
 from gitworker.store.sqlite.migrate import open_database
 paths = StatePaths(sys.argv[1])
-wish = Wish(int(sys.argv[2]), frozenset(), 1 << 60, sys.argv[3] == "True")
-prune(open_database(paths.database), paths, wish)
+request = Wish(int(sys.argv[2]), frozenset(), 1 << 60, sys.argv[3] == "True")
+prune(open_database(paths.database), paths, request)
 """
 POINTS = (
     "prune.journal", "prune.content", "prune.written", "prune.renamed", "prune.chunk",
     "trim.replaced",
 )  # fmt: skip
-QUICK = {"prune.content", "prune.renamed", "trim.replaced"}  # `make test` dies at all of them
+QUICK = {"prune.content", "prune.renamed", "trim.replaced"}  # `make test` kills at all of them
 
 
 @pytest.fixture(autouse=True)
 def today(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pin the day, for children too."""
+    """Pin the day, for child processes too."""
     monkeypatch.setenv("GITWORKER_CLOCK_MS", str(NOW))
 
 
-def wish(*living: str, archiving: bool = True) -> Wish:
-    """Ask for what is older than 30 days; agents that only acknowledged lately hold nothing."""
+def request(*living: str, archiving: bool = True) -> Wish:
+    """Ask for messages older than 30 days; agents that only acknowledge lately hold none back."""
     return Wish(NOW - 30 * DAY_MS, frozenset(living), since_ms=1 << 60, archiving=archiving)
 
 
@@ -81,12 +81,12 @@ def ids(store: Database) -> list[str]:
 
 
 def exported(state: StatePaths) -> list[str]:
-    """Return the ids in bus.jsonl; fail where a line is torn."""
+    """Return the ids in bus.jsonl; fail if a line is torn."""
     return [json.loads(line)["id"] for line in Path(state.bus_log).read_text().splitlines()]
 
 
 def archived(state: StatePaths) -> list[dict[str, Any]]:
-    """Return what all archives hold, in the order of their names."""
+    """Return the lines of all archives, in the order of their names."""
     found = []
     for path in sorted(Path(state.archive).glob("*.jsonl.gz")):
         with gzip.open(path, "rt") as file:
@@ -95,27 +95,27 @@ def archived(state: StatePaths) -> list[dict[str, Any]]:
 
 
 def test_old_messages_go_into_an_archive(state: StatePaths, store: Database) -> None:
-    """What is older than the limit is in an archive and nowhere else; what is young stays."""
+    """Messages older than the limit are in an archive and nowhere else; younger ones stay."""
     fill(store, old=CHUNK * 2 + 7)
     export_logs(store, state)
     before = Path(state.bus_log).read_bytes().splitlines()
-    done = prune(store, state, wish())
+    done = prune(store, state, request())
     assert done.plan == Plan(CHUNK * 2 + 7, 1, CHUNK * 2 + 7, 0, None)
     assert done.archive == f"{state.archive}/bus-1-{CHUNK * 2 + 7}.jsonl.gz"
     with gzip.open(done.archive, "rb") as file:
         assert file.read().splitlines() == before[:-2]
     assert ids(store) == exported(state) == ["y1", "y2"]
     assert store.row("exports.bus_seq") == {"last_seq": CHUNK * 2 + 9}
-    assert prune(store, state, wish()).archive is None
+    assert prune(store, state, request()).archive is None
     send(store, "next")
     export_logs(store, state)
     assert exported(state) == ["y1", "y2", "next"]
 
 
 def test_without_an_archive(state: StatePaths, store: Database) -> None:
-    """Told to archive nothing, nothing is kept."""
+    """Without archiving, nothing is kept."""
     fill(store, old=CHUNK + 3)
-    done = prune(store, state, wish(archiving=False))
+    done = prune(store, state, request(archiving=False))
     assert (done.archive, done.plan.messages) == (None, CHUNK + 3)
     assert ids(store) == exported(state) == ["y1", "y2"]
     assert archived(state) == []
@@ -123,11 +123,11 @@ def test_without_an_archive(state: StatePaths, store: Database) -> None:
 
 def test_nothing_to_do(state: StatePaths, store: Database) -> None:
     """An empty bus, and one whose messages are all young, are left as they are."""
-    assert prune(store, state, wish()).plan == Plan(0, 0, 0, 0, None)
+    assert prune(store, state, request()).plan == Plan(0, 0, 0, 0, None)
     fill(store, old=0)
     export_logs(store, state)
     text = Path(state.bus_log).read_bytes()
-    assert prune(store, state, wish()).archive is None
+    assert prune(store, state, request()).archive is None
     assert Path(state.bus_log).read_bytes() == text
     assert ids(store) == ["y1", "y2"]
 
@@ -143,7 +143,7 @@ def test_nothing_to_do(state: StatePaths, store: Database) -> None:
         ({"a": 5}, ("a",), ["y1", "y2"], "a"),
     ],
 )
-def test_living_agents_keep_what_they_have_not_read(
+def test_living_agents_keep_their_unread_messages(
     state: StatePaths,
     store: Database,
     cursors: dict[str, int],
@@ -151,44 +151,44 @@ def test_living_agents_keep_what_they_have_not_read(
     left: list[str],
     held_by: str | None,
 ) -> None:
-    """The lowest cursor of the living counts; the dead and who never read hold nothing back."""
+    """The lowest cursor of a living agent counts; dead agents and non-readers hold nothing back."""
     fill(store, old=4)
     for agent, seq in cursors.items():
         with store.write() as writer:
             writer.run("messages.ack", agent=agent, seq=seq, now=OLD)
-    assert prune(store, state, wish(*living)).plan.held_by == held_by
+    assert prune(store, state, request(*living)).plan.held_by == held_by
     assert ids(store) == left
 
 
-def test_messages_to_others_hold_nobody_back(state: StatePaths, store: Database) -> None:
-    """A cursor that stands still because nothing came for its agent does not end the prune."""
+def test_messages_to_others_do_not_hold_back_a_prune(state: StatePaths, store: Database) -> None:
+    """A cursor without newer messages for its agent does not end the prune."""
     for number in range(3):
         send(store, f"b{number}", to_agent="b", ts_ms=OLD)
     with store.write() as writer:
         writer.run("messages.ack", agent="a", seq=0, now=OLD)
-    assert plan_prune(store, wish("a")).messages == 3
+    assert plan_prune(store, request("a")).messages == 3
 
 
 def test_a_living_agent_that_never_acknowledged(store: Database) -> None:
-    """What was sent to it alone stays; while it reads nothing, broadcasts wait for it no longer."""
+    """Messages sent to it alone stay; broadcasts do not wait for an agent that reads nothing."""
     fill(store, old=2, young=0)
     for number in range(2):
         send(store, f"a{number}", to_agent="a", ts_ms=OLD)
-    assert plan_prune(store, wish("a", "b"))[:5] == (2, 1, 2, 0, "a")
-    assert plan_prune(store, wish("b")).messages == 4
+    assert plan_prune(store, request("a", "b"))[:5] == (2, 1, 2, 0, "a")
+    assert plan_prune(store, request("b")).messages == 4
 
 
-def test_who_acknowledged_lately_lives(state: StatePaths, store: Database) -> None:
-    """An agent that polls without ever beating keeps what it has not read."""
+def test_an_agent_that_acknowledged_lately_lives(state: StatePaths, store: Database) -> None:
+    """An agent that polls without any heartbeat keeps its unread messages."""
     fill(store, old=3)
     with store.write() as writer:
         writer.run("messages.ack", agent="nim", seq=1, now=NOW)
-    asked = wish()._replace(since_ms=NOW - 1000)
+    asked = request()._replace(since_ms=NOW - 1000)
     assert plan_prune(store, asked)[:5] == (1, 1, 1, 0, "nim")
 
 
 def test_odd_times_end_nothing(state: StatePaths, store: Database) -> None:
-    """A message from the future stays, a time that is a text is read as far as it is a number."""
+    """A message from the future stays; a text is read as far as it is a number."""
     fill(store, old=2, young=0)
     send(store, "future", ts_ms=NOW + DAY_MS)
     insert = (
@@ -197,26 +197,26 @@ def test_odd_times_end_nothing(state: StatePaths, store: Database) -> None:
     assert foreign(state.database, insert) == [[]]
     for name in ("p1", "p2"):
         send(store, name, ts_ms=OLD)
-    prune(store, state, wish())
+    prune(store, state, request())
     assert ids(store) == ["future"]
     assert [entry["id"] for entry in archived(state)] == ["o1", "o2", "odd", "p1", "p2"]
 
 
 def test_large_payloads_move_into_the_archive(state: StatePaths, store: Database) -> None:
-    """A blob goes with its last message, its content stands in the archive; used ones stay."""
+    """A blob is deleted with its last message and archived with it; blobs still in use stay."""
     shared = save_blob(state.blobs, b'{"shared": 1}')
     alone = save_blob(state.blobs, '{"alone": "ü"}'.encode())
     raw = b"\xff\xfe"
     foreign_ref = f"sha256-{hashlib.sha256(raw).hexdigest()}"
     (Path(state.blobs) / foreign_ref).write_bytes(raw)
     kept = save_blob(state.blobs, b'"of a dead letter"')
-    gone = "sha256-" + "0" * 64
-    for number, ref in enumerate([shared, alone, foreign_ref, kept, gone, "../../etc/passwd"]):
+    missing = "sha256-" + "0" * 64
+    for number, ref in enumerate([shared, alone, foreign_ref, kept, missing, "../../etc/passwd"]):
         send(store, f"m{number}", ts_ms=OLD, payload_ref=ref)
     send(store, "new", ts_ms=YOUNG, payload_ref=shared)
     dead_letter(store, 4, ref=kept, dead_at_ms=YOUNG)
     age(state)
-    done = prune(store, state, wish())
+    done = prune(store, state, request())
     assert [(e.get("blob"), e.get("blob_base64")) for e in archived(state)] == [
         ('{"shared": 1}', None), ('{"alone": "ü"}', None), (None, "//4="),
         ('"of a dead letter"', None), (None, None), (None, None),
@@ -226,7 +226,7 @@ def test_large_payloads_move_into_the_archive(state: StatePaths, store: Database
 
 
 def test_young_blobs_are_left_alone(state: StatePaths, store: Database) -> None:
-    """A blob whose message may still be on its way stays, and so does what is no blob of ours."""
+    """A blob whose message may still come stays, and so does a file that is not our blob."""
     ref = save_blob(state.blobs, b'"on its way"')
     young(state, ref)
     assert collect_blobs(store, state.blobs, now_ms=NOW) == Collected(0, 0)
@@ -238,25 +238,25 @@ def test_young_blobs_are_left_alone(state: StatePaths, store: Database) -> None:
     assert collect_blobs(store, f"{state.blobs}/none", now_ms=NOW) == Collected(0, 0)
 
 
-def test_dead_letters_of_long_ago_go_too(state: StatePaths, store: Database) -> None:
-    """An old dead letter is archived with its error; alone, it makes an archive of its own name."""
+def test_old_dead_letters_are_archived(state: StatePaths, store: Database) -> None:
+    """An old dead letter is archived with its error; alone, it has an archive of its own name."""
     dead_letter(store, 7, dead_at_ms=OLD)
     dead_letter(store, 8, dead_at_ms=YOUNG)
-    done = prune(store, state, wish())
+    done = prune(store, state, request())
     assert done.archive == f"{state.archive}/dead-letters-1-1.jsonl.gz"
     (entry,) = archived(state)
     assert (entry["dead_letter"], entry["seq"], entry["error"]) == (1, 7, "it broke")
     assert [row["id"] for row in store.execute("SELECT id FROM dead_letters")] == [2]
     dead_letter(store, 9, dead_at_ms=OLD)
-    again = prune(store, state, wish())
+    again = prune(store, state, request())
     assert again.archive == f"{state.archive}/dead-letters-1-1.2.jsonl.gz"
     dead_letter(store, 10, dead_at_ms=OLD)
-    prune(store, state, wish(archiving=False))
+    prune(store, state, request(archiving=False))
     assert [row["id"] for row in store.execute("SELECT id FROM dead_letters")] == [2]
 
 
 def test_side_tables(state: StatePaths, store: Database) -> None:
-    """Attempts at pruned messages and budgets of silent senders go; transitions never do."""
+    """Attempts at pruned messages and budgets of silent senders are deleted; transitions stay."""
     fill(store, old=1, young=1)
     for seq in (1, 2):
         store.execute(f"INSERT INTO deliveries VALUES ('a', {seq}, 1, '', 0)")
@@ -265,7 +265,7 @@ def test_side_tables(state: StatePaths, store: Database) -> None:
         f"INSERT INTO own_rewrites VALUES ('refs/heads/x', 'n', 'o', {OLD}),"
         f" ('refs/heads/x', 'm', 'o', {NOW})"
     )
-    prune(store, state, wish())
+    prune(store, state, request())
     assert [row["seq"] for row in store.execute("SELECT seq FROM deliveries")] == [2]
     assert [row["agent_id"] for row in store.execute("SELECT agent_id FROM send_budgets")] == [
         "new"
@@ -274,7 +274,7 @@ def test_side_tables(state: StatePaths, store: Database) -> None:
 
 
 def test_the_file_shrinks(state: StatePaths, store: Database) -> None:
-    """Free pages are given back to the file system, all of them."""
+    """All free pages are returned to the file system."""
     for start in range(0, 3000, 500):
         with store.write(durable=False) as writer:
             for number in range(start, start + 500):
@@ -286,7 +286,7 @@ def test_the_file_shrinks(state: StatePaths, store: Database) -> None:
                 )  # fmt: skip
     checkpoint(store)
     before = os.path.getsize(state.database)
-    done = prune(store, state, wish())
+    done = prune(store, state, request())
     checkpoint(store)
     assert store.row("retention.free_pages") == {"freelist_count": 0}
     assert os.path.getsize(state.database) < before / 4
@@ -298,7 +298,7 @@ def test_one_prune_at_a_time(state: StatePaths, store: Database) -> None:
     with open(f"{state.locks}/prune", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(Conflict, match="another prune"):
-            prune(store, state, wish())
+            prune(store, state, request())
 
 
 @pytest.mark.parametrize(
@@ -306,7 +306,7 @@ def test_one_prune_at_a_time(state: StatePaths, store: Database) -> None:
     [pytest.param(p, marks=() if p in QUICK else pytest.mark.slow) for p in POINTS],
 )
 def test_killed_anywhere(tmp_path: Path, state: StatePaths, store: Database, point: str) -> None:
-    """After a kill everything is in the table or in one archive, and a further run ends it."""
+    """After a kill every message is in the table or in one archive, and the next run finishes."""
     fill(store, old=CHUNK + 20)
     dead_letter(store, 3, dead_at_ms=OLD)
     export_logs(store, state)
@@ -318,7 +318,7 @@ def test_killed_anywhere(tmp_path: Path, state: StatePaths, store: Database, poi
     send(store, "later", ts_ms=YOUNG)
     export_logs(store, state)
     assert exported(state)[-3:] == ["y1", "y2", "later"]
-    prune(store, state, wish())
+    prune(store, state, request())
     assert [e["id"] for e in archived(state) if "dead_letter" not in e] == wanted
     assert [e["seq"] for e in archived(state) if "dead_letter" in e] == [3]
     assert ids(store) == exported(state) == ["y1", "y2", "later"]
@@ -327,54 +327,54 @@ def test_killed_anywhere(tmp_path: Path, state: StatePaths, store: Database, poi
 
 
 def test_killed_without_an_archive(state: StatePaths, store: Database) -> None:
-    """After a kill the next prune goes on, and the log file follows even where nothing is left."""
+    """After a kill the next prune continues, and the log file follows even if nothing is left."""
     fill(store, old=CHUNK)
     export_logs(store, state)
     assert killed(state, "prune.chunk", archiving=False).returncode == KILLED
     assert ids(store) == ["y1", "y2"]
     assert len(exported(state)) == CHUNK + 2
-    assert prune(store, state, wish(archiving=False)).plan.messages == 0
+    assert prune(store, state, request(archiving=False)).plan.messages == 0
     assert exported(state) == ["y1", "y2"]
     assert archived(state) == []
 
 
 def test_a_damaged_archive_deletes_nothing(state: StatePaths, store: Database) -> None:
-    """An archive that cannot be read back after a kill is set aside and written once more."""
+    """An unreadable archive of a killed prune is set aside and written again."""
     fill(store, old=CHUNK + 1)
     assert killed(state, "prune.renamed").returncode == KILLED
     (path,) = Path(state.archive).glob("*.gz")
     path.write_bytes(path.read_bytes()[:-20])
-    prune(store, state, wish())
+    prune(store, state, request())
     assert len(archived(state)) == CHUNK + 1
     assert ids(store) == ["y1", "y2"]
     assert Path(f"{path}.damaged").exists()
 
 
-def test_an_archive_that_somebody_removed(state: StatePaths, store: Database) -> None:
-    """Where the file of a killed run is gone, its messages are archived again."""
+def test_a_removed_archive(state: StatePaths, store: Database) -> None:
+    """If the file of a killed run is missing, its messages are archived again."""
     fill(store, old=3)
     assert killed(state, "prune.renamed").returncode == KILLED
     (path,) = Path(state.archive).glob("*.gz")
     path.unlink()
-    prune(store, state, wish())
+    prune(store, state, request())
     assert [entry["id"] for entry in archived(state)] == ["o1", "o2", "o3"]
 
 
 def test_an_archive_that_cannot_be_written(state: StatePaths, store: Database) -> None:
-    """Where the archive has no place, nothing is deleted, and the next run finds its way."""
+    """If the archive cannot be written, nothing is deleted, and the next run succeeds."""
     fill(store, old=3)
     archive = Path(state.archive)
     archive.rmdir()
     with pytest.raises(Unavailable, match="archive"):
-        prune(store, state, wish())
+        prune(store, state, request())
     assert ids(store) == ["o1", "o2", "o3", "y1", "y2"]
     archive.mkdir()
-    prune(store, state, wish())
+    prune(store, state, request())
     assert ids(store) == ["y1", "y2"]
 
 
 def test_an_adopted_database_is_pruned_too(tmp_path: Path) -> None:
-    """A file that a program after seed 2 made, without auto_vacuum, is pruned all the same."""
+    """A database of another program, without auto_vacuum, is pruned too."""
     paths = StatePaths(str(tmp_path / "adopted"))
     for name in DIRECTORIES:
         (tmp_path / "adopted" / name).mkdir(parents=True)
@@ -382,7 +382,7 @@ def test_an_adopted_database_is_pruned_too(tmp_path: Path) -> None:
     store = open_database(paths.database)
     try:
         fill(store, old=CHUNK)
-        assert prune(store, paths, wish()).plan.messages >= CHUNK
+        assert prune(store, paths, request()).plan.messages >= CHUNK
         assert ids(store) == ["y1", "y2"]
     finally:
         store.close()
@@ -391,7 +391,7 @@ def test_an_adopted_database_is_pruned_too(tmp_path: Path) -> None:
 def killed(
     state: StatePaths, point: str, *, archiving: bool = True
 ) -> "subprocess.CompletedProcess[str]":
-    """Prune in a process of its own that dies at a point."""
+    """Prune in a separate process that dies at a point."""
     return subprocess.run(
         [sys.executable, "-c", PRUNE, state.root, str(NOW - 30 * DAY_MS), str(archiving)],
         env={**os.environ, "GITWORKER_CRASH_AT": point},
@@ -400,7 +400,7 @@ def killed(
 
 
 def dead_letter(store: Database, seq: int, *, dead_at_ms: int, ref: str | None = None) -> None:
-    """Put a dead letter of one message into its table."""
+    """Insert a dead letter of one message into its table."""
     store.execute(
         "INSERT INTO dead_letters (agent_id, seq, message_id, ts_ms, from_agent, type, payload_ref,"
         " attempts, error, dead_at_ms) VALUES ('a', :seq, 'm' || :seq, 1, 'hq', 'x-note', :ref, 3,"
@@ -421,20 +421,20 @@ def young(state: StatePaths, ref: str) -> None:
 
 
 def checkpoint(store: Database) -> None:
-    """Bring the write-ahead log into the file."""
+    """Move the write-ahead log into the database file."""
     with store.gate():
         store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 class Collecting:
-    """A store on which a prune collects every blob just before a message that refers to one."""
+    """A store in which a prune collects every blob just before a message that refers to one."""
 
     def __init__(self, store: Database, blobs: str) -> None:
         self._store = store
         self._blobs = blobs
 
     def __getattr__(self, name: str) -> Any:
-        """Do everything else as the store does."""
+        """Return every other attribute of the store."""
         return getattr(self._store, name)
 
     def write_one(self, query: str, **values: Any) -> int:
@@ -445,7 +445,7 @@ class Collecting:
 
 
 def test_a_blob_collected_too_soon_is_saved_again(state: StatePaths, store: Database) -> None:
-    """A payload whose blob went between its saving and its message is there when that returns."""
+    """A blob collected between its write and its message exists when the publish returns."""
     collecting = Collecting(store, state.blobs)
     draft = Draft("x-note", json.dumps("x" * 5000))
     send_checked(collecting, draft, sender="hq", task=None, blobs=state.blobs, limits=Limits())
@@ -460,7 +460,7 @@ def test_a_blob_collected_too_soon_is_saved_again(state: StatePaths, store: Data
 
 
 def test_a_full_disk(tmp_path: Path) -> None:
-    """On a full disk a prune and a search fail clearly, lose nothing, and go on with space."""
+    """On a full disk a prune and a search fail clearly, lose nothing, and succeed with space."""
     with small_disk(tmp_path / "disk", size_kib=4096) as disk:
         state = StatePaths(str(disk / "worker-state"))
         for name in DIRECTORIES:
@@ -470,14 +470,14 @@ def test_a_full_disk(tmp_path: Path) -> None:
         export_logs(store, state)
         filler = fill_disk(disk)
         with pytest.raises(Unavailable) as caught:
-            prune(store, state, wish())
+            prune(store, state, request())
         assert caught.value.code == "disk"
         with pytest.raises(Unavailable) as caught:
             search(store, state, ["note"])
         assert caught.value.code == "disk"
         assert len(ids(store)) == 602
         filler.unlink()
-        prune(store, state, wish())
+        prune(store, state, request())
         assert ids(store) == exported(state) == ["y1", "y2"]
         assert len(archived(state)) == 600
         assert len(search(store, state, ["note"])) == 2

@@ -39,7 +39,7 @@ while True:
 
 
 def everywhere(state: StatePaths, store: Database) -> list[str]:
-    """Return the ids in the archives and on the bus, each as often as it stands somewhere."""
+    """Return the ids in the archives and on the bus, each as often as it occurs."""
     found = [row["id"] for row in store.rows("messages.follow", after=0, limit=1 << 30)]
     for path in Path(state.archive).glob("*.jsonl.gz"):
         with gzip.open(path, "rt") as file:
@@ -50,7 +50,7 @@ def everywhere(state: StatePaths, store: Database) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(SCALE))
 def test_killed_at_random(state: StatePaths, store: Database, seed: int) -> None:
-    """Of what was acknowledged nothing is lost and nothing archived twice, whoever is killed."""
+    """No acknowledged message is lost and none archived twice, whichever process is killed."""
     rng = random.Random(seed)
     publishers = [writer_process(state.database, "publish", name, "endless") for name in "ab"]
     try:
@@ -69,7 +69,7 @@ def test_killed_at_random(state: StatePaths, store: Database, seed: int) -> None
     finally:
         for publisher in publishers:
             publisher.kill()
-    told = [
+    promised = [
         line.strip()
         for publisher in publishers
         for line in publisher.communicate()[0].splitlines(keepends=True)
@@ -78,7 +78,7 @@ def test_killed_at_random(state: StatePaths, store: Database, seed: int) -> None
     prune(store, state, Wish(0, frozenset(), 1 << 60))
     found = everywhere(state, store)
     assert len(found) == len(set(found))
-    assert set(told) <= set(found)
+    assert set(promised) <= set(found)
     export_logs(store, state)
     table = [row["id"] for row in store.rows("messages.follow", after=0, limit=1 << 30)]
     lines = Path(state.bus_log).read_text().splitlines()
@@ -89,7 +89,7 @@ def test_killed_at_random(state: StatePaths, store: Database, seed: int) -> None
 
 @pytest.mark.slow
 def test_power_cuts(tmp_path: Path) -> None:
-    """Whenever the power goes during a prune, the next one ends with each message in one place."""
+    """After a power cut during a prune, the next prune leaves each message in one place."""
     root, file = tmp_path / "worker-state", tmp_path / "events"
     for name in DIRECTORIES:
         (root / name).mkdir(parents=True)

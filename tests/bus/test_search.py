@@ -1,4 +1,4 @@
-"""Search: what is found, in which order, and that the index can be killed, lost and rebuilt."""
+"""Search: its results, their order, and an index that can be killed, lost and rebuilt."""
 
 import json
 import os
@@ -51,12 +51,12 @@ def many(store: Database, number: int, word: str = "x") -> None:
 
 
 def found(store: Database, state: StatePaths, *words: str, limit: int = 1000) -> list[str]:
-    """Return the ids of what a search finds, in its order."""
+    """Return the ids that a search finds, in its order."""
     return [one.message["id"] for one in search(store, state, words, limit=limit)]
 
 
 def test_words_are_found(state: StatePaths, store: Database) -> None:
-    """All words have to occur, in keys, values or the message's own fields; newest first."""
+    """All words must occur, in keys, values or the message's own fields; newest first."""
     note(store, "a", {"step": "running tests", "file": "src/auth.py"}, correlation_id="login-form")
     note(store, "b", {"step": "TESTS\nfailed", "who": "Zoë"}, from_agent="docs", to_agent="auth")
     note(store, "c", {"step": "idle"})
@@ -73,8 +73,8 @@ def test_words_are_found(state: StatePaths, store: Database) -> None:
     assert found(store, state, "step", limit=2) == ["c", "b"]
 
 
-def test_what_is_told(state: StatePaths, store: Database) -> None:
-    """A result is the message in seed 2's shape and the part of it that matches."""
+def test_a_result(state: StatePaths, store: Database) -> None:
+    """A result is the message with the documented fields and the part of it that matches."""
     note(store, "a", {"text": "x" * 100 + " needle " + "y" * 200}, correlation_id="t")
     (one,) = search(store, state, ["needle"])
     assert one.message["payload"]["text"].endswith("y")
@@ -107,10 +107,10 @@ def test_odd_words_are_words(state: StatePaths, store: Database, words: list[str
 
 
 def test_large_and_odd_payloads(state: StatePaths, store: Database) -> None:
-    """Large payloads are found by what they say; bytes, bad UTF-8 and no JSON stop nobody."""
+    """Large payloads are searched; bytes, bad UTF-8 and broken JSON stop no search."""
     ref = save_blob(state.blobs, json.dumps({"long": "haystack " * 1000 + "needle"}).encode())
     send(store, "large", payload_ref=ref)
-    send(store, "gone", payload_ref="sha256-" + "0" * 64)
+    send(store, "missing", payload_ref="sha256-" + "0" * 64)
     insert = "INSERT INTO messages (id, ts_ms, from_agent, type, payload) VALUES "
     foreign(
         state.database,
@@ -123,14 +123,14 @@ def test_large_and_odd_payloads(state: StatePaths, store: Database) -> None:
     assert found(store, state, "12") == ["number"]
 
 
-def test_indexing_goes_on_where_it_was(state: StatePaths, store: Database) -> None:
-    """Each search indexes what is new, in batches, and says how much there is."""
-    told: list[int] = []
+def test_indexing_continues_from_its_position(state: StatePaths, store: Database) -> None:
+    """Each search indexes new messages in batches and announces their number."""
+    announced: list[int] = []
     many(store, BATCH * 2 + 3)
-    assert len(search(store, state, ["x"], limit=5000, announce=told.append)) == BATCH * 2 + 3
+    assert len(search(store, state, ["x"], limit=5000, announce=announced.append)) == BATCH * 2 + 3
     many(store, 2, "y")
-    assert len(search(store, state, ["y"], announce=told.append)) == 2
-    assert told == [BATCH * 2 + 3, 2]
+    assert len(search(store, state, ["y"], announce=announced.append)) == 2
+    assert announced == [BATCH * 2 + 3, 2]
 
 
 def test_the_background_job_is_bounded(state: StatePaths, store: Database) -> None:
@@ -141,7 +141,7 @@ def test_the_background_job_is_bounded(state: StatePaths, store: Database) -> No
 
 
 def test_killed_while_indexing(state: StatePaths, store: Database) -> None:
-    """A batch that was indexed by a killed process stands there once, and the rest follows."""
+    """A batch indexed by a killed process is in the index once, and the rest follows."""
     many(store, BATCH * 2)
     process = subprocess.run([sys.executable, "-c", INDEX, state.root, "die"], check=False)
     assert process.returncode == KILLED
@@ -161,8 +161,8 @@ def test_many_searchers_at_once(state: StatePaths, store: Database) -> None:
     assert len(ids) == len(set(ids)) == BATCH * 4
 
 
-def test_a_lost_index_is_made_anew(state: StatePaths, store: Database) -> None:
-    """Removed, emptied, overwritten or of another version, the index is filled again."""
+def test_a_lost_index_is_rebuilt(state: StatePaths, store: Database) -> None:
+    """An index that is removed, emptied, overwritten or of another version is filled again."""
     note(store, "a", "needle")
     for damage in (None, b"", b"no database at all" * 300):
         assert found(store, state, "needle") == ["a"]
@@ -179,7 +179,7 @@ def test_a_lost_index_is_made_anew(state: StatePaths, store: Database) -> None:
 
 
 def test_a_page_that_was_overwritten(state: StatePaths, store: Database) -> None:
-    """Damage inside the file is met while searching, and the index is made anew then too."""
+    """Damage inside the file is noticed by a search, and the index is rebuilt then too."""
     many(store, BATCH)
     assert len(found(store, state, "x")) == BATCH
     index = SearchIndex(state.search)
@@ -194,7 +194,7 @@ def test_a_page_that_was_overwritten(state: StatePaths, store: Database) -> None
 
 
 def test_another_bus(state: StatePaths, store: Database) -> None:
-    """An index that knows more messages than the bus ever had belongs to another one."""
+    """An index with more messages than the bus ever had belongs to another bus."""
     note(store, "a", "needle")
     index = SearchIndex(state.search)
     index.add([(50, "needle")], until=50)
@@ -203,7 +203,7 @@ def test_another_bus(state: StatePaths, store: Database) -> None:
 
 
 def test_pruned_messages_are_forgotten(state: StatePaths, store: Database) -> None:
-    """What is gone from the bus is not found, whether the index was told or not."""
+    """A deleted message is not found, whether or not the index has been updated."""
     many(store, 30)
     assert len(found(store, state, "x")) == 30
     store.execute("DELETE FROM messages WHERE seq <= 10 OR seq = 25")
@@ -218,7 +218,7 @@ def test_pruned_messages_are_forgotten(state: StatePaths, store: Database) -> No
 
 
 def test_no_place_for_the_index(state: StatePaths, store: Database) -> None:
-    """Where the index cannot be written, it is said, and the bus is untouched."""
+    """If the index cannot be written, the error says so, and the bus is unchanged."""
     note(store, "a", "needle")
     os.mkdir(state.search)
     with pytest.raises(Unavailable):

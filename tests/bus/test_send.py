@@ -1,4 +1,4 @@
-"""Messages from outside: checked, kept whole, told to the right one; then read and acknowledged."""
+"""Messages from outside: checked, stored, delivered to the right agent, read and acknowledged."""
 
 import json
 import os
@@ -20,7 +20,7 @@ LARGE = json.dumps({"text": "x" * 5000})
 
 
 @pytest.fixture
-def seats(store: Database) -> Database:
+def workers(store: Database) -> Database:
     """Worker `auth` holding task `t`, and an unassigned task `free`."""
     with store.write() as writer:
         for task in ("t", "free", "auth"):
@@ -36,13 +36,13 @@ def seats(store: Database) -> Database:
 
 
 def say(store: Database, state: StatePaths, draft: Draft, **options: Any) -> str:
-    """Send a message as hq from outside any worktree, unless told otherwise."""
+    """Send a message as hq from outside any worktree, unless the options differ."""
     values = {"sender": "hq", "task": None, "blobs": state.blobs, "limits": Limits(10_000)}
     return send(store, draft, **{**values, **options})
 
 
 def read(store: Database, state: StatePaths, agent: str) -> list[dict[str, Any]]:
-    """Return an agent's unread messages as their lines tell them."""
+    """Return an agent's unread messages as they are printed."""
     return [json.loads(full_line(store, row, blobs=state.blobs)) for row in unread(store, agent)]
 
 
@@ -57,24 +57,24 @@ def read(store: Database, state: StatePaths, agent: str) -> list[dict[str, Any]]
         (Draft("x-note"), {"sender": "stranger"}, (None, None)),
     ],
 )
-def test_who_gets_it_and_what_it_is_about(
-    seats: Database, state: StatePaths, draft: Draft, options: dict[str, Any], wanted: object
+def test_addressee_and_task(
+    workers: Database, state: StatePaths, draft: Draft, options: dict[str, Any], wanted: object
 ) -> None:
-    """A worker or a task names the addressee; the task is told, named, here, or one's own."""
-    told = say(seats, state, draft, **options)
-    row = seats.row("messages.by_id", id=told)
+    """A worker or a task is the addressee; the task is given, named, of this place, or own."""
+    sent = say(workers, state, draft, **options)
+    row = workers.row("messages.by_id", id=sent)
     assert row is not None
     assert (row["to_agent"], row["correlation_id"]) == wanted
 
 
-def test_who_is_known(seats: Database, state: StatePaths) -> None:
-    """Whoever has beaten or acknowledged can be written to; nobody else, and no free task."""
-    for name in ("free", "nobody"):
-        with pytest.raises(NotFound), seats.read() as reader:
+def test_known_addressees(workers: Database, state: StatePaths) -> None:
+    """Agents with a heartbeat or an acknowledgement can be written to; others cannot."""
+    for name in ("free", "unknown"):
+        with pytest.raises(NotFound), workers.read() as reader:
             require_addressee(reader, name)
     participant(state.root, "beat", "nim", "idle", "")
-    acknowledge(seats, "crystal", 1)
-    with seats.read() as reader:
+    acknowledge(workers, "crystal", 1)
+    with workers.read() as reader:
         assert [require_addressee(reader, n) for n in ("nim", "crystal")] == ["nim", "crystal"]
 
 
@@ -97,20 +97,22 @@ def test_who_is_known(seats: Database, state: StatePaths) -> None:
         (Draft("x-note", in_reply_to="i" * 201), "printable"),
     ],
 )
-def test_what_is_refused(seats: Database, state: StatePaths, draft: Draft, complaint: str) -> None:
+def test_what_is_refused(
+    workers: Database, state: StatePaths, draft: Draft, complaint: str
+) -> None:
     """A bad type, payload or id is refused, and nothing is written."""
     with pytest.raises(Invalid, match=complaint):
-        say(seats, state, draft)
-    assert seats.row("messages.last_seq") == {"seq": 0}
+        say(workers, state, draft)
+    assert workers.row("messages.last_seq") == {"seq": 0}
     assert os.listdir(state.blobs) == []
 
 
-def test_large_payloads_are_blobs(seats: Database, state: StatePaths) -> None:
-    """Above 4 KiB the payload is a file that foreign programs read too, once for equal content."""
+def test_large_payloads_are_blobs(workers: Database, state: StatePaths) -> None:
+    """A payload above 4 KiB is a file that foreign programs read too, one for equal content."""
     for number in range(2):
-        say(seats, state, Draft("x-note", LARGE, to="auth", id=f"m{number}"))
+        say(workers, state, Draft("x-note", LARGE, to="auth", id=f"m{number}"))
     (name,) = os.listdir(state.blobs)
-    assert [(m["payload"], m["payload_ref"]) for m in read(seats, state, "auth")] == [
+    assert [(m["payload"], m["payload_ref"]) for m in read(workers, state, "auth")] == [
         (json.loads(LARGE), name)
     ] * 2
     theirs = participant(state.root, "poll", "auth")
@@ -118,11 +120,11 @@ def test_large_payloads_are_blobs(seats: Database, state: StatePaths) -> None:
     assert theirs[0]["payload"] == json.loads(LARGE)
 
 
-def test_a_foreign_blob_is_read(seats: Database, state: StatePaths) -> None:
-    """A large payload of a program after seed 2 arrives whole."""
+def test_a_foreign_blob_is_read(workers: Database, state: StatePaths) -> None:
+    """A large payload of another program arrives complete."""
     message = {"type": "x-note", "to": "auth", "payload": {"text": "ü" * 5000}}
     participant(state.root, "publish", "nim", json.dumps(message))
-    assert read(seats, state, "auth")[0]["payload"] == message["payload"]
+    assert read(workers, state, "auth")[0]["payload"] == message["payload"]
 
 
 @pytest.mark.parametrize(
@@ -134,34 +136,34 @@ def test_a_foreign_blob_is_read(seats: Database, state: StatePaths) -> None:
     ],
 )
 def test_a_blob_that_cannot_be_read(
-    seats: Database, state: StatePaths, ref: str, content: str | None, error: str
+    workers: Database, state: StatePaths, ref: str, content: str | None, error: str
 ) -> None:
-    """A missing, damaged or foreign reference is told beside the message, which arrives."""
+    """A message with a missing, damaged or foreign reference arrives with the error."""
     if content is not None:
         Path(state.blobs, ref).write_text(content)
     insert = (
         "INSERT INTO messages (id, ts_ms, from_agent, type, payload_ref) VALUES ('m',1,'n','t',?)"
     )
     foreign(state.database, (insert, [ref]))
-    (message,) = read(seats, state, "auth")
+    (message,) = read(workers, state, "auth")
     assert (message["payload"], message["payload_error"]) == (None, error)
 
 
 def test_reading_moves_nothing_and_acknowledging_only_forward(
-    seats: Database, state: StatePaths
+    workers: Database, state: StatePaths
 ) -> None:
-    """What was read comes again until it is acknowledged, and the cursor never goes back."""
+    """Messages are returned again until acknowledged, and the cursor never moves back."""
     for name in "abc":
-        say(seats, state, Draft("x-note", id=name))
-    assert [m["id"] for m in read(seats, state, "auth")] == ["a", "b", "c"]
-    assert [row["seq"] for row in unread(seats, "auth", limit=2)] == [1, 2]
-    acknowledge(seats, "auth", 2)
-    acknowledge(seats, "auth", 1)
-    assert [m["id"] for m in read(seats, state, "auth")] == ["c"]
+        say(workers, state, Draft("x-note", id=name))
+    assert [m["id"] for m in read(workers, state, "auth")] == ["a", "b", "c"]
+    assert [row["seq"] for row in unread(workers, "auth", limit=2)] == [1, 2]
+    acknowledge(workers, "auth", 2)
+    acknowledge(workers, "auth", 1)
+    assert [m["id"] for m in read(workers, state, "auth")] == ["c"]
 
 
 def test_a_blob_that_cannot_be_kept(tmp_path: Path) -> None:
-    """Where a blob cannot be written the error names the place, and no half of it stays."""
+    """If a blob cannot be written the error names the place, and no partial file stays."""
     place = tmp_path / "blobs"
     place.write_text("in the way")
     with pytest.raises(Unavailable, match="cannot store the payload"):

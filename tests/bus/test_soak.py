@@ -1,4 +1,4 @@
-"""A day in the life of a bus, its clocks turned by the test: nothing is lost, nothing grows."""
+"""A day of a bus with clocks that the test sets: nothing is lost, nothing grows."""
 
 import contextlib
 import json
@@ -35,30 +35,30 @@ KEPT_MS = 3 * HOUR_MS
 RSS_MAX_KB = 40 * 1024
 GROWTH_MAX_KB = 4 * 1024
 WARM = HOURS // 4  # from this hour on nothing may grow
-# Bursts of output for as long as it is let.
-TALK = "while :; do yes 'what an agent says' | head -c 2000000; read -t 0.2 x; done"
+# Bursts of output until the process is ended.
+TALK = "while :; do yes 'output of an agent' | head -c 2000000; read -t 0.2 x; done"
 
 
 @dataclass
 class Time:
-    """The clocks as the test wants them."""
+    """The clocks of the test."""
 
     wall_ms: int = field(default_factory=clock.now_ms)
     mono_ms: int = field(default_factory=clock.monotonic_ms)
 
     def pass_by(self, ms: int) -> None:
-        """Let time pass."""
+        """Move all clocks forward."""
         self.wall_ms += ms
         self.mono_ms += ms
 
     def sleep(self, ms: int) -> None:
-        """Close the laptop's lid: CLOCK_MONOTONIC stands still, the wall clock does not."""
+        """Suspend the machine: CLOCK_MONOTONIC stops, the wall clock does not."""
         self.wall_ms += ms
 
 
 @pytest.fixture
 def time_(monkeypatch: pytest.MonkeyPatch) -> Time:
-    """Clocks that only the test turns, in this process."""
+    """Clocks that only the test moves, in this process."""
     turned = Time()
     monkeypatch.setattr("gitworker.clock.now_ms", lambda: turned.wall_ms)
     monkeypatch.setattr("gitworker.clock.monotonic_ms", lambda: turned.mono_ms)
@@ -67,7 +67,7 @@ def time_(monkeypatch: pytest.MonkeyPatch) -> Time:
 
 @dataclass
 class Soak:
-    """The bus, who talks on it, and what was promised and read."""
+    """The bus, its agents, and the messages that were promised and read."""
 
     world: World
     paths: StatePaths
@@ -78,7 +78,7 @@ class Soak:
     archives: int = 0
 
     def step(self, number: int) -> None:
-        """Let everybody beat, publish, read and acknowledge once."""
+        """Make every agent send a heartbeat, publish, read and acknowledge once."""
         for name, bus in self.ends.items():
             with bus.store.write(durable=False) as writer:
                 beat(writer, name, status="working", task=None, progress=None)
@@ -94,24 +94,24 @@ class Soak:
         self.require_alive()
 
     def tidy(self) -> None:
-        """Prune what is older than three hours, and export."""
+        """Prune messages older than three hours, and export."""
         bus = self.ends[AGENTS[0]]
         wish = Wish(self.time.wall_ms - KEPT_MS, frozenset(AGENTS), self.time.wall_ms - HOUR_MS)
         self.archives += prune(bus.store, self.paths, wish).archive is not None
         export_logs(bus.store, self.paths)
 
     def require_alive(self) -> None:
-        """Fail where an agent that has just beaten passes for silent."""
+        """Fail if an agent that just sent a heartbeat counts as silent."""
         with self.ends[AGENTS[0]].store.read() as reader:
             rows = {row["agent_id"]: row for row in reader.rows("liveness.all")}
         moment = this_moment()
         for name in AGENTS:
-            beaten = beat_of(rows[name], rows[name]["ts_ms"])
-            assert beaten is not None
-            assert liveness_of(beat_age_ms(beaten, moment), Settings()) is Liveness.OK, name
+            heartbeat = beat_of(rows[name], rows[name]["ts_ms"])
+            assert heartbeat is not None
+            assert liveness_of(beat_age_ms(heartbeat, moment), Settings()) is Liveness.OK, name
 
-    def require_all(self, told: list[str]) -> None:
-        """Fail unless every message is in the table or in one archive, and reached everybody."""
+    def require_all(self, heard: list[str]) -> None:
+        """Fail unless every message is in the table or in one archive, and reached every agent."""
         rows, sound = foreign(
             self.paths.database,
             "SELECT id FROM messages WHERE type = 'x-note' ORDER BY seq",
@@ -130,7 +130,7 @@ class Soak:
         assert len(table) < len(self.published) / 3
         for name in AGENTS:
             assert [one for one in self.read[name] if one in set(self.published)] == self.published
-        assert told == self.published
+        assert heard == self.published
         with open(self.paths.bus_log, encoding="utf-8") as file:
             lines = [json.loads(line) for line in file]
         assert [line["id"] for line in lines if line["type"] == "x-note"] == table
@@ -138,7 +138,7 @@ class Soak:
 
 @pytest.fixture
 def soak(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, time_: Time) -> Iterator[Soak]:
-    """A repository with a seat for a supervised agent, and ten agents that talk."""
+    """A repository with a worker for a supervised agent, and ten agents that publish."""
     monkeypatch.setenv("GITWORKER_HOOKS", "off")
     world = World.make(tmp_path / "repo")
     world.spawn("auth", "t1")
@@ -152,7 +152,7 @@ def soak(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, time_: Time) -> Iterat
 
 @contextlib.contextmanager
 def running(soak: Soak, *words: str, out: Path | None = None) -> Iterator[int]:
-    """Run a command in the background and give its pid; what it prints goes to a file."""
+    """Run a command in the background with its output in a file, and yield its pid."""
     with open(out or os.devnull, "wb") as stream:
         process = subprocess.Popen(
             ["git-worker", *words], cwd=soak.world.root, stdin=subprocess.DEVNULL, stdout=stream,
@@ -174,7 +174,7 @@ def rss_kb(pid: int) -> int:
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
 def test_a_day(soak: Soak, tmp_path: Path) -> None:
-    """A day of beats, messages, a laptop's sleeps, prunes and exports loses and grows nothing."""
+    """A day of heartbeats, messages, suspends, prunes and exports loses and grows nothing."""
     heard = tmp_path / "heard"
     follow = ("msg", "follow", "--json", "--type", "x-note", "--since", "0")
     with (
@@ -184,20 +184,20 @@ def test_a_day(soak: Soak, tmp_path: Path) -> None:
         wait_until(lambda: bool(soak.world.query("SELECT id FROM runs")))
         warm: dict[int, int] = {}
         for hour in range(HOURS):
-            live_an_hour(soak, hour)
-            wait_until(lambda: len(told(heard)) == len(soak.published))
+            play_an_hour(soak, hour)
+            wait_until(lambda: len(heard_ids(heard)) == len(soak.published))
             for pid in (follower, supervisor):
                 assert rss_kb(pid) < RSS_MAX_KB
                 if hour >= WARM:
                     assert rss_kb(pid) - warm.setdefault(pid, rss_kb(pid)) < GROWTH_MAX_KB
         soak.tidy()
-        soak.require_all(told(heard))
+        soak.require_all(heard_ids(heard))
         assert soak.archives > 2
         assert len(soak.world.query("SELECT id FROM runs WHERE ended_at_ms IS NULL")) == 1
 
 
-def live_an_hour(soak: Soak, hour: int) -> None:
-    """Let an hour pass: the lid is closed in some, the wall clock is set back in another."""
+def play_an_hour(soak: Soak, hour: int) -> None:
+    """Let an hour pass: in some the machine is suspended, in another the wall clock is set back."""
     for part in range(STEPS_AN_HOUR):
         soak.step(hour * STEPS_AN_HOUR + part)
         soak.time.pass_by(20_000)
@@ -215,7 +215,7 @@ def live_an_hour(soak: Soak, hour: int) -> None:
         soak.tidy()
 
 
-def told(heard: Path) -> list[str]:
-    """Return the ids in the whole lines that the follower has printed."""
+def heard_ids(heard: Path) -> list[str]:
+    """Return the ids in the complete lines that the follower has printed."""
     lines = heard.read_text().rpartition("\n")[0].splitlines()
     return [json.loads(line)["id"] for line in lines]

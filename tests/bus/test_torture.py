@@ -32,7 +32,7 @@ SCRIPT = Path(__file__).with_name("torturing.py")
 
 @dataclass
 class Crowd:
-    """The processes on a bus, each with its record."""
+    """The processes on a bus, each with its record file."""
 
     paths: StatePaths
     place: Path
@@ -41,11 +41,11 @@ class Crowd:
 
     @property
     def done(self) -> Path:
-        """Return the file that tells the consumers that no more is coming."""
+        """Return the file that ends the consumers."""
         return self.place / "done"
 
     def record(self, name: str) -> Path:
-        """Return where a process writes down what it was promised, or what it has read."""
+        """Return the file of promised or read ids of a process."""
         return self.place / name
 
     def start(self, name: str) -> None:
@@ -56,20 +56,20 @@ class Crowd:
         self.running[name] = subprocess.Popen([*argv, *words])
 
     def kill(self, name: str) -> None:
-        """Kill a process and start it again; one that had ended in time is left alone."""
+        """Kill a process and start it again, unless it has already ended."""
         process = self.running[name]
         process.kill()
         if process.wait() == -signal.SIGKILL:
             self.killed.append(name)
             self.start(name)
 
-    def tell_the_end(self) -> None:
-        """Tell the consumers once every publisher has ended."""
+    def announce_the_end(self) -> None:
+        """Create the file that ends the consumers once every publisher has ended."""
         if not self.done.exists() and not any(n.startswith("p") for n in self.living()):
             self.done.touch()
 
     def living(self) -> list[str]:
-        """Return who runs; fail where somebody failed."""
+        """Return the running processes; fail if one has failed."""
         found = []
         for name, process in self.running.items():
             status = process.poll()
@@ -81,7 +81,7 @@ class Crowd:
 
 @pytest.mark.slow
 def test_torture(state: StatePaths, store: Database, tmp_path: Path) -> None:
-    """Publishers and consumers are killed again and again, and every promise is kept."""
+    """Publishers and consumers are killed repeatedly, and every promise is kept."""
     names = [f"p{number}" for number in range(PUBLISHERS)]
     readers = [f"c{number}" for number in range(CONSUMERS)]
     place = tmp_path / "records"
@@ -105,14 +105,14 @@ def test_torture(state: StatePaths, store: Database, tmp_path: Path) -> None:
 
 
 def let_live(crowd: Crowd, chance: random.Random) -> None:
-    """Kill somebody every now and then until all have done their work."""
+    """Kill a process now and then until all have finished."""
     deadline = time.monotonic() + DEADLINE_S
     while living := crowd.living():
         assert time.monotonic() < deadline, f"still running: {living}"
         if len(crowd.killed) < KILLS:
             kind = "c" if len(crowd.killed) % 3 == 1 else "p"
             crowd.kill(chance.choice([n for n in living if n.startswith(kind)] or living))
-        crowd.tell_the_end()
+        crowd.announce_the_end()
         select.select([], [], [], chance.uniform(0.02, 0.3))
 
 
@@ -130,7 +130,7 @@ def require_table(state: StatePaths, names: list[str]) -> None:
 
 
 def require_deliveries(crowd: Crowd, names: list[str], readers: list[str]) -> None:
-    """Fail unless everybody has read what was for it, each sender's messages in order."""
+    """Fail unless each reader has read its messages, those of each sender in order."""
     promised = {name: lines(crowd.record(name)) for name in names}
     for reader in readers:
         read: dict[str, list[str]] = {name: [] for name in names}
@@ -148,5 +148,7 @@ def require_export(state: StatePaths, store: Database) -> None:
     export_logs(store, state)
     rows = store.rows("messages.follow", after=0, limit=-1)
     with open(state.bus_log, encoding="utf-8") as file:
-        told = [json.loads(line) for line in file]
-    assert [(line["seq"], line["id"]) for line in told] == [(row["seq"], row["id"]) for row in rows]
+        exported = [json.loads(line) for line in file]
+    assert [(line["seq"], line["id"]) for line in exported] == [
+        (row["seq"], row["id"]) for row in rows
+    ]

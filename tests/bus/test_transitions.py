@@ -1,4 +1,4 @@
-"""Changing a state: row, transition, log lines and message, all of it or nothing."""
+"""Changing a state: row, transition, log lines and message, all of them or none."""
 
 import json
 from typing import Any
@@ -19,7 +19,7 @@ TABLES = ("workers", "tasks", "transitions", "messages")
 
 @pytest.fixture
 def worker(store: Database) -> Worker:
-    """An IDLE seat."""
+    """An IDLE worker."""
     with store.write() as writer:
         return add_worker(writer, "auth", 1)
 
@@ -83,7 +83,7 @@ def test_a_tasks_moves_are_one_transition_each(store: Database, task: StoredTask
 
 
 def test_an_illegal_move_changes_nothing(store: Database, worker: Worker, task: StoredTask) -> None:
-    """Where the machine refuses, not a row of the whole transaction stays."""
+    """If the machine refuses, no row of the whole transaction stays."""
     before = everything(store)
 
     def move_both() -> None:
@@ -101,7 +101,7 @@ def test_an_illegal_move_changes_nothing(store: Database, worker: Worker, task: 
 def test_a_move_from_a_row_read_earlier_is_a_conflict(
     store: Database, worker: Worker, task: StoredTask
 ) -> None:
-    """Whoever moves what somebody else moved meanwhile gets a Conflict and overwrites nothing."""
+    """Moving a row that changed since it was read raises Conflict and overwrites nothing."""
     with store.write() as writer:
         moved = move_worker(writer, worker, WorkerEvent.ASSIGN, actor="hq")
         move_worker(writer, moved, WorkerEvent.CANCEL, actor="hq")
@@ -114,10 +114,10 @@ def test_a_move_from_a_row_read_earlier_is_a_conflict(
     assert everything(store) == before
 
 
-def test_the_logs_time_never_runs_back(
+def test_the_time_of_the_log_never_decreases(
     store: Database, worker: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A wall clock that is set back leaves the log's time standing until it has caught up."""
+    """After the wall clock is set back, the log's time does not change until it catches up."""
     for clock_ms, event in ((5000, "ASSIGN"), (3000, "START"), (4999, "FAIL"), (6000, "RESET")):
         monkeypatch.setenv("GITWORKER_CLOCK_MS", str(clock_ms))
         with store.write() as writer:
@@ -132,7 +132,7 @@ def test_the_logs_time_never_runs_back(
 def test_counters_and_times_of_a_task(
     store: Database, task: StoredTask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Retries and recoveries are counted, a first start and the completion get their time."""
+    """Retries and recoveries are counted; the first start and the completion are timed."""
 
     def fire(at_ms: int, *events: TaskEvent) -> StoredTask:
         monkeypatch.setenv("GITWORKER_CLOCK_MS", str(at_ms))
@@ -153,7 +153,7 @@ def test_counters_and_times_of_a_task(
 
 
 def test_a_restart_opens_the_next_incarnation(store: Database, task: StoredTask) -> None:
-    """A task that begins anew goes on in the log under its next name."""
+    """A task that starts again continues in the log under its next name."""
     events = (TaskEvent.DEPS_MET, TaskEvent.USER_CANCELLED, TaskEvent.ADMIN_RESTART)
     with store.write() as writer:
         moved = move_task(writer, task, events, actor="hq")

@@ -1,4 +1,4 @@
-"""Files that are views only: whoever holds their lock for ever stops nobody."""
+"""Files that are views only: a lock on them that is held for ever blocks no command."""
 
 import fcntl
 import os
@@ -10,7 +10,7 @@ from gitworker.bus.files.export import Turn
 from gitworker.bus.files.state_file_heartbeat import renew_beat
 from gitworker.paths import StatePaths
 
-TOLD = '{\n  "last_heartbeat": "2026-01-01T00:00:00Z",\n  "pid": 1\n}\n'
+STATE_FILE = '{\n  "last_heartbeat": "2026-01-01T00:00:00Z",\n  "pid": 1\n}\n'
 
 
 @contextmanager
@@ -24,8 +24,8 @@ def held(path: Path) -> Iterator[None]:
         os.close(fd)
 
 
-def test_a_turn_is_not_waited_for_without_end(tmp_path: Path) -> None:
-    """Who gets no turn in time is told so, and gets one once the holder is gone."""
+def test_the_wait_for_a_lock_ends(tmp_path: Path) -> None:
+    """A wait for a held lock ends with a refusal, and succeeds once the holder has ended."""
     lock = tmp_path / "lock"
     with held(lock), Turn(str(lock), wait_ms=30) as taken:
         assert taken is False
@@ -35,12 +35,12 @@ def test_a_turn_is_not_waited_for_without_end(tmp_path: Path) -> None:
             assert second is False
 
 
-def test_a_beat_is_told_when_it_is_its_turn(tmp_path: Path) -> None:
-    """A beat replaces its line of the state file, and makes no file where there is none."""
+def test_a_heartbeat_is_written_to_the_state_file(tmp_path: Path) -> None:
+    """A heartbeat replaces its line of the state file, and creates no file."""
     paths = StatePaths(str(tmp_path))
     os.makedirs(paths.workers)
     os.makedirs(paths.locks)
-    (tmp_path / "workers/auth.json").write_text(TOLD)
+    (tmp_path / "workers/auth.json").write_text(STATE_FILE)
     renew_beat(paths, "auth", 1_800_000_000_000)
     renew_beat(paths, "docs", 1_800_000_000_000)
     assert "2027-01-15T08:00:00Z" in (tmp_path / "workers/auth.json").read_text()

@@ -1,4 +1,4 @@
-"""Ringing up the daily upkeep: once a day, by one process, and never in a command's way."""
+"""Starting the daily upkeep: once a day, by one process, without delaying a command."""
 
 import threading
 
@@ -13,8 +13,8 @@ NOW = 1_800_000_000_000
 
 
 @pytest.fixture
-def rung(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """What is started in the background instead of starting it."""
+def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The background commands that would have been started."""
     started: list[list[str]] = []
     monkeypatch.setattr("gitworker.proc.spawn_detached", started.append)
     return started
@@ -26,24 +26,24 @@ def rung(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 )
 def test_when_it_is_due(
     store: Database,
-    rung: list[list[str]],
+    started: list[list[str]],
     monkeypatch: pytest.MonkeyPatch,
     elapsed_ms: int,
     due: bool,
 ) -> None:
-    """A day after the last one, and when the last one lies a day in the future."""
+    """The upkeep is due a day after the last one, or if the last one is a day in the future."""
     monkeypatch.setenv("GITWORKER_CLOCK_MS", str(NOW))
     assert not ring_upkeep(store, "/r/.git"), "a new repository has nothing old"
     monkeypatch.setenv("GITWORKER_CLOCK_MS", str(NOW + elapsed_ms))
     assert ring_upkeep(store, "/r/.git") is due
     assert not ring_upkeep(store, "/r/.git"), "it was begun just now"
-    assert [words[-2:] for words in rung] == [["upkeep", "/r/.git"]] * due
+    assert [words[-2:] for words in started] == [["upkeep", "/r/.git"]] * due
 
 
 def test_one_of_many_starts_it(
-    state: StatePaths, store: Database, rung: list[list[str]], monkeypatch: pytest.MonkeyPatch
+    state: StatePaths, store: Database, started: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of commands that run at the same time one starts it."""
+    """Of several commands at the same time, one starts it."""
     monkeypatch.setenv("GITWORKER_CLOCK_MS", str(NOW))
     ring_upkeep(store, "/r/.git")
     monkeypatch.setenv("GITWORKER_CLOCK_MS", str(NOW + DAY_MS))
@@ -60,4 +60,4 @@ def test_one_of_many_starts_it(
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(rung) == 1
+    assert len(started) == 1

@@ -1,4 +1,4 @@
-"""Waking: whoever waits learns of every commit of others, by inotify or by asking."""
+"""Waking: a waiter learns of every commit of other connections, by inotify or by polling."""
 
 import os
 import resource
@@ -43,7 +43,7 @@ SHORT_S = 0.01
 
 @pytest.fixture
 def waker(state: StatePaths, store: Database) -> Iterator[Waker]:
-    """A waker by inotify."""
+    """A waker that uses inotify."""
     with open_waker(store, state, ways=(INOTIFY,)) as made:
         assert made.fileno() >= 0
         yield made
@@ -51,7 +51,7 @@ def waker(state: StatePaths, store: Database) -> Iterator[Waker]:
 
 @pytest.mark.parametrize("way", [INOTIFY, VERSION, ADAPTIVE])
 def test_every_way_wakes(state: StatePaths, store: Database, way: str) -> None:
-    """A commit of somebody else ends the wait, by whichever way there is."""
+    """A commit of another connection ends the wait, with every kind of waker."""
 
     def publish() -> None:
         with opened(state.database) as theirs:
@@ -67,7 +67,7 @@ def test_every_way_wakes(state: StatePaths, store: Database, way: str) -> None:
 
 
 def test_a_foreign_commit_wakes(state: StatePaths, waker: Waker) -> None:
-    """A program with its own bindings rings no bell, and is heard all the same."""
+    """A foreign program that does not notify followers still wakes them."""
     insert = "INSERT INTO messages (id, ts_ms, from_agent, type) VALUES ('m', 1, 'n', 't')"
     asked = threading.Thread(target=foreign, args=(state.database, insert))
     asked.start()
@@ -76,10 +76,8 @@ def test_a_foreign_commit_wakes(state: StatePaths, waker: Waker) -> None:
 
 
 @pytest.mark.parametrize("way", [INOTIFY, VERSION])
-def test_nothing_falls_between_looking_and_waiting(
-    state: StatePaths, store: Database, way: str
-) -> None:
-    """What was committed since the last wait ends the next one at once, and only once."""
+def test_a_commit_before_the_wait_is_noticed(state: StatePaths, store: Database, way: str) -> None:
+    """A commit since the last wait ends the next wait at once, and only once."""
     with open_waker(store, state, ways=(way,)) as waker, opened(state.database) as theirs:
         send(theirs, "m")
         assert waker.wait(LONG_S)
@@ -87,14 +85,14 @@ def test_nothing_falls_between_looking_and_waiting(
         assert not waker.wait(SHORT_S)
 
 
-def test_ones_own_commits_are_no_news(store: Database, waker: Waker) -> None:
-    """What the same connection writes wakes nobody: whoever wrote it knows."""
+def test_own_commits_wake_nothing(store: Database, waker: Waker) -> None:
+    """A write of the same connection does not wake it."""
     send(store, "m")
     assert not waker.wait(SHORT_S)
 
 
-def test_after_a_silent_wake_it_looks_again_soon(state: StatePaths, waker: Waker) -> None:
-    """What was heard may be a commit that cannot be seen yet: it looks again, ever later."""
+def test_after_an_empty_wake_it_looks_again_soon(state: StatePaths, waker: Waker) -> None:
+    """An event may precede the visible commit, so the waker looks again, ever later."""
     assert waker.pause_s == LOOK_ANYWAY_S
     ring_bell(state.bell)
     assert not waker.changed()
@@ -105,8 +103,8 @@ def test_after_a_silent_wake_it_looks_again_soon(state: StatePaths, waker: Waker
     assert tuple(pauses) == (*LOOK_AGAIN_S, LOOK_ANYWAY_S)
 
 
-def test_a_kept_bell_is_heard(state: StatePaths, waker: Waker) -> None:
-    """A publisher that keeps the bell's file open is heard each time."""
+def test_a_kept_notifier_wakes(state: StatePaths, waker: Waker) -> None:
+    """A publisher that keeps the notification file open wakes its followers each time."""
     bell = Bell(state.bell)
     for _ in range(2):
         bell.ring()
@@ -114,18 +112,18 @@ def test_a_kept_bell_is_heard(state: StatePaths, waker: Waker) -> None:
         assert not waker.changed()
         assert waker.pause_s == LOOK_AGAIN_S[0]
     bell.close()
-    Bell(f"{state.root}/gone/bell").ring()
+    Bell(f"{state.root}/missing/bell").ring()
 
 
-def test_other_files_are_not_listened_to(state: StatePaths, waker: Waker) -> None:
-    """What is written beside the bus, such as its export, wakes nobody."""
+def test_other_files_are_not_watched(state: StatePaths, waker: Waker) -> None:
+    """Files written beside the bus, such as its export, wake no follower."""
     Path(state.bus_log).write_text("line\n")
     assert not waker.changed()
     assert waker.pause_s == LOOK_ANYWAY_S
 
 
-def test_asking_slows_down(state: StatePaths, store: Database) -> None:
-    """Without inotify it asks often while there is traffic, and rarely while there is none."""
+def test_polling_slows_down(state: StatePaths, store: Database) -> None:
+    """Without inotify the waker polls often while there is traffic, and rarely otherwise."""
     with open_waker(store, state, ways=(VERSION,)) as waker, opened(state.database) as theirs:
         pauses = []
         for _ in range(9):
@@ -138,8 +136,8 @@ def test_asking_slows_down(state: StatePaths, store: Database) -> None:
         assert waker.pause_s == VERSION_FIRST_S
 
 
-def test_adaptive_polling_is_told_of_traffic(state: StatePaths, store: Database) -> None:
-    """The last way lets its caller look each time, and begins anew when that found something."""
+def test_adaptive_polling_learns_of_traffic(state: StatePaths, store: Database) -> None:
+    """The last kind lets its caller look each time, and polls fast again after a find."""
     with open_waker(store, state, ways=(ADAPTIVE,)) as waker:
         first = waker.pause_s
         assert [waker.changed() for _ in range(3)] == [True] * 3
@@ -148,16 +146,16 @@ def test_adaptive_polling_is_told_of_traffic(state: StatePaths, store: Database)
         assert waker.pause_s == first
 
 
-def test_without_inotify_it_asks(store: Database, tmp_path: Path) -> None:
-    """Where nothing can be watched the next way is taken."""
-    with open_waker(store, StatePaths(str(tmp_path / "gone"))) as waker:
+def test_without_inotify_it_polls(store: Database, tmp_path: Path) -> None:
+    """If nothing can be watched, the next kind is used."""
+    with open_waker(store, StatePaths(str(tmp_path / "missing"))) as waker:
         assert waker.fileno() == -1
         assert waker.pause_s == VERSION_FIRST_S
 
 
 @pytest.mark.slow
-def test_a_locked_database_is_no_news(state: StatePaths, store: Database) -> None:
-    """While some program locks even readers out there is nothing to see, and nothing fails."""
+def test_a_locked_database_wakes_nothing(state: StatePaths, store: Database) -> None:
+    """While another program locks readers out, the waker sees nothing and does not fail."""
     store.connection.set_busy_timeout(1)
     with open_waker(store, state, ways=(VERSION,)) as waker:
         with locked_for_readers(state.database):
@@ -169,7 +167,7 @@ def test_a_locked_database_is_no_news(state: StatePaths, store: Database) -> Non
 
 @contextmanager
 def locked_for_readers(database: str) -> Iterator[None]:
-    """Let a foreign program hold what SQLite holds while it recovers a write-ahead log."""
+    """Let a foreign program hold the locks of SQLite's recovery of a write-ahead log."""
     process = subprocess.Popen(
         [sys.executable, "-c", LOCKER, f"{database}-shm"], stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -181,7 +179,7 @@ def locked_for_readers(database: str) -> Iterator[None]:
 
 
 def test_too_many_open_files(state: StatePaths, store: Database) -> None:
-    """Where this user gets no more descriptors the next way is taken."""
+    """If this user gets no more descriptors, the next kind is used."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     free = os.dup(0)
     os.close(free)
@@ -196,19 +194,19 @@ def test_too_many_open_files(state: StatePaths, store: Database) -> None:
 
 
 def test_something_else_ends_the_wait(waker: Waker) -> None:
-    """A further descriptor that has something ends the wait without news."""
+    """Input on an additional descriptor ends the wait without a message."""
     read_end, write_end = os.pipe()
-    os.close(read_end)  # the reader has gone
+    os.close(read_end)  # the reader has ended
     assert not waker.wait(LONG_S, also={write_end: 0})
     os.close(write_end)
 
 
-def test_the_spool_is_heard(state: StatePaths, store: Database) -> None:
-    """Whoever listens is told at once that a hook has written, and then looks at the bus."""
-    told: list[str] = []
+def test_the_spool_is_watched(state: StatePaths, store: Database) -> None:
+    """A hook's write wakes a listener at once, before it looks at the bus."""
+    spooled: list[str] = []
 
     def drain() -> None:
-        told.extend(os.listdir(state.spool))
+        spooled.extend(os.listdir(state.spool))
         for name in os.listdir(state.spool):
             os.rename(f"{state.spool}/{name}", f"{state.spool}/{name}.1")
 
@@ -217,12 +215,12 @@ def test_the_spool_is_heard(state: StatePaths, store: Database) -> None:
         assert not waker.changed()
         Path(state.spool, "hooks").write_text("post-commit\n")
         assert waker.wait(LONG_S)
-        assert "hooks" in told
+        assert "hooks" in spooled
         assert not waker.wait(SHORT_S)
 
 
-def test_a_directory_that_goes_is_heard(tmp_path: Path) -> None:
-    """The end of a watched directory is told, under the name that stands for what is lost."""
+def test_the_end_of_a_directory_is_reported(tmp_path: Path) -> None:
+    """The end of a watched directory is reported, under the name for lost events."""
     place = tmp_path / "place"
     place.mkdir()
     inotify = Inotify()

@@ -1,10 +1,10 @@
-"""Processes that are there to be killed: `torturing.py VERB STATE_DIR NAME RECORD ARGUMENTS…`.
+"""Processes that the tests kill: `torturing.py VERB STATE_DIR NAME RECORD ARGUMENTS…`.
 
-publish EACH CONSUMERS   publish messages NAME-0… up to EACH, each id onto RECORD once promised
-consume DONE             poll and acknowledge, each id onto RECORD before its acknowledgement, until
-                         the file DONE is there and nothing is left
+publish EACH CONSUMERS   publish messages NAME-0… up to EACH, append each id to RECORD once promised
+consume DONE             poll and acknowledge, append each id to RECORD before its acknowledgement,
+                         until the file DONE exists and no message is left
 
-Started again, both go on where their record ends. A record's last line may be torn.
+A process that is started again continues where its record ends; its last line may be torn.
 """
 
 import os
@@ -15,24 +15,24 @@ from pathlib import Path
 from gitworker.bus import Bus, open_bus
 from gitworker.bus.limits.back_pressure import BackPressure
 
-ALL_EVERY = 50  # every so many messages are for everybody
+ALL_EVERY = 50  # every so many messages are broadcasts
 LARGE_EVERY = 500
 EXPORT_EVERY = 400
 LIMIT = 60
 
 
 def lines(record: Path) -> list[str]:
-    """Return the whole lines of a record; what a kill tore off never counted."""
+    """Return the complete lines of a record; a line torn by a kill does not count."""
     return record.read_text().rpartition("\n")[0].split() if record.exists() else []
 
 
 def addressee(number: int, consumers: int) -> str | None:
-    """Return whom a sender's message is for; None is everybody."""
+    """Return the addressee of a sender's message; None means a broadcast."""
     return None if number % ALL_EVERY == 0 else f"c{number % consumers}"
 
 
 def publish(bus: Bus, record: Path, each: str, consumers: str) -> None:
-    """Publish what is still missing; the first one may be there already, unpromised."""
+    """Publish the missing messages; the first may be on the bus already, unpromised."""
     file = opened(record)
     for number in range(len(lines(record)), int(each)):
         identity = f"{bus.agent}-{number}"
@@ -50,7 +50,7 @@ def publish(bus: Bus, record: Path, each: str, consumers: str) -> None:
 
 
 def consume(bus: Bus, record: Path, done: str) -> None:
-    """Read and acknowledge; what a kill kept from being acknowledged comes again."""
+    """Read and acknowledge; a message without an acknowledgement is read again after a kill."""
     file = opened(record)
     while True:
         is_done = os.path.exists(done)
@@ -63,7 +63,7 @@ def consume(bus: Bus, record: Path, done: str) -> None:
 
 
 def opened(record: Path) -> int:
-    """Open a record behind its last whole line."""
+    """Open a record after its last complete line."""
     file = os.open(record, os.O_RDWR | os.O_CREAT, 0o600)
     os.ftruncate(file, record.read_bytes().rfind(b"\n") + 1)
     os.lseek(file, 0, os.SEEK_END)
@@ -71,7 +71,7 @@ def opened(record: Path) -> int:
 
 
 def main(verb: str, root: str, name: str, record: str, *arguments: str) -> None:
-    """Do one job."""
+    """Publish or consume."""
     with open_bus(root, agent=name) as bus:
         (publish if verb == "publish" else consume)(bus, Path(record), *arguments)
 

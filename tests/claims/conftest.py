@@ -1,4 +1,4 @@
-"""Fixtures for the tests of claims: a bus outside any repository, and clocks that are turned."""
+"""Fixtures for the tests of claims: a bus outside any repository, and clocks that tests set."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.workers.world import World, no_beater
 
 @pytest.fixture
 def scene(tmp_path: Path) -> Iterator[Scene]:
-    """A bus on which anybody claims, with the machine's own clocks."""
+    """A bus without a repository, with the real clocks."""
     made = Scene.make(tmp_path / "worker-state")
     yield made
     made.store.close()
@@ -19,7 +19,7 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
 
 @pytest.fixture
 def clocks(monkeypatch: pytest.MonkeyPatch) -> Clocks:
-    """Clocks that stand still until a test turns them."""
+    """Clocks that only the test moves."""
     turned = Clocks()
     monkeypatch.setattr("gitworker.clock.now_ms", lambda: turned.now_ms)
     monkeypatch.setattr("gitworker.clock.monotonic_ms", lambda: turned.mono_ms)
@@ -30,7 +30,7 @@ def clocks(monkeypatch: pytest.MonkeyPatch) -> Clocks:
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    """A repository without workers; our hooks there ring no doorbell."""
+    """A repository without workers, whose hooks start no drain."""
     monkeypatch.setenv("GITWORKER_HOOKS", "off")
     made = World.make(tmp_path / "repo")
     with no_beater(made):

@@ -1,4 +1,4 @@
-"""What the tests of claims share: a bus, clocks to turn, and the errors that are expected."""
+"""Helpers for the tests of claims: a bus, clocks that tests set, and expected errors."""
 
 import contextlib
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ START_MS = 1_700_000_000_000
 
 @dataclass
 class Clocks:
-    """What the clocks show; `pass_ms` is time going by, a jump changes the wall clock alone."""
+    """Clock values; `pass_ms` moves both clocks, a jump only the wall clock."""
 
     now_ms: int = START_MS
     mono_ms: int = 5_000_000
@@ -31,7 +31,7 @@ class Clocks:
     host: str = "this-host"
 
     def pass_ms(self, ms: int) -> None:
-        """Let time go by on both clocks."""
+        """Move both clocks forward."""
         self.now_ms += ms
         self.mono_ms += ms
 
@@ -60,7 +60,7 @@ class Scene:
         return Claims(self.store, self.paths, holder=holder)
 
     def add_task(self, task: str, *events: TaskEvent) -> None:
-        """Make a task that nobody has, and let the events happen to it."""
+        """Create a task without a worker, and apply the events to it."""
         with self.store.write() as writer:
             writer.run(
                 "tasks.insert", task=task, title="", requires_approval=0, max_retries=3, now=1

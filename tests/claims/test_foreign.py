@@ -1,4 +1,4 @@
-"""Programs after seed 2 claim beside us: theirs hold against us, ours against them."""
+"""Foreign programs claim beside us: their claims hold against us, ours against them."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.store.support import foreign, participant
 
 
 def test_both_keep_the_others_claims(scene: Scene) -> None:
-    """A valid claim is refused across programs, whoever made it."""
+    """A valid claim refuses other programs, whichever program made it."""
     root, auth = scene.paths.root, scene.of("auth")
     auth.take("x:ours")
     assert participant(root, "claim", "x:ours", "nim") is False
@@ -21,7 +21,7 @@ def test_both_keep_the_others_claims(scene: Scene) -> None:
 
 
 def test_a_foreign_reclaim_fences_us(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A foreign program that takes an expired claim of ours over makes us late."""
+    """A foreign program that takes over our expired claim makes us late."""
     now_ms = clock.now_ms() - 2 * LEASE_MS
     monkeypatch.setattr("gitworker.clock.now_ms", lambda: now_ms)
     epoch = scene.of("auth").take("x:db").epoch
@@ -34,7 +34,7 @@ def test_a_foreign_reclaim_fences_us(scene: Scene, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_foreign_renewal_counts(scene: Scene) -> None:
-    """Where a foreign program renews a lease of ours, its wall clock counts from then on."""
+    """If a foreign program renews our lease, its wall clock counts from then on."""
     auth = scene.of("auth")
     auth.take("x:db", ttl_s=1)
     assert participant(scene.paths.root, "renew", "x:db", "auth") is True
@@ -43,7 +43,7 @@ def test_a_foreign_renewal_counts(scene: Scene) -> None:
 
 
 def test_our_own_agent_may_be_foreign(scene: Scene) -> None:
-    """A worker whose agent reclaims by seed 2's own SQL has lost nothing."""
+    """A worker whose agent reclaims with the documented SQL has lost nothing."""
     auth = scene.of("auth")
     auth.take("x:db")
     foreign(scene.paths.database, "UPDATE task_claims SET lease_until_ms = 1")
@@ -54,8 +54,8 @@ def test_our_own_agent_may_be_foreign(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("until", ["4611686018427387904", "-5", "'soon'", "x'00'"])
-def test_senseless_leases_stop_nobody(scene: Scene, until: str) -> None:
-    """Whatever a foreign program wrote as a lease's end, looking and claiming go on."""
+def test_malformed_leases_do_no_harm(scene: Scene, until: str) -> None:
+    """A malformed end of a foreign lease stops neither reading nor claiming."""
     insert = f"INSERT INTO task_claims VALUES ('path:[', 'n', 1, {until})"
     assert foreign(scene.paths.database, insert) == [[]]
     assert [one.name for one in scene.of("auth").everybodys()] == ["path:["]
@@ -64,8 +64,8 @@ def test_senseless_leases_stop_nobody(scene: Scene, until: str) -> None:
         scene.of("auth").take("path:[")
 
 
-def test_senseless_holders_stop_nobody(scene: Scene) -> None:
-    """A holder and a name that are no text are shown as far as they are."""
+def test_malformed_holders_do_no_harm(scene: Scene) -> None:
+    """A holder or name that is not text is shown as far as it is readable."""
     insert = "INSERT INTO task_claims VALUES (x'41ff', x'ff', 1, 2)"
     assert foreign(scene.paths.database, insert) == [[]]
     assert [(one.name, one.holder) for one in scene.of("auth").everybodys()] == [

@@ -19,8 +19,8 @@ with open_claims(holder="auth") as claims:
 """
 
 
-def test_the_child_of_a_fork_keeps_what_it_takes(repository: Path) -> None:
-    """A forked child's claim stays, also when a program takes the bus for unused before."""
+def test_a_forked_child_keeps_its_claim(repository: Path) -> None:
+    """A forked child's claim stays, even if another program takes the bus for unused before."""
     ok(repository, "init")
     database, pipe = repository / ".git/worker-state/bus.db", subprocess.PIPE
     asked = "SELECT task_id FROM task_claims ORDER BY claimed_at_ms"
@@ -28,6 +28,6 @@ def test_the_child_of_a_fork_keeps_what_it_takes(repository: Path) -> None:
     with subprocess.Popen(words, cwd=repository, stdin=pipe, stdout=pipe) as parent:
         assert parent.wait(DEADLINE_S) == 0
         assert foreign(database, asked) == [[["x:before"]]]
-        assert not Path(f"{database}-wal").exists(), "nobody else had the bus open"
+        assert not Path(f"{database}-wal").exists(), "no other process had the bus open"
         assert parent.communicate(b"go", timeout=DEADLINE_S) == (b"1\n", None)
     assert foreign(database, asked) == [[["x:before"], ["x:after"]]]

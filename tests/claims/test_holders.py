@@ -1,4 +1,4 @@
-"""Workers hold their tasks by claims: beats renew them; who has lost one is told at each act."""
+"""Workers hold tasks by claims: heartbeats renew them, and commands report a lost claim."""
 
 from collections.abc import Callable
 
@@ -25,7 +25,7 @@ EXPIRE = "UPDATE task_claims SET lease_until_ms = 1"
 
 
 def steal(world: World, task: str) -> None:
-    """Let a lease end, and a foreign program take the task over."""
+    """Let a lease end and a foreign program take the task over."""
     foreign(f"{world.state_dir}/bus.db", EXPIRE)
     assert participant(world.state_dir, "claim", task, "nim") is True
 
@@ -37,14 +37,14 @@ def claims_of(world: World, holder: str) -> Claims:
 
 
 def start_late(world: World) -> Callable[[], object]:
-    """Begin to work."""
+    """Return a late start of work."""
     world.spawn("auth", "login")
     steal(world, "login")
     return lambda: start(world.session(), "auth", pid=None)
 
 
 def submit_late(world: World) -> Callable[[], object]:
-    """Hand work in."""
+    """Return a late submit."""
     world.working("auth", "login", {"a": "1\n"})
     steal(world, "login")
     return lambda: submit(world.session(), "auth", Submission())
@@ -54,24 +54,24 @@ def submit_late(world: World) -> Callable[[], object]:
 def test_late_workers_are_refused(
     world: World, prepare_late: Callable[[World], Callable[[], object]]
 ) -> None:
-    """A worker whose task was taken over is told by whom, even when it is free again."""
-    act = prepare_late(world)
+    """A worker whose task was taken over is refused and shown by whom, even if it is free again."""
+    call = prepare_late(world)
     with unchanged(world, "claimed", Conflict) as caught:
-        act()
+        call()
     assert "login is claimed by nim" in caught.value.message
     foreign(f"{world.state_dir}/bus.db", EXPIRE)
     with unchanged(world, "claim_lost", Conflict):
-        act()
+        call()
     participant(world.state_dir, "release", "login", "nim")
     with unchanged(world, "claim_lost", Conflict) as caught:
-        act()
+        call()
     assert caught.value.hint == "git worker claim take login"
     claims_of(world, "auth").take("login")
-    act()
+    call()
 
 
 def test_an_idle_lease_is_still_the_workers(world: World) -> None:
-    """A lease that ran out while nobody took the task keeps a worker from nothing."""
+    """A lease that ran out without another holder does not restrict its worker."""
     world.working("auth", "login", {"a": "1\n"})
     foreign(f"{world.state_dir}/bus.db", EXPIRE)
     world.submit("auth")
@@ -80,8 +80,8 @@ def test_an_idle_lease_is_still_the_workers(world: World) -> None:
     world.land("auth")
 
 
-def test_a_task_that_somebody_holds_does_not_land(world: World) -> None:
-    """Work on a task that another program holds by now is not landed, until it gives it back."""
+def test_a_task_with_a_foreign_claim_does_not_land(world: World) -> None:
+    """Work on a task that another program holds does not land until the claim is released."""
     world.approved("auth", "login", {"a": "1\n"})
     world.approved("docs", "pages", {"b": "1\n"})
     steal(world, "login")
@@ -94,7 +94,7 @@ def test_a_task_that_somebody_holds_does_not_land(world: World) -> None:
 
 
 def test_a_task_that_is_taken_while_it_lands(world: World) -> None:
-    """What is taken between the look and the journal does not land."""
+    """A task that is claimed between the check and the journal entry does not land."""
     world.approved("auth", "login", {"a": "1\n"})
     session = world.session()
     prepared = prepare(session, world.worker("auth"), onto=None, memory=Memory())
@@ -103,8 +103,8 @@ def test_a_task_that_is_taken_while_it_lands(world: World) -> None:
         land(session, [prepared], keep=False)
 
 
-def test_giving_up_gives_the_claim_back(world: World) -> None:
-    """A failed task is free for the next worker, and nothing is held against the last."""
+def test_a_failure_releases_the_claim(world: World) -> None:
+    """A failed task is free for the next worker, and the last worker has lost nothing."""
     world.working("auth", "login", {"a": "1\n"})
     fail(world.session(), "auth", reason="no")
     assert world.query("SELECT * FROM task_claims") == []
@@ -113,7 +113,7 @@ def test_giving_up_gives_the_claim_back(world: World) -> None:
 
 
 def test_claims_before_an_assignment(world: World) -> None:
-    """What a worker has claimed nobody else is given; it itself is, under the same epoch."""
+    """A worker's claimed task is assigned to no other worker, and to it under the same epoch."""
     world.spawn("auth", "login")
     with refused("conflict", "task login is ASSIGNED, held by auth"):
         claims_of(world, "docs").take("login")
@@ -121,8 +121,8 @@ def test_claims_before_an_assignment(world: World) -> None:
     assert claims_of(world, "auth").require("login", epoch=1).holder == "auth"
 
 
-def test_beats_renew(scene: Scene, clocks: Clocks) -> None:
-    """A beat renews every lease of its agent, and nobody else's."""
+def test_heartbeats_renew(scene: Scene, clocks: Clocks) -> None:
+    """A heartbeat renews every lease of its agent, and no other."""
     for name, holder in (("x:a", "auth"), ("path:b", "auth"), ("x:c", "docs")):
         scene.of(holder).take(name)
     clocks.pass_ms(30_000)
@@ -132,8 +132,8 @@ def test_beats_renew(scene: Scene, clocks: Clocks) -> None:
     assert lefts == {"x:a": 60_000, "path:b": 60_000, "x:c": 30_000}
 
 
-def test_a_beat_tells_what_was_lost(scene: Scene, clocks: Clocks) -> None:
-    """A worker that beats late hears once what it lost beside its task, of its task every time."""
+def test_a_heartbeat_reports_lost_claims(scene: Scene, clocks: Clocks) -> None:
+    """A late heartbeat reports a lost claim once, and the loss of the worker's task every time."""
     with scene.store.write() as writer:
         writer.run("workers.insert", worker="auth", now=1)
         writer.run(
@@ -159,7 +159,7 @@ def test_a_beat_tells_what_was_lost(scene: Scene, clocks: Clocks) -> None:
 
 
 def test_the_heartbeat_thread_renews(scene: Scene, clocks: Clocks) -> None:
-    """A thread that beats for an agent keeps its leases alive, and a dead one's lease ends."""
+    """A thread that sends heartbeats renews its agent's leases; without it they end."""
     scene.of("auth").take("x:a")
     thread = HeartbeatThread(lambda: open_database(scene.paths.database), every_s=0.05)
     thread.start()
@@ -175,7 +175,7 @@ def test_the_heartbeat_thread_renews(scene: Scene, clocks: Clocks) -> None:
 
 
 def test_agents_in_python(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The library opens the repository one stands in, as whoever asks."""
+    """The library opens the repository of the current directory with the caller's identity."""
     place = world.spawn("auth", "login").path
     monkeypatch.chdir(place)
     with open_claims() as claims:
@@ -189,7 +189,7 @@ def test_agents_in_python(world: World, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_the_library_is_named() -> None:
-    """The package gives what it documents, and nothing else."""
+    """The package exports the documented names and no others."""
     import gitworker.claims
 
     assert gitworker.claims.Claim._fields[:3] == ("name", "holder", "epoch")

@@ -1,4 +1,4 @@
-"""Claims: one holder at a time, epochs that grow, leases that end by the right clock."""
+"""Claims: one holder at a time, growing epochs, leases that end by the right clock."""
 
 import pytest
 
@@ -11,7 +11,7 @@ ENDS = [(LEASE_MS - 1, False), (LEASE_MS, True)]
 
 
 def test_one_holder(scene: Scene, clocks: Clocks) -> None:
-    """Who comes second is told who holds it and until when, and nothing changes."""
+    """A second claim is refused with the holder and the time, and nothing changes."""
     claim = scene.of("auth").take("x:db")
     assert (claim.name, claim.holder, claim.epoch, claim.left_ms) == ("x:db", "auth", 1, LEASE_MS)
     clocks.pass_ms(10_000)
@@ -22,8 +22,8 @@ def test_one_holder(scene: Scene, clocks: Clocks) -> None:
     assert scene.of("docs").held() == []
 
 
-def test_its_holder_may_take_it_again(scene: Scene, clocks: Clocks) -> None:
-    """A worker that has a claim goes on under its epoch when it takes it again."""
+def test_a_holder_may_take_its_claim_again(scene: Scene, clocks: Clocks) -> None:
+    """A worker that takes its own claim again keeps its epoch."""
     auth = scene.of("auth")
     auth.take("x:db")
     clocks.pass_ms(10_000)
@@ -31,8 +31,8 @@ def test_its_holder_may_take_it_again(scene: Scene, clocks: Clocks) -> None:
     assert (again.epoch, again.left_ms) == (1, LEASE_MS)
 
 
-def test_hq_is_many(scene: Scene) -> None:
-    """What one shell holds as hq another shell does not get."""
+def test_each_shell_is_its_own_hq(scene: Scene) -> None:
+    """A claim that one shell took as hq is refused to another shell."""
     scene.of("hq").take("x:deploy")
     with refused("claimed", "hq"):
         scene.of("hq").take("x:deploy")
@@ -40,10 +40,10 @@ def test_hq_is_many(scene: Scene) -> None:
 
 @pytest.mark.parametrize(("after_ms", "is_free"), ENDS)
 @pytest.mark.parametrize("jump_ms", [-HOUR_MS, 0, 120_000])
-def test_taken_over_at_expiry_never_before(
+def test_a_takeover_is_possible_at_expiry_only(
     scene: Scene, clocks: Clocks, after_ms: int, is_free: bool, jump_ms: int
 ) -> None:
-    """A silent holder's claim is free when its lease ends, wherever the wall clock jumps."""
+    """A silent holder's claim is free when its lease ends, whatever the wall clock does."""
     scene.of("auth").take("x:db")
     clocks.pass_ms(after_ms)
     clocks.jump_ms(jump_ms)
@@ -58,25 +58,25 @@ def test_taken_over_at_expiry_never_before(
 def test_after_a_boot_the_wall_clock_counts(
     scene: Scene, clocks: Clocks, after_ms: int, is_free: bool
 ) -> None:
-    """After a boot a lease ends when the wall clock says so."""
+    """After a boot a lease ends by the wall clock."""
     scene.of("auth").take("x:db")
     clocks.boot_id, clocks.mono_ms = "next-boot", 7
     clocks.jump_ms(after_ms)
     assert scene.of("auth").check("x:db") is not is_free
 
 
-def test_late_holders_are_told(scene: Scene, clocks: Clocks) -> None:
-    """Whoever comes back after somebody took over is refused whatever it does, even afterwards."""
+def test_late_holders_are_refused(scene: Scene, clocks: Clocks) -> None:
+    """Every call of a holder that was taken over is refused, even after a release."""
     auth, docs = scene.of("auth"), scene.of("docs")
     epoch = auth.take("x:db").epoch
     clocks.pass_ms(LEASE_MS)
     docs.take("x:db")
-    told = "auth lost its claim on x:db (epoch 1); docs holds it now"
-    for act in (auth.renew, auth.release, auth.require):
-        with refused("claim_lost", told):
-            act("x:db")
-        with refused("claim_lost", told):
-            act("x:db", epoch=epoch)
+    message = "auth lost its claim on x:db (epoch 1); docs holds it now"
+    for call in (auth.renew, auth.release, auth.require):
+        with refused("claim_lost", message):
+            call("x:db")
+        with refused("claim_lost", message):
+            call("x:db", epoch=epoch)
     assert not auth.check("x:db")
     docs.release("x:db")
     with refused("claim_lost", "the claim is free now"):
@@ -85,7 +85,7 @@ def test_late_holders_are_told(scene: Scene, clocks: Clocks) -> None:
 
 
 def test_an_older_self_is_refused_by_its_epoch(scene: Scene, clocks: Clocks) -> None:
-    """A process that took a claim under an older epoch has lost it to its own successor."""
+    """A process with an older epoch of its own claim is refused after its successor's claim."""
     auth = scene.of("auth")
     old = auth.take("x:db").epoch
     clocks.pass_ms(LEASE_MS)
@@ -96,8 +96,8 @@ def test_an_older_self_is_refused_by_its_epoch(scene: Scene, clocks: Clocks) -> 
     assert auth.renew("x:db", epoch=new).epoch == new
 
 
-def test_an_expired_claim_that_nobody_took(scene: Scene, clocks: Clocks) -> None:
-    """It does not hold, but it is its holder's to renew under the same epoch."""
+def test_an_expired_claim_without_a_successor(scene: Scene, clocks: Clocks) -> None:
+    """It does not hold, but its holder may renew it under the same epoch."""
     auth = scene.of("auth")
     auth.take("x:db")
     clocks.pass_ms(LEASE_MS + 5_000)
@@ -111,7 +111,7 @@ def test_an_expired_claim_that_nobody_took(scene: Scene, clocks: Clocks) -> None
 
 
 def test_release(scene: Scene) -> None:
-    """What is given back is free, under the next epoch; giving it back twice says so."""
+    """A released claim is free, under the next epoch; a second release reports that."""
     auth = scene.of("auth")
     auth.take("x:db")
     auth.release("x:db")
@@ -123,7 +123,7 @@ def test_release(scene: Scene) -> None:
 
 
 def test_lengths(scene: Scene, clocks: Clocks) -> None:
-    """A lease lasts as long as was asked for, and beats renew it for as long."""
+    """A lease has the length that was asked for, and heartbeats renew it for that long."""
     auth = scene.of("auth")
     auth.take("x:short", ttl_s=1.5)
     auth.take("x:usual")
@@ -146,7 +146,7 @@ def test_lengths(scene: Scene, clocks: Clocks) -> None:
 
 
 def test_overlapping_paths(scene: Scene) -> None:
-    """A pattern is refused where it has a path in common with somebody else's."""
+    """A pattern is refused if it shares a path with another holder's pattern."""
     auth, docs = scene.of("auth"), scene.of("docs")
     auth.take("path:src/auth/**")
     assert auth.take("path:src/auth/login.py").epoch == 1
@@ -158,7 +158,7 @@ def test_overlapping_paths(scene: Scene) -> None:
 
 
 def test_an_expired_overlap_is_lost(scene: Scene, clocks: Clocks) -> None:
-    """Who takes paths out of an expired pattern takes the pattern from its holder."""
+    """A claim on paths of an expired pattern takes that pattern from its holder."""
     auth, docs = scene.of("auth"), scene.of("docs")
     auth.take("path:src/**")
     clocks.pass_ms(LEASE_MS)
@@ -171,7 +171,7 @@ def test_an_expired_overlap_is_lost(scene: Scene, clocks: Clocks) -> None:
 
 
 def test_tasks(scene: Scene) -> None:
-    """A task is claimed where it is known and READY, and the bus hears of it once."""
+    """A task can be claimed if it is known and READY, and the bus gets one message."""
     auth = scene.of("auth")
     with refused("not_found", "there is no task t1"):
         auth.take("t1")
@@ -182,8 +182,8 @@ def test_tasks(scene: Scene) -> None:
         scene.of("docs").take("t1")
     scene.of("docs").take("x:t1")
     (message,) = scene.store.rows("messages.follow", after=0, limit=9)
-    told = (message["type"], message["from_agent"], message["correlation_id"])
-    assert told == ("task_claim", "auth", "t1")
+    sent = (message["type"], message["from_agent"], message["correlation_id"])
+    assert sent == ("task_claim", "auth", "t1")
     scene.add_task("t2", TaskEvent.DEPS_MET, TaskEvent.ASSIGNED)
     with refused("conflict", "task t2 is ASSIGNED, held by another worker"):
         auth.take("t2")
@@ -195,23 +195,23 @@ def test_tasks(scene: Scene) -> None:
 
 
 def test_bad_names(scene: Scene) -> None:
-    """A name that is none is refused by every act."""
+    """An invalid name is refused by every call."""
     auth = scene.of("auth")
-    for act in (auth.take, auth.renew, auth.release, auth.require, auth.check):
+    for call in (auth.take, auth.renew, auth.release, auth.require, auth.check):
         with refused("invalid"):
-            act("x:\x1b[31m")
+            call("x:\x1b[31m")
 
 
-def test_one_hq_does_not_release_what_another_took(scene: Scene, clocks: Clocks) -> None:
-    """What one `hq` took over from another is not the first one's to renew or to release."""
+def test_one_hq_cannot_release_the_claim_of_another(scene: Scene, clocks: Clocks) -> None:
+    """A claim that one `hq` took over from another cannot be renewed or released by the first."""
     first, second = scene.of("hq"), scene.of("hq")
     first.take("x:deploy", ttl_s=1)
     clocks.pass_ms(1200)
     second.take("x:deploy")
     assert (first.check("x:deploy"), second.check("x:deploy")) == (False, True)
-    for act in (first.renew, first.release, first.require):
+    for call in (first.renew, first.release, first.require):
         with refused("claim_lost"):
-            act("x:deploy")
+            call("x:deploy")
     assert second.renew("x:deploy").epoch == 2
     second.release("x:deploy")
     assert second.held() == []

@@ -1,4 +1,4 @@
-"""Claims against a model of three lines: whatever is done in whichever order, both agree."""
+"""Claims against a model of three lines: both agree, whatever is done in whichever order."""
 
 from dataclasses import dataclass, field
 from itertools import count
@@ -14,7 +14,7 @@ NAMES = ("x:{}", "path:{}/a/**", "path:{}/a/b", "path:{}/*/c")
 OVERLAP = {frozenset({1, 2}), frozenset({1, 3})}
 TIMES_MS = (1, LEASE_MS // 2, LEASE_MS - 1, LEASE_MS)
 JUMPS_MS = (-3_600_000, -LEASE_MS, LEASE_MS, 3_600_000)
-ACTS = st.one_of(
+CALLS = st.one_of(
     st.tuples(st.sampled_from(["take", "renew", "release", "check"]),
               st.sampled_from(HOLDERS), st.integers(0, 3)),
     st.tuples(st.just("pass"), st.sampled_from(TIMES_MS), st.just(0)),
@@ -25,18 +25,18 @@ ROUNDS = count()
 
 @dataclass
 class Model:
-    """Who holds which name, under which epoch, until when by CLOCK_MONOTONIC."""
+    """The holder and epoch of each name, and its end by CLOCK_MONOTONIC."""
 
     clocks: Clocks
     claims: dict[int, tuple[str, int, int]] = field(default_factory=dict)
     epochs: dict[int, int] = field(default_factory=dict)
 
     def valid(self, name: int) -> bool:
-        """Tell whether a claim holds now."""
+        """Return whether a claim holds now."""
         return name in self.claims and self.claims[name][2] > self.clocks.mono_ms
 
     def take(self, holder: str, name: int) -> bool:
-        """Take a name; tell whether it could be taken."""
+        """Take a name; return whether that was possible."""
         others = [n for n in self.claims if n == name or frozenset({n, name}) in OVERLAP]
         others = [n for n in others if self.claims[n][0] != holder]
         if any(map(self.valid, others)):
@@ -51,7 +51,7 @@ class Model:
         return True
 
     def renew(self, holder: str, name: int) -> bool:
-        """Let a claim go on; tell whether it was the holder's."""
+        """Renew a claim; return whether it was the holder's."""
         if name not in self.claims or self.claims[name][0] != holder:
             return False
         until = self.clocks.mono_ms + LEASE_MS
@@ -59,32 +59,32 @@ class Model:
         return True
 
     def release(self, holder: str, name: int) -> bool:
-        """Give a claim back; tell whether it was the holder's."""
+        """Release a claim; return whether it was the holder's."""
         if name not in self.claims or self.claims[name][0] != holder:
             return False
         del self.claims[name]
         return True
 
     def check(self, holder: str, name: int) -> bool:
-        """Tell whether the holder's claim holds."""
+        """Return whether the holder's claim holds."""
         return self.valid(name) and self.claims[name][0] == holder
 
 
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(st.lists(ACTS, min_size=4, max_size=25))
-def test_model(scene: Scene, clocks: Clocks, acts: list[tuple[str, str | int, int]]) -> None:
-    """Acts succeed where the model says so, and leave the claims that it has."""
+@given(st.lists(CALLS, min_size=4, max_size=25))
+def test_model(scene: Scene, clocks: Clocks, calls: list[tuple[str, str | int, int]]) -> None:
+    """Calls succeed if the model says so, and leave the claims that the model has."""
     number = next(ROUNDS)
     names = [name.format(number) for name in NAMES]
     model = Model(clocks)
-    for act, who, name in acts:
+    for call, who, name in calls:
         if isinstance(who, int):
-            clocks.pass_ms(who) if act == "pass" else clocks.jump_ms(who)
+            clocks.pass_ms(who) if call == "pass" else clocks.jump_ms(who)
         else:
-            expected = getattr(model, act)(who, name)
-            assert done(scene, act, who, names[name]) is expected, (act, who, names[name])
+            expected = getattr(model, call)(who, name)
+            assert done(scene, call, who, names[name]) is expected, (call, who, names[name])
         found = {
             names.index(one): (holder, epoch, left + clocks.mono_ms)
             for one, holder, epoch, left in scene.claims()
@@ -93,9 +93,9 @@ def test_model(scene: Scene, clocks: Clocks, acts: list[tuple[str, str | int, in
         assert found == model.claims
 
 
-def done(scene: Scene, act: str, holder: str, name: str) -> bool:
-    """Tell whether an act of a holder succeeds."""
+def done(scene: Scene, call: str, holder: str, name: str) -> bool:
+    """Return whether a holder's call succeeds."""
     try:
-        return getattr(scene.of(holder), act)(name) is not False
+        return getattr(scene.of(holder), call)(name) is not False
     except (Conflict, NotFound):
         return False

@@ -1,4 +1,4 @@
-"""Waiting for a claim: until it is given back, until its lease ends, or until the time is over."""
+"""Waiting for a claim: until it is released, until its lease ends, or until the time is over."""
 
 import math
 import re
@@ -27,7 +27,7 @@ print(claim.epoch, flush=True)
 
 
 def waiter(scene: Scene, name: str) -> "subprocess.Popen[str]":
-    """Start a process that waits for a claim as `docs`, and wait until it is about to."""
+    """Start a process that waits for a claim as `docs`, and return once it is about to wait."""
     process = subprocess.Popen(
         [sys.executable, "-c", OTHER, scene.paths.root, name], cwd=ROOT, text=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -39,20 +39,20 @@ def waiter(scene: Scene, name: str) -> "subprocess.Popen[str]":
 
 @pytest.mark.parametrize("by", ["us", "a foreign program"])
 def test_woken_by_a_release(scene: Scene, by: str) -> None:
-    """Who waits gets a claim that is given back, by our programs or by others."""
+    """A waiter gets a released claim, whether our program or a foreign one released it."""
     scene.of("auth").take("x:db")
     process = waiter(scene, "x:db")
     if by == "us":
         scene.of("auth").release("x:db")
     else:
         participant(scene.paths.root, "release", "x:db", "auth")
-    told, _ = process.communicate(timeout=30)
-    assert told == "2\n"
+    output, _ = process.communicate(timeout=30)
+    assert output == "2\n"
     assert [row[:3] for row in scene.claims()] == [("x:db", "docs", 2)]
 
 
 def test_until_the_lease_ends(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who waits takes over when the lease ends, without looking in between."""
+    """A waiter takes over when the lease ends, without polling before."""
     monkeypatch.setattr(holder, "LOOK_ANYWAY_S", 60.0)
     until_ms = clock.monotonic_ms() + 300
     scene.of("auth").take("path:src/**", ttl_s=0.3)
@@ -62,7 +62,7 @@ def test_until_the_lease_ends(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_the_time_is_over(scene: Scene) -> None:
-    """Who has waited in vain is told the holder, as if it had not waited."""
+    """A wait in vain ends with the same refusal as no wait."""
     scene.of("auth").take("x:db", ttl_s=6000)
     begun_ms = clock.monotonic_ms()
     with pytest.raises(Conflict) as caught:
@@ -71,12 +71,12 @@ def test_the_time_is_over(scene: Scene) -> None:
     assert caught.value.code == "claimed"
     with refused("claimed"):
         scene.of("docs").take("x:db", wait_s=math.nan)
-    told = re.match(r"x:db is claimed by auth for another (\d+) s, until ", caught.value.message)
-    assert told is not None
-    assert 5900 < int(told[1]) <= 6000
+    match = re.match(r"x:db is claimed by auth for another (\d+) s, until ", caught.value.message)
+    assert match is not None
+    assert 5900 < int(match[1]) <= 6000
 
 
-def test_what_waiting_cannot_help(scene: Scene) -> None:
-    """Nobody waits for a task that is unknown."""
+def test_no_wait_for_an_unknown_task(scene: Scene) -> None:
+    """A claim on an unknown task is refused without a wait."""
     with refused("not_found"):
         scene.of("docs").take("t1", wait_s=3600)
