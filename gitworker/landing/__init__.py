@@ -1,1 +1,1 @@
-"""Landing: what is approved reaches the target by replay and fast-forward, or not at all."""
+"""Landing: approved work reaches the target by replay and fast-forward, or not at all."""

@@ -1,11 +1,11 @@
-"""merge --dry-run: what would land, in which order and windows, if everything passes."""
+"""merge --dry-run: the workers that would land, in order and in windows, if everything passes."""
 
 from typing import NamedTuple
 
 from gitworker.branches.stack import parents_of
 from gitworker.errors import Conflict, GitWorkerError, error_of
 from gitworker.landing.merge import choose
-from gitworker.landing.prepare import Misfit, Prepared, try_out
+from gitworker.landing.prepare import CannotLand, Prepared, try_out
 from gitworker.landing.queue import window_size
 from gitworker.landing.window_assembly import waits_for_parent
 from gitworker.model.ids import Oid
@@ -16,10 +16,10 @@ from gitworker.verify.verify import Verifier
 
 
 class Planned(NamedTuple):
-    """What would become of one worker.
+    """The predicted outcome for one worker.
 
-    `window` counts from 1; `is_known` tells that the tree of the commit has passed already. Where
-    `error` is set the worker would not land, and the rest is None.
+    `window` counts from 1; `is_known`: the tree of the commit has already passed. If `error` is set
+    the worker would not land, and the other fields are None.
     """
 
     worker_id: str
@@ -31,62 +31,62 @@ class Planned(NamedTuple):
 
 
 def plan(session: Session, names: list[str], *, everything: bool) -> list[Planned]:
-    """Return what `merge` would do with these workers now, in its order; change nothing.
+    """Return the outcome that `merge` would have for these workers, in its order; change nothing.
 
-    Whoever conflicts within a window is tried on top of it, as after its landing.
+    A worker that conflicts within a window is tried on top of it, as after the window's landing.
     """
     waiting = choose(session, names, everything=everything)
     planner = _Planner(session, {worker.worker_id: worker.task_id for worker in waiting})
     while waiting:
-        left = planner.plan_window(waiting)
-        if len(left) == len(waiting):  # they stand on each other
+        remaining = planner.plan_window(waiting)
+        if len(remaining) == len(waiting):  # they are stacked on each other
             break
-        waiting = left
+        waiting = remaining
     return planner.planned
 
 
 class _Planner:
-    """The windows planned so far, and the commit that the target would be at."""
+    """The windows planned so far, and the commit that the target would have."""
 
     def __init__(self, session: Session, waiting: dict[str, str | None]) -> None:
         self.planned: list[Planned] = []
         self._session = session
         self._size = window_size(session)
         self._verifier = Verifier(session)
-        self._memory = Memory()
+        self._cache = Memory()
         self._tip: Oid | None = None
         self._tasks: set[str] = set()
         self._waiting = waiting
         self._windows = 0
 
     def plan_window(self, waiting: list[Worker]) -> list[Worker]:
-        """Plan one window and return whoever has to wait for the next."""
+        """Plan one window; return the workers that have to wait for the next."""
         window: list[Prepared] = []
-        parked: list[Worker] = []
+        postponed: list[Worker] = []
         with self._session.store.read() as reader:
             stacks = parents_of(reader)
         for worker in waiting:
             stack = stacks.get((worker.worker_id, worker.task_id or ""))
             is_full = self._size is not None and len(window) >= self._size
             if is_full or waits_for_parent(stack, self._tasks, self._waiting):
-                parked.append(worker)
+                postponed.append(worker)
                 continue
             try:
                 window.append(self._fit(worker))
-            except Misfit as misfit:
-                if window and not misfit.anywhere:
-                    parked.append(worker)
+            except CannotLand as rejection:
+                if window and not rejection.anywhere:
+                    postponed.append(worker)
                 else:
-                    self._refuse(worker, _told(worker, misfit))
+                    self._refuse(worker, _error_of_landing(worker, rejection))
             except (GitWorkerError, OSError) as error:
                 self._refuse(worker, error_of(error))
         if window:
             self._close(window)
-        return parked
+        return postponed
 
     def _fit(self, worker: Worker) -> Prepared:
         prepared = try_out(
-            self._session, worker, onto=self._tip, memory=self._memory, with_tasks=self._tasks
+            self._session, worker, onto=self._tip, memory=self._cache, with_tasks=self._tasks
         )
         self._tip = prepared.rewrite.new
         self._tasks.add(worker.task_id or "")
@@ -98,7 +98,7 @@ class _Planner:
         for one in window:
             commit = one.rewrite.new
             known = self._verifier.known(commit)
-            is_known = known is not None and known.cached  # else there is nothing to run
+            is_known = known is not None and known.cached  # otherwise no commands are configured
             worker = one.worker
             self.planned.append(
                 Planned(worker.worker_id, worker.task_id, self._windows, commit, is_known, None)
@@ -109,15 +109,15 @@ class _Planner:
         self.planned.append(Planned(worker.worker_id, worker.task_id, None, None, False, error))
 
 
-def _told(worker: Worker, misfit: Misfit) -> Conflict:
-    """Return the error that a landing would end with."""
-    if misfit.conflict is None:
+def _error_of_landing(worker: Worker, rejection: CannotLand) -> Conflict:
+    """Return the error with which a landing would end."""
+    if rejection.conflict is None:
         return Conflict(
-            f"{misfit.why}: its approval would be withdrawn",
+            f"{rejection.why}: its approval would be withdrawn",
             f"git worker diff {worker.worker_id}",
             code="approval_withdrawn",
         )
-    paths = misfit.conflict.paths
+    paths = rejection.conflict.paths
     return Conflict(
         f"{worker.branch} would conflict in {len(paths)} file(s); it would go back to work",
         f"cd {worker.worktree} && git worker sync",

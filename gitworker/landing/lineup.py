@@ -1,4 +1,4 @@
-"""Who waits to land, in which order, and what the last windows showed: one read, as data."""
+"""The queue as data: the waiting workers in order and the newest windows, in one read."""
 
 from typing import Any, NamedTuple
 
@@ -7,12 +7,12 @@ from gitworker.model.worker import WorkerState
 from gitworker.store.api import Reader
 from gitworker.store.windows import Window, newest_windows
 
-DEFAULT_PRIORITY = 100  # seed 4
+DEFAULT_PRIORITY = 100
 SHOWN_WINDOWS = 5
 
 
-class Place(NamedTuple):
-    """One worker in the line. `score` orders it, the smallest first; `waited_ms` is its wait."""
+class QueueEntry(NamedTuple):
+    """One worker in the queue. The smallest `score` is first; `waited_ms` is its waiting time."""
 
     worker_id: str
     task_id: str
@@ -23,16 +23,16 @@ class Place(NamedTuple):
     after: tuple[str, ...]
 
 
-class Lineup(NamedTuple):
-    """The landing queue: the line, the newest windows, newest first, whether a queue is at work."""
+class QueueStatus(NamedTuple):
+    """The landing queue: waiting workers, newest windows first, whether a queue is running."""
 
-    places: list[Place]
+    entries: list[QueueEntry]
     windows: list[Window]
     is_running: bool
 
 
-def line_up(reader: Reader, now_ms: int) -> list[Candidate]:
-    """Return the workers that are approved, in the order in which they are to land."""
+def list_waiting(reader: Reader, now_ms: int) -> list[Candidate]:
+    """Return the approved workers in the order in which they land."""
     waiting = reader.rows("windows.waiting", state=WorkerState.APPROVED.value)
     after: dict[str, set[str]] = {}
     for row in reader.rows("windows.dependencies", state=WorkerState.APPROVED.value):
@@ -51,10 +51,10 @@ def line_up(reader: Reader, now_ms: int) -> list[Candidate]:
     return order(found, now_ms)
 
 
-def read_lineup(reader: Reader, now_ms: int, *, is_running: bool) -> Lineup:
-    """Return the queue as it stands; an open window of a queue that is not running was cut off."""
-    places = [
-        Place(
+def read_lineup(reader: Reader, now_ms: int, *, is_running: bool) -> QueueStatus:
+    """Return the state of the queue; an open window is cut off if no queue is running."""
+    entries = [
+        QueueEntry(
             one.worker_id,
             one.task_id,
             one.priority,
@@ -63,19 +63,19 @@ def read_lineup(reader: Reader, now_ms: int, *, is_running: bool) -> Lineup:
             score=round(score(one, now_ms), 1),
             after=tuple(sorted(one.after)),
         )
-        for one in line_up(reader, now_ms)
+        for one in list_waiting(reader, now_ms)
     ]
     windows = [
         window if window.outcome or is_running else window._replace(outcome="cut_off")
         for window in newest_windows(reader, SHOWN_WINDOWS)
     ]
-    return Lineup(places, windows, is_running)
+    return QueueStatus(entries, windows, is_running)
 
 
-def json_lineup(lineup: Lineup) -> dict[str, Any]:
+def json_lineup(status: QueueStatus) -> dict[str, Any]:
     """Return the queue as the fields of one JSON document."""
     return {
-        "running": lineup.is_running,
-        "queue": [place._asdict() | {"after": list(place.after)} for place in lineup.places],
-        "windows": [window._asdict() for window in lineup.windows],
+        "running": status.is_running,
+        "queue": [entry._asdict() | {"after": list(entry.after)} for entry in status.entries],
+        "windows": [window._asdict() for window in status.windows],
     }

@@ -1,39 +1,39 @@
-"""The landing queue as text for people."""
+"""The landing queue as text."""
 
-from gitworker.landing.lineup import Lineup, Place
+from gitworker.landing.lineup import QueueEntry, QueueStatus
 from gitworker.observe.text import GREEN, NOTHING, RED, YELLOW, age_text, cut, paint, table
 from gitworker.store.windows import Window
 
-HEAD = ("#", "WORKER", "TASK", "PRIORITY", "WAITS", "CAME BACK", "AFTER")
+HEAD = ("#", "WORKER", "TASK", "PRIORITY", "WAITS", "SENT BACK", "AFTER")
 COLORS = {"landed": GREEN, "failed": RED, "cut_off": YELLOW, "moved": YELLOW, "refused": YELLOW}
 MEANING = {
     "landed": "landed",
-    "failed": "somebody failed",
-    "moved": "put together anew, since something had moved",
+    "failed": "a worker failed",
+    "moved": "rebuilt because the target or a branch moved",
     "refused": "could not land",
     "cut_off": "cut off",
     None: "being verified",
 }
 
 
-def render_lineup(lineup: Lineup, *, width: int | None, color: bool) -> str:
-    """Return the line as a table, then the newest windows, a line for each verdict."""
-    rows = [_row(number, place) for number, place in enumerate(lineup.places, 1)]
+def render_lineup(status: QueueStatus, *, width: int | None, color: bool) -> str:
+    """Return the queue as a table, then the newest windows with a line for each verdict."""
+    rows = [_row(number, entry) for number, entry in enumerate(status.entries, 1)]
     lines = table(HEAD, rows, width=width, color=color) if rows else ["nothing is approved"]
-    for window in lineup.windows:
+    for window in status.windows:
         lines += ["", *_window(window, width=width, color=color)]
     return "\n".join(lines)
 
 
-def _row(number: int, place: Place) -> tuple[str, ...]:
+def _row(number: int, entry: QueueEntry) -> tuple[str, ...]:
     return (
         str(number),
-        place.worker_id,
-        place.task_id,
-        str(place.priority),
-        age_text(place.waited_ms),
-        str(place.failures) if place.failures else NOTHING,
-        ", ".join(place.after) or NOTHING,
+        entry.worker_id,
+        entry.task_id,
+        str(entry.priority),
+        age_text(entry.waited_ms),
+        str(entry.failures) if entry.failures else NOTHING,
+        ", ".join(entry.after) or NOTHING,
     )
 
 
@@ -45,11 +45,11 @@ def _window(window: Window, *, width: int | None, color: bool) -> list[str]:
     lines = [cut(head + names, width).replace(state, painted, 1)]
     for verdict in window.verdicts:
         if verdict["passed"]:
-            said = "passed" + (" (flaky)" if verdict["flaky"] else "")
+            result = "passed" + (" (flaky)" if verdict["flaky"] else "")
         else:
-            said = f"failed: {verdict['reason']}"
+            result = f"failed: {verdict['reason']}"
         known = ", known" if verdict["cached"] else ""
         seconds = f"{verdict['duration_ms'] / 1000:.1f} s"
-        text = f"  first {verdict['prefix']}: {said} ({seconds}{known})"
+        text = f"  first {verdict['prefix']}: {result} ({seconds}{known})"
         lines.append(cut(text + (f" {verdict['log']}" if verdict["log"] else ""), width))
     return lines

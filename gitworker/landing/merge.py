@@ -1,4 +1,4 @@
-"""merge: approved work reaches the target, several workers by one fast-forward."""
+"""merge: land approved work on the target, several workers by one fast-forward."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Landed", "NotLanded", "choose", "merge"]
 
-GLANCE_S = 0.5  # how long another queue may take before we say that we wait for it
-PATIENCE_S = 86_400
+SILENT_WAIT_S = 0.5  # after this wait for another queue a message says that we wait
+WAIT_AT_MOST_S = 86_400
 
 
 def merge(
@@ -42,44 +42,51 @@ def merge(
 ) -> list[Landed | NotLanded]:
     """Land workers in the order named, in the queue's order with `everything`.
 
-    They are replayed one on top of another, verified as windows, and land by one fast-forward each.
-    A worker that does not fit waits until those before it have landed, and is then judged against
-    the target alone; one that cannot land is reported and does not stop the others. Those of `skip`
-    are left out. `tell` takes lines for people, `show` how runs go on, `narrate` how transfers do,
-    `note` what became of workers as it becomes known. Raises Refused, before anything is touched,
-    for whoever may not judge and where the repository's verify commands are not trusted.
+    They are replayed one on top of another, verified as windows, and each window lands by one
+    fast-forward. A worker that does not fit waits until those before it have landed, and is then
+    tried on the target alone. A worker that cannot land is reported; the others still land. Workers
+    in `skip` are left out. `tell` receives lines for the user, `show` the progress of runs,
+    `narrate` the progress of transfers, `note` the outcomes as they become known. Raises Refused,
+    before any change, if the caller may not land a worker or the repository's verify commands are
+    not trusted.
     """
-    named = choose(session, names, everything=False)  # as they stand before others had their turn
-    early = None if keep or everything else look_early(session, named)
-    from gitworker.landing.queue import Queue  # 20 ms, beside which git looks
+    named = choose(session, names, everything=False)  # their state before other queues ran
+    prefetched = None if keep or everything else look_early(session, named)
+    from gitworker.landing.queue import Queue  # 20 ms, while git reads the worktrees
 
-    with _turn(session, tell):
+    with _hold_queue(session, tell):
         found = choose(session, [], everything=True) if everything else named
         chosen = [worker for worker in found if worker.worker_id not in skip]
         queue = Queue(
-            session, keep=keep, tell=tell, show=show, narrate=narrate, early=early, note=note
+            session,
+            keep=keep,
+            tell=tell,
+            show=show,
+            narrate=narrate,
+            prefetched=prefetched,
+            note=note,
         )
         results = queue.run(chosen, windows=windows)
     return [results[one.worker_id] for one in chosen if one.worker_id in results]
 
 
 @contextmanager
-def _turn(session: Session, tell: Callable[[str], None]) -> Iterator[None]:
+def _hold_queue(session: Session, tell: Callable[[str], None]) -> Iterator[None]:
     """Hold the queue's lock: one queue at a time verifies and lands."""
     with ExitStack() as held:
         try:
-            held.enter_context(hold(session.queue_lock, what="queue", timeout_s=GLANCE_S))
+            held.enter_context(hold(session.queue_lock, what="queue", timeout_s=SILENT_WAIT_S))
         except Conflict:
-            from gitworker.verify.verify_worktree import require_outside  # 5 ms, where one waits
+            from gitworker.verify.verify_worktree import require_outside  # 5 ms, only to wait
 
             require_outside(session)
-            tell("another merge is at work; this one waits for its turn")
-            held.enter_context(hold(session.queue_lock, what="queue", timeout_s=PATIENCE_S))
+            tell("another merge is running; this one waits for it to end")
+            held.enter_context(hold(session.queue_lock, what="queue", timeout_s=WAIT_AT_MOST_S))
         yield
 
 
 def choose(session: Session, names: list[str], *, everything: bool) -> list[Worker]:
-    """Return the workers that are to land, in order; raise Refused for one's own work."""
+    """Return the workers that are to land, in order; raise Refused for the caller's own work."""
     with session.store.read() as reader:
         if everything:
             chosen = _in_order(reader)
@@ -96,8 +103,8 @@ def choose(session: Session, names: list[str], *, everything: bool) -> list[Work
 
 
 def _in_order(reader: Reader) -> list[Worker]:
-    """Return whoever is approved, as the queue's rules order them."""
-    from gitworker.landing.lineup import line_up  # 2 ms, only with --all
+    """Return the approved workers in the order of the queue's rules."""
+    from gitworker.landing.lineup import list_waiting  # 2 ms, only with --all
 
-    found = (find_worker(reader, one.worker_id) for one in line_up(reader, clock.now_ms()))
+    found = (find_worker(reader, one.worker_id) for one in list_waiting(reader, clock.now_ms()))
     return [worker for worker in found if worker is not None]

@@ -1,7 +1,7 @@
-"""Preparing an approved worker for landing: its commits on top of the target, or of a window.
+"""Prepare an approved worker for landing: replay its commits onto the target or onto a window.
 
-Preparing only writes objects. A conflict with the target, or patches that are not the approved ones
-any more, send the worker back where the target itself is the cause.
+Preparing only writes objects. If the worker conflicts with the target itself, or its patches are no
+longer the approved ones, it is sent back.
 """
 
 import json
@@ -43,13 +43,13 @@ from gitworker.store.workers import Worker, find_worker
 
 
 class DoesNotStack(Exception):
-    """A worker does not fit on top of those before it: it is judged after they have landed."""
+    """A worker does not fit on top of those before it: try again after they have landed."""
 
 
-class Misfit(Exception):
-    """Why a worker cannot land on a commit: a conflict, or what changed in its patches.
+class CannotLand(Exception):
+    """A worker cannot land on a commit: a conflict, or its patches have changed.
 
-    `anywhere` is set where the commit has nothing to do with it.
+    `anywhere` is set if the reason does not depend on the commit.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Misfit(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A worker whose replayed commits are written: `base` is what they stand on."""
+    """A worker whose replayed commits are written; `base` is their parent."""
 
     worker: Worker
     base: Oid
@@ -80,20 +80,20 @@ def prepare(
 ) -> Prepared:
     """Replay an approved worker onto the target, or onto `onto`, the tip of a window.
 
-    `memory` is what replaying the others of the window has shown, `with_tasks` are their tasks.
+    `memory` caches the replays of the other workers in the window, `with_tasks` are their tasks.
 
-    Raises DoesNotStack where it does not fit onto the window; without one, the conflict sends the
-    worker back, changed patches withdraw the approval, and the error says so. Raises Conflict where
-    somebody else holds the task's claim.
+    Raises DoesNotStack if it does not fit onto the window. Without a window, a conflict sends the
+    worker back and changed patches withdraw the approval, and the error reports it. Raises Conflict
+    if another worker holds the claim of the task.
     """
     try:
         return try_out(session, worker, onto=onto, memory=memory, with_tasks=with_tasks)
-    except Misfit as misfit:
-        if onto is not None and not misfit.anywhere:
+    except CannotLand as rejection:
+        if onto is not None and not rejection.anywhere:
             raise DoesNotStack from None
-        if misfit.conflict is not None:
-            raise send_back(session, worker, misfit.conflict) from None
-        raise withdraw(session, worker, misfit.why) from None
+        if rejection.conflict is not None:
+            raise send_back(session, worker, rejection.conflict) from None
+        raise withdraw(session, worker, rejection.why) from None
 
 
 def try_out(
@@ -104,7 +104,7 @@ def try_out(
     memory: Memory,
     with_tasks: Collection[str] = (),
 ) -> Prepared:
-    """Do the same and change nothing of the worker: raises Misfit where it cannot land there."""
+    """Prepare without changing the worker's state; raise CannotLand if it cannot land there."""
     require_ended(session, worker.worker_id)
     require_transition(
         worker.worker_id, worker.state, WorkerEvent.MERGE, stale_from=worker.stale_from
@@ -114,24 +114,26 @@ def try_out(
         require_parent_landed(reader, worker, with_tasks=with_tasks)
     tips = read_tips(session, worker)
     base = tips.target if onto is None else onto
-    start = own_start(session, worker, tip=tips.branch, target=base)
-    reviewed, approved = _approval(session, worker, tips, start or tips.target)
+    fork_point = own_start(session, worker, tip=tips.branch, target=base)
+    reviewed, approved = _approval(session, worker, tips, fork_point or tips.target)
     outcome = replay_onto_target(
-        session, Tips(tips.ref, tips.branch, base), memory=memory, exclude=start
+        session, Tips(tips.ref, tips.branch, base), memory=memory, exclude=fork_point
     )
     if isinstance(outcome, ReplayConflict):
-        raise Misfit(conflict=outcome)
+        raise CannotLand(conflict=outcome)
     unchanged = tips.branch == reviewed and carries_all_patches(session, outcome, memory=memory)
     if not unchanged and not approval_holds(approved, fingerprints(session.git, base, outcome.new)):
-        raise Misfit(why="the rebase changed what was approved")
+        raise CannotLand(why="the rebase changed the approved patches")
     require_published(session, worker, base=base, tip=outcome.new)
     return Prepared(worker, base, plan_rewrite(session, worker, tips, new=outcome.new))
 
 
-def _approval(session: Session, worker: Worker, tips: Tips, start: Oid) -> tuple[Oid, list[str]]:
-    """Return the approved commit and what was recorded of each; raise Misfit for other commits.
+def _approval(
+    session: Session, worker: Worker, tips: Tips, fork_point: Oid
+) -> tuple[Oid, list[str]]:
+    """Return the approved commit and its recorded patches; raise CannotLand for other commits.
 
-    `start` is what the branch's own commits begin after.
+    `fork_point` is the commit after which the branch's own commits begin.
     """
     with session.store.read() as reader:
         row = reader.row(
@@ -149,21 +151,21 @@ def _approval(session: Session, worker: Worker, tips: Tips, start: Oid) -> tuple
     require_landable(session, worker.worker_id, [tips.branch], base=tips.target)
     if not is_complete(approved):
         if tips.branch != commit:
-            why = f"an older version recorded this approval, for {commit[:12]} alone"
-            raise Misfit(why=why, anywhere=True)
-        return commit, list(fingerprints(session.git, start, commit))
-    present = fingerprints(session.git, start, tips.branch)
-    gone = {patch_of(one) for one in approved} - {patch_of(one) for one in present}
-    upstream = patch_ids(session.git, row["base_oid"], tips.target) if gone else ()
+            why = f"an older version of git-worker recorded this approval, only for {commit[:12]}"
+            raise CannotLand(why=why, anywhere=True)
+        return commit, list(fingerprints(session.git, fork_point, commit))
+    present = fingerprints(session.git, fork_point, tips.branch)
+    missing = {patch_of(one) for one in approved} - {patch_of(one) for one in present}
+    upstream = patch_ids(session.git, row["base_oid"], tips.target) if missing else ()
     if not is_still_approved(approved, present, upstream=upstream):
-        raise Misfit(why=difference(approved, present), anywhere=True)
-    if session.git.text("rev-list", "--min-parents=2", "-1", tips.branch, f"^{start}"):
-        raise Misfit(why="a merge was committed after the approval", anywhere=True)
+        raise CannotLand(why=difference(approved, present), anywhere=True)
+    if session.git.text("rev-list", "--min-parents=2", "-1", tips.branch, f"^{fork_point}"):
+        raise CannotLand(why="a merge was committed after the approval", anywhere=True)
     return commit, approved
 
 
 def withdraw(session: Session, worker: Worker, why: str) -> Conflict:
-    """Record that an approval does not hold any more; return the error that says so."""
+    """Record that an approval is withdrawn; return the error that reports it."""
     with session.store.write() as writer:
         current = find_worker(writer, worker.worker_id)
         assert current is not None

@@ -1,4 +1,4 @@
-"""Landing on a remote: the pushes of a run, and what became of one that was cut off."""
+"""Landing on a remote: the pushes of a run, and recovery of an interrupted push."""
 
 from contextlib import suppress
 from random import random
@@ -18,25 +18,25 @@ from gitworker.store.operations import unfinished_operations
 
 
 class RemoteMoved(Conflict):
-    """Somebody else pushed to the target's branch first."""
+    """The target's branch on the remote moved before our push."""
 
     def __init__(self, remote: Remote) -> None:
         super().__init__(
-            f"{remote.branch} of {remote.name} has moved meanwhile",
+            f"{remote.branch} of {remote.name} has moved since it was fetched",
             "git worker merge --all",
             code="remote_moved",
         )
 
 
 class Pushing:
-    """The pushes of one run of the queue, and how long to wait after those that came too late."""
+    """The pushes of one run of the queue, and the delay after pushes that came too late."""
 
     def __init__(self, remote: Remote) -> None:
         self.remote = remote
         self.rejected = 0
 
     def push(self, new: Oid, expect: Oid) -> None:
-        """Push; raise PushRefused where the remote surely has not taken the commits."""
+        """Push; raise PushRefused if the remote certainly did not take the commits."""
         try:
             pushed = self.remote.push(new, expect=expect)
         except TransferFailed as failure:
@@ -48,27 +48,27 @@ class Pushing:
         self.rejected = 0
 
     def delay_s(self) -> float | None:
-        """Count a push that came too late; return how long to wait, None to give up."""
+        """Count a push that came too late; return the delay before the next, None to give up."""
         self.rejected += 1
         return push_delay_s(self.rejected, random())
 
 
 def settle_pushes(session: Session) -> None:
-    """Ask the remotes of pushes that were cut off, so that recovery knows what became of them.
+    """Query the remotes of interrupted pushes, so that recovery knows their outcome.
 
-    For who holds the landing lock. Raises TransferFailed where a remote cannot be asked.
+    The caller holds the landing lock. Raises TransferFailed if a remote cannot be reached.
     """
     with session.store.read() as reader:
         pending = [one for one in unfinished_operations(reader) if one.step == PUSHING]
     for name in sorted({str(one.data["remote"]) for one in pending}):
         if name in known_remotes(session):
-            with suppress(NotFound):  # it has no such branch, and so has not taken the commits
+            with suppress(NotFound):  # the branch does not exist there: it took no commits
                 Remote(session, name).fetch()
         note_step(session, [one.id for one in pending if one.data["remote"] == name], ANSWERED)
 
 
 def recover_pushes(session: Session) -> Settled:
-    """Ask the remotes, then finish or take back what was cut off in a push."""
+    """Query the remotes, then finish or roll back the landings whose push was interrupted."""
     with hold(session.landing_lock, what="landing"):
         settle_pushes(session)
         return finish_interrupted(session)

@@ -1,8 +1,8 @@
-"""The landing queue at work: windows of approved workers, verified, narrowed down, landed.
+"""The landing queue: windows of approved workers are verified, searched for a culprit, and landed.
 
-The landing lock is held while a window is put together and while it lands, never while its commits
-are verified: reviewers go on meanwhile. What was verified lands only if target and workers still
-stand as they did; else the window is put together anew, and trees that passed do not run again.
+The landing lock is held while a window is built and while it lands, but not while its commits are
+verified, so that reviewers can work. A verified window lands only if the target and the workers are
+unchanged; otherwise it is rebuilt, and trees that passed are not verified again.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,8 +43,8 @@ from gitworker.worktrees.pool.lend_to_verify import lender
 from gitworker.worktrees.prefetched_checks import Looks
 
 MOVES = 10  # how often the target may move while a window is verified before we give up
-OUTCOMES = ("landed", "failed")  # those that say something about how large a window may be
-# What is in everybody's way: the state of the target's checkout, not what somebody changes.
+OUTCOMES = ("landed", "failed")  # outcomes that determine the size of the next window
+# Errors that block every worker: the state of the target's checkout, not the content of a commit.
 COMMON = frozenset(
     {
         "operation_open",
@@ -57,14 +57,14 @@ COMMON = frozenset(
     }
 )
 DECLINED = frozenset({"remote_hook_declined", "pre_push_declined"})
-ASIDE_AT_MOST = 3  # who cannot land by themselves in a row: then it is not about their commits
+FAILURES_AT_MOST = 3  # so many single failures in a row: their commits are not the cause
 Tell = Callable[[str], None]
 Note = Callable[[Sequence[Landed | NotLanded]], None]
 Show = Callable[[Sequence[Progress]], None]
 
 
 def window_size(session: Session) -> int | None:
-    """Return how many workers the next window carries; None where nothing is verified."""
+    """Return the size of the next window; None if nothing is verified."""
     settings = session.settings
     if not settings.verify_commands:
         return None
@@ -79,7 +79,7 @@ def window_size(session: Session) -> int | None:
 
 
 class Queue:
-    """One run of the queue over some workers; `results` is what became of each.
+    """One run of the queue over some workers; `results` holds the outcome of each.
 
     The caller holds the queue's lock.
     """
@@ -92,7 +92,7 @@ class Queue:
         tell: Tell,
         show: Show | None = None,
         narrate: Narrate | None = None,
-        early: Looks | None = None,
+        prefetched: Looks | None = None,
         note: Note = lambda results: None,
     ) -> None:
         self.session = session
@@ -101,29 +101,29 @@ class Queue:
         self._tell = tell
         self._show = show
         self._narrate = narrate
-        self._early = early
-        self._hear = note
-        self._memory = Memory()
+        self._prefetched = prefetched
+        self._on_results = note
+        self._cache = Memory()
         self._chosen: dict[str, Worker] = {}
         self._waiting: list[str] = []
-        self._held = ExitStack()
+        self._resources = ExitStack()
         self._pushing: Pushing | None = None
-        self._read_at: Oid | None = None  # the target's commit that the settings are of
-        self._one_by_one = 0  # how many of the next windows carry one worker
+        self._read_at: Oid | None = None  # the target's commit from which the settings were read
+        self._one_by_one = 0  # how many of the next windows have a single worker
         self._moves = 0
-        self._aside = 0  # how many in a row could not land, each by itself
+        self._failures_in_row = 0  # single workers in a row that could not land
         self._pause_s = 0.0
-        self._red: TargetFails | None = None
+        self._target_failure: TargetFails | None = None
 
     def run(
         self, chosen: Sequence[Worker], *, windows: int | None = None
     ) -> dict[str, Landed | NotLanded]:
         """Land workers in the order given, as many at a time as fit on top of each other.
 
-        At most `windows` that come to something are tried; who was in none of them is not in the
-        results. One that is put together anew, or split up, is not given up half-way: somebody who
-        begins once more would do the same again. Raises what is in everybody's way before anything
-        has come of it: an unfinished landing, a remote that cannot be reached.
+        At most `windows` windows with an outcome are tried; a worker that was in none of them is
+        not in the results. A rebuilt or split window is not given up halfway, since the next run
+        would only repeat the work. Raises an error that blocks every worker if nothing has landed
+        or failed yet: an unfinished landing, an unreachable remote.
         """
         self._chosen = {worker.worker_id: worker for worker in chosen}
         with self.session.store.read() as reader:
@@ -131,51 +131,51 @@ class Queue:
         found = {one.worker_id: stacks.get((one.worker_id, one.task_id or "")) for one in chosen}
         parents = {name: stack.parent_worker for name, stack in found.items() if stack}
         self._waiting = parents_first(found, parents)
-        with self._held:
-            self._follow(self.session)
-            if not self._waiting:  # what was cut off is ended all the same
+        with self._resources:
+            self._use_settings(self.session)
+            if not self._waiting:  # interrupted landings are finished all the same
                 with hold(self.session.landing_lock, what="landing"):
-                    self._catch_up()
+                    self._refresh()
             while self._waiting and windows != 0:
                 known = len(self.results)
                 try:
-                    has_tried = self._round()
+                    was_tried = self._try_window()
                 except GitWorkerError as error:
                     if not self.results:
                         raise
                     self._fail_all(error)
                     break
-                has_come = len(self.results) > known and not self._aside
-                if windows is not None and has_tried and has_come:
+                is_decided = len(self.results) > known and not self._failures_in_row
+                if windows is not None and was_tried and is_decided:
                     windows -= 1
         return self.results
 
-    def _follow(self, session: Session) -> None:
-        """Work by a session's settings from now on."""
+    def _use_settings(self, session: Session) -> None:
+        """Use a session's settings from now on."""
         if self._waiting:
             require_trusted(session)
         self.session = session
-        self._verifier = self._held.enter_context(self._verifier_of(session))
+        self._verifier = self._resources.enter_context(self._verifier_of(session))
         remote = open_remote(session, narrate=self._narrate)
         self._pushing = None if remote is None else Pushing(remote)
 
     def _verifier_of(self, session: Session) -> Verifier:
         return Verifier(session, tell=self._tell, show=self._show, lend=lender(session))
 
-    def _round(self) -> bool:
-        """Put one window together, verify it, land what passes; tell whether there was one."""
+    def _try_window(self) -> bool:
+        """Build one window, verify it, land what passes; return True if there was a window."""
         if self._pause_s:
             clock.sleep(self._pause_s)
             self._pause_s = 0.0
         pushing = self._pushing
         remote_tip = None if pushing is None else pushing.remote.fetch()
         with hold(self.session.landing_lock, what="landing"):
-            self._catch_up(remote_tip)
+            self._refresh(remote_tip)
             if (pushing is None) != (self._pushing is None):
-                return False  # the settings that came with the target name a remote, or none
+                return False  # the settings that arrived with the target add or remove a remote
             size = 1 if self._one_by_one else window_size(self.session)
-            window = self._assemble(size)
-            if not window or not self._is_clear(window):
+            window = self._build_window(size)
+            if not window or not self._require_clear(window):
                 return False
             news = changes_settings(self.session, window[0].base, window[-1].rewrite.new)
             if not news and self._verifier.known(window[-1].rewrite.new) is not None:
@@ -185,12 +185,12 @@ class Queue:
         verified = self._verify(number, window, with_news=news)
         if verified is not None:
             with hold(self.session.landing_lock, what="landing"):
-                self._catch_up()
+                self._refresh()
                 self._conclude(number, window, verified)
         return True
 
-    def _catch_up(self, remote_tip: Oid | None = None) -> None:
-        """End what was cut off, follow remote and settings, tell what nobody was told of."""
+    def _refresh(self, remote_tip: Oid | None = None) -> None:
+        """Finish interrupted landings, follow remote and settings, publish unpublished commits."""
         settle_pushes(self.session)
         finish_interrupted(self.session)
         require_landed(self.session)
@@ -201,38 +201,38 @@ class Queue:
             settings = settings_at(self.session, tip)
             self._read_at = tip
             if settings != self.session.settings:
-                self._follow(self.session._replace(settings=settings))
+                self._use_settings(self.session._replace(settings=settings))
         drain(self.session)
 
-    def _assemble(self, size: int | None) -> list[Prepared]:
+    def _build_window(self, size: int | None) -> list[Prepared]:
         for name in list(self._waiting):
             self._note_landed(name)
-        assembly = Assembly(self.session, memory=self._memory, fail=self._fail)
+        assembly = Assembly(self.session, memory=self._cache, fail=self._fail)
         return assembly.assemble(list(self._waiting), size) if self._waiting else []
 
     def _note_landed(self, name: str) -> None:
-        """Take out of the line who was landed by somebody else since, or by the end of a kill."""
-        chosen, worker = self._chosen[name], self._anew(name)
+        """Record a worker that another queue or a recovery has landed meanwhile."""
+        chosen, worker = self._chosen[name], self._read_worker(name)
         if not (is_approved(chosen.state) and is_landed(worker.state)):
             return
         with self.session.store.read() as reader:
-            act = find_last_operation(reader, "merge", worker=name, task=chosen.task_id)
-        if act is not None and worker.task_id == chosen.task_id:
-            commit = Oid(act.data["new"])
+            operation = find_last_operation(reader, "merge", worker=name, task=chosen.task_id)
+        if operation is not None and worker.task_id == chosen.task_id:
+            commit = Oid(operation.data["new"])
             self._note({name: Landed(worker, commit, self.session.target, worker.worktree, None)})
 
-    def _anew(self, name: str) -> Worker:
-        """Return the worker as it stands now."""
+    def _read_worker(self, name: str) -> Worker:
+        """Return the worker as currently stored."""
         with self.session.store.read() as reader:
             worker = find_worker(reader, name)
         assert worker is not None
         return worker
 
     # ------------------------------------------------------------------ before a window
-    def _is_clear(self, window: list[Prepared]) -> bool:
-        """Tell whether the target's checkout could follow, before anything is verified or pushed.
+    def _require_clear(self, window: list[Prepared]) -> bool:
+        """Return True if the target's checkout can follow; checked before verifying or pushing.
 
-        Whoever is in the way fails. Where nothing is verified the landing itself finds out.
+        A worker that blocks it fails. If nothing is verified, the landing itself checks this.
         """
         if self._pushing is None and not self.session.settings.verify_commands:
             return True
@@ -242,7 +242,7 @@ class Queue:
         return error is None
 
     def _obstacle(self, window: list[Prepared], prefix: int) -> GitWorkerError | None:
-        """Return what is in the way of moving the target over the first workers of a window."""
+        """Return the error of moving the target over the first workers of a window, or None."""
         ref = self.session.target
         try:
             check_forward(
@@ -257,7 +257,7 @@ class Queue:
         return None
 
     def _blocked(self, window: list[Prepared], error: GitWorkerError) -> None:
-        """Fail whoever is in the way of a landing: one, everybody, or it shows one by one."""
+        """Fail the worker that blocks a landing, or all; if unknown, try them one by one."""
         if error.code in COMMON:
             self._fail_all(error)
             return
@@ -270,17 +270,17 @@ class Queue:
             return
         if len(window) > 1:
             self._one_by_one = len(window) + 1
-        elif self.session.settings.verify_commands:  # each costs a run
-            self._set_aside(window[0].worker.worker_id, error)
+        elif self.session.settings.verify_commands:  # each try costs a run
+            self._fail_one(window[0].worker.worker_id, error)
         else:
             self._fail(window[0].worker.worker_id, error)
 
     # ------------------------------------------------------------------ verifying
     def _verify(self, number: int, window: list[Prepared], *, with_news: bool) -> Verified | None:
-        """Verify a window; None where that cannot be done, everybody concerned being told."""
+        """Verify a window; return None if that is impossible; the workers' results say why."""
 
         def on_verdict(verdicts: list[dict[str, object]]) -> None:
-            if verdicts[-1]["cached"]:  # of the others the verifier tells
+            if verdicts[-1]["cached"]:  # the verifier itself reports the others
                 self._tell(f"{label_of(window, int(str(verdicts[-1]['prefix'])))}: passed before")
             record_verdict(self.session, number, window, verdicts)
 
@@ -289,17 +289,17 @@ class Queue:
             if with_news and verified.passing == len(window):
                 return self._verify_news(window, verified)
             return verified
-        except TargetFails as error:  # nobody's commits are to blame
-            self._red = self._red or error
+        except TargetFails as error:  # no worker is at fault
+            self._target_failure = self._target_failure or error
             names = [one.worker.worker_id for one in window]
-            self._note({name: NotLanded(name, self._red) for name in names})
+            self._note({name: NotLanded(name, self._target_failure) for name in names})
         except GitWorkerError as error:
             self._fail_all(error)
         close_record(self.session, number, "refused")
         return None
 
     def _verify_news(self, window: list[Prepared], verified: Verified) -> Verified:
-        """Verify the last of a window by the settings that it brings itself, where it may run."""
+        """Verify the last of a window by the settings that it brings, if they are trusted."""
         tip = window[-1].rewrite.new
         session = self.session._replace(settings=settings_at(self.session, tip))
         if untrusted(session, "verify"):
@@ -317,8 +317,8 @@ class Queue:
 
     # ------------------------------------------------------------------ landing
     def _conclude(self, number: int, window: list[Prepared], verified: Verified) -> None:
-        """Land what passes and send the culprit back, if all stands as it did when it began."""
-        if not self._stands(window[: verified.passing + 1]):
+        """Land the passing workers and send the culprit back, if nothing has changed since."""
+        if not self._is_unchanged(window[: verified.passing + 1]):
             close_record(self.session, number, "moved", verdicts=verified.verdicts)
             self._count_move()
             return
@@ -330,31 +330,31 @@ class Queue:
             outcome = "failed" if failing else "landed"
         if failing and landed == len(passing):
             if verified.unfit is not None:
-                self._set_aside(failing[0].worker.worker_id, verified.unfit)
+                self._fail_one(failing[0].worker.worker_id, verified.unfit)
             elif verified.failed is not None:
-                self._blame(failing[0], verified.failed)
+                self._send_back(failing[0], verified.failed)
         close_record(self.session, number, outcome, verdicts=verified.verdicts, landed=landed)
 
-    def _stands(self, window: list[Prepared]) -> bool:
-        """Tell whether target, branches and workers are as they were when they were verified."""
+    def _is_unchanged(self, window: list[Prepared]) -> bool:
+        """Return True if target, branches and workers are as they were when verified."""
         git, common_dir = self.session.git, self.session.repository.common_dir
         if find_tip(git, common_dir, self.session.target) != window[0].base:
             return False
         for one in window:
-            if self._anew(one.worker.worker_id).version != one.worker.version:
+            if self._read_worker(one.worker.worker_id).version != one.worker.version:
                 return False
             if find_tip(git, common_dir, one.rewrite.ref) != one.rewrite.old:
                 return False
         return True
 
     def _count_move(self) -> bool:
-        """Count a window that something moved under; give up after many in a row."""
+        """Count a window under which something moved; give up after many in a row."""
         self._moves += 1
         if self._moves > MOVES:
             name = self.session.target.removeprefix("refs/heads/")
             self._fail_all(
                 Conflict(
-                    f"{name} moved {MOVES} times while its next commits were verified",
+                    f"{name} moved {MOVES} times during the verification of its next commits",
                     "git worker merge --all",
                     code="target_moved",
                 )
@@ -366,44 +366,46 @@ class Queue:
         push = None if self._pushing is None else self._pushing.push
         self._one_by_one = max(0, self._one_by_one - 1)
         try:
-            results = land(self.session, window, keep=self._keep, push=push, early=self._early)
+            results = land(
+                self.session, window, keep=self._keep, push=push, prefetched=self._prefetched
+            )
         except RemoteMoved as error:
-            self._back_off(error)
+            self._schedule_retry(error)
             return 0
         except GitWorkerError as error:
             if push is None or error.code in (*COMMON, "would_overwrite", "ref_moved"):
                 self._blocked(window, error)
             elif error.code in DECLINED:
-                self._decline(window, error)
+                self._split_declined(window, error)
             else:
-                self._fail_all(error)  # the remote's answer is the same for everybody
+                self._fail_all(error)  # the remote would answer the same for every worker
             return 0
-        self._moves = self._aside = 0
+        self._moves = self._failures_in_row = 0
         self._note(results)
         return sum(isinstance(result, Landed) for result in results.values())
 
-    def _decline(self, window: list[Prepared], error: GitWorkerError) -> None:
-        """Offer the workers of a window that a hook has declined to it one by one."""
+    def _split_declined(self, window: list[Prepared], error: GitWorkerError) -> None:
+        """Offer the workers of a window that a remote hook declined to it one by one."""
         if len(window) > 1:
             self._one_by_one = len(window)
         else:
-            self._set_aside(window[0].worker.worker_id, error)
+            self._fail_one(window[0].worker.worker_id, error)
 
-    def _set_aside(self, name: str, error: GitWorkerError) -> None:
-        """Fail one for what may be about its commits; everybody, where that comes too often.
+    def _fail_one(self, name: str, error: GitWorkerError) -> None:
+        """Fail one worker if its commits may be the cause; fail all after several in a row.
 
-        Anybody at random is next, since those who fail each time gather at the head of the line.
+        The next worker is chosen at random, since workers that fail each time gather at the head.
         """
-        self._aside += 1
-        if self._aside == ASIDE_AT_MOST:
+        self._failures_in_row += 1
+        if self._failures_in_row == FAILURES_AT_MOST:
             self._fail_all(error)
             return
         self._fail(name, error)
         if self._waiting:
             self._waiting.insert(0, self._waiting.pop(randrange(len(self._waiting))))
 
-    def _back_off(self, error: GitWorkerError) -> None:
-        """Set how long to wait before the next try to push, or give up."""
+    def _schedule_retry(self, error: GitWorkerError) -> None:
+        """Set the delay before the next try to push, or give up."""
         assert self._pushing is not None
         delay_s = self._pushing.delay_s()
         if delay_s is None:
@@ -412,12 +414,12 @@ class Queue:
         self._tell(f"{error.message}; trying again")
         self._pause_s = delay_s
 
-    def _blame(self, culprit: Prepared, verdict: Verdict) -> None:
+    def _send_back(self, culprit: Prepared, verdict: Verdict) -> None:
         error: GitWorkerError
         try:
             error = send_back_failed(
                 self.session,
-                self._anew(culprit.worker.worker_id),
+                self._read_worker(culprit.worker.worker_id),
                 commit=culprit.rewrite.new,
                 onto=culprit.base,
                 reason=verdict.reason,
@@ -431,7 +433,7 @@ class Queue:
     def _note(self, results: dict[str, Landed | NotLanded]) -> None:
         self.results |= results
         self._waiting = [name for name in self._waiting if name not in results]
-        self._hear(list(results.values()))
+        self._on_results(list(results.values()))
 
     def _fail(self, name: str, error: GitWorkerError) -> None:
         self._note({name: NotLanded(name, error)})

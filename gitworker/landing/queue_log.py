@@ -1,4 +1,4 @@
-"""What the queue writes down and tells: a row for each window, messages for everybody."""
+"""The records of the queue: a row for each window, and messages on the bus."""
 
 import json
 from typing import Any
@@ -19,7 +19,7 @@ ANCHOR = Ref("refs/worker/queue")  # keeps a window's commits while they are ver
 
 
 def open_record(session: Session, window: list[Prepared], *, size: int) -> int:
-    """Record a window that is to be verified, and keep its commits from git's own gc."""
+    """Record a window that is to be verified, and protect its commits from `git gc`."""
     tip = window[-1].rewrite.new
     require_refs(session.git, [f"update {ANCHOR} {tip}"], reason="gitworker: window")
     workers: list[dict[str, Any]] = [
@@ -41,10 +41,10 @@ def open_record(session: Session, window: list[Prepared], *, size: int) -> int:
 def record_verdict(
     session: Session, number: int, window: list[Prepared], verdicts: list[dict[str, Any]]
 ) -> None:
-    """Record the verdicts on a window so far, and tell the last one."""
+    """Record the verdicts on a window so far, and publish the last one."""
     last = verdicts[-1]
-    said = "passed" if last["passed"] else "failed"
-    text = f"{label_of(window, last['prefix'])} {said}"
+    result = "passed" if last["passed"] else "failed"
+    text = f"{label_of(window, last['prefix'])} {result}"
     with session.store.write() as writer:
         writer.run("windows.tell", id=number, verdicts=json.dumps(verdicts))
         _publish(session, writer, MessageType.VERIFY, {"window": number, **last, "text": text})
@@ -58,7 +58,7 @@ def close_record(
     verdicts: list[dict[str, Any]] | None = None,
     landed: int = 0,
 ) -> None:
-    """Record how a window ended, and tell it; without `verdicts` those that were told stay."""
+    """Record and publish the end of a window; without `verdicts` the recorded ones remain."""
     change_refs(session.git, [f"delete {ANCHOR}"], reason="gitworker: window")
     payload = {"window": number, "outcome": outcome, "landed": landed, "text": outcome}
     with session.store.write() as writer:

@@ -1,4 +1,4 @@
-"""Verifying a window: its tip, and where that fails the prefixes that tell who is to blame."""
+"""Verify a window: its tip, and if that fails the prefixes that identify the culprit."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -13,15 +13,15 @@ from gitworker.verify.verify import NoVerdict, Verdict, Verifier
 
 
 class TargetFails(Refused):
-    """The target does not pass without anybody's work: nobody else is to blame."""
+    """The target itself does not pass; no worker is at fault."""
 
 
 class Verified(NamedTuple):
-    """What verifying a window has shown.
+    """The result of verifying a window.
 
-    `passing` is how many of its workers pass, from the first; `failed` is the verdict with the next
-    one on top, None where all pass. `unfit` says why there is no true verdict on that one: it may
-    be to blame, or the disk is, or a program that git runs (a filter that asks a server).
+    `passing` is the length of the longest passing prefix; `failed` is the verdict with the next
+    worker on top, None if all pass. `unfit` is the error if that worker has no true verdict: the
+    cause may be the worker, a full disk, or a program that git runs (a filter that asks a server).
     """
 
     passing: int
@@ -37,34 +37,34 @@ def verify_window(
     *,
     on_verdict: Callable[[list[dict[str, Any]]], None],
 ) -> Verified:
-    """Find the longest prefix of a window that passes, `merge.parallel` runs at once.
+    """Find the longest prefix of a window that passes, with `merge.parallel` runs at once.
 
-    `on_verdict` is told of all verdicts so far after each. Where the target failed when it was last
-    verified, a window that fails as a whole is not searched before the target was tried again.
-    Raises TargetFails where the target itself fails, and what the verifier raises where nothing can
-    run, or be checked out: nobody is to blame then.
+    `on_verdict` receives all verdicts so far after each one. If the target failed when it was last
+    verified, a failing window is not searched before the target was tried again. Raises TargetFails
+    if the target itself fails, and the verifier's errors if nothing can run or be checked out; no
+    worker is at fault then.
     """
     base = window[0].base
     search = _Search(session, verifier, window)
-    doubtful = verifier.has_failed(base)
+    target_is_doubtful = verifier.has_failed(base)
     while not search.span.is_settled:
         on_verdict(search.step())
         crash_point("queue.verified")
-        if doubtful and search.span.has_failure:
+        if target_is_doubtful and search.span.has_failure:
             search.stop()
-            _require_sound(session, verifier, base)
-            doubtful = False
+            _require_target_passes(session, verifier, base)
+            target_is_doubtful = False
     green, red = search.span.green, search.span.red
     unfit = search.unfit.get(red)
     if unfit is not None:
         verifier.require_checkout(window[green - 1].rewrite.new if green else base)
     elif red == 1:
-        _require_sound(session, verifier, base)
+        _require_target_passes(session, verifier, base)
     return Verified(green, search.verdicts, search.failed.get(red), unfit)
 
 
 class _Search:
-    """The state of one search: what is known, what runs, what has been told."""
+    """The state of one search: the known span, the current runs, the verdicts so far."""
 
     def __init__(self, session: Session, verifier: Verifier, window: Sequence[Prepared]) -> None:
         self.span: Span = whole(len(window))
@@ -77,12 +77,12 @@ class _Search:
         self._running: set[int] = set()
 
     def step(self) -> list[dict[str, Any]]:
-        """Learn one verdict, end the runs that it makes useless, return all verdicts."""
+        """Learn one verdict, stop the runs that it makes useless, return all verdicts."""
         try:
             prefix, verdict = self._begin() or self._wait()
         except NoVerdict as error:
             prefix, verdict = self._no_verdict(error)
-        if not verdict.passed:  # who adds nothing to a commit that fails is not to blame for it
+        if not verdict.passed:  # several prefixes may end at one commit: blame the shortest
             prefix = min(self._prefixes(self._commit(prefix)))
         self.span = self.span.learn(prefix, passed=verdict.passed)
         if not verdict.passed:
@@ -90,18 +90,18 @@ class _Search:
         for useless in [one for one in self._running if not self.span.concerns(one)]:
             self._verifier.cancel(self._commit(useless))
             self._running.discard(useless)
-        told = {"prefix": prefix, "commit": self._commit(prefix), **verdict._asdict()}
-        self.verdicts.append(told)
+        entry = {"prefix": prefix, "commit": self._commit(prefix), **verdict._asdict()}
+        self.verdicts.append(entry)
         return self.verdicts
 
     def stop(self) -> None:
-        """End whatever runs; the next step begins anew."""
+        """Stop all runs; the next step starts again."""
         for prefix in self._running:
             self._verifier.cancel(self._commit(prefix))
         self._running.clear()
 
     def _begin(self) -> tuple[int, Verdict] | None:
-        """Start what is to be verified next; return a verdict instead that is known already."""
+        """Start the next runs; return a verdict instead if one is already known."""
         for prefix in next_probes(self.span, self._slots, self._running):
             known = self._verifier.known(self._commit(prefix))
             if known is not None:
@@ -112,14 +112,14 @@ class _Search:
 
     def _wait(self) -> tuple[int, Verdict]:
         ended = self._verifier.wait()
-        assert ended is not None, "something runs as long as the search is not settled"
+        assert ended is not None, "a run exists as long as the search is not settled"
         commit, verdict = ended
         same = self._prefixes(commit)
         self._running -= same
         return max(same), verdict
 
     def _no_verdict(self, error: NoVerdict) -> tuple[int, Verdict]:
-        """Take a commit that says nothing for one that fails, so that it is found."""
+        """Treat a commit without a verdict as failing, so that the search finds it."""
         same = self._prefixes(error.commit)
         self._running -= same
         self.unfit[min(same)] = error
@@ -128,7 +128,7 @@ class _Search:
         )
 
     def _prefixes(self, commit: Oid) -> set[int]:
-        """Return the prefixes that end at a commit: several where somebody adds nothing to it."""
+        """Return the prefixes that end at a commit: several if a worker adds no commit."""
         prefixes = range(1, len(self._window) + 1)
         return {prefix for prefix in prefixes if self._commit(prefix) == commit}
 
@@ -136,8 +136,8 @@ class _Search:
         return self._window[prefix - 1].rewrite.new
 
 
-def _require_sound(session: Session, verifier: Verifier, base: Oid) -> None:
-    """Raise TargetFails where the target fails without anybody's work."""
+def _require_target_passes(session: Session, verifier: Verifier, base: Oid) -> None:
+    """Raise TargetFails if the target itself fails."""
     name = session.target.removeprefix("refs/heads/")
     verdict = verifier.known(base)
     if verdict is None:
@@ -154,6 +154,6 @@ def _require_sound(session: Session, verifier: Verifier, base: Oid) -> None:
 
 
 def label_of(window: Sequence[Prepared], prefix: int) -> str:
-    """Return what a person calls the first `prefix` workers of a window."""
+    """Return the name of the first `prefix` workers of a window for the user."""
     names = [one.worker.worker_id for one in window[:prefix]]
     return names[0] if len(names) == 1 else f"{names[-1]} and {len(names) - 1} below it"

@@ -1,23 +1,23 @@
-"""The landing queue: who comes first, how large a window is, which prefix to verify next. Pure.
+"""Rules of the landing queue: order, size of a window, the prefix to verify next. Pure.
 
-A window is a list of workers stacked one on top of another; its prefix of length n carries the
-first n of them. A prefix that fails makes every longer one fail, so the culprit is the first worker
-whose prefix fails.
+A window is a list of workers replayed one on top of another; its prefix of length n contains the
+first n of them. If a prefix fails, every longer one fails, so the culprit is the first worker whose
+prefix fails.
 """
 
 import heapq
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
-MS_A_POINT = 60_000  # a minute of waiting weighs as much as one point of priority
-PENALTY = 10  # points of priority for each time that the work came back since it was assigned
-LARGEST = 4  # a window grows to this many times its setting
+MS_A_POINT = 60_000  # a minute of waiting counts as much as one point of priority
+PENALTY = 10  # points of priority for each time that the work was sent back since it was assigned
+LARGEST = 4  # a window grows to at most this many times its setting
 
 
 class Candidate(NamedTuple):
     """An approved worker that wants to land.
 
-    A lower `priority` comes first (seed 4); `after` are the tasks that land before this one.
+    A lower `priority` comes first; `after` are the tasks that land before this one.
     """
 
     worker_id: str
@@ -29,15 +29,15 @@ class Candidate(NamedTuple):
 
 
 def score(candidate: Candidate, now_ms: int) -> float:
-    """Return what orders the queue, the smallest first: priority, penalties, less the wait."""
+    """Return the queue's sort key, smallest first: priority plus penalties minus waiting time."""
     waited_ms = max(0, now_ms - candidate.approved_at_ms)
     return candidate.priority + PENALTY * candidate.failures - waited_ms / MS_A_POINT
 
 
 def order(candidates: Collection[Candidate], now_ms: int) -> list[Candidate]:
-    """Return the candidates as they are to land: by score, but none before what it lands after.
+    """Return the candidates in landing order: by score, but each after its dependencies.
 
-    What waits in a circle comes last, by score.
+    Candidates that wait for each other come last, by score.
     """
     by_task = {one.task_id: one for one in candidates}
     waits = {one.task_id: {t for t in one.after if t in by_task} for one in candidates}
@@ -65,7 +65,7 @@ def order(candidates: Collection[Candidate], now_ms: int) -> list[Candidate]:
 
 
 def parents_first(names: Iterable[str], parents: Mapping[str, str]) -> list[str]:
-    """Return names in their order, but each after its parent, where that is one of them."""
+    """Return names in their order, but each after its parent if that is one of them."""
     left = dict.fromkeys(names)
     placed: list[str] = []
     while left:
@@ -80,10 +80,10 @@ def parents_first(names: Iterable[str], parents: Mapping[str, str]) -> list[str]
 
 
 def next_size(setting: int, *, last: int | None, was_full: bool = True, passed: bool = True) -> int:
-    """Return how many workers the next window may carry.
+    """Return the maximum size of the next window.
 
-    `last` is the size of the last one, None where there was none. A full window that passed makes
-    it larger by one, one that failed makes it half; a setting of one keeps every worker by itself.
+    `last` is the size of the last window, None without one. A full window that passed adds one, a
+    window that failed halves it; with a setting of one every worker lands alone.
     """
     if last is None or setting == 1:
         return setting
@@ -93,9 +93,9 @@ def next_size(setting: int, *, last: int | None, was_full: bool = True, passed: 
 
 
 class Span(NamedTuple):
-    """What is known of a window of `size` workers: `green` passes, `red` fails.
+    """The state of a search in a window of `size` workers: prefix `green` passes, `red` fails.
 
-    Nothing is known of a prefix longer than 0 and shorter than size + 1 at first.
+    At first only the limits are known: 0 passes, and size + 1 counts as failing.
     """
 
     size: int
@@ -104,34 +104,34 @@ class Span(NamedTuple):
 
     @property
     def is_settled(self) -> bool:
-        """Tell whether the longest prefix that passes is known."""
+        """Return True if the longest passing prefix is known."""
         return self.red == self.green + 1
 
     @property
     def has_failure(self) -> bool:
-        """Tell whether any prefix failed."""
+        """Return True if any prefix failed."""
         return self.red <= self.size
 
     def learn(self, prefix: int, *, passed: bool) -> "Span":
-        """Return what is known after a verdict on one prefix."""
+        """Return the span after a verdict on one prefix."""
         if passed:
             return self._replace(green=max(self.green, prefix))
         return self._replace(red=min(self.red, prefix))
 
     def concerns(self, prefix: int) -> bool:
-        """Tell whether a verdict on a prefix would say anything new."""
+        """Return True if a verdict on a prefix would give new information."""
         return self.green < prefix < self.red
 
 
 def whole(size: int) -> Span:
-    """Return what is known of a window before anything is verified: what it stands on passes."""
+    """Return the span before any verdict: the base of the window counts as passing."""
     return Span(size, 0, size + 1)
 
 
 def next_probes(span: Span, slots: int, running: Iterable[int] = ()) -> list[int]:
     """Return the prefixes to verify now, with `slots` runs at once and some running already.
 
-    The whole window first. Further slots speculate on it failing: they split what is unknown
+    The whole window comes first. Further slots assume that it fails: they split the unknown range
     evenly, so that a failure is narrowed down at once.
     """
     busy = {prefix for prefix in running if span.concerns(prefix)}

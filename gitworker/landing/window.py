@@ -1,8 +1,9 @@
-"""A window of approved workers, prepared one on top of another, lands by one fast-forward.
+"""Land a window of approved workers, prepared one on top of another, by one fast-forward.
 
-Every worker is journaled before the target moves, so that a kill leaves either none of them landed
-or all. What the target contains has landed; worktrees and branches follow, or go, afterwards. With
-a remote the push comes first, and what the remote took has landed.
+Every worker is journaled before the target moves, so that after a kill either all of them have
+landed or none. A worker has landed if the target contains its commits; its worktree and branch are
+updated or removed afterwards. With a remote the push comes first, and commits that the remote took
+have landed.
 """
 
 from collections.abc import Callable
@@ -46,7 +47,7 @@ Push = Callable[[Oid, Oid], None]  # the new commit, and the remote's tip that i
 
 
 class PushRefused(Exception):
-    """The remote surely has not taken a push; `error` says why."""
+    """The remote certainly did not take a push; `error` is the reason."""
 
     def __init__(self, error: GitWorkerError) -> None:
         super().__init__(error.message)
@@ -59,24 +60,26 @@ def land(
     *,
     keep: bool,
     push: Push | None = None,
-    early: Looks | None = None,
+    prefetched: Looks | None = None,
 ) -> dict[str, Landed | NotLanded]:
     """Move the target over a prepared window, record every worker, clean up after them.
 
-    `push` carries the commits to the remote first; it raises PushRefused where the remote surely
-    has not taken them. `early` are looks that somebody has begun already. Raises
-    what the push or the fast-forward raises, where nothing has landed.
-    Once the target has moved no error leaves: what could not be recorded or cleaned up then is in
-    the journal, for the next command, and the results say so.
+    `push` sends the commits to the remote first; it raises PushRefused if the remote certainly did
+    not take them. `prefetched` are dirty checks that have already begun. Raises the error of the
+    push or the fast-forward if nothing has landed. Once the target has moved, no error is raised:
+    changes that could not be recorded or cleaned up are in the journal for the next command, and
+    the results report them.
     """
     first, last = window[0], window[-1]
     ref, old, new = session.target, first.base, last.rewrite.new
     checkout = find_checkout(session.git, ref)
     if push is not None:
         check_forward(session.git, ref=ref, old=old, new=new, worktree=checkout)
-    numbers = _journal(session, _rescued(session, window), keep=keep, pushes=push is not None)
+    numbers = _journal(session, _rescue(session, window), keep=keep, pushes=push is not None)
     reason = landing_reason([(p.worker.worker_id, p.worker.task_id or "") for p in window])
-    looks = _look(session, [] if keep else [prepared.worker for prepared in window], early)
+    checks = _dirty_checks(
+        session, [] if keep else [prepared.worker for prepared in window], prefetched
+    )
     try:
         if push is not None:
             _push(session, numbers, lambda: push(new, old))
@@ -98,18 +101,22 @@ def land(
         return _by_journal(session, window, numbers, _unrecorded(session, error))
     crash_point("merge.recorded")
     try:
-        return _tidy(session, landed, looks)
+        return _clean_up(session, landed, checks)
     except Exception as error:  # noqa: BLE001 - they have landed; the next command cleans up
         why = error_of(error).message
         return {one.worker_id: _landed(session, one, op.data["new"], why) for op, one in landed}
 
 
-def _look(session: Session, workers: list[Worker], early: Looks | None) -> Looks:
-    return early if early is not None and early.serves(workers) else Looks(session, workers)
+def _dirty_checks(session: Session, workers: list[Worker], prefetched: Looks | None) -> Looks:
+    return (
+        prefetched
+        if prefetched is not None and prefetched.serves(workers)
+        else Looks(session, workers)
+    )
 
 
 def _push(session: Session, numbers: list[int], push: Callable[[], None]) -> None:
-    """Push between two notes in the journal, so that after a kill it is known what to ask."""
+    """Push between two steps in the journal, so that recovery knows that it must ask the remote."""
     note_step(session, numbers, PUSHING)
     crash_point("merge.pushing")
     try:
@@ -122,7 +129,7 @@ def _push(session: Session, numbers: list[int], push: Callable[[], None]) -> Non
 
 
 def note_step(session: Session, numbers: list[int], step: str) -> None:
-    """Record how far landings with a push have come."""
+    """Record the progress of landings with a push."""
     with session.store.write() as writer:
         for number in numbers:
             operation = find_operation(writer, number)
@@ -145,7 +152,7 @@ def _record(session: Session, numbers: list[int]) -> list[tuple[Operation, Worke
 def _by_journal(
     session: Session, window: list[Prepared], numbers: list[int], error: GitWorkerError
 ) -> dict[str, Landed | NotLanded]:
-    """Settle a window by what the target says; return what landed, raise the error if nothing."""
+    """Settle a window by the target's state; return the results, or raise if nothing landed."""
     finish_interrupted(session)
     with session.store.read() as reader:
         found = [find_operation(reader, number) for number in numbers]
@@ -164,7 +171,7 @@ def _by_journal(
 
 
 def _landed(session: Session, worker: Worker, commit: str, why: str) -> Landed:
-    """Return a landed worker of whose worktree it is not sure that it went."""
+    """Return a landed worker whose worktree may still exist."""
     kept = find_left(session, worker)
     return Landed(worker, Oid(commit), session.target, kept, why if kept else None)
 
@@ -172,14 +179,14 @@ def _landed(session: Session, worker: Worker, commit: str, why: str) -> Landed:
 def _unrecorded(session: Session, error: Exception) -> GitWorkerError:
     name = session.target.removeprefix("refs/heads/")
     return Unavailable(
-        f"{name} has it, but that could not be recorded: {error_of(error).message}",
+        f"{name} contains it, but that could not be recorded: {error_of(error).message}",
         "git worker recover",
         code="not_recorded",
     )
 
 
-def _rescued(session: Session, window: list[Prepared]) -> list[Prepared]:
-    """Keep the old tips of the window's branches."""
+def _rescue(session: Session, window: list[Prepared]) -> list[Prepared]:
+    """Save the old tips of the window's branches in rescue refs."""
     rewrites = rescue_old_tips(session, [(one.worker, one.rewrite) for one in window])
     return [
         replace(prepared, rewrite=rewrite)
@@ -197,7 +204,7 @@ def _journal(session: Session, window: list[Prepared], *, keep: bool, pushes: bo
                 "target_ref": session.target,
                 "target_old": prepared.base,
                 "keep": keep,
-                "window": numbers[0] if numbers else None,  # None: it is the first itself
+                "window": numbers[0] if numbers else None,  # None for the first worker
                 "remote": session.settings.merge_remote if pushes else None,
             }
             number = begin_rewrite(
@@ -213,11 +220,11 @@ def _journal(session: Session, window: list[Prepared], *, keep: bool, pushes: bo
     return numbers
 
 
-def _tidy(
-    session: Session, landed: list[tuple[Operation, Worker]], looks: Looks
+def _clean_up(
+    session: Session, landed: list[tuple[Operation, Worker]], checks: Looks
 ) -> dict[str, Landed | NotLanded]:
-    """Clean up after everybody, close their journals, and tell it once for all."""
-    dirty = looks.results()
+    """Clean up after all workers, close their journal rows, and publish once for all."""
+    dirty = checks.results()
     landings = [
         Landing(worker, operation.data, dirty.get(worker.worker_id)) for operation, worker in landed
     ]

@@ -1,6 +1,6 @@
-"""Putting a window together: who comes next, on top of whom, and who has to wait.
+"""Build a window: which worker is next, on top of which, and which has to wait.
 
-A change of `.gitworker.toml` ends its window: what lands after it is judged by the new settings.
+A change of `.gitworker.toml` ends its window: later workers are judged by the new settings.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,14 +17,14 @@ from gitworker.session import Session
 from gitworker.store.workers import Worker, find_worker
 from gitworker.verify.target_settings import changes_settings, settings_at
 
-REACH = 3  # windows ahead that the radar is asked about
+REACH = 3  # windows ahead for which the radar's cache is read
 Fail = Callable[[str, GitWorkerError], None]
 
 
 def waits_for_parent(stack: Stack | None, tasks: set[str], waiting: dict[str, str | None]) -> bool:
-    """Tell whether somebody else has to land before.
+    """Return True if the parent of a stacked worker has to land first.
 
-    `tasks` are in the window already, `waiting` is who waits, with the task that each has.
+    `tasks` are already in the window; `waiting` maps each waiting worker to its task.
     """
     if stack is None or stack.parent_task in tasks:
         return False
@@ -32,24 +32,24 @@ def waits_for_parent(stack: Stack | None, tasks: set[str], waiting: dict[str, st
 
 
 class Assembly:
-    """The next window of one run; `fail` is told of everybody who cannot land."""
+    """The next window of one run; `fail` is called for every worker that cannot land."""
 
     def __init__(self, session: Session, *, memory: Memory, fail: Fail) -> None:
         self._session = session
-        self._memory = memory
+        self._cache = memory
         self._fail = fail
 
     def assemble(self, names: Sequence[str], size: int | None) -> list[Prepared]:
         """Return the next window of at most `size` workers, in the order of `names`.
 
-        Who does not fit on top of it is left out, and goes on waiting.
+        A worker that does not fit on top of it is left out, and continues to wait.
         """
         window: list[Prepared] = []
         found = {name: self._find(name) for name in names}
         waiting = {name: worker.task_id for name, worker in found.items()}
         with self._session.store.read() as reader:
             stacks = parents_of(reader)
-        clashes = self._clashes(list(found.values()), size)
+        conflicts = self._known_conflicts(list(found.values()), size)
         has_failed = False
         for name, worker in found.items():
             if size is not None and len(window) >= size:
@@ -57,12 +57,12 @@ class Assembly:
             tasks = {one.worker.task_id or "" for one in window}
             if waits_for_parent(stacks.get((name, worker.task_id or "")), tasks, waiting):
                 continue
-            if any((one.worker.worker_id, name) in clashes for one in window):
+            if any((one.worker.worker_id, name) in conflicts for one in window):
                 continue
             base = window[-1].rewrite.new if window else None
             try:
                 window.append(
-                    prepare(self._session, worker, onto=base, with_tasks=tasks, memory=self._memory)
+                    prepare(self._session, worker, onto=base, with_tasks=tasks, memory=self._cache)
                 )
             except DoesNotStack:
                 continue
@@ -70,7 +70,7 @@ class Assembly:
                 self._fail(name, error_of(error))
                 has_failed = True
         if not window and not has_failed:
-            self._end_circle(names)
+            self._fail_cycle(names)
         return self._cut(window)
 
     def _find(self, name: str) -> Worker:
@@ -79,15 +79,19 @@ class Assembly:
         assert worker is not None
         return worker
 
-    def _end_circle(self, names: Sequence[str]) -> None:
-        error = Conflict("they stand on each other: none can land first", "git worker show WORKER")
+    def _fail_cycle(self, names: Sequence[str]) -> None:
+        names_text = " and ".join(sorted(names))
+        error = Conflict(
+            f"{names_text} are stacked on each other, so none of them can land first",
+            "git worker show WORKER",
+        )
         for name in names:
             self._fail(name, error)
 
-    def _clashes(self, workers: Sequence[Worker], size: int | None) -> set[tuple[str, str]]:
-        """Return who is known to conflict with whom, of those next in line, earlier ones first.
+    def _known_conflicts(self, workers: Sequence[Worker], size: int | None) -> set[tuple[str, str]]:
+        """Return the pairs of the next workers that are known to conflict, earlier ones first.
 
-        By the radar's cache alone: who clashes lands in another window, without being tried.
+        Only the radar's cache is read: a conflicting worker lands in another window, untried.
         """
         if size is None or size == 1:
             return set()
@@ -105,9 +109,10 @@ class Assembly:
         return {(names[one], names[other]) for one, other in pairs}
 
     def _cut(self, window: list[Prepared]) -> list[Prepared]:
-        """Return the window up to the first change of the settings; one that is wrong goes back.
+        """Return the window up to the first change of the settings; a wrong change is withdrawn.
 
-        One that names a remote which git does not know here, or cannot be read, waits for that.
+        A change that cannot be read, or that names a remote unknown to git, stays approved but
+        does not land.
         """
         if not window or not changes_settings(
             self._session, window[0].base, window[-1].rewrite.new
@@ -118,17 +123,17 @@ class Assembly:
                 continue
             try:
                 brought = settings_at(self._session, one.rewrite.new)
-                if brought.merge_remote:  # one that nobody knows would stop whoever comes after
+                if brought.merge_remote:  # an unknown remote would block every later worker
                     require_remote(self._session, brought.merge_remote)
             except Invalid as error:
                 try:
                     self._fail(
                         one.worker.worker_id, withdraw(self._session, one.worker, error.message)
                     )
-                except GitWorkerError as failure:  # rejected meanwhile, say: it does not wait on
+                except GitWorkerError as failure:  # rejected meanwhile, for example
                     self._fail(one.worker.worker_id, failure)
                 return window[:place]
-            except GitWorkerError as error:  # nothing is wrong with the work itself
+            except GitWorkerError as error:  # the work itself is not at fault
                 self._fail(one.worker.worker_id, error)
                 return window[:place]
             return window[: place + 1]

@@ -72,7 +72,7 @@ def test_the_culprit(verified: Scene) -> None:
         "hint: less <log>\n",
     )
     told = plain(verified.run("queue")).out
-    assert "window 1: somebody failed, 1 of 2 landed: auth docs\n" in told
+    assert "window 1: a worker failed, 1 of 2 landed: auth docs\n" in told
     assert "  first 2: failed: `test ! -e bad` ended with status 1 (<s>) <log>\n" in told
 
 

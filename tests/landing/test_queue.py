@@ -175,7 +175,7 @@ def test_settings_that_land(world: World) -> None:
     world.land("amy")
     results = world.session()
     assert results.settings.verify_commands == (CHECK,)
-    with pytest.raises(Exception, match="agreed"):
+    with pytest.raises(Exception, match="not trusted"):
         world.merge(everything=True)
     assert world.stands("bob", "t-bob")[0] == "APPROVED"
 
@@ -227,14 +227,14 @@ def test_a_second_queue_waits_for_its_turn(verified: World) -> None:
 
     def tell(line: str) -> None:
         lines.append(line)
-        if "waits for its turn" in line:
+        if "waits for it to end" in line:
             turn.close()
 
     turn = contextlib.ExitStack()
     turn.enter_context(hold(verified.session().queue_lock, what="queue"))
     with turn:
         assert landed(verified.merge("amy", tell=tell)) == ["amy"]
-    assert "waits for its turn" in lines[0]
+    assert "waits for it to end" in lines[0]
 
 
 def test_the_radar_orders_a_window(verified: World) -> None:

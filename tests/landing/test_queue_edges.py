@@ -51,7 +51,7 @@ def test_settings_that_others_bring(world: World) -> None:
     world.approved("amy", "t-amy", {"bad": "1\n"})
     session = world.session()
     world.advance({".gitworker.toml": FILE})
-    with pytest.raises(GitWorkerError, match="agreed"):
+    with pytest.raises(GitWorkerError, match="not trusted"):
         merge(session, ["amy"])
     assert world.stands("amy", "t-amy")[0] == "APPROVED"
     assert not (world.root / "bad").exists()

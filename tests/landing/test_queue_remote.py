@@ -84,7 +84,7 @@ def test_somebody_is_faster(world: World, remote: Repo, tmp_path: Path) -> None:
     assert isinstance(result, Landed)
     assert world.tip("main~1") == theirs
     assert tip(remote) == result.commit
-    assert any("moved meanwhile" in line for line in lines)
+    assert any("moved since it was fetched" in line for line in lines)
 
 
 def test_a_hook_declines(world: World, remote: Repo) -> None:
