@@ -1,1 +1,1 @@
-"""Verify: the configured commands, run on exactly one commit."""
+"""Verification: run the configured commands on exactly one commit."""

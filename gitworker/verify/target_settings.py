@@ -1,4 +1,4 @@
-"""The settings that a commit of the target brings, as they are to count once it is the target."""
+"""The settings of a commit, as they apply once it is the target."""
 
 import os
 
@@ -10,9 +10,9 @@ from gitworker.verify.rules_verify import declared_environment
 
 
 def settings_at(session: Session, commit: Oid) -> Settings:
-    """Return the settings with a commit's `.gitworker.toml`; raise Invalid for a wrong one.
+    """Return the settings with a commit's `.gitworker.toml`; raise Invalid if it is wrong.
 
-    Raises Unavailable or Refused for one that cannot be read: without it nothing would be verified.
+    Raises Unavailable or Refused if it cannot be read: without it nothing would be verified.
     """
     text = read_settings(session.git, commit)
     settings = load_settings(file_text=text, git_config=session.git_config, env=os.environ)
@@ -21,7 +21,7 @@ def settings_at(session: Session, commit: Oid) -> Settings:
 
 
 def changes_settings(session: Session, old: Oid, new: Oid) -> bool:
-    """Tell whether two commits differ in their `.gitworker.toml`."""
+    """Return True if two commits differ in their `.gitworker.toml`."""
     done = session.git.run(
         "diff-tree", "--quiet", "--no-ext-diff", "--ignore-submodules=none", old, new, "--",
         FILE_NAME, ok=(0, 1),

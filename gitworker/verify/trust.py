@@ -1,7 +1,7 @@
-"""Trust: commands that the repository brings run only once a person has agreed to their text.
+"""Trust: commands from the repository run only after a person has trusted their text.
 
-What counts is the content: a hash of the kind, the commands and the environment that they declare.
-Commands that the user has set (git's configuration, the environment) need no agreement.
+Trust applies to content: a hash of the kind, the commands and the environment that they declare.
+Commands that the user has set (git's configuration, the environment) need no trust.
 """
 
 import json
@@ -13,13 +13,13 @@ from gitworker.session import Session
 from gitworker.store.api import Row
 from gitworker.verify.rules_verify import trust_hash, trust_refusal
 
-# Kind → the settings with the commands and with what they declare of the environment.
+# Kind → the setting with the commands, and the setting with their declared environment.
 KINDS = {"verify": ("verify_commands", "verify_env"), "setup": ("worktree_setup", None)}
 HASH_SHOWN = 12
 
 
 class Brought(NamedTuple):
-    """Commands that come from the repository: what they are for, their text, their hash."""
+    """Commands that come from the repository: their purpose, text and hash."""
 
     kind: str
     commands: tuple[str, ...]
@@ -28,7 +28,7 @@ class Brought(NamedTuple):
 
 
 class Trusted(NamedTuple):
-    """Commands that somebody has agreed to, and when (milliseconds UTC)."""
+    """Trusted commands, by whom and since when (milliseconds UTC)."""
 
     brought: Brought
     trusted_by: str
@@ -36,12 +36,12 @@ class Trusted(NamedTuple):
 
 
 def require_trusted(session: Session, kind: str = "verify") -> None:
-    """Raise Refused where commands of that kind would run that nobody has agreed to."""
-    waiting = untrusted(session, kind)
-    if waiting:
-        brought = waiting[0]
+    """Raise Refused if commands of that kind would run that are not trusted."""
+    pending = untrusted(session, kind)
+    if pending:
+        brought = pending[0]
         raise Refused(
-            f"nobody has agreed yet to the {kind} commands that this repository brings",
+            f"the {kind} commands of this repository are not trusted yet",
             "git worker trust",
             code="untrusted",
             detail="\n".join((*brought.commands, *(f"env {entry}" for entry in brought.env))),
@@ -49,7 +49,7 @@ def require_trusted(session: Session, kind: str = "verify") -> None:
 
 
 def untrusted(session: Session, *kinds: str) -> list[Brought]:
-    """Return what the repository brings, of these kinds or of all, and nobody has agreed to."""
+    """Return the commands of the repository, of these kinds or of all, that are not trusted."""
     found = [_brought(session, kind) for kind in kinds or KINDS]
     with session.store.read() as reader:
         return [
@@ -60,7 +60,7 @@ def untrusted(session: Session, *kinds: str) -> list[Brought]:
 
 
 def trust(session: Session, agreed: list[Brought]) -> None:
-    """Record that whoever asks agrees to these commands; raise Refused for a worker."""
+    """Record that the caller trusts these commands; raise Refused for a worker."""
     require_may_trust(session)
     now = clock.now_ms()
     with session.store.write() as writer:
@@ -73,36 +73,39 @@ def trust(session: Session, agreed: list[Brought]) -> None:
 
 
 def require_may_trust(session: Session) -> None:
-    """Raise Refused where whoever asks must not decide what is trusted."""
+    """Raise Refused if the caller must not decide which commands are trusted."""
     refusal = trust_refusal(session.actor, self_review=session.settings.review_self)
     if refusal is not None:
         raise refusal
 
 
 def list_trusted(session: Session) -> list[Trusted]:
-    """Return everything that was agreed to, newest first."""
+    """Return all trusted commands, newest first."""
     with session.store.read() as reader:
         return [_trusted(row) for row in reader.rows("verify.all_trusted")]
 
 
-def revoke(session: Session, begin: str) -> Trusted:
-    """Take an agreement back, by the beginning of its hash; raise NotFound, Refused for two."""
+def revoke(session: Session, prefix: str) -> Trusted:
+    """Revoke trust, by the beginning of the hash; raise NotFound, or Refused if it is ambiguous."""
     require_may_trust(session)
-    found = [one for one in list_trusted(session) if begin and one.brought.hash.startswith(begin)]
+    found = [one for one in list_trusted(session) if prefix and one.brought.hash.startswith(prefix)]
     if not found:
         raise NotFound(
-            f"nothing is trusted whose hash begins with {begin!r}", "git worker trust --list"
+            f"no trusted commands have a hash that begins with {prefix!r}",
+            "git worker trust --list",
         )
     if len(found) > 1:
         raise Refused(
-            f"{len(found)} hashes begin with {begin!r}", "git worker trust --list", code="ambiguous"
+            f"{len(found)} hashes begin with {prefix!r}",
+            "git worker trust --list",
+            code="ambiguous",
         )
     session.store.write_one("verify.revoke", hash=found[0].brought.hash)
     return found[0]
 
 
 def _brought(session: Session, kind: str) -> Brought | None:
-    """Return what the repository itself brings of that kind; None where it brings nothing."""
+    """Return the commands of that kind from the repository itself, or None."""
     of_commands, of_env = KINDS[kind]
     settings = session.settings
     commands = getattr(settings, of_commands)

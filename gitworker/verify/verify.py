@@ -1,7 +1,7 @@
-"""Verify: the configured commands, run on exactly one commit, and what was already found out.
+"""Verification: run the configured commands on exactly one commit, and remember the verdicts.
 
 A verdict holds for a tree, the commands and the environment that they declare: a tree that passed
-never runs again, whatever commit carries it. Runs are recorded when they have ended, never before.
+does not run again, whichever commit has it. Runs are recorded after they have ended, never before.
 """
 
 import json
@@ -32,11 +32,11 @@ from gitworker.verify.verify_run import Ended, Run, RunLog, require_space
 from gitworker.verify.verify_worktree import Lend, Slot, require_outside, take_slot
 
 __all__ = ["NoVerdict", "Progress", "Verdict", "Verifier", "require_trusted"]
-TICK_MS = 500  # a shell that was killed alone tells nothing: somebody has to look
+TICK_MS = 500  # a shell that is killed alone sends nothing, so it is polled
 
 
 class Verdict(NamedTuple):
-    """What is known about a commit; nothing ran where `log` is empty."""
+    """The verdict on a commit; if `log` is empty, nothing ran."""
 
     passed: bool
     cached: bool
@@ -47,7 +47,7 @@ class Verdict(NamedTuple):
 
 
 class NoVerdict(Unavailable):
-    """A commit cannot be checked out, or its commands fill the disk: its own fault, or nobody's."""
+    """A commit cannot be checked out, or its commands fill the disk; its worker may be at fault."""
 
     def __init__(self, commit: Oid, error: GitWorkerError) -> None:
         super().__init__(error.message, error.hint, code=error.code, detail=error.detail)
@@ -58,10 +58,10 @@ NOTHING_TO_RUN = Verdict(passed=True, cached=False, flaky=False, reason="", log=
 
 
 class Verifier:
-    """Runs the verify commands, at most `merge.parallel` at once; one thread's, in a `with`.
+    """Runs the verify commands, at most `merge.parallel` at once; for one thread, in a `with`.
 
-    Leaving it kills what still runs and gives the worktrees back. `tell` gets a line on each
-    beginning and end; `show`, while somebody waits, twice a second what is running.
+    On exit it kills the remaining runs and releases the worktrees. `tell` receives a line at each
+    start and end; `show` receives the current runs twice a second during `wait`.
     """
 
     def __init__(
@@ -81,19 +81,19 @@ class Verifier:
         self.follow(session)
 
     def __enter__(self) -> "Verifier":
-        """Begin."""
+        """Return the verifier itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End whatever runs, each even where another one's end is an error."""
+        """Stop all runs, each even if stopping another raises an error."""
         with ExitStack() as stack:
             for commit in self._jobs:
                 stack.callback(self.cancel, commit)
 
     def follow(self, session: Session) -> None:
-        """Go on with the settings of this session, since the target brought others; nothing runs.
+        """Use the settings of this session, since the target has new ones; nothing runs.
 
-        Commands that nobody has agreed to are refused at the next start.
+        Untrusted commands are refused at the next start.
         """
         self._session = session
         self._declared = declared_environment(session.settings.verify_env, os.environ)
@@ -101,13 +101,13 @@ class Verifier:
 
     @property
     def running(self) -> dict[Oid, Progress]:
-        """Return what has been started and has not ended, in order; some may still wait."""
+        """Return the runs that have been requested and have not ended, in order."""
         return {commit: job.progress() for commit, job in self._jobs.items()}
 
     def known(self, commit: Oid) -> Verdict | None:
-        """Return a pass that is known already, or that nothing is to be run; else None.
+        """Return a recorded pass, or a pass because there are no commands; else None.
 
-        No process is started for a commit that was verified or asked for before.
+        No process is started for a commit that was verified or looked up before.
         """
         if not self._session.settings.verify_commands:
             return NOTHING_TO_RUN
@@ -117,18 +117,18 @@ class Verifier:
         return _verdict(row)
 
     def has_failed(self, commit: Oid) -> bool:
-        """Tell whether the newest verdict on a commit's tree is that it fails."""
+        """Return True if the newest verdict on a commit's tree is a failure."""
         if not self._session.settings.verify_commands:
             return False
         row = self._newest(commit)
         return row is not None and row["verdict"] == "failed"
 
     def start(self, commit: Oid, *, label: str = "") -> None:
-        """Begin a run on a commit, or line it up where `merge.parallel` are running.
+        """Start a run on a commit, or queue it if `merge.parallel` runs are in progress.
 
-        Raises Refused where the commands are not trusted, or ask for it themselves, NoVerdict where
-        the commit cannot be checked out, other Unavailable where a disk is full; nothing is
-        recorded then.
+        Raises Refused if the commands are not trusted or if a verify command is the caller,
+        NoVerdict if the commit cannot be checked out, other Unavailable if a disk is full; nothing
+        is recorded then.
         """
         if not self._is_trusted:
             require_outside(self._session)
@@ -136,37 +136,38 @@ class Verifier:
             self._is_trusted = True
         if commit not in self._jobs:
             self._jobs[commit] = Job(commit, label)
-            self._begin_some()
+            self._start_waiting()
 
     def wait(self, timeout_s: float | None = None) -> tuple[Oid, Verdict] | None:
-        """Wait for the next run to end; it is recorded by then.
+        """Wait for the next run to end, and record it.
 
-        None where nothing was started, or nothing has ended after `timeout_s`. Raises what `start`
-        raises, and NoVerdict for a run that has filled the disk: it is gone, nothing recorded.
+        Return None if nothing was started, or nothing has ended after `timeout_s`. Raises the
+        errors of `start`, and NoVerdict for a run that has filled the disk; that run is discarded
+        without a record.
         """
         deadline = None if timeout_s is None else clock.monotonic_ms() + int(timeout_s * 1000)
         while self._jobs:
-            self._begin_some()
+            self._start_waiting()
             for commit, job in list(self._jobs.items()):
                 if job.run is None:
                     continue
-                ended = self._look(job, job.run)
+                ended = self._check(job, job.run)
                 if ended is not None:
                     return self._finish(commit, job, ended)
-            left = None if deadline is None else deadline - clock.monotonic_ms()
-            if left is not None and left <= 0:
+            remaining = None if deadline is None else deadline - clock.monotonic_ms()
+            if remaining is not None and remaining <= 0:
                 return None
-            self._sleep(left)
+            self._sleep(remaining)
         return None
 
     def cancel(self, commit: Oid) -> None:
-        """Kill the run on a commit; nothing is recorded. Nothing happens where none runs."""
+        """Kill the run on a commit; nothing is recorded. Does nothing without a run."""
         job = self._jobs.pop(commit, None)
         if job is not None:
             job.stop()
 
     def require_checkout(self, commit: Oid) -> None:
-        """Bring a worktree to a commit and run nothing; raise as `start` does."""
+        """Check a commit out in a worktree and run nothing; raise as `start` does."""
         slot = take_slot(self._session)
         try:
             self._prepare(slot, commit)
@@ -183,14 +184,14 @@ class Verifier:
     def _key(self, commit: Oid) -> str:
         declared = self._declared
         sparse = sparse_patterns(self._session.repository.common_dir)
-        if sparse:  # what is not checked out is not verified
+        if sparse:  # files that are not checked out are not verified
             declared = {**declared, "": sparse}
         return run_key(self._tree(commit), self._session.settings.verify_commands, declared)
 
     def _newest(self, commit: Oid) -> Row | None:
-        """Return the newest run on a commit's tree that counts for whoever asks.
+        """Return the newest run on a commit's tree that is valid for the caller.
 
-        A worker's shell may be what its commands need to pass: what it ran counts for itself alone.
+        A run by a worker is valid for that worker only: its shell may be set up to pass.
         """
         key = self._key(commit)
         actors = json.dumps([*RESERVED, self._session.actor])
@@ -198,26 +199,26 @@ class Verifier:
             return reader.row("verify.latest_of_key", key=key, actors=actors)
 
     def _tree(self, commit: Oid) -> str:
-        """Return the tree of a commit: as asked before, as verified before, or as git says."""
+        """Return the tree of a commit: cached, recorded by a run, or read by git."""
         if commit not in self._trees:
             with self._session.store.read() as reader:
                 row = reader.row("verify.latest_of_commit", commit_oid=commit)
             tree = row["tree_oid"] if row else self._session.git.find_oid(commit, "tree")
             if tree is None:
-                raise NotFound(f"there is no commit {commit}", "git fetch")
+                raise NotFound(f"commit {commit} does not exist", "git fetch")
             self._trees[commit] = tree
         return self._trees[commit]
 
-    def _begin_some(self) -> None:
+    def _start_waiting(self) -> None:
         waiting = [job for job in self._jobs.values() if job.run is None]
-        room = self._session.settings.merge_parallel - len(self._jobs) + len(waiting)
-        for job in waiting[: max(0, room)]:
-            with self._dropping(job):
-                self._begin(job)
+        free_slots = self._session.settings.merge_parallel - len(self._jobs) + len(waiting)
+        for job in waiting[: max(0, free_slots)]:
+            with self._cancel_on_error(job):
+                self._start_run(job)
 
     @contextmanager
-    def _dropping(self, job: Job) -> Iterator[None]:
-        """Forget a job that cannot go on, and give back what it has."""
+    def _cancel_on_error(self, job: Job) -> Iterator[None]:
+        """Remove a job that raises an error, and release its worktree and log."""
         try:
             yield
         except BaseException as error:
@@ -226,8 +227,8 @@ class Verifier:
                 raise error_of(error) from error
             raise
 
-    def _begin(self, job: Job) -> None:
-        """Take a worktree, bring it to the commit, start the commands; again for a second try."""
+    def _start_run(self, job: Job) -> None:
+        """Take a worktree, check the commit out, start the commands; also for a second try."""
         session, settings = self._session, self._session.settings
         if job.log is None:
             tree, now_ms = self._tree(job.commit), clock.now_ms()
@@ -240,7 +241,7 @@ class Verifier:
                 )
             )  # fmt: skip
         assert job.slot is not None
-        job.key = self._key(job.commit)  # what is checked out may be another choice when it ends
+        job.key = self._key(job.commit)  # the sparse checkout may have changed when it ends
         self._prepare(job.slot, job.commit)
         crash_point("verify-prepared")
         job.run = Run(
@@ -255,51 +256,51 @@ class Verifier:
         if not job.is_second:
             self._tell(f"verifying {job.name}")
 
-    def _look(self, job: Job, run: Run) -> Ended | None:
-        """Return how a run has ended, None where it goes on, maybe for a second time."""
+    def _check(self, job: Job, run: Run) -> Ended | None:
+        """Return how a run ended; None while it runs, or if it starts a second time."""
         session = self._session
         if run.has_ended():
             ended = run.end()
-        elif run.time_left_ms() == 0 or run.is_too_loud:
+        elif run.time_left_ms() == 0 or run.has_flooded:
             ended = run.kill()
         else:
             return None
         job.run = None
         job.duration_ms += ended.duration_ms
         if ended.reason:
-            with self._dropping(job):
+            with self._cancel_on_error(job):
                 self._require_room(job)
                 if session.settings.verify_retry_flaky and not job.is_second:
-                    self._repeat(job, ended.reason)
+                    self._retry(job, ended.reason)
                     return None
         return ended
 
     def _require_room(self, job: Job) -> None:
-        """Raise Unavailable where a run has failed on a full disk, which is no verdict."""
+        """Raise Unavailable if a run failed because a disk is full, which is no verdict."""
         assert job.slot is not None
         try:
             require_space(job.slot.tree, self._session.paths.logs)
         except Unavailable as error:
-            job.slot.discard()  # else it would stay full of what the commands have written
+            job.slot.discard()  # otherwise it would stay full of the commands' output
             require_space(os.path.dirname(job.slot.tree), self._session.paths.logs)
             raise NoVerdict(job.commit, error) from error
 
-    def _repeat(self, job: Job, reason: str) -> None:
+    def _retry(self, job: Job, reason: str) -> None:
         assert job.log is not None
         job.is_second = True
         job.log.write(f"\n{verdict_text('failed', job.duration_ms, reason)}; once more\n")
         self._tell(f"{job.name}: {reason}; running it once more")
-        self._begin(job)
+        self._start_run(job)
 
     def _finish(self, commit: Oid, job: Job, ended: Ended) -> tuple[Oid, Verdict]:
-        """Record the end of a run, and give its worktree back."""
+        """Record the end of a run, and release its worktree."""
         assert job.log is not None
         self._jobs.pop(commit)
         passed = not ended.reason
         flaky = passed and job.is_second
-        what = ("passed the second time" if flaky else "passed") if passed else "failed"
+        outcome = ("passed the second time" if flaky else "passed") if passed else "failed"
         try:
-            job.log.close(what, job.duration_ms, ended.reason)
+            job.log.close(outcome, job.duration_ms, ended.reason)
             crash_point("verify-ended")
             self._session.store.write_one(
                 "verify.record",
@@ -311,14 +312,14 @@ class Verifier:
             crash_point("verify-recorded")
         finally:
             job.stop()
-        self._tell(f"{job.name}: {verdict_text(what, job.duration_ms, ended.reason)}")
+        self._tell(f"{job.name}: {verdict_text(outcome, job.duration_ms, ended.reason)}")
         return commit, Verdict(
             passed=passed, cached=False, flaky=flaky, reason=ended.reason, log=job.log.path,
             duration_ms=job.duration_ms,
         )  # fmt: skip
 
     def _sleep(self, left_ms: int | None) -> None:
-        """Wait until a shell has something to tell, or it is time to look."""
+        """Wait until a shell reports a change, or until the next check is due."""
         poll = select.poll()
         pause_ms = TICK_MS if left_ms is None else min(TICK_MS, left_ms)
         for job in self._jobs.values():
@@ -330,7 +331,7 @@ class Verifier:
 
 
 def _verdict(row: Row) -> Verdict:
-    """Return a pass that was recorded."""
+    """Return a recorded pass as a verdict."""
     return Verdict(
         passed=True, cached=True, flaky=bool(row["flaky"]), reason="", log=row["log"],
         duration_ms=row["duration_ms"],

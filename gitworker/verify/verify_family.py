@@ -1,8 +1,9 @@
-"""The processes of a run: its session, and what has left it but still carries the run's mark.
+"""The processes of a run: its session, and processes that left it but still carry its mark.
 
-The commands run in a session of their own, with the worktree's path in their environment. A daemon
-that went its own way after a good run is left alone; where a run is cut off, it goes as well, since
-nobody could tidy up. Where the system has no /proc, the process group is all that is known.
+The commands run in their own session, with the worktree's path in their environment. A daemon that
+left the session during a run that ended normally is left alone; if a run is aborted, it is ended
+too, since it could not be cleaned up later. On a system without /proc only the process group is
+known.
 """
 
 import os
@@ -20,7 +21,7 @@ POLL_S = 0.02
 class Family(NamedTuple):
     """The first process of a run, which leads the session, and the worktree it runs in.
 
-    `start` is when that process started, by the system's own clock; None where nobody tells.
+    `start` is the start time of that process in the system's own clock; None if unknown.
     """
 
     leader: int
@@ -29,21 +30,21 @@ class Family(NamedTuple):
 
 
 def end_family(family: Family, *, cut_off: bool) -> bool:
-    """End what still runs of a run, politely first; tell whether nothing is left.
+    """End the remaining processes of a run, first by SIGTERM; return True if none is left.
 
-    The leader must not have been waited for: its number could be somebody else's by then. Where a
-    run is `cut_off`, what it has sent elsewhere ends too.
+    The leader must not have been reaped: its number could belong to another process by then. If the
+    run is aborted (`cut_off`), its daemons end too.
     """
     for number, grace_s in ((signal.SIGTERM, TERM_GRACE_S), (signal.SIGKILL, KILL_GRACE_S)):
         deadline_ms = clock.monotonic_ms() + int(grace_s * 1000)
-        told: set[int] = set()
+        signalled: set[int] = set()
         while True:
             alive = _living(family, cut_off=cut_off)
             if not alive:
                 return True
-            for pid in alive - told if number == signal.SIGTERM else alive:
+            for pid in alive - signalled if number == signal.SIGTERM else alive:
                 _signal(pid, number)
-            told |= alive
+            signalled |= alive
             if clock.monotonic_ms() >= deadline_ms:
                 break
             clock.sleep(POLL_S)
@@ -51,11 +52,11 @@ def end_family(family: Family, *, cut_off: bool) -> bool:
 
 
 def end_orphans(family: Family) -> bool:
-    """End what a killed queue has left running in a worktree; tell whether nothing is left."""
+    """End the processes that a killed queue left in a worktree; return True if none is left."""
     if not os.path.isdir("/proc/self"):
-        return True  # nobody can tell whose that number is; the guard in the run has ended it
+        return True  # the number may have been reused; the guard in the run has ended the group
     if proc.find_start(family.leader) != family.start:
-        family = family._replace(leader=0)  # it has gone, and its number may be somebody else's
+        family = family._replace(leader=0)  # it has ended, and its number may have been reused
     return end_family(family, cut_off=True)
 
 
@@ -65,8 +66,8 @@ def _signal(pid: int, number: int) -> None:
             os.killpg(-pid, number)
         else:
             os.kill(pid, number)
-            os.kill(pid, signal.SIGCONT)  # a stopped process hears nothing but SIGKILL
-    except (ProcessLookupError, PermissionError):  # gone, or a program that changed its user
+            os.kill(pid, signal.SIGCONT)  # a stopped process handles only SIGKILL
+    except (ProcessLookupError, PermissionError):  # ended, or it runs as another user now
         return
 
 
@@ -107,7 +108,7 @@ def _belongs(name: str, family: Family, *, cut_off: bool) -> bool:
             if mark not in raw.read().split(b"\0"):
                 return False
         return cut_off or _is_inside(name, family.tree)
-    except (OSError, IndexError):  # it has just gone, or is somebody else's
+    except (OSError, IndexError):  # it has just ended, or belongs to another user
         return False
 
 

@@ -1,4 +1,4 @@
-"""A commit on its way through verification: its worktree, its log, the run in it."""
+"""A commit in verification: its worktree, its log, its run."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ SHORT = 10
 
 
 class Progress(NamedTuple):
-    """A run that has not ended: what runs, for how long, where its output goes."""
+    """A run that has not ended: the current command, its duration, the path of its log."""
 
     label: str
     command: str
@@ -20,12 +20,12 @@ class Progress(NamedTuple):
 
 
 class Job:
-    """A commit to be verified: its worktree and log, once it has begun, and the run in it."""
+    """A commit to be verified; worktree, log and run exist once it has begun."""
 
     def __init__(self, commit: Oid, label: str) -> None:
         self.commit = commit
         self.label = label
-        self.key = ""  # what its verdict will hold for
+        self.key = ""  # the inputs for which its verdict will hold
         self.slot: Slot | None = None
         self.log: RunLog | None = None
         self.run: Run | None = None
@@ -34,18 +34,18 @@ class Job:
 
     @property
     def name(self) -> str:
-        """Return what a person calls it."""
+        """Return its name for the user."""
         return self.label or self.commit[:SHORT]
 
     def progress(self) -> Progress:
-        """Return how far it is."""
+        """Return its progress."""
         if self.run is None or self.log is None:
             return Progress(self.label, "", 0, "")
         elapsed_ms = clock.monotonic_ms() - self.run.started_ms + self.duration_ms
         return Progress(self.label, self.run.command, elapsed_ms, self.log.path)
 
     def stop(self) -> None:
-        """Kill what runs, end the log and give the worktree back; safe to repeat."""
+        """Kill the run, close the log and release the worktree; safe to repeat."""
         try:
             if self.run is not None:
                 self.duration_ms += self.run.kill().duration_ms

@@ -1,4 +1,4 @@
-"""verify: the verify commands on one commit, as a person asks for it."""
+"""verify: run the verify commands on one commit at a user's request."""
 
 from collections.abc import Callable, Sequence
 
@@ -18,10 +18,10 @@ def verify_once(
     show: Callable[[Sequence[Progress]], None] | None = None,
     lend: Lend | None = None,
 ) -> Verdict:
-    """Return the verdict on a commit: the known one unless `force`, else of a run now.
+    """Return the verdict on a commit: the recorded one unless `force`, else of a run now.
 
-    `lend` may have a worktree for it. Raises Refused where the commands are not trusted,
-    Unavailable where they cannot be run.
+    `lend` may supply a worktree. Raises Refused if the commands are not trusted, Unavailable if
+    they cannot be run.
     """
     require_trusted(session)
     with Verifier(session, show=show, lend=lend) as verifier:

@@ -1,4 +1,4 @@
-"""What a verify worktree may have to be mended of: closed directories, submodules, settings."""
+"""Repairs of a verify worktree: unwritable directories, submodules, nested repositories."""
 
 import os
 import stat
@@ -10,20 +10,20 @@ from gitworker.repo.status.checkout_status import GITLINK
 
 
 def settings_of(repository: Repository) -> bytes:
-    """Return where a worktree is, its own settings, and those of the main one it got them from.
+    """Return a worktree's path, its own settings, and those of the main worktree (its source).
 
     A command may change them (git-sparse-checkout(1)), and so may the user.
     """
     files = [
-        read_bytes(f"{place}/{name}")
-        for place in (repository.git_dir, repository.common_dir)
+        read_bytes(f"{path}/{name}")
+        for path in (repository.git_dir, repository.common_dir)
         for name in ("config.worktree", "info/sparse-checkout")
     ]
     return b"\0".join((os.fsencode(repository.top or ""), *files))
 
 
-def unlock(path: str) -> None:
-    """Give ourselves every right on the directories of a tree that a command has closed."""
+def restore_access(path: str) -> None:
+    """Give ourselves all rights on the directories of a tree from which a command removed them."""
     open_directory(path)
     for directory, folders, _ in os.walk(path):
         for name in folders:
@@ -31,31 +31,31 @@ def unlock(path: str) -> None:
 
 
 def open_directory(directory: str) -> None:
-    """Give ourselves every right on a directory; anything else is left alone."""
+    """Give ourselves all rights on a directory; any other file is left alone."""
     mode = os.lstat(directory).st_mode
     if stat.S_ISDIR(mode) and mode & OWNER_ALL != OWNER_ALL:
         os.chmod(directory, OWNER_ALL)
 
 
 def empty_submodules(git: Git, tree: str, admin: str) -> None:
-    """Empty the directories of submodules, which `git clean` never looks into.
+    """Empty the directories of submodules, which `git clean` never enters.
 
-    Their objects stay; their indexes go, so that the next checkout writes every file.
+    Their objects are kept; their indexes are deleted, so that the next checkout writes every file.
     """
     if not (os.path.lexists(f"{tree}/.gitmodules") or os.path.isdir(f"{admin}/modules")):
         return
     for entry in git.run("ls-files", "--stage", "-z").text.split("\0"):
-        place = f"{tree}/{entry.partition(chr(9))[2]}"
-        if entry.startswith(GITLINK) and os.path.isdir(place) and os.listdir(place):
-            remove_tree(place)
-            os.mkdir(place)
+        path = f"{tree}/{entry.partition(chr(9))[2]}"
+        if entry.startswith(GITLINK) and os.path.isdir(path) and os.listdir(path):
+            remove_tree(path)
+            os.mkdir(path)
     for directory, _, files in os.walk(f"{admin}/modules"):
         if "HEAD" in files and "index" in files:
             os.unlink(f"{directory}/index")
 
 
 def read_bytes(path: str) -> bytes:
-    """Return a file's content, nothing where it cannot be read."""
+    """Return a file's content, empty if it cannot be read."""
     try:
         with open(path, "rb", opener=regular) as file:
             return file.read()
@@ -64,7 +64,7 @@ def read_bytes(path: str) -> bytes:
 
 
 def sparse_patterns(common_dir: str) -> str:
-    """Return what a main checkout is restricted to (git-sparse-checkout(1)), "" for nothing."""
+    """Return the sparse patterns of the main worktree (git-sparse-checkout(1)), "" without any."""
     settings = read_bytes(f"{common_dir}/config.worktree") + read_bytes(f"{common_dir}/config")
     if b"sparse" not in settings.lower():
         return ""
@@ -74,17 +74,17 @@ def sparse_patterns(common_dir: str) -> str:
 
 
 def remove_nested(git: Git) -> None:
-    """Remove repositories that a command has made inside directories of the project.
+    """Remove repositories that a command has created inside directories of the project.
 
-    git never cleans a `.git` beside tracked files, and would take the directory for another
-    repository. Submodules keep theirs, and so does what holds no tracked file.
+    git never cleans a `.git` beside tracked files, and would treat the directory as another
+    repository. Submodules keep theirs, and so do directories without tracked files.
     """
     for directory, folders, files in os.walk(git.directory):
         if directory == git.directory or ".git" not in (*folders, *files):
             continue
         path = os.path.relpath(directory, git.directory)
-        told = git.run("--literal-pathspecs", "ls-files", "-s", "-z", "--", path).text
-        entries = [entry for entry in told.split("\0") if entry]
+        listed = git.run("--literal-pathspecs", "ls-files", "-s", "-z", "--", path).text
+        entries = [entry for entry in listed.split("\0") if entry]
         if entries and not entries[0].startswith(f"{GITLINK} "):
             remove_tree(f"{directory}/.git")
         folders[:] = [name for name in folders if name != ".git"]

@@ -1,7 +1,7 @@
-"""One run of commands in a worktree: a shell of its own session, its log, its end.
+"""One run of commands in a worktree: a shell with its own session, its log, its end.
 
-The shell tells us over a socket which command it begins and with which status the last one ended.
-A guard beside it reads the same socket: when we die, it ends the whole group.
+The shell reports over a socket which command it begins and the status of the last one. A guard
+beside it reads the same socket: if we die, it ends the whole group.
 """
 
 import os
@@ -20,8 +20,8 @@ from gitworker.verify.rules_verify import (
 )
 from gitworker.verify.verify_family import Family, end_family
 
-# Descriptor 3 is the socket; no command has it. The guard goes before the end is told, since what
-# then still runs in the group is taken for something that the commands have left behind.
+# Descriptor 3 is the socket; no command inherits it. The guard is ended before the end is reported,
+# since processes that remain in the group afterwards count as left behind by the commands.
 COMMANDS = """\
 exec 3<&0 </dev/null
 (read -r gone <&3; kill -s KILL 0) >/dev/null 2>&1 &
@@ -39,19 +39,19 @@ kill "$guard"
 printf 'ends %d\\n' "$status" >&3
 """
 DAY_MS = 86_400_000
-LOG_BYTES = 1024 * 1024 * 1024  # of a program that has run wild
-SPARE_BYTES = 1024 * 1024  # less free space than that after a failure: the disk is to blame
+LOG_BYTES = 1024 * 1024 * 1024  # the limit for a program that writes without end
+SPARE_BYTES = 1024 * 1024  # with less free space after a failure the disk counts as the cause
 
 
 class Ended(NamedTuple):
-    """How a run ended: why it failed (empty: it passed) and how long it took."""
+    """The end of a run: the reason of a failure (empty: it passed) and the duration."""
 
     reason: str
     duration_ms: int
 
 
 class Place(Protocol):
-    """Where commands run: a slot of verify, or a new worktree that is set up."""
+    """The location of a run: a verify slot, or a new worktree that is set up."""
 
     @property
     def tree(self) -> str:
@@ -59,27 +59,27 @@ class Place(Protocol):
         ...
 
     def record(self, family: Family) -> None:
-        """Write down which process is about to run here."""
+        """Record the process that is about to run here."""
         ...
 
     def forget(self) -> None:
-        """Take that back: nothing runs here any more."""
+        """Delete the record: the process has ended."""
         ...
 
 
 class Run:
-    """The commands at work in a place, prepared before; `end` or `kill` is how it stops."""
+    """Commands that run in a prepared location; stop them with `end` or `kill`."""
 
     def __init__(
         self,
-        place: Place,
+        location: Place,
         log: int,
         *,
         commands: tuple[str, ...],
         env: dict[str, str],
         timeout_s: int,
     ) -> None:
-        self.place = place
+        self.location = location
         self.started_ms = clock.monotonic_ms()
         self._commands = commands
         self._timeout_s = timeout_s
@@ -87,7 +87,7 @@ class Run:
         self._number = 0
         self._begun_ms = self.started_ms
         self._status: int | None = None
-        self._told = b""
+        self._buffer = b""
         self._ours, theirs = socket.socketpair()
         try:
             self._family = self._spawn(theirs, env)
@@ -98,7 +98,7 @@ class Run:
             theirs.close()
 
     def fileno(self) -> int:
-        """Return the descriptor on which the shell tells how far it is."""
+        """Return the descriptor on which the shell reports its progress."""
         return self._ours.fileno()
 
     @property
@@ -107,69 +107,69 @@ class Run:
         return self._commands[self._number]
 
     @property
-    def is_too_loud(self) -> bool:
-        """Tell whether the log has grown beyond what anybody reads, and fills the disk."""
+    def has_flooded(self) -> bool:
+        """Return True if the log has grown beyond its limit."""
         return os.fstat(self._log).st_size > LOG_BYTES
 
     def time_left_ms(self) -> int:
-        """Return how long the present command may go on; without a limit a day, again and again."""
+        """Return the time left for the present command; without a limit always a day."""
         if self._timeout_s == 0:
             return DAY_MS
         return max(0, self._begun_ms + self._timeout_s * 1000 - clock.monotonic_ms())
 
     def has_ended(self) -> bool:
-        """Hear what the shell has told, and tell whether the commands have come to an end."""
-        return self._hear() or self._status is not None or _has_exited(self._family.leader)
+        """Read the shell's reports; return True if the commands have ended."""
+        return self._receive() or self._status is not None or _has_exited(self._family.leader)
 
-    def _hear(self) -> bool:
-        """Hear what the shell has told by now; tell whether it and its guard have gone."""
+    def _receive(self) -> bool:
+        """Read the shell's reports; return True if the shell and its guard have ended."""
         poll = select.poll()
         poll.register(self._ours, select.POLLIN)
         while self._status is None and poll.poll(0):
-            heard = self._ours.recv(4096)
-            self._told += heard
-            *lines, self._told = self._told.split(b"\n")
+            data = self._ours.recv(4096)
+            self._buffer += data
+            *lines, self._buffer = self._buffer.split(b"\n")
             for word, number in (line.split() for line in lines):
                 if word == b"begins":
                     self._number, self._begun_ms = int(number), clock.monotonic_ms()
                 else:
                     self._status = int(number)
-            if not heard:
+            if not data:
                 return True
         return False
 
     def end(self) -> Ended:
-        """Take leave of commands that have ended; what they have left behind ends too."""
+        """Reap commands that have ended, and end the processes that they left behind."""
         whole = end_family(self._family, cut_off=False)
         _, wait_status = os.waitpid(self._family.leader, 0)
-        self._hear()  # its last word, where it has told that and gone since we heard it
+        self._receive()  # its last report may have arrived since
         self._close(whole=whole)
         status = os.waitstatus_to_exitcode(wait_status) if self._status is None else self._status
         reason = "" if status == 0 else status_reason(self.command, status)
-        if self._status is None and not reason:  # the shell itself has gone without a word
+        if self._status is None and not reason:  # the shell itself has ended without a report
             reason = status_reason(self.command, 1)
         return Ended(reason, clock.monotonic_ms() - self.started_ms)
 
     def kill(self) -> Ended:
-        """Stop the commands, whatever they do, as when the time is over or the log too long."""
+        """Stop the commands by force, because the time is over or the log is too long."""
         whole = end_family(self._family, cut_off=True)
         if whole or _has_exited(self._family.leader):
             os.waitpid(self._family.leader, 0)
         self._close(whole=whole)
-        if self.is_too_loud:
+        if self.has_flooded:
             reason = flood_reason(self.command, LOG_BYTES)
         else:
             reason = timeout_reason(self.command, self._timeout_s)
         return Ended(reason, clock.monotonic_ms() - self.started_ms)
 
     def _spawn(self, theirs: socket.socket, env: dict[str, str]) -> Family:
-        """Start the shell behind a gate, which opens once it is known who it is."""
+        """Start the shell behind a gate, which opens once its process is recorded."""
         shell = ["/bin/sh", "-c", COMMANDS, "sh", *self._commands]
         fds = (theirs.fileno(), self._log, self._log)
-        pid, gate = proc.spawn_gated(shell, cwd=self.place.tree, env=env, fds=fds)
+        pid, gate = proc.spawn_gated(shell, cwd=self.location.tree, env=env, fds=fds)
         try:
-            family = Family(pid, proc.find_start(pid), self.place.tree)
-            self.place.record(family)
+            family = Family(pid, proc.find_start(pid), self.location.tree)
+            self.location.record(family)
             os.write(gate, b"\n")
         except BaseException:
             os.close(gate)
@@ -181,12 +181,12 @@ class Run:
 
     def _close(self, *, whole: bool) -> None:
         self._ours.close()
-        if whole:  # else whoever takes the slot next tries again
-            self.place.forget()
+        if whole:  # otherwise the next user of the slot tries again
+            self.location.forget()
 
 
 class RunLog:
-    """The log file of a run: what is told here and what the commands write, in one order."""
+    """The log file of a run: our lines and the commands' output, in one order."""
 
     def __init__(self, root: str, *, tree: str, now_ms: int) -> None:
         stamp = clock.iso_utc_seconds(now_ms).replace("-", "").replace(":", "")
@@ -197,7 +197,7 @@ class RunLog:
             raise _unwritten(root, error) from error
 
     def write(self, text: str) -> None:
-        """Add text; raise Unavailable where the disk is full."""
+        """Add text; raise Unavailable if the disk is full."""
         data = memoryview(text.encode("utf-8", "surrogateescape"))
         try:
             while data:
@@ -205,26 +205,27 @@ class RunLog:
         except OSError as error:
             raise _unwritten(self.path, error) from error
 
-    def close(self, what: str, duration_ms: int, reason: str = "") -> None:
+    def close(self, outcome: str, duration_ms: int, reason: str = "") -> None:
         """Write the last line and close the file; safe to repeat."""
         if self.descriptor >= 0:
             try:
-                self.write(f"\n{verdict_text(what, duration_ms, reason)}\n")
+                self.write(f"\n{verdict_text(outcome, duration_ms, reason)}\n")
             finally:
                 os.close(self.descriptor)
                 self.descriptor = -1
 
 
 def require_space(*places: str) -> None:
-    """Raise Unavailable where the disk of one of these files is full: no command is to blame."""
-    for place in places:
+    """Raise Unavailable if the disk of one of these files is full: no command is at fault."""
+    for location in places:
         try:
-            free = os.statvfs(place)
-        except FileNotFoundError:  # a command has deleted where it stood: that is its own doing
+            free = os.statvfs(location)
+        except FileNotFoundError:  # a command has deleted its own working directory
             continue
         if free.f_bavail * free.f_frsize < SPARE_BYTES:
             raise Unavailable(
-                f"the disk of {place} is full: the verify commands failed, and nobody is to blame",
+                f"the verify commands failed because the disk of {location} is full;"
+                " no worker is at fault",
                 "df -h",
                 code="disk",
             )
@@ -250,7 +251,7 @@ def _unwritten(path: str, error: OSError) -> GitWorkerError:
 
 
 def _has_exited(pid: int) -> bool:
-    """Tell whether a child has ended, without taking leave of it: its number stays its own."""
-    if not hasattr(os, "waitid"):  # macOS before Python 3.13: the socket tells, or the time limit
+    """Return True if a child has ended, without reaping it: its number is not reused."""
+    if not hasattr(os, "waitid"):  # macOS before Python 3.13: the socket reports it, or the timeout
         return False
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None

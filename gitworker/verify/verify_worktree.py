@@ -1,10 +1,9 @@
 """Verify worktrees: a pool of slots, each a detached worktree that holds exactly one commit.
 
-A slot's worktree is `<worktree root>/.verify/<n>`, not below `.git`: jest finds no test there. Its
-lock, the process that runs in it, and the index as our last checkout wrote it lie in
+The worktree of a slot is `<worktree root>/.verify/<n>`, not below `.git`, where jest finds no
+tests. Its lock, the process that runs in it, and the index as our last checkout wrote it are in
 `<state>/verify/`. The lock is a flock that no command inherits, so a slot is free when its user has
-gone; whoever takes it next ends what that one left running. Whatever is wrong with a worktree, it
-is made again.
+ended; the next user ends the processes that were left running. A damaged worktree is made again.
 """
 
 import fcntl
@@ -38,15 +37,15 @@ from gitworker.verify.verify_repair import (
     open_directory,
     read_bytes,
     remove_nested,
+    restore_access,
     settings_of,
-    unlock,
 )
 
 SLOTS_AT_MOST = 256
-Lend = Callable[[str, Oid], bool]  # makes a detached worktree at a place, or says that it cannot
+Lend = Callable[[str, Oid], bool]  # makes a detached worktree at a path, or returns False
 ROOT_NAME = ".verify"
 MARK = "# gitworker verifies here; none of this is the project's\n*\n"
-# The index must say what our checkout wrote, whatever the commands have told git since.
+# The index must record our own checkout, whatever settings the commands have changed since.
 TRUE_INDEX = (
     *NEUTRAL,
     "core.trustctime=true",
@@ -57,7 +56,7 @@ TRUE_INDEX = (
 
 
 class Slot:
-    """A verify worktree that is ours until `release`."""
+    """A verify worktree that is reserved for us until `release`."""
 
     def __init__(self, session: Session, number: int, lock: int) -> None:
         self.number = number
@@ -65,23 +64,23 @@ class Slot:
         self._session = session
         self._lock = lock
         self._beside = f"{_lock_root(session)}/{number}"
-        self._admin: str | None = None  # known once it was prepared, or a killed user's
+        self._admin: str | None = None  # known after `prepare`, or from a killed user
 
     def prepare(self, commit: Oid, *, lend: Lend | None = None) -> None:
-        """Bring the worktree to exactly that commit, clean but for what verify.keep names.
+        """Bring the worktree to exactly that commit, clean except for the files of verify.keep.
 
-        Costs what git's checkout of the difference costs; where there is no worktree yet, `lend`
-        may have one. Raises Unavailable where no worktree can be made.
+        It costs as much as git's checkout of the difference. If no worktree exists yet, `lend` may
+        supply one. Raises Unavailable if no worktree can be made.
         """
         git = self._session.git.at(self.tree)
         _ready_root(self._session)
         try:
-            self._renew(git, commit)
+            self._update(git, commit)
         except (GitWorkerError, OSError):
-            self._make(commit, lend)
+            self._rebuild(commit, lend)
         if os.path.lexists(f"{self.tree}/.gitmodules"):
             from gitworker.repo.rescue.submodules import (
-                fill_submodules,  # 3 ms, only where there are any
+                fill_submodules,  # 3 ms, only for a repository with submodules
             )
 
             fill_submodules(self._main(), self.tree)
@@ -94,27 +93,27 @@ class Slot:
         os.replace(f"{self._beside}.index.tmp", f"{self._beside}.index")
 
     def record(self, family: Family) -> None:
-        """Write down which process is about to run here, for whoever comes after us."""
+        """Record the process that is about to run here, for the next user."""
         with open(f"{self._beside}.run", "w", encoding="utf-8", opener=regular) as file:
             file.write(f"{family.leader} {family.start or '-'} {boot_id() or '-'}\n")
 
     def forget(self) -> None:
-        """Take that back: nothing runs here any more."""
+        """Delete the record: the process has ended."""
         with suppress(FileNotFoundError):
             os.unlink(f"{self._beside}.run")
 
     def release(self) -> None:
-        """Give the worktree back; safe to repeat."""
+        """Release the worktree; safe to repeat."""
         if self._lock >= 0:
             with suppress(GitWorkerError, OSError):
-                self._leave_branch()
+                self._release_branch()
             os.close(self._lock)
             self._lock = -1
 
-    def _leave_branch(self) -> None:
-        """Give up the branch that the commands have switched to: nobody else could have it.
+    def _release_branch(self) -> None:
+        """Leave a branch that the commands have switched to: no other worktree could use it.
 
-        A worktree in which a rebase or bisect holds one is made again.
+        A worktree in which a rebase or bisect holds a branch is made again.
         """
         admin = self._admin
         if admin is None or worktree_of(admin) != os.path.realpath(self.tree):
@@ -126,10 +125,10 @@ class Slot:
             git.run("update-ref", "--no-deref", "HEAD", "HEAD^0", settings=NEUTRAL)
 
     def discard(self) -> None:
-        """Delete the worktree from the disk; it is made again when it is needed.
+        """Delete the worktree; it is made again when it is needed.
 
-        So is the one at the place that the setting worktree.root named when it was made, if it is
-        proved to be of this repository: a copied repository names the original's.
+        A worktree at a former value of the setting worktree.root is deleted too, if it is proved to
+        belong to this repository: a copied repository still names the original's worktree.
         """
         common_dir = self._session.repository.common_dir
         former = os.fsdecode(read_bytes(f"{self._beside}.settings").partition(b"\0")[0])
@@ -146,7 +145,7 @@ class Slot:
         remove_tree(f"{self._beside}.index")
 
     def end_orphans(self) -> bool:
-        """End what a killed user has left running here; tell whether nothing is left."""
+        """End the processes that a killed user left running; return True if none is left."""
         try:
             with open(
                 f"{self._beside}.run", encoding="utf-8", errors="replace", opener=regular
@@ -163,11 +162,11 @@ class Slot:
         return True
 
     def _main(self) -> Git:
-        """Return the door to the main checkout, whose settings and submodules git copies."""
+        """Return git in the main worktree, from which settings and submodules are copied."""
         return self._session.git.at(self._session.main_top)
 
-    def _renew(self, git: Git, commit: Oid) -> None:
-        """Switch the worktree by the difference; raise what is wrong with it."""
+    def _update(self, git: Git, commit: Oid) -> None:
+        """Check the difference out; raise an error if the worktree is not usable."""
         open_directory(self.tree)
         repository = require_repository(self.tree)
         admin = require_checkout(self._main(), self.tree)
@@ -176,8 +175,8 @@ class Slot:
             or not repository.is_linked
             or settings_of(repository) != read_bytes(f"{self._beside}.settings")
         ):
-            raise Unavailable(f"{self.tree} is no verify worktree of this repository")
-        for name in ("index.lock", "HEAD.lock"):  # nobody else works here
+            raise Unavailable(f"{self.tree} is not a verify worktree of this repository")
+        for name in ("index.lock", "HEAD.lock"):  # no other process works here
             with suppress(FileNotFoundError):
                 os.unlink(f"{admin}/{name}")
         copy_index(f"{self._beside}.index", f"{admin}/index.kept")
@@ -185,19 +184,19 @@ class Slot:
         remove_nested(git)
         try:
             self._switch(git, commit)
-        except GitFailed:  # a directory that cannot be written
-            unlock(self.tree)
+        except GitFailed:  # a directory is not writable
+            restore_access(self.tree)
             self._switch(git, commit)
-        if open_operation(admin) is not None:  # of those that a checkout does not end
+        if open_operation(admin) is not None:  # an operation that a checkout does not end
             raise Unavailable(f"an operation is open in {self.tree}")
         empty_submodules(git, self.tree, admin)
 
     def _switch(self, git: Git, commit: Oid) -> None:
-        """Check the commit out with nothing untracked beside it.
+        """Check the commit out without any untracked file.
 
-        The clean comes first, since an untracked .gitattributes would count for the checkout, and a
-        link may stand for a directory. A checkout complains of what it cannot remove, as of what
-        is in a submodule that the commit does not have: then there is more to clean.
+        The clean comes first, since an untracked .gitattributes would affect the checkout, and a
+        link may have replaced a directory. A checkout prints a warning about files that it cannot
+        remove, such as those in a submodule that the commit does not have: then clean again.
         """
         self._clean(git)
         done = git.run(
@@ -207,15 +206,17 @@ class Slot:
             self._clean(git)
 
     def _clean(self, git: Git) -> None:
-        kept = [f"--exclude={pattern}" for pattern in self._session.settings.verify_keep if pattern]
-        git.run("clean", "-ffdxq", *kept, settings=TRUE_INDEX)
+        excluded = [
+            f"--exclude={pattern}" for pattern in self._session.settings.verify_keep if pattern
+        ]
+        git.run("clean", "-ffdxq", *excluded, settings=TRUE_INDEX)
 
     def _settings(self) -> tuple[str, ...]:
         workers = self._session.settings.checkout_workers
         return (*TRUE_INDEX, f"checkout.workers={workers}") if workers else TRUE_INDEX
 
-    def _make(self, commit: Oid, lend: Lend | None) -> None:
-        """Make the worktree afresh; what is left of a broken one goes first."""
+    def _rebuild(self, commit: Oid, lend: Lend | None) -> None:
+        """Make the worktree again; the rest of a broken one is deleted first."""
         try:
             self.discard()
             if lend is None or not self._borrow(commit, lend):
@@ -228,13 +229,12 @@ class Slot:
             raise _unavailable(self.tree, error_of(failure)) from failure
 
     def _borrow(self, commit: Oid, lend: Lend) -> bool:
-        """Take a worktree that somebody has ready; tell whether it is fit now."""
+        """Take a prepared worktree from the pool; return True if it is usable."""
         try:
             if not lend(self.tree, commit):
                 return False
-            git = self._session.git.at(
-                self.tree
-            )  # whatever is ignored there was never ours to keep
+            git = self._session.git.at(self.tree)
+            # Ignored files of a parked worktree need not be kept.
             git.run("clean", "-ffdxq", settings=TRUE_INDEX)
             git.run("update-index", "--no-split-index", "--no-untracked-cache", settings=TRUE_INDEX)
         except (GitWorkerError, OSError):
@@ -257,7 +257,7 @@ class Slot:
 
 
 def take_slot(session: Session) -> Slot:
-    """Return the first verify worktree that nobody uses; raise Unavailable where there is none."""
+    """Return the first unused verify worktree; raise Unavailable if there is none."""
     root = _lock_root(session)
     try:
         os.makedirs(root, mode=OWNER_ALL, exist_ok=True)
@@ -271,7 +271,7 @@ def take_slot(session: Session) -> Slot:
 
 
 def idle_slots(session: Session) -> list[Slot]:
-    """Return the verify worktrees that exist and that nobody uses, all ours until released."""
+    """Return the verify worktrees that exist and are unused, all reserved until released."""
     try:
         names = os.listdir(_lock_root(session))
     except FileNotFoundError:
@@ -282,22 +282,20 @@ def idle_slots(session: Session) -> list[Slot]:
 
 
 def verify_root(session: Session) -> str:
-    """Return the directory of the verify worktrees, its own where others may share the root."""
+    """Return the directory of the verify worktrees, separate if the root may be shared."""
     root = session.worktree_root
     if root.startswith(f"{session.main_top}/"):
         return f"{root}/{ROOT_NAME}"
-    place = session.repository.common_dir
-    return (
-        f"{root}/{ROOT_NAME}/{os.path.basename(session.main_top)}-{crc32(os.fsencode(place)):08x}"
-    )
+    path = session.repository.common_dir
+    return f"{root}/{ROOT_NAME}/{os.path.basename(session.main_top)}-{crc32(os.fsencode(path)):08x}"
 
 
 def require_outside(session: Session) -> None:
     """Raise Refused for a command that verify runs itself: it would wait for its own end."""
     if os.environ.get(TREE_VARIABLE, "").startswith(f"{verify_root(session)}/"):
         raise Refused(
-            "a verify command can neither verify nor land anything here",
-            "take git worker merge and git worker verify out of verify.commands",
+            "a verify command can neither verify nor land in its own repository",
+            "remove git worker merge and git worker verify from verify.commands",
             code="inside_verify",
         )
 
@@ -307,7 +305,7 @@ def _lock_root(session: Session) -> str:
 
 
 def _try_slot(session: Session, number: int) -> Slot | None:
-    """Take one slot where it is free and nothing runs in it that will not end."""
+    """Take one slot if it is free and its processes can be ended."""
     lock = os.open(
         f"{_lock_root(session)}/{number}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600
     )
@@ -337,10 +335,10 @@ def _ready_root(session: Session) -> None:
         raise _unavailable(root, error_of(error)) from error
 
 
-def _unavailable(place: str, error: GitWorkerError) -> Unavailable:
+def _unavailable(path: str, error: GitWorkerError) -> Unavailable:
     full = "No space left" in error.detail or error.code == "disk"
     return Unavailable(
-        f"cannot make the verify worktree {place}: {error.message}",
+        f"cannot make the verify worktree {path}: {error.message}",
         "df -h" if full else "git worker doctor",
         code="disk" if full else "unavailable",
         detail=error.detail,

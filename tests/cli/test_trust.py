@@ -40,7 +40,7 @@ def test_nobody_can_be_asked(brought: Scene) -> None:
     answer = brought.run("verify")
     assert (answer.status, answer.out) == (1, "")
     assert answer.err == (
-        "error: nobody has agreed yet to the verify commands that this repository brings\n"
+        "error: the verify commands of this repository are not trusted yet\n"
         f"  {SHOWN}\n  test ! -e broken\n  env CI=1\nhint: git worker trust\n"
     )
     assert not (brought.state / "logs" / "verify").exists()

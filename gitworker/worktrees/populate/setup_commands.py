@@ -146,7 +146,7 @@ def _run(session: Session, worker: Worker, log: RunLog, told: "_Told") -> Ended:
     poll.register(run, select.POLLIN)
     try:
         while not run.has_ended():
-            if run.time_left_ms() == 0 or run.is_too_loud:
+            if run.time_left_ms() == 0 or run.has_flooded:
                 return run.kill()
             poll.poll(min(TICK_MS, run.time_left_ms()))
             told.catch_up()
