@@ -1,1 +1,1 @@
-"""A worker's branch against the target: replay, stacks, approvals, remotes."""
+"""A worker's branch and the target: replay, stacks, approvals, remotes."""

@@ -1,4 +1,4 @@
-"""Work is accepted, and started from, only if git can check out each of its commits."""
+"""Refuse work, and starting points, with a commit that git cannot check out."""
 
 from collections.abc import Sequence
 

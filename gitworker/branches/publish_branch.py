@@ -1,7 +1,7 @@
-"""done --push: a worker's branch on a remote, as it is now, rebased or not.
+"""done --push: push a worker's branch to a remote as it is now, rebased or not.
 
-A rebased branch replaces what we put there before, by a lease on exactly that commit. What somebody
-else has pushed there is never replaced.
+A rebased branch replaces the commit that we pushed before, by a lease on exactly that commit.
+Commits that another clone pushed there are never replaced.
 """
 
 from typing import NamedTuple
@@ -21,7 +21,7 @@ from gitworker.store.workers import Worker
 
 
 class Published(NamedTuple):
-    """A branch that a remote has: its name there and the commit."""
+    """A published branch: the remote, its name there and the commit."""
 
     remote: str
     branch: str
@@ -29,18 +29,18 @@ class Published(NamedTuple):
 
 
 def choose_remote(session: Session, branch: str | None, name: str | None = None) -> str:
-    """Return the remote to publish to; raise Refused where there is none, or no telling.
+    """Return the remote to publish to; raise Refused if there is none or the choice is open.
 
-    It is the one that is named, else the one that landings go to, the branch's own, the only one.
+    The choice, in order: `name`, the remote for landings, the branch's own remote, the only remote.
     """
-    known = known_remotes(session)
+    remotes = known_remotes(session)
     own = session.git_config.get(f"branch.{branch}.remote")
-    only = next(iter(known)) if len(known) == 1 else None
+    only = next(iter(remotes)) if len(remotes) == 1 else None
     chosen = name or session.settings.merge_remote or own or only
     if chosen is None or chosen == ".":
-        listed = f"there are {', '.join(sorted(known))}" if known else "git knows none"
+        listed = f"git knows {', '.join(sorted(remotes))}" if remotes else "git knows no remote"
         raise Refused(
-            f"which remote? {listed}",
+            f"which remote should be used? {listed}",
             "git worker done --push --remote NAME   (or: git remote add origin URL)",
             code="no_remote",
         )
@@ -53,19 +53,19 @@ def publish_branch(
 ) -> Published:
     """Push a worker's branch to a remote under its own name.
 
-    Raises Conflict where the remote's branch has commits that we did not put there, TransferFailed
-    where the push is not possible.
+    Raises Conflict if the remote's branch has commits that we did not push, TransferFailed if the
+    push is not possible.
     """
     branch = Branch(worker.branch or "")
     ref = ref_of(branch)
     tip = find_tip(session.git, session.repository.common_dir, ref)
     if tip is None:
-        raise NotFound(f"the branch {branch} is gone", "git reflog")
+        raise NotFound(f"branch {branch} does not exist", "git reflog")
     with session.store.write() as writer:
-        ours = published_tips(writer, remote, branch)
+        own_tips = published_tips(writer, remote, branch)
         begin_push(writer, remote, branch, oid=tip, now=clock.now_ms())
     git = session.git.at(_find_top(session, worker, remote))
-    for expect in (*ours, None):
+    for expect in (*own_tips, None):
         if push_commit(
             git,
             remote=remote,
@@ -79,16 +79,16 @@ def publish_branch(
                 end_push(writer, remote, branch, oid=tip, now=clock.now_ms())
             return Published(remote, branch, tip)
     raise Conflict(
-        f"somebody else has pushed to {branch} on {remote}; nothing there was replaced",
+        f"branch {branch} on {remote} has commits from elsewhere; nothing there was replaced",
         f"git fetch {remote} {branch} && git log {branch}..FETCH_HEAD",
         code="remote_has_others",
     )
 
 
 def _find_top(session: Session, worker: Worker, remote: str) -> str:
-    """Return where git is to run: in the proved worktree, whose files a pre-push hook may test.
+    """Return the directory for git: the verified worktree, whose files a pre-push hook may test.
 
-    A relative address is meant from the main checkout, where somebody has added it.
+    A relative address starts at the main worktree, where the user added it.
     """
     owner = owner_of(session.repository.common_dir, worker)
     if owner is None or find_flaw(owner) or is_relative(known_remotes(session)[remote]):

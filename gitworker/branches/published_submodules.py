@@ -1,4 +1,4 @@
-"""Landing asks that submodule commits exist elsewhere than in the worktree that made them."""
+"""Refuse to land a submodule commit that exists only in the worktree that made it."""
 
 from gitworker.errors import Refused
 from gitworker.model.ids import Oid
@@ -9,15 +9,15 @@ from gitworker.store.workers import Worker
 
 
 def require_published(session: Session, worker: Worker, *, base: Oid, tip: Oid) -> None:
-    """Raise Refused where `base..tip` points to a submodule commit that only the worktree has.
+    """Raise Refused if `base..tip` points to a submodule commit that only the worktree has.
 
-    Costs one read of the index where the worktree has no submodules.
+    Costs one read of the index if the worktree has no submodules.
     """
     admin, worktree = worker.admin_dir, worker.worktree
     if admin is None or worktree is None or not may_have_submodules(admin):
         return
     if find_flaw(Owner(session.repository.common_dir, worktree, admin)) is not None:
-        worktree = None  # its `.git` may lead to another worktree, whose submodules say nothing
+        worktree = None  # its `.git` may lead to another worktree with other submodules
     from gitworker.repo.rescue.submodules import unpublished_submodule_commits
 
     found = unpublished_submodule_commits(session.git, base, tip, worktree)
@@ -25,7 +25,7 @@ def require_published(session: Session, worker: Worker, *, base: Oid, tip: Oid) 
         return
     first = found[0]
     raise Refused(
-        f"{worker.branch} points to a commit of the submodule {first.path} that is nowhere but in"
+        f"{worker.branch} points to a commit of the submodule {first.path} that exists only in"
         f" its worktree: {first.commit[:12]}",
         f"git -C {worker.worktree}/{first.path} push   (a branch that has it)",
         code="submodule_unpublished",

@@ -1,7 +1,7 @@
-"""The remote as the truth: the target is fetched, pushed to by compare-and-set, then followed.
+"""Landing on a remote: fetch the target, push to it by compare-and-set, then follow it locally.
 
-The loop: `fetch`, `follow_remote`, prepare on the target, verify, `push`; where that says MOVED,
-wait `push_delay_s` and begin again. After a push whose answer was lost `fetch` and `contains` tell.
+The loop: `fetch`, `follow_remote`, prepare on the target, verify, `push`; after MOVED wait
+`push_delay_s` and begin again. After a push without an answer `fetch` and `contains` decide.
 """
 
 from contextlib import suppress
@@ -19,7 +19,7 @@ from gitworker.repo.remote.transfer import Narrate
 from gitworker.repo.worktrees.worktree_list import find_checkout
 from gitworker.session import Session, missing_target
 
-# Those that say for sure that the remote did not take the commit.
+# Errors that prove that the remote did not take the commit.
 SURE = {
     "remote_protected", "remote_hook_declined", "remote_authentication", "remote_permission",
     "remote_not_found", "pre_push_declined",
@@ -28,7 +28,7 @@ LOOK_LIMIT_S = 60.0
 
 
 class PushResult(Enum):
-    """What became of a push: the remote has it, or somebody else was faster."""
+    """The result of a push: the remote has it, or another push was faster."""
 
     LANDED = "landed"
     MOVED = "moved"
@@ -37,13 +37,13 @@ class PushResult(Enum):
 class Remote:
     """The target's branch on the configured remote.
 
-    `narrate` is told how transfers go on, and says that a person is there to be asked.
+    `narrate` receives the progress of transfers; with it a person is present to answer questions.
     """
 
     def __init__(self, session: Session, name: str, *, narrate: Narrate | None = None) -> None:
         self.session = session
         self.name = name
-        self.git = session.git.at(session.main_top)  # where a relative address begins
+        self.git = session.git.at(session.main_top)  # a relative address starts there
         self.ref = session.target
         self.narrate = narrate
 
@@ -54,13 +54,13 @@ class Remote:
 
     @property
     def tracking(self) -> Ref:
-        """Return the ref that says where the remote's branch was last seen."""
+        """Return the ref that holds the last known tip of the remote's branch."""
         return tracking_ref(self.name, self.ref)
 
     def fetch(self) -> Oid:
-        """Fetch the target's branch, nothing else, and return its tip.
+        """Fetch only the target's branch and return its tip.
 
-        Raises TransferFailed where the remote cannot be read, NotFound where it has no such branch.
+        Raises TransferFailed if the remote cannot be read, NotFound if it has no such branch.
         """
         return fetch_branch(
             self.git,
@@ -73,8 +73,8 @@ class Remote:
     def push(self, new: Oid, *, expect: Oid) -> PushResult:
         """Move the remote's branch from `expect` to its descendant `new`, or not at all.
 
-        Where the answer got lost it is fetched once more to see. Raises TransferFailed where the
-        remote, a hook or the way there does not allow it.
+        If the answer is lost, a fetch decides. Raises TransferFailed if the remote, a hook or the
+        connection does not allow it.
         """
         if not is_ancestor(self.git, expect, new):
             raise Internal(f"{new[:12]} does not descend from {expect[:12]}; it is not pushed")
@@ -95,12 +95,12 @@ class Remote:
         return PushResult.LANDED if pushed else PushResult.MOVED
 
     def contains(self, oid: Oid) -> bool:
-        """Tell whether the remote's branch, as it was last seen, contains a commit."""
+        """Return True if the remote's branch, as last seen, contains a commit."""
         tip = find_ref(self.git, self.tracking)
         return tip is not None and is_ancestor(self.git, oid, tip)
 
     def _look(self, new: Oid, expect: Oid, failure: TransferFailed) -> PushResult:
-        """Find out what became of a push that failed on the way; raise its error where nothing."""
+        """Return the result of a push that failed on the way; raise its error if still unknown."""
         tip = None
         with suppress(GitWorkerError):
             tip = fetch_branch(self.git, remote=self.name, branch=self.branch, limit_s=LOOK_LIMIT_S)
@@ -110,9 +110,9 @@ class Remote:
 
 
 def open_remote(session: Session, *, narrate: Narrate | None = None) -> Remote | None:
-    """Return the remote that landings go to, None where the target is local.
+    """Return the remote for landings, None if the target is only local.
 
-    Raises Refused where the setting names a remote that git does not know.
+    Raises Refused if the setting names a remote that git does not know.
     """
     name = session.settings.merge_remote
     if not name:
@@ -122,11 +122,11 @@ def open_remote(session: Session, *, narrate: Narrate | None = None) -> Remote |
 
 
 def require_remote(session: Session, name: str) -> None:
-    """Raise Refused where git knows no remote of that name."""
+    """Raise Refused if git knows no remote of that name."""
     if known_remotes(session).get(name) is None:
         listed = ", ".join(sorted(known_remotes(session))) or "none"
         raise Refused(
-            f"there is no remote {name!r} (git knows: {listed})",
+            f"remote {name!r} does not exist (git knows: {listed})",
             f"git remote add {name} URL   (or: git config worker.merge.remote NAME)",
             code="no_remote",
         )
@@ -142,10 +142,10 @@ def known_remotes(session: Session) -> dict[str, str]:
 
 
 def follow_remote(session: Session, tip: Oid) -> None:
-    """Move the local target forward to the remote's tip, its checkout with it.
+    """Move the local target and its checkout forward to the remote's tip.
 
-    For who holds the landing lock. Raises Refused, with nothing touched, where the local target has
-    commits that the remote has not, or something in its checkout is in the way.
+    The caller holds the landing lock. Raises Refused, before any change, if the local target has
+    commits that the remote lacks, or if its checkout blocks the move.
     """
     local = find_tip(session.git, session.repository.common_dir, session.target)
     if local is None:
@@ -167,14 +167,14 @@ def follow_remote(session: Session, tip: Oid) -> None:
 
 
 def _ahead(session: Session, local: Oid, tip: Oid) -> GitWorkerError:
-    """Say what to do with commits of the local target that the remote has not."""
+    """Return the error for commits of the local target that the remote lacks."""
     name, remote = session.target.removeprefix("refs/heads/"), session.settings.merge_remote
     count = session.git.text("rev-list", "--count", f"{tip}..{local}", "--")
-    what = f"{name} has {count} commit(s) that {remote} has not"
+    text = f"{name} has {count} commit(s) that {remote} has not"
     if is_ancestor(session.git, tip, local):
-        return Refused(what, f"git push {remote} {name}", code="target_ahead")
+        return Refused(text, f"git push {remote} {name}", code="target_ahead")
     return Conflict(
-        f"{what}, and {remote} has others",
+        f"{text}, and {remote} has others",
         f"git rebase {remote}/{name} {name}   (or move your commits to a branch of their own)",
         code="target_diverged",
     )

@@ -1,4 +1,4 @@
-"""Replaying a worker's branch onto the target: the part that approve and merge share."""
+"""Replay a worker's branch onto the target; shared by approve and merge."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ ANCHORS = "refs/worker/landing/"
 
 @dataclass(frozen=True, slots=True)
 class Tips:
-    """The two commits that a landing starts from."""
+    """The two commits at the start of a landing."""
 
     ref: Ref
     branch: Oid
@@ -35,9 +35,9 @@ class Tips:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """A branch's commits about to be replaced: `old` becomes `new`.
+    """The planned replacement of a branch's commits: `old` becomes `new`.
 
-    `worktree` is where it is checked out, with that worktree's own git directory, or None.
+    `worktree` is the checkout of the branch, and `admin_dir` its git directory, or None.
     """
 
     ref: Ref
@@ -57,16 +57,16 @@ def read_tips(session: Session, worker: Worker) -> Tips:
     if target is None:
         raise missing_target(session)
     if tip is None:
-        raise NotFound(f"the branch {worker.branch} is gone", "git worker fsck --repair")
+        raise NotFound(f"branch {worker.branch} does not exist", "git worker fsck --repair")
     return Tips(ref, tip, target)
 
 
 def replay_onto_target(
     session: Session, tips: Tips, *, memory: Memory, exclude: Oid | None = None
 ) -> Replayed | ReplayConflict:
-    """Return what the branch becomes on the target, or the conflict. Moves nothing.
+    """Return the replayed branch, or the conflict. Moves nothing.
 
-    `exclude` is where a branch that stands on another worker's begins (`stack.own_start`).
+    `exclude` is the commit before the own commits of a stacked branch (`stack.own_start`).
     """
     return replay(
         session.git,
@@ -79,7 +79,7 @@ def replay_onto_target(
 
 
 def carries_all_patches(session: Session, replayed: Replayed, *, memory: Memory) -> bool:
-    """Tell whether every commit of the branch surely has its patch still; False says nothing."""
+    """Return True if every commit certainly still has its patch; False proves nothing."""
     pairs = [(pick.old, pick.new) for pick in replayed.picks]
     kept = [(old, new) for old, new in pairs if new is not None]
     return (
@@ -90,44 +90,44 @@ def carries_all_patches(session: Session, replayed: Replayed, *, memory: Memory)
 
 
 def plan_rewrite(session: Session, worker: Worker, tips: Tips, *, new: Oid) -> Rewrite:
-    """Find out where a branch that is to become `new` is checked out; rescue it before it moves."""
+    """Find the checkout of a branch that is to become `new`; rescue its tip before it moves."""
     worktree, admin_dir = _find_place(session, worker, tips.ref)
     return Rewrite(tips.ref, tips.branch, new, None, worktree, admin_dir)
 
 
 def rescue_old_tips(session: Session, planned: Sequence[tuple[Worker, Rewrite]]) -> list[Rewrite]:
-    """Keep the old tips of branches that are to be rewritten, by one process for all of them.
+    """Save the old tips of branches that are to be rewritten, by one process for all of them.
 
-    Their new commits are kept as well, by an anchor: no ref leads to them yet, and a `git gc
-    --prune=now` after a kill would take what the journal names.
+    Their new commits are protected by anchor refs: no other ref has them yet, and a `git gc
+    --prune=now` after a kill would delete the commits that the journal names.
     """
-    going = [(worker, rewrite) for worker, rewrite in planned if rewrite.new != rewrite.old]
+    moving = [(worker, rewrite) for worker, rewrite in planned if rewrite.new != rewrite.old]
     saved = rescue_tips(
         session.git,
         [
             (WorkerId(worker.worker_id), TaskId(worker.task_id or ""), rewrite.old)
-            for worker, rewrite in going
+            for worker, rewrite in moving
         ],
         also=[
             f"update {anchor_of(worker.worker_id, worker.task_id or '')} {rewrite.new}"
-            for worker, rewrite in going
+            for worker, rewrite in moving
         ],
     )
-    refs = {rewrite.ref: str(kept.ref) for (_, rewrite), kept in zip(going, saved, strict=True)}
+    refs = {rewrite.ref: str(kept.ref) for (_, rewrite), kept in zip(moving, saved, strict=True)}
     return [replace(rewrite, rescue_ref=refs.get(rewrite.ref)) for _, rewrite in planned]
 
 
 def anchor_of(worker: str, task: str) -> Ref:
-    """Return the ref that keeps what a worker's branch is about to become.
+    """Return the ref that protects the commit which a worker's branch is about to become.
 
-    It goes with the branch, or when the act that made it is taken back or has landed.
+    It is deleted with the branch, or when its operation has landed or is rolled back.
     """
     return Ref(f"{ANCHORS}{worker}/{task}")
 
 
-def drop_anchors(session: Session, acts: Sequence[Operation]) -> None:
-    """Delete what anchors of these acts are left; no process is started where none are."""
-    anchors = [anchor_of(act.worker_id, act.task_id) for act in acts]
+def drop_anchors(session: Session, operations: Sequence[Operation]) -> None:
+    """Delete the remaining anchors of these operations; starts no process if there are none."""
+    anchors = [anchor_of(operation.worker_id, operation.task_id) for operation in operations]
     left = read_loose_refs(session.repository.common_dir, anchors)
     if left is None or left:
         change_refs(session.git, [f"delete {ref}" for ref in anchors], reason="gitworker: landed")
@@ -142,7 +142,7 @@ def begin_rewrite(
     actor: str,
     data: Mapping[str, object],
 ) -> int:
-    """Write the journal of an act that replaces a branch's commits; return the act's id."""
+    """Write the journal of an operation that replaces a branch's commits; return its id."""
     if rewrite.new != rewrite.old:
         record_rewrite(writer, rewrite.ref, old=rewrite.old, new=rewrite.new)
     return begin_operation(
@@ -174,15 +174,15 @@ def move_to(session: Session, rewrite: Rewrite) -> None:
 
 
 def _find_place(session: Session, worker: Worker, ref: Ref) -> tuple[str | None, str | None]:
-    """Return where the branch is checked out: a user may have removed the worktree by hand.
+    """Return the worktree and its git directory; a user may have removed the worktree by hand.
 
-    Raises Refused if something else than the worker's worktree is at the recorded place, or git's
-    own directory of it does not exist: the files there could not follow the branch.
+    Raises Refused if the recorded path is not the worker's worktree, or if git's own directory of
+    the worktree does not exist: its files could not follow the branch.
     """
     owner = owner_of(session.repository.common_dir, worker)
     if owner is not None and has_worktree(owner):
         return owner.place, owner.admin_dir
-    elsewhere = find_checkout(session.git, ref)
-    if elsewhere is None or not os.path.isdir(elsewhere):
+    other = find_checkout(session.git, ref)
+    if other is None or not os.path.isdir(other):
         return None, None
-    return elsewhere, require_checkout(session.git, elsewhere)
+    return other, require_checkout(session.git, other)

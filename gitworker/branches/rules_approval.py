@@ -1,4 +1,4 @@
-"""Whether an approval still holds. Pure.
+"""Rules: whether an approval is still valid. Pure.
 
 A commit is recorded as one text (`repo.patches.fingerprints`): its patch id, a digest of author and
 message, and the digest that its rebase has, if that differs. Older records have the patch id only.
@@ -25,10 +25,10 @@ def covers(approved: str, present: str) -> bool:
 
 
 def approval_holds(approved: Sequence[str], present: Sequence[str]) -> bool:
-    """Tell whether the present commits are the approved ones, in order.
+    """Return True if the present commits are the approved ones, in order.
 
-    Commits that are gone were already upstream, or became empty, when the branch was replayed:
-    what is left must be a subsequence of what was approved.
+    A replay drops commits that are already upstream or become empty, so the remaining commits must
+    be a subsequence of the approved ones.
     """
     remaining = iter(approved)
     return all(any(covers(record, wanted) for record in remaining) for wanted in present)
@@ -37,21 +37,21 @@ def approval_holds(approved: Sequence[str], present: Sequence[str]) -> bool:
 def is_still_approved(
     approved: Sequence[str], present: Sequence[str], *, upstream: Collection[str]
 ) -> bool:
-    """Tell whether a branch that moved since its approval holds the approved commits, in order.
+    """Return True if a branch that moved since its approval has the approved commits, in order.
 
-    One may be gone only if the target has its patch by now: a rebase of the agent's own drops it.
-    `upstream` are patch ids.
+    A commit may be missing only if the target has its patch by now, since a rebase by the agent
+    drops it. `upstream` are patch ids.
     """
-    left = [
+    remaining = [
         record
         for record in approved
         if patch_of(record) not in upstream or any(covers(record, now) for now in present)
     ]
-    return len(left) == len(present) and all(map(covers, left, present))
+    return len(remaining) == len(present) and all(map(covers, remaining, present))
 
 
 def difference(approved: Sequence[str], present: Sequence[str]) -> str:
-    """Return in words how a branch differs from what was approved."""
+    """Return in words how a branch differs from its approved commits."""
     before, now = [patch_of(one) for one in approved], [patch_of(one) for one in present]
     if before == now:
         return "the author or message of a commit has changed since the approval"

@@ -1,4 +1,4 @@
-"""Where a remote is, and how often a landing is tried where others push. Pure."""
+"""Rules: relative addresses of remotes, and the delays between pushes. Pure."""
 
 TRIES = 10
 FIRST_DELAY_S = 0.25
@@ -6,15 +6,15 @@ LONGEST_DELAY_S = 16.0
 
 
 def is_relative(address: str) -> bool:
-    """Tell whether a remote's address is a path that begins where git runs."""
+    """Return True if a remote's address is a path relative to git's directory."""
     return not address.startswith("/") and ":" not in address.split("/")[0]
 
 
 def push_delay_s(attempt: int, random: float) -> float | None:
-    """Return how long to wait after the `attempt`-th rejected push (from 1), None to give up.
+    """Return the delay after the `attempt`-th rejected push (from 1), None to give up.
 
-    It doubles each time, less up to half of it by `random` (0 to 1), so that two queues do not
-    meet again: at most a minute in all.
+    It doubles each time, minus up to half of it by `random` (0 to 1), so that two queues do not
+    collide again: at most a minute in all.
     """
     if attempt >= TRIES:
         return None

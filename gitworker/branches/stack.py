@@ -1,8 +1,8 @@
-"""Branches that stand on other workers' branches: who lands after whom, and what is replayed.
+"""Stacked branches: the order of landing, and the commits that are replayed.
 
 A stacked worker is approved on top of its parent's approved branch and lands after it. Only its own
-commits are replayed: what it holds of its parent's is dropped, since those land by themselves, as
-they were amended or rebased since, or not at all where the parent was cancelled.
+commits are replayed. The parent's commits in it are dropped: they land by themselves, possibly
+amended or rebased, or not at all if the parent was cancelled.
 """
 
 from collections.abc import Collection
@@ -26,10 +26,10 @@ __all__ = [
 
 
 class Ground(NamedTuple):
-    """What a branch is to stand on, and where its own commits begin.
+    """The commit onto which a branch is replayed, and the commit before its own commits.
 
-    Not stacked: the target, and None. `parent` is whoever lands before it, where that is still to
-    be; `onto` is the tip of its branch then. `is_gone`: the parent was withdrawn.
+    Not stacked: the target, and None. `parent` is the worker that lands before it, None once it has
+    landed; `onto` is the tip of its branch until then. `is_gone`: the parent was withdrawn.
     """
 
     onto: Oid
@@ -40,12 +40,12 @@ class Ground(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return what a person calls what the branch is to stand on."""
+        """Return the name of the replay base for the user."""
         return "the target" if self.parent is None else self.parent.parent_branch
 
 
 def fate_of(reader: Reader, stack: Stack) -> Fate:
-    """Return how the parent stands now."""
+    """Return the fate of the parent."""
     parent = find_worker(reader, stack.parent_worker)
     return parent_fate(
         None if parent is None else parent.state,
@@ -55,9 +55,9 @@ def fate_of(reader: Reader, stack: Stack) -> Fate:
 
 
 def find_ground(session: Session, worker: Worker, tips: Tips) -> Ground:
-    """Return what the branch is to stand on: its parent's branch until that has landed.
+    """Return the replay base of a branch: its parent's branch until that has landed.
 
-    Raises NotFound where the branch of a parent that is still to land is gone.
+    Raises NotFound if the branch of a parent that has not landed does not exist.
     """
     with session.store.read() as reader:
         stack = find_stack(reader, worker.worker_id, worker.task_id)
@@ -68,12 +68,12 @@ def find_ground(session: Session, worker: Worker, tips: Tips) -> Ground:
     if fate is Fate.AHEAD:
         parent = stack
         onto = _parent_tip(session, stack)
-    start = own_start(session, worker, tip=tips.branch, target=tips.target)
-    return Ground(onto, start, parent, stack, is_gone=fate is Fate.GONE)
+    fork_point = own_start(session, worker, tip=tips.branch, target=tips.target)
+    return Ground(onto, fork_point, parent, stack, is_gone=fate is Fate.GONE)
 
 
 def require_parent_ready(session: Session, worker: Worker, ground: Ground) -> None:
-    """Raise Refused where the worker cannot be approved before its parent is."""
+    """Raise Refused if the worker cannot be approved before its parent is."""
     if ground.parent is None:
         return
     with session.store.read() as reader:
@@ -88,9 +88,9 @@ def require_parent_ready(session: Session, worker: Worker, ground: Ground) -> No
 def require_parent_landed(
     reader: Reader, worker: Worker, *, with_tasks: Collection[str] = ()
 ) -> None:
-    """Raise Refused where the worker's parent is still to land and is not one of `with_tasks`.
+    """Raise Refused if the worker's parent has not landed and is not one of `with_tasks`.
 
-    Those are the tasks of the workers before it in the same window.
+    These are the tasks of the workers before it in the same window.
     """
     stack = find_stack(reader, worker.worker_id, worker.task_id)
     if stack is None or stack.parent_task in with_tasks:
@@ -105,7 +105,7 @@ def _parent_tip(session: Session, stack: Stack) -> Oid:
     tip = find_tip(session.git, session.repository.common_dir, ref)
     if tip is None:
         raise NotFound(
-            f"the branch {stack.parent_branch}, which {stack.worker_id} stands on, is gone",
+            f"branch {stack.parent_branch}, on which {stack.worker_id} is stacked, does not exist",
             f"git worker show {stack.parent_worker}",
         )
     return tip

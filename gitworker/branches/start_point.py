@@ -1,4 +1,4 @@
-"""Starting a worker on another worker's branch: what `spawn --from NAME` means."""
+"""Start a worker on another worker's branch: resolve `spawn --from NAME`."""
 
 from typing import NamedTuple
 
@@ -18,29 +18,29 @@ from gitworker.store.workers import (
 
 
 class Parent(NamedTuple):
-    """The worker that another one is started on, and the commit that its branch is at."""
+    """The worker on which another one is started, and the tip of its branch."""
 
     worker: Worker
     tip: Oid
 
 
 def find_parent(session: Session, name: str, *, worker: str, task: str) -> Parent | None:
-    """Return the active worker that `name` means for who is about to get `task`.
+    """Return the active worker that `name` means for `worker`, which is about to get `task`.
 
-    It is a worker id, a task id or a branch; None where it names none, and for a full ref, which is
-    always a commit and no more. Raises Refused where it names another commit as well, or the parent
-    itself stands on this task; NotFound where the parent's branch is gone.
+    `name` is a worker id, a task id or a branch. Return None for other names, and for a full ref,
+    which always means only a commit. Raises Refused if it also names another commit, or if the
+    parent itself is stacked on this task; NotFound if the parent's branch does not exist.
     """
     if name.startswith("refs/"):
         return None
     with session.store.read() as reader:
         found = _find_active(reader, name)
-        circle = found is not None and _leads_to(reader, found, worker=worker, task=task)
+        is_cycle = found is not None and _leads_to(reader, found, worker=worker, task=task)
     if found is None or found.branch is None:
         return None
-    if circle:
+    if is_cycle:
         raise Refused(
-            f"{found.worker_id} stands on {task} of {worker} itself",
+            f"{found.worker_id} is itself stacked on {task} of {worker}",
             f"git worker spawn {worker} {task} --from refs/heads/{found.branch}"
             f"   (once {found.worker_id} has dropped it by: git worker sync)",
             code="stacked_in_a_circle",
@@ -48,22 +48,24 @@ def find_parent(session: Session, name: str, *, worker: str, task: str) -> Paren
     common_dir = session.repository.common_dir
     tip = find_tip(session.git, common_dir, ref_of(Branch(found.branch)))
     if tip is None:
-        raise NotFound(f"the branch {found.branch} is gone", f"git worker show {found.worker_id}")
-    for place in ("refs/heads/", "refs/tags/"):
+        raise NotFound(
+            f"branch {found.branch} does not exist", f"git worker show {found.worker_id}"
+        )
+    for prefix in ("refs/heads/", "refs/tags/"):
         if name == found.branch:
             break
-        other = find_tip(session.git, common_dir, Ref(place + name))
+        other = find_tip(session.git, common_dir, Ref(prefix + name))
         if other is not None and session.git.find_oid(other) != tip:
             raise Refused(
-                f"{name} is a worker or its task, and {place}{name} as well",
-                f"--from {found.branch}   (or: --from {place}{name})",
+                f"{name} is a worker or its task, and also {prefix}{name}",
+                f"--from {found.branch}   (or: --from {prefix}{name})",
                 code="ambiguous_start",
             )
     return Parent(found, tip)
 
 
 def stack_of(parent: Parent, *, worker: str, task: str) -> Stack:
-    """Return what is recorded of a worker that was started on a parent."""
+    """Return the stack record of a worker that was started on a parent."""
     branch, parent_task = parent.worker.branch or "", parent.worker.task_id or ""
     return Stack(worker, task, parent.worker.worker_id, parent_task, branch, parent.tip)
 
@@ -78,14 +80,14 @@ def _find_active(reader: Reader, name: str) -> Worker | None:
 
 
 def _leads_to(reader: Reader, start: Worker, *, worker: str, task: str) -> bool:
-    """Tell whether a worker stands, at whatever distance, on another's task."""
+    """Return True if a worker is stacked, directly or indirectly, on another's task."""
     stacks = parents_of(reader)
-    place = (start.worker_id, start.task_id or "")
+    prefix = (start.worker_id, start.task_id or "")
     for _ in range(len(stacks) + 1):
-        if place == (worker, task):
+        if prefix == (worker, task):
             return True
-        stack = stacks.get(place)
+        stack = stacks.get(prefix)
         if stack is None:
             return False
-        place = (stack.parent_worker, stack.parent_task)
+        prefix = (stack.parent_worker, stack.parent_task)
     return True

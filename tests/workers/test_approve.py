@@ -236,7 +236,7 @@ def test_branch_gone(world: World) -> None:
     world.git("branch", "-D", "auth/login")
     with unchanged(world, "not_found", NotFound) as caught:
         world.approve("auth")
-    assert "auth/login is gone" in caught.value.message
+    assert "branch auth/login does not exist" in caught.value.message
 
 
 def test_not_in_review(world: World) -> None:
