@@ -1,7 +1,7 @@
-"""What merging pairs of commits gives, from the cache, and computed where it is asked for.
+"""The results of merging pairs of commits, from the cache or computed on request.
 
-A verdict depends on two commits alone and is kept under both ids. The attributes that hold are the
-first one's: the target's where it is of the pair, else those of the lower id.
+A verdict depends on two commits only and is stored under both ids. The attributes are those of the
+first commit: the target if it is in the pair, otherwise the lower id.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from gitworker.repo.replay.merge_pairs import Attributes, Batch, Merged, merge_p
 from gitworker.session import Session
 from gitworker.store.api import Reader, Value, Writer
 
-CHANGES_AT_MOST = 5000  # a commit that changes more paths meets every other
-KEPT_MS = 24 * 60 * 60 * 1000  # of a pair of which one branch has moved on: it may come back
+CHANGES_AT_MOST = 5000  # a commit that changes more paths is compared with every other
+KEPT_MS = 24 * 60 * 60 * 1000  # for a pair whose branch has moved on, since it may move back
 
 Span = tuple[Oid, Oid]
 
 
 class Verdicts(NamedTuple):
-    """The paths in conflict of each pair that is known, none for a clean one.
+    """The paths in conflict of each known pair, empty for a clean one.
 
-    `merged`, `skipped` and `cached` count the pairs by how it became known; `complaint` is what git
-    said where it could not merge one.
+    `merged`, `skipped` and `cached` count the pairs by origin; `complaint` is git's message if it
+    could not merge one.
     """
 
     files: dict[Pair, tuple[str, ...]]
@@ -48,7 +48,7 @@ class Verdicts(NamedTuple):
 
 
 def pair_of(one: Oid, other: Oid, *, target: Oid) -> Pair:
-    """Return two commits in the order in which their verdict is kept."""
+    """Return two commits in the order under which their verdict is stored."""
     if target in (one, other):
         return (target, other if one == target else one)
     return (one, other) if one < other else (other, one)
@@ -58,16 +58,16 @@ def find_ahead(session: Session, *, target: Oid, tips: Sequence[Oid]) -> set[Oid
     """Return the tips with commits that the target lacks; git is asked about new tips only."""
     known = _load_forks(session, target)
     if not known.keys() >= set(tips):
-        known = _read_and_keep_forks(session, target, tips)[1]
+        known = _read_and_store_forks(session, target, tips)[1]
     return {tip for tip in tips if known[tip] != tip}
 
 
 def judge(
     session: Session, pairs: Iterable[Pair], *, target: Oid, compute: bool = True
 ) -> Verdicts:
-    """Return the verdicts on pairs (as of `pair_of`); what is not known is merged if `compute`.
+    """Return the verdicts on pairs (as of `pair_of`); unknown pairs are merged if `compute`.
 
-    Pairs that git cannot merge stay unknown. Writes what is new to the cache.
+    Pairs that git cannot merge stay unknown. Stores new verdicts in the cache.
     """
     wanted = set(pairs)
     found = {pair: () for pair in wanted if pair[0] == pair[1]}
@@ -82,7 +82,7 @@ def judge(
     merged = _merge(session, track, target, [pair for pair in missing if pair in merging])
     fresh: dict[Pair, tuple[str, ...]] = {pair: () for pair in missing if pair not in merging}
     fresh |= merged.files
-    _keep_verdicts(session, fresh)
+    _store_verdicts(session, fresh)
     return Verdicts(
         files | fresh,
         merged=len(merged.files),
@@ -93,11 +93,11 @@ def judge(
 
 
 def prune(writer: Writer, *, target: Oid, live: Iterable[Oid]) -> None:
-    """Drop what is kept of commits that are neither the target nor a branch's tip any more."""
-    kept = json.dumps(sorted({target, *live}))
-    writer.run("radar.prune_forks", target=target, live=kept)
-    writer.run("radar.prune_changes", live=kept)
-    writer.run("radar.prune_verdicts", live=kept, before=clock.now_ms() - KEPT_MS)
+    """Delete cache rows of commits that are neither the target nor the tip of a branch."""
+    stored = json.dumps(sorted({target, *live}))
+    writer.run("radar.prune_forks", target=target, live=stored)
+    writer.run("radar.prune_changes", live=stored)
+    writer.run("radar.prune_verdicts", live=stored, before=clock.now_ms() - KEPT_MS)
 
 
 def _load_verdicts(reader: Reader, wanted: set[Pair]) -> dict[Pair, tuple[str, ...]]:
@@ -111,13 +111,13 @@ def _load_verdicts(reader: Reader, wanted: set[Pair]) -> dict[Pair, tuple[str, .
     return found
 
 
-def _keep_verdicts(session: Session, fresh: dict[Pair, tuple[str, ...]]) -> None:
+def _store_verdicts(session: Session, fresh: dict[Pair, tuple[str, ...]]) -> None:
     rows = json.dumps([(*pair, json.dumps(files)) for pair, files in fresh.items()])
-    _keep(session, "radar.add_verdicts", rows=rows, now=clock.now_ms())
+    _store(session, "radar.add_verdicts", rows=rows, now=clock.now_ms())
 
 
-def _keep(session: Session, query: str, **values: Value) -> None:
-    """Write to the cache of what git said, unless the state directory is read-only."""
+def _store(session: Session, query: str, **values: Value) -> None:
+    """Write to the cache of git's results, unless the state directory is read-only."""
     if not session.store.is_read_only:
         session.store.write_one(query, durable=False, **values)
 
@@ -128,19 +128,19 @@ def _load_forks(session: Session, target: Oid) -> dict[Oid, Oid | None]:
     return {Oid(row["tip_oid"]): row["base_oid"] and Oid(row["base_oid"]) for row in rows}
 
 
-def _read_and_keep_forks(
+def _read_and_store_forks(
     session: Session, target: Oid, tips: Sequence[Oid]
 ) -> tuple[Forks, dict[Oid, Oid | None]]:
-    """Ask git how these tips hang on the target; return it also as it is kept."""
+    """Read from git where these tips left the target; return that and its stored form."""
     forks = read_forks(session.git, target=target, tips=tips)
-    kept = {tip: forks.bases.get(tip, tip) for tip in tips}
-    _keep(session, "radar.add_forks", target=target, rows=json.dumps(list(kept.items())))
-    return forks, kept
+    stored = {tip: forks.bases.get(tip, tip) for tip in tips}
+    _store(session, "radar.add_forks", target=target, rows=json.dumps(list(stored.items())))
+    return forks, stored
 
 
 def _load_track(session: Session, target: Oid, pairs: Sequence[Pair]) -> Track:
     tips = sorted({oid for pair in pairs for oid in pair} - {target})
-    forks, _ = _read_and_keep_forks(session, target, tips)
+    forks, _ = _read_and_store_forks(session, target, tips)
     spans = {tip: (base, tip) for tip, base in forks.bases.items() if base is not None}
     steps = list(zip(forks.line, forks.line[1:], strict=False))
     footprints = _load_footprints(session, [*spans.values(), *steps])
@@ -156,17 +156,17 @@ def _load_track(session: Session, target: Oid, pairs: Sequence[Pair]) -> Track:
 
 
 def _load_footprints(session: Session, spans: Sequence[Span]) -> dict[Span, Footprint | None]:
-    """Return what differs between commits, from the cache or from git; None for too much."""
+    """Return the differences between commits, from the cache or git; None if too many."""
     bases = json.dumps(sorted({base for base, _ in spans}))
     with session.store.read() as reader:
         rows = reader.rows("radar.changes", bases=bases)
     known = {(Oid(row["base_oid"]), Oid(row["tip_oid"])): row["changes"] for row in rows}
     missing = [span for span in spans if span not in known]
     if missing:
-        told = read_path_changes(session.git, missing)
-        fresh = {span: _as_kept(changes) for span, changes in told.items()}
+        listed = read_path_changes(session.git, missing)
+        fresh = {span: _changes_text(changes) for span, changes in listed.items()}
         rows_text = json.dumps([(*span, text) for span, text in fresh.items()])
-        _keep(session, "radar.add_changes", rows=rows_text)
+        _store(session, "radar.add_changes", rows=rows_text)
         known |= fresh
     return {
         span: None if known[span] is None else footprint_of(json.loads(known[span]))
@@ -174,12 +174,12 @@ def _load_footprints(session: Session, spans: Sequence[Span]) -> dict[Span, Foot
     }
 
 
-def _as_kept(changes: tuple[PathChange, ...]) -> str | None:
+def _changes_text(changes: tuple[PathChange, ...]) -> str | None:
     return json.dumps(changes) if len(changes) <= CHANGES_AT_MOST else None
 
 
 def _merge(session: Session, track: Track, target: Oid, pairs: Sequence[Pair]) -> Merged:
-    """Merge pairs, each under the attributes that hold for it."""
+    """Merge pairs, each with its attributes."""
     special = own_attributes(track, {one for one, _ in pairs} - {target})
     batches: list[tuple[Attributes, list[Pair]]] = []
     by_holder: dict[Oid, list[Pair]] = {}
@@ -203,7 +203,7 @@ def _merge(session: Session, track: Track, target: Oid, pairs: Sequence[Pair]) -
 
 @contextmanager
 def _scratch(session: Session) -> Iterator[str]:
-    """Give a directory for what merges write; a temporary one if the state is read-only."""
+    """Yield a directory for objects that merges write; temporary if the state is read-only."""
     if not session.store.is_read_only:
         yield session.scratch_dir
         return
@@ -214,5 +214,5 @@ def _scratch(session: Session) -> Iterator[str]:
 
 
 def _read_attributes(session: Session, commit: Oid) -> Attributes:
-    places = sorted(list_attribute_directories(session.git, commit))
-    return read_attributes(session.git, commit, places) if places else {}
+    directories = sorted(list_attribute_directories(session.git, commit))
+    return read_attributes(session.git, commit, directories) if directories else {}

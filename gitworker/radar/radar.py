@@ -16,7 +16,7 @@ from gitworker.store.workers import Worker, all_workers
 
 
 class Blip(NamedTuple):
-    """One branch on the radar; the target has neither worker nor task."""
+    """One branch known to the radar; the target has neither worker nor task."""
 
     ref: Ref
     tip: Oid
@@ -35,9 +35,9 @@ class Blip(NamedTuple):
 
 
 class Meeting(NamedTuple):
-    """Two branches and the paths in conflict, sorted; none where they merge, None if unknown.
+    """Two branches and the paths in conflict, sorted; empty if they merge, None if unknown.
 
-    The second is the target where the target is one of them.
+    If the target is one of them, it is the second.
     """
 
     one: Blip
@@ -46,9 +46,9 @@ class Meeting(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """Who is on the radar, and how each two of them get on; those with the target come first.
+    """All branches, and the result for each pair; pairs with the target come first.
 
-    Only pairs with a chosen branch are there, where branches were chosen.
+    If branches were chosen, only pairs with one of them are included.
     """
 
     target: Blip
@@ -73,45 +73,47 @@ def survey(
     *,
     chosen: Set[Ref] | None = None,
 ) -> Survey:
-    """Return how the active branches get on with the target and with each other.
+    """Return the conflicts of the active branches with the target and with each other.
 
-    `workers` are all of them, where somebody has just read them; `chosen` are branches, the target
-    among them perhaps, of each of which a pair must have one. Merges in memory what is not cached,
-    and keeps it. Raises Refused without a target.
+    `workers` are all workers, if already read; `chosen` are branches (the target may be one) of
+    which each pair must have one. Pairs that are not cached are merged in memory and stored. Raises
+    Refused without a target.
     """
     if workers is None:
         with session.store.read() as reader:
             workers = all_workers(reader)
     target, blips = _find_blips(session, watched_branches(workers))
-    couples = [(blip, target) for blip in blips]
-    couples += combinations(blips, 2)
+    pairs_of_blips = [(blip, target) for blip in blips]
+    pairs_of_blips += combinations(blips, 2)
     if chosen is not None:
-        couples = [(a, b) for a, b in couples if a.ref in chosen or b.ref in chosen]
-    wanted = {couple: _pair(couple, target) for couple in couples}
+        pairs_of_blips = [(a, b) for a, b in pairs_of_blips if a.ref in chosen or b.ref in chosen]
+    wanted = {pair_of_blips: _pair(pair_of_blips, target) for pair_of_blips in pairs_of_blips}
     verdicts = judge(session, wanted.values(), target=target.tip)
     if (verdicts.merged or verdicts.skipped) and not session.store.is_read_only:
         with session.store.write(durable=False) as writer:
             prune(writer, target=target.tip, live=[blip.tip for blip in blips])
-    meetings = [Meeting(*couple, verdicts.files.get(pair)) for couple, pair in wanted.items()]
+    meetings = [
+        Meeting(*pair_of_blips, verdicts.files.get(pair)) for pair_of_blips, pair in wanted.items()
+    ]
     return Survey(target, blips, tuple(meetings), verdicts)
 
 
 def conflicting_pairs(
     session: Session, tips: Sequence[Oid], *, target: Oid, compute: bool = True
 ) -> set[tuple[int, int]]:
-    """Return which of these commits conflict with each other, as places in `tips`, lower first.
+    """Return the pairs of these commits that conflict, as indexes in `tips`, lower first.
 
-    What is not in the cache is merged if `compute`, else it counts as no conflict. A pair that git
-    cannot merge counts as none either.
+    A pair that is not in the cache is merged if `compute`, otherwise it counts as no conflict. So
+    does a pair that git cannot merge.
     """
-    places = list(combinations(range(len(tips)), 2))
-    pairs = {at: pair_of(tips[at[0]], tips[at[1]], target=target) for at in places}
+    indexes = list(combinations(range(len(tips)), 2))
+    pairs = {at: pair_of(tips[at[0]], tips[at[1]], target=target) for at in indexes}
     files = judge(session, pairs.values(), target=target, compute=compute).files
     return {at for at, pair in pairs.items() if files.get(pair)}
 
 
 def _find_blips(session: Session, branches: dict[Ref, Worker]) -> tuple[Blip, tuple[Blip, ...]]:
-    """Return the target and those branches that have commits of their own, by worker."""
+    """Return the target and the branches with commits of their own, by worker."""
     refs = read_branches(
         session.git,
         session.repository.common_dir,
@@ -130,5 +132,5 @@ def _find_blips(session: Session, branches: dict[Ref, Worker]) -> tuple[Blip, tu
     return Blip(session.target, tip), tuple(blip for blip in blips if blip.tip in ahead)
 
 
-def _pair(couple: tuple[Blip, Blip], target: Blip) -> Pair:
-    return pair_of(couple[0].tip, couple[1].tip, target=target.tip)
+def _pair(pair_of_blips: tuple[Blip, Blip], target: Blip) -> Pair:
+    return pair_of(pair_of_blips[0].tip, pair_of_blips[1].tip, target=target.tip)

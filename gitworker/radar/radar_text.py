@@ -1,4 +1,4 @@
-"""conflicts: who conflicts with whom, as text and as JSON."""
+"""conflicts: the conflicting branches, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def render_conflicts(found: Survey, *, width: int | None, color: bool) -> str:
 
 
 def json_conflicts(found: Survey) -> dict[str, Any]:
-    """Return the conflicts, with all files, and how the pairs became known, as JSON data."""
+    """Return the conflicts with all files, and the origin of the verdicts, as JSON data."""
     verdicts = found.verdicts
     return {
         "target": _side(found.target),
@@ -64,7 +64,7 @@ def describe(meeting: Meeting) -> str:
 
 
 def few_files(files: Sequence[str]) -> str:
-    """Return the first few files, and how many more there are."""
+    """Return the first few files, and the number of the others."""
     more = len(files) - FILES_SHOWN
     shown = [one_line(file) for file in files[:FILES_SHOWN]]
     return ", ".join(shown) + (f", +{more}" if more > 0 else "")
@@ -86,9 +86,9 @@ def _summary(found: Survey) -> str:
     conflicts, verdicts = len(found.conflicts), found.verdicts
     pairs = count_text(len(found.meetings), "pair")
     branches = "1 branch" if len(found.blips) == 1 else f"{len(found.blips)} branches"
-    told = count_text(conflicts, "conflict") if conflicts else "no conflicts"
+    result = count_text(conflicts, "conflict") if conflicts else "no conflicts"
     how = f"{verdicts.merged} merged, {verdicts.skipped} apart, {verdicts.cached} known"
-    return f"{told} in {pairs} of {branches} ({how})"
+    return f"{result} in {pairs} of {branches} ({how})"
 
 
 def _side(blip: Blip) -> dict[str, str | None]:

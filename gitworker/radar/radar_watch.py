@@ -1,7 +1,7 @@
-"""The radar in the background: looks at branches that moved, and warns of conflicts that are new.
+"""The radar job: check branches that moved, and warn of new conflicts.
 
-One process at a time. What is due is a row until it was looked at, and a warning is a row written
-with its messages: a radar that is killed loses no warning and doubles none.
+One process at a time. A branch is due by a row until it was checked, and a warning is a row written
+with its messages: a radar that is killed neither loses nor repeats a warning.
 """
 
 import json
@@ -24,8 +24,8 @@ from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.workers import Worker, all_workers
 
-LOCK_TIMEOUT_MS = 200  # whoever only asks whether a radar runs has the lock for an instant
-WAITS_AT_MOST = 5  # delays, where branches never stop moving
+LOCK_TIMEOUT_MS = 200  # a process that only tests for a radar holds the lock for an instant
+WAITS_AT_MOST = 5  # delays, if branches never stop moving
 RETRY_MS = 60_000
 FILES_SHOWN = 50
 
@@ -33,11 +33,11 @@ Due = dict[Ref, int]  # when each branch moved
 
 
 def watch_branches(session: Session) -> int:
-    """Look at what moved until nothing is due; return how many warnings were published.
+    """Check branches that moved until none is due; return the number of published warnings.
 
-    Ends at once where another process does it. What moves while it ends finds its lock held and
-    rings up no other: once the lock is free it looks again. After a failure, which is raised, what
-    is due is left alone for a minute.
+    Return at once if another process does it. A branch that moves while this job ends finds the
+    lock held and starts no other job; therefore we look again once the lock is free. After a
+    failure, which is raised, the due branches are left alone for a minute.
     """
     warned = 0
     while _is_due(session):
@@ -45,13 +45,13 @@ def watch_branches(session: Session) -> int:
             lock = hold_descriptor(
                 lock_path(session),
                 deadline_ms=clock.monotonic_ms() + LOCK_TIMEOUT_MS,
-                complaint="another radar runs",
+                complaint="another radar is running",
             )
         except Conflict:
             break
         try:
             while _is_due(session):
-                _settle_down(session)
+                _wait_for_quiet(session)
                 warned += look(session)
         except Exception:
             until = clock.now_ms() + RETRY_MS
@@ -63,7 +63,7 @@ def watch_branches(session: Session) -> int:
 
 
 def look(session: Session) -> int:
-    """Look once at the branches that moved; return how many warnings were published."""
+    """Check the branches that moved once; return the number of published warnings."""
     with session.store.read() as reader:
         workers = all_workers(reader)
         rows = reader.rows("radar.due", now=clock.now_ms())
@@ -73,10 +73,10 @@ def look(session: Session) -> int:
     found = survey(session, workers, chosen=due.keys())
     crash_point("radar-looked")
     with session.store.write() as writer:
-        warned = sum(_tell(writer, meeting) for meeting in found.meetings)
+        warned = sum(_warn(writer, meeting) for meeting in found.meetings)
         for ref, ts_ms in due.items():
             writer.run("radar.looked_at", ref=ref, ts_ms=ts_ms)
-        _forget(writer, session, workers)
+        _delete_obsolete(writer, session, workers)
     crash_point("radar-told")
     if warned:
         with suppress(OSError):  # the next command brings them up to date
@@ -91,8 +91,8 @@ def _is_due(session: Session) -> bool:
     return is_radar_due(session, workers)
 
 
-def _settle_down(session: Session) -> None:
-    """Wait until no branch has moved for a while, so that several commits are looked at once."""
+def _wait_for_quiet(session: Session) -> None:
+    """Wait until no branch has moved for a while, so that several commits are checked at once."""
     delay_ms = session.settings.radar_delay_s * 1000
     until = clock.monotonic_ms() + WAITS_AT_MOST * delay_ms
     while clock.monotonic_ms() < until:
@@ -104,8 +104,8 @@ def _settle_down(session: Session) -> None:
         clock.sleep(min(left_ms, delay_ms) / 1000)
 
 
-def _tell(writer: Writer, meeting: Meeting) -> int:
-    """Warn both workers of a conflict that they do not know yet; return how many were warned."""
+def _warn(writer: Writer, meeting: Meeting) -> int:
+    """Warn both workers of a new conflict; return how many were warned."""
     one, other = sorted((meeting.one, meeting.other))
     if meeting.files == ():
         writer.run("radar.forget_warning", one=one.ref, other=other.ref)
@@ -114,8 +114,8 @@ def _tell(writer: Writer, meeting: Meeting) -> int:
     now = clock.now_ms()
     if not writer.run("radar.warn", one=one.ref, other=other.ref, now=now):
         return 0
-    told = [(one, other), (other, one)]
-    messages = [_warning(meeting, to, by) for to, by in told if to.worker is not None]
+    recipients = [(one, other), (other, one)]
+    messages = [_warning(meeting, to, by) for to, by in recipients if to.worker is not None]
     for message in messages:
         publish(writer, message, now=now)
     return len(messages)
@@ -137,8 +137,8 @@ def _warning(meeting: Meeting, to: Blip, by: Blip) -> Outgoing:
     )  # fmt: skip
 
 
-def _forget(writer: Writer, session: Session, workers: list[Worker]) -> None:
-    """Drop what is due and what was told of branches that are nobody's any more."""
+def _delete_obsolete(writer: Writer, session: Session, workers: list[Worker]) -> None:
+    """Delete due rows and warnings of branches that no worker has any more."""
     held = [ref_of(Branch(worker.branch)) for worker in workers if worker.branch]
     watched = watched_branches(workers)
     writer.run("radar.forget_due", refs=json.dumps([session.target, *held]))

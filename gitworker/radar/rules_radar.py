@@ -1,7 +1,7 @@
-"""Which branches can conflict at all: where their changed paths meet, or may meet. Pure.
+"""Rules: which branches can conflict at all, because their changed paths may overlap. Pure.
 
-What cannot meet needs no merge; in doubt two branches meet. Names are compared byte by byte, as
-git's merge does whatever core.ignoreCase says.
+Branches that cannot overlap need no merge; in doubt they are merged. Names are compared byte by
+byte, as in git's merge whatever core.ignoreCase says.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ ATTRIBUTES = ".gitattributes"
 
 
 class Footprint(NamedTuple):
-    """The paths that one side of a merge changes, and the directories that they lie in.
+    """The paths that one side of a merge changes, and the directories above them.
 
     `emptied` and `filled` are the directories above its deleted and its added paths.
     """
@@ -30,11 +30,11 @@ class Footprint(NamedTuple):
 
 
 class Track(NamedTuple):
-    """What is known of all branches: where each left the target, and what was changed.
+    """The branches' history: the commit at which each left the target, and the changes since.
 
-    `own` is what each tip has changed since its base, `line` the target's own commits at which
-    some branch left, oldest first, the target last; `steps` what it changed from each to the next.
-    A base or footprint of None is not known; `kin` are the tips that have commits in common.
+    `own` is the footprint of each tip since its base; `line` are the target's own commits at which
+    some branch left, oldest first, the target last; `steps` are the target's changes from each to
+    the next. A base or footprint of None is unknown; `kin` are the tips that share commits.
     """
 
     bases: Mapping[Oid, Oid | None]
@@ -56,11 +56,11 @@ def footprint_of(changes: Iterable[tuple[str, str]]) -> Footprint:
 
 
 def can_meet(one: Footprint | None, other: Footprint | None) -> bool:
-    """Tell whether merging two changes may do more than to put them side by side.
+    """Return True if a merge of two changes may do more than put them side by side.
 
-    They meet at a path that both change, where one has a file and the other a directory, and where
-    one adds a file below a directory that the other takes files out of: git may see there that the
-    directory was renamed, and lets the file follow. A renamed file counts by both of its names.
+    They overlap at a path that both change, at a path that is a file in one and a directory in the
+    other, and if one adds a file below a directory from which the other removes files: git may
+    treat that as a renamed directory and move the file. A renamed file counts by both names.
     """
     if one is None or other is None:
         return True
@@ -76,11 +76,13 @@ def can_meet(one: Footprint | None, other: Footprint | None) -> bool:
 def pairs_that_may_meet(track: Track, pairs: Iterable[Pair]) -> set[Pair]:
     """Return the pairs that must be merged to know whether they conflict.
 
-    Two branches are compared with what the target did between their bases too, since the later one
-    has it. Where the base of one is not known they meet, as they do where they share commits.
+    Two branches are also compared with the target's changes between their bases, since the later
+    branch contains them. If a base is unknown or they share commits, they must be merged.
     """
-    places = {oid: place for place, oid in enumerate(track.line)}
-    met: dict[Oid, list[int]] = {}  # by tip: how many steps up to each place it meets
+    indexes = {oid: index for index, oid in enumerate(track.line)}
+    meetings: dict[
+        Oid, list[int]
+    ] = {}  # by tip: the number of steps before each index that overlap
     found = set()
     for one, other in pairs:
         older, newer = (track.bases.get(tip) for tip in (one, other))
@@ -88,12 +90,12 @@ def pairs_that_may_meet(track: Track, pairs: Iterable[Pair]) -> set[Pair]:
             found.add((one, other))
             continue
         early, late = one, other
-        if places[older] > places[newer]:
+        if indexes[older] > indexes[newer]:
             early, late, older, newer = other, one, newer, older
-        if early not in met:
+        if early not in meetings:
             own = track.own.get(early)
-            met[early] = list(accumulate((can_meet(own, s) for s in track.steps), initial=0))
-        if met[early][places[newer]] > met[early][places[older]] or can_meet(
+            meetings[early] = list(accumulate((can_meet(own, s) for s in track.steps), initial=0))
+        if meetings[early][indexes[newer]] > meetings[early][indexes[older]] or can_meet(
             track.own.get(early), track.own.get(late)
         ):
             found.add((one, other))
@@ -101,13 +103,13 @@ def pairs_that_may_meet(track: Track, pairs: Iterable[Pair]) -> set[Pair]:
 
 
 def own_attributes(track: Track, tips: Iterable[Oid]) -> set[Oid]:
-    """Return the tips whose `.gitattributes` may be others than the target's."""
-    places = {oid: place for place, oid in enumerate(track.line)}
+    """Return the tips whose `.gitattributes` may differ from the target's."""
+    indexes = {oid: index for index, oid in enumerate(track.line)}
     changed = [_has_attributes(step) for step in track.steps]
     found = set()
     for tip in tips:
         base = track.bases.get(tip)
-        if base is None or any(changed[places[base] :]) or _has_attributes(track.own.get(tip)):
+        if base is None or any(changed[indexes[base] :]) or _has_attributes(track.own.get(tip)):
             found.add(tip)
     return found
 
@@ -119,7 +121,7 @@ def _has_attributes(footprint: Footprint | None) -> bool:
 
 
 def _folders(paths: Iterable[str]) -> frozenset[str]:
-    """Return the directories above these paths, the root left out: it is never renamed."""
+    """Return the directories above these paths, without the root, which is never renamed."""
     found: set[str] = set()
     for path in paths:
         folder = path.rpartition("/")[0]
