@@ -30,6 +30,7 @@ LINK_NAME = ".worker-state"
 
 
 def open_session(
+    directory: str | None = None,
     *,
     identity: str | None = None,
     env: Mapping[str, str] | None = None,
@@ -37,7 +38,7 @@ def open_session(
     attended: bool = True,
     opening: Opening | None = None,
 ) -> Session:
-    """Open the repository of the current directory; prepare the state directory if `create`.
+    """Open the repository of a directory (default: the working directory); set it up if `create`.
 
     `identity` is the caller's, from the option --as; by default GITWORKER_ID, the worktree's
     worker, or `hq`. `opening` holds answers already requested from git; it is ignored if it belongs
@@ -46,7 +47,7 @@ def open_session(
     directory, a newer schema or an old git; Invalid for a bad setting or identity.
     """
     env = os.environ if env is None else env
-    repository = _require_whole(require_repository(env=env))
+    repository = _require_whole(require_repository(directory, env))
     paths = state_paths(repository)
     if opening is None or opening.git.directory != (repository.top or repository.common_dir):
         opening = ask(repository, env, kept=read_kept_target(paths))

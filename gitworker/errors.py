@@ -26,6 +26,17 @@ class GitWorkerError(Exception):
         if code is not None:
             self.code = code
 
+    def to_json(self) -> dict[str, object]:
+        """Return the error as the fields of a JSON document."""
+        fields: dict[str, object] = {
+            "code": self.code,
+            "message": self.message,
+            "hint": self.hint,
+        }
+        if self.detail:
+            fields["detail"] = self.detail
+        return fields
+
 
 class Refused(GitWorkerError):
     """The request is understood, but the present state does not allow it."""

@@ -38,7 +38,7 @@ GIT_CONFIG = """\
 # They run after the fast ring, which stays under a minute without them.
 WHOLE = (
     "agents", "branches", "cli", "concurrency", "crash", "fsck", "journal", "kinds", "landing",
-    "lifecycle", "liveness", "radar", "repo", "ui", "verify", "workers", "worktrees",
+    "lifecycle", "liveness", "radar", "repo", "service", "ui", "verify", "workers", "worktrees",
 )  # fmt: skip
 TESTS = Path(__file__).parent
 # How long one example takes is the machine's matter: a busy one fails no property.

@@ -207,6 +207,9 @@ class _Unopened:
     def is_read_only(self) -> bool:
         return self._claims.reopen().is_read_only
 
+    def close(self) -> None:
+        pass  # nothing is open
+
     def require_writable(self) -> None:
         self._claims.reopen().require_writable()
 

@@ -7,17 +7,24 @@ open, and applies the timeouts that have passed.
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
-from gitworker.app import open_session
-from gitworker.bus.drain import drain
-from gitworker.bus.jobs.upkeep_job import ring_upkeep
-from gitworker.bus.limits.send_limits import keep_limits
 from gitworker.cli import output
-from gitworker.errors import GitWorkerError, error_of
-from gitworker.journal.settle import settle
+from gitworker.errors import GitWorkerError
 from gitworker.journal.settled import Settled
 from gitworker.lifecycle.find import require_worker
 from gitworker.model.ids import Oid, Ref
-from gitworker.repo.plumbing.opening import Opening, keep_target
+from gitworker.repo.plumbing.opening import Opening
+from gitworker.service.opening import Request, open_quickly, open_settled, open_to_act, open_to_read
+from gitworker.service.progress import (
+    BranchSkipped,
+    Event,
+    FilesOutdated,
+    Notice,
+    OperationOpen,
+    OperationSettled,
+    OutputLine,
+    Verifying,
+    WorkersLanded,
+)
 from gitworker.session import Session
 from gitworker.store.workers import Worker
 
@@ -58,9 +65,7 @@ class Call:
 
         Raises Unavailable if the state directory cannot be written.
         """
-        session = self.settle(create=True)[0]
-        session.store.require_writable()
-        return session
+        return open_to_act(self._request, show_event, self._take_opening())
 
     def open_to_read(self) -> Session:
         """Open the repository to read, with all commits published."""
@@ -68,36 +73,26 @@ class Call:
 
     def survey(self) -> tuple[Session, dict[Ref, Oid]]:
         """Open the repository to read; return also the current tips of the branches."""
-        session, _, workers = self._settle(create=False)
-        return session, drain(session, workers, skipped=_report_skipped)
+        return open_to_read(self._request, show_event, self._take_opening())
 
     def open_quickly(self) -> Session:
         """Open the repository without settling anything first."""
-        return self._session(create=False)
+        return open_quickly(self._request, show_event, self._take_opening())
 
     def settle(self, *, create: bool) -> tuple[Session, Settled]:
         """Open the repository and settle it; return also the result of the settlement."""
-        session, settled, _ = self._settle(create=create)
-        return session, settled
+        opened = open_settled(
+            self._request, show_event, create=create, opening=self._take_opening()
+        )
+        return opened.session, opened.settled
 
-    def _settle(self, *, create: bool) -> tuple[Session, Settled, list[Worker] | None]:
-        session = self._session(create=create)
-        session.git.version(cache=f"{session.paths.root}/git-version")
-        if session.store.is_read_only:
-            return session, Settled([], []), None
-        keep_limits(session.paths, session.settings)
-        keep_target(session.paths, session.target)
-        settled, workers = settle(session)
-        ring_upkeep(session.store, session.repository.common_dir)
-        _report_settled(settled)
-        return session, settled, workers
+    @property
+    def _request(self) -> Request:
+        return Request(identity=self.identity)
 
-    def _session(self, *, create: bool) -> Session:
+    def _take_opening(self) -> Opening | None:
         opening, self.opening = self.opening, None
-        session = open_session(identity=self.identity, create=create, opening=opening)
-        if session.note:
-            output.narrate(session.note)
-        return session
+        return opening
 
     def worker(self, session: Session, name: str | None) -> Worker:
         """Return the worker with this name; without a name, the caller's worker."""
@@ -127,18 +122,21 @@ class Call:
         output.show(text, fields, as_json=self.as_json)
 
 
-def _report_settled(settled: Settled) -> None:
-    """Report the settled operations, and those still open with their obstacles."""
-    for operation in settled.ended:
-        output.narrate(f"settled an interrupted {operation.kind} of {operation.worker_id}")
-    for operation, error in settled.left:
-        _warn(f"an interrupted {operation.kind} of {operation.worker_id} is still open", error)
-    if settled.untold is not None:
-        _warn("views and logs are not up to date", settled.untold)
-
-
-def _report_skipped(ref: Ref, error: Exception) -> None:
-    _warn(f"commits on {ref.removeprefix('refs/heads/')} are not published yet", error_of(error))
+def show_event(event: Event) -> None:
+    """Write an event of the service to standard error."""
+    match event:
+        case Notice(text) | OutputLine(text):
+            output.narrate(text)
+        case OperationSettled(kind, worker):
+            output.narrate(f"settled an interrupted {kind} of {worker}")
+        case OperationOpen(kind, worker, error):
+            _warn(f"an interrupted {kind} of {worker} is still open", error)
+        case FilesOutdated(error):
+            _warn("views and logs are not up to date", error)
+        case BranchSkipped(ref, error):
+            _warn(f"commits on {ref.removeprefix('refs/heads/')} are not published yet", error)
+        case Verifying() | WorkersLanded():  # shown by the command that lands
+            pass
 
 
 def _warn(problem: str, error: GitWorkerError) -> None:

@@ -2,26 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from gitworker.store.workers import Worker
-
 TYPE_CHECKING = False  # the cancel module costs 25 ms, which other commands must not pay
 if TYPE_CHECKING:
     from gitworker.workers.cancel import Freed
 
 SHORT = 10
-
-
-def worker_fields(worker: Worker) -> dict[str, Any]:
-    """Return a worker as the fields of a JSON document."""
-    return {
-        "worker": worker.worker_id,
-        "state": worker.state.value,
-        "task": worker.task_id,
-        "branch": worker.branch,
-        "worktree": worker.worktree,
-    }
 
 
 def freed_text(freed: Freed) -> str:

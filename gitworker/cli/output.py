@@ -91,7 +91,7 @@ def complain(error: GitWorkerError, *, about: str = "", as_json: bool = False) -
     """Report an error and return its exit status; `about` names one of several items."""
     error = _without_effects(error)
     if as_json:
-        document({"error": error_fields(error)})
+        document({"error": error.to_json()})
         return error.status
     message = f"{about}: {error.message}" if about else error.message
     lines = [f"{_painted('error:', RED)} {printable(message)}"]
@@ -112,18 +112,6 @@ def _without_effects(error: GitWorkerError) -> GitWorkerError:
     from gitworker.paths import cause_of_read_only  # only needed for errors
 
     return cause_of_read_only(text) or error
-
-
-def error_fields(error: GitWorkerError) -> dict[str, object]:
-    """Return an error as the fields of a JSON document."""
-    fields: dict[str, object] = {
-        "code": error.code,
-        "message": error.message,
-        "hint": error.hint,
-    }
-    if error.detail:
-        fields["detail"] = error.detail
-    return fields
 
 
 def json_line(fields: Mapping[str, object]) -> str:

@@ -40,6 +40,10 @@ class Store(Protocol):
         """Return whether the store only answers reads, since its directory cannot be written."""
         ...
 
+    def close(self) -> None:
+        """Close the store; it answers nothing afterwards."""
+        ...
+
     def require_writable(self) -> None:
         """Raise Unavailable if the store cannot be written."""
         ...

@@ -17,7 +17,7 @@ def test_the_examples_run(
     scene.spawn("auth", "t1")
     monkeypatch.chdir(scene.root)
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    assert len(blocks) == 5
+    assert len(blocks) == 6
     names: dict[str, object] = {}
     for block in blocks:
         exec(compile(block, str(PAGE), "exec"), names)
@@ -25,4 +25,5 @@ def test_the_examples_run(
     printed = capsys.readouterr().out.splitlines()
     assert any("auth x-note {'text': 'look at this'}" in line for line in printed)
     assert "3" in printed
-    assert len(printed[-1]) == 36
+    assert any(len(line) == 36 for line in printed), "no message id was printed"
+    assert any(line.startswith('{"worker": "docs"') for line in printed)

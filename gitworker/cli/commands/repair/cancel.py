@@ -3,8 +3,9 @@
 import click
 
 from gitworker.cli.call import Call
-from gitworker.cli.fields import freed_text, worker_fields
+from gitworker.cli.fields import freed_text
 from gitworker.cli.options import Verb, worker_argument
+from gitworker.service.results import freed_json
 from gitworker.workers.cancel import cancel
 
 
@@ -23,11 +24,4 @@ def command(call: Call, worker: str) -> None:
       git worker cancel auth
     """
     freed = cancel(call.open(), worker)
-    call.show(
-        freed_text(freed),
-        **worker_fields(freed.worker),
-        freed_task=freed.task_id,
-        rescue=freed.rescue_ref,
-        stacked=list(freed.stacked),
-        missing=freed.missing,
-    )
+    call.show(freed_text(freed), **freed_json(freed))

@@ -1,10 +1,7 @@
 """git worker fsck."""
 
-from typing import Any
-
 import click
 
-from gitworker.cli import output
 from gitworker.cli.call import Call
 from gitworker.cli.fields import count
 from gitworker.cli.options import Verb
@@ -12,6 +9,7 @@ from gitworker.fsck.checks.misplaced import open_repaired
 from gitworker.fsck.fsck import Mended, Proof, mend, prove
 from gitworker.fsck.fsck_finding import Finding
 from gitworker.rules_text import printable
+from gitworker.service.results import fsck_json
 
 
 @click.command("fsck", cls=Verb)
@@ -36,10 +34,10 @@ def command(call: Call, repair: bool) -> int:
     session, aside = open_repaired(call.open_quickly, repair=repair)
     if session is None or not repair:
         proof = Proof(0, 0, tuple(aside)) if session is None else prove(session)
-        call.show(_text(proof), **_fields(proof))
+        call.show(_text(proof), **fsck_json(proof))
         return 1 if proof.findings else 0
     repaired = mend(session, before=aside)
-    call.show(_repair_text(repaired), **_repair_fields(repaired))
+    call.show(_repair_text(repaired), **fsck_json(repaired))
     return 1 if repaired.left.findings else 0
 
 
@@ -64,32 +62,3 @@ def _lines(one: Finding) -> tuple[str, str]:
 
 def _checked(proof: Proof) -> str:
     return f"{count(proof.commits, 'commit')}, {count(proof.workers, 'worker')}"
-
-
-def _fields(proof: Proof) -> dict[str, Any]:
-    return {
-        "commits": proof.commits,
-        "workers": proof.workers,
-        "whole": not proof.findings,
-        "findings": [_finding(one) for one in proof.findings],
-    }
-
-
-def _repair_fields(repaired: Mended) -> dict[str, Any]:
-    return {
-        **_fields(repaired.left),
-        "mended": [_finding(one) for one in repaired.done],
-        "failed": [
-            {**_finding(one), "error": output.error_fields(error)} for one, error in repaired.failed
-        ],
-    }
-
-
-def _finding(one: Finding) -> dict[str, Any]:
-    return {
-        "code": one.code,
-        "where": one.where,
-        "what": one.what,
-        "mendable": one.mend is not None,
-        "help": one.help,
-    }

@@ -1,7 +1,5 @@
 """git worker gc."""
 
-from typing import Any
-
 import click
 
 from gitworker.cli.call import Call
@@ -11,6 +9,7 @@ from gitworker.errors import Invalid
 from gitworker.journal.gc.gc import Collected, gc, preview_gc, wish_of
 from gitworker.journal.gc.rules_gc import Item
 from gitworker.rules_text import printable
+from gitworker.service.results import gc_json
 
 NOUNS = {
     "rescue": "rescue ref",
@@ -58,7 +57,7 @@ def command(
             "gc.days and gc.max_bytes are 0, so gc deletes nothing", "git worker gc --older-than 30"
         )
     collected = preview_gc(session, wish) if dry_run else gc(session, wish)
-    call.show(_text(collected, dry_run=dry_run), **_fields(collected), dry_run=dry_run)
+    call.show(_text(collected, dry_run=dry_run), **gc_json(collected), dry_run=dry_run)
 
 
 def _text(collected: Collected, *, dry_run: bool) -> str:
@@ -92,23 +91,3 @@ def _size(size_bytes: int) -> str:
             break
         size /= 1024
     return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-
-
-def _fields(collected: Collected) -> dict[str, Any]:
-    choice = collected.choice
-    return {
-        "number": collected.number,
-        "size_bytes": choice.size_bytes,
-        "going": [_item(item) for item in choice.going],
-        "held": [_item(item) for item in choice.held],
-    }
-
-
-def _item(item: Item) -> dict[str, Any]:
-    return {
-        "kind": item.kind,
-        "name": item.name,
-        "at_ms": item.at_ms,
-        "size_bytes": item.size_bytes,
-        "holds": item.holds or None,
-    }

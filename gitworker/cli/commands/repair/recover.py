@@ -4,12 +4,12 @@ from typing import Any
 
 import click
 
-from gitworker.cli import output
 from gitworker.cli.call import Call
-from gitworker.cli.fields import count, worker_fields
+from gitworker.cli.fields import count
 from gitworker.cli.options import Verb, worker_argument
 from gitworker.landing.pushing import recover_pushes
 from gitworker.lifecycle.fail import recover
+from gitworker.service.results import worker_json
 from gitworker.store.operations import Operation
 from gitworker.worktrees.pool.half_made import drop_half_made
 
@@ -36,15 +36,12 @@ def command(call: Call, worker: str | None) -> int:
     drop_half_made(session)
     if worker is not None:
         recovered = recover(session, worker)
-        call.show(f"{recovered.worker_id} is {recovered.state} again", **worker_fields(recovered))
+        call.show(f"{recovered.worker_id} is {recovered.state} again", **worker_json(recovered))
         return 0
     if any(error.code == "push_unknown" for _, error in settled.left):
         settled = recover_pushes(session)
     ended = [_fields(operation) for operation in settled.ended]
-    left = [
-        {**_fields(operation), "error": output.error_fields(error)}
-        for operation, error in settled.left
-    ]
+    left = [{**_fields(operation), "error": error.to_json()} for operation, error in settled.left]
     call.show(_text(len(ended), len(left)), settled=ended, left=left)
     return max((error.status for _, error in settled.left), default=0)
 

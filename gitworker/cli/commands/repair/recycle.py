@@ -3,8 +3,8 @@
 import click
 
 from gitworker.cli.call import Call
-from gitworker.cli.fields import worker_fields
 from gitworker.cli.options import Verb, worker_argument
+from gitworker.service.results import worker_json
 from gitworker.workers.cancel import recycle
 
 
@@ -20,4 +20,4 @@ def command(call: Call, worker: str) -> None:
       git worker recycle auth
     """
     recycled = recycle(call.open(), worker)
-    call.show(f"{recycled.worker_id} is {recycled.state}", **worker_fields(recycled))
+    call.show(f"{recycled.worker_id} is {recycled.state}", **worker_json(recycled))

@@ -3,10 +3,10 @@
 import click
 
 from gitworker.cli.call import Call
-from gitworker.cli.fields import worker_fields
 from gitworker.cli.options import Number, Verb
 from gitworker.errors import Invalid
 from gitworker.journal.undo.undo import undo
+from gitworker.service.results import undo_json
 
 SHOWN = 20
 
@@ -48,12 +48,4 @@ def command(call: Call, number: int | None, listing: bool, limit: int | None) ->
     if limit is not None:
         raise Invalid("-n requires --list", f"git worker undo --list -n {limit}", code="usage")
     undone = undo(call.open(), number)
-    workers = [worker_fields(worker) for worker in undone.workers]
-    call.show(
-        f"undid {undone.kind}: {undone.message}",
-        undone=undone.kind,
-        number=undone.number,
-        message=undone.message,
-        **(workers[0] if workers else {}),
-        workers=workers,
-    )
+    call.show(f"undid {undone.kind}: {undone.message}", **undo_json(undone))

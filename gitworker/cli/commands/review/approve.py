@@ -1,13 +1,12 @@
 """git worker approve."""
 
-from typing import Any
-
 import click
 
 from gitworker.cli import output
 from gitworker.cli.call import Call
-from gitworker.cli.fields import short, worker_fields
+from gitworker.cli.fields import short
 from gitworker.cli.options import Text, Verb, WorkerName
+from gitworker.service.results import approval_json, approved_json
 from gitworker.workers.approve import Approved, NotApproved, approve, approve_all
 
 
@@ -34,11 +33,11 @@ def command(call: Call, workers: tuple[str, ...], message: str | None) -> int:
     session, note = call.open(), message or ""
     if len(workers) == 1:
         approved = approve(session, workers[0], note=note)
-        call.show(_text(approved), **_fields(approved))
+        call.show(_text(approved), **approval_json(approved))
         return 0
     results = approve_all(session, workers, note=note)
     if call.as_json:
-        output.document({"results": [_outcome(result) for result in results]})
+        output.document({"results": [approved_json(result) for result in results]})
     else:
         for result in results:
             if isinstance(result, NotApproved):
@@ -62,21 +61,3 @@ def _text(approved: Approved) -> str:
             f"{counted} came after it was handed in: git worker diff {approved.worker.worker_id}"
         )
     return "\n".join(lines)
-
-
-def _fields(approved: Approved) -> dict[str, Any]:
-    return {
-        **worker_fields(approved.worker),
-        "commit": approved.commit,
-        "rebased_from": approved.rebased_from,
-        "rescue": approved.rescue_ref,
-        "unrequested": approved.unrequested,
-        "without": approved.without,
-    }
-
-
-def _outcome(result: Approved | NotApproved) -> dict[str, Any]:
-    if isinstance(result, NotApproved):
-        error = output.error_fields(result.error)
-        return {"worker": result.worker_id, "approved": False, "error": error}
-    return {**_fields(result), "approved": True}

@@ -14,12 +14,11 @@ from gitworker.cli.options import Verb, WorkerName
 from gitworker.cli.output_progress import ProgressLine
 from gitworker.errors import GitWorkerError, Invalid
 from gitworker.landing.merge import Landed, NotLanded, merge
+from gitworker.service.results import landed_json, planned_json
 from gitworker.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from gitworker.landing.landing_plan import Planned
 
 
 @click.command("merge", cls=Verb)
@@ -59,7 +58,7 @@ def command(
     offer_trust(call, session, "verify")
     results = run_merge(call, session, list(workers), everything=everything, keep=keep)
     if call.as_json:
-        output.document({"results": [fields_of(result) for result in results]})
+        output.document({"results": [landed_json(result) for result in results]})
     elif not results:
         output.answer("nothing is approved")
     return max(
@@ -97,7 +96,7 @@ def _plan(call: Call, workers: list[str], *, everything: bool) -> int:
 
     found = plan(call.open_to_read(), workers, everything=everything)
     if call.as_json:
-        output.document({"plan": [_planned_fields(one) for one in found]})
+        output.document({"plan": [planned_json(one) for one in found]})
         return 0
     for one in found:
         if one.error is not None:
@@ -108,14 +107,6 @@ def _plan(call: Call, workers: list[str], *, everything: bool) -> int:
     if not found:
         output.answer("nothing is approved")
     return 0
-
-
-def _planned_fields(one: Planned) -> dict[str, Any]:
-    fields = one._asdict()
-    fields["error"] = None if one.error is None else output.error_fields(one.error)
-    fields["worker"] = fields.pop("worker_id")
-    fields["task"] = fields.pop("task_id")
-    return fields
 
 
 def print_results(results: Sequence[Landed | NotLanded]) -> None:
@@ -131,22 +122,3 @@ def print_results(results: Sequence[Landed | NotLanded]) -> None:
             output.narrate(f"kept {result.kept}: {result.kept_why}")
     for same in stopped.values():
         output.complain(same[0].error, about=", ".join(one.worker_id for one in same))
-
-
-def fields_of(result: Landed | NotLanded) -> dict[str, Any]:
-    """Return the result of one worker as JSON data."""
-    if isinstance(result, NotLanded):
-        return {
-            "worker": result.worker_id,
-            "landed": False,
-            "error": output.error_fields(result.error),
-        }
-    return {
-        "worker": result.worker.worker_id,
-        "landed": True,
-        "task": result.worker.task_id,
-        "commit": result.commit,
-        "target": result.target.removeprefix("refs/heads/"),
-        "kept": result.kept,
-        "kept_why": result.kept_why,
-    }

@@ -7,7 +7,7 @@ import click
 from gitworker import clock
 from gitworker.cli import output
 from gitworker.cli.call import Call
-from gitworker.cli.commands.review.merge import fields_of, run_merge
+from gitworker.cli.commands.review.merge import run_merge
 from gitworker.cli.live.live import Lookout
 from gitworker.cli.options import Verb
 from gitworker.errors import GitWorkerError
@@ -15,6 +15,7 @@ from gitworker.landing.lineup import json_lineup, read_lineup
 from gitworker.landing.lineup_text import render_lineup
 from gitworker.landing.merge import Landed, NotLanded
 from gitworker.repo.plumbing.lock import is_held
+from gitworker.service.results import landed_json
 
 EVERY_S = 60.0  # how often the queue looks at the latest, and retries a worker that could not land
 
@@ -75,5 +76,5 @@ def _land_some(call: Call, skip: Collection[str]) -> list[Landed | NotLanded]:
     results = run_merge(call, session, [], everything=True, skip=skip, windows=1)
     if call.as_json:
         for result in results:
-            output.document(fields_of(result))
+            output.document(landed_json(result))
     return results

@@ -3,8 +3,8 @@
 import click
 
 from gitworker.cli.call import Call
-from gitworker.cli.fields import worker_fields
 from gitworker.cli.options import Text, Verb, worker_argument
+from gitworker.service.results import worker_json
 from gitworker.workers.review import reject
 
 
@@ -23,4 +23,4 @@ def command(call: Call, worker: str, message: str) -> None:
       git worker reject auth -m 'The form needs a test'
     """
     rejected = reject(call.open(), worker, note=message)
-    call.show(f"{rejected.worker_id} is {rejected.state} again", **worker_fields(rejected))
+    call.show(f"{rejected.worker_id} is {rejected.state} again", **worker_json(rejected))

@@ -1,7 +1,5 @@
 """git worker verify."""
 
-from typing import Any
-
 import click
 
 from gitworker.app import require_target_tip
@@ -14,6 +12,7 @@ from gitworker.cli.output_progress import ProgressLine
 from gitworker.errors import Invalid, NotFound
 from gitworker.model.ids import Branch, Oid, ref_of
 from gitworker.observe.logs.tail import last_lines
+from gitworker.service.results import verdict_json
 from gitworker.session import Session
 from gitworker.verify.verify import Verdict
 from gitworker.verify.verify_once import verify_once
@@ -53,7 +52,7 @@ def command(call: Call, name: str | None, force: bool) -> int:
         verdict = verify_once(
             session, commit, label=label, force=force, show=line.show, lend=lender(session)
         )
-    call.show(_text(label, commit, verdict), **_fields(commit, verdict))
+    call.show(_text(label, commit, verdict), commit=commit, **verdict_json(verdict))
     if verdict.passed:
         return 0
     output.narrate("\n".join(f"  {line}" for line in last_lines(verdict.log, LINES_SHOWN)[0]))
@@ -84,7 +83,3 @@ def _text(label: str, commit: Oid, verdict: Verdict) -> str:
         return f"{named} failed {how}: {verdict.reason}\nlog: {verdict.log}"
     flaky = " on the second run: it is flaky" if verdict.flaky else ""
     return f"{named} passed {how}{flaky}\nlog: {verdict.log}"
-
-
-def _fields(commit: Oid, verdict: Verdict) -> dict[str, Any]:
-    return {"commit": commit, **verdict._asdict(), "log": verdict.log or None}

@@ -4,9 +4,9 @@ import click
 
 from gitworker.cli import output
 from gitworker.cli.call import Call
-from gitworker.cli.fields import worker_fields
 from gitworker.cli.options import TaskId, Text, Verb, WorkerId
 from gitworker.model import ids
+from gitworker.service.results import worker_json
 from gitworker.workers.adopt import Adoption, adopt
 from gitworker.workers.start import start
 
@@ -54,7 +54,7 @@ def command(
         output.narrate(f"renamed branch {adopted.renamed_from} to {spawned.branch}")
     if call.as_json:
         output.document({
-            **worker_fields(managed),
+            **worker_json(managed),
             "path": spawned.path,
             "renamed_from": adopted.renamed_from,
         })  # fmt: skip

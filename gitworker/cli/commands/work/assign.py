@@ -4,9 +4,9 @@ import click
 
 from gitworker.cli import output
 from gitworker.cli.call import Call
-from gitworker.cli.fields import worker_fields
 from gitworker.cli.options import TaskId, Text, Verb, WorkerId
 from gitworker.model import ids
+from gitworker.service.results import spawned_json
 from gitworker.workers.spawn import Request, spawn, tend_pool
 
 
@@ -39,7 +39,7 @@ def command(
     session = call.open()
     spawned = spawn(session, request)
     if call.as_json:
-        output.document({**worker_fields(spawned.worker), "path": spawned.path})
+        output.document(spawned_json(spawned))
     else:
         output.answer_exact(spawned.path)
     tend_pool(session)

@@ -4,9 +4,10 @@ import click
 
 from gitworker.cli import output
 from gitworker.cli.call import Call
-from gitworker.cli.fields import count, short, worker_fields
+from gitworker.cli.fields import count, short
 from gitworker.cli.options import Text, Verb, worker_argument
 from gitworker.errors import GitWorkerError, Invalid, error_of
+from gitworker.service.results import submitted_json
 from gitworker.session import Session
 from gitworker.store.workers import Worker
 from gitworker.workers.submit import Submission, submit
@@ -59,17 +60,16 @@ def command(
             *(f"  {name}" for name in done.conflicts),
             "hint: git worker sync",
         )))  # fmt: skip
-    fields = {"commit": done.commit, "commits": done.commits, "conflicts": list(done.conflicts)}
+    fields = submitted_json(done)
     error = None
     if place is not None:
         error = _publish(session, done.worker, place)
         fields["pushed_to"] = None if error else place
-        fields["push_error"] = output.error_fields(error) if error else None
+        fields["push_error"] = error.to_json() if error else None
     published = f", published to {place}" if place and error is None else ""
     call.show(
         f"{done.worker.worker_id} is {done.worker.state}:"
         f" {count(done.commits, 'commit')} up to {short(done.commit)}{published}",
-        **worker_fields(done.worker),
         **fields,
     )
     if error is None:

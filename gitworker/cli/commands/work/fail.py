@@ -3,9 +3,9 @@
 import click
 
 from gitworker.cli.call import Call
-from gitworker.cli.fields import worker_fields
 from gitworker.cli.options import Text, Verb, worker_argument
 from gitworker.lifecycle.fail import fail
+from gitworker.service.results import worker_json
 
 
 @click.command("fail", cls=Verb)
@@ -22,4 +22,4 @@ def command(call: Call, worker: str | None, message: str) -> None:
       git worker fail -m 'The library does not exist any more'
     """
     failed = fail(call.open(), worker, reason=message)
-    call.show(f"{failed.worker_id} is {failed.state}", reason=message, **worker_fields(failed))
+    call.show(f"{failed.worker_id} is {failed.state}", reason=message, **worker_json(failed))

@@ -7,9 +7,9 @@ import click
 from gitworker.cli import output
 from gitworker.cli.call import Call
 from gitworker.cli.commands.work.supervised import MayRun, program_of, run_supervised
-from gitworker.cli.fields import worker_fields
 from gitworker.cli.options import TaskId, Text, WorkerId
 from gitworker.model import ids
+from gitworker.service.results import spawned_json
 from gitworker.workers.spawn import Request, spawn, tend_pool
 
 
@@ -71,7 +71,7 @@ def command(
         output.narrate(f"{worker} works in {spawned.path}")
         return run_supervised(call, session, worker, Wish(program), path=spawned.path)
     if call.as_json:
-        output.document({**worker_fields(spawned.worker), "path": spawned.path})
+        output.document(spawned_json(spawned))
     else:
         output.answer_exact(spawned.path)
     tend_pool(session)

@@ -3,8 +3,8 @@
 import click
 
 from gitworker.cli.call import Call
-from gitworker.cli.fields import worker_fields
 from gitworker.cli.options import Verb, worker_argument
+from gitworker.service.results import worker_json
 from gitworker.workers.start import start
 
 
@@ -25,4 +25,4 @@ def command(call: Call, worker: str | None, pid: int | None) -> None:
     """
     started = start(call.open(), worker, pid=pid)
     process = f" (process {started.pid})" if started.pid else ""
-    call.show(f"{started.worker_id} is {started.state}{process}", **worker_fields(started))
+    call.show(f"{started.worker_id} is {started.state}{process}", **worker_json(started))

@@ -3,9 +3,10 @@
 import click
 
 from gitworker.cli.call import Call
-from gitworker.cli.fields import short, worker_fields
+from gitworker.cli.fields import short
 from gitworker.cli.options import Verb
 from gitworker.errors import Invalid
+from gitworker.service.results import worker_json
 from gitworker.workers.sync import sync
 
 
@@ -42,7 +43,7 @@ def command(call: Call, continuing: bool, abort: bool, takes: bool) -> None:
     moved = f", before at {short(synced.old)}" if synced.new != synced.old else ", as before"
     call.show(
         f"{place}{moved} ({target} is at {short(synced.target)})",
-        **worker_fields(synced.worker),
+        **worker_json(synced.worker),
         old=synced.old,
         new=synced.new,
         target=synced.target,

@@ -1,0 +1,110 @@
+"""Opening a repository for one request: git and settings are checked, overdue work is settled.
+
+Every interface passes here before it looks or acts. Interrupted operations of killed commands are
+finished or rolled back, workers that became stale are recorded, and new commits are published.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from gitworker.app import open_session
+from gitworker.bus.drain import drain
+from gitworker.bus.jobs.upkeep_job import ring_upkeep
+from gitworker.bus.limits.send_limits import keep_limits
+from gitworker.errors import error_of
+from gitworker.journal.settle import settle
+from gitworker.journal.settled import Settled
+from gitworker.model.ids import Oid, Ref
+from gitworker.repo.plumbing.opening import Opening, keep_target
+from gitworker.service.progress import (
+    BranchSkipped,
+    FilesOutdated,
+    Notice,
+    OperationOpen,
+    OperationSettled,
+    Progress,
+)
+from gitworker.session import Session
+from gitworker.store.workers import Worker
+
+
+class Opened(NamedTuple):
+    """An open repository, the operations that were settled, and all workers if they are known."""
+
+    session: Session
+    settled: Settled
+    workers: list[Worker] | None
+
+
+class Request(NamedTuple):
+    """The origin of a request: a directory of the repository and an identity.
+
+    Without `directory` it is the working directory, without `environment` the process's own. Both
+    defaults are for the command line.
+    """
+
+    directory: str | None = None
+    identity: str | None = None
+    environment: Mapping[str, str] | None = None
+
+
+def open_quickly(request: Request, report: Progress, opening: Opening | None = None) -> Session:
+    """Open an initialised repository and settle nothing."""
+    return _open(request, report, create=False, opening=opening)
+
+
+def open_settled(
+    request: Request, report: Progress, *, create: bool, opening: Opening | None = None
+) -> Opened:
+    """Open a repository and settle interrupted operations and overdue workers.
+
+    `create` sets the repository up if it is not. In a read-only repository nothing is settled.
+    """
+    session = _open(request, report, create=create, opening=opening)
+    session.git.version(cache=f"{session.paths.root}/git-version")
+    if session.store.is_read_only:
+        return Opened(session, Settled([], []), None)
+    keep_limits(session.paths, session.settings)
+    keep_target(session.paths, session.target)
+    settled, workers = settle(session)
+    ring_upkeep(session.store, session.repository.common_dir)
+    _report_settled(settled, report)
+    return Opened(session, settled, workers)
+
+
+def open_to_act(request: Request, report: Progress, opening: Opening | None = None) -> Session:
+    """Open a repository to change it; raise Unavailable if its state cannot be written."""
+    session = open_settled(request, report, create=True, opening=opening).session
+    session.store.require_writable()
+    return session
+
+
+def open_to_read(
+    request: Request, report: Progress, opening: Opening | None = None
+) -> tuple[Session, dict[Ref, Oid]]:
+    """Open a repository to read it, new commits published; return the branch tips too."""
+    opened = open_settled(request, report, create=False, opening=opening)
+
+    def skipped(ref: Ref, error: Exception) -> None:
+        report(BranchSkipped(ref, error_of(error)))
+
+    return opened.session, drain(opened.session, opened.workers, skipped=skipped)
+
+
+def _open(request: Request, report: Progress, *, create: bool, opening: Opening | None) -> Session:
+    session = open_session(
+        directory=request.directory, identity=request.identity, env=request.environment,
+        create=create, opening=opening,
+    )  # fmt: skip
+    if session.note:
+        report(Notice(session.note))
+    return session
+
+
+def _report_settled(settled: Settled, report: Progress) -> None:
+    for operation in settled.ended:
+        report(OperationSettled(operation.kind, operation.worker_id))
+    for operation, error in settled.left:
+        report(OperationOpen(operation.kind, operation.worker_id, error))
+    if settled.untold is not None:
+        report(FilesOutdated(settled.untold))
