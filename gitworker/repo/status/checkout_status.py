@@ -1,4 +1,4 @@
-"""What stands in a checkout: an open operation, uncommitted work, files in the way of a move."""
+"""The state of a checkout: open operation, uncommitted work, files in the way of a move."""
 
 import os
 import stat
@@ -13,7 +13,7 @@ from gitworker.repo.status.special_files import is_work
 from gitworker.repo.status.tracked_files import find_file
 
 GITLINK = "160000"
-# Files and directories of an admin directory, and the operation each one stands for.
+# Files and directories of an admin directory, with the operation that each one marks.
 MARKS = (
     ("rebase-merge", "rebase"),
     ("rebase-apply/applying", "am"),
@@ -28,10 +28,10 @@ ABORT = {"bisect": "bisect reset"}
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """How much in a worktree is not committed, work inside submodules included.
+    """The uncommitted work in a worktree, including work inside submodules.
 
-    `paths` are the tracked ones, sorted, less submodules changed only in the work tree: git moves
-    a branch without touching those.
+    `paths` are the tracked ones, sorted, without submodules that changed only in their work tree:
+    git moves a branch without touching those.
     """
 
     staged: int
@@ -42,7 +42,7 @@ class Status:
 
     @property
     def is_clean(self) -> bool:
-        """Tell whether nothing is uncommitted and nothing untracked (ignored files aside)."""
+        """Return whether nothing is uncommitted or untracked (ignored files do not count)."""
         return not (self.staged or self.unstaged or self.untracked or self.unmerged)
 
 
@@ -78,10 +78,10 @@ def abort_command(operation: str) -> str:
 def read_status(git: Git, *, untracked: bool = True, renew: bool = False) -> Status:
     """Return a worktree's status by one `git status`.
 
-    Untracked directories count once, and not at all without `untracked`; what git cannot store
-    (a device node, a socket, a FIFO) does not count. `git` is at the worktree's top. It takes no
-    lock unless `renew` lets git write what it saw into the index, as the user's own status does: a
-    file that is as young as the index has to be read again by every look until then.
+    An untracked directory counts once, or not at all without `untracked`. Entries that git cannot
+    store (a device node, a socket, a FIFO) do not count. `git` is at the worktree's top. It takes
+    no lock unless `renew` lets git refresh the index, as the user's own status does: until then git
+    reads a file that is as young as the index again in every check.
     """
     done = git.run(
         "status", "--porcelain=v2", "-z", "--no-renames", "--ignore-submodules=none",
@@ -109,7 +109,7 @@ def read_status(git: Git, *, untracked: bool = True, renew: bool = False) -> Sta
 def changes_between(git: Git, old: Oid, new: Oid) -> tuple[Change, ...]:
     """Return the paths that differ between two commits, sorted as git sorts them.
 
-    Paths that git never checks out are left out: no file of the checkout can be theirs.
+    Paths that git never checks out are left out: they cannot have a file in the checkout.
     """
     out = git.run("diff-tree", "-r", "-z", "--raw", "--no-renames", "--end-of-options", old, new)
     fields = out.text.split("\0")
@@ -125,7 +125,7 @@ def changes_between(git: Git, old: Oid, new: Oid) -> tuple[Change, ...]:
 def find_collisions(worktree: str, changes: Sequence[Change]) -> tuple[str, ...]:
     """Return the untracked and ignored paths that a move by `changes` would overwrite, sorted.
 
-    git itself refuses untracked ones but overwrites ignored files without a word.
+    git itself refuses to overwrite untracked files, but silently overwrites ignored ones.
     """
     leaving = {change.path for change in changes if change.status == "D"}
     found: set[str] = set()
@@ -157,13 +157,13 @@ def _sequence(admin_dir: str) -> str:
 def _blocking_parents(
     worktree: str, path: str, leaving: set[str], checked: set[str]
 ) -> Iterator[str]:
-    """Yield the parents of a new path that are no directories and are not about to go."""
+    """Yield the parents of a new path that are not directories and are not deleted by the move."""
     parent = os.path.dirname(path)
     while parent not in checked:
         checked.add(parent)
         try:
             mode = os.lstat(f"{worktree}/{parent}").st_mode
-        except OSError:  # absent, or below a file that the loop comes to
+        except OSError:  # absent, or below a file that a later round of the loop finds
             mode = stat.S_IFDIR
         if not stat.S_ISDIR(mode) and parent not in leaving:
             yield parent
@@ -171,7 +171,7 @@ def _blocking_parents(
 
 
 def _in_the_way(worktree: str, path: str, leaving: set[str]) -> Iterator[str]:
-    found = find_file(worktree, path)  # None behind a link: a parent that is one is reported itself
+    found = find_file(worktree, path)  # None behind a link, which is reported as a parent
     if found is None:
         return
     if stat.S_ISDIR(found.st_mode):
@@ -181,7 +181,7 @@ def _in_the_way(worktree: str, path: str, leaving: set[str]) -> Iterator[str]:
 
 
 def _content(worktree: str, path: str, leaving: set[str]) -> Iterator[str]:
-    """Yield the files below a directory that the move does not take away itself."""
+    """Yield the files below a directory that the move itself does not delete."""
     for directory, folders, files in os.walk(f"{worktree}/{path}"):
         links = [name for name in folders if os.path.islink(f"{directory}/{name}")]
         for name in (*files, *links):

@@ -1,8 +1,8 @@
-"""Files that git calls unchanged although their bytes are not those of a fresh checkout.
+"""Files that git reports as unchanged although their bytes differ from those of a fresh checkout.
 
 git compares a file after its conversion: a clean filter may strip outputs or secrets, `ident`
-strips what stands in `$Id$`, `text` and core.autocrlf strip carriage returns, and another encoding
-may lose its byte order mark. What is stripped is in no commit. Only files with such an attribute
+strips the content of `$Id$`, `text` and core.autocrlf strip carriage returns, and another encoding
+may lose its byte order mark. The stripped bytes are in no commit. Only files with such an attribute
 are read.
 """
 
@@ -19,11 +19,11 @@ BLOCK = 1024 * 1024
 
 
 def find_converted(here: Git, env: Mapping[str, str], *, room: str) -> str:
-    """Return one tracked file whose bytes would be lost with the worktree, an empty text if none.
+    """Return one tracked file whose bytes would be lost with the worktree, "" if there is none.
 
-    `env` names an index with the entries of the commit that is kept; `room` is a directory for a
-    fresh checkout of the files that differ from their blobs. Raises GitFailed if git cannot write
-    that checkout, OSError if a file cannot be read.
+    `env` names an index with the entries of the kept commit; `room` is a directory for a fresh
+    checkout of the files that differ from their blobs. Raises GitFailed if git cannot write that
+    checkout, and OSError if a file cannot be read.
     """
     blobs = _blobs(here, env)
     paths = _converting(here, env, list(blobs))
@@ -71,14 +71,14 @@ def _converting(here: Git, env: Mapping[str, str], paths: Sequence[str]) -> list
 
 
 def _raw_ids(here: Git, env: Mapping[str, str], paths: Sequence[str]) -> list[str]:
-    """Return the ids that the files would have as they are, without conversion."""
+    """Return the ids of the raw files, without conversion."""
     lines = b"".join(_quoted(path) + b"\n" for path in paths)
     done = here.run("hash-object", "--no-filters", "--stdin-paths", stdin=lines, env=env)
     return done.text.split()
 
 
 def _quoted(path: str) -> bytes:
-    """Return a path as one line, quoted as C does, which git takes apart again."""
+    """Return a path as one line with C quotes, which git decodes."""
     escaped = (_escaped(byte) for byte in os.fsencode(path))
     return b'"' + b"".join(escaped) + b'"'
 

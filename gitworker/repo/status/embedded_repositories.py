@@ -1,7 +1,7 @@
 """Repositories inside a worktree that its index names as submodules, their `.git` in the worktree.
 
-`git clone` and `git add` make one, `git submodule add` of a clone too. What is committed in them
-goes with the worktree, where a submodule that git has cloned keeps it in a module directory.
+`git clone` and `git add` make one, and so does `git submodule add` of a clone. Their commits are
+deleted with the worktree; for a submodule that git has cloned, they are kept in a module directory.
 """
 
 import os
@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from gitworker.paths import regular
 from gitworker.repo.plumbing.git import Git
 
-LINK_MODE = b"\0\0\xe0\0"  # of a submodule's entry in an index file, gitformat-index(5)
-SHARED = "sharedindex."  # where a split index has its entries
+LINK_MODE = b"\0\0\xe0\0"  # mode of a submodule's entry in an index file, gitformat-index(5)
+SHARED = "sharedindex."  # a file with the entries of a split index
 
 
 def may_have_submodules(admin_dir: str) -> bool:
-    """Tell whether a worktree may have submodules, filled or not, by its admin directory alone.
+    """Return whether a worktree may have submodules, populated or not, by its admin directory.
 
     No process is started; an index in which other bytes look like an entry's mode counts as well.
     """
@@ -33,7 +33,7 @@ def may_have_submodules(admin_dir: str) -> bool:
 
 
 def find_embedded(here: Git) -> Iterator[tuple[str, str]]:
-    """Yield path and git directory of every embedded repository of the worktree `here` runs in."""
+    """Yield path and git directory of every embedded repository in the worktree of `here`."""
     for entry in here.run("ls-files", "--stage", "-z").out.split(b"\0"):
         if entry.startswith(b"160000 "):
             path = os.fsdecode(entry.partition(b"\t")[2])
@@ -43,7 +43,7 @@ def find_embedded(here: Git) -> Iterator[tuple[str, str]]:
 
 
 def own_git_dir(worktree: str, path: str) -> str | None:
-    """Return the git directory that an embedded repository has in itself, None where it has not."""
+    """Return the git directory inside an embedded repository, None if it has none inside."""
     git_dir = f"{worktree}/{path}/.git"
     is_own = os.path.isdir(git_dir) and os.path.realpath(git_dir).startswith(
         f"{os.path.realpath(worktree)}/"

@@ -1,7 +1,8 @@
-"""What an index hides: tracked files with a flag that keeps git from looking at them.
+"""Changes that an index hides: tracked files with a flag that makes git ignore their changes.
 
 Users set `--assume-unchanged` and `--skip-worktree` (git-update-index(1)) on files that they change
-and never commit. `git status` calls those unchanged, so whoever removes a worktree asks here too.
+and never commit. `git status` reports them as unchanged, so they are checked here before a worktree
+is removed.
 """
 
 import os
@@ -24,10 +25,10 @@ CHECKSUM = 20
 
 
 def holds_work(git: Git, *, is_calm: bool = False) -> bool:
-    """Tell whether anything in a worktree is uncommitted, hidden or not, or untracked.
+    """Return whether anything in a worktree is uncommitted, hidden or not, or untracked.
 
-    The index is read while git looks at the files; `is_calm` has git use one processor for that,
-    and leave the others to those who are waited for.
+    The index is read while git checks the files. With `is_calm` git uses one processor for that and
+    leaves the others to foreground commands.
     """
     calm = ("-c", "core.preloadIndex=false") if is_calm else ()
     running = git.start("--no-optional-locks", *calm, *STATUS)
@@ -41,7 +42,7 @@ def holds_work(git: Git, *, is_calm: bool = False) -> bool:
 def hidden_changes(git: Git) -> tuple[str, ...]:
     """Return the files in a worktree whose change is hidden by a flag, as git sorts them.
 
-    Where no entry has a flag, which is usual, it costs one read of the index and no process.
+    Usually no entry has a flag; then it costs one read of the index and no process.
     """
     admin_dir = require_top(git.directory).git_dir
     if not may_hide(f"{admin_dir}/index"):
@@ -57,7 +58,7 @@ def hidden_changes(git: Git) -> tuple[str, ...]:
 
 
 def reveal(git: Git, env: Mapping[str, str]) -> bool:
-    """Clear the flags in the index that `env` names, of files that are there; tell if any were.
+    """Clear the flags of existing files in the index of `env`; return whether there were any.
 
     A file that is absent hides nothing: a sparse checkout leaves it out.
     """
@@ -75,9 +76,9 @@ def reveal(git: Git, env: Mapping[str, str]) -> bool:
 
 
 def may_hide(index: str) -> bool:
-    """Tell whether an entry of an index file may have a flag (gitformat-index(5)).
+    """Return whether an entry of an index file may have a flag (gitformat-index(5)).
 
-    True where it has a form that is not read here: a split index, ids of 32 bytes.
+    True for a format that is not read here: a split index, ids of 32 bytes.
     """
     try:
         with open(index, "rb", opener=regular) as file:
@@ -96,7 +97,7 @@ def may_hide(index: str) -> bool:
             if flags & (ASSUME_UNCHANGED | EXTENDED):
                 return True
             length = (flags & 0xF) << 8 | data[place + FLAGS + 1]
-            if length == 0xFFF:  # that long or longer
+            if length == 0xFFF:  # the maximum, or longer
                 length = data.index(0, place + FLAGS + 2) - place - FLAGS - 2
             place += (FLAGS + 2 + length + 8) & ~7  # one to eight zero bytes
     except (IndexError, ValueError):
@@ -105,7 +106,7 @@ def may_hide(index: str) -> bool:
 
 
 def _ends_well(data: bytes, place: int) -> bool:
-    """Tell whether extensions and checksum follow, none of them a link to another index."""
+    """Return whether extensions and checksum follow, and no extension is a link to an index."""
     while place < len(data) - CHECKSUM:
         if data[place : place + 4] == b"link":
             return False

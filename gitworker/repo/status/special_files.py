@@ -1,7 +1,7 @@
-"""Untracked entries that are no work: device nodes, sockets, FIFOs.
+"""Untracked entries that are not work: device nodes, sockets, FIFOs.
 
-Sandboxes bind device nodes over names such as `.bashrc`. git takes the kind of an entry from its
-directory, where it is still a file, so `git status` lists it as untracked and `git add` fails.
+Sandboxes bind device nodes over names such as `.bashrc`. git reads the kind of an entry from its
+directory, which still shows a file, so `git status` lists it as untracked and `git add` fails.
 """
 
 import os
@@ -9,9 +9,9 @@ import stat
 
 
 def is_work(top: str, path: str) -> bool:
-    """Tell whether an untracked entry of `git status` is a file or link, or a directory with one.
+    """Return whether an untracked entry is a file or a link, or a directory that contains one.
 
-    What has vanished meanwhile counts as work.
+    An entry that has vanished meanwhile counts as work.
     """
     try:
         mode = os.lstat(f"{top}/{path}").st_mode
@@ -21,12 +21,12 @@ def is_work(top: str, path: str) -> bool:
 
 
 def is_storable(mode: int) -> bool:
-    """Tell whether git can store an entry of this mode: a regular file or a symbolic link."""
+    """Return whether git can store an entry of this mode: a regular file or a symbolic link."""
     return stat.S_ISREG(mode) or stat.S_ISLNK(mode)
 
 
 def _holds_file(directory: str) -> bool:
-    """Tell whether a directory holds anything but special files; ends at the first that it does."""
+    """Return whether a directory contains anything but special files; stop at the first."""
     try:
         with os.scandir(directory) as entries:
             modes = {entry.path: entry.stat(follow_symlinks=False).st_mode for entry in entries}

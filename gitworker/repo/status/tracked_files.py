@@ -1,8 +1,8 @@
 """Files of a checkout at paths that git named: never outside it, never through a link.
 
-A path from a tree may hold `..` or `.git`, and a directory on its way may be a symbolic link of the
-checkout's own. Git does not check such a path out, so for us no file is there, and none is touched.
-Every directory is opened without following links, so that nothing can be swapped in between.
+A path from a tree may contain `..` or `.git`, and a parent directory may be a symbolic link. git
+does not check out such a path, so it counts as absent and is never touched. Every directory is
+opened without following links, so that no link can be swapped in between.
 """
 
 import os
@@ -44,7 +44,7 @@ def is_there(top: str, path: str) -> bool:
 
 
 def unlink_file(top: str, path: str) -> None:
-    """Delete the file at a tracked path and the directories above it that are empty then."""
+    """Delete the file at a tracked path, and the directories above it that are then empty."""
     with _opened_parent(top, path) as (parent, name):
         os.unlink(name, dir_fd=parent)
     drop_empty_parents(top, path)
@@ -78,7 +78,7 @@ def read_file(top: str, path: str) -> bytes | None:
 
 @contextmanager
 def _opened_parent(top: str, path: str) -> Iterator[tuple[int, str]]:
-    """Yield the directory of a tracked path, open, and the last part of its name.
+    """Yield the open directory of a tracked path, and the last part of its name.
 
     Raises OSError if the path is not one that git checks out below `top`.
     """
