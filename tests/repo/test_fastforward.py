@@ -368,7 +368,7 @@ def test_a_separate_git_directory_follows(repo: Repo, tmp_path: Path) -> None:
     """The main checkout of a git directory elsewhere is found from there, and asked for else."""
     repo.git("init", "-q", "--separate-git-dir", str(tmp_path / "gd"))
     repo.git("worktree", "add", "-q", "--detach", str(tmp_path / "linked"))
-    with pytest.raises(Refused, match="does not tell where the main checkout"):
+    with pytest.raises(Refused, match="does not show the path of the main checkout"):
         forward(repo, tmp_path / "linked")
     forward(repo)
     assert_moved(repo)

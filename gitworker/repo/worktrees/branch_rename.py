@@ -1,4 +1,4 @@
-"""Renaming a branch as its user would, with its reflog, its settings and its checkouts."""
+"""Rename a branch as its user would, with its reflog, its settings and its checkouts."""
 
 import os
 from contextlib import suppress
@@ -10,7 +10,7 @@ from gitworker.paths import regular
 from gitworker.repo.plumbing.git import Git, GitFailed
 from gitworker.repo.plumbing.refs import find_ref, is_ancestor
 
-# Where git keeps a branch's reflog during a rename, below the common directory.
+# The place of a branch's reflog during a rename, below the common directory.
 MOVING_LOG = "logs/refs/.tmp-renamed-log"
 
 
@@ -49,7 +49,7 @@ class KeptLog:
         os.unlink(self.path)
 
     def clear(self, ref: Ref) -> None:
-        """Delete the reflog of a branch that does not exist, if git has moved it there for us."""
+        """Delete the reflog of a branch that does not exist, if git moved it there in a rename."""
         log, kept = _read(self._log_of(ref)), _read(self.path)
         if not kept or not log or not _continues(log, kept):
             return
@@ -71,11 +71,11 @@ class KeptLog:
 def rename_branch(
     git: Git, old: Ref, new: Ref, *, log: KeptLog | None = None, tip: Oid | None = None
 ) -> None:
-    """Rename a branch by git itself: reflog, `branch.*` settings and checkouts go along.
+    """Rename a branch by git itself, which moves reflog, `branch.*` settings and checkouts too.
 
-    With `tip` it must be there, and whatever is committed meanwhile goes along too. With `log` the
-    reflog is copied before; after a kill the caller puts it back. Raises Conflict if the branch is
-    not at `tip`, Refused if git does not allow the name.
+    With `tip` the branch must be at that commit; later commits on it move too. With `log` the
+    reflog is copied first, and after a kill the caller puts it back. Raises Conflict if the branch
+    is not at `tip`, and Refused if git does not allow the name.
     """
     if tip is not None and find_ref(git, old) != tip:
         raise _moved(old, tip)
@@ -99,14 +99,14 @@ def rename_branch(
 
 
 def _moved(ref: Ref, tip: Oid | None) -> Conflict:
-    expected = "" if tip is None else f", expected at {tip[:12]}"
+    expected = "" if tip is None else f": expected {tip[:12]}"
     return Conflict(
-        f"{ref} was moved by somebody else{expected}", f"git reflog show {ref}", code="ref_moved"
+        f"another process moved {ref}{expected}", f"git reflog show {ref}", code="ref_moved"
     )
 
 
 def _read(path: str) -> bytes:
-    """Return the bytes of a file, none if it cannot be read."""
+    """Return the bytes of a file, b"" if it cannot be read."""
     try:
         with open(path, "rb", opener=regular) as file:
             return file.read()

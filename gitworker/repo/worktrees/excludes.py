@@ -1,4 +1,4 @@
-"""Our lines in info/exclude, which hide our files in work trees from git: marked, removable."""
+"""gitworker's marked lines in info/exclude, which hide its files in work trees from git."""
 
 import os
 
@@ -7,11 +7,11 @@ from gitworker.paths import AGENT_LOG, regular
 
 EXCLUDE_BEGIN = "# gitworker: begin (removed by `git worker hooks uninstall`)"
 EXCLUDE_END = "# gitworker: end"
-EXCLUDED = ("/.worker-state", f"/{AGENT_LOG}")  # in every worktree; `workers/root` hides the rest
+EXCLUDED = ("/.worker-state", f"/{AGENT_LOG}")  # in every worktree
 
 
 def add_excludes(common_dir: str) -> None:
-    """Put our lines into info/exclude, marked, once."""
+    """Add gitworker's lines to info/exclude, marked, once."""
     path = f"{common_dir}/info/exclude"
     try:
         with open(path, encoding="utf-8", errors="surrogateescape", opener=regular) as file:
@@ -28,7 +28,7 @@ def add_excludes(common_dir: str) -> None:
 
 
 def exclude_link(common_dir: str, name: str) -> None:
-    """Add a line to ours that hides a link of this name at a checkout's top.
+    """Add a line that hides a link of this name at the top of a checkout.
 
     A pattern that ends in a slash, as `node_modules/`, matches the directory, but not a link to it.
     """
@@ -43,7 +43,7 @@ def exclude_link(common_dir: str, name: str) -> None:
 
 
 def remove_excludes(common_dir: str) -> None:
-    """Take our lines out of info/exclude, leaving every other byte."""
+    """Remove gitworker's lines from info/exclude; leave every other byte."""
     path = f"{common_dir}/info/exclude"
     try:
         with open(path, encoding="utf-8", errors="surrogateescape", opener=regular) as file:
@@ -57,7 +57,7 @@ def remove_excludes(common_dir: str) -> None:
 
 
 def missing_excludes(common_dir: str) -> tuple[str, ...]:
-    """Return those of our lines that info/exclude has not."""
+    """Return those of gitworker's lines that info/exclude lacks."""
     try:
         path = f"{common_dir}/info/exclude"
         with open(path, encoding="utf-8", errors="surrogateescape", opener=regular) as file:

@@ -1,7 +1,7 @@
-"""Where the main worktree is. Seen from another worktree, git tells its git directory only.
+"""Find the main worktree. From another worktree, git shows only its git directory.
 
-Where that lies elsewhere (git init --separate-git-dir), nothing in it names the main worktree: the
-first command there notes it for those from other worktrees, in the state directory.
+If the git directory lies elsewhere (git init --separate-git-dir), nothing in it names the main
+worktree. The first command there records it in the state directory for the other worktrees.
 """
 
 import os
@@ -33,7 +33,7 @@ def main_worktree(repository: Repository) -> str:
 
 
 def find_separate(repository: Repository) -> str | None:
-    """Return the directory whose `.git` names this git directory: around it, or as noted."""
+    """Return the directory whose `.git` names this git directory: parent or recorded one."""
     common_dir = repository.common_dir
     for place in (os.path.dirname(common_dir), _read(state_paths(repository))):
         if _points_to(place, common_dir):
@@ -42,7 +42,7 @@ def find_separate(repository: Repository) -> str | None:
 
 
 def note_main_worktree(paths: StatePaths, repository: Repository) -> None:
-    """Note where the main worktree is, in a repository that does not tell, from there."""
+    """Record the path of the main worktree, from there, if its git directory does not show it."""
     if repository.is_linked or os.path.basename(repository.common_dir) == ".git":
         return
     if repository.top is None or _read(paths) == repository.top:
@@ -55,7 +55,7 @@ def note_main_worktree(paths: StatePaths, repository: Repository) -> None:
         ):
             file.write(f"{repository.top}\n")
         os.replace(partial, f"{paths.root}/{NOTE}")
-    except OSError:  # that the state directory cannot be written is told elsewhere
+    except OSError:  # another check reports a state directory that is not writable
         return
 
 
@@ -70,12 +70,12 @@ def _read(paths: StatePaths) -> str:
 
 
 def _points_to(place: str, common_dir: str) -> bool:
-    """Tell whether the file `.git` in a directory leads to this git directory itself."""
+    """Return whether the file `.git` in a directory leads to this git directory itself."""
     try:
         with open(
             f"{place}/.git", encoding="utf-8", errors="surrogateescape", opener=regular
         ) as file:
             named = file.read().removeprefix("gitdir: ").removesuffix("\n")
         return os.path.realpath(os.path.join(place, named)) == os.path.realpath(common_dir)
-    except (OSError, ValueError):  # a directory, none, or a damaged note (NUL bytes)
+    except (OSError, ValueError):  # a directory, no file, or a damaged record (NUL bytes)
         return False

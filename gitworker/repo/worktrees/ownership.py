@@ -1,6 +1,6 @@
 """The proof that a directory is the worktree of one worker in this repository.
 
-Every command that reads or changes a worker's worktree asks here first. git itself searches the
+Every command that reads or changes a worker's worktree asks for it first. git itself searches the
 parent directories if a worktree has lost its `.git` file, and a worktree usually lies inside the
 main checkout: without the proof a command would read, commit or move the user's own files there.
 Only files are read; git is started only for a HEAD that its file does not show (reftable).
@@ -25,18 +25,18 @@ class Flaw(StrEnum):
 
     MISSING = "missing"  # the place does not exist
     NOT_A_DIRECTORY = "not_a_directory"  # a symbolic link, or a file
-    COPIED = "copied"  # the records name a worktree of the repository that this one was copied from
+    COPIED = "copied"  # the records name a worktree of the repository from which this was copied
     NO_GIT_FILE = "no_git_file"
     OWN_REPOSITORY = "own_repository"  # `.git` is a directory
     OTHER_WORKTREE = "other_worktree"  # `.git` leads to another worktree of this repository
     OTHER_REPOSITORY = "other_repository"
     NO_ADMIN_DIR = "unknown"  # git's own directory of the worktree does not exist
     DAMAGED = "damaged"  # git cannot read that directory: its HEAD or commondir is garbage
-    OTHER_PLACE = "other_place"  # git's own directory belongs to a worktree at another place
+    OTHER_PLACE = "other_place"  # git's own directory belongs to a worktree at another path
     OTHER_WORKER = "other_worker"  # the mark there names another worker or task
 
 
-# A repair of the two files by which worktree and repository name each other ends these.
+# A repair of the two files by which worktree and repository name each other fixes these.
 REJOINABLE = frozenset({Flaw.NO_GIT_FILE, Flaw.OTHER_WORKTREE, Flaw.OTHER_REPOSITORY})
 
 
@@ -57,7 +57,7 @@ class Holder(Protocol):
 
     @property
     def worktree(self) -> str | None:
-        """Return where its worktree is on record."""
+        """Return the recorded path of its worktree."""
 
     @property
     def admin_dir(self) -> str | None:
@@ -135,9 +135,9 @@ def require_checkout(git: Git, place: str, admin_dir: str | None = None) -> str:
 
 
 def has_worktree(owner: Owner | None) -> bool:
-    """Tell whether the worktree exists, proved; False if its place does not exist.
+    """Return whether the proved worktree exists; False if its path does not exist.
 
-    Raises as `require_owned` for anything else at the place.
+    Raises as `require_owned` if anything else is at the path.
     """
     flaw = None if owner is None else find_flaw(owner)
     if owner is not None and flaw is not None and flaw is not Flaw.MISSING:
@@ -146,21 +146,21 @@ def has_worktree(owner: Owner | None) -> bool:
 
 
 def is_lost(owner: Owner) -> bool:
-    """Tell whether the place does not exist while git's own directory of the worktree does.
+    """Return whether the worktree's path is missing while its admin directory exists.
 
-    False if that directory is marked for another worker, or belongs to another place.
+    False if that directory is marked for another worker, or belongs to another path.
     """
     admin_dir = owner.admin_dir
     if find_flaw(owner) is not Flaw.MISSING or admin_dir is None or not os.path.isdir(admin_dir):
         return False
-    is_its = read_seat(admin_dir) == (owner.worker_id, owner.task_id)
-    return is_its and find_place(admin_dir) == os.path.realpath(owner.place)
+    is_marked = read_seat(admin_dir) == (owner.worker_id, owner.task_id)
+    return is_marked and find_place(admin_dir) == os.path.realpath(owner.place)
 
 
 def is_present(owner: Owner | None) -> bool:
-    """Tell whether the worktree exists, proved; False if git knows of none any more.
+    """Return whether the proved worktree exists; False if git does not know it any more.
 
-    Raises as `require_owned` for anything else, a directory that was moved by hand included.
+    Raises as `require_owned` for anything else, for example a directory that was moved by hand.
     """
     if owner is None:
         return False
@@ -187,7 +187,7 @@ def require_on_branch(git: Git, owner: Owner) -> None:
     place = quote(owner.place)
     raise Refused(
         f"{owner.place} is on {found}, not on {branch}",
-        f"git -C {place} switch {branch}   (uncommitted changes go along, or git refuses)",
+        f"git -C {place} switch {branch}   (keeps uncommitted changes, or git refuses)",
         code="wrong_branch",
     )
 
@@ -195,9 +195,9 @@ def require_on_branch(git: Git, owner: Owner) -> None:
 def read_head(git: Git, owner: Owner) -> Ref | None:
     """Return the branch of a proved worktree, None if HEAD is detached.
 
-    While a rebase or bisect of that branch is in progress that branch is returned.
+    During a rebase or bisect of that branch, that branch is returned.
     """
-    from gitworker.repo.plumbing.refs import find_head_ref  # 10 ms, of which `exec` needs nothing
+    from gitworker.repo.plumbing.refs import find_head_ref  # 10 ms, not needed by `exec`
     from gitworker.repo.worktrees.worktree_list import busy_branches
 
     text = _read_line(f"{owner.admin_dir}/HEAD")
@@ -228,7 +228,7 @@ def find_named(place: str) -> str | None:
 
 
 def has_head(admin_dir: str) -> bool:
-    """Tell whether git can read the HEAD of an admin directory (is_git_directory of git)."""
+    """Return whether git can read the HEAD of an admin directory (is_git_directory of git)."""
     if os.path.islink(f"{admin_dir}/HEAD"):
         return True
     text = _read_line(f"{admin_dir}/HEAD").rstrip()
@@ -237,7 +237,7 @@ def has_head(admin_dir: str) -> bool:
 
 
 def has_common_dir(admin_dir: str, common_dir: str) -> bool:
-    """Tell whether the file `commondir` of an admin directory leads to the repository."""
+    """Return whether the file `commondir` of an admin directory leads to the repository."""
     text = _read_line(f"{admin_dir}/commondir")
     if not text or "\0" in text:
         return False
@@ -245,9 +245,9 @@ def has_common_dir(admin_dir: str, common_dir: str) -> bool:
 
 
 def is_recorded_directory(admin_dir: str, place: str) -> bool | None:
-    """Tell whether `place` is the very directory (device, inode) that the admin directory records.
+    """Return whether `place` is the directory (device, inode) that the admin directory records.
 
-    None if nothing is recorded. A rename keeps both numbers, a copy or a restored backup does not.
+    None if nothing is recorded. A rename keeps both numbers; a copy or a restored backup does not.
     """
     recorded = read_place(admin_dir)
     if recorded is None:
@@ -260,7 +260,7 @@ def is_recorded_directory(admin_dir: str, place: str) -> bool | None:
 
 
 def is_inside(common_dir: str, admin_dir: str) -> bool:
-    """Tell whether a path is that of an admin directory of the repository, existing or not."""
+    """Return whether a path is that of an admin directory of the repository, existing or not."""
     parent = os.path.dirname(os.path.realpath(admin_dir))
     return parent == f"{os.path.realpath(common_dir)}/worktrees"
 
@@ -278,7 +278,8 @@ def describe(owner: Owner, flaw: Flaw) -> str:
         Flaw.OWN_REPOSITORY: f"{place} holds a repository of its own in .git, so it is not {name}",
         Flaw.OTHER_WORKTREE: f"the .git file in {place} leads to another worktree",
         Flaw.OTHER_REPOSITORY: f"the .git file in {place} leads to another repository",
-        Flaw.NO_ADMIN_DIR: f"git no longer knows the worktree {place}: {owner.admin_dir} is gone",
+        Flaw.NO_ADMIN_DIR: f"git no longer knows the worktree {place}: {owner.admin_dir} does not"
+        " exist",
         Flaw.DAMAGED: f"git does not work in {place}: HEAD or commondir in {owner.admin_dir} is"
         " damaged",
         Flaw.OTHER_PLACE: f"{owner.admin_dir} belongs to a worktree at another place than {place}",
@@ -294,11 +295,11 @@ def refusal_of(owner: Owner, flaw: Flaw) -> NotFound | Refused | Conflict:
     hint = "git worker fsck --repair"
     if flaw is Flaw.MISSING:
         hint = (
-            f"git worker cancel {owner.worker_id} && git worker undo   (makes it again from its"
+            f"git worker cancel {owner.worker_id} && git worker undo   (restores it from its"
             f" branch; if it was moved by hand: mv it back to {place})"
         )
     elif flaw is Flaw.OTHER_PLACE and not os.path.lexists(find_place(owner.admin_dir or "") or ""):
-        pass  # git's own directory names no place that exists
+        pass  # git's own directory names no existing path
     elif flaw in (Flaw.NOT_A_DIRECTORY, Flaw.OTHER_PLACE, Flaw.NO_ADMIN_DIR):
         hint = f"mv {place} {place}.old && git worker fsck --repair"
     elif flaw is Flaw.OWN_REPOSITORY:

@@ -1,6 +1,6 @@
-"""Worktrees: listing them, finding where a branch is checked out, adding one safely.
+"""Worktrees: list them, find the checkout of a branch, add one safely.
 
-Nothing here runs `git worktree prune`, which would drop a user's unmounted worktrees.
+This module never runs `git worktree prune`, which would drop a user's unmounted worktrees.
 """
 
 import os
@@ -17,18 +17,18 @@ from gitworker.repo.plumbing.git import OTHER_WORKTREES, PAUSES_S, Git, GitFaile
 from gitworker.repo.plumbing.refs import delete_branch, find_head_ref, find_ref
 from gitworker.repo.worktrees.main_worktree import find_separate
 
-# What git says when another process holds one of its lock files for a moment.
+# git's messages if another process holds one of its lock files for a moment.
 CONTENTION = ("could not lock config file", "File exists", "Another git process", *OTHER_WORKTREES)
-# `git worktree prune`, a part of git's upkeep, takes an admin directory that is not locked yet.
+# `git worktree prune`, a part of `git maintenance`, removes an admin directory before its lock.
 HALF_MADE = ("could not create directory of", "/locked' for", "/gitdir' for", "/HEAD' for")
 TAKEN = ("already exists", "already checked out", "already used by worktree")
 
 
 @dataclass(frozen=True, slots=True)
 class Worktree:
-    """One worktree as `git worktree list` tells, with its own git directory.
+    """One worktree as listed by `git worktree list`, with its own git directory.
 
-    `head` is None in a bare repository and before the first commit. `branch` is None where HEAD is
+    `head` is None in a bare repository and before the first commit. `branch` is None if HEAD is
     detached, as during a rebase. `admin_dir` is the common directory for the main worktree.
     """
 
@@ -55,7 +55,7 @@ def list_worktrees(git: Git) -> tuple[Worktree, ...]:
 
 
 def _is_bare(git: Git, common_dir: str) -> bool:
-    """Tell whether a bare repository says so where git does not look from a linked worktree."""
+    """Return whether a repository is bare by a file that git ignores in a linked worktree."""
     file = f"{common_dir}/config.worktree"
     if not os.path.lexists(file):
         return False
@@ -64,11 +64,11 @@ def _is_bare(git: Git, common_dir: str) -> bool:
 
 
 def find_checkout(git: Git, ref: Ref, *, alone: bool = True) -> str | None:
-    """Return the worktree in which a branch is checked out, None where it is in none.
+    """Return the worktree in which a branch is checked out, None if there is no such worktree.
 
-    A rebase or bisect of the branch in progress counts: git refuses to check it out elsewhere.
-    Raises Refused where it is checked out twice (`git worktree add --force`) and must be `alone`:
-    only one of them could follow, the other would show the move reverted.
+    A rebase or bisect of the branch in progress counts: git refuses to check it out elsewhere. With
+    `alone`, raises Refused if it is checked out twice (`git worktree add --force`): only one
+    checkout could follow a move, and the other would show the move as reverted.
     """
     found = [
         _place(git, worktree)
@@ -87,27 +87,27 @@ def find_checkout(git: Git, ref: Ref, *, alone: bool = True) -> str | None:
 
 
 def _place(git: Git, worktree: Worktree) -> str:
-    """Return where a worktree is; with a separate git directory git itself names that instead."""
+    """Return the path of a worktree; git lists a separate git directory instead of that path."""
     if worktree.bare or os.path.realpath(worktree.path) != os.path.realpath(worktree.admin_dir):
         return worktree.path
     here = require_repository(git.directory)
     place = find_separate(here) if here.is_linked else here.top
     if place is None:
         raise Refused(
-            f"git does not tell where the main checkout of {worktree.admin_dir} is",
-            "run it again from the main checkout",
+            f"git does not show the path of the main checkout of {worktree.admin_dir}",
+            "run the command again in the main checkout",
             code="checkout_unknown",
         )
     return place
 
 
 def is_half_made(admin_dir: str) -> bool:
-    """Tell whether `git worktree add` has not ended: it locks the worktree until then."""
+    """Return whether `git worktree add` has not ended: it locks the worktree until then."""
     return _read_line(f"{admin_dir}/locked") == "initializing"
 
 
 def find_admin_dir(common_dir: str, path: str) -> str | None:
-    """Return the admin directory of the linked worktree at `path`, which may be gone."""
+    """Return the admin directory of the linked worktree at `path`, which may not exist."""
     return linked_admins(common_dir).get(os.path.realpath(path))
 
 
@@ -127,18 +127,18 @@ def linked_admins(common_dir: str) -> dict[str, str]:
 
 
 def linked_places(common_dir: str) -> list[str]:
-    """Return where every linked worktree is, or was, as real paths; no process is started."""
+    """Return the real paths of all linked worktrees, existing or not; start no process."""
     return list(linked_admins(common_dir))
 
 
 def find_inner(places: Sequence[str], worktree: str) -> str | None:
-    """Return one of the places that lies inside a worktree and would go with it, if any does."""
+    """Return one of the places inside a worktree, which would be removed with it, or None."""
     top = f"{os.path.realpath(worktree)}/"
     return next((one for one in places if one.startswith(top) and os.path.isdir(one)), None)
 
 
 def worktree_of(admin_dir: str) -> str | None:
-    """Return where the linked worktree of an admin directory is or was, None where git forgot."""
+    """Return the worktree path that an admin directory records, existing or not, or None."""
     pointer = _read_line(f"{admin_dir}/gitdir")
     if not pointer:
         return None
@@ -147,9 +147,9 @@ def worktree_of(admin_dir: str) -> str | None:
 
 
 def detached_head(git: Git, admin_dir: str) -> Oid | None:
-    """Return the commit of a HEAD that is on no branch, None where it is on one.
+    """Return the commit of a detached HEAD, None if HEAD is on a branch.
 
-    Without a process, but where the refs are in another backend's files.
+    No process is started unless another ref backend stores the refs.
     """
     head = _read_line(f"{admin_dir}/HEAD")
     if head.endswith("/.invalid"):  # reftable
@@ -158,11 +158,11 @@ def detached_head(git: Git, admin_dir: str) -> Oid | None:
 
 
 def detached_heads(common_dir: str) -> list[Oid]:
-    """Return the commits that only the HEAD of some worktree leads to: those on no branch.
+    """Return the commits of the detached HEADs of all worktrees.
 
-    Read from the files, with no process: `--all` makes git read the directories of all worktrees,
-    and git fails if one of them is being made (its HEAD names no object yet). With other ref
-    backends a HEAD is in no file, and git is asked for it.
+    They are read from files without a process: `--all` makes git read the directories of all
+    worktrees, and git fails if one of them is being made (its HEAD names no object yet). Other ref
+    backends keep HEAD in no file, and git is asked for it.
     """
     admins = [common_dir]
     with suppress(FileNotFoundError):
@@ -179,7 +179,7 @@ def detached_heads(common_dir: str) -> list[Oid]:
 
 
 def last_head(git: Git, admin_dir: str) -> Oid | None:
-    """Return the commit of HEAD or, where its branch is gone, what its reflog says it was."""
+    """Return the commit of HEAD or, if its branch does not exist, the last one in its reflog."""
     head = git.find_oid("HEAD")
     if head is not None:
         return head
@@ -198,9 +198,9 @@ def add_worktree(
 ) -> Worktree:
     """Make a new branch at `base` and a worktree for it at `path`; the user's post-checkout runs.
 
-    Parallel calls are retried for about two seconds. What a failure leaves behind (directory,
-    admin directory, branch) is taken away again. `workers_setting` is git's checkout.workers.
-    Raises Refused where branch or path exist, Conflict where git stays locked.
+    If other git processes interfere, retry for about two seconds. The rest of a failed attempt
+    (directory, admin directory, branch) is removed. `workers_setting` is git's checkout.workers.
+    Raises Refused if branch or path exist, and Conflict if git stays locked.
     """
     if find_ref(git, ref_of(branch)) is not None:
         raise _taken(branch, path)
@@ -218,9 +218,9 @@ def add_worktree(
 
 
 def check_out(git: Git, *, path: str, branch: Branch, workers_setting: int | None = None) -> str:
-    """Make a worktree for a branch that exists, at a free path; return its admin directory.
+    """Make a worktree for an existing branch at a free path; return its admin directory.
 
-    As `add_worktree` it is patient, and the user's post-checkout hook may fail.
+    It retries like `add_worktree`, and the user's post-checkout hook may fail.
     """
     settings = [] if workers_setting is None else [f"checkout.workers={workers_setting}"]
 
@@ -240,14 +240,14 @@ def check_out(git: Git, *, path: str, branch: Branch, workers_setting: int | Non
 
 
 def is_contention(failure: GitFailed) -> bool:
-    """Tell whether git failed because another process was at work, so that trying again helps."""
-    is_gone = "No such file or directory" in failure.detail
-    marks = (*CONTENTION, *HALF_MADE) if is_gone else CONTENTION
+    """Return whether git failed because of another process, so that a retry can help."""
+    is_missing = "No such file or directory" in failure.detail
+    marks = (*CONTENTION, *HALF_MADE) if is_missing else CONTENTION
     return any(mark in failure.detail for mark in marks)
 
 
 def _try_patiently(attempt: Callable[[], GitFailed | None], branch: Branch) -> None:
-    """Try until nothing has failed; raise Conflict where git stays locked for two seconds."""
+    """Try until an attempt succeeds; raise Conflict if git stays locked for two seconds."""
     for pause_s in (*PAUSES_S, None):
         failure = attempt()
         if failure is None:
@@ -267,7 +267,7 @@ def _try_patiently(attempt: Callable[[], GitFailed | None], branch: Branch) -> N
 def _attempt(
     git: Git, *, path: str, branch: Branch, base: Oid, settings: Sequence[str]
 ) -> GitFailed | None:
-    """Add once; return None, or what failed where trying again may help. Else it raises."""
+    """Add once; return None, or the failure if a retry may help; raise other failures."""
     try:
         git.run(
             "worktree", "add", "--quiet", "--no-track", "-b", branch, "--", path, base,
@@ -275,7 +275,7 @@ def _attempt(
         )  # fmt: skip
     except GitFailed as failure:
         if any(mark in failure.detail for mark in TAKEN):
-            raise _taken(branch, path, failure) from failure  # by another call: not ours to remove
+            raise _taken(branch, path, failure) from failure  # another call made it: keep it
         if _is_whole(path):
             return None
         _clean_up(git, path=path, ref=ref_of(branch), base=base)
@@ -286,9 +286,9 @@ def _attempt(
 
 
 def _is_whole(path: str) -> bool:
-    """Tell whether only the user's post-checkout hook failed: git keeps the worktree then.
+    """Return whether only the user's post-checkout hook failed: then git keeps the worktree.
 
-    One in which git was killed is locked still.
+    If git was killed, the worktree is still locked.
     """
     if not os.path.isfile(f"{path}/.git"):
         return False
@@ -324,7 +324,7 @@ def _parse(record: list[str], common_dir: str, admins: dict[str, str]) -> Worktr
 
 
 def busy_branches(admin_dir: str) -> set[str]:
-    """Return the branches that a rebase or bisect in this worktree will come back to or move."""
+    """Return the branches that a rebase or bisect in this worktree will switch to or move."""
     heads = {
         _read_line(f"{admin_dir}/rebase-merge/head-name"),
         _read_line(f"{admin_dir}/rebase-apply/head-name"),
@@ -355,7 +355,7 @@ def _is_empty_directory(path: str) -> bool:
 
 
 def _clean_up(git: Git, *, path: str, ref: Ref, base: Oid) -> None:
-    """Take away what a failed `worktree add` left: we checked before that none of it was there."""
+    """Remove the rest of a failed `worktree add`; none of it existed before the call."""
     remove_tree(path)
     admin = find_admin_dir(require_repository(git.directory).common_dir, path)
     if admin is not None:
@@ -365,7 +365,7 @@ def _clean_up(git: Git, *, path: str, ref: Ref, base: Oid) -> None:
 
 
 def explained(failure: GitFailed, branch: Branch) -> GitFailed | Refused:
-    """Say in our words that a branch stands where this one would need a directory."""
+    """Explain the failure if another branch has the name of a directory that this one needs."""
     if "cannot create" not in failure.detail and "cannot lock ref" not in failure.detail:
         return failure
     return Refused(

@@ -200,7 +200,7 @@ def test_worktree_that_git_forgot(session: Session) -> None:
     assert seat.admin_dir is not None
     shutil.rmtree(seat.admin_dir)
     (level, message, hint) = found(read_doctor(session), "worktrees")[0]
-    what = f"git no longer knows the worktree {seat.worktree}: {seat.admin_dir} is gone"
+    what = f"git no longer knows the worktree {seat.worktree}: {seat.admin_dir} does not exist"
     assert (level, message, hint) == ("fail", what, REPAIR)
 
 
