@@ -1,7 +1,7 @@
-"""git's configuration files as files: read, replaced under git's own lock, put back byte by byte.
+"""git's configuration files as files: read, replaced under git's own lock, restored byte for byte.
 
-Values are always written by git; only a whole file that nobody else has changed since is put back
-as it was. What it was is kept in a pair of files `<base>-before` and `<base>-after`.
+Values are always written by git. A whole file is restored only if no other program has changed it
+since. Its content is kept in a pair of files `<base>-before` and `<base>-after`.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ Entries = list[tuple[str, str | None]]  # a key without `=` has the value None
 
 
 def read_bytes(path: str) -> bytes | None:
-    """Return a file's content, None where there is no such file, or something else there."""
+    """Return a file's content, None if it does not exist or is not a regular file."""
     try:
         with open(path, "rb", opener=regular) as file:
             return file.read()
@@ -28,7 +28,7 @@ def read_bytes(path: str) -> bytes | None:
 
 
 def list_entries(git: Git, path: str) -> Entries:
-    """Return the keys and values of a configuration file in order; nothing for an absent file."""
+    """Return the keys and values of a configuration file in order; [] for an absent file."""
     if not os.path.exists(path):
         return []
     fields = git.run("config", "--file", path, "-z", "--list").text.split("\0")[:-1]
@@ -37,7 +37,7 @@ def list_entries(git: Git, path: str) -> Entries:
 
 
 def is_true(value: str | None) -> bool:
-    """Tell whether git takes a configuration value for true (git-config(1), boolean)."""
+    """Return whether git reads a configuration value as true (git-config(1), boolean)."""
     return value is None or value.lower() in ("true", "yes", "on") or value.lstrip("0+-").isdigit()
 
 
@@ -45,8 +45,8 @@ def is_true(value: str | None) -> bool:
 def replaced(path: str) -> Iterator[str]:
     """Yield a copy of a configuration file to edit; on a clean exit it replaces the file.
 
-    The copy is `<path>.lock`, so that git and we exclude each other; the change is seen whole or
-    not at all. Raises Conflict where somebody holds that lock.
+    The copy is `<path>.lock`, git's own lock, and the change is visible completely or not at all.
+    Raises Conflict if that lock exists already.
     """
     path = os.path.realpath(path)
     lock = f"{path}.lock"
@@ -73,7 +73,7 @@ def replaced(path: str) -> Iterator[str]:
 
 
 def write_config(path: str, content: bytes | None) -> None:
-    """Make a configuration file hold `content`; None removes it."""
+    """Write `content` to a configuration file; None removes it."""
     if content is None:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
@@ -83,29 +83,29 @@ def write_config(path: str, content: bytes | None) -> None:
 
 
 def keep_before(base: str, content: bytes | None) -> None:
-    """Remember what a configuration file held before our change."""
+    """Keep the content of a configuration file before gitworker changes it."""
     forget(base)
     if content is not None:
         _write(f"{base}-before", content)
 
 
 def keep_after(base: str, content: bytes | None) -> None:
-    """Remember what a configuration file held right after our change."""
+    """Keep the content of a configuration file after gitworker has changed it."""
     _write(f"{base}-after", content or b"")
 
 
 def is_untouched(base: str, content: bytes | None) -> bool:
-    """Tell whether `content` is what our change left."""
+    """Return whether `content` is the one that gitworker's change left."""
     return content is not None and content == read_bytes(f"{base}-after")
 
 
 def before(base: str) -> bytes | None:
-    """Return what the file held before our change, None where it was absent."""
+    """Return the content before gitworker's change, None if the file was absent."""
     return read_bytes(f"{base}-before")
 
 
 def forget(base: str) -> None:
-    """Remove what `keep_before` and `keep_after` wrote."""
+    """Delete the files of `keep_before` and `keep_after`."""
     for suffix in ("before", "after"):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(f"{base}-{suffix}")

@@ -1,4 +1,4 @@
-"""What `git worker hooks status` tells: read, never written."""
+"""The data of `git worker hooks status`. Read-only."""
 
 import os
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from gitworker.repo.plumbing.git import Git
 
 
 class WorktreeHooks(NamedTuple):
-    """A linked worktree, and whether our hooks fire in it."""
+    """A linked worktree, and whether gitworker's hooks run in it."""
 
     path: str
     admin: str
@@ -26,11 +26,11 @@ class WorktreeHooks(NamedTuple):
 
 
 class HookStatus(NamedTuple):
-    """The state of our hooks in a repository.
+    """The state of gitworker's hooks in a repository.
 
-    `tampered` names shims that are missing or not what we wrote, and files there that are not
-    ours; it is empty where no shims are written (`is_present` false). `put_aside` names hooks that
-    others had installed there; they run in every worker's worktree.
+    `tampered` names shims that are missing or changed, and foreign files beside them; it is empty
+    if no shims are written (`is_present` false). `put_aside` names hooks that other programs
+    installed there; they run in every worker's worktree.
     """
 
     worktrees: tuple[WorktreeHooks, ...]
@@ -44,7 +44,7 @@ class HookStatus(NamedTuple):
 
 
 def status(git: Git, repository: Repository) -> HookStatus:
-    """Return the state of our hooks: one git process, and one per worktree that has ours."""
+    """Return the state of the hooks: one git process, and one per worktree that has hooks."""
     hooks = state_paths(repository).hooks
     stamp = read_stamp(hooks)
     user_hooks = find_user_hooks(git, repository)
@@ -65,7 +65,7 @@ def status(git: Git, repository: Repository) -> HookStatus:
 
 
 def find_tampered(repository: Repository) -> tuple[str, ...]:
-    """Return the names in the shim directory that are not as we wrote them; no git process."""
+    """Return the changed, missing or foreign names in the shim directory; start no process."""
     hooks = state_paths(repository).hooks
     if not os.path.isdir(hooks):
         return ()

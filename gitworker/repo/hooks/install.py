@@ -1,4 +1,4 @@
-"""Point a linked worktree at our shims, and take that back without a trace."""
+"""Point a linked worktree at the shims, and take that back without a trace."""
 
 import os
 
@@ -33,18 +33,18 @@ INCLUDE = "include.path"
 def install(
     git: Git, repository: Repository, worktree_git: Git, *, interpreter: str | None = None
 ) -> None:
-    """Make our hooks fire in the linked worktree that `worktree_git` stands in, and only there.
+    """Make the hooks run in the linked worktree of `worktree_git`, and only there.
 
-    Writes the shims where they are stale, switches extensions.worktreeConfig on where it is off,
-    and sets one worktree-scoped setting: core.hooksPath, or from git 2.54 on an include of our
-    config hooks. Idempotent; where all is set up but the worktree, one git process. Raises Refused
-    for a main checkout, Conflict where another process holds the configuration's lock.
+    Writes stale shims again, switches extensions.worktreeConfig on if it is off, and sets one
+    worktree-scoped setting: core.hooksPath, or from git 2.54 on an include of the config hooks.
+    Idempotent; if only the worktree is missing, it takes one git process. Raises Refused for a main
+    checkout, and Conflict if another process holds the configuration's lock.
     """
     worktree = require_repository(worktree_git.directory, {})
     if not worktree.is_linked or worktree.common_dir != repository.common_dir:
         raise Refused(
             f"{worktree_git.directory} is not a linked worktree of {repository.common_dir};"
-            " our hooks are never installed in a main checkout",
+            " the hooks are never installed in a main checkout",
             "git worktree list",
         )
     paths = state_paths(repository)
@@ -61,7 +61,7 @@ def install(
         keep_before(base, content)
     try:
         _point(worktree_git, paths.hooks)
-    except GitFailed:  # the extension is mentioned in the configuration, but not on
+    except GitFailed:  # the configuration mentions the extension, but it is off
         _switch_on(git, repository)
         refresh_shims(git, repository)
         _point(worktree_git, paths.hooks)
@@ -69,9 +69,9 @@ def install(
 
 
 def uninstall(git: Git, repository: Repository) -> None:
-    """Take our hooks out of every worktree, switch off what we switched on, remove the shims.
+    """Remove the hooks from every worktree, switch off the extension if it was off, delete shims.
 
-    Configuration files that nobody else changed are afterwards what they were, byte by byte.
+    Configuration files that no other program changed are restored byte for byte.
     """
     paths = state_paths(repository)
     with shims_lock(paths):
@@ -82,12 +82,12 @@ def uninstall(git: Git, repository: Repository) -> None:
 
 
 def uninstall_one(git: Git, admin: str) -> None:
-    """Take our hooks out of the one worktree with that admin directory."""
+    """Remove the hooks from the one worktree with that admin directory."""
     _take_back(git, admin)
 
 
 def is_installed(git: Git, admin: str, state_hooks: str) -> bool:
-    """Tell whether the worktree with that admin directory is pointed at our shims."""
+    """Return whether the worktree with that admin directory is pointed at the shims."""
     file = f"{admin}/config.worktree"
     if not _names(read_bytes(file), PLACE):
         return False
@@ -95,7 +95,7 @@ def is_installed(git: Git, admin: str, state_hooks: str) -> bool:
 
 
 def mentions(admin: str, state_hooks: str) -> bool:
-    """Tell, without a process, whether a worktree's own configuration names our shims."""
+    """Return whether a worktree's own configuration names the shims; start no process."""
     return _names(read_bytes(f"{admin}/config.worktree"), state_hooks)
 
 
@@ -130,7 +130,7 @@ def _take_back(git: Git, admin: str) -> None:
 
 
 def _restore_hooks_path(git: Git, file: str, base: str) -> None:
-    """Set the worktree's own core.hooksPath again that ours had replaced."""
+    """Restore the worktree's own core.hooksPath, which gitworker's had replaced."""
     if before(base) is not None:
         earlier = [v for k, v in list_entries(git, f"{base}-before") if k == HOOKS_PATH.lower()]
         if earlier and earlier[-1] is not None:
@@ -147,10 +147,10 @@ def _ours(git: Git, file: str) -> list[tuple[str, str]]:
 
 
 def _names(content: bytes | None, path: str) -> bool:
-    """Tell, without a process, whether a configuration file mentions a path."""
+    """Return whether a configuration file mentions a path; start no process."""
     return content is not None and os.fsencode(config_escaped(path)) in content
 
 
 def _base(admin: str) -> str:
-    """Return where a worktree's configuration is remembered; it goes when the worktree goes."""
+    """Return the base path of the kept configuration; it is deleted with the worktree."""
     return f"{admin}/gitworker-config"

@@ -1,4 +1,4 @@
-"""Names and places of our hooks: the scripts we ship, the files of the shim directory."""
+"""Names and places of the hooks: the shipped scripts, the files of the shim directory."""
 
 import os
 
@@ -7,7 +7,7 @@ from gitworker.paths import STATE_DIR_NAME
 
 DOORBELLS = ("post-applypatch", "post-checkout", "post-commit", "post-merge", "post-rewrite")
 ALWAYS = (*DOORBELLS, "pre-commit")
-# These have a shim always where git calls only us: a hook that the user adds runs at once, and a
+# If git calls only the shims, these always have one: a hook that the user adds runs at once, and a
 # commit pays nothing for them.
 BESIDE_COMMITS = (
     "applypatch-msg", "pre-applypatch", "pre-auto-gc", "pre-merge-commit", "pre-push", "pre-rebase",
@@ -15,20 +15,20 @@ BESIDE_COMMITS = (
 )  # fmt: skip
 COMMITTED = "post-commit"
 ANY_HOOK = "any-hook"  # the script for every other hook that the user has
-SHARED = "gitworker.sh"  # what the scripts read; it carries the settings
-STAMP = "stamp"  # what the shims were made from; newer sources make them stale
+SHARED = "gitworker.sh"  # read by the other scripts; it carries the settings
+STAMP = "stamp"  # the sources of the shims; newer sources make the shims stale
 SEEN = "hooks-seen"  # in the state directory: empty files with the times of the sources
-CONFIG_HOOKS = "gitconfig"  # config hooks for git >= 2.54, included by our worktrees
-FOUND = "hooks-found"  # in the state directory: what others installed in our directory
-PLACE = f"/{STATE_DIR_NAME}/hooks"  # how we know our directory, wherever the repository was moved
-ID_LINE = b"# gitworker-shim 1"  # how we know a script of ours
+CONFIG_HOOKS = "gitconfig"  # config hooks for git >= 2.54, included by worker worktrees
+FOUND = "hooks-found"  # in the state directory: hooks that others installed in the shim directory
+PLACE = f"/{STATE_DIR_NAME}/hooks"  # identifies the shim directory, even in a moved repository
+ID_LINE = b"# gitworker-shim 1"  # identifies a script of gitworker
 PLAIN = str.maketrans("", "", "/._-+,:@")  # beside letters and digits, nothing special to a shell
 
 
 def hook_sources() -> str:
-    """Return the directory of the scripts we ship, in a wheel or in a checkout.
+    """Return the directory of the shipped scripts, in a wheel or in a checkout.
 
-    Raises Internal where the installation lacks them.
+    Raises Internal if the installation lacks them.
     """
     package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     for directory in (f"{package}/_githooks", f"{os.path.dirname(package)}/githooks"):
@@ -40,10 +40,10 @@ def hook_sources() -> str:
 
 
 def is_hook_name(name: str) -> bool:
-    """Tell whether git could call a file of this name as a hook.
+    """Return whether git could call a file of this name as a hook.
 
-    Every hook of githooks(5) has a dash in its name except `update`, and none has a dot; going by
-    the shape keeps hooks that a later git adds.
+    Every hook of githooks(5) has a dash in its name except `update`, and none has a dot. The check
+    of the form also accepts hooks that a later git adds.
     """
     letters = name.replace("-", "")
     return name == "update" or ("-" in name and letters.isascii() and letters.isalnum())
@@ -57,8 +57,8 @@ def shell_quoted(text: str) -> str:
 def hook_command(path: str) -> str:
     """Return the `hook.<name>.command` that starts a script.
 
-    Bare where it may be: git puts a shell in between wherever it finds a character that is special
-    to one, a quote among them, and that costs a hook half as much again.
+    Unquoted if possible: for a command with a character special to a shell, quotes included, git
+    starts a shell, and the hook takes half as long again.
     """
     letters = path.translate(PLAIN)
     return path if letters.isascii() and letters.isalnum() else shell_quoted(path)

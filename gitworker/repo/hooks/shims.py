@@ -1,10 +1,10 @@
 """The shim directory `<state>/hooks`: written from the shipped scripts, checked, removed.
 
-One directory serves all our worktrees. Each file is replaced by rename, so a hook that git starts
-meanwhile is whole. A hook installer that an agent runs in its worktree writes here: its files are
-put aside (`hooks-found`) and run from there. The directory stays writable, so that its owner can
-delete a clone by `rm -rf`. The stamp's and the directory's own time are the newest time among the
-sources: whatever is newer than the stamp makes the shims stale, in Python and in sh (`-nt`).
+One directory serves all worktrees. Each file is replaced by a rename, so git never starts a partial
+hook. A hook installer that an agent runs in its worktree writes here: its files are moved to
+`hooks-found` and run from there. The directory stays writable, so that its owner can delete a clone
+by `rm -rf`. The times of the stamp and of the directory are the newest time of the sources: a
+source newer than the stamp makes the shims stale, in Python and in sh (`-nt`).
 """
 
 import contextlib
@@ -48,7 +48,7 @@ OWNER_WRITES = 0o200
 
 
 class Stamp(NamedTuple):
-    """What shims were made from: program version, interpreter, the user's hooks path, sources."""
+    """The input of the shims: program version, interpreter, the user's hooks path, sources."""
 
     version: str
     interpreter: str
@@ -64,7 +64,7 @@ class Stamp(NamedTuple):
 
 
 def read_stamp(state_hooks: str) -> Stamp | None:
-    """Return what the shims in a directory were made from, None where there are none."""
+    """Return the stamp of the shims in a directory, None if there is no readable stamp."""
     content = read_bytes(f"{state_hooks}/{STAMP}")
     if content is None:
         return None
@@ -76,10 +76,10 @@ def read_stamp(state_hooks: str) -> Stamp | None:
 
 
 def shims_are_stale(state_hooks: str, worktree_top: str | None = None) -> bool:
-    """Tell whether the shims are missing, changed by others, or older than what they come from.
+    """Return whether the shims are missing, changed by others, or older than their sources.
 
-    Starts no process: one read and a dozen stat calls. `worktree_top` is a worktree whose own
-    directory of a relative core.hooksPath counts too.
+    Starts no process: one read and a dozen stat calls. With a relative core.hooksPath, the
+    directory in the worktree `worktree_top` counts too.
     """
     stamp = read_stamp(state_hooks)
     if stamp is None or not _is_usable(stamp):
@@ -101,9 +101,9 @@ def shims_are_stale(state_hooks: str, worktree_top: str | None = None) -> bool:
 def refresh_shims(
     git: Git, repository: Repository, *, interpreter: str | None = None, force: bool = False
 ) -> bool:
-    """Write the shims again where they are stale (or `force`); return whether that was needed.
+    """Write stale shims again (or all with `force`); return whether that was needed.
 
-    What `refresh-hooks` runs.
+    The command `refresh-hooks` runs this.
     """
     paths = state_paths(repository)
     with shims_lock(paths):
@@ -122,10 +122,10 @@ def write_shims(
     interpreter: str | None = None,
     config_hooks: bool = False,
 ) -> None:
-    """Make `<state>/hooks` hold the shims for these user hooks, and the spool directory exist.
+    """Write the shims for these user hooks to `<state>/hooks`, and make the spool directory.
 
-    `interpreter` is what the shims start the drain with (default: the one written last, else this
-    one). With `config_hooks` git runs the user's hooks itself, and the shims run them only where
+    `interpreter` is the Python with which the shims start the drain (default: the one written last,
+    else this one). With `config_hooks` git runs the user's hooks itself; the shims run them only if
     a relative hooks path is absent in a worktree.
     """
     paths = state_paths(repository)
@@ -136,7 +136,7 @@ def write_shims(
     interpreter = os.path.abspath(interpreter or sys.executable)
     os.makedirs(paths.spool, mode=0o700, exist_ok=True)
     os.makedirs(paths.hooks, mode=DIRECTORY_MODE, exist_ok=True)
-    os.chmod(paths.hooks, DIRECTORY_MODE)  # an earlier version had closed it
+    os.chmod(paths.hooks, DIRECTORY_MODE)  # an earlier version made it read-only
     _put_aside(paths)
     sources = _remember(paths, user_hooks)
     files = shim_files(
@@ -148,7 +148,7 @@ def write_shims(
         f"{paths.root}/{SEEN}"
     )  # a hook that finds none of them has the shims written again
     os.rename(f"{paths.root}/{SEEN}.new", f"{paths.root}/{SEEN}")
-    _clear(paths, files)  # no config hook names it any more: git would fail for want of it
+    _clear(paths, files)  # now no config hook names these files: git would fail without them
     new_stamp = Stamp(__version__, interpreter, user_hooks.hooks_path, user_hooks.seen)
     _replace(f"{paths.hooks}/{STAMP}", new_stamp.encode(), FILE_MODE)
     newest_ns = max((mtime_ns for _, mtime_ns in user_hooks.seen), default=0)
@@ -165,9 +165,9 @@ def shim_files(
     sources: Sequence[str],
     config_hooks: bool,
 ) -> dict[str, tuple[bytes, int]]:
-    """Return what the shim directory holds: name → (content, mode). Reads the shipped scripts.
+    """Return the files of the shim directory: name → (content, mode). Reads the shipped scripts.
 
-    `sources` are the files whose times each hook compares with those that `hooks-seen` has.
+    `sources` are the files whose times each hook compares with those in `hooks-seen`.
     """
     scripts = hook_sources()
     settings = {
@@ -188,7 +188,7 @@ def shim_files(
     if not config_hooks or user_hooks.is_relative:
         always = () if config_hooks else BESIDE_COMMITS
         for name in (*always, *user_hooks.names, *user_hooks.dormant):
-            # a dormant hook too: chmod +x changes no directory's time, so nothing would tell us
+            # a dormant hook too: chmod +x changes no directory's time, so it would go unnoticed
             files.setdefault(name, (_source(scripts, ANY_HOOK), SCRIPT_MODE))
     for name in found:
         files.setdefault(name, (_source(scripts, ANY_HOOK), SCRIPT_MODE))
@@ -200,7 +200,7 @@ def shim_files(
 
 
 def is_foreign(path: str) -> bool:
-    """Tell whether a file or directory in the shim directory is not one that we write there."""
+    """Return whether a file or directory in the shim directory was not written by gitworker."""
     name = os.path.basename(path).removesuffix(".new")
     if name in (STAMP, CONFIG_HOOKS):
         return not os.path.isfile(path)
@@ -208,7 +208,7 @@ def is_foreign(path: str) -> bool:
 
 
 def find_put_aside(paths: StatePaths) -> list[str]:
-    """Return the hooks that others installed in our directory; the shims run them from aside."""
+    """Return the hooks that others installed in the shim directory; the shims run them."""
     try:
         return sorted(filter(is_hook_name, os.listdir(f"{paths.root}/{FOUND}")))
     except OSError:
@@ -216,7 +216,7 @@ def find_put_aside(paths: StatePaths) -> list[str]:
 
 
 def uses_config_hooks(state_hooks: str) -> bool:
-    """Tell whether the shims written there are called by config hooks, not by core.hooksPath."""
+    """Return whether config hooks, not core.hooksPath, call the shims written there."""
     return os.path.exists(f"{state_hooks}/{CONFIG_HOOKS}")
 
 
@@ -228,9 +228,9 @@ def remove_shims(paths: StatePaths) -> None:
 
 @contextlib.contextmanager
 def shims_lock(paths: StatePaths) -> Iterator[None]:
-    """Hold the lock under which shims and shared settings change; it dies with its holder.
+    """Hold the lock for changes of shims and shared settings; it ends with its holder.
 
-    Raises Conflict where it stays taken: its holder may be stopped.
+    Raises Conflict if it stays taken: its holder may be stopped.
     """
     os.makedirs(paths.locks, mode=0o700, exist_ok=True)
     path = f"{paths.locks}/hooks"
@@ -246,9 +246,9 @@ def shims_lock(paths: StatePaths) -> Iterator[None]:
 
 
 def _remember(paths: StatePaths, user_hooks: UserHooks) -> list[str]:
-    """Make `hooks-seen.new`, with a file for each source that has its time; return the sources.
+    """Make `hooks-seen.new`, with a file that has the time of each source; return the sources.
 
-    A source whose time cannot be kept exactly is left out: the stamp has to do for it.
+    A source whose time cannot be kept exactly is left out: only the stamp covers it.
     """
     directory = f"{paths.root}/{SEEN}.new"
     remove_tree(directory)
@@ -270,7 +270,7 @@ def _remember(paths: StatePaths, user_hooks: UserHooks) -> list[str]:
 
 
 def _put_aside(paths: StatePaths) -> None:
-    """Move what others left in the shim directory where the shims run it; nothing is deleted."""
+    """Move foreign files from the shim directory to `hooks-found`; nothing is deleted."""
     for name in sorted(os.listdir(paths.hooks)):
         path = f"{paths.hooks}/{name}"
         if not is_foreign(path) or _is_partial(path):
@@ -280,25 +280,25 @@ def _put_aside(paths: StatePaths) -> None:
         number = 1
         while os.path.lexists(aside) and os.path.lexists(f"{aside}.{number}"):
             number += 1
-        if os.path.lexists(aside):  # found before: the newer one counts
+        if os.path.lexists(aside):  # found before: the newer one is used
             os.rename(aside, f"{aside}.{number}")
         os.rename(path, aside)
 
 
 def _is_partial(path: str) -> bool:
-    """Tell whether a file is what a killed one of us was writing."""
+    """Return whether a file is an unfinished shim of a killed process."""
     name = os.path.basename(path)
     return name.endswith(".new") and (is_hook_name(name[:-4]) or name[:-4] == SHARED)
 
 
 def _clear(paths: StatePaths, files: Mapping[str, object]) -> None:
-    """Remove our own scripts that are not needed any more."""
+    """Remove gitworker's own scripts that are not needed any more."""
     for name in sorted(set(os.listdir(paths.hooks)) - set(files) - {STAMP}):
         remove_tree(f"{paths.hooks}/{name}")
 
 
 def _wants_config_hooks(git: Git, repository: Repository) -> bool:
-    """Decide once: worktrees that were installed one way must keep working, whatever git comes."""
+    """Return whether to use config hooks; an installed repository keeps its way for every git."""
     state_hooks = state_paths(repository).hooks
     if os.path.exists(f"{state_hooks}/{SHARED}"):
         return uses_config_hooks(state_hooks)
@@ -335,9 +335,9 @@ def _config_hooks(directory: str, names: list[str]) -> bytes:
 def _replace(path: str, content: bytes, mode: int) -> None:
     temporary = f"{path}.new"
     with contextlib.suppress(FileNotFoundError):
-        os.unlink(temporary)  # left by one that was killed; read-only, so not to be opened again
+        os.unlink(temporary)  # left by a killed process; read-only, so it cannot be opened again
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     with open(fd, "wb") as file:
         file.write(content)
-    os.chmod(temporary, mode)  # whatever the umask
+    os.chmod(temporary, mode)  # independent of the umask
     os.rename(temporary, path)

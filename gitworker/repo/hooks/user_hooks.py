@@ -1,4 +1,4 @@
-"""The user's own hooks, as git would find them in the main checkout. Nothing here writes."""
+"""The user's own hooks, as git would find them in the main checkout. Read-only."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -13,12 +13,12 @@ COMMAND_SCOPE = "command"  # `git -c`: one command's setting, not the repository
 
 
 class UserHooks(NamedTuple):
-    """Where the user's hooks are and which there are.
+    """The user's hooks and their places.
 
     `hooks_path` is core.hooksPath with `~` expanded, or `<common dir>/hooks`; a relative one is
-    relative to the top of whatever worktree git runs in. `names` maps each hook that git would
+    relative to the top of the worktree in which git runs. `names` maps each hook that git would
     run to its path; `dormant` are files with a hook's name that are not executable. `seen` pairs
-    what this was read from with its time in nanoseconds (-1: absent), taken before the reading;
+    each source with its time in nanoseconds (-1: absent), taken before the source was read.
     `config_files` are the configuration files among them, included ones too.
     """
 
@@ -41,13 +41,13 @@ class UserHooks(NamedTuple):
 def find_user_hooks(git: Git, repository: Repository) -> UserHooks:
     """Return the user's hooks as the main checkout sees them; one git process.
 
-    Scopes count as in git: worktree, local, global, system; a path of ours does not count.
+    Scopes count as in git: worktree, local, global, system. gitworker's own path does not count.
     """
     common = repository.common_dir
     seen = sources_seen(_config_files(common))
     configured, top, included = _read_settings(git, common)
     others = [path for path in included if path not in dict(seen)]
-    if others:  # their times first: what is written in between must not count as seen
+    if others:  # take their times before a second read: changes in between must not count as seen
         seen += sources_seen(others)
         configured, top, _ = _read_settings(git, common)
     config_files = tuple(path for path, _ in seen)
@@ -55,7 +55,7 @@ def find_user_hooks(git: Git, repository: Repository) -> UserHooks:
     path = f"{common}/hooks" if configured is None else configured
     is_relative = bool(path) and not os.path.isabs(path)
     if is_relative and path.startswith("-"):
-        path = f"./{path}"  # never an option of the shell's exec
+        path = f"./{path}"  # must not be an option of the shell's exec
     directories = list(_directories(repository, path, main_top))
     seen += sources_seen(directories)
     names: dict[str, str] = {}
@@ -71,9 +71,10 @@ def find_user_hooks(git: Git, repository: Repository) -> UserHooks:
 
 
 def find_own_hooks(git: Git, worktree: str, admin_dir: str) -> str | None:
-    """Return a linked worktree's own core.hooksPath, None where it has the main checkout's.
+    """Return a linked worktree's own core.hooksPath, None if it uses the main checkout's.
 
-    `git` runs in the repository, `admin_dir` is the worktree's; a path of ours does not count.
+    `git` runs in the repository; `admin_dir` is the worktree's. gitworker's own path does not
+    count.
     """
     if not os.path.lexists(f"{admin_dir}/config.worktree"):
         return None
@@ -87,7 +88,7 @@ def find_own_hooks(git: Git, worktree: str, admin_dir: str) -> str | None:
 
 
 def sources_seen(files: Iterator[str] | list[str]) -> tuple[tuple[str, int], ...]:
-    """Return each path with its modification time in nanoseconds, -1 where it is absent."""
+    """Return each path with its modification time in nanoseconds, -1 if it is absent."""
     seen = []
     for file in files:
         try:
@@ -128,9 +129,9 @@ def _config_files(common: str) -> list[str]:
 
 
 def _read_settings(git: Git, common: str) -> tuple[str | None, str | None, list[str]]:
-    """Return core.hooksPath, the top that core.worktree names, None where not set, and the files.
+    """Return core.hooksPath, the top in core.worktree, None if not set, and the files.
 
-    The files are those that the settings include, in use or not, and those that they are from.
+    The files are those in which the settings are, and those that they include, in use or not.
     """
     scoped = ("config", "-z", "--show-scope", "--show-origin", "--type=path", "--get-regexp")
     done = git.run(f"--git-dir={common}", *scoped, SETTINGS, ok=(0, 1))
@@ -160,7 +161,7 @@ def _guess_main_top(repository: Repository) -> str | None:
 
 
 def _directories(repository: Repository, path: str, main_top: str | None) -> Iterator[str]:
-    """Yield where hooks of that path are; a relative path names one directory per worktree."""
+    """Yield the hook directories of that path; a relative path names one per worktree."""
     if os.path.isabs(path):
         yield path
     elif path:

@@ -1,8 +1,8 @@
-"""`extensions.worktreeConfig`: switched on as git-worktree(1) prescribes, and off again if we did.
+"""`extensions.worktreeConfig`: switch it on as git-worktree(1) prescribes, and off again.
 
-core.bare=true and core.worktree move to the main worktree's own file, or linked worktrees would
-inherit them. `<state>/worktree-config/` holds both files as they were before and after, and says
-by its existence that we switched the extension on.
+core.bare=true and core.worktree move to the main worktree's own file; otherwise linked worktrees
+would inherit them. `<state>/worktree-config/` holds both files as they were before and after. It
+exists only if gitworker switched the extension on.
 """
 
 import contextlib
@@ -26,19 +26,19 @@ from gitworker.repo.hooks.user_hooks import linked_worktrees
 from gitworker.repo.plumbing.git import Git
 
 EXTENSION = "extensions.worktreeConfig"
-PRIVATE = ("core.bare", "core.worktree")  # what belongs to the main worktree alone
+PRIVATE = ("core.bare", "core.worktree")  # settings of the main worktree alone
 
 
 def is_surely_off(repository: Repository) -> bool:
-    """Tell, without a process, that the extension is off; False means that git must be asked."""
+    """Return whether the extension is surely off, without a process; False: git must be asked."""
     content = read_bytes(f"{repository.common_dir}/config") or b""
     return b"worktreeconfig" not in content.lower()
 
 
 def switch_on(git: Git, repository: Repository) -> None:
-    """Switch the extension on where it is off; nothing else about the repository changes.
+    """Switch the extension on if it is off; change nothing else about the repository.
 
-    Raises Conflict where another git process holds the configuration's lock.
+    Raises Conflict if another git process holds the configuration's lock.
     """
     shared, private = _files(repository)
     entries = list_entries(git, shared)
@@ -60,7 +60,7 @@ def switch_on(git: Git, repository: Repository) -> None:
 
 
 def switch_off(git: Git, repository: Repository) -> None:
-    """Switch the extension off where we switched it on and no worktree has settings of its own."""
+    """Switch the extension off if gitworker switched it on and no worktree has own settings."""
     marks = _marks(repository)
     if not os.path.isdir(marks):
         return
@@ -68,16 +68,16 @@ def switch_off(git: Git, repository: Repository) -> None:
         _put_back(git, repository, marks)
         for admin, _ in linked_worktrees(repository.common_dir):
             with contextlib.suppress(FileNotFoundError):
-                os.unlink(f"{admin}/config.worktree")  # `git worktree add` copies ours, emptied
+                os.unlink(f"{admin}/config.worktree")  # `git worktree add` made an emptied copy
     for base in ("private", "shared"):
         forget(f"{marks}/{base}")
     os.rmdir(marks)
 
 
 def _put_back(git: Git, repository: Repository, marks: str) -> None:
-    """Undo `switch_on`: byte by byte where nothing else has changed, else setting by setting.
+    """Undo `switch_on`: byte for byte if nothing else has changed, else setting by setting.
 
-    The shared file first: from then on git does not read the other one.
+    The shared file is first: from then on git does not read the other one.
     """
     shared, private = _files(repository)
     private_content = read_bytes(private)
@@ -92,7 +92,7 @@ def _put_back(git: Git, repository: Repository, marks: str) -> None:
         ]
         with replaced(shared) as copy:
             git.run("config", "--file", copy, "--unset-all", EXTENSION, ok=(0, 5))
-            for value in was:  # it was there, and off
+            for value in was:  # the setting existed, and was off
                 git.run("config", "--file", copy, "--add", EXTENSION, value or "")
             for key, value in moved:
                 git.run("config", "--file", copy, key, value or "true")
@@ -105,7 +105,7 @@ def _put_back(git: Git, repository: Repository, marks: str) -> None:
 
 
 def _is_needed(git: Git, repository: Repository) -> bool:
-    """Tell whether some worktree has settings of its own besides what we moved."""
+    """Return whether a worktree has settings of its own besides the moved ones."""
     _, private = _files(repository)
     if not is_untouched(f"{_marks(repository)}/private", read_bytes(private)):
         rest = [key for key, _ in list_entries(git, private) if key not in PRIVATE]
