@@ -1,1 +1,1 @@
-"""git: names, worktrees, replay, moving refs, rescue, hooks. git's own plumbing does the work."""
+"""Work with git through its plumbing: refs, worktrees, replay, remotes, rescue refs, hooks."""

@@ -1,1 +1,1 @@
-"""Moving a branch together with the files of its checkout, and repairing a partial move."""
+"""Move a branch together with the files of its checkout, and repair a partial move."""

@@ -1,1 +1,1 @@
-"""History: which commits a branch has, where it forked, what it changed."""
+"""History: the commits of a branch, its fork point, its changes."""

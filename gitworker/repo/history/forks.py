@@ -82,7 +82,7 @@ def read_path_changes(
             changes = found[field.strip()] = []
     missing = [new for _, new in requests if new not in found]
     if missing:
-        raise GitFailed(f"git cannot compare {missing[0]} with the target")
+        raise GitFailed(f"git cannot list the changes of {missing[0]}")
     return {(old, new): tuple(found[new]) for old, new in requests}
 
 

@@ -69,7 +69,7 @@ def install(
 
 
 def uninstall(git: Git, repository: Repository) -> None:
-    """Remove the hooks from every worktree, switch off the extension if it was off, delete shims.
+    """Remove the hooks from every worktree and the shims; restore the earlier configuration.
 
     Configuration files that no other program changed are restored byte for byte.
     """

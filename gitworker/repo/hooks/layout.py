@@ -5,8 +5,8 @@ import os
 from gitworker.errors import Internal
 from gitworker.paths import STATE_DIR_NAME
 
-DOORBELLS = ("post-applypatch", "post-checkout", "post-commit", "post-merge", "post-rewrite")
-ALWAYS = (*DOORBELLS, "pre-commit")
+DRAIN_HOOKS = ("post-applypatch", "post-checkout", "post-commit", "post-merge", "post-rewrite")
+ALWAYS = (*DRAIN_HOOKS, "pre-commit")
 # If git calls only the shims, these always have one: a hook that the user adds runs at once, and a
 # commit pays nothing for them.
 BESIDE_COMMITS = (
@@ -22,7 +22,7 @@ CONFIG_HOOKS = "gitconfig"  # config hooks for git >= 2.54, included by worker w
 FOUND = "hooks-found"  # in the state directory: hooks that others installed in the shim directory
 PLACE = f"/{STATE_DIR_NAME}/hooks"  # identifies the shim directory, even in a moved repository
 ID_LINE = b"# gitworker-shim 1"  # identifies a script of gitworker
-PLAIN = str.maketrans("", "", "/._-+,:@")  # beside letters and digits, nothing special to a shell
+PLAIN = str.maketrans("", "", "/._-+,:@")  # safe in a shell, like letters and digits
 
 
 def hook_sources() -> str:

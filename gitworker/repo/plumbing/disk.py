@@ -236,7 +236,7 @@ def _make_locked(parent: str, prefix: str) -> tuple[str, int]:
 def find_fifo(directory: str, git_dir: str | None = None) -> str | None:
     """Return the first FIFO that a git in this directory may wait for, or None.
 
-    Whoever can write in a worktree can make one.
+    Every user who can write in a worktree can make one.
     """
     repository = find_top(directory)
     places = {git_dir} if repository is None else {repository.git_dir, repository.common_dir}
@@ -257,5 +257,5 @@ def _fifos(top: str, *, without: str) -> Iterator[str]:
             try:
                 if stat.S_ISFIFO(os.lstat(path).st_mode):
                     yield path
-            except OSError:  # it has gone meanwhile
+            except OSError:  # deleted meanwhile
                 continue

@@ -19,7 +19,7 @@ MINIMUM = (2, 39)
 # Parts of git's messages if the directory of another worktree is being made or removed at that
 # moment: most git commands read the directories of all worktrees.
 OTHER_WORKTREES = ("/commondir", "bad object worktrees/")
-PROBE_BYTES = 65536  # more than any block: a write that is cut short fails at its end
+PROBE_BYTES = 65536  # more than any block: on a full disk a write of this size fails
 PAUSES_S = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
 PROMISED = "from promisor remote"  # git's last line, below all messages of the transport
 PROMISED_HINT = "git fetch   (a partial clone lacks some objects: its remote must be reachable)"
@@ -112,10 +112,10 @@ class Git:
         return _checked(running.finish(on_silence=self._explain_silence), args, (0,))
 
     def _explain_silence(self) -> GitWorkerError | None:
-        """Return an error if there is a FIFO that git waits for, instead of a file that it reads.
+        """Return an error if git may be waiting for a FIFO at the path of a file that it reads.
 
-        Looking costs a walk through the directory, so it is done only for a git that has written
-        nothing for seconds.
+        The search walks through the directory, so it runs only for a git that has written nothing
+        for seconds.
         """
         from gitworker.repo.plumbing.disk import find_fifo  # rare
 
@@ -156,11 +156,11 @@ class Git:
         )  # fmt: skip
         return Oid(done.text.strip()) if done.status == 0 else None
 
-    def require_oid(self, revision: str, what: str = "revision") -> Oid:
+    def require_oid(self, revision: str, label: str = "revision") -> Oid:
         """Return the commit id that `revision` names; raise NotFound if it names no commit."""
         oid = self.find_oid(revision)
         if oid is None:
-            raise NotFound(f"{what} {revision!r} names no commit in this repository", "git branch")
+            raise NotFound(f"{label} {revision!r} names no commit in this repository", "git branch")
         return oid
 
     def version(self, *, cache: str | None = None) -> tuple[int, ...]:
@@ -269,7 +269,7 @@ def failure_of(args: Sequence[str], done: proc.Completed) -> GitFailed:
 
 
 def _why_unwritable(path: str) -> str:
-    """Return why nothing can be written beside `path` now; the file of the trial is removed."""
+    """Try to write a file beside `path`; return the reason of a failure, "" if it works."""
     directory = os.path.dirname(path)
     while directory and not os.path.isdir(directory):
         directory = os.path.dirname(directory)

@@ -35,7 +35,7 @@ def hold(path: str, *, what: str, timeout_s: float = 120) -> Iterator[None]:
         _held[path] = hold_descriptor(
             f"{path}.child",
             deadline_ms=deadline_ms,
-            complaint=f"a git that a killed command had started still works under the {what} lock",
+            complaint=f"a git process of a killed command still holds the {what} lock",
         )
         try:
             yield
@@ -67,7 +67,7 @@ def _refuse_nested(path: str, what: str) -> None:
         raise Conflict(
             f"a git worker command holds the {what} lock and waits for the git hook that runs this"
             " command",
-            "git worker status   (start it again when the first command has ended)",
+            "git worker status   (run this command again when the first one has ended)",
             code="nested",
         )
 

@@ -1,1 +1,1 @@
-"""Parked worktrees as git sees them."""
+"""Parked worktrees: their entries in the pool, and the dirty check of a spawn."""

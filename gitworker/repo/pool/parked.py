@@ -240,7 +240,7 @@ def is_returnable(pool: Pool, path: str, commit: Oid) -> bool:
     if same.status != 0 or others.out:
         return False
     try:
-        return not find_converted(here, env, room=path)
+        return not find_converted(here, env, scratch_dir=path)
     except (GitFailed, OSError):  # a filter that fails
         return False
 

@@ -55,7 +55,7 @@ def transfer(
 
     began_ms = monotonic_ms()
     running = gitpython.Git(git.directory).execute(
-        [*_without_ours(), "git", *options, verb, *progress, *words],
+        [*_without_dropped(), "git", *options, verb, *progress, *words],
         as_process=True,
         env=_environment(git, attended=narrate is not None),
     )
@@ -71,7 +71,7 @@ def transfer(
     return TransferResult(status, _text(out), _text(err), late)
 
 
-def _without_ours() -> list[str]:
+def _without_dropped() -> list[str]:
     """Return the `env` command that drops variables: GitPython passes the whole environment."""
     names = [name for name in dropped_names() if name not in ("LANGUAGE", *FIXED_ENV)]
     return ["env", *(part for name in names for part in ("-u", name))] if names else []

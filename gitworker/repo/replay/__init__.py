@@ -1,1 +1,1 @@
-"""Replay: what `git rebase` gives, computed without a worktree."""
+"""Replay: the result of `git rebase`, computed without a worktree."""

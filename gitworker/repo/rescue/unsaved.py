@@ -40,7 +40,7 @@ def find_unkept(git: Git, entry: str, commit: Oid, *, common_dir: str, exactly: 
             path = _find_repository(here, env) or _find_file(here, env)
             if path:
                 return f"{path}, which no ref keeps"
-            path = find_converted(here, env, room=private) if exactly else ""
+            path = find_converted(here, env, scratch_dir=private) if exactly else ""
             if path:
                 return f"bytes of {path} that git strips, so no ref keeps them"
         return "commits that no ref reaches" if find_loose(git, admin, log=False) else ""

@@ -18,12 +18,12 @@ NO_CONVERSION = {"", "false", "no", "off", "0"}
 BLOCK = 1024 * 1024
 
 
-def find_converted(here: Git, env: Mapping[str, str], *, room: str) -> str:
+def find_converted(here: Git, env: Mapping[str, str], *, scratch_dir: str) -> str:
     """Return one tracked file whose bytes would be lost with the worktree, "" if there is none.
 
-    `env` names an index with the entries of the kept commit; `room` is a directory for a fresh
-    checkout of the files that differ from their blobs. Raises GitFailed if git cannot write that
-    checkout, and OSError if a file cannot be read.
+    `env` names an index with the entries of the kept commit; `scratch_dir` is a directory for
+    a fresh checkout of the files that differ from their blobs. Raises GitFailed if git cannot write
+    that checkout, and OSError if a file cannot be read.
     """
     blobs = _blobs(here, env)
     paths = _converting(here, env, list(blobs))
@@ -33,7 +33,7 @@ def find_converted(here: Git, env: Mapping[str, str], *, room: str) -> str:
         differing = [path for path, oid in zip(differing, found, strict=True) if blobs[path] != oid]
     if not differing:
         return ""
-    with private_directory(room, "fresh-") as fresh:
+    with private_directory(scratch_dir, "fresh-") as fresh:
         here.run(
             "checkout-index", "-q", "-z", "--stdin", "--ignore-skip-worktree-bits",
             f"--prefix={fresh}/", stdin=_joined(differing), env=env,
