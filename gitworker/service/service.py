@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from gitworker.journal.undo.records import Listed
     from gitworker.journal.undo.undo import Undone
     from gitworker.landing.landing_plan import Planned
-    from gitworker.landing.lineup import Lineup
+    from gitworker.landing.lineup import QueueStatus
     from gitworker.lifecycle.outcome import Landed, NotLanded
     from gitworker.model.ids import Oid, Ref
     from gitworker.observe.agents import Agents
@@ -273,14 +273,14 @@ class Service:
         with self._reading() as session:
             return read_agents(session, include_all=include_all)
 
-    def queue(self) -> Lineup:
+    def queue(self) -> QueueStatus:
         """Return the landing queue: its order and the newest windows."""
         from gitworker import clock
-        from gitworker.landing.lineup import read_lineup
+        from gitworker.landing.lineup import read_queue_status
         from gitworker.repo.plumbing.lock import is_held
 
         with self._reading() as session, session.store.read() as reader:
-            return read_lineup(reader, clock.now_ms(), is_running=is_held(session.queue_lock))
+            return read_queue_status(reader, clock.now_ms(), is_running=is_held(session.queue_lock))
 
     def conflicts(self) -> Survey:
         """Return which active branches conflict with the target and with each other."""
