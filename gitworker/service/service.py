@@ -276,11 +276,11 @@ class Service:
     def queue(self) -> QueueStatus:
         """Return the landing queue: its order and the newest windows."""
         from gitworker import clock
-        from gitworker.landing.lineup import read_queue_status
+        from gitworker.landing.lineup import read_lineup
         from gitworker.repo.plumbing.lock import is_held
 
         with self._reading() as session, session.store.read() as reader:
-            return read_queue_status(reader, clock.now_ms(), is_running=is_held(session.queue_lock))
+            return read_lineup(reader, clock.now_ms(), is_running=is_held(session.queue_lock))
 
     def conflicts(self) -> Survey:
         """Return which active branches conflict with the target and with each other."""
