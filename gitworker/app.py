@@ -37,13 +37,15 @@ def open_session(
     create: bool = True,
     attended: bool = True,
     opening: Opening | None = None,
+    reads_settings: bool = True,
 ) -> Session:
     """Open the repository of a directory (default: the working directory); set it up if `create`.
 
     `identity` is the caller's, from the option --as; by default GITWORKER_ID, the worktree's
     worker, or `hq`. `opening` holds answers already requested from git; it is ignored if it belongs
     to another repository. A background job is not `attended`: no person reads its output, so it
-    changes no recorded target. Raises Unavailable without a repository, for an unusable state
+    changes no recorded target. Without `reads_settings` the target's settings file counts as
+    absent, for a repair. Raises Unavailable without a repository, for an unusable state
     directory, a newer schema or an old git; Invalid for a bad setting or identity.
     """
     env = os.environ if env is None else env
@@ -64,7 +66,8 @@ def open_session(
         may_change = attended and actor == HQ and task_here(repository) is None
         chosen = named if recorded is None or may_change else None
         names = [name for name in (chosen or recorded,) if name]
-        target = opening.target(names or usual_targets(git_config))
+        names = names or usual_targets(git_config)
+        target = opening.target(names, reads_settings=reads_settings)
     finally:
         opening.abandon()
     settings = load_settings(file_text=target.settings, git_config=git_config, env=env)

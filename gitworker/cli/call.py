@@ -79,6 +79,10 @@ class Call:
         """Open the repository without settling anything first."""
         return open_quickly(self._request, show_event, self._take_opening())
 
+    def open_without_settings(self) -> Session:
+        """Open the repository to repair it, although git cannot read the target's settings."""
+        return open_session(identity=self.identity, create=False, reads_settings=False)
+
     def settle(self, *, create: bool) -> tuple[Session, Settled]:
         """Open the repository and settle it; return also the result of the settlement."""
         opened = open_settled(

@@ -139,3 +139,37 @@ def test_a_worktree_of_no_worker_counts(world: World) -> None:
     Repo(world.root.parent / "mine").commit("Mine", {"m": "mine\n"})
     damaged(world, "mine:m", empty=False)
     assert codes(world) == ["object_missing"]
+
+
+@pytest.mark.parametrize("empty", [False, True], ids=["deleted", "empty"])
+@pytest.mark.parametrize("revision", ["main:.gitworker.toml", "main^{tree}"])
+def test_objects_of_the_settings(world: World, revision: str, empty: bool) -> None:
+    """If git cannot read the settings, every command refuses, and fsck writes the objects again."""
+    world.advance({".gitworker.toml": '[worktree]\nroot = "../elsewhere"\n'})
+    world.in_review("auth", "login", NESTED)
+    damaged(world, revision, empty=empty)
+    if not empty:
+        refused = run(world.root, "spawn", "ben", "t2")
+        assert (refused.status, refused.err.count("\n")) == (1, 2), refused
+        assert "git worker fsck --repair" in refused.err
+    found = run(world.root, "fsck")
+    assert (found.status, "object_" in found.out) == (1, True), found
+    assert not (world.root / "worktrees").exists()
+    assert run(world.root, "fsck", "--repair").status == 0
+    assert codes(world) == []
+    world.approve("auth")
+    world.land("auth")
+
+
+def test_settings_that_no_worktree_has(world: World) -> None:
+    """If no worktree has the settings file, fsck refuses with the command that fetches it."""
+    world.advance({".gitworker.toml": "[worktree]\n"})
+    world.git("clone", "-q", "--mirror", "--no-hardlinks", str(world.root), "../clone")
+    (world.root / ".gitworker.toml").unlink()
+    damaged(world, "main:.gitworker.toml", empty=False)
+    found = run(world.root, "fsck")
+    assert (found.status, "git fetch --refetch CLONE" in found.out) == (1, True), found
+    left = run(world.root, "fsck", "--repair")
+    assert (left.status, "git fetch --refetch CLONE" in left.err) == (4, True), left
+    world.git("fetch", "--refetch", "../clone", "main")
+    assert codes(world) == []

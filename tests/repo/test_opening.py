@@ -32,12 +32,13 @@ def target(repo: Repo, *names: str) -> Target:
 
 
 @pytest.mark.parametrize("name", ["main", "unforeseen"])
-def test_settings_that_git_cannot_read(repo: Repo, name: str) -> None:
-    """Settings that are there and cannot be read are an error, not absent."""
+@pytest.mark.parametrize("revision", ["HEAD:.gitworker.toml", "HEAD^{tree}"])
+def test_settings_that_git_cannot_read(repo: Repo, name: str, revision: str) -> None:
+    """Settings that git cannot read are an error, not absent; so is a tree that may have some."""
     repo.git("branch", "-M", name)
     assert target(repo, "absent", name).settings == TEXT
-    blob = repo.git("rev-parse", "HEAD:.gitworker.toml")
-    (repo.root / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    oid = repo.git("rev-parse", revision)
+    (repo.root / ".git" / "objects" / oid[:2] / oid[2:]).unlink()
     with pytest.raises(Unavailable, match="cannot be read") as caught:
         target(repo, "absent", name)
     assert caught.value.code == "settings_unreadable"
@@ -69,3 +70,10 @@ def test_settings_that_are_not_a_file(repo: Repo, kind: str) -> None:
     assert caught.value.code == "settings_not_a_file"
     with pytest.raises(Invalid, match=kind):
         read_settings(Git(str(repo.root)), repo.head())
+
+
+def test_an_empty_tree(repo: Repo) -> None:
+    """A commit without any file has no settings."""
+    repo.git("rm", "-q", ".gitworker.toml")
+    repo.git("commit", "-q", "--allow-empty", "-m", "Nothing")
+    assert target(repo, "main").settings is None

@@ -2,21 +2,55 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from gitworker.errors import NotFound
-from gitworker.fsck.checks.misplaced import empty_objects
+from gitworker.errors import NotFound, Unavailable
+from gitworker.fsck.checks.misplaced import empty_objects, open_repaired
 from gitworker.fsck.fsck_finding import Finding, Mend
-from gitworker.fsck.picture import Picture
+from gitworker.fsck.picture import Picture, take_picture
 from gitworker.model.ids import Oid
 from gitworker.repo.history.reachable import find_absent, find_missing
 from gitworker.repo.plumbing.disk import private_directory
 from gitworker.repo.plumbing.git import Git
+from gitworker.repo.plumbing.opening import SETTINGS_UNREADABLE
 from gitworker.repo.worktrees.ownership import find_flaw, owner_of
 from gitworker.session import Session
 from gitworker.worktrees.disk_space import holds_a_part
 
 NAMED = 5  # objects that one line names
+
+
+def open_readable(
+    opened: Callable[[], Session], without_settings: Callable[[], Session], *, repair: bool
+) -> tuple[Session | None, list[Finding]]:
+    """Open a session as `open_repaired` does, also if objects of the settings file are missing.
+
+    With `repair` they are written again first. Raises NotFound if no worktree has them.
+    """
+    try:
+        return open_repaired(opened, repair=repair)
+    except Unavailable as error:
+        if error.code != SETTINGS_UNREADABLE:
+            raise
+        session = without_settings()
+        found = _missing_or_empty(session)
+        if not found:
+            raise
+    if not repair:
+        return None, found
+    repaired: list[Finding] = []
+    while found and found != repaired:  # an empty object is moved aside, then it is missing
+        for one in found:
+            assert one.mend is not None
+            one.mend(session)
+        repaired, found = [*repaired, *found], _missing_or_empty(session)
+    whole, done = open_repaired(opened, repair=True)
+    return whole, [*repaired, *done]
+
+
+def _missing_or_empty(session: Session) -> list[Finding]:
+    picture = take_picture(session)
+    return [*check_empty_objects(picture), *check_objects(picture)]
 
 
 def check_empty_objects(picture: Picture) -> Iterator[Finding]:

@@ -27,6 +27,8 @@ OBJECTS = ("cat-file", "--batch")
 KEPT_NAME = "target"  # the target of the last command, which the next command asks for first
 OURS = "worker."
 KINDS = {b"120000": "a symbolic link", b"40000": "a directory", b"160000": "a submodule"}
+SETTINGS_UNREADABLE = "settings_unreadable"  # the code of the error
+UNREADABLE = b"unreadable"  # the mode of a file in a tree that git cannot read
 WORKTREE_SCOPE = "worktree"
 
 
@@ -69,11 +71,11 @@ class Opening:
             found[key] = value if separator else "true"  # a key alone is true (git-config(1))
         return found
 
-    def target(self, names: Sequence[str]) -> Target:
+    def target(self, names: Sequence[str], *, reads_settings: bool = True) -> Target:
         """Return the first of these branches that has a commit, else the first of them.
 
-        Raises Unavailable if the commit has settings that cannot be read: otherwise its verify
-        commands would silently not run.
+        Raises Unavailable if git cannot read whether the commit has settings, or which: without
+        them its verify commands would silently not run. Only a repair does not read them.
         """
         refs = [ref_of(Branch(name)) for name in dict.fromkeys(names)]
         answer = self._answer(self._objects, OBJECTS).out
@@ -83,7 +85,8 @@ class Opening:
         for ref in refs:
             exists, mode, text = held[ref]
             if exists:
-                text = _usable(mode, text, ref.removeprefix("refs/heads/"))
+                name = ref.removeprefix("refs/heads/")
+                text = _usable(mode, text, name) if reads_settings else None
                 return Target(ref, exists=True, settings=text)
         return Target(refs[0], exists=False, settings=None)
 
@@ -156,7 +159,10 @@ def _asked(names: Sequence[str]) -> bytes:
 
 
 def _read(answer: bytes, names: Sequence[str]) -> dict[str, tuple[bool, bytes | None, str | None]]:
-    """Return for each name whether it has a commit, and its settings file's mode and text."""
+    """Return for each name whether it has a commit, the mode of its settings file, and the text.
+
+    If git cannot read the commit's tree, the mode is UNREADABLE.
+    """
     held = {}
     for name in names:
         commit, answer = _next_object(answer)
@@ -164,7 +170,8 @@ def _read(answer: bytes, names: Sequence[str]) -> dict[str, tuple[bool, bytes | 
         oid_size = answer.find(b" ") // 2
         tree, answer = _next_object(answer)
         text = None if file is None else file.decode("utf-8", "replace")
-        held[name] = (commit is not None, _mode(tree or b"", oid_size), text)
+        mode = UNREADABLE if tree is None else _mode(tree, oid_size)
+        held[name] = (commit is not None, mode, text)
     return held
 
 
@@ -194,9 +201,9 @@ def _usable(mode: bytes | None, text: str | None, name: str) -> str | None:
         )
     if text is None:
         raise Unavailable(
-            f"{FILE_NAME} of {name} cannot be read: its object is missing or damaged",
-            "git fsck   (or: git fetch --refetch, if a remote has it)",
-            code="settings_unreadable",
+            f"{FILE_NAME} of {name} cannot be read: an object is missing or damaged",
+            "git worker fsck --repair   (or: git fetch --refetch, if a remote has it)",
+            code=SETTINGS_UNREADABLE,
         )
     return text
 

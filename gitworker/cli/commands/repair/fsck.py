@@ -5,7 +5,7 @@ import click
 from gitworker.cli.call import Call
 from gitworker.cli.fields import count
 from gitworker.cli.options import Verb
-from gitworker.fsck.checks.misplaced import open_repaired
+from gitworker.fsck.checks.objects import open_readable
 from gitworker.fsck.fsck import Mended, Proof, mend, prove
 from gitworker.fsck.fsck_finding import Finding
 from gitworker.rules_text import printable
@@ -31,7 +31,7 @@ def command(call: Call, repair: bool) -> int:
       git worker fsck
       git worker fsck --repair
     """
-    session, aside = open_repaired(call.open_quickly, repair=repair)
+    session, aside = open_readable(call.open_quickly, call.open_without_settings, repair=repair)
     if session is None or not repair:
         proof = Proof(0, 0, tuple(aside)) if session is None else prove(session)
         call.show(_text(proof), **fsck_json(proof))
