@@ -28,6 +28,7 @@ from gitworker.repo.plumbing.lock import hold
 from gitworker.repo.pool.prefetched_status import (
     INDEX,
     LIST,
+    PARKED_GIT_FILE,
     STATUS,
     UNWATCHED,
     is_parked_for,
@@ -105,18 +106,19 @@ def has_stamps(parked: Parked) -> bool:
 
 
 def is_clean(pool: Pool, path: str, commit: Oid) -> bool:
-    """Return whether an entry's worktree is at a commit and has no other files but ignored ones."""
+    """Return whether an entry is whole, and holds its commit and ignored files only."""
     from gitworker.repo.status.checkout_status import (
         open_operation,  # 3 ms, only after something was touched
     )
     from gitworker.repo.status.hidden_files import holds_work
 
+    if not is_parked_for(pool.repository.common_dir, path) or open_operation(f"{path}/admin"):
+        return False
     here = pool.git.at(f"{path}/tree")
-    return (
-        open_operation(f"{path}/admin") is None
-        and here.find_oid("HEAD") == commit
-        and not holds_work(here)
-    )
+    try:
+        return here.find_oid("HEAD") == commit and not holds_work(here)
+    except GitFailed:  # a damaged index
+        return False
 
 
 def bring_to(pool: Pool, path: str, *, old: Oid, new: Oid) -> None:
@@ -296,7 +298,7 @@ def _add_bare(pool: Pool, path: str, commit: Oid) -> None:
         crash_point("pool.listed")
         admin = require_repository(tree, {}).git_dir
         _write(f"{admin}/commondir", pool.repository.common_dir)
-        _write(f"{tree}/.git", "gitdir: ../admin")  # relative: the entry is renamed several times
+        _write(f"{tree}/.git", PARKED_GIT_FILE)
         os.rename(admin, f"{path}/admin")
 
 

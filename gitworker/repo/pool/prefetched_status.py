@@ -25,6 +25,7 @@ LIST = "pool-parked"  # in the state directory: the parked worktrees, the first 
 # A file system monitor would watch the wrong path after the worktree has moved.
 UNWATCHED = "core.fsmonitor=false"
 INDEX = "look"  # in an entry of the pool
+PARKED_GIT_FILE = "gitdir: ../admin"  # relative: an entry is renamed several times
 STATUS = ("status", "--porcelain", "--no-renames", "--ignore-submodules=none",
           "--untracked-files=normal")  # fmt: skip
 
@@ -58,18 +59,27 @@ class Look:
 
 
 def is_parked_for(common_dir: str, path: str) -> bool:
-    """Return whether a pool entry belongs to this repository, not to one that it was copied from.
+    """Return whether an entry is whole: its worktree, its admin directory and this repository.
 
-    Returns False if the entry or a part of it is a symbolic link, which leads elsewhere.
+    False for an entry of a repository that this one was copied from, if a part is a symbolic link,
+    and if `.git` leads anywhere but to the entry's own admin directory: git would work elsewhere.
     """
     if any(os.path.islink(one) for one in (path, f"{path}/tree", f"{path}/admin")):
         return False
-    try:
-        with open(f"{path}/admin/commondir", "rb", opener=regular) as file:
-            named = os.fsdecode(file.read()).removesuffix("\n")
-    except (OSError, ValueError):  # the list is only a hint and may name garbage
+    if _line(f"{path}/tree/.git") != PARKED_GIT_FILE:
         return False
-    return named == common_dir or os.path.realpath(named) == os.path.realpath(common_dir)
+    named = _line(f"{path}/admin/commondir")
+    return named == common_dir or (
+        bool(named) and os.path.realpath(named) == os.path.realpath(common_dir)
+    )
+
+
+def _line(path: str) -> str:
+    try:
+        with open(path, "rb", opener=regular) as file:
+            return os.fsdecode(file.read()).removesuffix("\n").replace("\0", "")
+    except (OSError, ValueError):  # the list is only a hint and may name garbage
+        return ""
 
 
 def begin_look(path: str) -> Look | None:
