@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli.kit import Answer, ok, run
 from tests.conftest import git
+from tests.workers.world import World, no_beater
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,15 @@ class Scene:
     def state(self) -> Path:
         """Return the state directory."""
         return self.root / ".git" / "worker-state"
+
+
+@pytest.fixture
+def quiet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    """A repository in which no hook fires and no heartbeat daemon runs."""
+    monkeypatch.setenv("GITWORKER_HOOKS", "off")
+    made = World.make(tmp_path / "repo")
+    with no_beater(made):
+        yield made
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import contextlib
 import os
 import shlex
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,20 +11,17 @@ import pytest
 from tests.cli.kit import Answer, ok, run
 from tests.conftest import git
 from tests.liveness.boxes import inside, mounted, needs_boxes, read_only
-from tests.workers.world import World, no_beater
+from tests.workers.world import World
 
 pytestmark = needs_boxes()
 
 
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+def world(quiet: World) -> World:
     """A worker with one commit; the target has moved since."""
-    monkeypatch.setenv("GITWORKER_HOOKS", "off")
-    made = World.make(tmp_path / "repo")
-    with no_beater(made):
-        made.working("auth", "t1", {"auth.txt": "1\n"})
-        made.advance({"other.txt": "1\n"})
-        yield made
+    quiet.working("auth", "t1", {"auth.txt": "1\n"})
+    quiet.advance({"other.txt": "1\n"})
+    return quiet
 
 
 def smallest_set(world: World) -> tuple[str, ...]:

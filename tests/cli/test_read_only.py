@@ -1,6 +1,5 @@
 """A repository whose git directory is on a read-only mount, as in Codex' default sandbox."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from tests.cli.kit import Answer, ok, run
 from tests.liveness.boxes import inside, needs_boxes, read_only
 from tests.store.support import foreign
-from tests.workers.world import World, no_beater
+from tests.workers.world import World
 
 pytestmark = needs_boxes()
 READS = (
@@ -30,14 +29,11 @@ WRITES = (
 
 
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+def world(quiet: World) -> World:
     """Two workers that conflict, with commits that no drain has published yet."""
-    monkeypatch.setenv("GITWORKER_HOOKS", "off")
-    made = World.make(tmp_path / "repo")
-    with no_beater(made):
-        made.working("auth", "t1", {"README": "auth\n"})
-        made.working("docs", "t2", {"README": "docs\n"})
-        yield made
+    quiet.working("auth", "t1", {"README": "auth\n"})
+    quiet.working("docs", "t2", {"README": "docs\n"})
+    return quiet
 
 
 def frozen(world: World, *words: str, cwd: Path | None = None) -> Answer:
