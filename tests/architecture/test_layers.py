@@ -1,10 +1,13 @@
 """House rules on layers: import-linter keeps the order, these tests keep its contract."""
 
+import ast
 import re
 import tomllib
+from collections.abc import Mapping, Set
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from tests.architecture.house import PURE_ROOMS, ROOT
+from tests.architecture.house import PURE_ROOMS, ROOT, Module, modules
 
 
 def contracts() -> dict[str, dict[str, Any]]:
@@ -58,3 +61,42 @@ def test_contract_is_exhaustive() -> None:
     """import-linter itself refuses a room that has no layer."""
     fix = "How to fix: keep `exhaustive = true` in the contract `layers`"
     assert contracts()["layers"]["exhaustive"] is True, fix
+
+
+def imported(module: Module, known: Set[str]) -> set[str]:
+    """Return the modules of `known` that a module imports, inside functions too."""
+    found = set()
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= (names & known) or {node.module}
+    return found & known
+
+
+def circles(graph: Mapping[str, Set[str]]) -> list[list[str]]:
+    """Return the groups of modules that import each other, directly or through others."""
+    order = TopologicalSorter(graph)
+    try:
+        order.prepare()
+    except CycleError as error:
+        return [error.args[1]]
+    return []
+
+
+def test_no_import_circles() -> None:
+    """No module imports itself through others, imports for type checkers included."""
+    found = {
+        module.path.removesuffix(".py").removesuffix("/__init__").replace("/", "."): module
+        for module in modules("gitworker")
+    }
+    graph = {name: imported(module, found.keys()) - {name} for name, module in found.items()}
+    fix = "How to fix: move the shared part to a module below both"
+    assert circles(graph) == [], fix
+
+
+def test_circle_rule_bites() -> None:
+    """The rule finds a circle over three modules, and none where there is none."""
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}})
+    assert not circles({"a": {"b", "c"}, "b": {"c"}, "c": set()})
