@@ -134,8 +134,8 @@ def test_every_way_of_committing_is_published_once(
     assert wanted
     assert drained(scene) == wanted
     assert drained(scene) == wanted
-    beats = scene.execute("SELECT agent_id, current_task FROM heartbeats")
-    assert beats == [{"agent_id": "auth", "current_task": "t"}]
+    heartbeats = scene.execute("SELECT agent_id, current_task FROM heartbeats")
+    assert heartbeats == [{"agent_id": "auth", "current_task": "t"}]
 
 
 def test_the_message_of_a_commit(scene: Scene, worktree: Path) -> None:

@@ -23,7 +23,7 @@ print(bus.publish("x-note", id="after"))
 
 
 def test_a_forked_child_opens_its_own_connection(state: StatePaths) -> None:
-    """Messages of a forked child stay, even if another program takes the bus for unused before."""
+    """Messages of a forked child stay, although another program closed the bus as its last user."""
     create_database(state.database).close()
     pipe = subprocess.PIPE
     words = [sys.executable, "-c", FORKING, state.root]

@@ -60,7 +60,7 @@ def read(store: Database, state: StatePaths, agent: str) -> list[dict[str, Any]]
 def test_addressee_and_task(
     workers: Database, state: StatePaths, draft: Draft, options: dict[str, Any], wanted: object
 ) -> None:
-    """A worker or a task is the addressee; the task is given, named, of this place, or own."""
+    """The addressee is a worker or a task; the task is given, named, this place's, or one's own."""
     sent = say(workers, state, draft, **options)
     row = workers.row("messages.by_id", id=sent)
     assert row is not None

@@ -137,7 +137,7 @@ def test_polling_slows_down(state: StatePaths, store: Database) -> None:
 
 
 def test_adaptive_polling_learns_of_traffic(state: StatePaths, store: Database) -> None:
-    """The last kind lets its caller look each time, and polls fast again after a find."""
+    """Adaptive polling lets its caller look each time, and polls fast again after a message."""
     with open_waker(store, state, ways=(ADAPTIVE,)) as waker:
         first = waker.pause_s
         assert [waker.changed() for _ in range(3)] == [True] * 3

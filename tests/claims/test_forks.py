@@ -20,7 +20,7 @@ with open_claims(holder="auth") as claims:
 
 
 def test_a_forked_child_keeps_its_claim(repository: Path) -> None:
-    """A forked child's claim stays, even if another program takes the bus for unused before."""
+    """A forked child's claim stays, although another program closed the bus as its last user."""
     ok(repository, "init")
     database, pipe = repository / ".git/worker-state/bus.db", subprocess.PIPE
     asked = "SELECT task_id FROM task_claims ORDER BY claimed_at_ms"

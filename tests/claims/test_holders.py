@@ -54,7 +54,7 @@ def submit_late(world: World) -> Callable[[], object]:
 def test_late_workers_are_refused(
     world: World, prepare_late: Callable[[World], Callable[[], object]]
 ) -> None:
-    """A worker whose task was taken over is refused and shown by whom, even if it is free again."""
+    """A worker whose task was taken over is refused with the holder, even if it is free again."""
     call = prepare_late(world)
     with unchanged(world, "claimed", Conflict) as caught:
         call()

@@ -1,4 +1,4 @@
-"""Sandboxes and containers as agents run in them, made with unshare(1): no agent is needed."""
+"""Sandboxes and containers as agents run in them, made with unshare(1), without an agent."""
 
 import functools
 import os
@@ -37,9 +37,9 @@ def mounted(script: str, *words: str) -> tuple[str, ...]:
 
 
 def read_only(*places: Path | str, writable: tuple[Path | str, ...] = ()) -> tuple[str, ...]:
-    """Return the command line before a command that finds directories on a read-only mount.
+    """Return a command line that runs a command with directories on a read-only mount.
 
-    `writable` are bound over them again, as a sandbox opens a directory.
+    `writable` directories are bound over them again, as a sandbox opens a directory.
     """
     lines = []
     for place in map(str, places):
@@ -54,7 +54,7 @@ def read_only(*places: Path | str, writable: tuple[Path | str, ...] = ()) -> tup
 
 @functools.cache
 def missing() -> str:
-    """Return why this system cannot make boxes; empty if it can."""
+    """Return the reason if this system cannot make boxes; empty if it can."""
     if shutil.which("unshare") is None:
         return "unshare(1) is not installed"
     for box in (BOX, OTHER_HOST, MOUNTS):

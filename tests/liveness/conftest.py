@@ -10,13 +10,13 @@ from tests.bus.scene import Scene, no_beater
 
 @pytest.fixture
 def scene(repository: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
-    """A repository without workers; our hooks there ring no doorbell."""
+    """A repository without workers, whose hooks start no drain."""
     monkeypatch.setenv("GITWORKER_HOOKS", "off")
     return Scene(repository)
 
 
 @pytest.fixture
 def quiet(scene: Scene) -> Iterator[Scene]:
-    """The same, where no beater can start."""
+    """The same repository, in which no heartbeat daemon can start."""
     with no_beater(scene):
         yield scene

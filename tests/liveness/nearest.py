@@ -1,4 +1,4 @@
-"""Print the pid of the nearest agent above; with a pid, once that is no longer the parent."""
+"""Print the pid of the nearest agent above; if given a pid, once it is no longer the parent."""
 
 import os
 import select

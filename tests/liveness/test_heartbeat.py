@@ -1,4 +1,4 @@
-"""The heartbeat thread: it beats whatever the others do, and ends when it is told to."""
+"""The heartbeat thread: it reports independently of other threads, until it is stopped."""
 
 import subprocess
 import sys
@@ -26,7 +26,7 @@ sys.stdin.readline()
 
 
 class Recorder:
-    """Hears what a thread beats and complains about."""
+    """Records a thread's heartbeats and complaints."""
 
     def __init__(self, path: Path, *, busy_timeout_ms: int = 5000) -> None:
         self.path = str(path)
@@ -42,12 +42,12 @@ class Recorder:
         store.connection.set_busy_timeout(self.busy_timeout_ms)
         return store
 
-    def beats_of(self, agent: str) -> int:
-        """Return how often an agent was beaten for."""
+    def heartbeats_of(self, agent: str) -> int:
+        """Return the number of an agent's heartbeats."""
         return sum(agent in times for times in self.times)
 
     def thread(self, every_s: float = OFTEN_S) -> HeartbeatThread:
-        """Return a thread that tells this recorder."""
+        """Return a thread that reports to this recorder."""
         return HeartbeatThread(
             self.open, every_s=every_s, on_beat=self.times.append, on_error=self.errors.append
         )
@@ -69,17 +69,17 @@ def store(path: Path) -> Iterator[Database]:
 
 
 def row(store: Database, agent: str) -> Any:
-    """Return an agent's beat."""
+    """Return an agent's heartbeat."""
     return store.row("liveness.of_agent", agent=agent)
 
 
-def test_it_beats_and_is_told_at_once(path: Path, store: Database) -> None:
-    """A command takes effect at once and not at the next beat; beats go on by themselves."""
+def test_it_obeys_at_once(path: Path, store: Database) -> None:
+    """A command takes effect at once, not at the next heartbeat; heartbeats continue after it."""
     heard = Recorder(path)
     thread = heard.thread(every_s=3600)
     thread.start()
     thread.put(Report("auth", status="working", task="t", progress=0.5))
-    wait_until(lambda: row(store, "auth") is not None, "the first beat")
+    wait_until(lambda: row(store, "auth") is not None, "the first heartbeat")
     thread.put(Report("auth", status="blocked", task="t"))
     wait_until(lambda: row(store, "auth")["status"] == "blocked", "the change")
     assert row(store, "auth")["progress"] is None
@@ -94,14 +94,14 @@ def test_it_has_its_own_connection(path: Path, store: Database) -> None:
     thread = heard.thread()
     thread.start()
     thread.put(Report("auth"))
-    wait_until(lambda: heard.beats_of("auth") > 3, "several beats")
+    wait_until(lambda: heard.heartbeats_of("auth") > 3, "several heartbeats")
     thread.stop()
     assert len(heard.threads) == 1
     assert threading.get_ident() not in heard.threads
 
 
-def test_it_beats_for_many_and_forgets(path: Path, store: Database) -> None:
-    """One thread beats for several agents, for each until it is told to forget it."""
+def test_it_serves_several_agents_and_forgets(path: Path, store: Database) -> None:
+    """One thread sends heartbeats for several agents, for each until it is removed."""
     heard = Recorder(path)
     thread = heard.thread()
     thread.start()
@@ -109,44 +109,44 @@ def test_it_beats_for_many_and_forgets(path: Path, store: Database) -> None:
     thread.put(Report("docs", task="t2"))
     wait_until(lambda: {"auth", "docs"} in [set(times) for times in heard.times], "both")
     thread.put(Remove("auth"))
-    thread.put(Remove("nobody"))
+    thread.put(Remove("unknown"))
     wait_until(lambda: [set(times) for times in heard.times][-3:] == [{"docs"}] * 3, "docs alone")
     thread.stop()
     assert row(store, "docs")["current_task"] == "t2"
 
 
 def test_commands_for_one_starve_no_other(path: Path, store: Database) -> None:
-    """An agent that reports all the time does not keep the thread from beating for the others."""
+    """An agent that reports all the time does not delay the heartbeats of the others."""
     heard = Recorder(path)
     thread = heard.thread()
     thread.start()
     thread.put(Report("quiet"))
-    wait_until(lambda: heard.beats_of("quiet") > 0, "the first beat")
-    before = heard.beats_of("quiet")
+    wait_until(lambda: heard.heartbeats_of("quiet") > 0, "the first heartbeat")
+    before = heard.heartbeats_of("quiet")
 
     def report() -> bool:
         thread.put(Report("busy", status="working", progress=0.1))
-        return heard.beats_of("quiet") > before + 3
+        return heard.heartbeats_of("quiet") > before + 3
 
-    wait_until(report, "beats of the quiet one")
+    wait_until(report, "heartbeats of the quiet one")
     thread.stop()
 
 
-def test_a_touch_keeps_what_was_told(path: Path, store: Database) -> None:
-    """Beating without a status keeps the status and progress that the agent told itself."""
+def test_a_renewal_keeps_the_last_report(path: Path, store: Database) -> None:
+    """A heartbeat without a status keeps the status and progress of the agent's own report."""
     with store.write(durable=False) as writer:
         writer.run("liveness.beat", agent="auth", now=1, status="blocked", task="t", progress=0.2)
     heard = Recorder(path)
     thread = heard.thread()
     thread.start()
     thread.put(Report("auth", task="t"))
-    wait_until(lambda: row(store, "auth")["ts_ms"] > 1, "a beat")
+    wait_until(lambda: row(store, "auth")["ts_ms"] > 1, "a heartbeat")
     thread.stop()
     assert (row(store, "auth")["status"], row(store, "auth")["progress"]) == ("blocked", 0.2)
 
 
-def test_a_busy_database_costs_a_beat_only(path: Path) -> None:
-    """While a foreign program sits on the database beats fail and are told; later ones succeed."""
+def test_a_busy_database_costs_only_heartbeats(path: Path) -> None:
+    """While a foreign program locks the database heartbeats fail with an error; later ones work."""
     holder = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         text=True,
@@ -157,15 +157,15 @@ def test_a_busy_database_costs_a_beat_only(path: Path) -> None:
     thread = heard.thread()
     thread.start()
     thread.put(Report("auth"))
-    wait_until(lambda: len(heard.errors) > 1, "failing beats")
+    wait_until(lambda: len(heard.errors) > 1, "failing heartbeats")
     assert {type(error) for error in heard.errors} == {Conflict}
     holder.communicate("\n")
-    wait_until(lambda: heard.beats_of("auth") > 0, "a beat after all")
+    wait_until(lambda: heard.heartbeats_of("auth") > 0, "a later heartbeat")
     thread.stop()
 
 
-def test_a_missing_database_costs_a_beat_only(tmp_path: Path) -> None:
-    """A database that is not there yet is tried again with every beat; nobody need listen."""
+def test_a_missing_database_costs_only_heartbeats(tmp_path: Path) -> None:
+    """A missing database is tried again with every heartbeat; a listener is optional."""
     heard = Recorder(tmp_path / "bus.db")
     thread = heard.thread()
     deaf = HeartbeatThread(heard.open, every_s=OFTEN_S)
@@ -175,14 +175,14 @@ def test_a_missing_database_costs_a_beat_only(tmp_path: Path) -> None:
     wait_until(lambda: len(heard.errors) > 1, "errors")
     assert isinstance(heard.errors[0], Unavailable)
     create_database(str(tmp_path / "bus.db")).close()
-    wait_until(lambda: heard.beats_of("auth") > 1, "a beat")
+    wait_until(lambda: heard.heartbeats_of("auth") > 1, "a heartbeat")
     assert deaf.is_alive
     for one in (thread, deaf):
         one.stop()
 
 
-def test_it_stops_before_it_has_beaten(path: Path) -> None:
-    """A thread that has nobody to beat for opens no store and stops at once."""
+def test_it_stops_before_its_first_heartbeat(path: Path) -> None:
+    """A thread without an agent opens no store and stops at once."""
     heard = Recorder(path)
     thread = heard.thread(every_s=3600)
     thread.start()
@@ -191,8 +191,8 @@ def test_it_stops_before_it_has_beaten(path: Path) -> None:
     assert (heard.threads, heard.times) == (set(), [])
 
 
-def test_what_hears_the_beats_may_fail(path: Path, store: Database) -> None:
-    """A full disk under the views costs no beat."""
+def test_a_listener_may_fail(path: Path, store: Database) -> None:
+    """A full disk under the state files costs no heartbeat."""
     heard = Recorder(path)
     failed: list[GitWorkerError | OSError] = []
 
@@ -203,6 +203,6 @@ def test_what_hears_the_beats_may_fail(path: Path, store: Database) -> None:
     thread = HeartbeatThread(heard.open, every_s=OFTEN_S, on_beat=fail, on_error=failed.append)
     thread.start()
     thread.put(Report("auth"))
-    wait_until(lambda: heard.beats_of("auth") > 2, "beats")
+    wait_until(lambda: heard.heartbeats_of("auth") > 2, "heartbeats")
     assert len(failed) > 1
     thread.stop()

@@ -1,4 +1,4 @@
-"""Agents and commands in PID namespaces and on hosts of their own: unknown is never dead."""
+"""Agents and commands in PID namespaces and on other hosts: unknown is never dead."""
 
 import os
 import subprocess
@@ -19,20 +19,20 @@ from tests.liveness.boxes import BLIND, BOX, KINDS, inside, mounted, needs_boxes
 from tests.workers.world import World, no_beater, wait_until
 
 pytestmark = needs_boxes()
-LOOKS = (
+COMMANDS = (
     ("status",), ("list",), ("show", "auth"), ("agents",), ("log", "auth"), ("recover",), ("gc",),
     ("fsck",), ("merge", "--all"),
 )  # fmt: skip
 
 
 @pytest.fixture
-def seat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Seat]:
-    """The seat `auth`, ASSIGNED with the task `t1`; every beater is ended afterwards."""
+def auth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Seat]:
+    """The worker `auth`, ASSIGNED with the task `t1`; every daemon is ended afterwards."""
     monkeypatch.setenv("GITWORKER_HOOKS", "off")
     world = World.make(tmp_path / "repo")
     world.spawn("auth", "t1")
     yield Seat(world)
-    world.state_dir.rename(world.state_dir.with_name("ended"))  # beaters end without a database
+    world.state_dir.rename(world.state_dir.with_name("ended"))  # daemons end without a database
 
 
 def origin(world: World, worker: str = "auth") -> tuple[object, ...]:
@@ -42,7 +42,7 @@ def origin(world: World, worker: str = "auth") -> tuple[object, ...]:
 
 
 def age(world: World, seconds: int) -> None:
-    """Let the last signs of life be older."""
+    """Make the last signs of life older."""
     store = world.session().store
     for sql in (
         "UPDATE heartbeats SET ts_ms = ts_ms - :b",
@@ -57,7 +57,7 @@ def age(world: World, seconds: int) -> None:
 def boxed(
     *words: str, box: tuple[str, ...] = BOX, cwd: Path
 ) -> Iterator["subprocess.Popen[bytes]"]:
-    """Give a command that runs in a box until its standard input closes."""
+    """Run a command in a box until its standard input closes."""
     process = subprocess.Popen(
         [*box, *words], cwd=cwd, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -70,63 +70,63 @@ def boxed(
         process.communicate(timeout=DEADLINE_S)
 
 
-# ---------------------------------------------------------------- looking from inside
+# ---------------------------------------------------------------- commands inside
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_look_from_a_box_ends_no_run(seat: Seat, kind: str) -> None:
+def test_a_command_in_a_box_ends_no_run(auth: Seat, kind: str) -> None:
     """No command in a box publishes the end of an agent outside, whose true end is recorded."""
-    with seat.running("sh", "-c", "read line; exit 3", stdin=subprocess.PIPE) as process:
-        age(seat.world, 60)
-        for words in LOOKS:
-            inside(*words, box=KINDS[kind], cwd=seat.world.root)
-            assert seat.world.messages("agent_stopped") == [], words
-        assert seat.runs()[-1]["ended_at_ms"] is None
-        assert seat.state() == "WORKING"
+    with auth.running("sh", "-c", "read line; exit 3", stdin=subprocess.PIPE) as process:
+        age(auth.world, 60)
+        for words in COMMANDS:
+            inside(*words, box=KINDS[kind], cwd=auth.world.root)
+            assert auth.world.messages("agent_stopped") == [], words
+        assert auth.runs()[-1]["ended_at_ms"] is None
+        assert auth.state() == "WORKING"
         assert process.stdin
         process.stdin.close()
         process.stdin = None
         assert process.wait(DEADLINE_S) == 3
-    (stopped,) = seat.world.messages("agent_stopped")
+    (stopped,) = auth.world.messages("agent_stopped")
     assert stopped["exit_status"] == 3
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_second_agent_from_a_box(seat: Seat, kind: str) -> None:
+def test_no_second_agent_from_a_box(auth: Seat, kind: str) -> None:
     """An occupied worktree takes no second agent, neither from a box nor outside afterwards."""
-    mark = seat.path / "ran"
-    with seat.running("sleep", "60"):
-        wait_until(lambda: is_proven(seat.world.session().paths, "auth"))
+    mark = auth.path / "ran"
+    with auth.running("sleep", "60"):
+        wait_until(lambda: is_proven(auth.world.session().paths, "auth"))
         for silence in (0, 120, 400):
-            age(seat.world, silence)  # the supervisor's lock speaks for it
+            age(auth.world, silence)  # the supervisor's lock shows that it lives
             answer = inside("exec", "auth", "--", "touch", str(mark), box=KINDS[kind],
-                            cwd=seat.world.root)  # fmt: skip
+                            cwd=auth.world.root)  # fmt: skip
             assert answer.status == 3, answer
             assert "already runs an agent" in answer.err
-        again = run(seat.world.root, "exec", "auth", "--", "touch", str(mark))
+        again = run(auth.world.root, "exec", "auth", "--", "touch", str(mark))
         assert again.status == 3, again
     assert not mark.exists()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_worktree_is_taken_from_a_living_agent(seat: Seat, kind: str) -> None:
-    """`cancel` in a box moves no worktree of an agent that lives outside, wherever it has gone."""
-    with seat.running("sh", "-c", "cd / && sleep 60"):
-        wait_until(lambda: is_proven(seat.world.session().paths, "auth"))
+def test_no_worktree_is_taken_from_a_living_agent(auth: Seat, kind: str) -> None:
+    """`cancel` in a box moves no worktree of an agent that lives outside, in any directory."""
+    with auth.running("sh", "-c", "cd / && sleep 60"):
+        wait_until(lambda: is_proven(auth.world.session().paths, "auth"))
         for silence in (0, 120, 400):
-            age(seat.world, silence)
-            answer = inside("cancel", "auth", box=KINDS[kind], cwd=seat.world.root)
+            age(auth.world, silence)
+            answer = inside("cancel", "auth", box=KINDS[kind], cwd=auth.world.root)
             assert answer.status == 1, answer
             assert "auth" in answer.err
             assert "hint:" in answer.err
-        assert seat.path.is_dir()
-    assert seat.world.refs()["refs/heads/auth/t1"]
+        assert auth.path.is_dir()
+    assert auth.world.refs()["refs/heads/auth/t1"]
 
 
 @pytest.mark.parametrize(
     "change", ["pid_ns = '1'", "host = 'elsewhere'", "boot_id = 'earlier'", "pid_ns = NULL"]
 )
-def test_without_lock_a_fresh_beat_counts(seat: Seat, change: str) -> None:
+def test_without_lock_a_fresh_heartbeat_counts(auth: Seat, change: str) -> None:
     """An unknown process keeps its worktree by a heartbeat of less than 100 s, or by its lock."""
-    world = seat.world
+    world = auth.world
     with no_beater(world):
         ok(world.root, "start", "auth", "--pid", str(os.getpid()))
         world.session().store.execute(  # type: ignore[attr-defined]
@@ -139,25 +139,25 @@ def test_without_lock_a_fresh_beat_counts(seat: Seat, change: str) -> None:
         proof.take()
         assert run(world.root, "cancel", "auth").status == 1
         proof.release()
-        age(world, 120)  # the lock was as good as a heartbeat
+        age(world, 120)  # the lock counted like a heartbeat
         assert run(world.root, "cancel", "auth").status == 0
 
 
-# ---------------------------------------------------------------- looking from outside
-def test_an_agent_in_a_box(seat: Seat) -> None:
-    """Commands outside end no run of an agent in a box, and take neither seat nor worktree."""
-    world = seat.world
+# ---------------------------------------------------------------- commands outside
+def test_an_agent_in_a_box(auth: Seat) -> None:
+    """Commands outside end no run of an agent in a box, and take neither worker nor worktree."""
+    world = auth.world
     with boxed(PROGRAM, "exec", "auth", "--", "sh", "-c", "cd /; read line; exit 4",
                cwd=world.root) as process:  # fmt: skip
         wait_until(lambda: world.query("SELECT id FROM runs") != [])
         wait_until(lambda: is_proven(world.session().paths, "auth"))
         age(world, 400)
-        for words in LOOKS:
+        for words in COMMANDS:
             run(world.root, *words)
         assert world.messages("agent_stopped") == []
         assert run(world.root, "exec", "auth", "--", "true").status == 3
         assert run(world.root, "cancel", "auth").status == 1
-        assert seat.state() == "WORKING"
+        assert auth.state() == "WORKING"
         process.communicate(timeout=DEADLINE_S)
         assert process.returncode == 4
     (stopped,) = world.messages("agent_stopped")
@@ -166,9 +166,9 @@ def test_an_agent_in_a_box(seat: Seat) -> None:
     assert ok(world.root, "reset", "auth") is not None
 
 
-def test_a_box_that_died(seat: Seat) -> None:
-    """A run whose whole box was killed ends after five minutes of silence, and is told once."""
-    world = seat.world
+def test_a_box_that_died(auth: Seat) -> None:
+    """A run whose whole box was killed ends after five minutes of silence, with one message."""
+    world = auth.world
     with boxed(PROGRAM, "exec", "auth", "--", "sleep", "60", cwd=world.root):
         wait_until(lambda: world.query("SELECT id FROM runs") != [])
     wait_until(lambda: not is_proven(world.session().paths, "auth"))
@@ -180,17 +180,17 @@ def test_a_box_that_died(seat: Seat) -> None:
         run(world.root, "status")
     (stopped,) = world.messages("agent_stopped")
     assert stopped["exit_status"] is None
-    assert seat.state() == "STALE"
+    assert auth.state() == "STALE"
 
 
 # ---------------------------------------------------------------- start
-def test_start_in_a_box(seat: Seat) -> None:
-    """`start` in a box records the pid with its namespace; the box's beater holds the lock."""
-    world = seat.world
+def test_start_in_a_box(auth: Seat) -> None:
+    """`start` in a box records the pid with its namespace; the box's daemon holds the lock."""
+    world = auth.world
     paths = world.session().paths
     script = "git worker start && echo started; read line; true"
-    with boxed("sh", "-c", f"bash -i -c '{script}'; true", cwd=seat.path) as process:
-        wait_until(lambda: seat.state() == "WORKING")
+    with boxed("sh", "-c", f"bash -i -c '{script}'; true", cwd=auth.path) as process:
+        wait_until(lambda: auth.state() == "WORKING")
         pid, pid_ns = origin(world)
         assert isinstance(pid, int)
         assert pid < 20, "a pid of the box"
@@ -206,7 +206,7 @@ def test_start_in_a_box(seat: Seat) -> None:
 
 
 def agents(world: World) -> list[dict[str, object]]:
-    """Return what `agents` shows outside."""
+    """Return the output of `agents` outside."""
     found = run(world.root, "agents", "--json").document
     return list(found["agents"])
 
@@ -220,44 +220,46 @@ def agents(world: World) -> list[dict[str, object]]:
         (BLIND, ["python3", "-c", "import os; os.system('git worker start; true')"]),
     ],
 )
-def test_start_records_no_wrong_process(seat: Seat, box: tuple[str, ...], words: list[str]) -> None:
+def test_start_records_no_wrong_process(auth: Seat, box: tuple[str, ...], words: list[str]) -> None:
     """If the only ancestors are a sandbox's shells, or /proc shows other pids, none is recorded."""
-    subprocess.run([*box, *words], cwd=seat.path, check=True, capture_output=True)
-    assert seat.state() == "WORKING"
-    assert origin(seat.world)[0] is None
+    subprocess.run([*box, *words], cwd=auth.path, check=True, capture_output=True)
+    assert auth.state() == "WORKING"
+    assert origin(auth.world)[0] is None
 
 
-# ---------------------------------------------------------------- one beater per namespace
-def test_a_beater_per_namespace(seat: Seat) -> None:
-    """A beater in a box keeps none away outside: the workers of both have heartbeats."""
-    world = seat.world
+# ---------------------------------------------------------------- one daemon per namespace
+def test_a_daemon_per_namespace(auth: Seat) -> None:
+    """A daemon in a box does not replace one outside: the workers of both have heartbeats."""
+    world = auth.world
     paths = world.session().paths
     git(world.root, "config", "worker.liveness.beat-s", "1")
     world.spawn("docs", "t2")
     with (
-        boxed("sh", "-c", "bash -i -c 'git worker start; read line'; true", cwd=seat.path),
+        boxed("sh", "-c", "bash -i -c 'git worker start; read line'; true", cwd=auth.path),
         subprocess.Popen(["sleep", "60"]) as outside,
     ):
         wait_until(lambda: is_proven(paths, "auth"))
         ok(world.root, "start", "docs", "--pid", str(outside.pid))
         wait_until(lambda: is_beating(paths))
         wait_until(lambda: is_proven(paths, "docs"))
-        before = beats(world)
-        wait_until(lambda: all(beats(world)[name] > before[name] for name in ("auth", "docs")))
+        before = last_heartbeats(world)
+        wait_until(
+            lambda: all(last_heartbeats(world)[name] > before[name] for name in ("auth", "docs"))
+        )
         inside("list", cwd=world.root)
         assert world.worker("docs").state == "WORKING"
         outside.kill()
     wait_until(lambda: not is_beating(paths))
 
 
-def beats(world: World) -> dict[str, int]:
-    """Return when each worker beat last."""
+def last_heartbeats(world: World) -> dict[str, int]:
+    """Return the time of each worker's last heartbeat."""
     return dict(world.query("SELECT agent_id, ts_ms FROM heartbeats"))
 
 
-def test_locks_of_ended_boxes_are_deleted(seat: Seat) -> None:
-    """A beater deletes the election locks of other namespaces that no process holds."""
-    world = seat.world
+def test_locks_of_ended_boxes_are_deleted(auth: Seat) -> None:
+    """A daemon deletes the election locks of other namespaces that no process holds."""
+    world = auth.world
     paths = world.session().paths
     left = Path(paths.locks) / "beater-elsewhere-b-1"
     left.touch()
@@ -272,9 +274,9 @@ def test_locks_of_ended_boxes_are_deleted(seat: Seat) -> None:
 
 # ---------------------------------------------------------------- right before the move
 @pytest.mark.parametrize("kind", ["cancel", "reset", "remove"])
-def test_recovery_looks_again(seat: Seat, kind: str) -> None:
-    """An interrupted removal moves no worktree in which a process works by now."""
-    world = seat.world
+def test_recovery_checks_again(auth: Seat, kind: str) -> None:
+    """An interrupted removal moves no worktree in which a process works now."""
+    world = auth.world
     if kind == "remove":
         world.commit("auth", {"a": "1\n"})
         ok(world.root, "start", "auth", "--pid", str(os.getpid()))
@@ -288,31 +290,31 @@ def test_recovery_looks_again(seat: Seat, kind: str) -> None:
         words = (kind, "auth")
     died = world.drive(*words, GITWORKER_CRASH_AT=f"{kind}.journal")
     assert died.returncode == -9, died
-    with subprocess.Popen(["sleep", "60"], cwd=seat.path) as agent:
+    with subprocess.Popen(["sleep", "60"], cwd=auth.path) as agent:
         run(world.root, "status")
         run(world.root, "recover")
-        assert seat.path.is_dir()
-        assert os.path.samestat(seat.path.stat(), os.stat(f"/proc/{agent.pid}/cwd"))
-        assert git(seat.path, "status", "--porcelain", "--untracked-files=no") == ""
+        assert auth.path.is_dir()
+        assert os.path.samestat(auth.path.stat(), os.stat(f"/proc/{agent.pid}/cwd"))
+        assert git(auth.path, "status", "--porcelain", "--untracked-files=no") == ""
         agent.kill()
     run(world.root, "recover")
     assert world.query("SELECT kind FROM operations WHERE status = 'open'") == []
 
 
-def test_a_worktree_by_another_path(seat: Seat, tmp_path: Path) -> None:
+def test_a_worktree_by_another_path(auth: Seat, tmp_path: Path) -> None:
     """A process in another mount namespace, where the repository has another path, occupies it."""
-    world = seat.world
+    world = auth.world
     other = tmp_path / "other"
     other.mkdir()
-    (seat.path / "deep" / "er").mkdir(parents=True)
+    (auth.path / "deep" / "er").mkdir(parents=True)
     for place in ("worktrees/t1", "worktrees/t1/deep/er"):
         script = f"mount --bind {world.root} {other}; cd {other}/{place}"
         process = subprocess.Popen(mounted(script, "sh", "-c", "echo in; read line"),
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # fmt: skip
         assert process.stdout is not None
         assert process.stdout.readline() == b"in\n"
-        assert processes_in(str(seat.path)) != []
+        assert processes_in(str(auth.path)) != []
         assert run(world.root, "cancel", "auth").status == 1
         process.communicate(timeout=DEADLINE_S)
-    assert processes_in(str(seat.path)) == []
+    assert processes_in(str(auth.path)) == []
     assert run(world.root, "cancel", "auth").status == 0

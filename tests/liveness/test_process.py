@@ -1,4 +1,4 @@
-"""Processes: which run, which is the agent, which live in a directory."""
+"""Processes: running ones, the calling agent, and those in a directory."""
 
 import os
 import shlex
@@ -51,15 +51,15 @@ CHAINS = {
 
 
 @pytest.mark.parametrize("chain", CHAINS)
-def test_shells_that_pass_are_no_agents(chain: str) -> None:
-    """`bash -c 'git worker start'`, however wrapped, binds to who ran it and not to the shell."""
+def test_passing_shells_are_not_agents(chain: str) -> None:
+    """`bash -c 'git worker start'`, however wrapped, binds to its caller, not to the shell."""
     done = subprocess.run(CHAINS[chain], input="", capture_output=True, text=True, check=True)
     assert done.stdout.strip() == str(os.getpid())
 
 
 @pytest.mark.parametrize("arguments", [[], ["-i"], ["--verbose", "-input"], ["+i", "x"]])
-def test_scripts_are_no_agents(tmp_path: Path, arguments: list[str]) -> None:
-    """A script passes, whatever its own options look like, run by its shebang or by a shell."""
+def test_scripts_are_not_agents(tmp_path: Path, arguments: list[str]) -> None:
+    """A script is not an agent, whatever its options, run by its shebang or by a shell."""
     script = tmp_path / "run me.sh"
     script.write_text(f"#!/bin/bash\n{PROBE}\ntrue\n")
     script.chmod(0o755)
@@ -68,8 +68,8 @@ def test_scripts_are_no_agents(tmp_path: Path, arguments: list[str]) -> None:
         assert done.stdout.strip() == str(os.getpid()), command
 
 
-def test_git_worker_itself_is_no_agent(tmp_path: Path) -> None:
-    """Our own program between git and the caller is passed by."""
+def test_git_worker_itself_is_not_an_agent(tmp_path: Path) -> None:
+    """Our own program between git and the caller is skipped."""
     program = tmp_path / "git-worker"
     program.write_text(f"import subprocess\nsubprocess.run({WORDS!r}, check=True)\n")
     command = [sys.executable, str(program), "start"]
@@ -81,8 +81,8 @@ def test_git_worker_itself_is_no_agent(tmp_path: Path) -> None:
     "command",
     [["bash", "--norc", "-i"], ["bash", "--rcfile", os.devnull, "-i"], ["bash"], ["sh"]],
 )
-def test_a_shell_that_somebody_types_into_is_an_agent(command: list[str]) -> None:
-    """A shell without a command or script of its own is somebody working."""
+def test_an_interactive_shell_is_an_agent(command: list[str]) -> None:
+    """A shell without a command or script of its own is an agent."""
     done = subprocess.run(
         command, input=f"echo $$\n{PROBE}\n", capture_output=True, text=True, check=True,
         start_new_session=True,
@@ -92,7 +92,7 @@ def test_a_shell_that_somebody_types_into_is_an_agent(command: list[str]) -> Non
 
 
 def test_an_editors_shell_is_an_agent(tmp_path: Path) -> None:
-    """A shell that only got a file to begin with, as editors start theirs, is somebody working."""
+    """A shell that got only an initial file, as editors start theirs, is an agent."""
     begin = tmp_path / "begin"
     begin.write_text("")
     done = subprocess.run(
@@ -104,7 +104,7 @@ def test_an_editors_shell_is_an_agent(tmp_path: Path) -> None:
 
 
 def test_an_orphan_has_no_agent() -> None:
-    """Where no ancestor is left but init, there is no agent."""
+    """If no ancestor is left but init, there is no agent."""
     done = subprocess.run(["sh", "-c", f"{PROBE} $$ &"], capture_output=True, text=True, check=True)
     if done.stdout.split()[-1] != "1":
         pytest.skip("orphans do not go to init here")
@@ -112,7 +112,7 @@ def test_an_orphan_has_no_agent() -> None:
 
 
 def test_our_own_agent() -> None:
-    """From within a program that is no shell, its parent's nearest agent is above it."""
+    """The nearest agent of a program that is not a shell is above it."""
     found = nearest_agent()
     assert found is None or found.pid not in (os.getpid(), 1)
 
@@ -132,7 +132,7 @@ def test_a_process_is_known_by_its_start() -> None:
 
 
 def test_a_zombie_does_not_run() -> None:
-    """A process that has ended and was not waited for is gone."""
+    """A process that has ended but was not waited for does not run."""
     process = sleeper()
     assert process.stdin is not None
     process.stdin.close()
@@ -141,7 +141,7 @@ def test_a_zombie_does_not_run() -> None:
 
 
 def test_a_name_with_blanks_and_brackets(tmp_path: Path) -> None:
-    """A program whose name looks like the fields of /proc is read rightly."""
+    """A program whose name looks like the fields of /proc is read correctly."""
     program = tmp_path / "a) Z 1 (b"
     program.symlink_to("/bin/cat")
     with subprocess.Popen([program], stdin=subprocess.PIPE) as process:
@@ -152,7 +152,7 @@ def test_a_name_with_blanks_and_brackets(tmp_path: Path) -> None:
 
 
 def test_processes_in_a_directory(tmp_path: Path) -> None:
-    """Who works in a directory or below it is found, through links too; a neighbour is not."""
+    """A process in a directory or below it is found, through links too; a neighbour is not."""
     inside, beside = tmp_path / "w", tmp_path / "w2"
     (inside / "deep").mkdir(parents=True)
     beside.mkdir()
@@ -166,8 +166,8 @@ def test_processes_in_a_directory(tmp_path: Path) -> None:
         process.communicate()
 
 
-def test_gits_upkeep_is_waited_for(tmp_path: Path) -> None:
-    """What git does in the background after a commit lives nowhere, unless it goes on and on."""
+def test_git_maintenance_is_waited_for(tmp_path: Path) -> None:
+    """git's background process after a commit does not count as an occupant, unless it stays."""
     argv = ["git", "-c", "read -r line; :", "maintenance", "run", "--auto"]
     with subprocess.Popen(argv, executable="/bin/sh", cwd=tmp_path, stdin=subprocess.PIPE) as git:
         assert lasting_processes_in(str(tmp_path), wait_ms=50) == [git.pid]
@@ -177,12 +177,12 @@ def test_gits_upkeep_is_waited_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [("git", "log"), ("sh", "gc")], ids=" ".join)
-def test_who_stays_is_not_waited_for(tmp_path: Path, words: tuple[str, str]) -> None:
-    """Any other process in a directory is told of at once, another command of git among them."""
+def test_other_processes_are_not_waited_for(tmp_path: Path, words: tuple[str, str]) -> None:
+    """Any other process in a directory is reported at once, even another command of git."""
     argv = [words[0], "-c", "read -r line; :", words[1]]
     with subprocess.Popen(argv, executable="/bin/sh", cwd=tmp_path, stdin=subprocess.PIPE) as other:
         assert other.stdin is not None
-        end = threading.Timer(30, other.stdin.close)  # who waits for it finds nobody
+        end = threading.Timer(30, other.stdin.close)  # a wait for it would find no process
         end.start()
         assert lasting_processes_in(str(tmp_path), wait_ms=60_000) == [other.pid]
         end.cancel()

@@ -1,4 +1,4 @@
-"""What time changes, applied by whoever looks: rows with old stamps, and nobody sleeps."""
+"""Timeouts, applied by any command: rows with old stamps, and no test that sleeps."""
 
 import os
 from typing import Any
@@ -17,11 +17,11 @@ from tests.bus.scene import Scene, commit
 from tests.conftest import git
 from tests.store.support import foreign
 
-GONE = 2**22 + 1  # above any pid that Linux gives
+NO_PID = 2**22 + 1  # above any pid that Linux gives
 
 
 @pytest.fixture
-def seat(quiet: Scene) -> Scene:
+def busy(quiet: Scene) -> Scene:
     """A scene with the worker `auth` WORKING on `t`, its process this one."""
     quiet.spawn("auth", "t")
     start(quiet.session(), "auth", pid=os.getpid())
@@ -29,209 +29,213 @@ def seat(quiet: Scene) -> Scene:
 
 
 def age(scene: Scene, seconds: int) -> None:
-    """Let everything that is known of the seats be so much older."""
+    """Make everything recorded of the workers older."""
     back = seconds * 1000
     scene.execute("UPDATE workers SET state_changed_at_ms = state_changed_at_ms - :b", b=back)
     scene.execute("UPDATE heartbeats SET ts_ms = ts_ms - :b", b=back)
     scene.execute("UPDATE heartbeat_clocks SET ts_ms = ts_ms - :b, mono_ms = mono_ms - :b", b=back)
 
 
-def stand_still(scene: Scene, patch: pytest.MonkeyPatch) -> None:
-    """Let both clocks stand at the seat's last beat, so that its age is what a test makes it."""
-    (beat,) = scene.execute("SELECT ts_ms, mono_ms FROM heartbeat_clocks WHERE agent_id = 'auth'")
-    mono_ms = beat["mono_ms"]
-    patch.setenv("GITWORKER_CLOCK_MS", str(beat["ts_ms"]))
+def stop_clocks(scene: Scene, patch: pytest.MonkeyPatch) -> None:
+    """Stop both clocks at the worker's last heartbeat, so that a test sets its age exactly."""
+    (heartbeat,) = scene.execute(
+        "SELECT ts_ms, mono_ms FROM heartbeat_clocks WHERE agent_id = 'auth'"
+    )
+    mono_ms = heartbeat["mono_ms"]
+    patch.setenv("GITWORKER_CLOCK_MS", str(heartbeat["ts_ms"]))
     patch.setattr("gitworker.clock.monotonic_ms", lambda: mono_ms)
 
 
-def gone(scene: Scene) -> None:
-    """Let the seat's process have ended."""
-    scene.execute("UPDATE workers SET pid = :pid", pid=GONE)
+def end_process(scene: Scene) -> None:
+    """Replace the worker's process by an ended one."""
+    scene.execute("UPDATE workers SET pid = :pid", pid=NO_PID)
 
 
-def looked(scene: Scene) -> tuple[list[str], str, str]:
-    """Sweep; return who changed, and where seat and task stand."""
+def swept(scene: Scene) -> tuple[list[str], str, str]:
+    """Sweep; return the changed workers, and the states of worker and task."""
     changed = sweep(scene.session()).changed
     return changed, scene.worker("auth").state.value, scene.task("t").status.value
 
 
-def test_nothing_is_due(seat: Scene) -> None:
-    """A seat that has just begun is left alone, and nothing is written."""
-    before = seat.execute("SELECT * FROM transitions")
-    assert looked(seat) == ([], "WORKING", "IN_PROGRESS")
-    assert seat.execute("SELECT * FROM transitions") == before
+def test_nothing_is_due(busy: Scene) -> None:
+    """A worker that has just begun is left alone, and nothing is written."""
+    before = busy.execute("SELECT * FROM transitions")
+    assert swept(busy) == ([], "WORKING", "IN_PROGRESS")
+    assert busy.execute("SELECT * FROM transitions") == before
 
 
-def test_the_whole_way_down(seat: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Gone and silent: WORKING→STALE, then STALE→FAILED with the task back for another try."""
-    stand_still(seat, monkeypatch)
-    gone(seat)
-    age(seat, 99)
-    assert looked(seat) == ([], "WORKING", "IN_PROGRESS")
-    age(seat, 2)
-    assert looked(seat) == (["auth"], "STALE", "IN_PROGRESS")
-    assert seat.worker("auth").stale_from == "WORKING"
-    age(seat, 790)
-    assert looked(seat) == ([], "STALE", "IN_PROGRESS")
-    age(seat, 20)
-    assert looked(seat) == (["auth"], "FAILED", "READY")
-    assert seat.task("t").retry_count == 1
-    assert seat.task("t").assigned_agent_id is None
-    assert seat.worker("auth").last_error == "no sign of life for too long"
-    assert seat.execute("SELECT * FROM task_claims") == []
-    assert looked(seat) == ([], "FAILED", "READY")
-    view = (seat.state_dir / "workers" / "auth.json").read_text()
+def test_the_whole_way_down(busy: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ended and silent: WORKING→STALE, then STALE→FAILED with the task ready for a retry."""
+    stop_clocks(busy, monkeypatch)
+    end_process(busy)
+    age(busy, 99)
+    assert swept(busy) == ([], "WORKING", "IN_PROGRESS")
+    age(busy, 2)
+    assert swept(busy) == (["auth"], "STALE", "IN_PROGRESS")
+    assert busy.worker("auth").stale_from == "WORKING"
+    age(busy, 790)
+    assert swept(busy) == ([], "STALE", "IN_PROGRESS")
+    age(busy, 20)
+    assert swept(busy) == (["auth"], "FAILED", "READY")
+    assert busy.task("t").retry_count == 1
+    assert busy.task("t").assigned_agent_id is None
+    assert busy.worker("auth").last_error == "no sign of life for too long"
+    assert busy.execute("SELECT * FROM task_claims") == []
+    assert swept(busy) == ([], "FAILED", "READY")
+    view = (busy.state_dir / "workers" / "auth.json").read_text()
     assert '"state": "FAILED"' in view
-    kinds = [p["event"] for p in seat.messages("state_change")]
+    kinds = [p["event"] for p in busy.messages("state_change")]
     assert kinds[-2:] == ["heartbeat_timeout", "expire"]
 
 
-def test_the_last_try_ends_blocked(seat: Scene) -> None:
-    """A task without retries left is BLOCKED when its seat expires."""
-    seat.execute("UPDATE tasks SET retry_count = max_retries")
-    gone(seat)
-    age(seat, 1000)
-    assert looked(seat)[1] == "STALE"
-    assert looked(seat) == (["auth"], "FAILED", "BLOCKED")
+def test_the_last_try_ends_blocked(busy: Scene) -> None:
+    """A task without retries left is BLOCKED when its worker expires."""
+    busy.execute("UPDATE tasks SET retry_count = max_retries")
+    end_process(busy)
+    age(busy, 1000)
+    assert swept(busy)[1] == "STALE"
+    assert swept(busy) == (["auth"], "FAILED", "BLOCKED")
 
 
-def test_a_fresh_beat_recovers(seat: Scene) -> None:
-    """A beat after the seat went stale brings it back to work, and forgets why it was stale."""
-    gone(seat)
-    age(seat, 200)
-    assert looked(seat)[1] == "STALE"
-    age(seat, 10)
-    with seat.session().store.write() as writer:
+def test_a_fresh_heartbeat_recovers(busy: Scene) -> None:
+    """A heartbeat after a worker went stale makes it WORKING and clears the state before."""
+    end_process(busy)
+    age(busy, 200)
+    assert swept(busy)[1] == "STALE"
+    age(busy, 10)
+    with busy.session().store.write() as writer:
         touch(writer, "auth", task="t")
-    assert looked(seat) == (["auth"], "WORKING", "IN_PROGRESS")
-    assert seat.worker("auth").stale_from is None
+    assert swept(busy) == (["auth"], "WORKING", "IN_PROGRESS")
+    assert busy.worker("auth").stale_from is None
 
 
-def test_a_foreign_beat_recovers_too(seat: Scene) -> None:
-    """A program after seed 2 that beats, without our clock readings, is alive."""
-    gone(seat)
-    age(seat, 200)
-    assert looked(seat)[1] == "STALE"
-    age(seat, 10)
-    beat = "UPDATE heartbeats SET ts_ms = CAST(strftime('%s', 'now') AS INTEGER) * 1000"
-    foreign(seat.state_dir / "bus.db", beat)
-    assert looked(seat)[1] == "WORKING"
+def test_a_foreign_heartbeat_recovers_too(busy: Scene) -> None:
+    """A heartbeat of a foreign program, without our clock readings, counts."""
+    end_process(busy)
+    age(busy, 200)
+    assert swept(busy)[1] == "STALE"
+    age(busy, 10)
+    heartbeat = "UPDATE heartbeats SET ts_ms = CAST(strftime('%s', 'now') AS INTEGER) * 1000"
+    foreign(busy.state_dir / "bus.db", heartbeat)
+    assert swept(busy)[1] == "WORKING"
 
 
 @pytest.mark.parametrize("event", [TaskEvent.TOKENS_EXHAUSTED, TaskEvent.AGENT_QUESTION])
-def test_who_waits_is_never_stale(seat: Scene, event: TaskEvent) -> None:
-    """A seat whose task is PAUSED or WAITING_INPUT stays WORKING however long it is silent."""
-    with seat.session().store.write() as writer:
+def test_a_waiting_worker_is_never_stale(busy: Scene, event: TaskEvent) -> None:
+    """A worker whose task is PAUSED or WAITING_INPUT stays WORKING however long it is silent."""
+    with busy.session().store.write() as writer:
         move_task(writer, require_stored_task(writer, "t"), (event,), actor="hq")
-    gone(seat)
-    age(seat, 1_000_000)
-    assert looked(seat)[:2] == ([], "WORKING")
+    end_process(busy)
+    age(busy, 1_000_000)
+    assert swept(busy)[:2] == ([], "WORKING")
 
 
-def test_a_slow_review_only_alerts(seat: Scene) -> None:
+def test_a_slow_review_only_alerts(busy: Scene) -> None:
     """IN_REVIEW→STALE after an hour, remembered as a review, and never FAILED by itself."""
     from gitworker.workers.submit import Submission, submit
 
-    place = seat.worker("auth").worktree
+    place = busy.worker("auth").worktree
     assert place is not None
-    commit(seat.root / place, "a")
-    submit(seat.session(), "auth", Submission())
-    assert seat.worker("auth").state == "IN_REVIEW"
-    gone(seat)
-    age(seat, 3590)
-    assert looked(seat)[:2] == ([], "IN_REVIEW")
-    age(seat, 20)
-    assert looked(seat)[:2] == (["auth"], "STALE")
-    assert seat.worker("auth").stale_from == "IN_REVIEW"
-    age(seat, 1_000_000)
-    assert looked(seat)[:2] == ([], "STALE")
+    commit(busy.root / place, "a")
+    submit(busy.session(), "auth", Submission())
+    assert busy.worker("auth").state == "IN_REVIEW"
+    end_process(busy)
+    age(busy, 3590)
+    assert swept(busy)[:2] == ([], "IN_REVIEW")
+    age(busy, 20)
+    assert swept(busy)[:2] == (["auth"], "STALE")
+    assert busy.worker("auth").stale_from == "IN_REVIEW"
+    age(busy, 1_000_000)
+    assert swept(busy)[:2] == ([], "STALE")
 
 
-def test_an_assigned_seat_waits_for_ever(quiet: Scene) -> None:
+def test_an_assigned_worker_waits_for_ever(quiet: Scene) -> None:
     """ASSIGNED without a process never times out."""
     quiet.spawn("auth", "t")
     age(quiet, 1_000_000)
-    assert looked(quiet) == ([], "ASSIGNED", "ASSIGNED")
+    assert swept(quiet) == ([], "ASSIGNED", "ASSIGNED")
 
 
 @pytest.mark.parametrize(
     "change",
     ["host = 'elsewhere'", "boot_id = 'earlier'", "pid_ns = '1'", "pid_ns = NULL", "pid = NULL"],
 )
-def test_an_unknown_process_is_not_dead_before_dead(seat: Scene, change: str) -> None:
-    """One of another host, boot or PID namespace is stale only after five minutes of silence."""
-    seat.execute(f"UPDATE workers SET {change}")
-    age(seat, 290)
-    assert looked(seat)[1] == "WORKING"
-    age(seat, 20)
-    assert looked(seat)[1] == "STALE"
+def test_an_unknown_process_is_not_dead_before_dead(busy: Scene, change: str) -> None:
+    """A process of another host, boot or PID namespace is stale only after five silent minutes."""
+    busy.execute(f"UPDATE workers SET {change}")
+    age(busy, 290)
+    assert swept(busy)[1] == "WORKING"
+    age(busy, 20)
+    assert swept(busy)[1] == "STALE"
 
 
-def test_thresholds_are_settings(seat: Scene) -> None:
-    """The team's own thresholds hold."""
-    git(seat.root, "config", "worker.liveness.stale-s", "5")
-    gone(seat)
-    age(seat, 6)
-    assert looked(seat)[1] == "STALE"
+def test_thresholds_are_settings(busy: Scene) -> None:
+    """The thresholds of the team's settings apply."""
+    git(busy.root, "config", "worker.liveness.stale-s", "5")
+    end_process(busy)
+    age(busy, 6)
+    assert swept(busy)[1] == "STALE"
 
 
-def test_a_wall_clock_that_jumps_kills_nobody(seat: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A jump of the wall clock alone makes no seat stale on this machine."""
-    session = seat.session()
-    gone(seat)
+def test_a_jump_of_the_wall_clock_is_no_silence(
+    busy: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A jump of the wall clock alone makes no worker stale on this machine."""
+    session = busy.session()
+    end_process(busy)
     monkeypatch.setenv("GITWORKER_CLOCK_MS", str(4_000_000_000_000))
     assert sweep(session).changed == []
-    assert seat.worker("auth").state == "WORKING"
+    assert busy.worker("auth").state == "WORKING"
 
 
-def test_a_due_retry_is_fired(seat: Scene) -> None:
-    """A failed task whose back-off is over is READY again after anybody has looked."""
-    with seat.session().store.write() as writer:
+def test_a_due_retry_is_fired(busy: Scene) -> None:
+    """A failed task whose back-off is over becomes READY with the next command."""
+    with busy.session().store.write() as writer:
         move_task(writer, require_stored_task(writer, "t"), (TaskEvent.AGENT_FAILED,), actor="hq")
         writer.run("tasks.set_retry", task="t", retry_count=0, resume_after_ms=1)
-    assert looked(seat)[2] == "READY"
-    assert seat.task("t").retry_count == 1
-    assert looked(seat)[2] == "READY"
+    assert swept(busy)[2] == "READY"
+    assert busy.task("t").retry_count == 1
+    assert swept(busy)[2] == "READY"
 
 
-def test_a_task_that_a_foreign_program_moved_stops_nobody(seat: Scene) -> None:
-    """Where the task stands elsewhere by now, the seat stays STALE and every command goes on."""
-    gone(seat)
-    age(seat, 200)
-    assert looked(seat)[1] == "STALE"
-    values: list[Any] = [seat.task("t").version + 1]
+def test_a_task_that_a_foreign_program_moved_stops_no_command(busy: Scene) -> None:
+    """If the task has another state by now, the worker stays STALE and every command still runs."""
+    end_process(busy)
+    age(busy, 200)
+    assert swept(busy)[1] == "STALE"
+    values: list[Any] = [busy.task("t").version + 1]
     insert = (
         "INSERT INTO transitions (ts_ms, machine, entity_id, version, from_state, event, to_state,"
         " actor) VALUES (1, 'task', 't', ?, 'IN_PROGRESS', 'ADMIN_STOP', 'BLOCKED', 'admin')"
     )
-    assert foreign(seat.state_dir / "bus.db", (insert, values)) == [[]]
-    age(seat, 1000)
-    assert looked(seat) == ([], "STALE", "BLOCKED")
+    assert foreign(busy.state_dir / "bus.db", (insert, values)) == [[]]
+    age(busy, 1000)
+    assert swept(busy) == ([], "STALE", "BLOCKED")
 
 
-def test_a_seat_that_changed_meanwhile_is_left_alone(seat: Scene) -> None:
-    """What was due for a row that somebody has moved since is not applied."""
+def test_a_worker_that_changed_meanwhile_is_left_alone(busy: Scene) -> None:
+    """A timeout that was due for a row is not applied if the row has changed since."""
     from gitworker.lifecycle.timeouts import apply_due
     from gitworker.model.worker import WorkerEvent
 
-    seen = seat.worker("auth")
-    with seat.session().store.write() as writer:
+    seen = busy.worker("auth")
+    with busy.session().store.write() as writer:
         from gitworker.bus.transitions import move_worker
 
         move_worker(writer, seen, WorkerEvent.FAIL, actor="auth")
-    assert apply_due(seat.session(), [(seen, WorkerEvent.HEARTBEAT_TIMEOUT)], []) == []
-    assert seat.worker("auth").state == "FAILED"
+    assert apply_due(busy.session(), [(seen, WorkerEvent.HEARTBEAT_TIMEOUT)], []) == []
+    assert busy.worker("auth").state == "FAILED"
 
 
-def test_a_night_with_the_lid_closed(seat: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Eight hours of sleep, in which CLOCK_MONOTONIC stands still, are no silence of anybody's."""
-    session = seat.session()
+def test_a_night_of_suspend(busy: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight hours of suspend, in which CLOCK_MONOTONIC stops, do not count as silence."""
+    session = busy.session()
     asleep_ms = 8 * 3600 * 1000
     monkeypatch.setenv("GITWORKER_CLOCK_MS", str(clock.now_ms() + asleep_ms))
     assert sweep(session).changed == []
     (agent,) = read_agents(session).agents
     assert (agent.liveness, agent.state) == ("OK", "WORKING")
-    gone(seat)
+    end_process(busy)
     awake_ms = clock.monotonic_ms() + 101_000
     monkeypatch.setattr("gitworker.clock.monotonic_ms", lambda: awake_ms)
     assert sweep(session).changed == ["auth"]
@@ -239,11 +243,11 @@ def test_a_night_with_the_lid_closed(seat: Scene, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize(("seconds", "state"), [(299, "WORKING"), (301, "STALE")])
 def test_another_hosts_agent(
-    seat: Scene, seconds: int, state: str, monkeypatch: pytest.MonkeyPatch
+    busy: Scene, seconds: int, state: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An agent of another host is judged by the wall clock, whatever its own clocks showed."""
-    stand_still(seat, monkeypatch)
-    seat.execute("UPDATE workers SET host = 'elsewhere', pid = 1, boot_id = 'theirs'")
-    seat.execute("UPDATE heartbeat_clocks SET host = 'elsewhere', boot_id = 'theirs', mono_ms = 1")
-    age(seat, seconds)
-    assert looked(seat)[1] == state
+    stop_clocks(busy, monkeypatch)
+    busy.execute("UPDATE workers SET host = 'elsewhere', pid = 1, boot_id = 'theirs'")
+    busy.execute("UPDATE heartbeat_clocks SET host = 'elsewhere', boot_id = 'theirs', mono_ms = 1")
+    age(busy, seconds)
+    assert swept(busy)[1] == state

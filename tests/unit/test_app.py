@@ -1,4 +1,4 @@
-"""The composition root: what a command finds prepared, wherever it stands."""
+"""Opening a session: the state, identity, target and settings that a command gets."""
 
 import os
 import subprocess
@@ -23,17 +23,17 @@ from tests.conftest import git
 
 @pytest.fixture
 def at(repository: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Open a session as a command started in a directory does."""
+    """Return a function that opens a session in a directory, as a command does."""
 
-    def open_at(where: Path = repository, **options: Any) -> Session:
-        monkeypatch.chdir(where)
+    def open_at(place: Path = repository, **options: Any) -> Session:
+        monkeypatch.chdir(place)
         return open_session(**options)
 
     return open_at
 
 
 def test_the_first_command_prepares_the_state(repository: Path, at: Any) -> None:
-    """State directory, link and excludes are made once, private, and git sees none of it."""
+    """State directory, link and excludes are made once and private, and git ignores them."""
     session = at()
     state = repository / ".git" / "worker-state"
     assert session.paths.root == str(state)
@@ -47,7 +47,7 @@ def test_the_first_command_prepares_the_state(repository: Path, at: Any) -> None
 
 
 def test_sixteen_first_commands_may_race(repository: Path) -> None:
-    """Any number of first commands at once prepare one state, and all of them work."""
+    """Sixteen first commands at once prepare one state, and all of them succeed."""
     program = (
         "import sys; sys.stdin.readline()\nfrom gitworker.app import open_session\nopen_session()"
     )
@@ -70,7 +70,7 @@ def test_sixteen_first_commands_may_race(repository: Path) -> None:
 
 
 def test_a_command_that_only_reads_makes_nothing(repository: Path, at: Any) -> None:
-    """Where nothing is set up, `create=False` says which command does it."""
+    """Before setup, `create=False` names the command that sets the repository up."""
     with pytest.raises(Unavailable) as caught:
         at(create=False)
     assert (caught.value.code, caught.value.hint) == ("not_initialised", "git worker init")
@@ -78,7 +78,7 @@ def test_a_command_that_only_reads_makes_nothing(repository: Path, at: Any) -> N
 
 
 def test_a_lost_link_is_made_again(repository: Path, at: Any) -> None:
-    """The link comes back with any command; a file of the user's in its place stays."""
+    """Any command restores the link; a user's file in its place stays."""
     at()
     link = repository / ".worker-state"
     link.unlink()
@@ -91,7 +91,7 @@ def test_a_lost_link_is_made_again(repository: Path, at: Any) -> None:
 
 
 def test_excludes_keep_what_was_there(repository: Path) -> None:
-    """Our lines go in once, after the user's, and out again without a trace."""
+    """Our lines are added once, after the user's, and removed without a trace."""
     path = repository / ".git" / "info" / "exclude"
     for before in ("", "*.tmp\n", "*.tmp", "\udcff\n"):
         path.write_text(before, errors="surrogateescape")
@@ -109,8 +109,8 @@ def test_excludes_keep_what_was_there(repository: Path) -> None:
     assert path.exists()
 
 
-def test_who_asks(repository: Path, at: Any, tmp_path: Path) -> None:
-    """Identity goes by option, then GITWORKER_ID, then the worktree's seat, then it is hq."""
+def test_identity(repository: Path, at: Any, tmp_path: Path) -> None:
+    """The identity is the option, else GITWORKER_ID, else the worktree's worker, else hq."""
     linked = tmp_path / "linked"
     git(repository, "worktree", "add", "-q", str(linked))
     write_seat(git(linked, "rev-parse", "--absolute-git-dir"), "auth", "t")
@@ -131,7 +131,7 @@ def test_who_asks(repository: Path, at: Any, tmp_path: Path) -> None:
 def test_the_first_target(
     repository: Path, at: Any, branches: list[str], default: str, target: str
 ) -> None:
-    """Where nobody names the target it is main, else git's default branch, else master."""
+    """Without a setting the target is main, else git's default branch, else master."""
     for name in branches:
         git(repository, "branch", "-f", f"b-{name}")
         git(repository, "branch", "-m", f"b-{name}", f"{name}-later")
@@ -145,7 +145,7 @@ def test_the_first_target(
 
 
 def test_a_branch_that_appears_is_not_the_target(repository: Path, at: Any) -> None:
-    """The target is found once: neither a new main nor the target's absence makes it another."""
+    """The target is chosen once: neither a new main nor a missing target changes it."""
     git(repository, "branch", "-m", "main", "master")
     assert at().target == "refs/heads/master"
     git(repository, "branch", "main")
@@ -160,7 +160,7 @@ def test_a_branch_that_appears_is_not_the_target(repository: Path, at: Any) -> N
 
 
 def test_a_checkout_by_environment_alone(repository: Path, at: Any, tmp_path: Path) -> None:
-    """Where git finds the repository by GIT_DIR only, the way out is told and nothing is made."""
+    """If git finds the repository by GIT_DIR only, the error names a way out, nothing is made."""
     (repository / ".git").rename(tmp_path / "elsewhere")
     env = {**os.environ, "GIT_DIR": str(tmp_path / "elsewhere"), "GIT_WORK_TREE": str(repository)}
     with pytest.raises(Unavailable, match="only by GIT_DIR"):
@@ -169,7 +169,7 @@ def test_a_checkout_by_environment_alone(repository: Path, at: Any, tmp_path: Pa
 
 
 def test_another_name_of_the_target(repository: Path, at: Any) -> None:
-    """A symbolic ref stands for its branch: that is what moves, and what the name leads to."""
+    """A symbolic ref as target means its branch: that branch is moved and protected."""
     git(repository, "branch", "-m", "main", "trunk")
     git(repository, "symbolic-ref", "refs/heads/main", "refs/heads/trunk")
     for _ in range(2):
@@ -179,7 +179,7 @@ def test_another_name_of_the_target(repository: Path, at: Any) -> None:
 
 
 def test_a_person_changes_the_target(repository: Path, at: Any) -> None:
-    """git's configuration, and over it the environment, name another target; it is told once."""
+    """git's configuration, or the environment over it, names another target; reported once."""
     at()
     git(repository, "branch", "trunk")
     git(repository, "branch", "next")
@@ -200,7 +200,7 @@ def test_a_person_changes_the_target(repository: Path, at: Any) -> None:
 
 
 def test_an_agent_changes_no_target(repository: Path, at: Any, tmp_path: Path) -> None:
-    """Whatever is named by a worker, in its worktree or from a hook's job, the target stays."""
+    """A worker cannot change the target, in its worktree or from a hook's job."""
     linked = tmp_path / "linked"
     git(repository, "worktree", "add", "-q", str(linked))
     write_seat(git(linked, "rev-parse", "--absolute-git-dir"), "auth", "t")
@@ -217,7 +217,7 @@ def test_an_agent_changes_no_target(repository: Path, at: Any, tmp_path: Path) -
 
 
 def test_one_worktrees_settings_do_not_count(repository: Path, at: Any, tmp_path: Path) -> None:
-    """Our keys in config.worktree are passed over, git's own there are not."""
+    """Our keys in config.worktree are ignored, git's own are not."""
     linked = tmp_path / "linked"
     git(repository, "worktree", "add", "-q", str(linked))
     git(repository, "config", "extensions.worktreeConfig", "true")
@@ -231,7 +231,7 @@ def test_one_worktrees_settings_do_not_count(repository: Path, at: Any, tmp_path
 
 
 def test_a_target_without_a_commit(repository: Path, at: Any) -> None:
-    """Where the target has no commit yet, what needs one says what to do."""
+    """If the target has no commit yet, commands that need one name the next step."""
     assert require_target_tip(at()) == git(repository, "rev-parse", "main")
     git(repository, "config", "worker.target", "unborn")
     with pytest.raises(Refused) as caught:
@@ -240,7 +240,7 @@ def test_a_target_without_a_commit(repository: Path, at: Any) -> None:
 
 
 def test_settings_are_the_targets(repository: Path, at: Any) -> None:
-    """The team's file counts as committed on the target, not as it lies in a worktree."""
+    """The team's file counts as committed on the target, not as it is in a worktree."""
     file = repository / ".gitworker.toml"
     file.write_text("[claims]\nlease_s = 7\n")
     assert at().settings.claims_lease_s == 60
@@ -255,7 +255,7 @@ def test_settings_are_the_targets(repository: Path, at: Any) -> None:
 
 
 def test_a_key_without_a_value_is_true(repository: Path, at: Any) -> None:
-    """In git's configuration a key that stands alone is true, one with an empty value false."""
+    """In git's configuration a key without `=` is true, one with an empty value false."""
     config = repository / ".git" / "config"
     text = config.read_text()
     config.write_text(text + '[worker "review"]\n\tself\n')
@@ -265,7 +265,7 @@ def test_a_key_without_a_value_is_true(repository: Path, at: Any) -> None:
 
 
 def test_the_main_worktree(repository: Path, at: Any, tmp_path: Path) -> None:
-    """From a linked worktree, a bare repository or a submodule the main place is found."""
+    """From a linked worktree, a bare repository or a submodule the main worktree is found."""
     linked, bare = tmp_path / "linked", tmp_path / "x.git"
     git(repository, "worktree", "add", "-q", str(linked))
     git(tmp_path, "clone", "-q", "--bare", str(repository), str(bare))
@@ -281,7 +281,7 @@ def test_the_main_worktree(repository: Path, at: Any, tmp_path: Path) -> None:
 
 
 def test_a_separate_git_directory(at: Any, tmp_path: Path) -> None:
-    """A main worktree that its git directory does not name is noted, and found from the others."""
+    """A main worktree that its git directory does not name is recorded, and found from others."""
     main, linked = tmp_path / "main", tmp_path / "linked"
     git(tmp_path, "init", "-q", "--separate-git-dir=x.git", str(main))
     git(main, "commit", "-q", "--allow-empty", "-m", "Start")
@@ -295,7 +295,7 @@ def test_a_separate_git_directory(at: Any, tmp_path: Path) -> None:
 
 
 def test_a_bare_repository_in_its_own_directory(repository: Path, at: Any, tmp_path: Path) -> None:
-    """A directory whose `.git` leads to a bare repository inside it is the main place."""
+    """A directory whose `.git` leads to a bare repository inside it is the main directory."""
     place = tmp_path / "place"
     git(tmp_path, "clone", "-q", "--bare", str(repository), str(place / ".bare"))
     (place / ".git").write_text("gitdir: ./.bare\n")
@@ -305,7 +305,7 @@ def test_a_bare_repository_in_its_own_directory(repository: Path, at: Any, tmp_p
 
 
 def test_a_state_directory_that_cannot_be_made(repository: Path, at: Any) -> None:
-    """Where the state directory cannot be made the error names it."""
+    """If the state directory cannot be made, the error names it."""
     (repository / ".git" / "worker-state").write_text("in the way")
     with pytest.raises(Unavailable) as caught:
         at()
@@ -314,7 +314,7 @@ def test_a_state_directory_that_cannot_be_made(repository: Path, at: Any) -> Non
 
 
 def test_a_path_that_is_not_utf8(tmp_path: Path, at: Any) -> None:
-    """Where SQLite cannot open the place the error says so, and nothing is made."""
+    """If SQLite cannot open the path, the error says so, and nothing is made."""
     place = Path(os.fsdecode(os.fsencode(tmp_path) + b"/raw-\xff"))
     place.mkdir()
     git(place, "init", "-q")
@@ -326,7 +326,7 @@ def test_a_path_that_is_not_utf8(tmp_path: Path, at: Any) -> None:
 
 
 def test_the_excludes_hide_nothing_of_the_projects(repository: Path, at: Any) -> None:
-    """Only our link and our log at the top are hidden, in the main checkout and in worktrees."""
+    """Only our link and our log at the top are ignored, in the main checkout and in worktrees."""
     at()
     (repository / "worktrees").mkdir()
     (repository / ".trash").mkdir()

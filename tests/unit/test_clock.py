@@ -38,6 +38,6 @@ def test_host_and_boot() -> None:
     ],
 )
 def test_formats(ts_ms: int, long: str, short: str) -> None:
-    """Times are written as seed 2 and seed 1 write them, in UTC."""
+    """Times are written in both documented formats, in UTC."""
     assert clock.iso_utc(ts_ms) == long
     assert clock.iso_utc_seconds(ts_ms) == short

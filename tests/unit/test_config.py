@@ -13,7 +13,7 @@ def load(
     config: dict[str, str] | None = None,
     env: dict[str, str] | None = None,
 ) -> Settings:
-    """Load settings from what is given."""
+    """Load settings from the given sources."""
     return load_settings(file_text=file, git_config=config or {}, env=env or {})
 
 
@@ -42,8 +42,8 @@ def test_every_setting_has_its_three_names() -> None:
         dotted = key_of(field)
         room, dot, name = dotted.rpartition(".")
         value = {"str": "x", "int": "7", "bool": "false", "tuple": "x"}[type(default).__name__]
-        told = {"str": '"x"', "tuple": '["x"]'}.get(type(default).__name__, value)
-        file = f"[{room}]\n{name} = {told}\n" if dot else f"{name} = {told}\n"
+        shown = {"str": '"x"', "tuple": '["x"]'}.get(type(default).__name__, value)
+        file = f"[{room}]\n{name} = {shown}\n" if dot else f"{name} = {shown}\n"
         config = {f"worker.{dotted.replace('_', '-')}": value}
         env = {f"GITWORKER_{dotted.replace('.', '_').upper()}": value}
         found = {getattr(load(*source), field) for source in
@@ -61,7 +61,7 @@ def test_lists() -> None:
 
 
 def test_the_origin_of_a_setting() -> None:
-    """A setting counts as the repository's only where nothing of the user's replaces it."""
+    """A setting counts as the repository's only if no setting of the user replaces it."""
     file = '[verify]\ncommands = ["make"]\n[merge]\nwindow = 4\n'
     assert load(file).from_file == ("merge_window", "verify_commands")
     assert load(file, {"worker.verify.commands": "make"}).from_file == ("merge_window",)
@@ -73,8 +73,8 @@ def test_the_origin_of_a_setting() -> None:
     '[verify]\ncommands = "make"\n', "[verify]\ncommands = [1]\n", '[merge]\nwindow = 0\n',
     '[merge]\nparallel = 0\n', '[verify]\ncommands = ["a\\u0000b"]\n', 'from_file = ["x"]\n',
 ])  # fmt: skip
-def test_settings_of_landing_that_make_no_sense(file: str) -> None:
-    """A list that is none, an empty window and a NUL byte are refused."""
+def test_invalid_settings_of_landing(file: str) -> None:
+    """A value that is not a list, an empty window and a NUL byte are refused."""
     with pytest.raises(Invalid):
         load(file)
 
@@ -84,7 +84,7 @@ def test_settings_of_landing_that_make_no_sense(file: str) -> None:
     ("task_max_retries", "task.max_retries"),
 ])  # fmt: skip
 def test_keys(key: str, dotted: str) -> None:
-    """The room is the part before the first underscore, where there is such a room."""
+    """The section is the part before the first underscore, if there is such a section."""
     assert key_of(key) == dotted
 
 
@@ -117,7 +117,7 @@ def test_truth_as_git_writes_it(text: str, value: bool) -> None:
     ],
 )
 def test_bad_files(file: str, complaint: str) -> None:
-    """A file that is wrong is refused, by the name of what is wrong in it."""
+    """A wrong file is refused with the name of its faulty key or line."""
     with pytest.raises(Invalid, match=complaint) as caught:
         load(file)
     assert ".gitworker.toml" in caught.value.message
@@ -146,6 +146,6 @@ def test_bad_values(key: str, text: str) -> None:
 
 @given(st.text(), st.text())
 def test_other_settings_are_not_ours(key: str, value: str) -> None:
-    """What belongs to git or to another program changes nothing and is not judged."""
+    """Keys of git or of another program change nothing and are not checked."""
     assert load(config={f"user.{key}": value, f"worker.x.{key}": value}) == Settings()
     assert load(env={f"GIT_{key}": value, "GITWORKER_CLOCK_MS": value}) == Settings()

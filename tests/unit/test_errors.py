@@ -14,7 +14,7 @@ STATUS = {
 
 @pytest.mark.parametrize("name", STATUS)
 def test_the_class_decides_status_and_code(name: str) -> None:
-    """Each class has the exit status of DESIGN section 8 and a code for programs."""
+    """Each class has its documented exit status and a code for programs."""
     error = getattr(errors, name)("It failed", "git worker status")
     assert isinstance(error, GitWorkerError)
     assert (error.status, error.code) == STATUS[name]
@@ -34,25 +34,25 @@ def test_the_class_decides_status_and_code(name: str) -> None:
     ],
 )
 def test_any_exception(error: Exception, code: str, message: str, hint: str) -> None:
-    """Whatever went wrong can be told as one of our errors."""
-    told = errors.error_of(error)
-    assert (told.code, told.message, told.hint) == (code, message, hint)
+    """Every exception can be reported as one of our errors."""
+    coded = errors.error_of(error)
+    assert (coded.code, coded.message, coded.hint) == (code, message, hint)
 
 
 @pytest.mark.parametrize(("number", "is_theirs"), [(13, True), (24, True), (28, True), (2, False)])
-def test_whose_failure(number: int, is_theirs: bool) -> None:
+def test_failures_of_the_system(number: int, is_theirs: bool) -> None:
     """Missing rights, descriptors or space are the system's; a missing file may be a bug."""
     assert errors.is_of_system(OSError(number, "no")) is is_theirs
 
 
 def test_every_class_is_listed() -> None:
-    """No class of the tree goes without its status here."""
+    """Every class of the tree has its status in this file."""
     found = {n for n, v in vars(errors).items() if isinstance(v, type) and issubclass(v, Exception)}
     assert found == set(STATUS)
 
 
 def test_an_error_may_be_more_exact() -> None:
-    """One error can carry a code of its own, and what git said, without changing its class."""
+    """An error can have its own code and the output of git without another class."""
     error = errors.Refused("No", code="dirty", detail="fatal: no")
     assert (error.code, error.detail, error.hint) == ("dirty", "fatal: no", None)
     assert errors.Refused("No").code == "refused"

@@ -1,4 +1,4 @@
-"""What runs in the background: silent, never in the way, and its mishaps in a log."""
+"""Background jobs: silent, never in the way, with their failures in a log."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ COMMAND = [sys.executable, *proc.BACKGROUND]
 
 @pytest.fixture
 def scene(repository: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
-    """A repository whose state is prepared; our hooks there ring no doorbell."""
+    """A repository whose state is prepared, and whose hooks start no drain."""
     monkeypatch.setenv("GITWORKER_HOOKS", "off")
     made = Scene(repository)
     made.session()
@@ -38,8 +38,8 @@ def log_of(scene: Scene) -> str:
     return path.read_text() if path.exists() else ""
 
 
-def test_a_drain_tells_exports_and_rings(scene: Scene) -> None:
-    """The drain of a hook publishes, writes the logs and wakes the followers, without a word."""
+def test_a_drain_publishes_exports_and_notifies(scene: Scene) -> None:
+    """The drain of a hook publishes, writes the logs and wakes the followers, without output."""
     oid = commit(scene.spawn("auth", "t"), "a")
     bell = scene.state_dir / "bell"
     bell.unlink(missing_ok=True)
@@ -49,7 +49,7 @@ def test_a_drain_tells_exports_and_rings(scene: Scene) -> None:
     assert bell.exists()
 
 
-def test_what_git_tells_its_hooks_does_not_lead_astray(scene: Scene, tmp_path: Path) -> None:
+def test_variables_of_a_hook_do_not_reach_the_drain(scene: Scene, tmp_path: Path) -> None:
     """The variables of the repository that the hook ran in do not reach the drain."""
     other = tmp_path / "other"
     other.mkdir()
@@ -64,8 +64,8 @@ def test_what_git_tells_its_hooks_does_not_lead_astray(scene: Scene, tmp_path: P
     assert [message["commit"] for message in scene.messages("task_progress")] == [oid]
 
 
-def test_a_mishap_is_logged_and_nothing_else(scene: Scene) -> None:
-    """A job that fails says nothing to anybody, exits 70 and leaves its report in the log."""
+def test_a_failure_is_only_logged(scene: Scene) -> None:
+    """A failing job prints nothing, exits 70 and leaves its report in the log."""
     for path in scene.state_dir.glob("bus.db-*"):  # the log would bring every page back
         path.unlink()
     (scene.state_dir / "bus.db").write_bytes(b"no database" * 100)
@@ -76,7 +76,7 @@ def test_a_mishap_is_logged_and_nothing_else(scene: Scene) -> None:
 
 
 def test_the_log_does_not_grow_for_ever(scene: Scene) -> None:
-    """A log past its limit is put aside, one generation of it."""
+    """A log past its limit is set aside, and one old log is kept."""
     log = scene.state_dir / "logs" / "background.log"
     log.write_text("x" * (hookentry.LOG_MAX_BYTES + 1))
     assert hookentry.main(["no-such-job", f"{scene.root}/.git"]) == 70
@@ -84,9 +84,9 @@ def test_the_log_does_not_grow_for_ever(scene: Scene) -> None:
     assert (log.parent / "background.log.1").read_text().startswith("xxx")
 
 
-def test_a_place_that_is_gone(tmp_path: Path) -> None:
-    """Where the repository has been deleted meanwhile nothing is made and nothing said."""
-    done = run("drain", str(tmp_path / "gone" / ".git"))
+def test_a_deleted_repository(tmp_path: Path) -> None:
+    """If the repository has been deleted, the job makes nothing and prints nothing."""
+    done = run("drain", str(tmp_path / "missing" / ".git"))
     assert (done.returncode, done.stdout, done.stderr) == (70, "", "")
     assert list(tmp_path.iterdir()) == []
 
@@ -104,14 +104,14 @@ def test_shims_are_refreshed(scene: Scene) -> None:
     assert [path for path in hooks.rglob("*") if path.is_file()]
 
 
-def test_a_beater_for_nobody(scene: Scene) -> None:
-    """The beater's job ends at once where nobody works."""
+def test_a_heartbeat_daemon_without_work(scene: Scene) -> None:
+    """The heartbeat daemon ends at once if no worker needs it."""
     done = run("beat", str(scene.state_dir), "10")
     assert (done.returncode, done.stdout, log_of(scene)) == (0, "", "")
 
 
-def test_background_jobs_find_what_the_user_installed(tmp_path: Path) -> None:
-    """Our jobs see the user's own packages; no PYTHON* variable and no directory misleads them."""
+def test_background_jobs_find_the_users_packages(tmp_path: Path) -> None:
+    """Our jobs see the user's own packages; no PYTHON* variable or directory misleads them."""
     (tmp_path / "json.py").write_text("raise SystemExit('led astray')\n")
     flags = "import json, sys; print(sys.flags.no_user_site, sys.flags.ignore_environment)"
     done = subprocess.run(

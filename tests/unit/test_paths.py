@@ -1,4 +1,4 @@
-"""Where things are: the same answer as git's own, without starting git."""
+"""Paths of a repository: git's own answers, without starting git."""
 
 import os
 import subprocess
@@ -20,25 +20,25 @@ from tests.conftest import git
 NAMES = ["repo", "with blank", "new\nline", "ünï", "quote'\"", "-dash", "trailing "]
 
 
-def places_of_git(where: Path, env: dict[str, str]) -> tuple[str, str, str | None]:
-    """Return common directory, git directory and top as git tells them."""
+def places_of_git(place: Path, env: dict[str, str]) -> tuple[str, str, str | None]:
+    """Return common directory, git directory and top as git prints them."""
 
-    def told(option: str) -> str | None:
+    def answer(option: str) -> str | None:
         done = subprocess.run(
-            ["git", "rev-parse", "--path-format=absolute", option], cwd=where, check=False,
+            ["git", "rev-parse", "--path-format=absolute", option], cwd=place, check=False,
             capture_output=True, env={**os.environ, **env},
         )  # fmt: skip
         return os.fsdecode(done.stdout).removesuffix("\n") if done.returncode == 0 else None
 
-    common, own = told("--git-common-dir"), told("--git-dir")
+    common, own = answer("--git-common-dir"), answer("--git-dir")
     assert common is not None
     assert own is not None
-    return os.path.realpath(common), os.path.realpath(own), told("--show-toplevel")
+    return os.path.realpath(common), os.path.realpath(own), answer("--show-toplevel")
 
 
-def places(where: Path, env: dict[str, str] | None = None) -> tuple[str, str, str | None]:
-    """Return the same as we find them."""
-    found = require_repository(str(where), env or {})
+def places(place: Path, env: dict[str, str] | None = None) -> tuple[str, str, str | None]:
+    """Return the same paths as we find them."""
+    found = require_repository(str(place), env or {})
     return found.common_dir, found.git_dir, found.top
 
 
@@ -60,11 +60,11 @@ def make(tmp_path: Path) -> object:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_main_and_linked_worktrees(make: object, name: str) -> None:
-    """From anywhere in a worktree, whatever its path is called, git's own answer is found."""
+    """From anywhere in a worktree, whatever its path is called, we find the same paths as git."""
     assert callable(make)
     root, linked = make(name)
-    for where in (root, root / "deep" / "er", linked, linked / "deep"):
-        assert places(where) == places_of_git(where, {})
+    for place in (root, root / "deep" / "er", linked, linked / "deep"):
+        assert places(place) == places_of_git(place, {})
     assert require_repository(str(linked), {}).is_linked
     assert not require_repository(str(root), {}).is_linked
 
@@ -78,7 +78,7 @@ def test_through_a_link(make: object, tmp_path: Path) -> None:
 
 
 def test_bare_repositories(make: object, tmp_path: Path) -> None:
-    """A bare repository has no top, from inside it; its worktrees have theirs."""
+    """A bare repository has no top inside it; its worktrees have one."""
     assert callable(make)
     root, _ = make("repo")
     bare, linked = tmp_path / "x.git", tmp_path / "w"
@@ -90,28 +90,28 @@ def test_bare_repositories(make: object, tmp_path: Path) -> None:
 
 
 def test_inside_the_git_directory(make: object) -> None:
-    """Inside `.git` there is no worktree around one."""
+    """Inside `.git` there is no worktree around the directory."""
     assert callable(make)
     root, _ = make("repo")
     assert places(root / ".git" / "hooks") == (str(root / ".git"), str(root / ".git"), None)
 
 
 def test_submodules_and_separate_git_directories(make: object, tmp_path: Path) -> None:
-    """A `.git` file leads to where the git directory is."""
+    """A `.git` file leads to the git directory."""
     assert callable(make)
     root, linked = make("repo")
     separate = tmp_path / "separate"
     separate.mkdir()
     git(separate, "init", "-q", "--separate-git-dir", str(tmp_path / "elsewhere.git"))
     git(root, "submodule", "--quiet", "add", str(linked), "sub")
-    for where in (separate, root / "sub"):
-        assert places(where) == places_of_git(where, {})
+    for place in (separate, root / "sub"):
+        assert places(place) == places_of_git(place, {})
     assert places(root / "sub") != places(root)
 
 
 @pytest.mark.parametrize("sub", ["", "deep"])
 def test_git_dir_in_the_environment(make: object, tmp_path: Path, sub: str) -> None:
-    """GIT_DIR, with GIT_WORK_TREE or alone, relative or not, is followed as git does."""
+    """GIT_DIR, with GIT_WORK_TREE or alone, relative or absolute, is followed as git does."""
     assert callable(make)
     root, linked = make("repo")
     admin = git(linked, "rev-parse", "--absolute-git-dir")
@@ -120,12 +120,12 @@ def test_git_dir_in_the_environment(make: object, tmp_path: Path, sub: str) -> N
         {"GIT_DIR": admin, "GIT_WORK_TREE": str(linked)},
         {"GIT_DIR": str(linked / ".git"), "GIT_WORK_TREE": str(linked)},
     ):
-        for where in (root / sub, linked / sub, tmp_path):
-            assert places(where, env) == places_of_git(where, env)
+        for place in (root / sub, linked / sub, tmp_path):
+            assert places(place, env) == places_of_git(place, env)
 
 
 def test_git_dir_as_hooks_get_it(make: object) -> None:
-    """In a hook GIT_DIR stands alone; the worktree is the one it belongs to."""
+    """In a hook GIT_DIR is set alone; the worktree is the one it belongs to."""
     assert callable(make)
     root, linked = make("repo")
     admin = git(linked, "rev-parse", "--absolute-git-dir")
@@ -142,19 +142,19 @@ def test_git_dir_of_bare_and_odd_repositories(make: object, tmp_path: Path) -> N
     assert places(root, {"GIT_DIR": str(bare)}) == (str(bare), str(bare), None)
 
 
-def test_what_is_no_repository(tmp_path: Path) -> None:
-    """Outside any repository, or with a `.git` that is none, the error names the place."""
+def test_a_directory_without_a_repository(tmp_path: Path) -> None:
+    """Outside any repository, or with an invalid `.git`, the error names the directory."""
     odd = tmp_path / "odd"
     for name in ("empty", "text", "dangling"):
         (odd / name).mkdir(parents=True)
     (odd / "empty" / ".git").mkdir()
     (odd / "text" / ".git").write_text("no pointer\n")
     (odd / "dangling" / ".git").write_text("gitdir: /nowhere/at/all\n")
-    for where in (tmp_path, *odd.iterdir()):
+    for place in (tmp_path, *odd.iterdir()):
         with pytest.raises(Unavailable) as caught:
-            require_repository(str(where), {})
+            require_repository(str(place), {})
         assert caught.value.code == "not_a_repository"
-        assert str(where) in caught.value.message
+        assert str(place) in caught.value.message
     with pytest.raises(Unavailable):
         require_repository(str(tmp_path), {"GIT_DIR": "nowhere"})
 
@@ -162,13 +162,13 @@ def test_what_is_no_repository(tmp_path: Path) -> None:
 def test_the_working_directory_is_the_default(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without arguments it is the process's own directory and environment."""
+    """Without arguments the process's own directory and environment count."""
     monkeypatch.chdir(repository / "src")
     assert require_repository().top == str(repository)
 
 
 def test_repositories_are_values(repository: Path) -> None:
-    """Two findings of the same place are equal, and differ from another's."""
+    """Two results for the same repository are equal, and differ from another's."""
     one, two = (require_repository(str(repository), {}) for _ in range(2))
     assert one == two
     assert hash(one) == hash(two)
@@ -176,8 +176,8 @@ def test_repositories_are_values(repository: Path) -> None:
     assert one != "repository"
 
 
-def test_seats(tmp_path: Path) -> None:
-    """What is written into an admin directory is read back; anything else is no seat."""
+def test_the_worker_of_a_worktree(tmp_path: Path) -> None:
+    """A worker's name in an admin directory is read back; any other content names no worker."""
     assert read_seat(str(tmp_path)) is None
     write_seat(str(tmp_path), "auth", "skills-abc")
     assert read_seat(str(tmp_path)) == ("auth", "skills-abc")
@@ -190,7 +190,7 @@ def test_seats(tmp_path: Path) -> None:
 
 
 def test_the_state_directory(repository: Path) -> None:
-    """The state lies in the common git directory, every place of it inside."""
+    """The state directory is in the common git directory, with every path of it inside."""
     paths = state_paths(require_repository(str(repository), {}))
     assert paths.root == f"{repository}/.git/worker-state"
     names = [n for n, v in vars(StatePaths).items() if isinstance(v, property)]

@@ -1,4 +1,4 @@
-"""The door to processes: streams both ways, statuses, timeouts, and what a child inherits."""
+"""The module that starts processes: streams, statuses, timeouts, and inheritance."""
 
 import contextlib
 import fcntl
@@ -18,12 +18,12 @@ BIG = 3_000_000
 
 
 def python(program: str, *arguments: str, **options: object) -> proc.Completed:
-    """Run a Python program through the door."""
+    """Run a Python program."""
     return proc.run([sys.executable, "-c", program, *arguments], **options)  # type: ignore[arg-type]
 
 
 def test_output_and_status() -> None:
-    """Both streams are collected apart, bytes kept, and the status is the program's."""
+    """Both streams are collected separately, as bytes, and the status is the program's."""
     done = python("import sys, os; os.write(1, b'a\\xff'); sys.stderr.write(' e \\n'); sys.exit(3)")
     assert (done.status, done.out, done.err) == (3, b"a\xff", b" e \n")
     assert (done.text, done.complaint) == ("a\udcff", "e")
@@ -43,7 +43,7 @@ def test_much_both_ways() -> None:
 
 
 def test_output_before_input_is_read() -> None:
-    """A program that writes everything before it reads anything is no deadlock either."""
+    """A program that writes everything before it reads anything does not deadlock either."""
     program = (
         f"import sys\nsys.stdout.buffer.write(bytes({BIG}))\nsys.stdout.flush()\n"
         "print(len(sys.stdin.buffer.read()))"
@@ -52,13 +52,13 @@ def test_output_before_input_is_read() -> None:
 
 
 def test_a_program_that_does_not_read() -> None:
-    """Input that the program does not want is dropped without an error."""
+    """Input that the program does not read is dropped without an error."""
     assert proc.run(["true"], stdin=bytes(BIG)).status == 0
     assert python("import os; os.close(0); print(1)", stdin=bytes(BIG)).out == b"1\n"
 
 
 def test_no_input_is_the_end_of_input() -> None:
-    """Without input a reading program finds the end at once."""
+    """Without input a reading program reads the end of input at once."""
     assert proc.run(["cat"]).out == b""
 
 
@@ -68,26 +68,26 @@ def test_a_signal_is_a_negative_status() -> None:
 
 
 def test_a_timeout_kills(tmp_path: Path) -> None:
-    """A program that takes too long is killed and named an error, and leaves no zombie."""
-    told = tmp_path / "pid"
+    """A program that takes too long is killed, is an error, and leaves no zombie."""
+    pid_file = tmp_path / "pid"
     program = (
         "import os, sys; open(sys.argv[1], 'w').write(str(os.getpid())); os.read(0, 1); os.pause()"
     )
     program = program.replace("os.pause()", "__import__('signal').pause()")
     with pytest.raises(Unavailable, match="did not finish within 0.5 s"):
-        python(program, str(told), timeout_s=0.5)
-    if told.exists():
-        assert not Path(f"/proc/{told.read_text()}").exists()
+        python(program, str(pid_file), timeout_s=0.5)
+    if pid_file.exists():
+        assert not Path(f"/proc/{pid_file.read_text()}").exists()
 
 
 def test_a_timeout_that_is_not_reached() -> None:
-    """A program that ends in time is none the wiser."""
+    """A program that ends within its timeout is not affected."""
     assert proc.run(["echo", "x"], timeout_s=60).out == b"x\n"
 
 
 @pytest.mark.parametrize("argv", [["no-such-program-anywhere"], ["/nowhere/at/all"], ["a\0b"]])
 def test_a_missing_program(argv: list[str]) -> None:
-    """A program that cannot be started is an error that names it; no descriptor leaks."""
+    """A program that cannot be started is an error with its name; no descriptor leaks."""
     before = len(os.listdir("/proc/self/fd"))
     with pytest.raises(Unavailable, match="cannot run"):
         proc.run(argv)
@@ -97,7 +97,7 @@ def test_a_missing_program(argv: list[str]) -> None:
 
 
 def test_no_descriptor_leaks() -> None:
-    """A hundred runs leave as many open files as there were, and a child gets none of ours."""
+    """A hundred runs leave no further open files, and a child inherits none of ours."""
     before = len(os.listdir("/proc/self/fd"))
     with open(os.devnull) as ours:
         for _ in range(100):
@@ -109,7 +109,7 @@ def test_no_descriptor_leaks() -> None:
 
 
 def test_directory_and_environment(tmp_path: Path) -> None:
-    """A command runs where it is told, in exactly the environment that it is given."""
+    """A command runs in the given directory, with exactly the given environment."""
     place = tmp_path / "with blank\nand line"
     place.mkdir()
     program = "import os; print(ascii(os.getcwd()), sorted(os.environ))"
@@ -122,7 +122,7 @@ def test_directory_and_environment(tmp_path: Path) -> None:
 
 
 def test_children_die_of_a_broken_pipe() -> None:
-    """Python ignores SIGPIPE; its children get the default back, as from a shell."""
+    """Python ignores SIGPIPE; its children get the default, as from a shell."""
     program = "import signal; print(signal.getsignal(signal.SIGPIPE))"
     status = (
         "import re; print(re.search(r'SigIgn:\\s*(\\w+)', open('/proc/self/status').read())[1])"
@@ -134,7 +134,7 @@ def test_children_die_of_a_broken_pipe() -> None:
 
 @pytest.mark.parametrize("number", [3, 40])
 def test_an_inherited_lock_is_handed_on(tmp_path: Path, number: int) -> None:
-    """A descriptor that is handed on is open in the child, whatever its number is with us."""
+    """A descriptor that is passed on is open in the child, whatever its number."""
     program = (
         "import os, sys\nfrom gitworker import proc\n"
         "fd = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)\nnumber = int(sys.argv[2])\n"
@@ -149,7 +149,7 @@ def test_an_inherited_lock_is_handed_on(tmp_path: Path, number: int) -> None:
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&-", "<&- >&- 2>&-"])
 def test_closed_standard_streams(tmp_path: Path, closed: str) -> None:
-    """A caller whose own standard streams are closed gets the right output all the same."""
+    """A caller whose own standard streams are closed still gets the right output."""
     out = tmp_path / "out"
     program = (
         "import sys\nfrom gitworker import proc\n"
@@ -162,7 +162,7 @@ def test_closed_standard_streams(tmp_path: Path, closed: str) -> None:
 
 
 def test_attached(tmp_path: Path) -> None:
-    """A command on our own streams reads and writes them, and its status comes back."""
+    """A command on our own streams reads and writes them, and its status is returned."""
     program = (
         "import sys\nfrom gitworker import proc\nsys.exit(proc.run_attached(['sh', '-c',"
         " 'cat; echo err >&2; pwd; echo $A; exit 5'], cwd=sys.argv[1], env={'A': 'b'}))"
@@ -175,21 +175,21 @@ def test_attached(tmp_path: Path) -> None:
 
 
 def test_detached(tmp_path: Path) -> None:
-    """A detached command has a session of its own, no streams, and does not hold us up."""
-    told = tmp_path / "told"
+    """A detached command has its own session and no streams, and we do not wait for it."""
+    report = tmp_path / "report"
     program = (
         "import os, sys\nlinks = [os.readlink(f'/proc/self/fd/{n}') for n in (0, 1, 2)]\n"
         "text = f'{os.getsid(0) == os.getpid()} {links} {os.getcwd()}'\n"
         "open(sys.argv[1] + '.new', 'w').write(text)\nos.rename(sys.argv[1] + '.new', sys.argv[1])"
     )
-    pid = proc.spawn_detached([sys.executable, "-c", program, str(told)])
-    wait_until(told.exists, "the detached process")
+    pid = proc.spawn_detached([sys.executable, "-c", program, str(report)])
+    wait_until(report.exists, "the detached process")
     os.waitpid(pid, 0)
-    assert told.read_text() == f"True {['/dev/null'] * 3} /"
+    assert report.read_text() == f"True {['/dev/null'] * 3} /"
 
 
 def test_every_command_can_be_traced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """GITWORKER_TRACE gets a line per process, so that tests can count them."""
+    """GITWORKER_TRACE gets a line for each process, so that tests can count them."""
     trace = tmp_path / "trace"
     monkeypatch.setenv("GITWORKER_TRACE", str(trace))
     proc.run(["true", "a b", "new\nline"])
@@ -198,8 +198,8 @@ def test_every_command_can_be_traced(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert trace.read_text() == "true a b new\\nline\ntrue\ntrue x\n"
 
 
-def test_an_interrupt_takes_the_child_along() -> None:
-    """Where we are interrupted the command is killed before the interrupt goes on."""
+def test_an_interrupt_kills_the_child() -> None:
+    """On an interrupt the command is killed before the interrupt is raised."""
     program = (
         "import os, signal, sys\nfrom gitworker import proc\n"
         "try:\n    proc.run([sys.executable, '-c', 'import os, signal;"
@@ -215,7 +215,7 @@ def test_an_interrupt_takes_the_child_along() -> None:
 
 
 def test_to_the_end(tmp_path: Path) -> None:
-    """What must not be cut off is told like any other run, in a session of its own."""
+    """A run that must not be cut off is traced like any other, in its own session."""
     done = proc.run_to_end(["sh", "-c", "cat; echo out; echo err >&2; exit 3"])
     assert (done.status, done.out, done.err) == (3, b"out\n", b"err\n")
     session = "import os; print(os.getsid(0) == os.getsid(os.getppid()))"
@@ -239,7 +239,7 @@ print("ended")
 
 @pytest.mark.parametrize("number", [3, 40])
 def test_to_the_end_without_us(tmp_path: Path, number: int) -> None:
-    """A kill of our whole process group leaves it at work, with the lock, until it has ended."""
+    """If our whole process group is killed, it keeps working, with the lock, until it ends."""
     begun, go, lock = tmp_path / "begun", tmp_path / "go", tmp_path / "lock"
     os.mkfifo(begun)
     os.mkfifo(go)
@@ -256,7 +256,7 @@ def test_to_the_end_without_us(tmp_path: Path, number: int) -> None:
             with pytest.raises(BlockingIOError):
                 fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
             go.write_text("")
-            fcntl.flock(held, fcntl.LOCK_EX)  # the daemon that it left has it not
+            fcntl.flock(held, fcntl.LOCK_EX)  # the daemon that it started does not hold it
             assert (tmp_path / "done").exists()
         finally:
             os.kill(int((tmp_path / "daemon").read_text()), signal.SIGKILL)
@@ -280,7 +280,7 @@ sys.exit("it was not raised")
 
 
 def test_an_interrupt_waits_whenever_it_comes(tmp_path: Path) -> None:
-    """Ctrl-C is held back from the moment on at which there is something to wait for."""
+    """Ctrl-C is held back from the moment when there is a process to wait for."""
     command = [sys.executable, "-c", HASTY]
     done = subprocess.run(
         command, cwd=tmp_path, check=False, capture_output=True, text=True, timeout=100
@@ -289,7 +289,7 @@ def test_an_interrupt_waits_whenever_it_comes(tmp_path: Path) -> None:
 
 
 def test_an_interrupt_waits_for_the_end(tmp_path: Path) -> None:
-    """Ctrl-C is heard when the work has ended; a second one is heard at once."""
+    """Ctrl-C is raised when the work has ended; a second one at once."""
     begun, go, lock = tmp_path / "begun", tmp_path / "go", tmp_path / "lock"
     os.mkfifo(begun)
     os.mkfifo(go)

@@ -1,4 +1,4 @@
-"""Which characters of a text from outside are shown, and how the others are escaped."""
+"""The characters of a text from outside that are shown, and the escapes of the others."""
 
 import json
 import unicodedata
@@ -25,7 +25,7 @@ HIDDEN = {
 
 @pytest.mark.parametrize("kind", HIDDEN)
 def test_hidden_characters_are_escaped(kind: str) -> None:
-    """What commands a terminal, reorders text or shows nothing is escaped, in one line and more."""
+    """Characters that command a terminal, reorder text or are invisible are escaped."""
     for character in HIDDEN[kind]:
         assert not is_shown(character), hex(ord(character))
         for text in (printable(f"a{character}b"), one_line(f"a{character}b")):
@@ -40,14 +40,14 @@ def test_ordinary_text_stays(text: str) -> None:
 
 
 def test_lines_and_tabs() -> None:
-    """Line ends and tabs stay in a text, and are escaped in what has to be one line."""
+    """Line ends and tabs stay in a text, and are escaped in a single line."""
     assert printable("a\tb\nc") == "a\tb\nc"
     assert one_line("a\tb\nc") == "a\\tb\\nc"
 
 
 @given(st.text())
 def test_json_keeps_its_meaning(text: str) -> None:
-    """Escaping a line of JSON changes nothing of its value, and leaves no format character."""
+    """Escaping a line of JSON does not change its value, and leaves no format character."""
     line = json.dumps({"a": text}, ensure_ascii=False)
     shown = printable(line)
     assert json.loads(shown) == json.loads(line)

@@ -1,4 +1,4 @@
-"""What decides about a supervised run."""
+"""The rules of a supervised run."""
 
 import shlex
 
@@ -25,8 +25,8 @@ from gitworker.model.worker import WorkerState
 
 
 @pytest.mark.parametrize("state", [state.value for state in WorkerState])
-def test_where_an_agent_may_run(state: str) -> None:
-    """An agent runs in a seat with work: ASSIGNED, which it starts, or WORKING."""
+def test_workers_that_may_run_an_agent(state: str) -> None:
+    """An agent runs in a worker that is ASSIGNED, which it starts, or WORKING."""
     refusal = run_refusal("auth", state, worktree="/w", running=None)
     if state in ("ASSIGNED", "WORKING"):
         assert refusal is None
@@ -37,7 +37,7 @@ def test_where_an_agent_may_run(state: str) -> None:
 
 
 def test_refusals() -> None:
-    """Without a worktree, and beside another agent, none is started."""
+    """Without a worktree, or beside another agent, no agent is started."""
     assert isinstance(run_refusal("auth", "WORKING", worktree=None, running=None), Refused)
     busy = run_refusal("auth", "WORKING", worktree="/w", running=7)
     assert isinstance(busy, Conflict)
@@ -50,14 +50,14 @@ def test_refusals() -> None:
     [("WORKING", True, True), ("STALE", True, True), ("WORKING", False, False),
      ("IN_REVIEW", True, False), ("IDLE", True, False), ("FAILED", True, False)],
 )  # fmt: skip
-def test_whose_end_counts(state: str, is_ours: bool, may: bool) -> None:
-    """An agent's end says something about a seat that is still its own and at work."""
+def test_the_end_that_counts(state: str, is_ours: bool, may: bool) -> None:
+    """An agent's end counts for a worker that is still its own and WORKING."""
     assert may_end(state, is_ours=is_ours) is may
     assert is_stale_seat(state) is (state == "STALE")
 
 
 def test_orders() -> None:
-    """Stop, pause and resume are orders, and nothing else is."""
+    """Stop, pause and resume are the only orders."""
     assert all(map(is_order, ("stop", "pause", "resume")))
     assert not any(map(is_order, ("dance", "", None, 1)))
 
@@ -68,7 +68,7 @@ def test_orders() -> None:
      (-40, 168, "it was ended by signal 40")],
 )  # fmt: skip
 def test_ends_in_words(code: int, status: int, reason: str) -> None:
-    """The end of a process has a status as in a shell, and a reason unless it is success."""
+    """The end of a process has a shell's exit status, and a reason unless it is success."""
     assert (shell_status(code), reason_of(code)) == (status, reason)
 
 
@@ -102,6 +102,6 @@ def test_texts_are_bounded() -> None:
         ("git", False), ("sleep 60", False), ("sh -c tmux", False), ("", False),
     ],
 )  # fmt: skip
-def test_what_everybody_shares(command: str, shared: bool) -> None:
-    """A daemon of the user's, git's own upkeep and our jobs serve everybody; nothing else does."""
+def test_shared_processes(command: str, shared: bool) -> None:
+    """A user's daemon, `git maintenance` and our jobs are shared; other processes are not."""
     assert is_shared(command.split()) is shared

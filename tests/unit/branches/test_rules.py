@@ -1,4 +1,4 @@
-"""Whether an approval still holds."""
+"""The rule that decides whether an approval still holds."""
 
 import pytest
 from hypothesis import given
@@ -23,21 +23,21 @@ PATCHES = st.lists(st.sampled_from("abcd"), max_size=6)
         ("", "a", False),
     ],
 )
-def test_an_approval_holds_for_what_was_approved(approved: str, present: str, holds: bool) -> None:
-    """Patches may drop out, but nothing may be added, changed or reordered."""
+def test_an_approval_holds_for_its_patches(approved: str, present: str, holds: bool) -> None:
+    """Patches may disappear, but none may be added, changed or reordered."""
     assert approval_holds(approved, present) is holds
 
 
 @given(PATCHES, st.lists(st.booleans(), min_size=6, max_size=6))
 def test_dropping_patches_keeps_an_approval(approved: list[str], keep: list[bool]) -> None:
-    """Whatever subset a replay leaves, in order, is approved."""
+    """Every subset that a replay leaves, in order, is approved."""
     present = [patch for patch, kept in zip(approved, keep, strict=False) if kept]
     assert approval_holds(approved, present)
 
 
 @given(PATCHES, st.integers(0, 6))
 def test_a_new_patch_withdraws_an_approval(approved: list[str], at: int) -> None:
-    """A patch that nobody approved ends it, wherever it stands."""
+    """A patch that was not approved ends the approval, at any position."""
     assert not approval_holds(approved, [*approved[:at], "new", *approved[at:]])
 
 
@@ -53,8 +53,8 @@ def test_a_new_patch_withdraws_an_approval(approved: list[str], at: int) -> None
         ("a", "", "a", True),
     ],
 )
-def test_a_branch_that_moved_may_lose_only_what_has_landed(
+def test_a_moved_branch_may_lose_only_landed_patches(
     approved: str, present: str, upstream: str, holds: bool
 ) -> None:
-    """After the agent's own rebase a patch may be gone only where the target has it by now."""
+    """After the agent's own rebase a patch may be missing only if the target contains it."""
     assert is_still_approved(approved, present, upstream=upstream) is holds

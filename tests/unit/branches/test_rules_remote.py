@@ -1,4 +1,4 @@
-"""Back-off between pushes, and which addresses begin where git runs."""
+"""Back-off between pushes, and addresses relative to git's directory."""
 
 import pytest
 from hypothesis import given
@@ -9,7 +9,7 @@ from gitworker.branches.rules_remote import LONGEST_DELAY_S, TRIES, is_relative,
 
 @given(st.lists(st.floats(0, 1), min_size=TRIES, max_size=TRIES))
 def test_waits_are_bounded(randoms: list[float]) -> None:
-    """Every wait is short, all together less than two minutes, and after ten tries it is over."""
+    """Every wait is short, their sum is below two minutes, and there are at most ten tries."""
     delays = [push_delay_s(attempt, one) for attempt, one in enumerate(randoms, start=1)]
     assert delays[-1] is None
     waits = [delay for delay in delays if delay is not None]
@@ -19,13 +19,13 @@ def test_waits_are_bounded(randoms: list[float]) -> None:
 
 
 def test_waits_double() -> None:
-    """Without chance each wait is twice the one before, up to the longest."""
+    """Without randomness each wait is twice the one before, up to the longest."""
     waits = [push_delay_s(attempt, 0) for attempt in range(1, TRIES)]
     assert waits == [0.25, 0.5, 1, 2, 4, 8, 16, 16, 16]
 
 
-def test_chance_takes_up_to_half() -> None:
-    """Two queues that were rejected together do not come back together."""
+def test_randomness_shortens_by_up_to_half() -> None:
+    """Two queues that were rejected together do not retry together."""
     assert push_delay_s(3, 1) == 0.5
 
 
@@ -37,5 +37,5 @@ def test_relative_addresses(address: str) -> None:
 
 @pytest.mark.parametrize("address", ["/up.git", "https://x/y", "me@host:up.git", "h:x"])
 def test_absolute_addresses(address: str) -> None:
-    """What names a place or a host is not."""
+    """A path from the root, or a host, is absolute."""
     assert not is_relative(address)

@@ -1,4 +1,4 @@
-"""What becomes of stacked work, as a table."""
+"""The fate of stacked work, as a table."""
 
 import pytest
 
@@ -16,7 +16,7 @@ HELD = [state for state in WorkerState if state not in (WorkerState.IDLE, Worker
 
 @pytest.mark.parametrize("state", HELD)
 def test_a_parent_that_has_its_task_is_to_land(state: WorkerState) -> None:
-    """Whatever its state, a seat that holds the task is ahead, even where it has landed once."""
+    """A worker that still holds the task is ahead, even if that task has landed once."""
     assert parent_fate(state, same_task=True, landed=False) is Fate.AHEAD
     assert parent_fate(state, same_task=True, landed=True) is Fate.AHEAD
     assert is_active(state)
@@ -30,20 +30,20 @@ def test_a_parent_that_has_its_task_is_to_land(state: WorkerState) -> None:
     ],
 )  # fmt: skip
 def test_a_parent_without_its_task(state: WorkerState | None, same_task: bool) -> None:
-    """A seat that has gone on has landed what it had, or withdrawn it."""
+    """A worker that moved on has landed its task or withdrawn it."""
     assert parent_fate(state, same_task=same_task, landed=True) is Fate.LANDED
     assert parent_fate(state, same_task=same_task, landed=False) is Fate.GONE
 
 
-def test_free_seats_are_no_parents() -> None:
-    """An idle seat, or one whose work has landed, has nothing to build on."""
+def test_free_workers_cannot_be_parents() -> None:
+    """An idle worker, or one whose work has landed, has nothing to build on."""
     assert not is_active(WorkerState.IDLE)
     assert not is_active(WorkerState.COMPLETED)
 
 
 @pytest.mark.parametrize("state", [*WorkerState, None])
 def test_approval_waits_for_the_parents(state: WorkerState | None) -> None:
-    """A child is approved on top of what is approved itself."""
+    """A child can be approved only if its parent is approved."""
     refusal = approve_refusal("ui", "auth", state)
     assert (refusal is None) == (state is WorkerState.APPROVED)
     if refusal is not None:
@@ -52,6 +52,6 @@ def test_approval_waits_for_the_parents(state: WorkerState | None) -> None:
 
 @pytest.mark.parametrize("fate", Fate)
 def test_merge_waits_for_the_parent(fate: Fate) -> None:
-    """Only a parent that is to land keeps its child waiting."""
+    """Only a parent that will land makes its child wait."""
     refusal = merge_refusal("ui", "auth", fate)
     assert (refusal is None) == (fate is not Fate.AHEAD)

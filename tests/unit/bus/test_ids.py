@@ -1,4 +1,4 @@
-"""Message ids: time-ordered where they are new, always the same where they are derived."""
+"""Message ids: new ones are ordered by time, derived ones are always the same."""
 
 import uuid
 
@@ -27,19 +27,19 @@ def test_new_ids_grow_with_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_new_ids_differ() -> None:
-    """Ten thousand ids of one moment are ten thousand ids."""
+    """Ten thousand ids of the same moment differ."""
     assert len({new_id() for _ in range(10_000)}) == 10_000
 
 
 def test_a_derived_id_is_pinned() -> None:
-    """A derived id never changes between versions of ours: a retry of an older one finds it."""
+    """A derived id never changes between our versions, so that a retry finds an older one."""
     assert derived_id("commit", "auth/x", "0" * 40) == derived_id("commit", "auth/x", "0" * 40)
     assert derived_id("a") == "ca978112-ca1b-8dca-bac2-31b39a23dc4d"
 
 
 @given(st.lists(st.text(min_size=1).filter(lambda t: "\0" not in t), min_size=1, max_size=4))
 def test_derived_ids_are_uuids(parts: list[str]) -> None:
-    """Any parts, names that are no UTF-8 too, give a UUIDv8, and other parts another one."""
+    """Any parts, even names that are not UTF-8, give a UUIDv8, and other parts another one."""
     made = uuid.UUID(derived_id(*parts))
     assert (made.version, made.variant) == (8, uuid.RFC_4122)
     assert derived_id(*parts) == str(made)

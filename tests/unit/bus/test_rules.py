@@ -1,4 +1,4 @@
-"""What a message may be: its type, the keys of its payload, its retries, who is behind."""
+"""The rules of a message: type, payload keys, nesting, retries, and slow readers."""
 
 import json
 from typing import Any
@@ -35,8 +35,8 @@ JSON = st.recursive(
 
 
 @pytest.mark.parametrize("text", [*sorted(SEED_TYPES - {"heartbeat"}), "x-a", "x-" + "b" * 62])
-def test_types_of_the_seeds_and_private_ones(text: str) -> None:
-    """The types of seeds 2 and 5 are good, and private ones that begin with x-."""
+def test_documented_and_private_types(text: str) -> None:
+    """The documented types are valid, and private ones that begin with x-."""
     check_type(text)
 
 
@@ -56,7 +56,7 @@ def test_types_of_the_seeds_and_private_ones(text: str) -> None:
     ],
 )
 def test_other_types_are_refused(text: str, complaint: str) -> None:
-    """Whatever else is refused, with a word that helps."""
+    """Every other type is refused, with a reason."""
     with pytest.raises(Invalid, match=complaint):
         check_type(text)
 
@@ -84,7 +84,7 @@ def judge(type: str, payload: Any) -> None:
     ],
 )
 def test_payloads_are_checked_leniently(type: str, payload: Any) -> None:
-    """Every key of seed 5's schemas may be absent, further keys pass, other types are free."""
+    """Every documented key may be absent, further keys pass, other types are free."""
     judge(type, payload)
 
 
@@ -103,21 +103,21 @@ def test_payloads_are_checked_leniently(type: str, payload: Any) -> None:
     ],
 )
 def test_wrong_types_are_refused(type: str, payload: Any, complaint: str) -> None:
-    """A key that seed 5 names cannot hold something else."""
+    """A documented key cannot hold another kind of value."""
     with pytest.raises(Invalid, match=complaint):
         judge(type, payload)
 
 
 @given(JSON)
 def test_kinds_are_named_as_sqlite_does(value: Any) -> None:
-    """Both ways of judging a payload see the same."""
+    """Our code and SQLite name the kinds of JSON values alike."""
     text = json.dumps(value)
     found = apsw.Connection(":memory:").execute("SELECT json_type(?)", (text,)).fetchone()
     assert found == (kind_of(value),)
 
 
-def test_what_json_has_not_has_no_kind() -> None:
-    """A value that is none of JSON's has no name."""
+def test_a_value_outside_json_has_no_kind() -> None:
+    """A value that JSON does not have has no kind."""
     assert kind_of(object()) is None
     check_payload("status", "object", dict.fromkeys(KEYS["status"]))
 
@@ -139,13 +139,13 @@ def test_pauses_double_up_to_a_minute() -> None:
         (1, SLOW_AGE_MS, True),
     ],
 )
-def test_who_is_slow(unread: int, age_ms: int | None, slow: bool) -> None:
-    """A reader is slow by how much it has not read, or by how long it has not."""
+def test_slow_readers(unread: int, age_ms: int | None, slow: bool) -> None:
+    """A reader is slow by the number of its unread messages, or by their age."""
     assert is_slow(unread, age_ms) is slow
 
 
 def nested(depth: int, *, wide: int = 1) -> str:
-    """Return a JSON text of arrays and objects in one another."""
+    """Return a JSON text of nested arrays and objects."""
     pairs = depth // 2
     return (
         "[" * (depth % 2)
@@ -158,7 +158,7 @@ def nested(depth: int, *, wide: int = 1) -> str:
 
 @pytest.mark.parametrize("depth", [0, 1, DEPTH_MAX - 3, DEPTH_MAX - 2, DEPTH_MAX - 1, DEPTH_MAX])
 def test_how_deep_a_payload_is(depth: int) -> None:
-    """Only what lies in one another counts, and a text with few brackets need not be read."""
+    """Only nesting counts, and a text with few brackets need not be parsed."""
     text = nested(depth, wide=600)
     assert may_be_deep(text)
     assert is_too_deep(json.loads(text)) is (depth + 2 > DEPTH_MAX)

@@ -1,4 +1,4 @@
-"""Back-pressure's decisions: the token bucket, and how rarely one has to look."""
+"""The rules of back-pressure: the token bucket, and how rarely a sender has to check."""
 
 import pytest
 
@@ -19,7 +19,7 @@ from gitworker.bus.limits.rules_pressure import (
     [(0.0, 0, 0.0), (0.0, 100, 1.0), (5.0, -1000, 5.0), (1.0, 10**9, 10.0 * BURST_S)],
 )
 def test_refill(tokens: float, elapsed_ms: int, left: float) -> None:
-    """Tokens come back with time, up to the burst; a clock that was set back adds none."""
+    """Tokens are refilled with time, up to the burst; a clock that was set back adds none."""
     assert refilled(tokens, elapsed_ms, rate=10) == left
 
 
@@ -37,12 +37,12 @@ def test_refill(tokens: float, elapsed_ms: int, left: float) -> None:
     ],
 )
 def test_grants(tokens: float, wanted: int, rate: int, granted: int) -> None:
-    """A sender is given what it wants or nothing, and at most a twentieth of a second's more."""
+    """A sender gets all tokens it wants or none, and at most a twentieth of a second's extra."""
     assert grant(tokens, wanted, rate=rate) == granted
 
 
 def test_waits() -> None:
-    """The time to wait is when as many tokens will be there as are wanted, a burst at most."""
+    """The wait ends when enough tokens will be there, a burst at most."""
     assert wait_ms(0.0, 1, rate=10) == 101
     assert wait_ms(0.999, 1, rate=10_000) == 1
     assert wait_ms(-10.0, 10**9, rate=1) == (BURST_S + 10) * 1000 + 1
@@ -53,7 +53,7 @@ def test_waits() -> None:
     ("room", "wanted", "free"), [(1, 1, 1), (40, 1, 2), (40, 30, 30), (10**6, 1, UNCHECKED_MAX)]
 )
 def test_unchecked(room: int, wanted: int, free: int) -> None:
-    """The more room there is, the more rarely anybody looks."""
+    """The further the limit, the more messages are sent unchecked."""
     assert unchecked(room, wanted) == free
 
 

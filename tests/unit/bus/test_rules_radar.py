@@ -1,4 +1,4 @@
-"""Whose branches the radar watches, and when it must look."""
+"""The branches that the radar watches, and when it is due."""
 
 import pytest
 
@@ -6,8 +6,8 @@ from gitworker.bus.jobs.rules_radar_job import is_watched, must_look
 from gitworker.model.worker import WorkerState
 
 
-def test_who_is_watched() -> None:
-    """Those who are at work, in review, approved or silent."""
+def test_watched_workers() -> None:
+    """Workers that are at work, in review, approved or silent are watched."""
     assert {state for state in WorkerState if is_watched(state)} == {
         WorkerState.WORKING, WorkerState.IN_REVIEW, WorkerState.APPROVED, WorkerState.STALE,
     }  # fmt: skip
@@ -25,6 +25,6 @@ def test_who_is_watched() -> None:
         (("main",), (), False),
     ],
 )
-def test_when_it_must_look(due: tuple[str, ...], watched: tuple[str, ...], must: bool) -> None:
-    """Where a watched branch or the target moved, and there are two to meet."""
+def test_when_the_radar_is_due(due: tuple[str, ...], watched: tuple[str, ...], must: bool) -> None:
+    """The radar is due if a watched branch or the target moved, and two branches may collide."""
     assert must_look(due, watched, target="main") is must

@@ -1,4 +1,4 @@
-"""Retention's decisions: who holds messages back, and how archives are named."""
+"""The rules of retention: agents that hold messages back, and names of archives."""
 
 import pytest
 
@@ -23,8 +23,8 @@ def test_cutoff() -> None:
     ("updated_at_ms", "living", "holds"),
     [(5, {"a"}, True), (5, {"b"}, False), (5, set(), False), (10, set(), True), (11, set(), True)],
 )
-def test_who_holds_back(updated_at_ms: int, living: set[str], holds: bool) -> None:
-    """Who lives, or acknowledged lately, keeps what it has not read."""
+def test_agents_that_hold_back(updated_at_ms: int, living: set[str], holds: bool) -> None:
+    """An agent that lives, or acknowledged lately, keeps its unread messages."""
     cursor = Cursor("a", 7, updated_at_ms)
     assert holds_back(cursor, living=frozenset(living), since_ms=10) is holds
 
@@ -39,11 +39,11 @@ def test_who_holds_back(updated_at_ms: int, living: set[str], holds: bool) -> No
     ],
 )
 def test_floor(unread: list[tuple[str, int | None]], floor: Floor) -> None:
-    """The oldest unread message is the floor; without one, everything may go."""
+    """The oldest unread message is the floor; without one, every message may be pruned."""
     assert lowest_floor(10, unread) == floor
 
 
 def test_archive_names() -> None:
-    """An archive is named by its stretch; a further one of the same stretch by a number."""
+    """An archive is named by its range of messages, a further one of that range by a number."""
     assert archive_name("bus", 1, 500) == "bus-1-500.jsonl.gz"
     assert archive_name("bus", 1, 500, 2) == "bus-1-500.2.jsonl.gz"

@@ -1,4 +1,4 @@
-"""Search's decisions: the expression for what people type, and the text messages are found by."""
+"""The rules of search: the query for the typed words, and the searched text of a message."""
 
 import json
 
@@ -31,12 +31,12 @@ from gitworker.errors import Invalid
     ],
 )
 def test_expressions(words: list[str], expression: str) -> None:
-    """Words are quoted, so that nothing but a last `*` is an operator."""
+    """Words are quoted, so that only a last `*` is an operator."""
     assert match_expression(words) == expression
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "complaint"),
     [
         ([], "no word"),
         (["***", '"'], "no word"),
@@ -44,15 +44,15 @@ def test_expressions(words: list[str], expression: str) -> None:
         (["\udcff a"], "UTF-8"),
     ],
 )
-def test_nothing_to_look_for(words: list[str], told: str) -> None:
-    """What holds no word, or is no text, is a misuse."""
-    with pytest.raises(Invalid, match=told):
+def test_nothing_to_search_for(words: list[str], complaint: str) -> None:
+    """An input without a word, or that is not text, is refused."""
+    with pytest.raises(Invalid, match=complaint):
         match_expression(words)
 
 
 @given(st.lists(st.text(max_size=20), max_size=6))
 def test_quotes_are_balanced(words: list[str]) -> None:
-    """Whatever is typed, the expression's quotes are balanced."""
+    """For any input the quotes of the query are balanced."""
     try:
         expression = match_expression(words)
     except Invalid:
@@ -71,17 +71,17 @@ def test_quotes_are_balanced(words: list[str]) -> None:
     ],
 )
 def test_plain_text(payload: str, text: str) -> None:
-    """A payload is read by its keys and values; what is no JSON counts as it is."""
+    """A payload is searched by its keys and values; one that is not JSON by its text."""
     assert plain_text(payload) == text
 
 
 def test_a_very_large_payload() -> None:
-    """Of a very large payload the beginning counts."""
+    """Only the beginning of a very large payload is searched."""
     assert plain_text(json.dumps("a" * TEXT_MAX)) == '"' + "a" * (TEXT_MAX - 1)
 
 
 def test_searchable() -> None:
-    """A message is found by its fields and its payload, and lone surrogates hinder nothing."""
+    """A message is found by its fields and its payload, and lone surrogates do no harm."""
     assert searchable(["task_done", None, "auth"], '"\\ud800x"') == "task_done\nauth\n?x"
     assert searchable(["log"], None) == "log"
 
@@ -101,5 +101,5 @@ def test_searchable() -> None:
     ],
 )
 def test_snippets(text: str, words: list[str], part: str) -> None:
-    """A snippet is one line around the first word that is found."""
+    """A snippet is one line around the first match."""
     assert snippet(text, words) == part

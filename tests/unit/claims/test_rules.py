@@ -1,4 +1,4 @@
-"""What a claim may name, when a task may be claimed, and what is said to whom."""
+"""The names of claims, the tasks that can be claimed, and the texts of refusals."""
 
 import pytest
 
@@ -37,8 +37,8 @@ def test_bad_names(text: str) -> None:
         rules.parse_name(text)
 
 
-def test_a_pattern_without_its_kind_is_told() -> None:
-    """Who writes a pattern where a task id is meant is told how to claim paths."""
+def test_a_pattern_without_its_kind() -> None:
+    """A pattern in place of a task id is refused with a hint how to claim paths."""
     with pytest.raises(Invalid) as caught:
         rules.parse_name("src/**")
     assert caught.value.hint == "git worker claim take 'path:src/**'"
@@ -59,14 +59,14 @@ def test_a_pattern_without_its_kind_is_told() -> None:
     ],
 )
 def test_conflicts(one: str, other: str, is_conflict: bool) -> None:
-    """Claims exclude each other where the names are the same or have a path in common."""
+    """Claims exclude each other if their names are equal or have a path in common."""
     assert rules.conflict(one, other) is is_conflict
     assert rules.conflict(other, one) is is_conflict
 
 
 @pytest.mark.parametrize("lease_s", [0, -1, 86_401, float("inf"), float("nan")])
 def test_bad_leases(lease_s: float) -> None:
-    """A lease lasts more than nothing and at most a day."""
+    """A lease is longer than zero and at most a day."""
     with pytest.raises(Invalid):
         rules.parse_lease_ms(lease_s)
 
@@ -100,21 +100,21 @@ def test_leases() -> None:
 def test_tasks(
     status: TaskStatus | None, assigned: str | None, waits_for: list[str], error: type | None
 ) -> None:
-    """A task can be claimed where it is READY, or the asker's own already."""
+    """A task can be claimed if it is READY, or already the caller's own."""
     found = rules.task_refusal("t", status, asker="auth", assigned=assigned, waits_for=waits_for)
     assert (None if found is None else type(found)) is error
     assert found is None or "t" in found.message.split()
     assert not waits_for or (found is not None and "base" in found.message)
 
 
-def test_who_is_one() -> None:
-    """A worker is one agent; hq is everybody outside the worktrees."""
+def test_single_agents() -> None:
+    """A worker is one agent; hq is every shell outside the worktrees."""
     assert rules.is_one("auth")
     assert not rules.is_one("hq")
 
 
-def test_what_losers_are_told() -> None:
-    """Errors name the holder, the time that is left, and what helps."""
+def test_refusals_of_a_second_claim() -> None:
+    """Errors name the holder, the remaining time, and a helpful command."""
     error = rules.taken("path:a", "path:*", holder="bob", left_ms=1001, until="T")
     assert (
         error.message == "path:a overlaps path:*, which is claimed by bob for another 2 s, until T"
@@ -134,19 +134,19 @@ def test_what_losers_are_told() -> None:
         (1, "auth", "auth lost its claim on t (epoch 1); auth holds it under another epoch now"),
     ],
 )
-def test_what_late_holders_are_told(epoch: int | None, now: str | None, message: str) -> None:
-    """Who lost a claim is told which, and who has it now."""
+def test_refusals_of_a_late_holder(epoch: int | None, now: str | None, message: str) -> None:
+    """A holder that lost a claim gets its name and its present holder."""
     error = rules.lost("t", holder="auth", epoch=epoch, now_held_by=now)
     assert (error.message, error.code) == (message, "claim_lost")
 
 
-def test_what_strangers_are_told() -> None:
-    """Who never had a claim is told who has it, or that nobody has."""
+def test_refusals_of_a_stranger() -> None:
+    """An agent that never had a claim gets its present holder, or that it is free."""
     assert isinstance(rules.not_held("t", holder="auth", held_by="bob"), Conflict)
     assert isinstance(rules.not_held("t", holder="auth", held_by=None), NotFound)
 
 
 def test_names_for_a_shell() -> None:
-    """A name in a hint is quoted where a shell would read it otherwise."""
+    """A name in a hint is quoted if a shell would read it otherwise."""
     names = ["t-1", "path:a/b", "path:*", "x:it's"]
     assert [rules.quoted(n) for n in names] == ["t-1", "path:a/b", "'path:*'", "'x:it'\\''s'"]

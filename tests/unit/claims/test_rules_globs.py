@@ -29,7 +29,7 @@ PATTERNS = st.lists(st.one_of(st.just(DEEP), WORDS), min_size=1, max_size=2).map
 
 
 def spelled(pattern: tuple[tuple[str, ...], ...]) -> str:
-    """Return a pattern as one writes it; two stars beside each other are one."""
+    """Return a pattern as text; two adjacent stars are one."""
     words = ["**" if word == DEEP else re.sub(r"\*+", "*", "".join(word)) for word in pattern]
     return "/".join(words)
 
@@ -53,7 +53,7 @@ def claimed(pattern: str) -> set[str]:
 def test_a_common_path_is_an_overlap(
     one: tuple[tuple[str, ...], ...], other: tuple[tuple[str, ...], ...]
 ) -> None:
-    """Two patterns overlap whenever some path is claimed by both."""
+    """Two patterns overlap if a path is claimed by both."""
     first, second = spelled(one), spelled(other)
     assert overlap(first, second) or not claimed(first) & claimed(second), (first, second)
     assert overlap(second, first) == overlap(first, second)
@@ -97,13 +97,13 @@ def test_a_common_path_is_an_overlap(
     ],
 )
 def test_pairs(one: str, other: str, common: bool) -> None:
-    """Patterns mean what gitignore means by them, and what they name with everything below."""
+    """Patterns mean the same as in gitignore, and include everything below a match."""
     assert overlap(one, other) is common
     assert overlap(other, one) is common
 
 
 @pytest.mark.parametrize(
-    ("pattern", "told"),
+    ("pattern", "complaint"),
     [
         ("/etc", "root"),
         ("a//b", "root"),
@@ -118,7 +118,7 @@ def test_pairs(one: str, other: str, common: bool) -> None:
         ("[a\\", "']'"),
     ],
 )
-def test_bad_patterns(pattern: str, told: str) -> None:
-    """What can name no path, and what is only half a pattern, is refused."""
-    with pytest.raises(Invalid, match=re.escape(told)):
+def test_bad_patterns(pattern: str, complaint: str) -> None:
+    """A pattern that can match no path, or is incomplete, is refused."""
+    with pytest.raises(Invalid, match=re.escape(complaint)):
         parse_pattern(pattern)

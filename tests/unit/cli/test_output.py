@@ -1,4 +1,4 @@
-"""The printing door: what may reach a terminal."""
+"""The printing module: characters that may reach a terminal."""
 
 import json
 
@@ -27,7 +27,7 @@ def test_printable(text: str, expected: str) -> None:
 
 
 def test_escaped_json_is_the_same_json() -> None:
-    """Escaping a line of JSON changes nothing of what it says."""
+    """Escaping a line of JSON does not change its value."""
     value = {"a": "\x9b\u202e\U000e0001 ü\x7f"}
     line = json.dumps(value, ensure_ascii=False)
     assert json.loads(printable(line)) == value
@@ -36,7 +36,7 @@ def test_escaped_json_is_the_same_json() -> None:
 
 
 def test_readable_line() -> None:
-    """A followed message is one line for people, whatever its payload holds."""
+    """A followed message is one line for people, whatever its payload."""
     message = {
         "seq": 1, "id": "x", "ts": "2026-01-10T14:00:01.000Z", "from": "auth", "to": None,
         "type": "log", "correlation_id": "t1", "in_reply_to": None,

@@ -1,4 +1,4 @@
-"""The line that says what is being verified."""
+"""The progress line of verification."""
 
 from pathlib import Path
 
@@ -8,8 +8,8 @@ from gitworker.cli.output_progress import ProgressLine, runs_text
 from gitworker.verify.verify import Progress
 
 
-def test_what_is_said(tmp_path: Path) -> None:
-    """Each run has its seconds, waiting ones are counted, the first one's last output is shown."""
+def test_the_line(tmp_path: Path) -> None:
+    """Each run has its seconds, waiting ones are counted, and the first one's output is shown."""
     log = tmp_path / "log"
     log.write_text("$ make\n\x1b[31mcompiling\x1b[0m a\x07.c\n")
     first = Progress("auth, +3", "make \x1b[2J", 61_999, str(log))
@@ -22,10 +22,10 @@ def test_what_is_said(tmp_path: Path) -> None:
     assert runs_text([waiting]) == "verifying 1 waiting"
 
 
-def test_elsewhere_than_on_a_terminal(capfd: pytest.CaptureFixture[str]) -> None:
-    """Without a terminal only lines that stay are written."""
+def test_without_a_terminal(capfd: pytest.CaptureFixture[str]) -> None:
+    """Without a terminal only lasting lines are written."""
     with ProgressLine() as line:
         line.show([Progress("auth", "make", 0, "/nowhere")])
         line.narrate("auth: passed")
-    told = capfd.readouterr()
-    assert (told.out, told.err) == ("", "auth: passed\n")
+    printed = capfd.readouterr()
+    assert (printed.out, printed.err) == ("", "auth: passed\n")

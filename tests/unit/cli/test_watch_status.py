@@ -1,4 +1,4 @@
-"""What `status --watch` does between two frames."""
+"""The work of `status --watch` between two frames."""
 
 import fcntl
 from pathlib import Path
@@ -19,11 +19,11 @@ def session(repository: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
 
 
 def test_a_busy_database(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While nobody can write, the status is read all the same, and commits are told later."""
-    seat = spawned(session, "auth", "skills")
+    """While the database is locked, the status is still read, and commits are published later."""
+    worktree = spawned(session, "auth", "skills")
     looker = _StatusReader(session, every_subject=True)
     looker.read_again()
-    commit(seat, "a.txt")
+    commit(worktree, "a.txt")
     monkeypatch.setattr("gitworker.store.sqlite.database.GATE_TIMEOUT_MS", 10)
     with Path(session.paths.gate).open("w") as gate:
         fcntl.flock(gate, fcntl.LOCK_EX)
@@ -36,8 +36,8 @@ def test_a_busy_database(session: Session, monkeypatch: pytest.MonkeyPatch) -> N
 def test_git_is_asked_once(
     session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As long as no branch moves, looking again starts no process."""
-    seat = spawned(session, "auth", "skills")
+    """As long as no branch moves, reading again starts no process."""
+    worktree = spawned(session, "auth", "skills")
     looker = _StatusReader(session, every_subject=True)
     looker.read_again()
     trace = tmp_path / "trace"
@@ -45,6 +45,6 @@ def test_git_is_asked_once(
     monkeypatch.setenv("GITWORKER_TRACE", str(trace))
     looker.read_again()
     assert trace.read_text() == ""
-    commit(seat, "a.txt")
+    commit(worktree, "a.txt")
     assert [one.note for one in looker.read_again().seats] == ["waits for its agent to start"]
     assert trace.read_text() != ""

@@ -1,4 +1,4 @@
-"""Hot verbs' options: what is plainly right is taken, everything else is left to click."""
+"""Options of hot verbs: plainly valid ones are read, others are left to click."""
 
 import pytest
 
@@ -30,7 +30,7 @@ OPTIONS = {"--to": "A", "--no-ack": FLAG}
     ],
 )
 def test_split_words(words: list[str], expected: object) -> None:
-    """Options with values and flags are split off; anything else is not judged here."""
+    """Options with values and flags are split off; others are not judged here."""
     assert split_words(words, OPTIONS) == expected
 
 
@@ -50,6 +50,6 @@ def test_worker_names(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["", "/", "auth/", "/t1", "Auth/t1", "a b", "-x", "a/b/c"])
 def test_no_worker_names(name: str) -> None:
-    """Anything else names none."""
+    """Other words do not name a worker."""
     with pytest.raises(Invalid, match="is not a valid worker id"):
         parse_worker_name(name)

@@ -1,4 +1,4 @@
-"""What decides in doctor's checks: file systems by /proc/mounts, landings by a table of parents."""
+"""The rules of doctor's checks: file systems by /proc/mounts, landings by a table of parents."""
 
 import pytest
 
@@ -29,13 +29,13 @@ host /over fuse.sshfs rw 0 0
     ],
 )
 def test_file_systems(path: str, kind: str, network: bool) -> None:
-    """The innermost mount decides, the last of several at one place."""
+    """The innermost mount counts, and the last one of several at the same directory."""
     assert file_system_of(path, MOUNTS) == kind
     assert is_network(kind) is network
 
 
 def test_no_file_system() -> None:
-    """Where no mount holds the path, nothing is claimed."""
+    """If no mount holds the path, the file system is unknown."""
     assert file_system_of("/srv", "") is None
     assert not is_network(None)
 
@@ -64,12 +64,12 @@ HISTORY = {
     ],
 )
 def test_history(landings: list[Landing], faults: list[str]) -> None:
-    """Each landing must be in the target, and have come without a merge of its own."""
+    """Each landing must be in the target, and must not contain a merge."""
     found = history_faults(landings, HISTORY, since=Oid("a"))
     assert [why for _, why in found] == faults
 
 
 def test_history_from_its_root() -> None:
-    """A landing whose start is gone is followed to the root at most."""
+    """A landing whose start is missing is followed to the root at most."""
     parents: dict[Oid, tuple[Oid, ...]] = {Oid("a"): (), Oid("b"): (Oid("a"),)}
     assert list(history_faults([landing("gone", "b")], parents, since=Oid("gone"))) == []

@@ -1,4 +1,4 @@
-"""doctor: what it finds in real repositories, sound and broken, and how it tells it."""
+"""doctor: its findings in sound and broken repositories, and their output."""
 
 import os
 import shutil
@@ -46,12 +46,12 @@ def found(doctor: Doctor, check: str) -> list[tuple[str, str, str | None]]:
 
 
 def complaints(session: Session) -> list[Finding]:
-    """Return what doctor finds wrong."""
+    """Return doctor's complaints."""
     return [one for one in read_doctor(session).findings if one.level is not Level.OK]
 
 
 def test_screen() -> None:
-    """Each finding is a line, with its hint below, and the sum at the end."""
+    """Each finding is a line, with its hint below, and the total at the end."""
     assert render_doctor(SHOWN, width=50, color=False) == (
         "ok    git         git 2.47.3\n"
         "warn  hooks       a \\x1b name\\n\n"
@@ -67,7 +67,7 @@ def test_screen() -> None:
 
 
 def test_json() -> None:
-    """The document has every finding as data."""
+    """The document has every finding as fields."""
     document = json_doctor(SHOWN)
     assert document["healthy"] is False
     assert document["findings"][1] == {
@@ -77,7 +77,7 @@ def test_json() -> None:
 
 
 def test_sound_repository(session: Session) -> None:
-    """A repository at work and with landings has nothing to complain about."""
+    """A repository with work and landings has no complaint."""
     working(session, "auth", "skills")
     landed(session, "docs", "guide")
     doctor = read_doctor(session)
@@ -117,7 +117,7 @@ def test_state_directory_open_to_others(session: Session) -> None:
 def test_file_system(
     session: Session, tmp_path: Path, mounts: str | None, level: str, message: str
 ) -> None:
-    """A network file system fails; what cannot be told is no complaint."""
+    """A network file system fails; an unknown type is not a complaint."""
     path = tmp_path / "mounts"
     if mounts is not None:
         path.write_text(mounts)
@@ -127,7 +127,7 @@ def test_file_system(
 
 
 def test_link(session: Session, repository: Path) -> None:
-    """A link that is missing or leads elsewhere is a warning with its repair."""
+    """A link that is missing or wrong is a warning with its repair."""
     link = repository / ".worker-state"
     link.unlink()
     assert found(read_doctor(session), "link")[0][0::2] == ("warn", "git worker init")
@@ -139,7 +139,7 @@ def test_link(session: Session, repository: Path) -> None:
 
 
 def test_excludes(session: Session, repository: Path) -> None:
-    """Excludes that are gone, or overridden, are named."""
+    """Excludes that are missing, or overridden, are reported."""
     remove_excludes(session.repository.common_dir)
     (repository / "worktrees").mkdir()
     (level, message, _) = found(read_doctor(session), "excludes")[0]
@@ -158,7 +158,7 @@ def test_bare_repository(tmp_path: Path, repository: Path, monkeypatch: pytest.M
 
 
 def test_interrupted_operation(session: Session) -> None:
-    """An act that nobody ended is named with its step."""
+    """An unfinished operation is reported with its step."""
     with session.store.write() as writer:
         begin_operation(writer, "merge", worker="auth", task="t", actor="hq",
                         now=NOW_MS - 60_000, data={})  # fmt: skip
@@ -185,62 +185,64 @@ def test_broken_log(session: Session) -> None:
 
 
 def test_deleted_worktree(session: Session) -> None:
-    """A worktree that somebody deleted is missed."""
-    seat = spawned(session, "auth", "skills")
-    assert seat.worktree is not None
-    shutil.rmtree(seat.worktree)
+    """A deleted worktree is reported."""
+    worker = spawned(session, "auth", "skills")
+    assert worker.worktree is not None
+    shutil.rmtree(worker.worktree)
     assert found(read_doctor(session), "worktrees") == [
-        ("fail", f"the worktree of auth is not at {seat.worktree}", REPAIR)
+        ("fail", f"the worktree of auth is not at {worker.worktree}", REPAIR)
     ]
 
 
 def test_worktree_that_git_forgot(session: Session) -> None:
-    """A worktree whose administration is gone is named with the repair."""
-    seat = spawned(session, "auth", "skills")
-    assert seat.admin_dir is not None
-    shutil.rmtree(seat.admin_dir)
+    """A worktree without its admin directory is reported with the repair."""
+    worker = spawned(session, "auth", "skills")
+    assert worker.admin_dir is not None
+    shutil.rmtree(worker.admin_dir)
     (level, message, hint) = found(read_doctor(session), "worktrees")[0]
-    what = f"git no longer knows the worktree {seat.worktree}: {seat.admin_dir} does not exist"
-    assert (level, message, hint) == ("fail", what, REPAIR)
+    complaint = (
+        f"git no longer knows the worktree {worker.worktree}: {worker.admin_dir} does not exist"
+    )
+    assert (level, message, hint) == ("fail", complaint, REPAIR)
 
 
 def test_worktree_off_the_record(session: Session) -> None:
-    """A worktree that no row knows is an orphan, and its seat lacks one; a lost one is named."""
-    seat = spawned(session, "auth", "skills")
-    assert seat.worktree is not None
+    """A worktree without a row is an orphan, and its worker lacks one; a missing one is named."""
+    worker = spawned(session, "auth", "skills")
+    assert worker.worktree is not None
     with session.store.write() as writer:
         writer.run("workers.set_worktree", worker="auth", worktree=None, admin_dir=None)
     os.makedirs(f"{session.worktree_root}/stray")
     assert found(read_doctor(session), "worktrees") == [
         ("fail", "auth is ASSIGNED without one", "git worker cancel auth"),
-        ("warn", f"{seat.worktree} is a worktree of no worker",
-         f"git worktree remove {seat.worktree}"),
+        ("warn", f"{worker.worktree} is a worktree of no worker",
+         f"git worktree remove {worker.worktree}"),
         ("warn", f"{session.worktree_root}/stray is a directory of no worker",
          f"ls -la {session.worktree_root}/stray"),
     ]  # fmt: skip
-    shutil.rmtree(seat.worktree)
+    shutil.rmtree(worker.worktree)
     assert found(read_doctor(session), "worktrees")[1] == (
-        "warn", f"git lists {seat.worktree}, which is gone and no worker's",
-        f"git worktree remove {seat.worktree}",
+        "warn", f"git lists {worker.worktree}, which is gone and no worker's",
+        f"git worktree remove {worker.worktree}",
     )  # fmt: skip
 
 
 def test_deleted_branch(session: Session, repository: Path) -> None:
-    """A branch that is gone comes with the command that brings its last known tip back."""
-    seat = spawned(session, "auth", "skills")
+    """A missing branch is reported with the command that restores its last known tip."""
+    worker = spawned(session, "auth", "skills")
     tip = git(repository, "rev-parse", "auth/skills")
     git(repository, "update-ref", "-d", "refs/heads/auth/skills")
     assert found(read_doctor(session), "branches") == [
         ("fail", "branch auth/skills of auth is gone", f"git branch auth/skills {tip}")
     ]
     with session.store.write() as writer:
-        writer.run("tips.forget", ref=ref_of(Branch(seat.branch or "")))
+        writer.run("tips.forget", ref=ref_of(Branch(worker.branch or "")))
     assert found(read_doctor(session), "branches")[0][2] == "git worker cancel auth"
 
 
 def test_hooks(session: Session) -> None:
-    """Scripts that were changed, that are gone, and worktrees without them are warnings."""
-    seat = spawned(session, "auth", "skills")
+    """Changed or missing hook scripts, and worktrees without them, are warnings."""
+    worker = spawned(session, "auth", "skills")
     hooks = Path(session.paths.hooks)
     hooks.chmod(0o755)
     (hooks / "mine").write_text("#!/bin/sh\n")
@@ -252,18 +254,20 @@ def test_hooks(session: Session) -> None:
     assert found(read_doctor(session), "hooks")[0][1].startswith("the hook scripts are older")
     shutil.rmtree(hooks)
     assert found(read_doctor(session), "hooks")[0][1] == "our hook scripts are missing"
-    assert seat.worktree is not None
-    git(seat.worktree, "config", "--worktree", "--unset", "core.hooksPath", check=False)
-    for name in git(seat.worktree, "config", "--worktree", "--name-only", "--get-regexp", "include",
-                    check=False).splitlines():  # fmt: skip
-        git(seat.worktree, "config", "--worktree", "--unset-all", name)
+    assert worker.worktree is not None
+    git(worker.worktree, "config", "--worktree", "--unset", "core.hooksPath", check=False)
+    for name in git(
+        worker.worktree, "config", "--worktree", "--name-only", "--get-regexp", "include",
+        check=False,
+    ).splitlines():  # fmt: skip
+        git(worker.worktree, "config", "--worktree", "--unset-all", name)
     assert found(read_doctor(session), "hooks")[-1][1] == (
         "our hooks do not fire in the worktree of auth"
     )
 
 
 def test_beater(session: Session) -> None:
-    """A process that works while nobody beats for it is a warning."""
+    """A running process without a heartbeat daemon is a warning."""
     working(session, "auth", "skills")
     own = find_process(os.getpid())
     assert own is not None
@@ -275,7 +279,7 @@ def test_beater(session: Session) -> None:
 
 
 def rewrite_database(session: Session, change: Callable[[bytes], bytes]) -> Path:
-    """Put everything into the one file, close it, change its bytes; return its path."""
+    """Move everything into the one database file, close it, change its bytes; return its path."""
     path = Path(session.paths.database)
     database = session.store
     assert isinstance(database, Database)
@@ -289,23 +293,23 @@ def rewrite_database(session: Session, change: Callable[[bytes], bytes]) -> Path
 
 
 def lose_free_pages(data: bytes) -> bytes:
-    """Return a database whose header counts free pages that are on no list."""
+    """Return a database whose header counts free pages that are not on its list."""
     return data[:36] + (7).to_bytes(4, "big") + data[40:]
 
 
 def lose_a_page(data: bytes) -> bytes:
-    """Return a database in which a page of messages is not one any more."""
+    """Return a database in which a page of messages has become invalid."""
     start = data.rindex(b"task_assign") // PAGE * PAGE
     return data[:start] + b"\xff" * PAGE + data[start + PAGE :]
 
 
 def open_session_at(session: Session) -> Session:
-    """Return the session with its database opened again, schema unseen."""
+    """Return the session with its database opened again, without a check of the schema."""
     return session._replace(store=Database(session.paths.database))
 
 
 def record_landing(session: Session, old: str, new: str, target: str = "refs/heads/main") -> None:
-    """Record a landing that some other version of the program may have made."""
+    """Record a landing that another version of the program may have made."""
     with session.store.write() as writer:
         writer.run("operations.land", operation=1, worker="auth", task="t", branch="auth/t",
                    target_ref=target, target_old=Oid(old), target_new=Oid(new), branch_old=new,
@@ -313,7 +317,7 @@ def record_landing(session: Session, old: str, new: str, target: str = "refs/hea
 
 
 def test_target_moved_by_force(session: Session, repository: Path) -> None:
-    """A landing that the target has lost fails."""
+    """A landing that is no longer in the target fails."""
     landed(session, "auth", "skills")
     tip = git(repository, "rev-parse", "main")
     git(repository, "reset", "-q", "--hard", "main~1")
@@ -326,7 +330,7 @@ def test_target_moved_by_force(session: Session, repository: Path) -> None:
 
 
 def test_landed_merge(session: Session, repository: Path) -> None:
-    """A merge commit among what landed fails, one that somebody else made does not."""
+    """A merge commit within a landing fails; a user's merge commit does not."""
     old = git(repository, "rev-parse", "main")
     git(repository, "switch", "-qc", "side")
     git(repository, "commit", "-qm", "Side", "--allow-empty")
@@ -343,8 +347,8 @@ def test_landed_merge(session: Session, repository: Path) -> None:
     ]
 
 
-def test_target_gone(session: Session, repository: Path) -> None:
-    """A target that is gone fails, with the command that makes it again."""
+def test_missing_target(session: Session, repository: Path) -> None:
+    """A missing target fails, with the command that restores it."""
     tip = git(repository, "rev-parse", "main")
     record_landing(session, tip, tip, target="refs/heads/old")
     assert found(read_doctor(session), "history") == [
@@ -353,7 +357,7 @@ def test_target_gone(session: Session, repository: Path) -> None:
 
 
 def test_damage_inside_the_database(session: Session) -> None:
-    """Damage in a database that still opens fails, and every other check is made."""
+    """Damage in a database that still opens fails, and every other check runs."""
     landed(session, "auth", "skills")
     path = rewrite_database(session, lose_a_page)
     doctor = read_doctor(open_session_at(session))
@@ -366,7 +370,7 @@ def test_damage_inside_the_database(session: Session) -> None:
 
 
 def test_complaint_of_the_quick_check(session: Session) -> None:
-    """What SQLite's own check complains of is told; the rest of the database goes on working."""
+    """A complaint of SQLite's own check is reported; the rest of the database still works."""
     spawned(session, "auth", "skills")
     rewrite_database(session, lose_free_pages)
     (level, message, _) = found(read_doctor(open_session_at(session)), "database")[0]
@@ -375,7 +379,7 @@ def test_complaint_of_the_quick_check(session: Session) -> None:
 
 
 def test_no_database_at_all(session: Session) -> None:
-    """Where the file is no database, whatever does not need it is checked."""
+    """If the file is not a database, every check that does not need it still runs."""
     rewrite_database(session, lambda data: b"no database" * 500)
     with pytest.raises(Unavailable) as caught:
         open_session()
@@ -389,7 +393,7 @@ def test_no_database_at_all(session: Session) -> None:
 
 
 def test_check_that_cannot_be_made(session: Session) -> None:
-    """A check that stumbles is a failure itself and stops no other."""
+    """A check that raises is a failure itself and stops no other."""
     os.mkdir(f"{session.paths.root}/transitions.jsonl")
     doctor = read_doctor(session)
     assert found(doctor, "log") == [
@@ -413,7 +417,7 @@ def test_newer_schema(session: Session) -> None:
 
 
 def test_repository_without_gitworker(repository: Path) -> None:
-    """Where gitworker was never set up nothing is broken."""
+    """A repository without gitworker has no failure."""
     error = Unavailable("not set up", "git worker init", code="not_initialised")
     doctor = read_doctor_without_session(require_repository(str(repository), {}), error)
     assert doctor.is_healthy
@@ -421,8 +425,8 @@ def test_repository_without_gitworker(repository: Path) -> None:
     assert found(doctor, "database") == [("warn", "not set up", "git worker init")]
 
 
-def test_state_directory_gone(session: Session) -> None:
-    """A state directory that is gone is a failure, and the check that stumbles over it another."""
+def test_missing_state_directory(session: Session) -> None:
+    """A missing state directory is a failure, and so is the check that needs it."""
     shutil.rmtree(session.paths.root)
     doctor = read_doctor(session)
     assert found(doctor, "state") == [
@@ -433,7 +437,7 @@ def test_state_directory_gone(session: Session) -> None:
 
 
 def test_checkouts_of_the_target(session: Session, repository: Path, tmp_path: Path) -> None:
-    """What a killed git left in the target's checkout is named, and a checkout too many."""
+    """Leftovers of a killed git in the target's checkout, and a second checkout, are reported."""
     well = [("ok", "work lands on main", None)]
     lock = repository / ".git" / "index.lock"
     lock.touch()
@@ -452,7 +456,7 @@ def test_checkouts_of_the_target(session: Session, repository: Path, tmp_path: P
 
 
 def test_no_target(session: Session, repository: Path) -> None:
-    """A target that is not there any more is a failure, with what names another."""
+    """A missing target is a failure with the command that names another."""
     git(repository, "branch", "-m", "main", "trunk")
     ((level, _, hint),) = found(read_doctor(session), "target")
     assert (level, hint) == ("fail", "git config worker.target NAME")

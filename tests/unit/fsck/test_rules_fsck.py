@@ -1,4 +1,4 @@
-"""What fsck takes for right, by tables over every state and status."""
+"""The rules of fsck, as tables over every state and status."""
 
 import pytest
 
@@ -9,15 +9,15 @@ from gitworker.model.worker import WorkerState
 W, T = WorkerState, TaskStatus
 
 
-def test_who_holds_a_task() -> None:
-    """A seat has a task, a branch and a worktree from its assignment to its landing."""
+def test_workers_with_a_task() -> None:
+    """A worker has a task, a branch and a worktree from its assignment to its landing."""
     holding = {state for state in W if rules.holds_task(state)}
     assert holding == {W.ASSIGNED, W.WORKING, W.IN_REVIEW, W.APPROVED, W.STALE}
 
 
 @pytest.mark.parametrize("state", WorkerState)
 def test_which_statuses_agree(state: WorkerState) -> None:
-    """Each state of a seat allows the statuses of its machine's table; a free seat allows all."""
+    """Each state of a worker allows the statuses of its table; a free worker allows all."""
     allowed = {status for status in T if rules.agree(state, status)}
     at_work = {T.IN_PROGRESS, T.PAUSED, T.WAITING_INPUT}
     reviewed = {T.VERIFYING, T.AWAITING_APPROVAL}
@@ -31,7 +31,7 @@ def test_which_statuses_agree(state: WorkerState) -> None:
 
 
 def test_ages() -> None:
-    """A lock is left after a minute, a large payload without a message after a day."""
+    """A lock is stale after a minute, a payload file without a message after a day."""
     assert [rules.is_left(age) for age in (60_000, 60_001)] == [False, True]
     day = 24 * 60 * 60 * 1000
     assert [rules.is_forgotten(age) for age in (day, day + 1)] == [False, True]

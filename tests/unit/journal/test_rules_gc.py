@@ -1,4 +1,4 @@
-"""What gc takes: ages, budgets, and what holds something."""
+"""The choice of gc: ages, budgets, and items that hold work."""
 
 import pytest
 
@@ -12,9 +12,9 @@ def item(name: str, days: int, size: int = 0, *, holds: str = "", kind: str = "t
     return Item(kind, name, NOW - days * DAY_MS, size, holds)
 
 
-def chosen(items: list[Item], wish: Wish) -> tuple[list[str], list[str]]:
-    """Return the names of what goes and of what is held."""
-    choice = choose(items, wish, NOW)
+def chosen(items: list[Item], request: Wish) -> tuple[list[str], list[str]]:
+    """Return the names of the items to delete and of the held items."""
+    choice = choose(items, request, NOW)
     return [one.name for one in choice.going], [one.name for one in choice.held]
 
 
@@ -22,19 +22,19 @@ def chosen(items: list[Item], wish: Wish) -> tuple[list[str], list[str]]:
     ("days", "wanted", "old"), [(7, 7, True), (6, 7, False), (0, 0, True), (99, None, False)]
 )
 def test_ages(days: int, wanted: int | None, old: bool) -> None:
-    """Something is old from the day that is asked for; without one nothing is."""
+    """An item is old from the given number of days on; without a number no item is old."""
     assert is_old(item("a", days), Wish(wanted), NOW) is old
 
 
 def test_by_age() -> None:
-    """The oldest goes first; what holds something is held, unless it is asked for."""
+    """The oldest is deleted first; an item with work is held, unless it is asked for."""
     items = [item("young", 1), item("old", 8), item("older", 9), item("kept", 9, holds="work")]
     assert chosen(items, Wish(7)) == (["older", "old"], ["kept"])
     assert chosen(items, Wish(7, unlanded=True)) == (["kept", "older", "old"], [])
 
 
 def test_by_budget() -> None:
-    """Down to a budget the oldest goes first; refs weigh nothing, what holds something stays."""
+    """The oldest is deleted first down to a budget; refs have no size, items with work stay."""
     items = [
         item("ref", 9, 0, kind="rescue"),
         item("kept", 8, 50, holds="work"),
@@ -51,7 +51,7 @@ def test_by_budget() -> None:
 
 
 def test_a_budget_spares_the_young() -> None:
-    """What is younger than is asked for stays, though the budget is not kept."""
+    """Items younger than the given age stay, even if the budget is exceeded."""
     items = [item("old", 2, 50), item("young", 1, 50)]
     assert chosen(items, Wish(None, 1, spared_ms=2 * DAY_MS)) == (["old"], [])
     assert chosen(items, Wish(None, 1, spared_ms=DAY_MS)) == (["old", "young"], [])
@@ -62,8 +62,8 @@ def test_a_budget_spares_the_young() -> None:
     ("actor", "self_review", "allowed"),
     [("hq", False, True), ("auth", False, False), ("auth", True, True)],
 )
-def test_who_may(actor: str, self_review: bool, allowed: bool) -> None:
-    """A worker clears nothing away that others left."""
+def test_permission(actor: str, self_review: bool, allowed: bool) -> None:
+    """A worker cannot delete items that others left."""
     refusal = may_clear(actor, self_review=self_review)
     assert (refusal is None) is allowed
     assert refusal is None or refusal.code == "not_allowed"

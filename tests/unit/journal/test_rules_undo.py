@@ -1,4 +1,4 @@
-"""What can be taken back now, by tables over states and facts."""
+"""The operations that can be undone now, by tables over states and facts."""
 
 import pytest
 
@@ -28,8 +28,8 @@ NAMES = ("w1", "w2", "w3", "w4", "w5", "w6", "w7")
         ({"tip": NEW, "builders": NAMES}, "w1, w2, w3, w4, w5 and 2 more builds on it"),
     ],
 )
-def test_which_landing_goes_back(facts: dict[str, object], why: str | None) -> None:
-    """A landing goes back while it is the newest, nobody has it and nobody stands on it."""
+def test_landings_that_can_be_undone(facts: dict[str, object], why: str | None) -> None:
+    """A landing can be undone if it is the newest, not published, and nothing is stacked on it."""
     refusal = landing_refusal(Landing("main", OLD, NEW, **facts))  # type: ignore[arg-type]
     assert (refusal and refusal.message) == (why and f"the landing cannot be undone: {why}")
     if refusal is not None:
@@ -39,23 +39,23 @@ def test_which_landing_goes_back(facts: dict[str, object], why: str | None) -> N
 
 @pytest.mark.parametrize("state", WorkerState)
 @pytest.mark.parametrize(("same_task", "has_task"), [(True, True), (False, True), (False, False)])
-def test_which_seat_takes_its_task_back(
+def test_workers_that_get_their_task_back(
     state: WorkerState, same_task: bool, has_task: bool
 ) -> None:
-    """A seat takes its landed task back while it is free and has no other."""
+    """A worker gets its landed task back while it is free and has no other."""
     refusal = seat_refusal("auth", state, same_task=same_task, has_task=has_task)
     free = state in (W.IDLE, W.COMPLETED) and (same_task or not has_task)
     assert (refusal is None) is free
     assert refusal is None or (refusal.code, refusal.hint) == ("moved_on", "git worker show auth")
 
 
-def test_what_has_to_be_opened_again() -> None:
-    """Only a task that counts as done is opened when its work goes."""
+def test_tasks_that_are_reopened() -> None:
+    """Only a completed task is reopened when its work is withdrawn."""
     assert [status for status in TaskStatus if is_completed(status)] == [TaskStatus.COMPLETED]
 
 
-def test_what_has_to_be_undone_first() -> None:
-    """A later act on the same work is named by its number."""
+def test_operations_that_are_undone_first() -> None:
+    """A later operation on the same work is named by its number."""
     assert later_refusal("approve", None) is None
     refusal = later_refusal("approve", (17, "merge"))
     assert refusal is not None

@@ -46,12 +46,12 @@ def names(found: list[Candidate]) -> str:
     ],
 )
 def test_order(candidates: list[Candidate], expected: str) -> None:
-    """Priority, then the wait; what came back waits longer; nothing comes before its parents."""
+    """Priority counts, then the wait; returned work waits longer; parents come first."""
     assert names(order(candidates, NOW)) == expected
 
 
 def test_a_circle_comes_last() -> None:
-    """Candidates that wait for each other do not keep anybody else from landing, nor get lost."""
+    """Candidates that wait for each other neither block other candidates nor are lost."""
     circle = [
         candidate("a", priority=1, after=frozenset({"t-b"})),
         candidate("b", priority=2, after=frozenset({"t-a"})),
@@ -61,12 +61,12 @@ def test_a_circle_comes_last() -> None:
 
 @given(st.permutations([candidate(c, waited=ord(c) % 3, failures=ord(c) % 2) for c in "abcdef"]))
 def test_the_order_depends_on_nothing_else(shuffled: list[Candidate]) -> None:
-    """However the candidates come, they are ordered alike."""
+    """The order of the input does not change the result."""
     assert order(shuffled, NOW) == order(sorted(shuffled), NOW)
 
 
 def test_nothing_starves() -> None:
-    """Work of the lowest priority comes before any that is younger by its difference in minutes."""
+    """Old work of the lowest priority precedes work younger by the priority's minutes."""
     old = candidate("old", priority=1000, waited=901)
     assert order([candidate("new", priority=100), old], NOW)[0] is old
 
@@ -82,7 +82,7 @@ def test_nothing_starves() -> None:
     ],
 )
 def test_parents_come_first(named: str, parents: dict[str, str], expected: str) -> None:
-    """A name comes after its parent, else the order stays; a circle loses nobody."""
+    """A name comes after its parent, else the order stays; no name of a circle is lost."""
     assert "".join(parents_first(named, parents)) == expected
 
 
@@ -101,12 +101,12 @@ def test_parents_come_first(named: str, parents: dict[str, str], expected: str) 
     ],
 )
 def test_size(setting: int, last: int | None, was_full: bool, passed: bool, expected: int) -> None:
-    """A window grows by one when a full one passed, halves on a failure, or stays one."""
+    """A window grows by one when a full one passed, halves after a failure, or stays one."""
     assert next_size(setting, last=last, was_full=was_full, passed=passed) == expected
 
 
 def search(size: int, bad: int | None, slots: int) -> tuple[int, int]:
-    """Play a search with every run ending in the order it began; return prefix and runs."""
+    """Play a search whose runs end in the order they began; return prefix and number of runs."""
     span, running, runs = whole(size), [], 0
     while not span.is_settled:
         started = next_probes(span, slots, running)
@@ -123,7 +123,7 @@ def search(size: int, bad: int | None, slots: int) -> tuple[int, int]:
 
 @given(st.integers(1, 40), st.integers(1, 5), st.data())
 def test_the_search_finds_the_culprit(size: int, slots: int, data: st.DataObject) -> None:
-    """However many run at once, the longest prefix that passes is found."""
+    """The longest passing prefix is found, whatever the number of parallel runs."""
     bad = data.draw(st.one_of(st.none(), st.integers(1, size)))
     green, _ = search(size, bad, slots)
     assert green == (size if bad is None else bad - 1)
@@ -131,12 +131,12 @@ def test_the_search_finds_the_culprit(size: int, slots: int, data: st.DataObject
 
 @pytest.mark.parametrize(("size", "bad", "runs"), [(8, None, 1), (8, 5, 4), (8, 1, 4), (1, 1, 1)])
 def test_the_search_is_short(size: int, bad: int | None, runs: int) -> None:
-    """One run for a window that passes, and one more for each halving of one that fails."""
+    """A passing window takes one run, a failing one another run for each halving."""
     assert search(size, bad, 1)[1] == runs
 
 
 def test_speculation_begins_with_the_window() -> None:
-    """The whole window is verified first, its parts beside it, nothing that is known."""
+    """The whole window is verified first, its parts beside it, but no known part."""
     assert next_probes(whole(8), 1) == [8]
     assert next_probes(whole(8), 3) == [8, 5, 3]
     assert next_probes(whole(8).learn(4, passed=True), 2, [8]) == [6]

@@ -1,4 +1,4 @@
-"""What decides about a worker, by tables over every state and status."""
+"""The rules of a worker, by tables over every state and status."""
 
 import pytest
 
@@ -19,7 +19,7 @@ W, T = WorkerState, TaskStatus
     ],
 )
 def test_words_for_states(rule: object, true_of: set[WorkerState]) -> None:
-    """Each predicate holds for exactly the states it is named after."""
+    """Each predicate holds for exactly the states of its name."""
     assert callable(rule)
     assert {state for state in WorkerState if rule(state)} == true_of
 
@@ -33,14 +33,14 @@ def test_words_for_states(rule: object, true_of: set[WorkerState]) -> None:
     ],
 )
 def test_words_for_statuses(rule: object, true_of: set[TaskStatus]) -> None:
-    """Each predicate holds for exactly the statuses it is named after."""
+    """Each predicate holds for exactly the statuses of its name."""
     assert callable(rule)
     assert {status for status in TaskStatus if rule(status)} == true_of
 
 
 @pytest.mark.parametrize("state", WorkerState)
-def test_who_can_take_a_task(state: WorkerState) -> None:
-    """Only a seat that is IDLE or COMPLETED takes a task; the others say what helps."""
+def test_workers_that_can_take_a_task(state: WorkerState) -> None:
+    """Only an IDLE or COMPLETED worker takes a task; the refusal of others has a hint."""
     refusal = rules.seat_refusal("auth", state, "t1")
     if state in (W.IDLE, W.COMPLETED):
         assert refusal is None
@@ -55,7 +55,7 @@ def test_who_can_take_a_task(state: WorkerState) -> None:
 @pytest.mark.parametrize("status", TaskStatus)
 @pytest.mark.parametrize("waits_for", [[], ["t0"]])
 @pytest.mark.parametrize("retries_left", [True, False])
-def test_which_task_can_be_assigned(
+def test_tasks_that_can_be_assigned(
     status: TaskStatus, waits_for: list[str], retries_left: bool
 ) -> None:
     """A task is assigned when free or stopped, with its dependencies met and a retry left."""
@@ -74,7 +74,7 @@ def test_which_task_can_be_assigned(
 
 
 def test_a_holder_without_a_name() -> None:
-    """A task that is held by nobody we know is refused all the same."""
+    """A task that an unknown agent holds is still refused."""
     refusal = rules.task_refusal("t1", T.ASSIGNED, waits_for=[], holder=None, retries_left=True)
     assert refusal is not None
     assert "somebody else" in refusal.message
@@ -91,8 +91,8 @@ def test_a_holder_without_a_name() -> None:
         ("auth", True, True),
     ],
 )
-def test_who_may_judge(actor: str, self_review: bool, allowed: bool) -> None:
-    """Nobody judges its own work unless the team has said so."""
+def test_permission_to_judge(actor: str, self_review: bool, allowed: bool) -> None:
+    """A worker may not judge its own work unless the team's setting allows it."""
     refusal = rules.may_judge(actor, "auth", self_review=self_review)
     assert (refusal is None) is allowed
     assert refusal is None or refusal.code == "not_allowed"
@@ -102,8 +102,8 @@ def test_who_may_judge(actor: str, self_review: bool, allowed: bool) -> None:
     ("actor", "self_review", "allowed"),
     [("hq", False, True), ("auth", False, True), ("docs", False, False), ("docs", True, True)],
 )
-def test_who_may_undo(actor: str, self_review: bool, allowed: bool) -> None:
-    """A worker undoes what it did itself; the rest is left to people."""
+def test_permission_to_undo(actor: str, self_review: bool, allowed: bool) -> None:
+    """A worker may undo its own operations; the others are left to people."""
     refusal = rules.may_undo(actor, "auth", self_review=self_review)
     assert (refusal is None) is allowed
     assert refusal is None or refusal.code == "not_allowed"
@@ -112,8 +112,8 @@ def test_who_may_undo(actor: str, self_review: bool, allowed: bool) -> None:
 @pytest.mark.parametrize("state", WorkerState)
 @pytest.mark.parametrize("same_task", [True, False])
 @pytest.mark.parametrize("kind", ["approve", "cancel", "reset", "remove"])
-def test_what_can_be_undone(kind: str, state: WorkerState, same_task: bool) -> None:
-    """An act is undone only where the seat stands as the act left it, at the same task."""
+def test_operations_that_can_be_undone(kind: str, state: WorkerState, same_task: bool) -> None:
+    """An operation is undone only if its worker has the same state and task as after it."""
     after = {"approve": W.APPROVED, "cancel": W.IDLE, "reset": W.IDLE, "remove": W.COMPLETED}
     refusal = rules.undo_refusal(kind, worker="auth", state=state, same_task=same_task)
     allowed = after[kind] is state and (same_task or state is W.IDLE)
@@ -123,8 +123,8 @@ def test_what_can_be_undone(kind: str, state: WorkerState, same_task: bool) -> N
 
 
 @pytest.mark.parametrize("state", WorkerState)
-def test_what_an_undone_adoption_means(state: WorkerState) -> None:
-    """The task waits again where nobody has begun, stays as it is after a failure, else ends."""
+def test_an_undone_adoption(state: WorkerState) -> None:
+    """The task is READY again if work has not begun, stays after a failure, else ends."""
     refusal = rules.undo_refusal("adopt", worker="auth", state=state, same_task=True)
     assert (refusal is None) is (state in (W.ASSIGNED, W.FAILED))
     means = {W.ASSIGNED: "undo", W.FAILED: "reset"}
@@ -133,15 +133,15 @@ def test_what_an_undone_adoption_means(state: WorkerState) -> None:
 
 @pytest.mark.parametrize("status", TaskStatus)
 @pytest.mark.parametrize("holder", [None, "docs"])
-def test_which_task_can_be_given_back(status: TaskStatus, holder: str | None) -> None:
-    """A task goes back to its seat unless somebody else has it or is at it by now."""
+def test_tasks_that_can_be_given_back(status: TaskStatus, holder: str | None) -> None:
+    """A task is given back to its worker unless another agent holds it or works on it."""
     refusal = rules.return_refusal("t1", status, holder=holder)
     held = status in rules.HELD
     assert (refusal is None) is (holder is None and not held)
 
 
-def test_a_line_of_the_reflog() -> None:
-    """A landing names its workers and their tasks, of a great many the first ones."""
+def test_a_reflog_entry() -> None:
+    """A landing names its workers and their tasks, of a large number the first ones."""
     assert rules.landing_reason([("amy", "t1"), ("bob", "t2")]) == (
         "git worker merge amy: t1, bob: t2"
     )

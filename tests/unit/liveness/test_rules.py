@@ -1,4 +1,4 @@
-"""What a beat's age means, by tables and over random facts."""
+"""The meaning of a heartbeat's age, by tables and over random facts."""
 
 import pytest
 from hypothesis import given
@@ -28,22 +28,22 @@ SECOND = 1000
 
 
 def silent(seconds: float) -> Beat:
-    """Return a beat of this host and boot, so long ago by either clock."""
+    """Return a heartbeat of this host and boot, so long ago by either clock."""
     ago = int(seconds * SECOND)
     return Beat(NOW - ago, MOMENT.mono_ms - ago, "boot", "here")
 
 
-def at_work(beat: Beat | None, **changes: object) -> Facts:
-    """Return the facts of a seat that has been WORKING for a day, its process unknown."""
-    facts = Facts(WorkerState.WORKING, None, NOW - 86_400_000, beat, None)
+def at_work(heartbeat: Beat | None, **changes: object) -> Facts:
+    """Return the facts of a worker that has been WORKING for a day, its process unknown."""
+    facts = Facts(WorkerState.WORKING, None, NOW - 86_400_000, heartbeat, None)
     return facts._replace(**changes)
 
 
 def test_age_by_the_monotonic_clock() -> None:
-    """Within one boot of one host a jump of the wall clock changes no age."""
-    beat = Beat(NOW - 3_600_000, MOMENT.mono_ms - 7, "boot", "here")
-    assert beat_age_ms(beat, MOMENT) == 7
-    assert beat_age_ms(beat._replace(ts_ms=NOW + 3_600_000), MOMENT) == 7
+    """Within one boot of one host a jump of the wall clock does not change an age."""
+    heartbeat = Beat(NOW - 3_600_000, MOMENT.mono_ms - 7, "boot", "here")
+    assert beat_age_ms(heartbeat, MOMENT) == 7
+    assert beat_age_ms(heartbeat._replace(ts_ms=NOW + 3_600_000), MOMENT) == 7
 
 
 @pytest.mark.parametrize(
@@ -51,9 +51,9 @@ def test_age_by_the_monotonic_clock() -> None:
     [{"mono_ms": None}, {"host": "there"}, {"boot_id": "earlier"}, {"boot_id": ""}, {"host": None}],
 )
 def test_age_by_the_wall_clock(changes: dict[str, object]) -> None:
-    """Another host, another boot or a foreign beat is measured by the wall clock."""
-    beat = Beat(NOW - 9, MOMENT.mono_ms - 7, "boot", "here")._replace(**changes)
-    assert beat_age_ms(beat, MOMENT) == 9
+    """A heartbeat of another host, boot or program is measured by the wall clock."""
+    heartbeat = Beat(NOW - 9, MOMENT.mono_ms - 7, "boot", "here")._replace(**changes)
+    assert beat_age_ms(heartbeat, MOMENT) == 9
 
 
 @pytest.mark.parametrize(
@@ -69,31 +69,31 @@ def test_age_by_the_wall_clock(changes: dict[str, object]) -> None:
     ],
 )
 def test_a_clock_that_was_set(jump_ms: int, changes: dict[str, object], jumped: bool) -> None:
-    """The newest beat of this boot tells whether the wall clock has moved by a day since."""
+    """The newest heartbeat of this boot shows whether the wall clock has moved by a day since."""
     newest = silent(9)._replace(**changes)
     later = MOMENT._replace(now_ms=NOW + jump_ms)
     assert has_jumped([newest], later) is jumped
     assert not has_jumped([], later)
 
 
-def test_the_newest_beat_counts() -> None:
-    """A beat from before a jump says nothing once there is one from after it."""
+def test_the_newest_heartbeat_counts() -> None:
+    """A heartbeat from before a jump does not count if there is one from after it."""
     before = Beat(NOW - 90_000_000, MOMENT.mono_ms - 99, "boot", "here")
     assert has_jumped([before], MOMENT)
     assert not has_jumped([before, silent(0)], MOMENT)
 
 
 def test_an_unknown_boot_is_never_the_same_boot() -> None:
-    """Where the system tells no boot id, monotonic stamps are not compared."""
+    """If the system has no boot id, monotonic stamps are not compared."""
     moment = MOMENT._replace(boot_id="")
     assert beat_age_ms(Beat(NOW - 9, 1, "", "here"), moment) == 9
 
 
 @given(st.integers(), st.integers(), st.booleans())
 def test_an_age_is_never_negative(ts_ms: int, mono_ms: int, foreign: bool) -> None:
-    """A beat from the future, by whichever clock, has the age 0."""
-    beat = Beat(ts_ms) if foreign else Beat(ts_ms, mono_ms, "boot", "here")
-    assert beat_age_ms(beat, MOMENT) >= 0
+    """A heartbeat from the future, by either clock, has the age 0."""
+    heartbeat = Beat(ts_ms) if foreign else Beat(ts_ms, mono_ms, "boot", "here")
+    assert beat_age_ms(heartbeat, MOMENT) >= 0
 
 
 @pytest.mark.parametrize(
@@ -102,12 +102,12 @@ def test_an_age_is_never_negative(ts_ms: int, mono_ms: int, foreign: bool) -> No
      (299.999, "STALE"), (300, "DEAD"), (1e9, "DEAD")],
 )  # fmt: skip
 def test_the_words_for_an_age(seconds: float, word: str) -> None:
-    """Seed 2's thresholds: 30 s WARN, 100 s STALE, 5 min DEAD."""
+    """The thresholds are 30 s for WARN, 100 s for STALE and 5 min for DEAD."""
     assert liveness_of(int(seconds * SECOND), S) == word
 
 
-def test_no_beat_is_unknown() -> None:
-    """An agent that never beat is neither alive nor dead."""
+def test_no_heartbeat_is_unknown() -> None:
+    """An agent without any heartbeat is neither alive nor dead."""
     assert liveness_of(None, S) is Liveness.UNKNOWN
 
 
@@ -126,38 +126,40 @@ def test_no_beat_is_unknown() -> None:
     ],
 )
 def test_working_goes_stale(seconds: float, runs: bool | None, due: bool) -> None:
-    """WORKING→STALE when the process is gone for 100 s, or after 5 min whatever the process."""
+    """WORKING→STALE after 100 s if the process has ended, or after 5 min in any case."""
     event = due_event(at_work(silent(seconds), process_runs=runs), MOMENT, S)
     assert event is (WorkerEvent.HEARTBEAT_TIMEOUT if due else None)
 
 
-def test_a_seat_that_never_beat_is_judged_from_its_start() -> None:
-    """Without any beat the age counts from the last change of state."""
+def test_a_worker_without_a_heartbeat_is_judged_from_its_start() -> None:
+    """Without any heartbeat the age counts from the last change of state."""
     facts = at_work(None, changed_at_ms=NOW - 299_999)
     assert due_event(facts, MOMENT, S) is None
     facts = facts._replace(changed_at_ms=NOW - 300_000)
     assert due_event(facts, MOMENT, S) is WorkerEvent.HEARTBEAT_TIMEOUT
 
 
-def test_an_old_beat_does_not_count_against_a_new_start() -> None:
-    """A seat that has just begun to work is not stale by a beat of its previous life."""
+def test_an_old_heartbeat_does_not_count_after_a_new_start() -> None:
+    """A worker that has just begun is not stale by a heartbeat of its previous task."""
     assert due_event(at_work(silent(1e6), changed_at_ms=NOW - 1), MOMENT, S) is None
 
 
 @pytest.mark.parametrize(("seconds", "due"), [(3599, None), (3600, WorkerEvent.REVIEW_TIMEOUT)])
 def test_a_review_times_out_by_its_own_age(seconds: int, due: WorkerEvent | None) -> None:
-    """IN_REVIEW→STALE an hour after the hand-in, whatever beats or the process."""
+    """IN_REVIEW→STALE an hour after the submit, whatever heartbeat or process there is."""
     changed = NOW - seconds * SECOND
-    for beat, runs in ((silent(0), True), (silent(1e6), False), (None, None)):
-        facts = at_work(beat, state=WorkerState.IN_REVIEW, changed_at_ms=changed, process_runs=runs)
+    for heartbeat, runs in ((silent(0), True), (silent(1e6), False), (None, None)):
+        facts = at_work(
+            heartbeat, state=WorkerState.IN_REVIEW, changed_at_ms=changed, process_runs=runs
+        )
         assert due_event(facts, MOMENT, S) is due
 
 
-def stale(beat: Beat | None, seconds: float) -> Facts:
-    """Return the facts of a seat that went stale at work so long ago."""
+def stale(heartbeat: Beat | None, seconds: float) -> Facts:
+    """Return the facts of a worker that went stale at work so long ago."""
     changed = NOW - int(seconds * SECOND)
     return at_work(
-        beat, state=WorkerState.STALE, stale_from=WorkerState.WORKING, changed_at_ms=changed
+        heartbeat, state=WorkerState.STALE, stale_from=WorkerState.WORKING, changed_at_ms=changed
     )
 
 
@@ -175,27 +177,27 @@ def stale(beat: Beat | None, seconds: float) -> Facts:
     ],
 )
 def test_stale_recovers_or_expires(facts: Facts, due: WorkerEvent | None) -> None:
-    """STALE→WORKING by a beat after it, STALE→FAILED 15 min after the last one, else it waits."""
+    """STALE→WORKING by a later heartbeat, STALE→FAILED 15 min after the last one, else none."""
     assert due_event(facts, MOMENT, S) is due
 
 
 def test_stale_in_review_waits_for_people() -> None:
-    """A seat that went stale in review never expires by itself, nor recovers by a beat."""
+    """A worker that went stale in review neither expires nor recovers by a heartbeat."""
     facts = stale(silent(1e6), 1e5)._replace(stale_from=WorkerState.IN_REVIEW)
     assert due_event(facts, MOMENT, S) is None
     assert due_event(facts._replace(beat=silent(0)), MOMENT, S) is None
 
 
 def test_words_for_states() -> None:
-    """Which states are beaten for, in which silence means something, which time can change."""
-    at_work, review, gone = WorkerState.WORKING, WorkerState.IN_REVIEW, WorkerState.STALE
+    """The states that have heartbeats, in which silence counts, and that time can change."""
+    at_work, review, stale_ = WorkerState.WORKING, WorkerState.IN_REVIEW, WorkerState.STALE
     assert {s for s in WorkerState if is_beaten_for(s)} == {at_work, review}
     assert {s for s in WorkerState if is_at_work(s)} == {at_work}
-    assert {s for s in WorkerState if may_time_out(s)} == {at_work, review, gone}
+    assert {s for s in WorkerState if may_time_out(s)} == {at_work, review, stale_}
 
 
 STATES = st.sampled_from(WorkerState)
-BEATS = st.none() | st.builds(
+HEARTBEATS = st.none() | st.builds(
     Beat,
     st.integers(0, 2 * NOW),
     st.none() | st.integers(0, 10_000_000),
@@ -203,14 +205,14 @@ BEATS = st.none() | st.builds(
     st.none() | st.sampled_from(["here", "there"]),
 )
 FACTS = st.builds(
-    Facts, STATES, st.none() | STATES, st.integers(0, 2 * NOW), BEATS,
+    Facts, STATES, st.none() | STATES, st.integers(0, 2 * NOW), HEARTBEATS,
     st.none() | st.booleans(),
 )  # fmt: skip
 
 
 @given(FACTS)
 def test_only_three_states_time_out(facts: Facts) -> None:
-    """Whatever the clocks say, an event is due only where the machine takes it."""
+    """Whatever the clocks show, an event is due only if the machine accepts it."""
     event = due_event(facts, MOMENT, S)
     if event is None:
         return
@@ -223,8 +225,8 @@ def test_only_three_states_time_out(facts: Facts) -> None:
 
 
 @given(FACTS)
-def test_what_is_unknown_is_never_dead_before_dead(facts: Facts) -> None:
-    """Where nobody can tell whether the process runs, nothing is stale before 5 min of silence."""
+def test_an_unknown_process_is_never_stale_before_dead(facts: Facts) -> None:
+    """If the process is unknown, nothing is stale before 5 min of silence."""
     facts = facts._replace(state=WorkerState.WORKING, process_runs=None)
     if due_event(facts, MOMENT, S) is not None:
         assert MOMENT.now_ms - facts.changed_at_ms >= 300_000
@@ -233,7 +235,7 @@ def test_what_is_unknown_is_never_dead_before_dead(facts: Facts) -> None:
 
 @given(FACTS, st.integers(0, 10_000_000))
 def test_silence_only_makes_it_worse(facts: Facts, later_ms: int) -> None:
-    """What was due without a new beat stays due as time goes on, but for a recovery."""
+    """A due event without a new heartbeat stays due as time passes, except for a recovery."""
     event = due_event(facts, MOMENT, S)
     later = MOMENT._replace(now_ms=NOW + later_ms, mono_ms=MOMENT.mono_ms + later_ms)
     if event not in (None, WorkerEvent.RECOVER):
@@ -241,8 +243,8 @@ def test_silence_only_makes_it_worse(facts: Facts, later_ms: int) -> None:
 
 
 @given(FACTS, st.tuples(*[st.integers(0, 10_000)] * 3))
-def test_a_seat_that_is_not_quiet_needs_no_look(facts: Facts, limits: tuple[int, ...]) -> None:
-    """Nothing is ever due for a seat that is passed over, whatever the thresholds are set to."""
+def test_a_worker_that_is_not_quiet_needs_no_check(facts: Facts, limits: tuple[int, ...]) -> None:
+    """Nothing is ever due for a worker that is skipped, whatever the thresholds are."""
     warn, stale_after, dead = limits
     settings = Settings(liveness_warn_s=warn, liveness_stale_s=stale_after, liveness_dead_s=dead)
     if not is_quiet(facts.state, facts.beat, MOMENT, settings):
@@ -251,7 +253,7 @@ def test_a_seat_that_is_not_quiet_needs_no_look(facts: Facts, limits: tuple[int,
 
 
 @given(FACTS)
-def test_nothing_is_due_where_time_changes_nothing(facts: Facts) -> None:
+def test_a_state_without_a_timeout_has_nothing_due(facts: Facts) -> None:
     """A state that cannot time out has nothing due."""
     if not may_time_out(facts.state):
         assert due_event(facts, MOMENT, S) is None

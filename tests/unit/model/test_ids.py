@@ -1,4 +1,4 @@
-"""Names from outside: what is one, and what is refused before anything is touched."""
+"""Names from outside: valid ones, and refusals before any change."""
 
 import pytest
 
@@ -37,14 +37,14 @@ def test_worker_ids(text: str) -> None:
         ("orchestrator", "is a reserved name"),
     ],
 )
-def test_what_is_no_worker_id(text: str, complaint: str) -> None:
-    """Anything else is a usage error that says why."""
+def test_invalid_worker_ids(text: str, complaint: str) -> None:
+    """Any other text is a usage error with its reason."""
     with pytest.raises(Invalid, match=complaint):
         parse_worker_id(text)
 
 
-def test_reserved_names_may_speak() -> None:
-    """On the bus, the reserved names are identities too."""
+def test_reserved_names_may_send() -> None:
+    """On the bus the reserved names are identities too."""
     assert parse_agent_id("hq") == "hq"
     assert parse_agent_id("auth") == "auth"
     with pytest.raises(Invalid):
@@ -70,8 +70,8 @@ def test_task_ids(text: str) -> None:
         ("t" * 101, "has 101 characters"),
     ],
 )
-def test_what_is_no_task_id(text: str, complaint: str) -> None:
-    """What git would refuse in a branch name, or could be taken for an option, is refused."""
+def test_invalid_task_ids(text: str, complaint: str) -> None:
+    """A text that git would refuse in a branch name, or take for an option, is refused."""
     with pytest.raises(Invalid, match=complaint):
         parse_task_id(text)
 
@@ -85,7 +85,7 @@ def test_a_bad_name_is_shown_safely() -> None:
 
 
 def test_branches_and_refs() -> None:
-    """A worker's task lives on `<worker>/<task>`."""
+    """A worker's task is on the branch `<worker>/<task>`."""
     branch = branch_of(WorkerId("auth"), TaskId("skills-abc"))
     assert branch == "auth/skills-abc"
     assert ref_of(Branch(branch)) == "refs/heads/auth/skills-abc"

@@ -1,4 +1,4 @@
-"""The records and words of the model, as the seeds spell them."""
+"""The records and enums of the model, with the documented fields and values."""
 
 import dataclasses
 from enum import StrEnum
@@ -47,14 +47,14 @@ WORDS: dict[type[StrEnum], str] = {
 
 
 @pytest.mark.parametrize("words", WORDS, ids=lambda words: words.__name__)
-def test_values_are_the_seeds_words(words: type[StrEnum]) -> None:
-    """An enum holds the seeds' values in their order, and its names are the values in capitals."""
+def test_values_are_documented(words: type[StrEnum]) -> None:
+    """An enum has the documented values in order, and its names are the values in capitals."""
     assert [word.value for word in words] == WORDS[words].split()
     assert [word.name for word in words] == [word.value.upper() for word in words]
 
 
-def test_message_types_are_the_seeds() -> None:
-    """The bus knows seed 2's twelve types by name, seed 5's four, and one of ours."""
+def test_message_types_are_documented() -> None:
+    """The bus knows seventeen types of messages by name."""
     named = {value for name, value in vars(MessageType).items() if name.isupper()}
     assert named == {
         *("task_assign", "task_claim", "task_progress", "task_done", "task_failed", "task_blocked"),
@@ -147,10 +147,10 @@ RECORDS: list[tuple[type[Any], list[str], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("record", "required", "defaults"), RECORDS)
-def test_fields_and_defaults_are_seed_4s(
+def test_fields_and_defaults_are_documented(
     record: type[Any], required: list[str], defaults: dict[str, Any]
 ) -> None:
-    """A record has seed 4's fields in order, with its defaults, and never changes."""
+    """A record has the documented fields in order, with their defaults, and is frozen."""
     made = record(*required)
     assert [field.name for field in dataclasses.fields(record)] == [*required, *defaults]
     assert {name: getattr(made, name) for name in defaults} == defaults

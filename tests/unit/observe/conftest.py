@@ -11,7 +11,7 @@ NOW_MS = 1_800_000_000_000
 
 
 class Clock:
-    """Wall and monotonic time as the test sets them."""
+    """Wall and monotonic time, set by the test."""
 
     def __init__(self) -> None:
         self.ms = NOW_MS
@@ -21,13 +21,13 @@ class Clock:
         return self.ms
 
     def monotonic_ms(self) -> int:
-        """Return a monotonic clock that runs along."""
+        """Return a monotonic clock that moves with the wall clock."""
         return self.ms - NOW_MS + 1_000_000
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """A clock that stands still until the test moves it."""
+    """A clock that only the test moves."""
     pinned = Clock()
     monkeypatch.setattr("gitworker.clock.now_ms", pinned.now_ms)
     monkeypatch.setattr("gitworker.clock.monotonic_ms", pinned.monotonic_ms)

@@ -1,4 +1,4 @@
-"""What the tests of reading share: workers brought where a test needs them, by the real verbs."""
+"""Helpers for the tests of reading: workers in the state that a test needs, by the real verbs."""
 
 from pathlib import Path
 
@@ -29,25 +29,26 @@ def spawned(session: Session, name: str, task: str, title: str = "") -> Worker:
 
 
 def working(session: Session, name: str, task: str) -> Worker:
-    """Bring a worker to WORKING, with no process and one beat."""
-    seat = spawned(session, name, task)
+    """Bring a worker to WORKING, with no process and one heartbeat."""
+    assigned = spawned(session, name, task)
     with session.store.write() as writer:
-        advance(writer, seat, WorkerEvent.START, actor=name)  # `start` would ring up a beater
+        # not `start`, which would start a heartbeat daemon
+        advance(writer, assigned, WorkerEvent.START, actor=name)
         beat(writer, name, status="working", task=task, progress=0.25)
     return worker(session, name)
 
 
-def commit(seat: Worker, name: str, text: str = "1\n") -> None:
+def commit(assigned: Worker, name: str, text: str = "1\n") -> None:
     """Commit one file in a worker's worktree by plumbing.
 
-    A hook would start a drain, which beats by a clock of its own.
+    A hook would start a drain, which sends heartbeats by the real clock.
     """
-    assert seat.worktree is not None
-    (Path(seat.worktree) / name).write_text(text)
-    git(seat.worktree, "add", "--", name)
-    tree = git(seat.worktree, "write-tree")
-    made = git(seat.worktree, "commit-tree", "-p", "HEAD", "-m", f"Add {name}", tree)
-    git(seat.worktree, "update-ref", "HEAD", made)
+    assert assigned.worktree is not None
+    (Path(assigned.worktree) / name).write_text(text)
+    git(assigned.worktree, "add", "--", name)
+    tree = git(assigned.worktree, "write-tree")
+    made = git(assigned.worktree, "commit-tree", "-p", "HEAD", "-m", f"Add {name}", tree)
+    git(assigned.worktree, "update-ref", "HEAD", made)
 
 
 def in_review(session: Session, name: str, task: str) -> Worker:

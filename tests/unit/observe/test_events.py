@@ -1,4 +1,4 @@
-"""Events on frozen data: what they say in words and as JSON; log on top of them."""
+"""Events on frozen data: their text and JSON, and the log of them."""
 
 import pytest
 
@@ -12,7 +12,7 @@ TASK = Event(2_000, 2, "transition", "t", "AGENT_STARTED", actor="hq", machine="
 
 
 def message(**facts: str | None) -> Event:
-    """Return a message with nothing but what is said."""
+    """Return a message with the given fields only."""
     return Event(3_000, 3, "message", "auth", "note", **facts)  # type: ignore[arg-type]
 
 
@@ -34,12 +34,12 @@ def message(**facts: str | None) -> Event:
     ],
 )
 def test_words(event: Event, text: str) -> None:
-    """An event is one safe line: who, what, and the most telling thing it carries."""
+    """An event is one safe line: actor, kind, and its most informative value."""
     assert event_text(event) == text
 
 
 def test_json_events() -> None:
-    """Metadata and payloads are decoded where they are JSON, and kept as text where not."""
+    """Metadata and payloads are decoded if they are JSON, and kept as text otherwise."""
     assert json_event(MOVE) == {
         "at": "1970-01-01T00:00:01.000Z", "kind": "transition", "seq": 1, "machine": "worker",
         "entity": "auth", "from": "ASSIGNED", "to": "WORKING", "event": "start", "actor": "auth",

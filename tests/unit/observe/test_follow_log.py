@@ -1,4 +1,4 @@
-"""Following the log: everything that happens after a position, once, in the order of time."""
+"""Following the log: every event after a position, once, in order of time."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from tests.unit.observe.conftest import NOW_MS, Clock
 from tests.unit.observe.scene import spawned, worker, working
 
 
-def told(session: Session, *notes: Outgoing, now: int = NOW_MS) -> None:
+def publish_notes(session: Session, *notes: Outgoing, now: int = NOW_MS) -> None:
     """Publish messages."""
     with session.store.write() as writer:
         for note in notes:
@@ -24,12 +24,12 @@ def told(session: Session, *notes: Outgoing, now: int = NOW_MS) -> None:
 
 
 def texts(events: tuple[Event, ...]) -> list[str]:
-    """Return kind and what of each event."""
+    """Return kind and subject of each event."""
     return [f"{event.kind} {event.what}" for event in events]
 
 
 def test_everything(session: Session) -> None:
-    """Without a worker all that happens after the position is told, and told once."""
+    """Without a worker every event after the position is reported once."""
     spawned(session, "auth", "skills")
     log = read_log(session, None, limit=1)
     assert len(log.events) == 1
@@ -46,11 +46,11 @@ def test_everything(session: Session) -> None:
 
 
 def test_one_worker(session: Session) -> None:
-    """Of one worker is told what is from it, to it, about its task, and about no other."""
-    seat = spawned(session, "auth", "skills")
+    """For one worker the events from it, to it and about its task are reported, and no others."""
+    assigned = spawned(session, "auth", "skills")
     spawned(session, "docs", "guide")
-    follower = LogFollower(session, seat, read_log(session, seat).position)
-    told(
+    follower = LogFollower(session, assigned, read_log(session, assigned).position)
+    publish_notes(
         session,
         Outgoing("x-from", sender="auth"),
         Outgoing("x-to", to="auth"),
@@ -67,28 +67,28 @@ def test_one_worker(session: Session) -> None:
 
 
 def test_the_agents_log(session: Session, clock: Clock) -> None:
-    """Lines that an agent logs are told with the time at which they were seen."""
-    seat = spawned(session, "auth", "skills")
-    follower = LogFollower(session, seat, read_log(session, seat).position)
+    """Lines that an agent logs are reported with the time at which they were read."""
+    assigned = spawned(session, "auth", "skills")
+    follower = LogFollower(session, assigned, read_log(session, assigned).position)
     assert follower.has_agent_log
-    assert seat.worktree is not None
+    assert assigned.worktree is not None
     clock.ms += 7_000
-    with (Path(seat.worktree) / ".worker.log").open("a") as file:
+    with (Path(assigned.worktree) / ".worker.log").open("a") as file:
         file.write("\x1b[1mone\x1b[0m\n10%\r100%\r\n")
     events = follower.news()
     assert [(event.kind, event.ts_ms, event.seq) for event in events] == [
         ("log", NOW_MS + 7_000, 1), ("log", NOW_MS + 7_000, 2),
     ]  # fmt: skip
-    lines = render_log(read_log(session, seat)._replace(events=events), width=None, color=False)
+    lines = render_log(read_log(session, assigned)._replace(events=events), width=None, color=False)
     assert [line.partition("  ")[2] for line in lines.splitlines()] == ["auth | one", "auth | 100%"]
 
 
-def test_everybodys_logs(session: Session, clock: Clock) -> None:
-    """Without a worker the logs of all that are at work are told, from where each begins to."""
+def test_the_logs_of_all_workers(session: Session, clock: Clock) -> None:
+    """Without a worker the logs of all working agents are reported, from the start of each."""
     logs = {}
     for name, task in (("auth", "skills"), ("docs", "guide")):
-        seat = spawned(session, name, task)
-        logs[name] = Path(str(seat.worktree)) / ".worker.log"
+        assigned = spawned(session, name, task)
+        logs[name] = Path(str(assigned.worktree)) / ".worker.log"
         logs[name].write_text("earlier\n")
     working(session, "nim", "river")
     follower = LogFollower(session, None, read_log(session, None).position)
@@ -96,51 +96,53 @@ def test_everybodys_logs(session: Session, clock: Clock) -> None:
     add(logs["auth"], "before it begins")
     assert follower.lines() == ()
     fire(session, "auth", WorkerEvent.START)
-    assert said(follower.news()) == [("auth", 1, "before it begins")]
+    assert log_lines(follower.news()) == [("auth", 1, "before it begins")]
     add(logs["auth"], "one", "two")
     add(logs["docs"], "not at work")
-    assert said(follower.lines()) == [("auth", 2, "one"), ("auth", 3, "two")]
+    assert log_lines(follower.lines()) == [("auth", 2, "one"), ("auth", 3, "two")]
     add(logs["auth"], "last")
     fire(session, "auth", WorkerEvent.FAIL)
-    assert said(follower.news()) == [("auth", 4, "last")], "what it wrote before it ended is told"
+    assert log_lines(follower.news()) == [("auth", 4, "last")], "lines before its end are reported"
     add(logs["auth"], "by hand")
-    assert said(follower.news()) == []
+    assert log_lines(follower.news()) == []
     follower.close()
 
 
 def add(log: Path, *lines: str) -> None:
-    """Write lines to an agent's log."""
+    """Append lines to an agent's log."""
     with log.open("a") as file:
         file.writelines(f"{line}\n" for line in lines)
 
 
-def said(events: tuple[Event, ...]) -> list[tuple[str, int, str | None]]:
-    """Return whose the lines of logs are, their numbers and texts."""
+def log_lines(events: tuple[Event, ...]) -> list[tuple[str, int, str | None]]:
+    """Return agent, number and text of each line of a log."""
     return [(event.who, event.seq, event.body) for event in events if event.kind == "log"]
 
 
 def fire(session: Session, name: str, event: WorkerEvent) -> None:
-    """Let something happen to a worker, without a beater or a drain."""
-    seat = worker(session, name)
+    """Apply an event to a worker, without a heartbeat daemon or a drain."""
+    assigned = worker(session, name)
     with session.store.write() as writer:
-        advance(writer, seat, event, actor="hq")
+        advance(writer, assigned, event, actor="hq")
 
 
 def test_the_next_task(session: Session) -> None:
     """A worker is followed to its next task, and to the log in its next worktree."""
-    seat = spawned(session, "auth", "skills")
-    follower = LogFollower(session, seat, read_log(session, seat).position)
+    assigned = spawned(session, "auth", "skills")
+    follower = LogFollower(session, assigned, read_log(session, assigned).position)
     with session.store.write() as writer:
         writer.run("workers.clear_assignment", worker="auth")
     follower.news()
     (Path(spawned_again(session)) / ".worker.log").write_text("here\n")
     for text in ("x-next", "x-before"):
-        told(session, Outgoing(text, correlation_id="next" if text == "x-next" else "skills"))
+        publish_notes(
+            session, Outgoing(text, correlation_id="next" if text == "x-next" else "skills")
+        )
     assert texts(follower.news()) == ["message x-next", "message x-before", "log log"]
 
 
 def spawned_again(session: Session) -> str:
-    """Give worker auth another task and worktree, and return that."""
+    """Give worker auth another task and worktree, and return the worktree."""
     path = f"{session.main_top}/another"
     Path(path).mkdir()
     with session.store.write() as writer:
@@ -152,26 +154,26 @@ def spawned_again(session: Session) -> str:
 
 
 def test_history_with_the_agents_log(session: Session, clock: Clock) -> None:
-    """Of what an agent logged before, the last lines are told on request, at the file's time."""
-    seat = spawned(session, "auth", "skills")
-    assert seat.worktree is not None
-    log = Path(seat.worktree) / ".worker.log"
+    """Earlier lines of an agent's log are reported on request, with the file's time."""
+    assigned = spawned(session, "auth", "skills")
+    assert assigned.worktree is not None
+    log = Path(assigned.worktree) / ".worker.log"
     log.write_text("one\ntwo\nthree\n")
-    assert "log log" not in texts(read_log(session, seat).events)
-    found = read_log(session, seat, limit=2, agent_lines=2)
-    said = [event.body for event in found.events if event.kind == "log"]
-    assert (said, len(found.events)) == (["two", "three"], 4)
+    assert "log log" not in texts(read_log(session, assigned).events)
+    found = read_log(session, assigned, limit=2, agent_lines=2)
+    lines = [event.body for event in found.events if event.kind == "log"]
+    assert (lines, len(found.events)) == (["two", "three"], 4)
     last = next(event for event in json_log(found)["events"] if event["kind"] == "log")
     assert set(last) == {"at", "kind", "worker", "line"}
     assert (last["worker"], last["line"]) == ("auth", "two")
 
 
 def test_commits(session: Session) -> None:
-    """A commit is told as one, by its id and subject; what only looks like one stays a message."""
-    seat = working(session, "auth", "skills")
-    follower = LogFollower(session, seat, read_log(session, seat).position)
+    """A commit is reported with id and subject; a message that resembles one stays a message."""
+    assigned = working(session, "auth", "skills")
+    follower = LogFollower(session, assigned, read_log(session, assigned).position)
     oid = "a1" * 20
-    told(
+    publish_notes(
         session,
         Outgoing("task_progress", sender="auth", correlation_id="skills",
                  payload={"commit": oid, "subject": "Add it"}),
@@ -181,7 +183,7 @@ def test_commits(session: Session) -> None:
     )  # fmt: skip
     events = follower.news()
     assert [event.kind for event in events] == ["commit", "message", "message", "message"]
-    log = read_log(session, seat)._replace(events=events[:1])
+    log = read_log(session, assigned)._replace(events=events[:1])
     assert render_log(log, width=None, color=False).endswith(
         "  auth  commit a1a1a1a1a1  skills: Add it"
     )
@@ -192,16 +194,16 @@ def test_commits(session: Session) -> None:
 
 @pytest.mark.parametrize("number", [1, 1_201])
 def test_many(session: Session, number: int) -> None:
-    """However much came, one look tells all of it."""
+    """One read reports all events, however many there are."""
     follower = LogFollower(session, None, read_log(session, None).position)
-    told(session, *(Outgoing("x-note", payload={"n": n}) for n in range(number)))
+    publish_notes(session, *(Outgoing("x-note", payload={"n": n}) for n in range(number)))
     assert len(follower.news()) == number
 
 
 def test_a_worker_that_starts(session: Session) -> None:
-    """Its own transitions and those of its task are told."""
-    seat = spawned(session, "auth", "skills")
-    follower = LogFollower(session, seat, read_log(session, seat).position)
+    """Its own transitions and those of its task are reported."""
+    assigned = spawned(session, "auth", "skills")
+    follower = LogFollower(session, assigned, read_log(session, assigned).position)
     start(session, "auth", pid=None)
     moved = [event.who for event in follower.news() if event.kind == "transition"]
     assert moved == ["auth", "skills"]

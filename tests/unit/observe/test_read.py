@@ -25,9 +25,9 @@ from tests.unit.observe.scene import commit, landed, spawned, worker, working
 
 
 def test_status(session: Session, clock: Clock, repository: Path) -> None:
-    """Status tells state, liveness, progress, last subject, open acts and events of everybody."""
-    seat = working(session, "auth", "skills")
-    commit(seat, "a.txt")
+    """Status shows state, liveness, progress, last subject, open operations and events."""
+    auth = working(session, "auth", "skills")
+    commit(auth, "a.txt")
     working(session, "docs", "guide")
     fail(session, "docs", reason="no idea")
     spawned(session, "tests", "more")
@@ -51,48 +51,48 @@ def test_status(session: Session, clock: Clock, repository: Path) -> None:
 
 
 def test_status_before_the_first_commit_of_a_worker(session: Session) -> None:
-    """A branch that has nothing of its own yet is said to have no commit."""
+    """A branch without its own commits is shown with no commit."""
     working(session, "auth", "skills")
-    assert [seat.note for seat in read_status(session, drain(session)).seats] == ["no commit yet"]
+    assert [one.note for one in read_status(session, drain(session)).seats] == ["no commit yet"]
 
 
 def test_status_of_a_stale_worker(session: Session) -> None:
-    """A seat without a task, and one that went stale, are read as they are."""
+    """A worker without a task, and one that went stale, are read with their present state."""
     working(session, "auth", "skills")
     with session.store.write() as writer:
         writer.run("workers.insert", worker="spare", now=NOW_MS)
         writer.run("workers.set_stale_from", worker="auth", stale_from="WORKING")
-    seats = {seat.worker: seat for seat in read_status(session, drain(session)).seats}
-    assert (seats["spare"].tip, seats["spare"].task_status) == (None, None)
-    assert seats["spare"].waits_for == "a task"
+    workers = {one.worker: one for one in read_status(session, drain(session)).seats}
+    assert (workers["spare"].tip, workers["spare"].task_status) == (None, None)
+    assert workers["spare"].waits_for == "a task"
 
 
 def test_status_costs_one_process_at_most(
     session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Status starts one git process where there are subjects to show, however many workers."""
-    seats = [working(session, f"w{number}", f"t{number}") for number in range(3)]
-    commit(seats[0], "a.txt")
-    commit(seats[1], "b.txt")
+    """Status starts one git process if there are subjects to show, for any number of workers."""
+    workers = [working(session, f"w{number}", f"t{number}") for number in range(3)]
+    commit(workers[0], "a.txt")
+    commit(workers[1], "b.txt")
     refs = drain(session)
     trace = tmp_path / "trace"
     monkeypatch.setenv("GITWORKER_TRACE", str(trace))
     status = read_status(session, refs)
     calls = [line for line in trace.read_text().splitlines() if " version" not in line]
     assert len(calls) == 1
-    assert [seat.note for seat in status.seats] == ["Add a.txt", "Add b.txt", "no commit yet"]
+    assert [one.note for one in status.seats] == ["Add a.txt", "Add b.txt", "no commit yet"]
 
 
 def test_status_with_every_subject(session: Session) -> None:
-    """Asked for, the subject of every branch is told, whether the screen shows it or not."""
+    """On request every branch has its subject, whether or not the screen shows it."""
     spawned(session, "auth", "skills")
-    (seat,) = read_status(session, drain(session), every_subject=True).seats
-    assert seat.tip is not None
-    assert seat.tip.subject
+    (auth,) = read_status(session, drain(session), every_subject=True).seats
+    assert auth.tip is not None
+    assert auth.tip.subject
 
 
-def test_progress_of_an_earlier_task_is_not_told(session: Session) -> None:
-    """Progress that was told of another task does not count for the present one."""
+def test_progress_of_an_earlier_task_is_not_shown(session: Session) -> None:
+    """Progress reported for another task does not count for the present one."""
     working(session, "auth", "skills")
     with session.store.write() as writer:
         writer.run("liveness.beat", agent="auth", now=NOW_MS, status="working", task="other",
@@ -113,18 +113,18 @@ def test_list(session: Session) -> None:
 def test_path(session: Session, repository: Path) -> None:
     """Path is the worktree as it is on disk."""
     found = read_path(session, spawned(session, "auth", "skills"))
-    where = str(repository.resolve() / "worktrees" / "skills")
-    assert render_path(found, width=5, color=True) == where
-    assert json_path(found) == {"worker": "auth", "path": where, "flaw": None}
+    place = str(repository.resolve() / "worktrees" / "skills")
+    assert render_path(found, width=5, color=True) == place
+    assert json_path(found) == {"worker": "auth", "path": place, "flaw": None}
 
 
 def test_no_path(session: Session) -> None:
-    """A worker without a worktree, or whose worktree somebody deleted, has no path."""
-    seat = spawned(session, "auth", "skills")
-    assert seat.worktree is not None
-    shutil.rmtree(seat.worktree)
+    """A worker without a worktree, or with a deleted one, has no path."""
+    auth = spawned(session, "auth", "skills")
+    assert auth.worktree is not None
+    shutil.rmtree(auth.worktree)
     with pytest.raises(NotFound, match="does not exist"):
-        read_path(session, seat)
+        read_path(session, auth)
     with session.store.write() as writer:
         writer.run("workers.set_worktree", worker="auth", worktree=None, admin_dir=None)
     with pytest.raises(NotFound, match="worker auth has no worktree: it is ASSIGNED"):
@@ -132,32 +132,32 @@ def test_no_path(session: Session) -> None:
 
 
 def test_diff(session: Session, repository: Path) -> None:
-    """Diff is what git shows between merge base and branch, whatever the target did since."""
-    seat = working(session, "auth", "skills")
-    commit(seat, "a.txt")
+    """Diff shows git's changes from merge base to branch, whatever the target did since."""
+    auth = working(session, "auth", "skills")
+    commit(auth, "a.txt")
     git(repository, "commit", "-qm", "Elsewhere", "--allow-empty")
-    found = read_diff(session, seat, stat=False, color=False, width=None)
+    found = read_diff(session, auth, stat=False, color=False, width=None)
     assert render_diff(found, width=10, color=True) == git(repository, "diff", "main...auth/skills")
     assert json_diff(found) == {
         "worker": "auth", "branch": "auth/skills", "target": "main", "diff": found.text,
     }  # fmt: skip
-    painted = read_diff(session, seat, stat=False, color=True, width=80)
+    painted = read_diff(session, auth, stat=False, color=True, width=80)
     assert "\x1b[32m+" in painted.text
     for width in (None, 60):
-        stat = read_diff(session, seat, stat=True, color=False, width=width)
+        stat = read_diff(session, auth, stat=True, color=False, width=width)
         assert stat.text == " a.txt | 1 +\n 1 file changed, 1 insertion(+)\n"
 
 
 def test_no_diff(session: Session) -> None:
-    """A worker whose branch is gone has no diff."""
-    seat = landed(session, "auth", "skills")
+    """A worker whose branch is missing has no diff."""
+    auth = landed(session, "auth", "skills")
     with pytest.raises(NotFound, match="worker auth has no branch: it is COMPLETED"):
-        read_diff(session, seat, stat=False, color=False, width=None)
+        read_diff(session, auth, stat=False, color=False, width=None)
 
 
 def test_log_of_one_worker(session: Session, clock: Clock) -> None:
     """A worker's log has its own and its task's transitions, and messages from, to and about it."""
-    seat = working(session, "auth", "skills")
+    auth = working(session, "auth", "skills")
     working(session, "docs", "guide")
     clock.ms += 1_000
     notes = [
@@ -169,20 +169,20 @@ def test_log_of_one_worker(session: Session, clock: Clock) -> None:
     with session.store.write() as writer:
         for note in notes:
             publish(writer, note, now=clock.ms)
-    events = read_log(session, seat, limit=50).events
+    events = read_log(session, auth, limit=50).events
     assert [event.what for event in events if event.kind == "transition"] == [
         "assign", "DEPS_MET", "ASSIGNED", "start", "AGENT_STARTED",
     ]  # fmt: skip
-    said = [event.body or "" for event in events if event.kind == "message"]
-    assert [text for text in said if "note" in text] == [
+    texts = [event.body or "" for event in events if event.kind == "message"]
+    assert [text for text in texts if "note" in text] == [
         '{"note":"from"}', '{"note":"to"}', '{"note":"about"}',
     ]  # fmt: skip
     assert [event.ts_ms for event in events] == sorted(event.ts_ms for event in events)
-    assert read_log(session, seat, limit=2).events == events[-2:]
+    assert read_log(session, auth, limit=2).events == events[-2:]
 
 
 def test_log_of_everything(session: Session) -> None:
-    """Without a worker the log has everybody's, and no limit of 0 events."""
+    """Without a worker the log has the events of all, and 0 means no limit."""
     working(session, "auth", "skills")
     working(session, "docs", "guide")
     log = read_log(session, None, limit=100)
@@ -192,13 +192,13 @@ def test_log_of_everything(session: Session) -> None:
 
 
 def test_messages_that_repeat_a_transition_are_left_out(session: Session, clock: Clock) -> None:
-    """Only a state_change that a transition tells already is left out; foreign ones are told."""
-    seat = spawned(session, "auth", "skills")
+    """A state_change that repeats a transition is left out; foreign ones are shown."""
+    auth = spawned(session, "auth", "skills")
     clock.ms += 5
     with session.store.write() as writer:
         publish(writer, Outgoing("state_change", sender="auth", payload={"worker": "auth"}),
                 now=clock.ms)  # fmt: skip
         publish(writer, Outgoing("state_change", sender="auth"), now=clock.ms)
-    for log in (read_log(session, seat, limit=50), read_log(session, None, limit=50)):
+    for log in (read_log(session, auth, limit=50), read_log(session, None, limit=50)):
         changes = [event for event in log.events if event.what == "state_change"]
         assert [event.ts_ms for event in changes] == [clock.ms, clock.ms]

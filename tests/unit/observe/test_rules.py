@@ -1,4 +1,4 @@
-"""What a seat's state means to whoever looks."""
+"""The meaning of a worker's state for a reader."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def test_waits_for(
     stale_from: WorkerState | None,
     words: str | None,
 ) -> None:
-    """Every state says what the seat waits for, and work waits for nothing."""
+    """Every state names the thing that the worker waits for; a working one waits for nothing."""
     assert waits_for(state, task_status=task_status, stale_from=stale_from) == words
 
 
@@ -57,17 +57,17 @@ def test_next_command(
     stale_from: WorkerState | None,
     command: str,
 ) -> None:
-    """The next command follows from the state, and from the task where that waits."""
+    """The next command follows from the state, or from the task if it waits."""
     assert next_command("auth", state, task_status=task_status, stale_from=stale_from) == command
 
 
 def test_every_state_has_a_next_command() -> None:
-    """No state leaves people without a command to type."""
+    """Every state has a next command."""
     assert set(NEXT) == set(WorkerState)
 
 
 @pytest.mark.parametrize(
-    ("state", "beat", "liveness"),
+    ("state", "heartbeat", "liveness"),
     [
         (S.WORKING, None, Liveness.UNKNOWN),
         (S.WORKING, Beat(0, 499_000, "boot", "here"), Liveness.OK),
@@ -78,9 +78,9 @@ def test_every_state_has_a_next_command() -> None:
         (S.IDLE, Beat(0), Liveness.UNKNOWN),
     ],
 )
-def test_liveness(state: WorkerState, beat: Beat | None, liveness: Liveness) -> None:
-    """Only a seat that should beat is judged by its silence."""
-    assert seat_liveness(state, beat, MOMENT, Settings()) is liveness
+def test_liveness(state: WorkerState, heartbeat: Beat | None, liveness: Liveness) -> None:
+    """Only a worker that should send heartbeats is judged by its silence."""
+    assert seat_liveness(state, heartbeat, MOMENT, Settings()) is liveness
 
 
 @pytest.mark.parametrize(
@@ -96,5 +96,5 @@ def test_liveness(state: WorkerState, beat: Beat | None, liveness: Liveness) -> 
 def test_note(
     state: WorkerState, last_error: str | None, waits: str | None, subject: str | None, note: str
 ) -> None:
-    """A failure's reason comes first, then what is waited for, then the last commit."""
+    """A failure's reason comes first, then the awaited thing, then the last commit."""
     assert note_of(state, last_error=last_error, waits=waits, subject=subject) == note

@@ -1,4 +1,4 @@
-"""Which agents are shown, and as doing what."""
+"""The agents that are shown, and their activity."""
 
 import pytest
 
@@ -21,19 +21,19 @@ from gitworker.observe.rules_agents import REMEMBERED_MS, doing, shows
         (None, Liveness.UNKNOWN, None, None, False),
     ],
 )
-def test_who_is_shown(
+def test_agents_that_are_shown(
     state: WorkerState | None,
     liveness: Liveness,
     runs: bool | None,
     age_ms: int | None,
     shown: bool,
 ) -> None:
-    """Shown is who is alive, who should be, and who was lost within a day."""
+    """Agents that are alive, should be, or were lost within a day are shown."""
     assert shows(state, liveness, runs=runs, age_ms=age_ms) is shown
 
 
 @pytest.mark.parametrize(
-    ("state", "told", "is_paused", "runs", "word"),
+    ("state", "reported", "is_paused", "runs", "word"),
     [
         (WorkerState.WORKING, "working", False, True, "working"),
         (WorkerState.WORKING, "working", False, False, "gone"),
@@ -43,8 +43,8 @@ def test_who_is_shown(
         (WorkerState.IN_REVIEW, None, False, False, "-"),
     ],
 )
-def test_what_it_does(
-    state: WorkerState | None, told: str | None, is_paused: bool, runs: bool | None, word: str
+def test_activity(
+    state: WorkerState | None, reported: str | None, is_paused: bool, runs: bool | None, word: str
 ) -> None:
-    """An agent does what it told last, unless it is paused or gone."""
-    assert doing(state, told, is_paused=is_paused, runs=runs) == word
+    """An agent is shown with its last report, unless it is paused or has ended."""
+    assert doing(state, reported, is_paused=is_paused, runs=runs) == word

@@ -24,25 +24,25 @@ from tests.unit.observe.scene import commit, in_review, landed, spawned, worker,
 
 
 def screen(show: Show, *, color: bool = False) -> list[str]:
-    """Return the worker's screen without the events, whose ids nobody knows."""
+    """Return the worker's screen without the events, whose ids vary."""
     lines = render_show(show, width=100, color=color).splitlines()
     start = next(i for i, line in enumerate(lines) if "last events" in line)
     return lines[: start - 1] + lines[-1:]
 
 
 def test_worker_in_review(session: Session, clock: Clock, repository: Path) -> None:
-    """The whole screen of a worker whose work waits for a review."""
-    seat = in_review(session, "auth", "skills")
+    """The whole screen of a worker that waits for a review."""
+    auth = in_review(session, "auth", "skills")
     git(repository, "commit", "-qm", "Elsewhere", "--allow-empty")
     clock.ms += 65_000
     tip, base = (git(repository, "rev-parse", name)[:10] for name in ("auth/skills", "main~1"))
-    assert screen(read_show(session, seat)) == [
+    assert screen(read_show(session, auth)) == [
         "auth  IN_REVIEW for 1m, waits for a review",
         "task      skills  AWAITING_APPROVAL",
         "attempt   1 of 4",
         f"branch    auth/skills  {tip}  +1/-1 against main",
         f"base      {base}",
-        f"worktree  {seat.worktree}",
+        f"worktree  {auth.worktree}",
         "          clean",
         "heartbeat 1m ago: working, 25% done",
         f"review    requested 1m ago by hq, of {tip}",
@@ -58,20 +58,20 @@ def test_worker_in_review(session: Session, clock: Clock, repository: Path) -> N
 
 
 def test_worker_at_work(session: Session, clock: Clock) -> None:
-    """Uncommitted work, an open git operation, a process and silence are told."""
-    seat = working(session, "auth", "skills")
+    """Uncommitted work, an open git operation, a process and silence are shown."""
+    auth = working(session, "auth", "skills")
     own = find_process(1)
-    assert seat.worktree is not None
-    assert seat.admin_dir is not None
+    assert auth.worktree is not None
+    assert auth.admin_dir is not None
     assert own is not None
     with session.store.write() as writer:
         writer.run("workers.set_process", worker="auth", pid=1, pid_start=own.start,
                    **origin_columns())  # fmt: skip
-    (Path(seat.worktree) / "README").write_text("changed\n")
-    (Path(seat.worktree) / "new").write_text("new\n")
-    Path(seat.admin_dir, "MERGE_HEAD").write_text("")
+    (Path(auth.worktree) / "README").write_text("changed\n")
+    (Path(auth.worktree) / "new").write_text("new\n")
+    Path(auth.admin_dir, "MERGE_HEAD").write_text("")
     clock.ms += 200_000
-    show = read_show(session, seat)
+    show = read_show(session, auth)
     assert show.life.liveness is Liveness.STALE
     assert show.life.process_runs is True
     lines = screen(show)
@@ -87,7 +87,7 @@ def test_worker_at_work(session: Session, clock: Clock) -> None:
 
 
 def test_process_of_an_earlier_boot(session: Session) -> None:
-    """A process of another boot, host or PID namespace cannot be seen, and is not called gone."""
+    """A process of another boot, host or PID namespace is unknown, and not shown as ended."""
     working(session, "auth", "skills")
     lines = []
     here = origin_columns()
@@ -105,7 +105,7 @@ def test_process_of_an_earlier_boot(session: Session) -> None:
 
 
 def test_rejected_worker(session: Session) -> None:
-    """A request for changes is told with all its lines, made safe."""
+    """A request for changes is shown with all its lines, escaped."""
     in_review(session, "auth", "skills")
     reject(session, "auth", note="two\nlines \x1b[2J")
     show = read_show(session, worker(session, "auth"))
@@ -120,7 +120,7 @@ def test_rejected_worker(session: Session) -> None:
 
 
 def test_landed_worker(session: Session, repository: Path) -> None:
-    """A worker whose work has landed says where it went."""
+    """A worker whose work has landed shows the landed commit."""
     show = read_show(session, landed(session, "auth", "skills"))
     assert show.landing == Landing("main", git(repository, "rev-parse", "main"), NOW_MS)
     assert show.branching is None
@@ -130,9 +130,9 @@ def test_landed_worker(session: Session, repository: Path) -> None:
 
 
 def test_failed_worker_with_rescued_work(session: Session) -> None:
-    """A failure's reason is told, and after a reset where the work is."""
-    seat = working(session, "auth", "skills")
-    commit(seat, "a.txt")
+    """A failure is shown with its reason, and after a reset with the ref of the work."""
+    auth = working(session, "auth", "skills")
+    commit(auth, "a.txt")
     fail(session, "auth", reason="no idea")
     lines = screen(read_show(session, worker(session, "auth")))
     assert "error     no idea" in lines
@@ -145,10 +145,10 @@ def test_failed_worker_with_rescued_work(session: Session) -> None:
 
 
 def test_worker_without_anything(session: Session) -> None:
-    """A seat that never held a task shows its state and what comes next."""
+    """A worker that never had a task shows its state and its next command."""
     with session.store.write() as writer:
-        seat = add_worker(writer, "spare", NOW_MS)
-    show = read_show(session, seat)
+        auth = add_worker(writer, "spare", NOW_MS)
+    show = read_show(session, auth)
     assert render_show(show, width=80, color=False) == (
         "spare  IDLE for 0s, waits for a task\n\nnext: git worker assign spare TASK"
     )
@@ -157,26 +157,26 @@ def test_worker_without_anything(session: Session) -> None:
         assert document[name] is None
 
 
-def test_worker_whose_things_are_gone(session: Session, repository: Path) -> None:
-    """A worktree and a branch that somebody deleted are said to be gone."""
-    seat = spawned(session, "auth", "skills")
-    assert seat.worktree is not None
-    shutil.rmtree(seat.worktree)
+def test_worker_without_its_worktree_and_branch(session: Session, repository: Path) -> None:
+    """A deleted worktree and a deleted branch are shown as missing."""
+    auth = spawned(session, "auth", "skills")
+    assert auth.worktree is not None
+    shutil.rmtree(auth.worktree)
     git(repository, "update-ref", "-d", "refs/heads/auth/skills")
-    lines = screen(read_show(session, seat))
+    lines = screen(read_show(session, auth))
     assert "branch    auth/skills  (it does not exist)" in lines
     assert (
-        lines[lines.index(f"worktree  {seat.worktree}") + 1]
+        lines[lines.index(f"worktree  {auth.worktree}") + 1]
         == "          the directory does not exist"
     )
 
 
 def test_many_commits_and_files(session: Session) -> None:
-    """Long lists are shortened, with what is left out counted."""
-    seat = working(session, "auth", "skills")
+    """Long lists are cut, with the number of the entries left out."""
+    auth = working(session, "auth", "skills")
     for number in range(12):
-        commit(seat, f"file{number:02}")
-    lines = screen(read_show(session, seat))
+        commit(auth, f"file{number:02}")
+    lines = screen(read_show(session, auth))
     commits = lines.index("12 commits that would land")
     files = lines.index("12 files changed")
     assert lines[commits + 11] == lines[files + 11] == "  and 2 more"
@@ -184,12 +184,12 @@ def test_many_commits_and_files(session: Session) -> None:
 
 @pytest.mark.parametrize("state", ["IN_REVIEW", "gone"])
 def test_json(session: Session, state: str) -> None:
-    """The document has every fact as data."""
-    seat = in_review(session, "auth", "skills")
+    """The document has every fact as a field."""
+    auth = in_review(session, "auth", "skills")
     if state == "gone":
-        assert seat.worktree is not None
-        shutil.rmtree(seat.worktree)
-    document = json_show(read_show(session, seat))
+        assert auth.worktree is not None
+        shutil.rmtree(auth.worktree)
+    document = json_show(read_show(session, auth))
     gone = state == "gone"
     assert document["task"] == {
         "id": "skills", "title": "", "status": "AWAITING_APPROVAL", "attempt": 1,
@@ -198,8 +198,8 @@ def test_json(session: Session, state: str) -> None:
     assert document["commits"]["ahead"] == 1
     assert document["commits"]["newest"][0]["subject"] == "Add skills.txt"
     assert document["worktree"] == {
-        "path": seat.worktree, "exists": not gone, "operation": None,
-        "flaw": f"the worktree of auth is not at {seat.worktree}" if gone else None,
+        "path": auth.worktree, "exists": not gone, "operation": None,
+        "flaw": f"the worktree of auth is not at {auth.worktree}" if gone else None,
         **dict.fromkeys(("staged", "changed", "untracked", "unmerged"), None if gone else 0),
     }  # fmt: skip
     assert document["review"]["verdict"] == "requested"
@@ -210,7 +210,7 @@ def test_json(session: Session, state: str) -> None:
 
 
 def test_json_of_landed_work(session: Session, repository: Path) -> None:
-    """The document says what landed where."""
+    """The document has the landed commits and their target."""
     document = json_show(read_show(session, landed(session, "auth", "skills")))
     assert document["landing"] == {
         "target": "main", "commit": git(repository, "rev-parse", "main"),
@@ -220,9 +220,9 @@ def test_json_of_landed_work(session: Session, repository: Path) -> None:
 
 
 def test_dependencies_and_pull_request(session: Session) -> None:
-    """What a task waits for, its title and its pull request are told; a task may be unknown."""
-    seat = spawned(session, "auth", "skills", title="All \x1b skills")
-    show = replace(read_show(session, seat), dependencies=("models", "views"))
+    """Dependencies, title and pull request of a task are shown; a task may be unknown."""
+    auth = spawned(session, "auth", "skills", title="All \x1b skills")
+    show = replace(read_show(session, auth), dependencies=("models", "views"))
     assert screen(show)[1:4] == [
         "task      skills  ASSIGNED  All \\x1b skills",
         "attempt   1 of 4",

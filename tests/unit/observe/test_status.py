@@ -21,8 +21,8 @@ NOW = 10_000_000
 TIP = Oid("1234567890" * 4)
 
 
-def seat(worker: str, state: WorkerState, **facts: object) -> Seat:
-    """Return a seat with nothing but what is said."""
+def row(worker: str, state: WorkerState, **facts: object) -> Seat:
+    """Return a worker with the given facts only."""
     empty: dict[str, object] = {
         "since_ms": NOW - 125_000, "task": None, "task_status": None, "branch": None,
         "liveness": Liveness.UNKNOWN, "progress": None, "waits_for": None, "last_error": None,
@@ -31,12 +31,12 @@ def seat(worker: str, state: WorkerState, **facts: object) -> Seat:
     return Seat(worker=worker, state=state, **{**empty, **facts})  # type: ignore[arg-type]
 
 
-WORKING = seat(
+WORKING = row(
     "auth", WorkerState.WORKING, task="skills-abc", task_status=TaskStatus.IN_PROGRESS,
     branch="auth/skills-abc", liveness=Liveness.OK, progress=0.4,
     tip=Tip(TIP, "Add \x1b[2Jskills", 3, 1), note="Add \x1b[2Jskills",
 )  # fmt: skip
-FAILED = seat(
+FAILED = row(
     "docs", WorkerState.FAILED, since_ms=NOW - 7_200_000, task="guide", branch="docs/guide",
     last_error="no idea how to test it", note="no idea how to test it",
     tip=Tip(TIP, "Write", None, None),
@@ -45,7 +45,7 @@ STATUS = Status(
     now_ms=NOW,
     target="main",
     target_tip=TIP,
-    seats=(WORKING, FAILED, seat("spare", WorkerState.IDLE)),
+    seats=(WORKING, FAILED, row("spare", WorkerState.IDLE)),
     tasks=(("FAILED", 1), ("IN_PROGRESS", 1)),
     operations=(OpenOperation("merge", "auth", "begun", NOW - 3_000),),
     events=(
@@ -88,7 +88,7 @@ def test_screen_fits_the_width() -> None:
 
 
 def test_screen_in_colour() -> None:
-    """States and liveness are coloured; what comes from outside is escaped all the same."""
+    """States and liveness are coloured; text from outside is still escaped."""
     text = render_status(STATUS, width=80, color=True)
     assert "\x1b[36mWORKING\x1b[0m  2m   \x1b[32mOK\x1b[0m    40%" in text
     assert "\x1b[31mFAILED\x1b[0m   2h   -" in text
@@ -96,7 +96,7 @@ def test_screen_in_colour() -> None:
 
 
 def test_empty_screen() -> None:
-    """Without workers the screen says how to get one."""
+    """Without workers the screen names the command that makes one."""
     empty = Status(NOW, "trunk", None, (), (), (), ())
     assert render_status(empty, width=80, color=False) == (
         "target trunk  no commit yet\n\nno workers yet: git worker spawn WORKER TASK"
@@ -104,7 +104,7 @@ def test_empty_screen() -> None:
 
 
 def test_json_status() -> None:
-    """The document has every fact as data, times in ISO 8601."""
+    """The document has every fact as a field, times in ISO 8601."""
     document = json_status(STATUS)
     assert document["target"] == {"branch": "main", "commit": TIP}
     assert document["tasks"] == {"FAILED": 1, "IN_PROGRESS": 1}

@@ -1,4 +1,4 @@
-"""An agent's log: its end, and what is written to it while it is followed."""
+"""An agent's log: its end, and the lines written while it is followed."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ from tests.unit.observe.scene import spawned
 
 
 def test_last_lines(tmp_path: Path) -> None:
-    """The last lines are read from the end, a begun one among them, with the file's time."""
+    """The last lines are read from the end, an unfinished one too, with the file's time."""
     log = tmp_path / "log"
     assert last_lines(str(log), 3) == ([], 0)
     log.write_bytes(b"a\nb\xff\n\nd")
@@ -25,7 +25,7 @@ def test_last_lines(tmp_path: Path) -> None:
 
 
 def test_following(tmp_path: Path) -> None:
-    """What stood there is passed by, what comes is told line by line, a begun line when it ends."""
+    """Earlier lines are skipped, new ones reported singly, an unfinished line when it ends."""
     log = tmp_path / "log"
     log.write_text("before\nbeg")
     tail = Tail(str(log))
@@ -41,8 +41,8 @@ def test_following(tmp_path: Path) -> None:
 
 
 def test_a_log_that_appears(tmp_path: Path) -> None:
-    """A file that was not there is told from its start, its directory also."""
-    log = tmp_path / "seat" / "log"
+    """A file that did not exist is reported from its start, even if its directory is new."""
+    log = tmp_path / "auth" / "log"
     tail = Tail(str(log))
     assert tail.read() == []
     log.parent.mkdir()
@@ -51,7 +51,7 @@ def test_a_log_that_appears(tmp_path: Path) -> None:
 
 
 def test_rotation(tmp_path: Path) -> None:
-    """A file that was set aside is read to its end, then the one in its place from its start."""
+    """A file that was moved away is read to its end, then its successor from its start."""
     log = tmp_path / "log"
     log.write_text("")
     tail = Tail(str(log))
@@ -69,7 +69,7 @@ def test_rotation(tmp_path: Path) -> None:
 
 
 def test_cut_short(tmp_path: Path) -> None:
-    """A file that was cut short is told from its start again."""
+    """A truncated file is reported from its start again."""
     log = tmp_path / "log"
     log.write_text("a long line\n")
     tail = Tail(str(log))
@@ -78,7 +78,7 @@ def test_cut_short(tmp_path: Path) -> None:
 
 
 def test_a_flood(tmp_path: Path) -> None:
-    """One look takes a part of a flood, and a line without an end comes in parts."""
+    """One read takes a part of a flood, and an endless line comes in parts."""
     log = tmp_path / "log"
     log.write_text("")
     tail = Tail(str(log))
@@ -88,7 +88,7 @@ def test_a_flood(tmp_path: Path) -> None:
 
 
 def test_no_regular_file(tmp_path: Path) -> None:
-    """What is no regular file is not read, and blocks nobody."""
+    """A file that is not regular is not read, and does not block."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     assert Tail(str(pipe)).read() == []
@@ -96,15 +96,15 @@ def test_no_regular_file(tmp_path: Path) -> None:
     assert Tail(str(tmp_path)).read() == []
 
 
-def test_where_the_log_is(session: Session) -> None:
-    """A log is in the worktree, there or not, and once that has gone, where it was kept."""
-    seat = spawned(session, "auth", "skills")
-    assert find_agent_log(session.paths.logs, seat) == f"{seat.worktree}/.worker.log"
-    gone = seat._replace(worktree=None)
-    assert find_agent_log(session.paths.logs, gone) is None
+def test_the_place_of_the_log(session: Session) -> None:
+    """A log is in the worktree, and after the worktree's removal in the state directory."""
+    auth = spawned(session, "auth", "skills")
+    assert find_agent_log(session.paths.logs, auth) == f"{auth.worktree}/.worker.log"
+    without_worktree = auth._replace(worktree=None)
+    assert find_agent_log(session.paths.logs, without_worktree) is None
     logs = Path(session.paths.logs)
     for name in ("auth-skills-9.log", "auth-skills-12.log", "auth-skills-12-15.log",
                  "auth-skills.log.1", "auth-skills-13.txt", "docs-skills-14.log"):  # fmt: skip
         (logs / name).write_text("")
-    assert find_agent_log(str(logs), gone) == str(logs / "auth-skills-12.log")
-    assert find_agent_log(str(logs / "none"), gone) is None
+    assert find_agent_log(str(logs), without_worktree) == str(logs / "auth-skills-12.log")
+    assert find_agent_log(str(logs / "none"), without_worktree) is None

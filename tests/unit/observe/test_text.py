@@ -20,7 +20,7 @@ from gitworker.observe.text import age_text, count_text, cut, one_line, paint, t
     ],
 )
 def test_ages(age_ms: int | None, text: str) -> None:
-    """An age is told in its largest whole unit."""
+    """An age is shown in its largest whole unit."""
     assert age_text(age_ms) == text
 
 
@@ -35,7 +35,7 @@ def test_ages(age_ms: int | None, text: str) -> None:
     ],
 )
 def test_one_line(raw: str, safe: str) -> None:
-    """Nothing that could move a cursor or hide a character comes through."""
+    """Characters that could move a cursor or hide text are replaced."""
     assert one_line(raw) == safe
 
 
@@ -43,19 +43,19 @@ def test_one_line(raw: str, safe: str) -> None:
     ("width", "text"), [(None, "abcdef"), (6, "abcdef"), (4, "abc…"), (1, "…"), (0, ""), (-3, "")]
 )
 def test_cut(width: int | None, text: str) -> None:
-    """Text is cut to its width, with an ellipsis for what is missing."""
+    """Text is cut to its width, with an ellipsis for the missing part."""
     assert cut("abcdef", width) == text
 
 
 def test_paint_and_count() -> None:
-    """Colour is put on where it is wanted and there is something to paint; nouns agree."""
+    """Text is coloured if colour is on and the text is not empty; nouns agree."""
     assert paint("x", "31", color=True) == "\x1b[31mx\x1b[0m"
     assert paint("x", "31", color=False) == paint("x", None, color=True) == "x"
     assert paint("", "31", color=True) == ""
     assert (count_text(1, "file"), count_text(2, "file")) == ("1 file", "2 files")
 
 
-def test_table_takes_the_room_it_needs() -> None:
+def test_table_is_as_wide_as_needed() -> None:
     """Columns are as wide as their widest cell, and no line ends in blanks."""
     rows = [("a", "long cell", ""), ("bbb", "c", "d\te")]
     assert table(("X", "Y", "Z"), rows, width=None) == [
@@ -79,7 +79,7 @@ def test_table_fits_the_width() -> None:
 
 
 def test_table_paints_cells_by_column() -> None:
-    """A cell's colour goes by its text, in its column only, and padding stays plain."""
+    """A cell's colour follows from its text, in its column only; padding stays plain."""
     lines = table(
         ("A", "B"), [("OK", "OK"), ("no", "x")], width=20, colors={0: {"OK": "32"}}, color=True
     )

@@ -1,4 +1,4 @@
-"""What `show` and `log` tell of a worker's last verdict, and where its output is."""
+"""A worker's last verdict and its log in `show` and `log`."""
 
 import pytest
 
@@ -16,7 +16,7 @@ from tests.unit.observe.scene import in_review, landed, worker, working
 
 
 def lines(session: Session, name: str) -> list[str]:
-    """Return what the screen of a worker says of verification."""
+    """Return the lines about verification on the screen of a worker."""
     text = render_show(read_show(session, worker(session, name)), width=60, color=False)
     shown = text.splitlines()
     return [line for line in shown if line.startswith(("verify ", "log "))]
@@ -29,10 +29,10 @@ def verify(session: Session, commit: Oid, command: str) -> str:
 
 
 def send_back(session: Session, metadata: dict[str, str]) -> None:
-    """Send a worker back for what verification has found."""
-    seat = worker(session, "auth")
+    """Send a worker back with the findings of verification."""
+    auth = worker(session, "auth")
     with session.store.write() as writer:
-        advance(writer, seat, WorkerEvent.VERIFY_FAILED, actor="hq", metadata=metadata)
+        advance(writer, auth, WorkerEvent.VERIFY_FAILED, actor="hq", metadata=metadata)
 
 
 def tip(session: Session, branch: str | None) -> Oid:
@@ -42,11 +42,11 @@ def tip(session: Session, branch: str | None) -> Oid:
 
 
 def test_the_verdict_on_the_branch(session: Session, clock: Clock) -> None:
-    """The newest verdict on the branch as it is stands there with its log, whole."""
-    seat = in_review(session, "auth", "skills")
-    commit = tip(session, seat.branch)
+    """The newest verdict on the branch's present commit is shown with its log's path, uncut."""
+    auth = in_review(session, "auth", "skills")
+    commit = tip(session, auth.branch)
     assert lines(session, "auth") == []
-    assert json_show(read_show(session, seat))["verify"] is None
+    assert json_show(read_show(session, auth))["verify"] is None
     log = verify(session, commit, "false")
     clock.ms += 65_000
     assert lines(session, "auth") == [
@@ -55,13 +55,13 @@ def test_the_verdict_on_the_branch(session: Session, clock: Clock) -> None:
     ]
     log = verify(session, commit, "true")
     assert lines(session, "auth") == [f"verify    passed 0s ago, {commit[:10]}", f"log       {log}"]
-    found = json_show(read_show(session, seat))["verify"]
+    found = json_show(read_show(session, auth))["verify"]
     assert found.pop("at").endswith("Z")
     assert found == {"verdict": "passed", "commit": commit, "reason": "", "log": log}
 
 
 def test_the_failure_that_sent_it_back(session: Session, clock: Clock) -> None:
-    """A window that broke with the worker's commits is told, though no branch is at its commit."""
+    """A failed window with the worker's commits is shown, although no branch is at its commit."""
     in_review(session, "auth", "skills")
     clock.ms += 1000
     metadata = {"commit": "a" * 40, "reason": "`make` ended with status 2", "log": "/logs/x.log"}
@@ -75,7 +75,7 @@ def test_the_failure_that_sent_it_back(session: Session, clock: Clock) -> None:
 
 
 def test_of_this_task_only(session: Session, clock: Clock) -> None:
-    """A failure of an earlier task is not told of the present one."""
+    """A failure of an earlier task is not shown for the present one."""
     in_review(session, "auth", "skills")
     metadata = {"commit": "a" * 40, "reason": "why", "log": "/logs/x.log"}
     send_back(session, metadata)
@@ -86,8 +86,8 @@ def test_of_this_task_only(session: Session, clock: Clock) -> None:
     assert lines(session, "auth") == []
 
 
-def test_what_landed(session: Session, clock: Clock) -> None:
-    """Of landed work the verdict on what the target was moved to is told."""
+def test_landed_work(session: Session, clock: Clock) -> None:
+    """For landed work the verdict on the new commit of the target is shown."""
     landed(session, "auth", "skills")
     commit = session.git.require_oid("main")
     log = verify(session, commit, "true")
@@ -103,5 +103,5 @@ def test_what_landed(session: Session, clock: Clock) -> None:
     ],
 )
 def test_events_name_the_log(body: str, text: str) -> None:
-    """An event that carries the path of a log says where it is."""
+    """An event that carries the path of a log shows it."""
     assert event_text(Event(3_000, 3, "message", "auth", "note", body=body)) == text

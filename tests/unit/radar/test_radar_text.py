@@ -1,4 +1,4 @@
-"""The look of the radar's answer: names in a column, a few files, the rest counted."""
+"""The text of the radar's answer: names in a column, a few files, the rest counted."""
 
 from gitworker.model.ids import Oid, Ref
 from gitworker.radar.pair_verdicts import Verdicts
@@ -17,7 +17,7 @@ def found(*meetings: Meeting, blips: tuple[Blip, ...] = (AUTH, DOCS)) -> Survey:
 
 
 def test_columns_and_files() -> None:
-    """Names are padded, four files shown, the others counted, the screen's width kept."""
+    """Names are padded, four files shown, the others counted, within the screen's width."""
     files = tuple(f"src/file{at}.py" for at in range(6))
     survey = found(
         Meeting(AUTH, MAIN, ("one\x1bfile",)),
@@ -40,7 +40,7 @@ def test_columns_and_files() -> None:
 
 
 def test_no_conflicts() -> None:
-    """A quiet radar says so on a terminal, and nothing to a script."""
+    """Without conflicts the radar prints a line on a terminal, and nothing for a script."""
     quiet = found(Meeting(AUTH, MAIN, ()), blips=(AUTH,))
     assert render_conflicts(quiet, width=80, color=False) == (
         "no conflicts in 1 pair of 1 branch (1 merged, 0 apart, 0 known)"
@@ -49,5 +49,5 @@ def test_no_conflicts() -> None:
 
 
 def test_pairs_in_words() -> None:
-    """A pair is told by the workers' names, the target by its branch."""
+    """A pair is shown by the workers' names, the target by its branch."""
     assert describe(Meeting(AUTH, MAIN, None)) == "auth and main"

@@ -1,4 +1,4 @@
-"""Which branches can meet: the rules, on footprints and tracks made by hand."""
+"""The branches that can collide: the rules, on footprints and tracks made by hand."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def changes(text: str) -> Footprint:
 
 
 def test_footprint() -> None:
-    """All directories above the paths but the root; apart, those of deleted and added files."""
+    """A footprint has all directories above its paths except the root, by kind of change."""
     assert changes("M:a/b/c D:d/e A:f T:g/h") == Footprint(
         paths=frozenset({"a/b/c", "d/e", "f", "g/h"}),
         folders=frozenset({"a", "a/b", "d", "g"}),
@@ -50,13 +50,13 @@ def test_footprint() -> None:
     ],
 )
 def test_can_meet(one: str, other: str, meet: bool) -> None:
-    """Two changes meet at a path, at a file for a directory, in a directory that may move."""
+    """Two changes can collide at a path, at a file for a directory, or in a moved directory."""
     assert can_meet(changes(one), changes(other)) is meet
     assert can_meet(changes(other), changes(one)) is meet
 
 
 def test_the_unknown_meets_everything() -> None:
-    """What is not known may touch anything."""
+    """An unknown footprint can collide with everything."""
     assert can_meet(None, changes(""))
     assert can_meet(changes(""), None)
 
@@ -89,13 +89,13 @@ def meet(known: Track, *pairs: Pair) -> set[Pair]:
 
 
 def test_branches_of_one_base() -> None:
-    """From one base only what both changed counts."""
+    """From one base only paths that both changed count."""
     known = track({A: (OLD, "M:x"), B: (OLD, "M:x"), C: (OLD, "M:y")}, ("M:y", "M:y"))
     assert meet(known, (A, B), (A, C), (B, C)) == {(A, B)}
 
 
 def test_a_later_branch_has_what_the_target_did() -> None:
-    """What the target changed between two bases is on the later branch's side, later things not."""
+    """Changes of the target between two bases count for the later branch, later ones do not."""
     known = track({A: (OLD, "M:x"), B: (MIDDLE, "M:y"), C: (TOP, "M:z")}, ("M:x", "M:y"))
     assert meet(known, (A, B), (A, C), (B, C)) == {(A, B), (A, C), (B, C)}
     known = track({A: (OLD, "M:x"), B: (MIDDLE, "M:y"), C: (TOP, "M:z")}, ("M:y", "M:x"))
@@ -103,13 +103,13 @@ def test_a_later_branch_has_what_the_target_did() -> None:
 
 
 def test_the_target_is_a_branch_at_the_end() -> None:
-    """With the target everything counts that it did since; a branch on top of it fits."""
+    """Against the target all its changes since the base count; a branch on top of it fits."""
     known = track({A: (OLD, "M:x"), B: (TOP, "M:x"), C: (OLD, "M:q")}, ("", "M:x"))
     assert meet(known, (TOP, A), (TOP, B), (TOP, C)) == {(TOP, A)}
 
 
 def test_in_doubt_they_meet() -> None:
-    """A branch whose base is not known, or that nobody has told of, meets all; so do relatives."""
+    """A branch with an unknown base or an unknown footprint collides with all; so do relatives."""
     kin = {C: frozenset({D}), D: frozenset({C})}
     known = track({A: (None, ""), B: (OLD, ""), C: (OLD, ""), D: (OLD, "")}, kin=kin)
     assert meet(known, (A, B), (B, C), (C, D), (B, Oid("e"))) == {
@@ -118,7 +118,7 @@ def test_in_doubt_they_meet() -> None:
 
 
 def test_own_attributes() -> None:
-    """A branch has its own attributes where it or the target has changed any since its base."""
+    """A branch has its own attributes if it or the target changed any since its base."""
     known = track(
         {
             A: (TOP, "M:src/.gitattributes"), B: (TOP, "M:.gitattributes.md"), C: (MIDDLE, "M:x"),

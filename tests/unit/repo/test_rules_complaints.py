@@ -1,4 +1,4 @@
-"""What git's standard error says of the system: the file, the reason, what helps."""
+"""The system's failures in git's standard error: the file, the reason, a helpful hint."""
 
 import pytest
 
@@ -37,7 +37,7 @@ CASES = [
 
 @pytest.mark.parametrize(("complaint", "message", "code", "status"), CASES)
 def test_a_cause(complaint: str, message: str, code: str, status: int) -> None:
-    """The message names the file and the reason; only a lock is worth another try."""
+    """The message names the file and the reason; only a lock is worth a retry."""
     cause = find_cause(complaint, AT)
     assert cause is not None
     assert cause.message.startswith(message)
@@ -65,7 +65,7 @@ def test_a_hint(complaint: str, hint: str) -> None:
     ["", "fatal: bad object HEAD", "fatal: a branch named 'x' already exists", "File exists"],
 )
 def test_no_cause(complaint: str) -> None:
-    """A failure for another reason is not explained away."""
+    """A failure for another reason has no cause of the system."""
     assert find_cause(complaint, AT) is None
 
 
@@ -79,12 +79,12 @@ def test_no_cause(complaint: str) -> None:
     ],
 )
 def test_an_unexplained_write(complaint: str, path: str | None) -> None:
-    """The file that git could not write is found although git gives no reason."""
+    """The file that git could not write is found, although git names no reason."""
     assert find_unwritten(complaint, "/repo") == path
 
 
 def test_a_reason_of_the_system() -> None:
-    """A reason that a trial gave becomes the cause; a trial that succeeded gives none."""
+    """The error of a trial becomes the cause; a successful trial gives none."""
     cause = explain_unwritten("/r/.git/x.lock", "No space left on device")
     assert cause is not None
     assert (cause.code, cause.status) == ("disk", 1)

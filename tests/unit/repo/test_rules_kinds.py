@@ -1,4 +1,4 @@
-"""What git's words mean where it does not open a repository."""
+"""The meaning of git's messages when it does not open a repository."""
 
 import pytest
 
@@ -28,13 +28,13 @@ CASES = {
 
 @pytest.mark.parametrize("complaint", CASES)
 def test_unsupported(complaint: str) -> None:
-    """What this git does not know is named in one line, with what helps."""
+    """A repository format that this git does not know is named in one line, with a hint."""
     error = explain(complaint)
     assert error is not None
     assert (error.code, error.message, error.hint) == (*CASES[complaint], NEWER)
 
 
-def test_somebody_else_s() -> None:
+def test_a_repository_of_another_user() -> None:
     """A repository of another user is named, with git's own way to trust it."""
     error = explain("fatal: detected dubious ownership in repository at '/a b'\nTo add an …\n")
     assert error is not None
@@ -46,5 +46,5 @@ def test_somebody_else_s() -> None:
 
 @pytest.mark.parametrize("complaint", ["", "fatal: not a git repository", "error: unable to read"])
 def test_anything_else(complaint: str) -> None:
-    """Other failures of git keep git's own words."""
+    """Other failures of git keep git's own message."""
     assert explain(complaint) is None

@@ -1,4 +1,4 @@
-"""What git's words about a fetch or a push mean."""
+"""The meaning of git's messages about a fetch or a push."""
 
 import pytest
 
@@ -13,8 +13,8 @@ from gitworker.repo.remote.rules_transfer import (
     read_trouble,
 )
 
-# What git 2.39 to 2.55, its transports and the large hosts say.
-SAID = [
+# Messages of git 2.39 to 2.55, its transports and the large hosts.
+MESSAGES = [
     (Trouble.MOVED, "!\tx:refs/heads/main\t[rejected] (stale info)"),
     (Trouble.MOVED, "!\tx:refs/heads/main\t[rejected] (fetch first)"),
     (Trouble.MOVED, "!\tx:refs/heads/main\t[rejected] (non-fast-forward)"),
@@ -74,15 +74,15 @@ SAID = [
 ]
 
 
-@pytest.mark.parametrize(("trouble", "text"), SAID)
+@pytest.mark.parametrize(("trouble", "text"), MESSAGES)
 def test_words(trouble: Trouble, text: str) -> None:
-    """Each thing that git says is understood."""
+    """Each message of git is recognised."""
     assert read_trouble(text) is trouble
 
 
 @pytest.mark.parametrize("trouble", Trouble)
 def test_every_trouble_is_explained(trouble: Trouble) -> None:
-    """Each has a code, a sentence and a hint, with nothing left to fill in."""
+    """Each has a code, a sentence and a hint, without an unfilled field."""
     error = explain(trouble, verb="push", remote="up", branch="main", text="\x1b[31mno\x1b[0m")
     assert {trouble} <= CODES.keys() & WORDS.keys() & HINTS.keys()
     assert "{" not in error.message + str(error.hint)
@@ -90,7 +90,7 @@ def test_every_trouble_is_explained(trouble: Trouble) -> None:
 
 
 def test_out_of_time() -> None:
-    """What took too long says how long and which setting decides."""
+    """A timeout names its seconds and its setting."""
     error = out_of_time(verb="push", remote="up", branch="main", limit_s=9)
     assert error.code == "remote_timeout"
     assert "9 s" in error.message
@@ -98,7 +98,7 @@ def test_out_of_time() -> None:
 
 
 def test_nothing_steers_the_terminal() -> None:
-    """Escape sequences, control characters and progress that overwrites itself are taken out."""
+    """Escape sequences, control characters and progress that overwrites itself are removed."""
     text = (
         "remote: \x1b[1;31mno\x1b[0m entry\x1b[K\r\n\x1b]0;title\x07\x9b2Jx\x07\n \n  10%\r 100%   "
     )

@@ -44,7 +44,7 @@ GOOD = line("task t pending>queued scheduler_assigned")
 
 
 def changed(**fields: Any) -> str:
-    """Return the good line with fields replaced; None takes a field away."""
+    """Return the valid line with fields replaced; None removes a field."""
     document = {**json.loads(GOOD), **fields}
     return json.dumps({key: value for key, value in document.items() if value is not None})
 
@@ -58,7 +58,7 @@ PATH = {
 
 
 def task_to(entity: str, state: str, **metadata: Any) -> list[str]:
-    """Return the lines that take a new task to `state` the straight way."""
+    """Return the lines that bring a new task to `state` on the shortest way."""
     written = []
     for reached, (step, trigger) in PATH.items():
         known = {
@@ -73,5 +73,5 @@ def task_to(entity: str, state: str, **metadata: Any) -> list[str]:
 
 
 def findings(*lines: str) -> list[str]:
-    """Return what the validator finds as `number rule`."""
+    """Return the validator's findings as `number rule`."""
     return [f"{found.line_number} {found.rule}" for found in validate_log(lines)]

@@ -1,6 +1,6 @@
-"""The machines once more, transcribed by hand from the seeds and from DESIGN section 4.
+"""The machines, written by hand as text.
 
-Text on purpose: the tests compare the program's tables with these, never with themselves.
+The tests compare the program's tables with these, never with themselves.
 """
 
 WORKER = """
@@ -123,7 +123,7 @@ BUSY unrecoverable_error ERROR
 ERROR reset IDLE
 """
 
-# seed 3's diagram of the task lifecycle, and the cancellations that DESIGN adds
+# the task lifecycle, with its cancellations
 LIFECYCLE = """
 pending scheduler_assigned queued
 queued worker_started running
@@ -140,7 +140,7 @@ retrying user_cancelled cancelled
 validating user_cancelled cancelled
 """
 
-# what each step writes: status, event, view before -> the steps; `+` is the next incarnation,
+# lines of each step: status, event, view before -> the steps; `+` is the next incarnation,
 # `!d` and `!v` the waiver, `~` AGENT_FAILED without a retry left
 SKIP = "+pending>queued!v +queued>running!v +running>validating!v +validating>completed!v"
 LIFECYCLE_LINES = f"""

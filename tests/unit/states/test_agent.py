@@ -9,7 +9,7 @@ from gitworker.states.engine import InvalidTransition
 
 
 def test_transition_follows_the_table() -> None:
-    """An agent that is told to start a task starts, and cannot be told twice."""
+    """An agent that is asked to start a task starts it, and refuses a second request."""
     assert agent_transition(S.IDLE, E.TASK_ASSIGNED) == S.STARTING
     with pytest.raises(InvalidTransition):
         agent_transition(S.STARTING, E.TASK_ASSIGNED)
@@ -27,6 +27,6 @@ def test_transition_follows_the_table() -> None:
     ],
 )
 def test_guard_looks_at_the_task(event: str, *, with_task: bool, without_task: bool) -> None:
-    """Whether a paused or unresponsive agent goes idle or busy depends on its task."""
+    """A paused or unresponsive agent becomes idle or busy, depending on its task."""
     assert guard_allows(E(event), has_task=True) is with_task
     assert guard_allows(E(event), has_task=False) is without_task

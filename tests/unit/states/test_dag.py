@@ -16,7 +16,7 @@ GRAPHS = st.dictionaries(NODES, st.sets(NODES))
 
 
 def has_cycle(graph: Graph) -> bool:
-    """Tell by removing tasks without open dependencies until none is left to remove."""
+    """Return whether tasks remain after removing those without open dependencies."""
     open_tasks = {node: set(needed) for node, needed in graph.items()}
     while free := {node for node, needed in open_tasks.items() if not needed & set(open_tasks)}:
         open_tasks = {node: rest for node, rest in open_tasks.items() if node not in free}
@@ -24,7 +24,7 @@ def has_cycle(graph: Graph) -> bool:
 
 
 @given(GRAPHS)
-def test_finds_a_cycle_exactly_where_there_is_one(graph: Graph) -> None:
+def test_finds_exactly_the_graphs_with_a_cycle(graph: Graph) -> None:
     """A graph is refused if and only if its tasks cannot be put in an order."""
     before = copy.deepcopy(graph)
     if has_cycle(graph):
@@ -39,7 +39,7 @@ def test_finds_a_cycle_exactly_where_there_is_one(graph: Graph) -> None:
 
 @given(GRAPHS, NODES, NODES)
 def test_new_edge_is_checked_on_a_copy(graph: Graph, task: str, needed: str) -> None:
-    """An edge is refused if the graph with it has a cycle, and the graph stays as it was."""
+    """An edge is refused if the graph with it has a cycle, and the graph does not change."""
     before = copy.deepcopy(graph)
     extended = copy.deepcopy(graph)
     extended.setdefault(task, set()).add(needed)
@@ -67,13 +67,13 @@ def test_a_task_cannot_need_itself() -> None:
 
 
 def test_without_a_path_the_text_is_general() -> None:
-    """An error that knows no edge says only what it is, also after a pickle."""
+    """An error without an edge has the general text, also after a pickle."""
     assert str(CyclicDependencyError()) == "Cyclic dependency detected"
     assert str(pickle.loads(pickle.dumps(CyclicDependencyError(("a", "b"))))) == "a -> b"
 
 
-def test_a_diamond_is_no_cycle() -> None:
-    """Two ways to one dependency are fine."""
+def test_a_diamond_is_not_a_cycle() -> None:
+    """Two paths to one dependency are allowed."""
     validate_dag({"a": {"b", "c"}, "b": {"d"}, "c": {"d"}})
 
 

@@ -1,4 +1,4 @@
-"""The generated pages: what is committed is what the tables say."""
+"""The generated pages: the committed text equals the text from the tables."""
 
 from pathlib import Path
 
@@ -15,14 +15,14 @@ DOCS = Path(__file__).parents[3] / "docs"
 
 @pytest.mark.parametrize("name", ["states", "lifecycle"])
 def test_docs_do_not_drift(name: str) -> None:
-    """The page in docs/ is the generated one; `make docs` renews it."""
+    """The page in docs/ is the generated one; `make docs` rewrites it."""
     rendered = {"states": render_states_md, "lifecycle": render_lifecycle_md}[name]()
     page = DOCS / f"{name}.md"
     assert page.read_text(encoding="utf-8") == rendered, "make docs"
 
 
 def test_a_diagram_is_mermaid() -> None:
-    """A diagram begins where the machine does and ends where nothing leads on."""
+    """A diagram begins at the machine's initial state and ends at its final states."""
     assert render_diagram("a", {("a", "b"): "go / run", ("b", "c"): "end"}) == (
         "```mermaid\nstateDiagram-v2\n    [*] --> a\n    a --> b: go / run\n"
         "    b --> c: end\n    c --> [*]\n```\n"
@@ -42,7 +42,7 @@ def test_every_row_is_drawn(table: str) -> None:
 
 
 def test_every_word_is_explained() -> None:
-    """Each happening, metadata key and rule is on its page."""
+    """Each event of a worker, metadata key and rule is on its page."""
     states, lifecycle = render_states_md(), render_lifecycle_md()
     for happening in Happening:
         assert f"| `{happening}` |" in states

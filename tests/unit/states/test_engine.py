@@ -43,7 +43,7 @@ TABLES = {
 
 @pytest.mark.parametrize("name", TABLES)
 def test_table_is_the_contract(name: str) -> None:
-    """A machine has the rows of the seeds and of DESIGN, all of them and no others."""
+    """A machine has exactly the rows of the transcribed table."""
     initial, text = TABLES[name]
     assert MACHINES[name].initial == initial
     assert set(legal_rows(MACHINES[name])) == {(name, *row) for row in tables.rows(text)}
@@ -70,7 +70,7 @@ def test_every_other_pair_is_refused(name: str) -> None:
 
 
 def test_refusal_names_state_and_event() -> None:
-    """The refusal carries state and event, prints as seed 4 says, and is a plain refusal."""
+    """The refusal has state and event, its documented text, and is a plain Refused."""
     with pytest.raises(InvalidTransition) as caught:
         next_state(TASK_MACHINE, TaskStatus.COMPLETED, TaskEvent.ASSIGNED)
     error = caught.value
@@ -85,7 +85,7 @@ def test_refusal_names_state_and_event() -> None:
 
 
 def test_refusal_in_a_final_state_says_so() -> None:
-    """Where nothing leads on, the hint says that the state is final."""
+    """In a final state the hint says that the state is final."""
     with pytest.raises(InvalidTransition) as caught:
         next_state(AGENT_MACHINE, AgentState.SHUTDOWN, AgentEvent.RESET)
     assert caught.value.hint is not None
@@ -93,7 +93,7 @@ def test_refusal_in_a_final_state_says_so() -> None:
 
 
 def test_refusal_can_be_pickled() -> None:
-    """A refusal crosses a process boundary whole."""
+    """A refusal can be passed to another process."""
     error = InvalidTransition(TaskStatus.READY, TaskEvent.RETRY, "try again")
     copy = pickle.loads(pickle.dumps(error))
     assert (copy.state, copy.event, copy.hint) == (error.state, error.event, error.hint)
@@ -101,7 +101,7 @@ def test_refusal_can_be_pickled() -> None:
 
 
 def test_table_is_read_only() -> None:
-    """A machine's table cannot be changed, nor through the dict it was made from."""
+    """A machine's table cannot be changed, not even through the dict it was made from."""
     source = {(TaskStatus.READY, TaskEvent.ASSIGNED): TaskStatus.ASSIGNED}
     machine = Machine("small", TaskStatus.READY, source)
     source.clear()

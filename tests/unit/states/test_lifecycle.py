@@ -1,4 +1,4 @@
-"""The lifecycle view: what each step of a task writes."""
+"""The lifecycle view: the lines of each step of a task."""
 
 import pytest
 from hypothesis import given
@@ -35,20 +35,20 @@ def shown(row: Row) -> str:
 
 
 def test_table_is_the_contract() -> None:
-    """Every step, from every view its status can have, writes what the table says."""
+    """Every step, from every view that its status can have, writes the lines of the table."""
     assert sorted(map(shown, lifecycle_rows())) == sorted(
         tables.LIFECYCLE_LINES.strip().splitlines()
     )
 
 
-def test_pairs_and_triggers_are_seed_3s() -> None:
-    """The pairs are seed 3's, and cancelling what has not ended; the triggers are seed 3's."""
+def test_pairs_and_triggers_are_documented() -> None:
+    """The pairs are the documented ones, with the cancellations; so are the triggers."""
     pairs = {(start.value, by, end.value) for (start, end), by in TRIGGERS.items()}
     assert pairs == tables.rows(tables.LIFECYCLE)
 
 
 def test_each_status_has_its_view() -> None:
-    """The view of each status is DESIGN's."""
+    """The view of each status is the documented one."""
     assert {status.value: view.value for status, view in VIEW_OF.items()} == {
         "DEFINED": "pending",
         "READY": "queued",
@@ -75,8 +75,8 @@ def test_incarnations_have_names() -> None:
     assert [entity_id("t", number) for number in (1, 2, 10)] == ["t", "t#2", "t#10"]
 
 
-def told(view: View, status: TaskStatus, events: tuple[TaskEvent, ...]) -> tuple[list[str], View]:
-    """Fire the events with retries left and return the lines and where the view ends."""
+def fired(view: View, status: TaskStatus, events: tuple[TaskEvent, ...]) -> tuple[list[str], View]:
+    """Fire the events with retries left, and return the lines and the final view."""
     written = []
     for event in events:
         target = VALID_TASK_TRANSITIONS[status, event]
@@ -90,7 +90,7 @@ def told(view: View, status: TaskStatus, events: tuple[TaskEvent, ...]) -> tuple
 
 def test_a_change_request_is_a_new_incarnation() -> None:
     """A change request ends the incarnation as failed and runs the next one."""
-    written, view = told(
+    written, view = fired(
         View(1, V.VALIDATING),
         TaskStatus.VERIFYING,
         task_events("request_changes", status=TaskStatus.VERIFYING),
@@ -103,8 +103,8 @@ def test_a_change_request_is_a_new_incarnation() -> None:
     assert view == View(2, V.RUNNING)
 
 
-def test_a_closing_line_names_what_follows() -> None:
-    """The line that closes an incarnation for another says which one."""
+def test_a_closing_line_names_its_successor() -> None:
+    """The line that closes an incarnation for another one names that incarnation."""
     lines, _ = lifecycle_lines(
         View(4, V.RUNNING),
         from_status=TaskStatus.IN_PROGRESS,
@@ -119,7 +119,7 @@ def test_a_closing_line_names_what_follows() -> None:
 def test_a_terminal_view_stays_and_a_status_has_its_view(
     choices: list[tuple[int, bool]],
 ) -> None:
-    """Lines join up within an incarnation, and a completed task is completed in the view."""
+    """Lines are continuous within an incarnation, and a completed task's view is completed."""
     status, view = TaskStatus.DEFINED, View()
     for number, retries_left in choices:
         steps = [(e, t) for (s, e), t in VALID_TASK_TRANSITIONS.items() if s == status]
@@ -141,8 +141,8 @@ def test_a_terminal_view_stays_and_a_status_has_its_view(
 
 
 @pytest.mark.parametrize("event", ["RETRY", "MAX_RETRIES"])
-def test_a_failed_run_is_told_once(event: str) -> None:
-    """AGENT_FAILED without a retry left waits for the event that tells how it ends."""
+def test_a_failed_run_is_logged_once(event: str) -> None:
+    """AGENT_FAILED without a retry left waits for the event that decides its end."""
     lines, view = lifecycle_lines(
         View(1, V.RUNNING),
         from_status=TaskStatus.IN_PROGRESS,
@@ -152,4 +152,4 @@ def test_a_failed_run_is_told_once(event: str) -> None:
     )
     assert lines == ()
     assert view.state == "running"
-    assert told(view, TaskStatus.FAILED, (TaskEvent(event),))[0][0].startswith("t running>")
+    assert fired(view, TaskStatus.FAILED, (TaskEvent(event),))[0][0].startswith("t running>")

@@ -1,4 +1,4 @@
-"""One line of the log: fields, severity, and which metadata it carries."""
+"""One line of the log: fields, severity, and metadata."""
 
 import json
 
@@ -31,7 +31,7 @@ FACTS = {
 
 
 def test_line_has_the_fields_of_the_schema_in_order() -> None:
-    """A line is seed 3's event, on one line, in ASCII."""
+    """A line has the documented fields, on one line, in ASCII."""
     event = build_log_event(
         EventType.SEAT,
         "auth",
@@ -48,8 +48,8 @@ def test_line_has_the_fields_of_the_schema_in_order() -> None:
     )
 
 
-def test_agents_are_spelled_as_in_seed_3() -> None:
-    """The agent machine is logged in lower case, as seed 3 writes its workers."""
+def test_agents_are_lower_case() -> None:
+    """The states of an agent are logged in lower case."""
     event = build_log_event(
         EventType.AGENT,
         "auth",
@@ -76,7 +76,7 @@ def test_agents_are_spelled_as_in_seed_3() -> None:
         ("cancelled", {"started_at", "duration_seconds"}),
     ],
 )
-def test_metadata_goes_where_it_holds(to_state: str, kept: set[str]) -> None:
+def test_metadata_is_written_while_it_holds(to_state: str, kept: set[str]) -> None:
     """A task line names a worker only when running, dependencies only when queued, and so on."""
     start = {"queued": "pending", "running": "queued", "completed": "validating"}
     line = Line(2, V(start.get(to_state, "running")), V(to_state), {"waived": "dependencies"})
@@ -105,13 +105,13 @@ def test_metadata_goes_where_it_holds(to_state: str, kept: set[str]) -> None:
         ("seat_state_transition", "IDLE", "reset", "info"),
     ],
 )
-def test_severity_is_seed_3s(event_type: str, to_state: str, trigger: str, severity: str) -> None:
+def test_severity(event_type: str, to_state: str, trigger: str, severity: str) -> None:
     """Retrying warns, failing is an error, a failed critical task is critical."""
     assert severity_of(EventType(event_type), to_state, trigger) == severity
 
 
-def test_not_a_number_never_reaches_the_log() -> None:
-    """What JSON cannot say is refused rather than written."""
+def test_nan_never_reaches_the_log() -> None:
+    """A value that JSON cannot express is refused and not written."""
     with pytest.raises(ValueError, match="JSON"):
         format_log_event({"metadata": {"duration_seconds": float("nan")}})
     assert json.loads(format_log_event({"a": 1})) == {"a": 1}

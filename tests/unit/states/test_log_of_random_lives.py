@@ -1,4 +1,4 @@
-"""Whatever legal steps the machines take, the log they write breaks no rule."""
+"""Any sequence of legal steps writes a log that breaks no rule."""
 
 from dataclasses import dataclass, field, replace
 from random import Random
@@ -33,7 +33,7 @@ TASKS = 4
 
 @dataclass
 class World:
-    """Some tasks of one workstream, a seat and an agent, and the log of what they did."""
+    """Some tasks of one workstream, a worker and an agent, and the log of their steps."""
 
     random: Random
     log: list[str] = field(default_factory=list)
@@ -52,7 +52,7 @@ class World:
             )
             for number in range(TASKS)
         ]
-        # a task needs only tasks before it, so that there is no circle
+        # a task needs only earlier tasks, so that there is no circle
         self.needs = [
             {other for other in range(number) if self.random.random() < 0.4}
             for number in range(TASKS)
@@ -66,11 +66,11 @@ class World:
 
     @property
     def timestamp(self) -> str:
-        """The present, which moves by whole seconds or stands."""
+        """Return the present time, which moves by whole seconds or not at all."""
         return f"2026-01-10T14:{self.now_s // 60:02d}:{self.now_s % 60:02d}.000Z"
 
     def step(self) -> None:
-        """Let time pass, and let somebody take a legal step."""
+        """Let time pass, and take one legal step."""
         self.now_s += self.random.randint(0, 2)
         self.random.choice([self.step_task] * 6 + [self.step_seat, self.step_agent])()
         self.step_workstream()
@@ -107,7 +107,7 @@ class World:
             self.write(build_task_event(one, task.id, timestamp=self.timestamp, facts=facts))
 
     def facts(self, number: int, event: TaskEvent) -> dict[str, object]:
-        """Return what the store knows of a task after a step."""
+        """Return the stored facts of a task after a step."""
         task = self.tasks[number]
         return {
             "status": task.status.value,
@@ -124,7 +124,7 @@ class World:
         }
 
     def step_workstream(self) -> None:
-        """Apply what the tasks say, where the table has it; complete what is validated."""
+        """Apply the state that the tasks imply, if the table has it; complete a validated one."""
         derived = derive_workstream_state(self.tasks)
         event = derived_event(self.workstream, derived)
         if self.workstream == derived == WorkstreamState.VALIDATING:
@@ -146,7 +146,7 @@ class World:
         )
 
     def step_seat(self) -> None:
-        """Move the seat by a row whose guard holds."""
+        """Move the worker by a row whose guard holds."""
         rows = [
             (event, target)
             for (state, event), target in WORKER_MACHINE.table.items()
@@ -171,7 +171,7 @@ class World:
         self.move(EventType.AGENT, before, target, event)
 
     def move(self, event_type: EventType, before: str, after: str, trigger: str) -> None:
-        """Write the line of a seat or an agent."""
+        """Write the line of a worker or an agent."""
         self.write(
             build_log_event(
                 event_type,
@@ -199,7 +199,7 @@ def test_own_log_passes(random: Random, steps: int) -> None:
 
 
 def test_random_lives_are_full_lives() -> None:
-    """The lives above reach what the rules are about: new incarnations, completion, failure."""
+    """The random lives include new incarnations, completion and failure."""
     seen = ""
     for seed in range(60):
         world = World(Random(seed))
@@ -230,6 +230,6 @@ def test_a_lost_line_is_noticed(random: Random, data: st.DataObject) -> None:
     before, after = world.log[lost - 1] if lost else "", world.log[lost + 1]
     remaining = world.log[:lost] + world.log[lost + 1 :]
     found = validate_log(remaining)
-    stands = before.split('"to_state":"')[1].split('"')[0] if before else "IDLE"
-    if f'"from_state":"{stands}"' not in after:
+    state = before.split('"to_state":"')[1].split('"')[0] if before else "IDLE"
+    if f'"from_state":"{state}"' not in after:
         assert found

@@ -1,4 +1,4 @@
-"""The shape of a line: what is JSON, what has the fields, what has the types."""
+"""The shape of a line: JSON, its fields, and their types."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from tests.unit.states.logs import GOOD, changed, findings
     "text",
     ["", "\n", "{", "[]", "1", "null", '{"a": NaN}', '{"a": 1', "[" * 100_000, "1" * 5000],
 )
-def test_a_line_that_is_no_object_is_named(text: str) -> None:
+def test_a_line_that_is_not_an_object_is_reported(text: str) -> None:
     """A line that is not one JSON object is a finding, and the lines after it are still read."""
     assert findings(text, GOOD, text) == ["1 json", "3 json"]
 
@@ -48,12 +48,12 @@ def test_a_line_that_is_no_object_is_named(text: str) -> None:
         {"metadata": {"duration_seconds": True}},
     ],
 )
-def test_a_line_of_the_wrong_shape_is_named(fields: dict[str, Any]) -> None:
+def test_a_line_of_the_wrong_shape_is_reported(fields: dict[str, Any]) -> None:
     """A field that is missing, unknown or of another type is a finding."""
     assert findings(changed(**fields)) == ["1 schema"]
 
 
-def test_every_fault_of_shape_is_named() -> None:
+def test_every_fault_of_shape_is_reported() -> None:
     """One line can have several faults of shape."""
     found = validate_log([changed(severity="loud", metadata={"critical": 1, "waived": 2})])
     assert [finding.message for finding in found] == [
@@ -64,6 +64,6 @@ def test_every_fault_of_shape_is_named() -> None:
 
 
 def test_null_and_unknown_metadata_is_fine() -> None:
-    """Null counts as absent, and what nobody defined is left alone."""
+    """Null counts as absent, and unknown metadata is ignored."""
     metadata = {"retry_count": None, "duration_seconds": 1.5, "mood": [1]}
     assert findings(changed(metadata=metadata)) == []

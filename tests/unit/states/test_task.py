@@ -1,4 +1,4 @@
-"""The task machine's public functions (seed 4)."""
+"""The public functions of the task machine."""
 
 import pytest
 
@@ -23,13 +23,13 @@ def test_transition_follows_the_table() -> None:
 
 
 def test_transition_refuses_the_rest() -> None:
-    """An admin cannot restart what is in progress: it is stopped first."""
+    """An admin cannot restart a task in progress without stopping it first."""
     with pytest.raises(InvalidTransition, match=r"^Invalid transition: \(IN_PROGRESS, ADMIN_RES"):
         task_transition(TaskStatus.IN_PROGRESS, TaskEvent.ADMIN_RESTART)
 
 
 def test_status_transitions_are_the_pairs() -> None:
-    """`is_valid_status_transition` says yes exactly for the pairs that some event has."""
+    """`is_valid_status_transition` returns True exactly for the pairs of some event."""
     pairs = {(start, end) for start, _, end in ROWS}
     for start in TaskStatus:
         for end in TaskStatus:
@@ -39,7 +39,7 @@ def test_status_transitions_are_the_pairs() -> None:
 
 
 def test_ended_tasks_move_by_admin_events_only() -> None:
-    """COMPLETED, BLOCKED and CANCELLED are left by ADMIN events; USER_CANCELLED counts as one."""
+    """COMPLETED, BLOCKED and CANCELLED are left by ADMIN events and USER_CANCELLED only."""
     for start, event, _ in ROWS:
         if start in ("COMPLETED", "BLOCKED", "CANCELLED"):
             assert event.startswith("ADMIN_") or event == "USER_CANCELLED"
@@ -47,7 +47,7 @@ def test_ended_tasks_move_by_admin_events_only() -> None:
 
 @pytest.mark.parametrize("name", gitworker.states.__all__)
 def test_public_names_are_importable(name: str) -> None:
-    """Every public name can be had from `gitworker.states` itself."""
+    """Every public name can be imported from `gitworker.states` itself."""
     vars(gitworker.states).pop(name, None)
     value = getattr(gitworker.states, name)
     assert getattr(gitworker.states, name) is value
@@ -55,6 +55,6 @@ def test_public_names_are_importable(name: str) -> None:
 
 
 def test_unknown_name_is_an_attribute_error() -> None:
-    """A name that is not public is refused as any module would."""
+    """A name that is not public raises AttributeError."""
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = gitworker.states.nonsense

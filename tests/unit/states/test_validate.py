@@ -1,4 +1,4 @@
-"""The validator: one log per rule that breaks it, and logs that break none."""
+"""The validator: one log for each broken rule, and valid logs."""
 
 import json
 import tracemalloc
@@ -13,18 +13,18 @@ from gitworker.states.log.validate import iter_findings, validate_log
 from tests.unit.states.logs import changed, findings, line, task_to
 
 
-def test_a_straight_life_breaks_no_rule() -> None:
-    """A task that is queued, runs, is validated and completes is right."""
+def test_an_ordinary_life_breaks_no_rule() -> None:
+    """A task that is queued, runs, is validated and completes is valid."""
     assert findings(*task_to("t", "completed")) == []
 
 
-def test_an_empty_log_is_right() -> None:
-    """Nothing breaks nothing."""
+def test_an_empty_log_is_valid() -> None:
+    """An empty log has no finding."""
     assert validate_log([]) == []
 
 
-def test_time_goes_forward() -> None:
-    """A line is not older than any before it; zones are respected and equal is fine."""
+def test_time_does_not_decrease() -> None:
+    """No line is older than an earlier one; zones are respected and equal times allowed."""
     times = ["2026-01-10T14:00:00.000Z", "2026-01-10T15:00:00.000+01:00", "2026-01-10T13:59:59Z"]
     lines = [changed(entity_id=f"t{n}", timestamp=at) for n, at in enumerate([*times, times[0]])]
     assert findings(*lines) == ["3 timestamp-order"]
@@ -42,7 +42,7 @@ def test_time_goes_forward() -> None:
         (["seat auth IDLE>WORKING start"], "1 transition"),
         (["agent a initializing>busy agent_started"], "1 transition"),
         (["agent a INITIALIZING>IDLE registration_complete"], "1 initial-state 1 transition"),
-        # seed 3's own workers go from idle to busy in one step
+        # an agent may become busy from idle in one step
         (
             ["agent a initializing>idle registration_complete", "agent a idle>busy task_assigned"],
             "",
@@ -58,7 +58,7 @@ def test_time_goes_forward() -> None:
             ],
             "2 single-active-state",
         ),
-        # the same name may be a task, a seat and an agent
+        # the same name may be a task, a worker and an agent
         (
             [
                 "task t pending>queued scheduler_assigned",
@@ -111,7 +111,7 @@ def test_time_goes_forward() -> None:
             ],
             "3 monotonic-progress",
         ),
-        # what is no incarnation's name is a name of its own
+        # any other suffix makes a separate name
         (["task t#1 pending>queued scheduler_assigned"], ""),
         (["task t#02 pending>queued scheduler_assigned"], ""),
         (["task #2 pending>queued scheduler_assigned"], ""),
@@ -136,7 +136,7 @@ def test_time_goes_forward() -> None:
     ],
 )
 def test_steps(lines: list[str], expected: str) -> None:
-    """Each step is one of its machine, starts where the last one ended, and ends for good."""
+    """Each step is in its machine's table, starts at the last state, and ends for good."""
     assert " ".join(findings(*map(line, lines))) == expected
 
 
@@ -158,13 +158,13 @@ REVIEW = ["IDLE>ASSIGNED assign", "ASSIGNED>WORKING start", "WORKING>IN_REVIEW s
         ),
     ],
 )
-def test_a_seat_leaves_stale_as_it_came(steps: list[str], expected: str) -> None:
-    """What a stale seat may do depends on where it went stale."""
+def test_a_worker_leaves_stale_as_it_came(steps: list[str], expected: str) -> None:
+    """The steps of a stale worker depend on the state in which it went stale."""
     assert " ".join(findings(*(line(f"seat auth {step}") for step in steps))) == expected
 
 
-def test_severity_is_checked_where_one_is_asked_for() -> None:
-    """A failure that calls itself information is a finding; a loud success is not."""
+def test_a_required_severity_is_checked() -> None:
+    """A failure with the severity information is a finding; a success with an error's is not."""
     quiet = json.loads(line("task t running>failed execution_failed"))
     quiet["severity"] = "info"
     lines = [*task_to("t", "running"), json.dumps(quiet)]
@@ -173,7 +173,7 @@ def test_severity_is_checked_where_one_is_asked_for() -> None:
 
 
 def test_one_fault_is_reported_once() -> None:
-    """The line that breaks a rule is believed, so that what follows from it is right again."""
+    """The line that breaks a rule sets the state, so that later lines are valid again."""
     lines = [
         line("task t pending>running worker_started"),
         line("task t running>validating execution_completed"),
@@ -190,8 +190,8 @@ def test_messages_cannot_write_to_the_terminal() -> None:
     assert "\\x1b[2J\\ud800" in text
 
 
-def test_findings_come_as_the_log_is_read() -> None:
-    """The validator streams: the first finding is there before the second line is."""
+def test_findings_are_streamed() -> None:
+    """The first finding is reported before the second line is read."""
 
     def lines() -> Iterator[str]:
         yield "{"
@@ -201,7 +201,7 @@ def test_findings_come_as_the_log_is_read() -> None:
 
 
 def test_memory_grows_with_entities_not_lines() -> None:
-    """A long log about one seat is read in little memory."""
+    """A long log about one worker is read in little memory."""
     cycle = ["IDLE>ASSIGNED assign", "ASSIGNED>WORKING start", "WORKING>IDLE cancel"]
     lines = [line(f"seat auth {step}") for step in cycle]
     tracemalloc.start()
@@ -250,7 +250,7 @@ ANY_LINES = st.fixed_dictionaries(
 
 @given(st.lists(ANY_LINES.map(json.dumps) | VALUES.map(json.dumps) | st.text(), max_size=12))
 def test_no_log_breaks_the_validator(lines: list[str]) -> None:
-    """Whatever a file holds, the answer is a list of findings with rules that exist."""
+    """For any file content, the result is a list of findings with existing rules."""
     for finding in validate_log(lines):
         assert finding.rule in RULES
         assert 1 <= finding.line_number <= len(lines)

@@ -22,7 +22,7 @@ def test_a_workstream_executes_once_a_task_has_started() -> None:
 
 
 def test_a_workstream_completes_with_all_its_tasks() -> None:
-    """An open task keeps its workstream from validating, unless it is dropped."""
+    """An open task keeps its workstream from validating, unless it is cancelled."""
     tasks = [
         *task_to("a", "completed", workstream_id="w"),
         *task_to("b", "running", workstream_id="w"),
@@ -34,8 +34,8 @@ def test_a_workstream_completes_with_all_its_tasks() -> None:
     assert findings(*begun, cancelled, line(VALIDATING)) == []
 
 
-def test_a_task_blocked_before_it_ran_is_not_dropped() -> None:
-    """`cancelled` with the status BLOCKED is a failure that the view could not tell otherwise."""
+def test_a_task_blocked_before_it_ran_is_a_failure() -> None:
+    """`cancelled` with the status BLOCKED is a failure, although the view cannot show one."""
     lines = [
         *task_to("a", "completed", workstream_id="w"),
         *task_to("b", "queued", workstream_id="w"),
@@ -61,7 +61,7 @@ def test_completion_is_checked_again_at_the_end() -> None:
 
 
 def test_a_critical_failure_has_a_failed_critical_task() -> None:
-    """A workstream fails by a critical task only if one of its tasks is that."""
+    """A workstream fails by a critical task only if it has a failed critical task."""
     running = task_to("t", "running", workstream_id="w")
     failed = "task t running>failed execution_failed"
     begun = [*running, READY, EXECUTING]
@@ -71,7 +71,7 @@ def test_a_critical_failure_has_a_failed_critical_task() -> None:
 
 
 def test_a_task_can_leave_its_workstream() -> None:
-    """A task counts for the workstream that its last line names; no word leaves it where it is."""
+    """A task belongs to the workstream of its last line; a line without one changes nothing."""
     away = line("task t running>validating execution_completed", workstream_id=None)
     stays = line("task t running>validating execution_completed")
     begun = [
@@ -85,7 +85,7 @@ def test_a_task_can_leave_its_workstream() -> None:
 
 
 def test_other_steps_of_a_workstream_need_no_task() -> None:
-    """A workstream without known tasks, or one that is cancelled, is checked by its table alone."""
+    """A workstream without known tasks, or a cancelled one, is checked by its table alone."""
     assert findings(READY, EXECUTING, FAILED) == []
     cancelled = line("ws w ready>cancelled user_cancelled")
     assert findings(*task_to("t", "queued", workstream_id="w"), READY, cancelled) == []
@@ -93,7 +93,7 @@ def test_other_steps_of_a_workstream_need_no_task() -> None:
 
 @pytest.mark.parametrize(("count", "expected"), [(2, []), (3, ["3 capacity-limit"])])
 def test_an_agent_counts_its_tasks(count: int, expected: list[str]) -> None:
-    """A busy agent says no more tasks than it may have."""
+    """A busy agent reports no more tasks than its limit."""
     lines = [
         line(IDLE, max_concurrent_tasks=2),
         line("agent auth idle>starting task_assigned"),
@@ -103,7 +103,7 @@ def test_an_agent_counts_its_tasks(count: int, expected: list[str]) -> None:
 
 
 def test_running_tasks_count_against_the_limit() -> None:
-    """A worker whose limit is known does not run more tasks than that at once."""
+    """A worker with a known limit does not run more tasks than that at once."""
     agent = line(IDLE, max_concurrent_tasks=1)
     first, second = (task_to(name, "running", worker_id="auth") for name in "ab")
     done = line("task a running>validating execution_completed")

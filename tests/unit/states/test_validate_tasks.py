@@ -1,4 +1,4 @@
-"""The validator's rules about tasks: seed 3's invariants."""
+"""The validator's rules about tasks."""
 
 import pytest
 
@@ -6,14 +6,14 @@ from tests.unit.states.logs import findings, line, task_to
 
 
 def test_only_a_running_task_has_a_worker() -> None:
-    """A worker's name belongs on lines to `running` alone."""
+    """A worker's name belongs only on lines to `running`."""
     lines = task_to("t", "running", worker_id="auth")
     stray = line("task t running>validating execution_completed", worker_id="auth")
     assert findings(*lines, stray) == ["3 worker-assignment"]
 
 
 def test_retries_have_a_limit() -> None:
-    """`retry_count` may reach `max_retries` and not pass it; alone it says nothing."""
+    """`retry_count` may reach `max_retries` but not exceed it; alone it is not checked."""
     lines = [
         line(f"task t{n} pending>queued scheduler_assigned", **metadata)
         for n, metadata in enumerate(
@@ -47,21 +47,21 @@ def test_times_of_a_task_are_in_order(
 
 
 def test_a_queued_task_has_its_dependencies() -> None:
-    """A task is queued once what it needs has completed, and not before."""
+    """A task is queued only after its dependencies have completed."""
     needs = line("task t pending>queued scheduler_assigned", dependencies=["a", "b"])
     assert findings(*task_to("a", "completed"), needs) == ["5 dependency-satisfaction"]
     assert findings(*task_to("a", "completed"), *task_to("b", "completed"), needs) == []
 
 
 def test_a_restarted_dependency_has_completed_once() -> None:
-    """A completed incarnation stays completed, though the task runs once more."""
+    """A completed incarnation stays completed, although the task runs once more."""
     again = [line("task a#2 pending>queued scheduler_assigned")]
     needs = line("task t pending>queued scheduler_assigned", dependencies=["a"])
     assert findings(*task_to("a", "completed"), *again, needs) == []
 
 
 def test_waived_dependencies_stay_waived() -> None:
-    """Whoever waived the dependencies waived them for the task's later attempts too."""
+    """Waived dependencies are waived for the task's later attempts too."""
     lines = [
         line("task t pending>queued scheduler_assigned", dependencies=["a"], waived="dependencies"),
         line("task t queued>cancelled user_cancelled"),
@@ -71,7 +71,7 @@ def test_waived_dependencies_stay_waived() -> None:
 
 
 def test_waived_verification_does_not_waive_dependencies() -> None:
-    """Each waiver is for its own rule."""
+    """Each waiver applies to its own rule."""
     text = line(
         "task t pending>queued scheduler_assigned", dependencies=["a"], waived="verification"
     )

@@ -30,7 +30,7 @@ from gitworker.states.worker_machine import (
     ],
 )
 def test_stale_is_left_by_what_fits(event: str, stale_from: str, target: str) -> None:
-    """A stale seat goes on as a seat at work or as one in review, whichever it was."""
+    """A stale worker continues at work or in review, whichever it was before."""
     assert worker_transition(S.STALE, E(event), stale_from=S(stale_from)) == target
 
 
@@ -45,7 +45,7 @@ def test_stale_is_left_by_what_fits(event: str, stale_from: str, target: str) ->
     ],
 )
 def test_stale_refuses_what_does_not_fit(event: str, stale_from: str) -> None:
-    """A seat stale at work gets no verdict, and one stale in review is not put back to work."""
+    """A worker stale at work gets no verdict, and one stale in review is not put back to work."""
     with pytest.raises(InvalidTransition) as caught:
         worker_transition(S.STALE, E(event), stale_from=S(stale_from))
     assert str(caught.value) == f"Invalid transition: (STALE, {event})"
@@ -54,7 +54,7 @@ def test_stale_refuses_what_does_not_fit(event: str, stale_from: str) -> None:
 
 
 def test_stale_without_memory_refuses_guarded_events() -> None:
-    """Where nobody remembers how the seat went stale, only stop and cancel are safe."""
+    """If the state before STALE is unknown, only stop and cancel are legal."""
     with pytest.raises(InvalidTransition):
         worker_transition(S.STALE, E.RECOVER)
     assert worker_transition(S.STALE, E.STOP) == S.FAILED
@@ -62,7 +62,7 @@ def test_stale_without_memory_refuses_guarded_events() -> None:
 
 
 def test_guards_hold_in_stale_only() -> None:
-    """The same events need no memory in other states."""
+    """The same events have no guard in other states."""
     assert guard_allows(S.IN_REVIEW, E.APPROVE, stale_from=None)
     assert worker_transition(S.IN_REVIEW, E.APPROVE) == S.APPROVED
 

@@ -1,4 +1,4 @@
-"""How a worker moves its task: every sequence is legal and ends where it should."""
+"""A worker's events and its task: every sequence is legal and has the right end."""
 
 import pytest
 
@@ -89,7 +89,7 @@ SILENT = (
 
 @pytest.mark.parametrize("case", CASES.strip().splitlines())
 def test_events_are_those_of_the_contract(case: str) -> None:
-    """What happens to the worker fires these events, and the task ends there."""
+    """The event of the worker fires these events, and the task has this final status."""
     happening, status, flags, events, final = (part.strip() for part in case.split("|"))
     fired = task_events(
         happening,
@@ -106,7 +106,7 @@ def test_events_are_those_of_the_contract(case: str) -> None:
 
 @pytest.mark.parametrize("happening", SILENT)
 def test_some_happenings_leave_the_task_alone(happening: str) -> None:
-    """Liveness, approvals and the seat's own bookkeeping fire nothing on the task."""
+    """Liveness, approvals and the worker's own bookkeeping fire no event on the task."""
     assert all(task_events(happening, status=status) == () for status in S)
 
 
@@ -116,7 +116,7 @@ def test_some_happenings_leave_the_task_alone(happening: str) -> None:
 def test_every_sequence_is_legal(
     happening: Happening, requires_approval: bool, retries_left: bool
 ) -> None:
-    """From every status and with every fact, each event is a legal step, or all is refused."""
+    """From every status and with all facts, either each event is legal or all are refused."""
     refusals = []
     for status in S:
         try:
@@ -141,13 +141,13 @@ def test_every_sequence_is_legal(
 
 
 def test_every_happening_has_a_rule() -> None:
-    """Each happening has its rule, and a name for its refusal where it can refuse."""
+    """Each event of a worker has its rule, and a name for its refusal if it can refuse."""
     assert set(RULES) == set(Happening)
     assert {name for name, by in RULES.items() if set(by) != set(S)} == set(NAMED)
 
 
-def test_assign_refuses_what_has_ended_or_is_held() -> None:
-    """A task somebody holds, that has ended, or that has no retry left is not assigned."""
+def test_assign_refuses_an_ended_or_held_task() -> None:
+    """A task that is held, has ended, or has no retry left is not assigned."""
     for status in set(S) - {S.DEFINED, S.READY, S.FAILED, S.BLOCKED}:
         with pytest.raises(InvalidTransition):
             task_events("assign", status=status)
@@ -157,6 +157,6 @@ def test_assign_refuses_what_has_ended_or_is_held() -> None:
 
 
 def test_unknown_happening_is_an_error() -> None:
-    """A word that is no happening never fires anything by accident."""
+    """An unknown event raises and fires nothing."""
     with pytest.raises(ValueError, match="explode"):
         task_events("explode", status=S.READY)

@@ -1,4 +1,4 @@
-"""The workstream machine, and what its tasks say about it."""
+"""The workstream machine, and the state that its tasks imply."""
 
 import pytest
 from hypothesis import given
@@ -60,7 +60,7 @@ def test_state_follows_from_the_tasks(tasks: str, state: str) -> None:
 
 @given(st.lists(st.sampled_from(list(TaskStatus)), max_size=6))
 def test_order_of_tasks_does_not_matter(statuses: list[TaskStatus]) -> None:
-    """The derived state is one of the set of tasks, not of their order."""
+    """The derived state depends on the set of tasks, not on their order."""
     tasks = made(" ".join(statuses))
     assert derive_workstream_state(tasks) == derive_workstream_state(reversed(tasks))
 
@@ -84,7 +84,7 @@ def test_derived_state_applies_only_on_a_legal_pair() -> None:
 
 
 def test_transition_follows_the_table() -> None:
-    """A validating workstream cannot be cancelled: seed 3 has no such row."""
+    """A validating workstream cannot be cancelled."""
     planned = WorkstreamState.PLANNED
     assert workstream_transition(planned, WorkstreamEvent.ALL_TASKS_CREATED) == "ready"
     with pytest.raises(InvalidTransition):

@@ -1,4 +1,4 @@
-"""How long a lease still lasts: by CLOCK_MONOTONIC within one boot, else by the wall clock."""
+"""The remaining time of a lease: by CLOCK_MONOTONIC within one boot, else by the wall clock."""
 
 from typing import Any
 
@@ -20,8 +20,8 @@ def at(now_ms: int, mono_ms: int, boot_id: str = "b", host: str = "h") -> Instan
 
 
 @pytest.mark.parametrize("jump_ms", [-HOUR_MS, 0, 120_000, 400 * HOUR_MS])
-def test_jumps_of_the_wall_clock_mean_nothing(jump_ms: int) -> None:
-    """Within one boot of one host the wall clock neither takes a claim nor keeps one."""
+def test_jumps_of_the_wall_clock_do_not_count(jump_ms: int) -> None:
+    """Within one boot of one host a jump of the wall clock neither ends nor extends a claim."""
     assert left_ms(CLAIM, at(1_000_000 + jump_ms, 5_000)) == 60_000
     assert left_ms(CLAIM, at(1_060_000 + jump_ms, 65_000)) == 0
 
@@ -53,7 +53,6 @@ def test_elsewhere_the_wall_clock_decides(claim: dict[str, Any], instant: Instan
     ],
 )
 def test_renewals(claim: dict[str, Any], setting_ms: int | None, length: tuple[int, bool]) -> None:
-    """A renewal lasts as long as was asked for, else as the setting says; never shorter than it is
-    where a foreign program claimed."""
+    """A renewal has the length asked for, else the setting's; a foreign claim gets no shorter."""
     found = renewed(claim, at(1_000_000, 5_000), setting_ms=setting_ms)
     assert (found.ms, found.is_fixed) == length

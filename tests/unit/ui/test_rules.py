@@ -1,4 +1,4 @@
-"""What a control room looks like, and how tmux is told."""
+"""The control room's layout, and the arguments for tmux."""
 
 import pytest
 
@@ -27,7 +27,7 @@ from gitworker.ui.rules import (
     ],
 )  # fmt: skip
 def test_versions(version: str, usable: bool) -> None:
-    """From 3.1 on tmux can do what we ask; a version without a number is taken for a new one."""
+    """tmux 3.1 and later is usable; a version without a number counts as new."""
     assert is_usable(version) is usable
 
 
@@ -37,12 +37,12 @@ def test_semicolons() -> None:
 
 
 def test_names() -> None:
-    """A window is called after its task, dots and all."""
+    """A window has the name of its task, dots included."""
     assert (window_name("a.b-c_d"), window_name(GRID)) == ("w:a.b-c_d", "w:all")
 
 
 def test_panes_of_a_task() -> None:
-    """The log's path is an argument of the script and no part of it; the events are followed."""
+    """The log's path is an argument of the script, not part of it; the events are followed."""
     path = "/x y/it's $(touch z);/.worker.log"
     log, events = task_panes("a.b", worker="auth", log=path, program=("git-worker", "-C", "/x y"))
     assert (log.role, log.command[3:]) == ("log", ("sh", f"auth: {path}", path))
@@ -55,7 +55,7 @@ def test_panes_of_a_task() -> None:
 
 
 def test_environment() -> None:
-    """A server that outlives us knows neither who we are nor for which repository git called us."""
+    """A server that outlives us gets neither our identity nor git's variables of a repository."""
     env = {"PATH": "/bin", "GITWORKER_ID": "auth", "GIT_DIR": "/r", "GIT_AUTHOR_NAME": "Ada"}
     assert environment(env, ["GIT_DIR"]) == {"PATH": "/bin", "GIT_AUTHOR_NAME": "Ada"}
 
@@ -73,7 +73,7 @@ $1|@5|%6|||
 
 
 def test_parsing() -> None:
-    """Panes are read with the options on them; what has another form is none."""
+    """Panes are read with their options; lines of another form are skipped."""
     panes = parse_panes(PANES)
     assert [pane.pane for pane in panes] == ["%1", "%2", "%3", "%4", "%5", "%6"]
     assert panes[0] == Found("$0", "@1", "%1", "repo", "a.b", "log 12")
@@ -89,7 +89,7 @@ def test_parsing() -> None:
     ],
 )  # fmt: skip
 def test_choice(repository: str, task: str, session: str | None, window: str | None) -> None:
-    """A window is found by repository and task, the one of the preferred session first."""
+    """A window is found by repository and task, the preferred session first."""
     panes = parse_panes(PANES)
     found = choose_window(panes, repository=repository, task=task, session=session)
     assert found == window

@@ -1,4 +1,4 @@
-"""What a run of the verify commands depends on, and what is said about its end."""
+"""The inputs of a verify run, and the texts about its end."""
 
 import pytest
 from hypothesis import given
@@ -22,7 +22,7 @@ TREE = "a" * 40
 
 
 def test_declarations() -> None:
-    """NAME=value sets a value, NAME takes the present one, and the later entry of a name wins."""
+    """NAME=value sets a value, NAME takes the present one, and a later entry of a name wins."""
     found = declared_environment(
         ["CI=1", "EMPTY=", "HOME", "GONE", "A=b=c", "CI=2"], {"HOME": "/root", "CI": "0"}
     )
@@ -31,13 +31,13 @@ def test_declarations() -> None:
 
 @pytest.mark.parametrize("entry", ["", "=value"])
 def test_a_declaration_needs_a_name(entry: str) -> None:
-    """An entry without a name is refused rather than passed over."""
+    """An entry without a name is refused, not skipped."""
     with pytest.raises(Invalid, match="without a name"):
         declared_environment([entry], {})
 
 
 def test_environment() -> None:
-    """The commands get our environment, less what git says of our repository, as declared."""
+    """Commands get our environment without git's variables, changed by the declarations."""
     current = {
         "PATH": "/bin", "GIT_DIR": "/x", "GIT_AUTHOR_NAME": "Ada", "GIT_CONFIG_COUNT": "1",
         "GIT_CONFIG_KEY_0": "a", "GIT_CONFIG_VALUE_0": "b", "GIT_CONFIG_PARAMETERS": "c",
@@ -53,7 +53,7 @@ def test_environment() -> None:
 
 
 def test_a_key_is_of_tree_commands_and_declarations() -> None:
-    """Each part changes the key, the order of declarations does not."""
+    """Each part changes the key, but the order of declarations does not."""
     declared = {"CI": "1", "HOME": None}
     key = run_key(TREE, ["make"], declared)
     assert key == run_key(TREE, ("make",), {"HOME": None, "CI": "1"})
@@ -71,14 +71,14 @@ def test_a_key_is_of_tree_commands_and_declarations() -> None:
 def test_trust_is_of_exact_content(
     commands: list[str], env: list[str], others: list[str], other_env: list[str]
 ) -> None:
-    """Two hashes are the same only where kind, commands and declarations are."""
+    """Two hashes are equal only if kind, commands and declarations are."""
     same = (commands, env) == (others, other_env)
     assert (trust_hash("verify", commands, env) == trust_hash("verify", others, other_env)) is same
     assert trust_hash("verify", commands, env) != trust_hash("setup", commands, env)
 
 
-def test_bytes_that_are_no_utf8_have_a_hash() -> None:
-    """A value from the environment that is no UTF-8 is hashed as it is."""
+def test_bytes_that_are_not_utf8_have_a_hash() -> None:
+    """An environment value that is not UTF-8 is hashed as bytes."""
     assert run_key(TREE, ["x"], {"A": "\udcff"}) != run_key(TREE, ["x"], {"A": "\ufffd"})
 
 
@@ -93,19 +93,19 @@ def test_bytes_that_are_no_utf8_have_a_hash() -> None:
     ],
 )
 def test_reasons(command: str, shown: str) -> None:
-    """A reason is one short line that commands no terminal."""
+    """A reason is one short line without control characters."""
     assert status_reason(command, 2) == shown
 
 
 def test_other_reasons() -> None:
-    """A signal, the time limit and a flood of output are named as what they are."""
+    """A signal, the time limit and a flood of output are named."""
     assert status_reason("make", -9) == "`make` was killed by signal 9"
     assert timeout_reason("make", 1800) == "`make` took longer than 1800 s"
     assert flood_reason("make", 3 << 20) == "`make` wrote more than 3 MiB of output"
 
 
 def test_header_and_last_line() -> None:
-    """A log begins with what is verified and ends with the verdict."""
+    """A log begins with its commit and ends with the verdict."""
     head = header_text(
         commit="c", tree="t", label="auth, +3", started="now", commands=["a\nb", "c"]
     )
@@ -119,8 +119,8 @@ def test_header_and_last_line() -> None:
     assert verdict_text("failed", 0, "why") == "failed after 0.0 s: why"
 
 
-def test_who_may_trust() -> None:
-    """A worker may not trust commands, unless workers may judge themselves."""
+def test_permission_to_trust() -> None:
+    """A worker may not trust commands unless workers may judge themselves."""
     assert trust_refusal("hq", self_review=False) is None
     assert trust_refusal("auth", self_review=True) is None
     refusal = trust_refusal("auth", self_review=False)

@@ -1,4 +1,4 @@
-"""Room on the disk: what files need, when nobody measures, and what is said."""
+"""Disk space: the size of files, cheap estimates, and refusals."""
 
 import pytest
 
@@ -13,18 +13,18 @@ from gitworker.worktrees.rules_space import (
 
 
 def test_needed() -> None:
-    """A file takes whole blocks, and something for its entries."""
+    """A file takes whole blocks, and space for its entries."""
     assert needed_bytes([0, 1, BLOCK, BLOCK + 1]) == 4 * BLOCK + 4 * PER_FILE
 
 
 def test_plenty() -> None:
-    """There is plenty where the room is many times what is known to be needed."""
+    """Space is plentiful if it is many times the known need."""
     assert is_plenty(501, spare=100, known=100)
     assert not is_plenty(500, spare=100, known=100)
 
 
 def test_refusal() -> None:
-    """What would leave too little is refused with both figures."""
+    """A change that would leave too little space is refused with both figures."""
     assert space_refusal("/here", needed=100, free=300, spare=200) is None
     refusal = space_refusal("/here", needed=2 << 20, free=3 << 30, spare=4 << 30)
     assert refusal is not None
@@ -38,5 +38,5 @@ def test_refusal() -> None:
     ("size", "text"), [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (5 << 40, "5120.0 GiB")]
 )
 def test_size_text(size: int, text: str) -> None:
-    """Sizes are told in the unit that people would use."""
+    """Sizes are shown in an everyday unit."""
     assert size_text(size) == text

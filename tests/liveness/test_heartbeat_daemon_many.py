@@ -1,4 +1,4 @@
-"""The beater at its promised size: a hundred workers, one process."""
+"""The heartbeat daemon at its promised size: a hundred workers, one process."""
 
 import contextlib
 import os
@@ -14,7 +14,7 @@ from gitworker.liveness.start_daemon import ensure_beater, is_beating
 from gitworker.model.worker import WorkerEvent
 from gitworker.store.workers import add_worker, find_worker
 from tests.bus.scene import Scene
-from tests.liveness.test_beater import beaters
+from tests.liveness.test_heartbeat_daemon import daemons
 from tests.liveness.test_process import sleeper
 from tests.store.support import wait_until
 
@@ -23,7 +23,7 @@ NOW = 1_700_000_000_000
 
 
 def people(scene: Scene, pid: int, start: str) -> None:
-    """Make seats at work, all of one process, without their worktrees."""
+    """Make workers at work, all of one process, without their worktrees."""
     session = scene.session()
     with session.store.write() as writer:
         for number in range(WORKERS):
@@ -44,30 +44,30 @@ def people(scene: Scene, pid: int, start: str) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
-def test_one_process_beats_for_a_hundred(scene: Scene) -> None:
-    """One process of less than 40 MB beats for a hundred workers, and again at the next turn."""
+def test_one_process_serves_a_hundred_workers(scene: Scene) -> None:
+    """One process of less than 40 MB sends a hundred workers' heartbeats, round after round."""
     agent = sleeper()
     start = Path(f"/proc/{agent.pid}/stat").read_text().rpartition(")")[2].split()[19]
     people(scene, agent.pid, start)
     session = scene.session()
     ensure_beater(session.paths, every_s=1)
 
-    def beats() -> tuple[int, int]:
+    def heartbeats() -> tuple[int, int]:
         with session.store.read() as reader:
             rows = reader.rows("liveness.all")
         return len(rows), min((row["ts_ms"] for row in rows), default=0)
 
     try:
-        wait_until(lambda: beats()[0] == WORKERS, "a beat for each")
-        first = beats()[1]
-        wait_until(lambda: beats()[1] > first, "the next turn")
-        (pid,) = beaters(scene)
+        wait_until(lambda: heartbeats()[0] == WORKERS, "a heartbeat of each")
+        first = heartbeats()[1]
+        wait_until(lambda: heartbeats()[1] > first, "the next round")
+        (pid,) = daemons(scene)
         status = Path(f"/proc/{pid}/status").read_text()
         peak_kb = int(re.findall(r"VmHWM:\s+(\d+) kB", status)[0])
         assert peak_kb < 40 * 1024
     finally:
         agent.communicate()
-        for pid in beaters(scene):
+        for pid in daemons(scene):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        wait_until(lambda: not is_beating(session.paths), "the beater's end")
+        wait_until(lambda: not is_beating(session.paths), "the daemon's end")

@@ -1,4 +1,4 @@
-"""The beater: one background process per repository, for as long as somebody works there."""
+"""The heartbeat daemon: one background process per repository while a worker needs it."""
 
 import contextlib
 import fcntl
@@ -26,8 +26,8 @@ AGE = "UPDATE heartbeats SET ts_ms = ts_ms - 200000"
 AGE_CLOCK = "UPDATE heartbeat_clocks SET ts_ms = ts_ms - 200000, mono_ms = mono_ms - 200000"
 
 
-def beaters(scene: Scene) -> list[int]:
-    """Return the pids of the repository's beaters."""
+def daemons(scene: Scene) -> list[int]:
+    """Return the pids of the repository's heartbeat daemons."""
     found = []
     for name in os.listdir("/proc"):
         process = find_process(int(name)) if name.isdigit() else None
@@ -37,90 +37,90 @@ def beaters(scene: Scene) -> list[int]:
     return found
 
 
-def beat_of(scene: Scene, worker: str) -> int:
-    """Return when a worker beat last."""
+def last_heartbeat(scene: Scene, worker: str) -> int:
+    """Return the time of a worker's last heartbeat."""
     (row,) = scene.execute("SELECT ts_ms FROM heartbeats WHERE agent_id = :w", w=worker)
     return int(row["ts_ms"])
 
 
 @pytest.fixture
 def working(scene: Scene) -> Iterator["subprocess.Popen[str]"]:
-    """A process that works in the seat `auth`, which a beater beats for every second."""
+    """A process of the worker `auth`, with a daemon that sends its heartbeat every second."""
     git(scene.root, "config", "worker.liveness.beat-s", "1")
     scene.spawn("auth", "t")
     process = sleeper()
     start(scene.session(), "auth", pid=process.pid)
-    wait_until(lambda: is_beating(scene.session().paths), "the beater")
+    wait_until(lambda: is_beating(scene.session().paths), "the daemon")
     yield process
     if process.poll() is None:
         process.communicate()
-    for pid in beaters(scene):
+    for pid in daemons(scene):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: beaters(scene) == [], "the beater's end")
+    wait_until(lambda: daemons(scene) == [], "the daemon's end")
 
 
-def test_it_beats_alone_until_the_process_ends(
+def test_it_sends_heartbeats_until_the_process_ends(
     scene: Scene, working: "subprocess.Popen[str]"
 ) -> None:
-    """Rung up twice there is one; it beats by itself, and ends with the last process."""
+    """Started twice it runs once; it sends heartbeats by itself, and ends with the last process."""
     for _ in range(3):
         ensure_beater(scene.session().paths, every_s=1)
-    first = beat_of(scene, "auth")
-    wait_until(lambda: beat_of(scene, "auth") > first, "a beat of the beater's own")
-    assert len(beaters(scene)) == 1
+    first = last_heartbeat(scene, "auth")
+    wait_until(lambda: last_heartbeat(scene, "auth") > first, "a heartbeat of the daemon's own")
+    assert len(daemons(scene)) == 1
     view = (scene.state_dir / "workers" / "auth.json").read_text()
     assert '"last_heartbeat"' in view
     working.communicate()
-    wait_until(lambda: not is_beating(scene.session().paths), "the beater to end")
+    wait_until(lambda: not is_beating(scene.session().paths), "the daemon to end")
 
 
 def test_it_survives_git_clean(scene: Scene, working: "subprocess.Popen[str]") -> None:
-    """What agents run to tidy up, `git clean -fdx`, takes neither state nor beater away."""
+    """`git clean -fdx`, which agents run to tidy up, removes neither state nor daemon."""
     git(scene.root, "clean", "-fdxq")
-    before = beat_of(scene, "auth")
-    wait_until(lambda: beat_of(scene, "auth") > before, "a beat after the cleaning")
+    before = last_heartbeat(scene, "auth")
+    wait_until(lambda: last_heartbeat(scene, "auth") > before, "a heartbeat after the cleaning")
 
 
-def test_a_killed_beater_is_replaced(scene: Scene, working: "subprocess.Popen[str]") -> None:
-    """After kill -9 the next look starts another, and the busy worker is not declared stale."""
-    for pid in beaters(scene):
+def test_a_killed_daemon_is_replaced(scene: Scene, working: "subprocess.Popen[str]") -> None:
+    """After kill -9 the next command starts another, and the busy worker is not stale."""
+    for pid in daemons(scene):
         os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: not is_beating(scene.session().paths), "the beater's end")
+    wait_until(lambda: not is_beating(scene.session().paths), "the daemon's end")
     scene.execute(AGE)
     scene.execute(AGE_CLOCK)
     assert sweep(scene.session()).changed == []
     assert scene.worker("auth").state == "WORKING"
-    assert clock.now_ms() - beat_of(scene, "auth") < 100_000
-    wait_until(lambda: is_beating(scene.session().paths), "the next beater")
+    assert clock.now_ms() - last_heartbeat(scene, "auth") < 100_000
+    wait_until(lambda: is_beating(scene.session().paths), "the next daemon")
 
 
 def test_it_starts_the_daily_upkeep(scene: Scene, working: "subprocess.Popen[str]") -> None:
-    """Where nobody runs a command for a day, the beater starts the upkeep."""
+    """If no command runs for a day, the daemon starts the upkeep."""
     old = "INSERT OR REPLACE INTO meta (key, value) VALUES ('gitworker_upkeep_ms', '1')"
     scene.execute(old)
     asked = "SELECT value FROM meta WHERE key = 'gitworker_upkeep_ms'"
     wait_until(lambda: scene.execute(asked) != [{"value": "1"}], "the upkeep")
 
 
-def test_nobody_to_beat_for(scene: Scene) -> None:
-    """Without anybody at work the beater ends at once."""
+def test_without_a_worker_it_ends(scene: Scene) -> None:
+    """Without a worker at work the daemon ends at once."""
     assert run_beater(scene.session().paths.root, 3600) == 0
 
 
-def test_a_second_beater_leaves_at_once(quiet: Scene) -> None:
-    """Whoever finds the lock taken leaves it to the other."""
+def test_a_second_daemon_ends_at_once(quiet: Scene) -> None:
+    """A daemon that finds the lock taken ends at once."""
     assert is_beating(quiet.session().paths)
     assert run_beater(quiet.session().paths.root, 3600) == 0
 
 
-def test_who_only_looks_is_no_beater(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Somebody who looks at the same moment is not taken for a beater, and keeps none away."""
+def test_a_probe_is_not_a_daemon(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A probe of the lock does not count as a daemon and does not prevent its start."""
     paths = scene.session().paths
-    looks: list[Store] = []
+    rounds: list[Store] = []
 
     def attend(store: Store) -> bool:
-        looks.append(store)
+        rounds.append(store)
         return False
 
     with open(lock_path(paths), "ab") as looker:
@@ -128,21 +128,21 @@ def test_who_only_looks_is_no_beater(scene: Scene, monkeypatch: pytest.MonkeyPat
         assert not is_beating(paths)
         monkeypatch.setattr("gitworker.clock.sleep", lambda _: fcntl.flock(looker, fcntl.LOCK_UN))
         assert run_beater(paths.root, 3600, attend) == 0
-    assert looks != []
+    assert rounds != []
 
 
-def test_it_follows_who_works(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It beats for a seat that begins, no more for one that ends, and leaves with the last."""
+def test_it_follows_the_workers(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It serves a worker that begins, stops for one that ends, and ends with the last."""
     agents = {name: sleeper() for name in ("auth", "docs")}
     for name, agent in agents.items():
         scene.spawn(name, f"t-{name}")
         place(scene, name, agent.pid)
-    looks: list[set[str]] = []
+    rounds: list[set[str]] = []
 
     def attend(_store: Store) -> bool:
         wanted = {name for name, agent in agents.items() if agent.poll() is None}
-        wait_until(lambda: beaten(scene, since) >= wanted, "a beat for each")
-        looks.append(wanted)
+        wait_until(lambda: with_heartbeat(scene, since) >= wanted, "a heartbeat of each")
+        rounds.append(wanted)
         if wanted:
             agents[min(wanted)].communicate()
         return False
@@ -150,25 +150,25 @@ def test_it_follows_who_works(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> 
     since = clock.now_ms()
     monkeypatch.setattr("gitworker.liveness.heartbeat_daemon.LOOK_EVERY_S", 0.01)
     assert run_beater(scene.session().paths.root, 3600, attend) == 0
-    assert looks == [{"auth", "docs"}, {"docs"}, set()]
+    assert rounds == [{"auth", "docs"}, {"docs"}, set()]
 
 
 def test_it_leaves_with_its_database(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the repository is deleted the beater ends, though the process goes on."""
+    """If the repository is deleted the daemon ends, although the process runs on."""
     agent = sleeper()
     scene.spawn("auth", "t")
     place(scene, "auth", agent.pid)
     database = Path(scene.session().paths.database)
-    looks: list[Store] = []
+    rounds: list[Store] = []
 
     def attend(store: Store) -> bool:
-        looks.append(store)
+        rounds.append(store)
         database.unlink()
         return True
 
     monkeypatch.setattr("gitworker.liveness.heartbeat_daemon.LOOK_EVERY_S", 0.01)
     assert run_beater(str(database.parent), 3600, attend) == 0
-    assert len(looks) == 1
+    assert len(rounds) == 1
     assert agent.poll() is None
     agent.communicate()
 
@@ -177,17 +177,17 @@ def test_it_leaves_with_its_database(scene: Scene, monkeypatch: pytest.MonkeyPat
 def test_it_leaves_a_database_that_is_another_file(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
-    """If the database's name has another file, the beater lets go of the one that it opened."""
+    """If the database's name has another file, the daemon closes the one that it opened."""
     agent = sleeper()
     scene.spawn("auth", "t")
     place(scene, "auth", agent.pid)
     database = Path(scene.session().paths.database)
-    looks: list[Store] = []
+    rounds: list[Store] = []
 
     def attend(store: Store) -> bool:
-        looks.append(store)
-        assert len(looks) < 5, "it keeps the old file"
-        if len(looks) == 1:
+        rounds.append(store)
+        assert len(rounds) < 5, "it keeps the old file"
+        if len(rounds) == 1:
             store.execute(f"VACUUM INTO '{database}.restored'")
             if way == "deleted first":
                 database.unlink()
@@ -196,22 +196,22 @@ def test_it_leaves_a_database_that_is_another_file(
             for part in ("-wal", "-shm"):
                 Path(f"{database}{part}").unlink()
             Path(f"{database}.restored").rename(database)
-        elif looks[-1] is not looks[0] and agent.poll() is None:
+        elif rounds[-1] is not rounds[0] and agent.poll() is None:
             agent.communicate()
-        return len(looks) == 1
+        return len(rounds) == 1
 
     monkeypatch.setattr("gitworker.liveness.heartbeat_daemon.LOOK_EVERY_S", 0.01)
     assert run_beater(str(database.parent), 3600, attend) == 0
-    assert looks[-1] is not looks[0]
-    assert looks.count(looks[0]) == 1
+    assert rounds[-1] is not rounds[0]
+    assert rounds.count(rounds[0]) == 1
 
 
 @pytest.mark.parametrize(
     "change",
     ["pid = NULL", "host = 'elsewhere'", "boot_id = 'earlier'", "pid_ns = '1'", "pid_start = '1'"],
 )
-def test_it_beats_for_this_machines_processes_only(scene: Scene, change: str) -> None:
-    """No pid, another host, an earlier boot, a pid that was given away: nobody to beat for."""
+def test_it_serves_processes_of_this_machine_only(scene: Scene, change: str) -> None:
+    """No pid, another host, an earlier boot and a reused pid get no heartbeat."""
     scene.spawn("auth", "t")
     place(scene, "auth", os.getpid())
     scene.execute(f"UPDATE workers SET {change}")
@@ -220,12 +220,12 @@ def test_it_beats_for_this_machines_processes_only(scene: Scene, change: str) ->
 
 
 def place(scene: Scene, worker: str, pid: int) -> None:
-    """Start a seat with its process, without a beater for it."""
+    """Start a worker with its process, without a daemon for it."""
     with no_beater(scene):
         start(scene.session(), worker, pid=pid)
 
 
-def beaten(scene: Scene, since: int) -> set[str]:
-    """Return who has beaten since then."""
+def with_heartbeat(scene: Scene, since: int) -> set[str]:
+    """Return the workers with a heartbeat since then."""
     rows = scene.execute("SELECT agent_id FROM heartbeats WHERE ts_ms >= :since", since=since)
     return {row["agent_id"] for row in rows}
