@@ -1,4 +1,4 @@
-"""The repository that each of these tests works in."""
+"""The repository of these tests."""
 
 from tests.workers.conftest import world
 

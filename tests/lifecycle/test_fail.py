@@ -14,12 +14,12 @@ from tests.workers.world import World, unchanged
 
 
 def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    """Let the wall clock stand that much later than it does."""
+    """Set the wall clock so many seconds ahead."""
     monkeypatch.setenv("GITWORKER_CLOCK_MS", str(clock.now_ms() + int(seconds * 1000)))
 
 
 def test_fail(world: World) -> None:
-    """A failed worker says why; its task waits for its retry, branch and worktree stay."""
+    """A failed worker shows its reason; its task waits for a retry, branch and worktree stay."""
     place = world.working("auth", "login", {"a": "1\n"})
     failed = fail(world.session(), "auth", reason="no network")
     assert failed.last_error == world.task("login").last_error == "no network"
@@ -33,14 +33,14 @@ def test_fail(world: World) -> None:
 
 @pytest.mark.parametrize("stage", ["spawn", "in_review"])
 def test_fail_at_other_stages(world: World, stage: str) -> None:
-    """A worker can give up before it starts and while it is reviewed."""
+    """A worker can fail before it starts and during its review."""
     files = () if stage == "spawn" else ({"a": "1\n"},)
     getattr(world, stage)("auth", "login", *files)
     assert fail(world.session(), "auth", reason="no").state == "FAILED"
 
 
 def test_fail_of_a_landed_worker(world: World) -> None:
-    """What has landed cannot fail."""
+    """Landed work cannot fail."""
     world.approved("auth", "login", {"a": "1\n"})
     world.land("auth")
     with unchanged(world, "invalid_transition", InvalidTransition):
@@ -66,20 +66,20 @@ def test_back_off_doubles(world: World) -> None:
     """Each failure waits twice as long as the one before."""
     waits = []
     for attempt in range(3):
-        seat = f"auth-{attempt}"
-        world.working(seat, "login", {"a": f"{attempt}\n"})
+        name = f"auth-{attempt}"
+        world.working(name, "login", {"a": f"{attempt}\n"})
         before = clock.now_ms()
-        fail(world.session(), seat, reason="no")
+        fail(world.session(), name, reason="no")
         waits.append(round(((world.task("login").resume_after_ms or 0) - before) / 60_000))
     assert waits == [1, 2, 4]
 
 
 def test_no_retries_left(world: World) -> None:
-    """The last allowed failure blocks the task, and it is given out no more."""
+    """The last allowed failure blocks the task, which is not assigned any more."""
     world.git("config", "worker.task.max-retries", "1")
-    for seat in ("auth", "docs"):
-        world.working(seat, "login", {"a": f"{seat}\n"})
-        fail(world.session(), seat, reason="no")
+    for name in ("auth", "docs"):
+        world.working(name, "login", {"a": f"{name}\n"})
+        fail(world.session(), name, reason="no")
     assert world.stands("docs", "login") == ("FAILED", "BLOCKED")
     assert world.view("docs")["attempt"] == world.view("docs")["max_attempts"] == 2
     with unchanged(world, kind=Refused) as caught:
@@ -87,8 +87,8 @@ def test_no_retries_left(world: World) -> None:
     assert "no retries left" in str(caught.value.hint)
 
 
-def test_same_seat_again(world: World) -> None:
-    """A seat that failed is reset and may try the same task again, by the same branch name."""
+def test_same_worker_again(world: World) -> None:
+    """A failed worker is reset and may try the same task again, on a branch of the same name."""
     world.working("auth", "login", {"a": "1\n"})
     fail(world.session(), "auth", reason="no")
     reset(world.session(), "auth")
@@ -101,7 +101,7 @@ def test_same_seat_again(world: World) -> None:
 
 
 def test_recover_at_work(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A seat that went stale at work is WORKING again after recover."""
+    """A worker that went stale at work is WORKING again after recover."""
     world.working("auth", "login", {"a": "1\n"})
     later(monkeypatch, 400)
     went_stale(world, "auth")
@@ -111,7 +111,7 @@ def test_recover_at_work(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_recover_in_review(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A review that took long is a review again after recover."""
+    """A slow review is IN_REVIEW again after recover."""
     world.in_review("auth", "login", {"a": "1\n"})
     later(monkeypatch, 3601)
     assert sweep(world.session()).changed == ["auth"]
@@ -120,7 +120,7 @@ def test_recover_in_review(world: World, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_stale_review_is_approved(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A review may take as long as it takes: a stale one is approved and landed."""
+    """A stale review can be approved and landed."""
     world.in_review("auth", "login", {"a": "1\n"})
     later(monkeypatch, 3601)
     sweep(world.session())
@@ -140,23 +140,23 @@ def test_stale_review_that_conflicts(world: World, monkeypatch: pytest.MonkeyPat
     assert world.stands("auth", "login") == ("WORKING", "IN_PROGRESS")
 
 
-def test_fail_of_a_stale_seat(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stale seat can be stopped."""
+def test_fail_of_a_stale_worker(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stale worker can be failed."""
     world.working("auth", "login", {"a": "1\n"})
     later(monkeypatch, 400)
     went_stale(world, "auth")
-    assert fail(world.session(), "auth", reason="gone").state == "FAILED"
+    assert fail(world.session(), "auth", reason="ended").state == "FAILED"
 
 
-def test_recover_of_a_working_seat(world: World) -> None:
-    """What did not go stale is not recovered."""
+def test_recover_of_a_working_worker(world: World) -> None:
+    """A worker that is not stale is not recovered."""
     world.working("auth", "login", {"a": "1\n"})
     with unchanged(world, "invalid_transition", InvalidTransition):
         recover(world.session(), "auth")
 
 
 def went_stale(world: World, worker: str) -> None:
-    """Record that a seat went stale, as the sweep does once its beats stop."""
+    """Make a worker stale, as the sweep does once its heartbeats stop."""
     with world.session().store.write() as writer:
         writer.run("workers.set_stale_from", worker=worker, stale_from="WORKING")
         advance(writer, world.worker(worker), WorkerEvent.HEARTBEAT_TIMEOUT, actor="hq")

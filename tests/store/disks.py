@@ -1,4 +1,4 @@
-"""Small disks of a test's own: to be filled, and to turn read-only."""
+"""Small disks for a test: to be filled, and to turn read-only."""
 
 import subprocess
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ import pytest
 
 @contextmanager
 def small_disk(place: Path, *, size_kib: int) -> Iterator[Path]:
-    """Mount a small file system at a new directory; skip the test where that is not allowed."""
+    """Mount a small file system at a new directory; skip the test if that is not allowed."""
     place.mkdir()
     options = f"size={size_kib}k"
     mount = ["mount", "-t", "tmpfs", "-o", options, "none", str(place)]
@@ -23,7 +23,7 @@ def small_disk(place: Path, *, size_kib: int) -> Iterator[Path]:
 
 
 def fill(disk: Path) -> Path:
-    """Take all the space that is left, by one file."""
+    """Fill the remaining space with one file."""
     filler = disk / "filler"
     with open(filler, "wb", buffering=0) as file:
         try:

@@ -1,4 +1,4 @@
-"""What the tests of the store share: a bus, foreign programs on it, processes that write."""
+"""Helpers for the tests of the store: a bus, foreign programs on it, processes that write."""
 
 import json
 import os
@@ -25,18 +25,18 @@ Statement = str | tuple[str, list[object]]
 
 
 def foreign(database: Path | str, *statements: Statement) -> list[object]:
-    """Run statements through Python's sqlite3 in a process of its own: rows, or error texts."""
+    """Run statements through Python's sqlite3 in a separate process: rows, or error texts."""
     asked = [(s, []) if isinstance(s, str) else s for s in statements]
     return _answer([str(EXECUTE), str(database)], json.dumps(asked))
 
 
 def foreign_script(database: Path | str, script: Path) -> None:
-    """Run an SQL script through Python's sqlite3 in a process of its own."""
+    """Run an SQL script through Python's sqlite3 in a separate process."""
     _answer([str(EXECUTE), str(database), "--script", str(script)], "")
 
 
 def participant(state: Path | str, verb: str, *arguments: str) -> object:
-    """Let a program after seed 2 do something on the bus of a state directory."""
+    """Run one command of a foreign program on the bus of a state directory."""
     return _answer([str(PARTICIPANT), str(state), verb, *arguments], "")
 
 
@@ -60,11 +60,11 @@ def opened(database: Path | str) -> Iterator[Database]:
         store.close()
 
 
-def wait_until(condition: Callable[[], bool], what: str) -> None:
+def wait_until(condition: Callable[[], bool], event: str) -> None:
     """Wait until a condition holds; fail after a generous deadline."""
     deadline = time.monotonic() + DEADLINE_S
     while not condition():
-        assert time.monotonic() < deadline, f"waited {DEADLINE_S} s for {what}"
+        assert time.monotonic() < deadline, f"waited {DEADLINE_S} s for {event}"
         select.select([], [], [], 0.005)
 
 

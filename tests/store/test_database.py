@@ -1,4 +1,4 @@
-"""One connection, one gate: transactions all or nothing, errors that say what helps."""
+"""One connection, one gate: complete transactions, and errors with helpful hints."""
 
 import gc
 import os
@@ -23,7 +23,7 @@ def cursors(store: Database) -> list[str]:
 
 
 def test_a_write_is_committed(store: Database, bus: Path) -> None:
-    """What a write transaction did is there for every other program afterwards."""
+    """A committed write is visible to every other program."""
     with store.write() as writer:
         writer.execute(ADD, {"a": "x"})
         assert store.connection.in_transaction
@@ -31,7 +31,7 @@ def test_a_write_is_committed(store: Database, bus: Path) -> None:
 
 
 def test_an_error_rolls_back(store: Database) -> None:
-    """An error inside a write transaction takes all of it back, and the store goes on working."""
+    """An error inside a write transaction rolls it back, and the store still works."""
 
     def fail_inside() -> None:
         with store.write() as writer:
@@ -56,7 +56,7 @@ def test_a_write_takes_its_lock_at_once(store: Database, bus: Path) -> None:
 
 
 def test_a_read_is_one_snapshot_and_writes_nothing(store: Database, bus: Path) -> None:
-    """What others commit during a read is not seen in it, and what it wrote is rolled back."""
+    """A read does not see later commits of others, and its own writes are rolled back."""
     send(store, "before")
     with store.read() as reader:
         assert reader.row("messages.last_seq") == {"seq": 1}
@@ -69,7 +69,7 @@ def test_a_read_is_one_snapshot_and_writes_nothing(store: Database, bus: Path) -
 
 
 def test_rows_and_counts(store: Database) -> None:
-    """A query gives mappings, the first row or None, and a statement tells what it changed."""
+    """A query returns mappings, the first row or None; a statement returns its number of rows."""
     assert store.row("messages.by_id", id="a") is None
     send(store, "a", payload="{}")
     row = store.row("messages.by_id", id="a")
@@ -96,7 +96,7 @@ def test_a_stale_version_is_a_conflict(store: Database) -> None:
 
 
 def test_the_guards_refusals_are_conflicts(store: Database) -> None:
-    """What a trigger refuses becomes a Conflict with the trigger's own words."""
+    """A trigger's refusal becomes a Conflict with the trigger's message."""
     with store.write() as writer:
         writer.run("workers.insert", worker="w", now=1)
     with pytest.raises(Conflict, match="the worker exists already"), store.write() as writer:
@@ -104,7 +104,7 @@ def test_the_guards_refusals_are_conflicts(store: Database) -> None:
 
 
 def test_a_gate_that_stays_shut_is_a_conflict(bus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a process never lets the gate go, others give up with a Conflict in bounded time."""
+    """If a process never releases the gate, others give up with a Conflict in bounded time."""
     holder = writer_process(bus, "hold")
     assert holder.stdout is not None
     assert holder.stdout.readline() == "ready\n"
@@ -126,8 +126,8 @@ def test_a_gate_that_stays_shut_is_a_conflict(bus: Path, monkeypatch: pytest.Mon
         pass
 
 
-def test_a_killed_holder_blocks_nobody(bus: Path, store: Database) -> None:
-    """A process that is killed inside a write transaction takes gate, lock and rows with it."""
+def test_a_killed_holder_blocks_no_writer(bus: Path, store: Database) -> None:
+    """A process killed inside a write transaction releases gate and lock and leaves no row."""
     holder = writer_process(bus, "begin")
     assert holder.stdout is not None
     assert holder.stdout.readline() == "ready\n"
@@ -153,27 +153,27 @@ def test_a_waiting_writer_gets_the_gate(bus: Path, store: Database) -> None:
 
 
 def test_the_gate_of_an_unwritable_place(tmp_path: Path) -> None:
-    """A gate that cannot be made says which file, as an error of ours."""
-    with pytest.raises(Unavailable) as caught, Gate(str(tmp_path / "gone" / "gate")):
+    """If a gate cannot be made, an error of ours names the file."""
+    with pytest.raises(Unavailable) as caught, Gate(str(tmp_path / "missing" / "gate")):
         pytest.fail("no gate can be there")
     assert caught.value.code == "read_only"
 
 
 def test_a_transaction_does_not_nest(store: Database) -> None:
-    """A read inside a read is a defect of ours and reported as one, and harms nothing."""
+    """A read inside a read raises an error about a defect of ours, and does no harm."""
     with store.read(), pytest.raises(Internal), store.read():
         pytest.fail("SQLite has no nested BEGIN")
 
 
 def test_a_failed_begin_opens_the_gate(store: Database, bus: Path) -> None:
-    """Where BEGIN IMMEDIATE fails the gate is let go again."""
+    """If BEGIN IMMEDIATE fails, the gate is released."""
     with store.read(), pytest.raises(Internal):
         store.write().__enter__()
     with Gate(f"{bus}-gate"):
         pass
 
 
-def test_a_store_that_nobody_uses_any_more(bus: Path) -> None:
+def test_an_unused_store_is_closed(bus: Path) -> None:
     """Stores that are opened one after another and dropped leave no file open."""
 
     def count_open() -> int:
@@ -192,21 +192,21 @@ def test_a_store_that_nobody_uses_any_more(bus: Path) -> None:
 
 
 def test_syncing_a_checkpointed_database(store: Database, bus: Path) -> None:
-    """Where there is no write-ahead log any more, everything is in the database already."""
+    """Without a write-ahead log, everything is in the database already."""
     Path(f"{bus}-wal").unlink()
     store.sync()
 
 
-def test_writes_are_synced_unless_told_otherwise(store: Database, bus: Path) -> None:
-    """A write is on disk when it returns; a beat is not synced."""
+def test_writes_are_synced_except_heartbeats(store: Database, bus: Path) -> None:
+    """A write is on disk when it returns; a heartbeat is not synced."""
     program = (
         "import os, sys\nfrom gitworker.store.sqlite.migrate import open_database\n"
-        "told = []\nsys.addaudithook(lambda n, a: told.append(a[0]) if n == 'open' else None)\n"
+        "names = []\nsys.addaudithook(lambda n, a: names.append(a[0]) if n == 'open' else None)\n"
         "store = open_database(sys.argv[1])\n"
         "for durable in (True, False):\n"
-        "    told.clear()\n"
+        "    names.clear()\n"
         "    with store.write(durable=durable) as writer: pass\n"
-        "    print(any(str(name).endswith('-wal') for name in told))\n"
+        "    print(any(str(name).endswith('-wal') for name in names))\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, str(bus)], capture_output=True, text=True, check=True
@@ -233,7 +233,7 @@ def test_writes_are_synced_unless_told_otherwise(store: Database, bus: Path) -> 
 def test_errors_of_sqlite_are_translated(
     error: apsw.Error, code: str, kind: type[GitWorkerError]
 ) -> None:
-    """Each error of SQLite becomes one of ours, with the class that decides the exit status."""
+    """Each error of SQLite becomes one of ours, with the class that sets the exit status."""
     ours = translated(error, "bus.db")
     assert type(ours) is kind
     assert ours.code == code
@@ -249,7 +249,7 @@ def _assign(*, version: int) -> dict[str, str | int]:
 
 
 def _waits_for(bus: Path, pid: int) -> bool:
-    """Tell whether a process has opened the gate of a bus."""
+    """Return whether a process has opened the gate of a bus."""
     try:
         links = [path.readlink() for path in Path(f"/proc/{pid}/fd").iterdir()]
     except OSError:

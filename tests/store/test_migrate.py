@@ -1,4 +1,4 @@
-"""Opening a bus that somebody else made, or that cannot be used."""
+"""Opening a bus that another program made, or that cannot be used."""
 
 import os
 import shutil
@@ -32,65 +32,65 @@ from gitworker.errors import GitWorkerError
 from gitworker.store.sqlite.migrate import create_database, open_database
 try:
     store = {opener}(sys.argv[1])
-    {act}
+    {call}
 except GitWorkerError as error:
     print(error.code)
 """
 
 
 @pytest.fixture
-def seed2(tmp_path: Path) -> Path:
-    """A bus.db as seed 2's own SQL makes it, with rows."""
+def foreign_bus(tmp_path: Path) -> Path:
+    """A bus.db that the documented SQL made, with rows."""
     path = tmp_path / "bus.db"
     foreign_script(path, SEED2)
     return path
 
 
-def test_a_bus_of_seed_2_is_adopted(seed2: Path) -> None:
-    """Every row of a bus that seed 2's own SQL made stays, and ours come beside them."""
-    before = foreign(seed2, *ROWS)
-    with opened(seed2) as store:
+def test_a_foreign_bus_is_adopted(foreign_bus: Path) -> None:
+    """Every row of a bus that the documented SQL made stays, and our tables are added."""
+    before = foreign(foreign_bus, *ROWS)
+    with opened(foreign_bus) as store:
         send(store, "new")
         assert len(store.rows("messages.follow", after=0, limit=10)) == 3
-    after = foreign(seed2, *ROWS)
+    after = foreign(foreign_bus, *ROWS)
     assert after[1:] == before[1:]
     assert isinstance(after[0], list)
     assert after[0][:2] == before[0]
     assert after[5] == [["1"]]
 
 
-def test_adoption_keeps_a_copy(seed2: Path) -> None:
-    """What the file held before it was adopted is kept beside it, readable by seed 2's programs."""
-    before = foreign(seed2, *ROWS)
-    opened_twice = [open_database(str(seed2)) for _ in range(2)]
+def test_adoption_keeps_a_copy(foreign_bus: Path) -> None:
+    """The file as it was before its adoption is kept beside it, readable by foreign programs."""
+    before = foreign(foreign_bus, *ROWS)
+    opened_twice = [open_database(str(foreign_bus)) for _ in range(2)]
     for store in opened_twice:
         store.close()
-    copy = Path(f"{seed2}.before-schema-{migrate.SCHEMA_VERSION}-from-0")
+    copy = Path(f"{foreign_bus}.before-schema-{migrate.SCHEMA_VERSION}-from-0")
     assert foreign(copy, *ROWS) == before
     assert foreign(copy, "SELECT COUNT(*) FROM sqlite_master WHERE name = 'workers'") == [[[0]]]
-    assert not list(seed2.parent.glob("*.tmp"))
+    assert not list(foreign_bus.parent.glob("*.tmp"))
 
 
-def test_a_kept_copy_is_never_replaced(seed2: Path) -> None:
-    """A copy that exists already, from an adoption that was killed, stays as it is."""
-    copy = Path(f"{seed2}.before-schema-{migrate.SCHEMA_VERSION}-from-0")
+def test_a_kept_copy_is_never_replaced(foreign_bus: Path) -> None:
+    """A copy that exists already, from a killed adoption, is not changed."""
+    copy = Path(f"{foreign_bus}.before-schema-{migrate.SCHEMA_VERSION}-from-0")
     copy.write_bytes(b"the first copy")
-    open_database(str(seed2)).close()
+    open_database(str(foreign_bus)).close()
     assert copy.read_bytes() == b"the first copy"
 
 
-def test_adoption_may_race(seed2: Path) -> None:
+def test_adoption_may_race(foreign_bus: Path) -> None:
     """Eight processes that adopt one bus at once adopt it once and keep the copy unadopted."""
-    racers = [writer_process(seed2, "create") for _ in range(8)]
+    racers = [writer_process(foreign_bus, "create") for _ in range(8)]
     answers = [racer.communicate("\n")[0].strip() for racer in racers]
     assert answers == [str(migrate.SCHEMA_VERSION)] * 8
-    copy = f"{seed2}.before-schema-{migrate.SCHEMA_VERSION}-from-0"
+    copy = f"{foreign_bus}.before-schema-{migrate.SCHEMA_VERSION}-from-0"
     assert foreign(copy, "SELECT COUNT(*) FROM sqlite_master WHERE name = 'workers'") == [[[0]]]
-    assert foreign(seed2, "SELECT COUNT(*) FROM messages") == [[[2]]]
+    assert foreign(foreign_bus, "SELECT COUNT(*) FROM messages") == [[[2]]]
 
 
 def test_a_newer_schema_is_refused(bus: Path) -> None:
-    """A bus of a newer gitworker is refused with what helps, and not a byte of it changes."""
+    """A bus of a newer gitworker is refused with a hint, and not a byte of it changes."""
     foreign(bus, "UPDATE meta SET value = '99' WHERE key = 'gitworker_schema'")
     foreign(bus, "PRAGMA wal_checkpoint(TRUNCATE)")
     before = bus.read_bytes()
@@ -103,8 +103,8 @@ def test_a_newer_schema_is_refused(bus: Path) -> None:
     assert bus.read_bytes() == before
 
 
-def test_a_schema_that_is_no_number(bus: Path) -> None:
-    """A bus that does not say what it is is left alone."""
+def test_a_schema_that_is_not_a_number(bus: Path) -> None:
+    """A bus without a readable version is left alone."""
     foreign(bus, "UPDATE meta SET value = 'three' WHERE key = 'gitworker_schema'")
     with pytest.raises(Unavailable, match="has an invalid schema version: 'three'") as caught:
         open_database(str(bus))
@@ -129,15 +129,15 @@ def test_an_older_schema_is_brought_forward(tmp_path: Path) -> None:
 
 
 def test_a_missing_bus_is_named(tmp_path: Path) -> None:
-    """Opening what does not exist names the command that makes it, and makes nothing."""
+    """Opening a missing bus names the command that makes it, and makes nothing."""
     with pytest.raises(Unavailable) as caught:
         open_database(str(tmp_path / "bus.db"))
     assert (caught.value.code, caught.value.hint) == ("not_initialised", "git worker init")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_no_database_is_left_alone(tmp_path: Path) -> None:
-    """A file that is no database gives a clear error and keeps every byte."""
+def test_a_file_that_is_not_a_database_is_left_alone(tmp_path: Path) -> None:
+    """A file that is not a database gives a clear error and keeps every byte."""
     path = tmp_path / "bus.db"
     path.write_bytes(b"this is a text, and no database at all\n" * 100)
     before = path.read_bytes()
@@ -161,7 +161,7 @@ def test_a_damaged_database_is_left_alone(bus: Path) -> None:
 
 
 def test_a_damaged_table_is_reported_by_the_query(bus: Path) -> None:
-    """Damage that only a query meets is the same clear error."""
+    """Damage that only a query reads gives the same clear error."""
     with opened(bus) as store:
         for number in range(300):
             send(store, f"m{number:04}", payload='{"x": "' + "y" * 400 + '"}')
@@ -176,15 +176,15 @@ def test_a_damaged_table_is_reported_by_the_query(bus: Path) -> None:
 
 
 def test_a_read_only_state_directory_is_named(bus: Path) -> None:
-    """Where nothing can be written the error says so, instead of a stack of SQLite's."""
+    """If nothing can be written, an error of ours says so."""
     foreign(bus, "PRAGMA wal_checkpoint(TRUNCATE)")
     for name in ("bus.db-wal", "bus.db-shm"):
         (bus.parent / name).unlink(missing_ok=True)
     for path in bus.parent.iterdir():
         path.chmod(0o400)
     bus.parent.chmod(0o500)
-    write = OPEN.format(opener="open_database", act="store.write().__enter__()")
-    create = OPEN.format(opener="create_database", act="")
+    write = OPEN.format(opener="open_database", call="store.write().__enter__()")
+    create = OPEN.format(opener="create_database", call="")
     try:
         assert _without_privileges(write, str(bus)) == "read_only"
         assert _without_privileges(create, str(bus.parent / "new.db")) == "read_only"
@@ -192,18 +192,18 @@ def test_a_read_only_state_directory_is_named(bus: Path) -> None:
         bus.parent.chmod(0o700)
 
 
-def test_a_seed_2_bus_that_cannot_be_copied_stays(seed2: Path) -> None:
-    """Where the copy cannot be written nothing is adopted, and the error says which disk."""
-    before = foreign(seed2, "SELECT name FROM sqlite_master ORDER BY name")
-    copy = f"{seed2}.before-schema-{migrate.SCHEMA_VERSION}-from-0"
+def test_a_foreign_bus_that_cannot_be_copied_stays(foreign_bus: Path) -> None:
+    """If the copy cannot be written nothing is adopted, and the error names the disk."""
+    before = foreign(foreign_bus, "SELECT name FROM sqlite_master ORDER BY name")
+    copy = f"{foreign_bus}.before-schema-{migrate.SCHEMA_VERSION}-from-0"
     in_the_way = f"import os; os.mkdir(f'{copy}.{{os.getpid()}}.tmp')\n"
-    program = in_the_way + OPEN.format(opener="open_database", act="")
-    assert _without_privileges(program, str(seed2)) == "read_only"
-    assert foreign(seed2, "SELECT name FROM sqlite_master ORDER BY name") == before
+    program = in_the_way + OPEN.format(opener="open_database", call="")
+    assert _without_privileges(program, str(foreign_bus)) == "read_only"
+    assert foreign(foreign_bus, "SELECT name FROM sqlite_master ORDER BY name") == before
 
 
 def _without_privileges(program: str, path: str) -> str:
-    """Run a program as one that file modes bind, even where the tests run as root."""
+    """Run a program that file modes restrict, even if the tests run as root."""
     command = [sys.executable, "-c", program, path]
     if os.geteuid() == 0:
         if shutil.which("setpriv") is None:

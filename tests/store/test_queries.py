@@ -1,4 +1,4 @@
-"""The named queries: each one that the code names exists, compiles, and takes named parameters."""
+"""The named queries: each name in the code exists, compiles, and takes named parameters."""
 
 import re
 from pathlib import Path
@@ -31,8 +31,8 @@ def test_every_query_compiles(store: Database, name: str) -> None:
 
 
 @pytest.mark.parametrize("room", ROOMS)
-def test_every_query_says_its_purpose(room: str) -> None:
-    """A block begins with its name and one line of purpose, and no name stands twice."""
+def test_every_query_has_its_purpose(room: str) -> None:
+    """A block begins with its name and one line of purpose, and names are unique."""
     heads = re.findall(r"^-- name: (.*)$", (FOLDER / f"{room}.sql").read_text(), re.MULTILINE)
     assert heads
     assert all(re.fullmatch(r"[a-z_0-9]+ — \S.*", head) for head in heads)
@@ -40,7 +40,7 @@ def test_every_query_says_its_purpose(room: str) -> None:
 
 
 def test_every_query_that_is_named_exists() -> None:
-    """No module names a query that is not there."""
+    """No module names a missing query."""
     named = {
         (path.name, name)
         for path in (ROOT / "gitworker").rglob("*.py")
@@ -52,7 +52,7 @@ def test_every_query_that_is_named_exists() -> None:
 
 
 def test_queries_name_their_columns() -> None:
-    """No query selects `*`: what a foreign program adds to a table must not reach our rows."""
+    """No query selects `*`, so that columns of foreign programs do not reach our rows."""
     stars = [name for name in NAMES if re.search(r"SELECT\s+\*|\.\*", query_text(name))]
     assert stars == []
 
@@ -71,8 +71,8 @@ def test_polling_merges_two_index_ranges(store: Database, name: str) -> None:
     assert not [detail for detail in plan if "TEMP B-TREE" in detail]
 
 
-def test_polling_gives_ones_own_and_everybodys(store: Database) -> None:
-    """A poll returns what is to the agent or to all, after the cursor, oldest first, up to N."""
+def test_polling_returns_own_messages_and_broadcasts(store: Database) -> None:
+    """A poll returns messages to the agent or to all, after the cursor, oldest first, up to N."""
     for number, to in enumerate(["a", None, "b", "a", None, "b", "a"]):
         send(store, str(number), to_agent=to)
     ids = [row["id"] for row in store.rows("messages.poll", agent="a", after=1, limit=3)]
@@ -80,7 +80,7 @@ def test_polling_gives_ones_own_and_everybodys(store: Database) -> None:
 
 
 def test_unknown_names_are_errors(store: Database) -> None:
-    """A query that does not exist, or a parameter that is missing, is a KeyError at once."""
+    """A missing query, or a missing parameter, is a KeyError at once."""
     with pytest.raises(KeyError):
         store.rows("messages.no_such_query")
     with pytest.raises(KeyError):

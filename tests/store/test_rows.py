@@ -1,4 +1,4 @@
-"""Rows as frozen dataclasses: what goes in comes out."""
+"""Rows as frozen dataclasses: they are read as they were written."""
 
 import pytest
 
@@ -32,8 +32,8 @@ from gitworker.store.workers import (
 DEPEND = "INSERT INTO task_dependencies (task_id, depends_on) VALUES (:task, :on)"
 
 
-def test_workers_are_found_by_what_they_hold(store: Database) -> None:
-    """A seat is found by its id, its branch, and its task; the latest holder first."""
+def test_workers_are_found_by_branch_and_task(store: Database) -> None:
+    """A worker is found by its id, its branch, and its task; the latest holder first."""
     with store.write() as writer:
         for now, name in enumerate(("auth", "docs")):
             added = add_worker(writer, name, now)
@@ -58,8 +58,8 @@ def test_workers_are_found_by_what_they_hold(store: Database) -> None:
         assert find_worker_of_branch(reader, "x") is None
 
 
-def test_tasks_and_what_they_wait_for(store: Database) -> None:
-    """A task waits for every dependency that is not COMPLETED, also for one nobody has made yet."""
+def test_tasks_and_their_dependencies(store: Database) -> None:
+    """A task waits for every dependency that is not COMPLETED, even a missing one."""
     with store.write() as writer:
         for name in ("a", "b"):
             writer.run(
@@ -82,7 +82,7 @@ def test_tasks_and_what_they_wait_for(store: Database) -> None:
 
 
 def test_the_journal_of_operations(store: Database) -> None:
-    """An act is unfinished from its first row to its end, and undoable only after a good one."""
+    """An operation is open from its first row to its end, and undoable only after success."""
     with store.write() as writer:
         ids = [
             begin_operation(
@@ -108,8 +108,8 @@ def test_the_journal_of_operations(store: Database) -> None:
         assert find_operation(reader, 99) is None
 
 
-def test_beats_carry_their_clock(store: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A beat tells status and progress, a touch keeps them, both with their own clock readings."""
+def test_heartbeats_have_clock_readings(store: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A heartbeat sets status and progress, a renewal keeps them, both with clock readings."""
     monkeypatch.setattr("gitworker.clock.monotonic_ms", lambda: 55)
     monkeypatch.setattr("gitworker.clock.now_ms", lambda: 1000)
     with store.write(durable=False) as writer:
@@ -119,9 +119,9 @@ def test_beats_carry_their_clock(store: Database, monkeypatch: pytest.MonkeyPatc
         assert touch(writer, "w", task="t") == 2000
         assert touch(writer, "v", task=None) == 2000
     with store.read() as reader:
-        told = reader.row("liveness.of_agent", agent="w")
+        heartbeat = reader.row("liveness.of_agent", agent="w")
         rows = {row["agent_id"]: row for row in reader.rows("liveness.all")}
-    assert told == rows["w"]
+    assert heartbeat == rows["w"]
     assert (rows["w"]["status"], rows["w"]["progress"], rows["w"]["ts_ms"]) == (
         "blocked", 0.25, 2000,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The schema: seed 2's tables to the letter, our own beside them, made once whoever races."""
+"""The schema: the documented tables exactly, our own beside them, made once despite races."""
 
 import subprocess
 from pathlib import Path
@@ -17,8 +17,8 @@ SCHEMA = Path(migrate.__file__).with_name("schema.sql")
 
 
 @pytest.mark.parametrize("table", SEED2_TABLES)
-def test_seed_2_tables_are_seed_2s_own(tmp_path: Path, bus: Path, table: str) -> None:
-    """Columns, types, defaults and indexes of seed 2's tables are what its own SQL makes."""
+def test_documented_tables_are_unchanged(tmp_path: Path, bus: Path, table: str) -> None:
+    """Columns, types, defaults and indexes of the documented tables are those of their SQL."""
     old = tmp_path / "seed2.db"
     foreign_script(old, SEED2)
     asked = (
@@ -32,8 +32,8 @@ def test_seed_2_tables_are_seed_2s_own(tmp_path: Path, bus: Path, table: str) ->
     assert theirs[0], "the tables were not found"
 
 
-def test_seed_2_constraints_hold(bus: Path) -> None:
-    """Not both payloads, one row of export state, a message id once: as in seed 2."""
+def test_documented_constraints_hold(bus: Path) -> None:
+    """One payload or none, one row of export state, a message id once."""
     insert = "INSERT INTO messages (id, ts_ms, from_agent, type, payload, payload_ref) VALUES "
     answers = foreign(
         bus,
@@ -51,14 +51,14 @@ def test_seed_2_constraints_hold(bus: Path) -> None:
 
 
 def test_an_old_sqlite_opens_the_schema(tmp_path: Path) -> None:
-    """Python's own sqlite3 executes schema.sql and uses what we made."""
+    """Python's own sqlite3 executes schema.sql and uses our database."""
     fresh = tmp_path / "fresh.db"
     foreign_script(fresh, SCHEMA)
     assert foreign(fresh, "SELECT COUNT(*) FROM workers") == [[[0]]]
 
 
 def test_the_schema_uses_no_syntax_of_a_newer_sqlite() -> None:
-    """Nothing in schema.sql came to SQLite after 3.35."""
+    """schema.sql uses no syntax that came to SQLite after 3.35."""
     text = SCHEMA.read_text().upper()
     newer = ("STRICT", "->", "RIGHT JOIN", "FULL JOIN", "UNIXEPOCH(", "JSONB", "STRING_AGG(")
     assert [word for word in newer if word in text] == []
@@ -84,7 +84,7 @@ def test_the_file_is_wal_and_gives_space_back(bus: Path) -> None:
 
 
 def test_an_empty_file_becomes_a_bus(tmp_path: Path) -> None:
-    """A file that a creator has only just made is completed by whoever opens it first."""
+    """An empty file that a creator has just made is completed by the first opener."""
     path = tmp_path / "bus.db"
     path.touch()
     open_database(str(path)).close()
@@ -92,7 +92,7 @@ def test_an_empty_file_becomes_a_bus(tmp_path: Path) -> None:
 
 
 def test_every_index_names_its_query() -> None:
-    """Each of our own indexes stands below a comment that names the query it is for."""
+    """Each of our own indexes is below a comment that names its query."""
     lines = SCHEMA.read_text().splitlines()
     for number, line in enumerate(lines):
         if "INDEX idx_" in line and "IF NOT EXISTS" not in line:
@@ -119,7 +119,7 @@ def test_sixteen_creators_make_one_schema(tmp_path: Path) -> None:
 
 
 def test_openers_may_race_creators(tmp_path: Path) -> None:
-    """A process that finds the file of a creator that has not come further helps to complete it."""
+    """A process that opens the unfinished file of a creator helps to complete it."""
     path = tmp_path / "bus.db"
     racer = writer_process(path, "create")
     _go(racer)
@@ -130,7 +130,7 @@ def test_openers_may_race_creators(tmp_path: Path) -> None:
     racer.communicate()
 
 
-def test_versions_of_nothing(tmp_path: Path) -> None:
+def test_the_version_without_our_tables(tmp_path: Path) -> None:
     """A database without our tables is at version 0."""
     database = Database(str(tmp_path / "x.db"), create=True)
     assert migrate.schema_version(database) == 0

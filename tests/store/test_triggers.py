@@ -1,4 +1,4 @@
-"""The guards inside the database: a foreign program cannot break a machine, nor its log."""
+"""The guards inside the database: a foreign program can break neither a machine nor its log."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.store.support import Statement, foreign
 
-# table, key, state column, initial state, a legal first event and where it leads
+# table, key, state column, initial state, a legal first event and its target
 ENTITIES = [
     ("workers", "worker_id", "state", "IDLE", ("worker", "assign", "ASSIGNED")),
     ("tasks", "id", "status", "DEFINED", ("task", "DEPS_MET", "READY")),
@@ -18,7 +18,7 @@ Legal = tuple[str, str, str]
 
 
 def insert_of(table: str, key: str, name: str, **columns: str | int) -> str:
-    """Return an INSERT with what each table demands."""
+    """Return an INSERT with the required columns of a table."""
     values: dict[str, str | int] = {key: name, "state_changed_at_ms": 1}
     if table == "tasks":
         values = {key: name, "status_changed_at_ms": 1, "created_at_ms": 1}
@@ -39,7 +39,7 @@ def transition(legal: Legal, origin: str, *, name: str = "one", **changes: str |
 
 
 def first_event(bus: Path, machine: str, origin: str) -> Legal:
-    """Return a legal event out of an initial state, as the database itself tells it."""
+    """Return a legal event out of an initial state, as the database has it."""
     ((row, *_),) = foreign(
         bus,
         ("SELECT event, to_state FROM legal_transitions WHERE machine = ? AND from_state = ?"
@@ -49,8 +49,8 @@ def first_event(bus: Path, machine: str, origin: str) -> Legal:
 
 
 @pytest.mark.parametrize("entity", ENTITIES, ids=IDS)
-def test_no_statement_walks_past_the_machine(bus: Path, entity: tuple[str, ...]) -> None:
-    """Whatever writes a state, a version or an id but a transition is refused, rows unchanged."""
+def test_no_statement_bypasses_the_machine(bus: Path, entity: tuple[str, ...]) -> None:
+    """Every write to a state, version or id except by a transition is refused."""
     table, key, state, initial, _ = entity
     shown = f"SELECT {key}, {state}, version FROM {table} ORDER BY {key}"
     foreign(bus, f"INSERT {insert_of(table, key, 'one')}", f"INSERT {insert_of(table, key, 'two')}")
@@ -96,7 +96,7 @@ def test_a_legal_transition_is_carried_to_the_row(bus: Path, entity: tuple[str, 
 
 @pytest.mark.parametrize("entity", ENTITIES, ids=IDS)
 def test_illegal_transitions_are_refused(bus: Path, entity: tuple[str, ...]) -> None:
-    """No row allows it, the version or the origin is wrong, nobody is called so: all refused."""
+    """A missing row, a wrong version or origin, or an unknown name: each is refused."""
     table, key, state, initial, (machine, *_) = entity
     legal = first_event(bus, machine, initial)
     bad: list[Statement] = [
@@ -106,7 +106,7 @@ def test_illegal_transitions_are_refused(bus: Path, entity: tuple[str, ...]) -> 
         transition(legal, "COMPLETED"),
         transition(legal, initial, version=0),
         transition(legal, initial, version=2),
-        transition(legal, initial, name="nobody"),
+        transition(legal, initial, name="unknown"),
         transition(legal, initial, verb="INSERT OR REPLACE", version=9),
         transition(legal, initial, verb="INSERT OR IGNORE", event="magic"),
         transition(legal, initial, seq=-1),
@@ -146,7 +146,7 @@ def test_the_log_is_append_only(bus: Path) -> None:
 
 
 def test_the_machines_are_frozen(bus: Path) -> None:
-    """No statement changes the machines' tables, whatever it does to `meta` first."""
+    """No statement changes the machines' tables, even after changes to `meta`."""
     answers = foreign(
         bus,
         "SELECT COUNT(*) FROM legal_transitions",
@@ -165,7 +165,7 @@ def test_the_machines_are_frozen(bus: Path) -> None:
 
 
 def test_other_columns_are_free(bus: Path) -> None:
-    """What is no state may be written: a foreign program may set a title or a note."""
+    """Other columns may be written: a foreign program may set a title or a note."""
     answers = foreign(
         bus,
         f"INSERT {insert_of('tasks', 'id', 'one')}",
@@ -177,7 +177,7 @@ def test_other_columns_are_free(bus: Path) -> None:
 
 
 def test_retries_stay_within_their_limit(bus: Path) -> None:
-    """A task never counts more retries than it may have."""
+    """A task never counts more retries than its limit."""
     answers = foreign(
         bus,
         f"INSERT {insert_of('tasks', 'id', 'one')}",

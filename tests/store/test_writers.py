@@ -17,13 +17,13 @@ def test_nothing_is_lost_or_doubled(bus: Path) -> None:
     """Eight processes that publish at full speed lose no message and double none."""
     names = [f"w{number}" for number in range(WRITERS)]
     writers = [writer_process(bus, "publish", name, str(EACH * SCALE)) for name in names]
-    told = [identity for writer in writers for identity in writer.communicate()[0].split()]
+    printed = [identity for writer in writers for identity in writer.communicate()[0].split()]
     assert all(writer.returncode == 0 for writer in writers)
-    assert sorted(told) == sorted(f"{n}-{i}" for n in names for i in range(EACH * SCALE))
+    assert sorted(printed) == sorted(f"{n}-{i}" for n in names for i in range(EACH * SCALE))
     (found,) = foreign(bus, "SELECT id, seq FROM messages ORDER BY seq")
     assert isinstance(found, list)
-    assert sorted(row[0] for row in found) == sorted(told)
-    assert [row[1] for row in found] == list(range(1, len(told) + 1))
+    assert sorted(row[0] for row in found) == sorted(printed)
+    assert [row[1] for row in found] == list(range(1, len(printed) + 1))
     for name in names:
         order = [int(row[0].rpartition("-")[2]) for row in found if row[0].startswith(f"{name}-")]
         assert order == sorted(order)
@@ -31,8 +31,8 @@ def test_nothing_is_lost_or_doubled(bus: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(SCALE))
-def test_killed_writers_keep_their_word(bus: Path, seed: int) -> None:
-    """What writers acknowledged before they were killed is there, and the database is sound."""
+def test_acknowledged_writes_survive_a_kill(bus: Path, seed: int) -> None:
+    """Messages that killed writers acknowledged are there, and the database is sound."""
     rng = random.Random(seed)
     promised: list[str] = []
     for generation in range(3):

@@ -34,8 +34,10 @@ def main(database: str, job: str, *arguments: str) -> None:
 def _publish(store: Database, name: str, number: str) -> None:
     for index in count() if number == "endless" else range(int(number)):
         with store.write() as writer:
-            told = publish(writer, Outgoing("x-note", sender=name, id=f"{name}-{index}"), now=1)
-        print(told, flush=True)
+            published = publish(
+                writer, Outgoing("x-note", sender=name, id=f"{name}-{index}"), now=1
+            )
+        print(published, flush=True)
 
 
 if __name__ == "__main__":
