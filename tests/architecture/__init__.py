@@ -1,1 +1,1 @@
-"""The house rules, executable: each says what it found and how to fix it."""
+"""The house rules as tests: each reports its findings and the way to fix them."""

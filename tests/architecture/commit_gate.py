@@ -41,7 +41,7 @@ def find_faults(message: str) -> Iterator[str]:
 
 
 def read_messages(base: str) -> list[tuple[str, str]] | None:
-    """Return id and message of every commit after `base`; None if the history is not here."""
+    """Return id and message of every commit after `base`; None if the history is missing."""
     git = ("git", "-C", str(ROOT))
     known = subprocess.run(
         [*git, "rev-parse", "-q", "--verify", f"{base}^{{commit}}"],

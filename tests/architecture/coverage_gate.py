@@ -15,7 +15,7 @@ EXACT_FOLDERS = ("gitworker/states/", "gitworker/model/")
 
 
 def must_be_complete(path: str) -> bool:
-    """Tell whether a file decides, and so must be covered entirely, branches included."""
+    """Return whether a file decides, and must be covered entirely, branches included."""
     name = PurePosixPath(path).name
     return path.startswith(EXACT_FOLDERS) or (
         path.startswith("gitworker/") and name.startswith("rules")
@@ -40,13 +40,13 @@ def find_shortfalls(report: Mapping[str, Any]) -> Iterator[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Read the report named on the command line, print what is missing, return an exit status."""
+    """Read the report named on the command line, print the gaps, return an exit status."""
     report = json.loads(Path(arguments[0]).read_text(encoding="utf-8"))
     shortfalls = list(find_shortfalls(report))
     for shortfall in shortfalls:
         print(shortfall, file=sys.stderr)
     if shortfalls:
-        print("How to fix: write the missing test, or delete what nothing needs", file=sys.stderr)
+        print("How to fix: write the missing test, or delete unused code", file=sys.stderr)
         return 1
     print(f"coverage: {report['totals']['percent_covered']:.2f} % overall, thresholds kept")
     return 0
@@ -62,7 +62,7 @@ def _gaps(path: str, entry: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _worst(files: Mapping[str, Any]) -> list[tuple[float, str]]:
-    """Return the ten files that lack most lines, worst first, as (percent, path)."""
+    """Return the ten files with the most missing lines, worst first, as (percent, path)."""
     ranked = sorted(files.items(), key=lambda item: -int(item[1]["summary"]["missing_lines"]))
     return [(float(entry["summary"]["percent_covered"]), path) for path, entry in ranked[:10]]
 

@@ -1,7 +1,7 @@
-"""What the house rules have in common: the files they read, and how they report.
+"""Helpers of the house rules: the files they read, and their reports.
 
 A rule is a function from one `Module` to the complaints about it. `require_clean` runs it over the
-project and says how to fix what it found; `snippet` lets a rule's own test show that it bites.
+project and reports findings with a fix; `snippet` lets a rule's own test show that it finds faults.
 """
 
 import ast
@@ -38,7 +38,7 @@ class Module:
 
     @property
     def is_rules(self) -> bool:
-        """Tell whether the file decides (`rules*.py`) and must be pure."""
+        """Return whether the file decides (`rules*.py`) and must be pure."""
         return self.name.startswith("rules")
 
     def at(self, node: ast.AST) -> str:
@@ -51,7 +51,7 @@ Rule = Callable[[Module], Iterable[str]]
 
 @cache
 def modules(*tops: str) -> tuple[Module, ...]:
-    """Return every Python file below the given folders; fail where there is none."""
+    """Return every Python file below the given folders; fail if there is none."""
     found: list[Module] = []
     for top in tops:
         paths = sorted((ROOT / top).rglob("*.py"))
@@ -69,12 +69,12 @@ def everything() -> tuple[Module, ...]:
 
 
 def snippet(text: str, path: str = "gitworker/room/thing.py") -> Module:
-    """Return a made-up module, to show that a rule finds what it is for."""
+    """Return a made-up module, to show that a rule finds its fault."""
     return Module(path, text, ast.parse(text))
 
 
 def require_clean(rule: Rule, subjects: Iterable[Module], fix: str) -> None:
-    """Fail with every complaint of `rule` and the way to fix them; fail where nothing was read."""
+    """Fail with every complaint of `rule` and the way to fix them; fail if no file was read."""
     subjects = tuple(subjects)
     assert subjects, "the rule was given no file: it would pass by checking nothing"
     complaints = [complaint for module in subjects for complaint in rule(module)]
@@ -111,7 +111,7 @@ def start_up_imports(module: Module) -> Iterator[tuple[str, ast.stmt]]:
 
 
 def matches(name: str, packages: Iterable[str]) -> bool:
-    """Tell whether a dotted name is one of `packages` or lies below one."""
+    """Return whether a dotted name is one of `packages` or is inside one."""
     return any(name == package or name.startswith(f"{package}.") for package in packages)
 
 
@@ -136,7 +136,7 @@ def docstring_nodes(module: Module) -> set[int]:
 
 
 def _is_type_checking(module: Module, statement: ast.stmt) -> bool:
-    """Tell whether the import stands below `if TYPE_CHECKING`, where it costs nothing."""
+    """Return whether the import is below `if TYPE_CHECKING` and so never runs."""
     return any(
         isinstance(node, ast.If)
         and dotted(node.test).endswith("TYPE_CHECKING")

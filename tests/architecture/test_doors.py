@@ -1,4 +1,4 @@
-"""House rules on dangers: processes, SQL, printing, time and drivers have one door each."""
+"""House rules on dangers: processes, SQL, printing, time and drivers have one module each."""
 
 import ast
 import re
@@ -28,11 +28,11 @@ SQL = re.compile(
     r"(TABLE|INDEX|TRIGGER|VIEW)\b|PRAGMA\s+\w|BEGIN\s+IMMEDIATE\b)",
     re.DOTALL,
 )
-# Hot verbs answer before click loads, so they have a writer of their own.
+# Hot verbs answer before click loads, so they have their own writer.
 PRINTERS = ("gitworker/cli/output*.py", "gitworker/cli/hot*.py", "gitworker/__main__.py")
 CLOCK = "gitworker/clock.py"
 PROC = "gitworker/proc.py"
-# Path → why it may use datetime. Parsing a text is no clock; `now` and `today` stay forbidden.
+# Path → why it may use datetime. Parsing a text reads no clock; `now` and `today` stay forbidden.
 MAY_PARSE_TIMES = {
     "gitworker/states/log/log_schema.py": "reads the timestamps of a transition log",
     "gitworker/states/log/validate.py": "checks that they only grow",
@@ -40,11 +40,11 @@ MAY_PARSE_TIMES = {
 CLOCK_CALLS = ("now", "utcnow", "today", "fromtimestamp")
 # Flags of os.open that keep it from waiting for the other end of a FIFO.
 NEVER_WAITING = ("os.O_RDWR", "os.O_EXCL", "os.O_DIRECTORY", "os.O_NONBLOCK")
-# Files of the system and of our own package, and what is open already.
+# Files of the system and of our own package, and open descriptors.
 SYSTEM_OR_OPEN = re.compile(
     r"(f?'/proc/|f'\{_HERE\}/|os\.(open|dup)\(|(fd|descriptor|mounts|raw)$)"
 )
-# Path → why it may open whatever is there.
+# Path → why it may open any file.
 MAY_WAIT = {
     "gitworker/paths.py": "has the opener itself",
     "gitworker/proc.py": "writes the trace that GITWORKER_TRACE names",
@@ -58,7 +58,7 @@ DRIVERS = {
     "git": ("gitworker/repo/", False),
     "pygit2": ("gitworker/repo/", False),
 }
-# Each costs a short command more than a bare interpreter's start.
+# Each takes longer to import than a bare interpreter takes to start.
 NEVER_AT_START = ("importlib.metadata", "logging", "argparse", "sqlite3", "rich", "inspect")
 
 
@@ -115,9 +115,9 @@ def find_clocks(module: Module) -> Iterator[str]:
 
 
 def find_waiting(module: Module) -> Iterator[str]:
-    """Complain about an `open` that a FIFO stops, or that writes through a link.
+    """Complain about an `open` that a FIFO blocks, or that writes through a link.
 
-    Fine are `opener=regular`, descriptors, our own package and what the system owns.
+    Allowed are `opener=regular`, descriptors, our own package and files of the system.
     """
     for node in ast.walk(module.tree):
         if not isinstance(node, ast.Call) or not node.args:
@@ -132,14 +132,14 @@ def find_waiting(module: Module) -> Iterator[str]:
 
 
 def _may_wait(flags: ast.expr) -> bool:
-    """Tell whether no flag of `os.open` prevents waiting; a variable has its own definition."""
+    """Return whether no flag of `os.open` prevents waiting; a variable has its own definition."""
     names = {dotted(one) for one in ast.walk(flags)}
     is_variable = any(name.isidentifier() and name != "os" for name in names)
     return not is_variable and names.isdisjoint(NEVER_WAITING)
 
 
 def find_drivers(module: Module) -> Iterator[str]:
-    """Complain about a heavy package imported outside its room, or at module level where banned."""
+    """Complain about a heavy package imported outside its room, or at a forbidden module level."""
     at_start = {id(statement) for _, statement in start_up_imports(module)}
     for name, statement in imports(module.tree):
         for package, (folder, at_module_level) in DRIVERS.items():
@@ -154,7 +154,7 @@ def find_drivers(module: Module) -> Iterator[str]:
 
 
 def find_lock_imports(module: Module) -> Iterator[str]:
-    """Yield where filelock is imported."""
+    """Yield the place of each import of filelock."""
     for name, statement in imports(module.tree):
         if matches(name, ("filelock",)):
             yield module.at(statement)
@@ -162,12 +162,12 @@ def find_lock_imports(module: Module) -> Iterator[str]:
 
 def test_processes() -> None:
     """Only proc starts processes."""
-    fix = f"call gitworker.proc ({PROC}); what it cannot do yet is added there"
+    fix = f"call gitworker.proc ({PROC}); add a missing feature there"
     require_clean(find_processes, modules("gitworker"), fix)
 
 
 def test_sql() -> None:
-    """SQL lives under the store."""
+    """SQL is only in the store."""
     fix = "move the statement to gitworker/store/sqlite/queries/<room>.sql and call it by name"
     require_clean(find_sql, modules("gitworker"), fix)
 
@@ -179,17 +179,17 @@ def test_printing() -> None:
 
 
 def test_time() -> None:
-    """Only clock reads time, and datetime serves to parse a log at most."""
-    gone = {path for path in MAY_PARSE_TIMES if not (ROOT / path).exists()}
-    assert not gone, f"MAY_PARSE_TIMES names {sorted(gone)}. How to fix: take them off"
+    """Only clock reads time, and datetime is used to parse a log at most."""
+    missing = {path for path in MAY_PARSE_TIMES if not (ROOT / path).exists()}
+    assert not missing, f"MAY_PARSE_TIMES names {sorted(missing)}. How to fix: take them off"
     fix = "call gitworker.clock, or take `now` as an argument; stored times are integer ms"
     require_clean(find_clocks, modules("gitworker"), fix)
 
 
 def test_opening() -> None:
     """No file is opened that could be a FIFO, or written through a link."""
-    gone = {path for path in MAY_WAIT if not (ROOT / path).exists()}
-    assert not gone, f"MAY_WAIT names {sorted(gone)}. How to fix: take them off"
+    missing = {path for path in MAY_WAIT if not (ROOT / path).exists()}
+    assert not missing, f"MAY_WAIT names {sorted(missing)}. How to fix: take them off"
     fix = "add opener=regular (gitworker.paths), or call regular(path, flags) for os.open"
     require_clean(find_waiting, modules("gitworker"), fix)
 
@@ -205,13 +205,13 @@ def test_drivers() -> None:
 def test_file_locks() -> None:
     """At most one module imports filelock."""
     doors = {
-        where.rsplit(":", 1)[0] for m in modules("gitworker") for where in find_lock_imports(m)
+        place.rsplit(":", 1)[0] for m in modules("gitworker") for place in find_lock_imports(m)
     }
     assert len(doors) <= 1, f"filelock is imported by {sorted(doors)}. How to fix: keep one door"
 
 
-def test_door_rules_bite() -> None:
-    """Each door rule finds the ways around it."""
+def test_door_rules_find_faults() -> None:
+    """Each of these rules finds the ways around it."""
     bad = {
         find_processes: "import subprocess\nimport os\nos.system('x')\nfrom os import fork\n",
         find_sql: "Q = 'SELECT a FROM b '\nR = f'DELETE FROM {x}'\nS = 'PRAGMA wal'\n",
@@ -226,7 +226,7 @@ def test_door_rules_bite() -> None:
 
 
 def test_git_libraries_at_module_level() -> None:
-    """Even in the room that owns it, pygit2 is not imported at start-up."""
+    """Even in its own room, pygit2 is not imported at start-up."""
     top = snippet("import pygit2\n", "gitworker/repo/history/walk.py")
     inside = snippet("def f():\n    import pygit2\n", "gitworker/repo/history/walk.py")
     assert list(find_drivers(top)) == ["gitworker/repo/history/walk.py:1: pygit2 at module level"]
@@ -234,7 +234,7 @@ def test_git_libraries_at_module_level() -> None:
 
 
 def _writes_stream(call: ast.Call, name: str) -> bool:
-    """Tell whether the call is os.write to descriptor 1 or 2."""
+    """Return whether the call is os.write to descriptor 1 or 2."""
     return (
         name == "os.write"
         and bool(call.args)

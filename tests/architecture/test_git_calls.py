@@ -22,7 +22,7 @@ def builtins() -> frozenset[str]:
 
 
 def commands_in(source: str, known: frozenset[str]) -> set[str]:
-    """Return the git commands that a module names: in calls of the door, and in tuples of words."""
+    """Return the git commands that a module names: in calls of proc, and in tuples of words."""
     return {word for words in _word_lists(ast.parse(source)) for word in _command(words, known)}
 
 
@@ -38,10 +38,10 @@ def _word_lists(tree: ast.AST) -> Iterator[list[ast.expr]]:
 
 
 def _command(words: list[ast.expr], known: frozenset[str]) -> Iterator[str]:
-    """Return the first word that is a command, with options before it passed over."""
+    """Return the first word that is a command; options before it are skipped."""
     for word in words:
         if not isinstance(word, ast.Constant) or not isinstance(word.value, str):
-            continue  # a variable, or --git-dir=… put together from one
+            continue  # a variable, or --git-dir=… made from one
         if word.value in known:
             yield word.value
             return
@@ -50,7 +50,7 @@ def _command(words: list[ast.expr], known: frozenset[str]) -> Iterator[str]:
 
 
 def found_in_code() -> dict[str, set[str]]:
-    """Return the git commands of every module that has some."""
+    """Return the git commands of every module that has any."""
     known = builtins()
     found: dict[str, set[str]] = {}
     for path in sorted((ROOT / "gitworker").rglob("*.py")):
@@ -73,15 +73,15 @@ def test_every_call_is_on_the_page() -> None:
     assert len(found) > 40
     missing = {name: found[name] - written.get(name, set()) for name in found}
     left_over = {name: written[name] - found.get(name, set()) for name in written}
-    told = [f"add {', '.join(sorted(c))} to the row of {n}" for n, c in missing.items() if c]
-    told += [
+    changes = [f"add {', '.join(sorted(c))} to the row of {n}" for n, c in missing.items() if c]
+    changes += [
         f"remove {', '.join(sorted(c))} from the row of {n}" for n, c in left_over.items() if c
     ]
-    assert told == []
+    assert changes == []
 
 
-def test_the_rule_bites() -> None:
-    """Calls of the door, options before the command and named tuples of words are all found."""
+def test_the_rule_finds_faults() -> None:
+    """Calls of proc, options before the command and named tuples of words are all found."""
     source = (
         'CONFIG = ("config", "--list")\n'
         'git.run("rev-parse", "HEAD")\n'

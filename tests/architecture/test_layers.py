@@ -1,4 +1,4 @@
-"""House rules on layers: import-linter keeps the order, these tests keep its contract."""
+"""House rules on layers: import-linter checks the order, these tests check its contract."""
 
 import ast
 import re
@@ -32,7 +32,7 @@ def listed() -> list[str]:
 def test_every_room_has_its_layer() -> None:
     """Every module and package directly below gitworker is named in the layer contract."""
     missing = rooms() - set(listed())
-    fix = "give it a layer in [tool.importlinter] of pyproject.toml, and say why there"
+    fix = "give it a layer in [tool.importlinter] of pyproject.toml, and give the reason there"
     assert not missing, f"no layer for {sorted(missing)}. How to fix: {fix}"
 
 
@@ -51,7 +51,7 @@ def test_packages_are_packages() -> None:
 
 
 def test_purity_is_contracted() -> None:
-    """Both pure rooms stand under the contract that forbids I/O."""
+    """Both pure rooms are in the contract that forbids I/O."""
     sources = set(contracts()["pure"]["source_modules"])
     wanted = {f"gitworker.{room}" for room in PURE_ROOMS}
     assert wanted <= sources, "How to fix: add the room to the contract `pure` in pyproject.toml"

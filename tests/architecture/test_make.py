@@ -1,4 +1,4 @@
-"""House rules on the Makefile and CI: every target explains itself and works from a bare clone."""
+"""House rules on the Makefile and CI: every target has a help line and works in a bare clone."""
 
 import os
 import re
@@ -26,7 +26,7 @@ def test_help_explains_every_target() -> None:
     """`make help` prints one line for each target."""
     done = subprocess.run(["make", "help"], cwd=ROOT, check=True, capture_output=True, text=True)
     explained = {line.split()[0] for line in done.stdout.splitlines() if len(line.split()) > 1}
-    assert explained == TARGETS, "How to fix: end the target's line with `## what it does`"
+    assert explained == TARGETS, "How to fix: end the target's line with `## its effect`"
 
 
 @pytest.mark.parametrize("target", sorted(TARGETS - {"help", "clean", "crash"}))

@@ -1,4 +1,4 @@
-"""House rules on names and words: rooms are nouns, public things explain themselves."""
+"""House rules on names and words: descriptive rooms, documented public names."""
 
 import ast
 import re
@@ -24,7 +24,7 @@ TEXT_TOPS = (*PYTHON_TOPS, "githooks", "scripts", ".ci")
 
 
 def find_drawers(module: Module) -> Iterator[str]:
-    """Complain about a module or package whose name says nothing."""
+    """Complain about a module or package with an empty name such as `utils`."""
     for part in module.path.removesuffix(".py").split("/"):
         if part.lstrip("_") in DRAWERS:
             yield f"{module.path}: {part!r} does not say what is inside"
@@ -54,14 +54,14 @@ def find_home_paths(name: str, text: str) -> Iterator[str]:
 
 
 def test_no_drawers() -> None:
-    """No module is named after nothing in particular."""
+    """No module has an empty name."""
     fix = "name the file after the noun it holds or the verb it does; split it if there are several"
     require_clean(find_drawers, everything(), fix)
 
 
 def test_public_things_are_documented() -> None:
     """Every module, public class and public function has a docstring."""
-    fix = "say the effect first, then what the signature cannot say: units, ranges, errors and when"
+    fix = "name the effect first, then facts outside the signature: units, ranges, errors and when"
     require_clean(find_undocumented, modules("gitworker"), fix)
 
 
@@ -74,7 +74,7 @@ def test_no_getters() -> None:
 
 
 def test_no_machine_paths() -> None:
-    """No file of the project names somebody's home directory."""
+    """No file of the project names a user's home directory."""
     complaints: list[str] = []
     names = _text_files()
     assert len(names) > 20, "the rule saw hardly any file: is ROOT right?"
@@ -84,8 +84,8 @@ def test_no_machine_paths() -> None:
     assert not complaints, "\n".join([*complaints, f"How to fix: {fix}"])
 
 
-def test_name_rules_bite() -> None:
-    """Each rule on names finds what it is for."""
+def test_name_rules_find_faults() -> None:
+    """Each rule on names finds its fault."""
     bad = snippet("class A:\n    def b(self): ...\ndef c(): ...\n", "gitworker/room/utils.py")
     assert len(list(find_drawers(bad))) == 1
     assert len(list(find_undocumented(bad))) == 4
@@ -94,9 +94,9 @@ def test_name_rules_bite() -> None:
 
 
 def _missing(
-    module: Module, node: ast.Module | ast.ClassDef | ast.FunctionDef, what: str
+    module: Module, node: ast.Module | ast.ClassDef | ast.FunctionDef, kind: str
 ) -> list[str]:
-    return [] if ast.get_docstring(node) else [f"{module.at(node)}: {what} has no docstring"]
+    return [] if ast.get_docstring(node) else [f"{module.at(node)}: {kind} has no docstring"]
 
 
 def _undocumented_members(module: Module, body: list[ast.stmt]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""House rules on purity: what decides takes facts, returns decisions, and is alone in deciding."""
+"""House rules on purity: code that decides takes facts, returns decisions, and decides alone."""
 
 import ast
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ PURE_STANDARD = (
     "typing",
 )
 PURE_OURS = ("gitworker.errors", "gitworker.model", "gitworker.states")
-PURE_FOR_RULES = ("gitworker.config.Settings",)  # a frozen record that callers hand in
+PURE_FOR_RULES = ("gitworker.config.Settings",)  # a frozen record from the callers
 IMPURE_CALLS = ("open", "print", "input", "exec", "eval", "__import__")
 # Path → why it may compare states outside the tables and rules.
 MAY_COMPARE: dict[str, str] = {}
@@ -52,12 +52,12 @@ STATE_NAMES = ("state", "status")
 
 
 def is_pure(module: Module) -> bool:
-    """Tell whether the module belongs to those that must be pure."""
+    """Return whether the module must be pure."""
     return module.room in PURE_ROOMS or module.is_rules
 
 
 def find_impurity(module: Module) -> Iterator[str]:
-    """Complain about imports and calls that reach the world."""
+    """Complain about imports and calls with side effects or outside input."""
     for name, statement in imports(module.tree):
         ours = matches(name, PURE_OURS) or any(part.startswith("rules") for part in name.split("."))
         ours = ours or (module.is_rules and matches(name, PURE_FOR_RULES))
@@ -106,10 +106,10 @@ def test_states_are_compared_in_rules_only() -> None:
 def test_exceptions_are_needed() -> None:
     """Every file that may compare states exists."""
     paths = {module.path for module in modules("gitworker")}
-    assert set(MAY_COMPARE) <= paths, "MAY_COMPARE names a file that is gone: take it off"
+    assert set(MAY_COMPARE) <= paths, "MAY_COMPARE names a missing file: take it off"
 
 
-def test_purity_rules_bite() -> None:
+def test_purity_rules_find_faults() -> None:
     """Each purity rule finds the common ways to break it and leaves numbers and pure code alone."""
     impure = snippet("import os\nfrom gitworker import clock\nopen('x')\nimport json\n")
     assert len(list(find_impurity(impure))) == 3
@@ -144,7 +144,7 @@ def _is_state(node: ast.AST) -> bool:
 
 
 def _is_named_state(node: ast.AST) -> bool:
-    """Tell whether a node names a state: a text, a member of a State or Status enum, or several."""
+    """Return whether a node names a state: a text, an enum's member, or several of them."""
     if isinstance(node, ast.Tuple | ast.Set | ast.List):
         return any(map(_is_named_state, node.elts))
     if isinstance(node, ast.Constant):

@@ -1,4 +1,4 @@
-"""House rules on size: where discipline ends, drawers of 4,000 lines begin."""
+"""House rules on size: files, functions, signatures and packages stay small."""
 
 import ast
 from collections.abc import Iterator
@@ -32,18 +32,18 @@ def find_long_functions(module: Module) -> Iterator[str]:
     for function in functions(module):
         lines = _lines(function)
         if lines > FUNCTION_LINES:
-            where = module.at(function)
-            yield f"{where}: {function.name} has {lines} lines, {FUNCTION_LINES} are allowed"
+            place = module.at(function)
+            yield f"{place}: {function.name} has {lines} lines, {FUNCTION_LINES} are allowed"
 
 
 def find_many_parameters(module: Module) -> Iterator[str]:
-    """Complain about functions that take more positional parameters than a reader can keep."""
+    """Complain about functions with more positional parameters than allowed."""
     for function in functions(module):
         positional = [*function.args.posonlyargs, *function.args.args]
         names = [argument.arg for argument in positional if argument.arg not in ("self", "cls")]
         if len(names) > POSITIONAL and not _is_callback(function, module):
-            where = module.at(function)
-            yield f"{where}: {function.name}({', '.join(names)}): {POSITIONAL} are allowed"
+            place = module.at(function)
+            yield f"{place}: {function.name}({', '.join(names)}): {POSITIONAL} are allowed"
 
 
 def test_file_size() -> None:
@@ -80,7 +80,7 @@ def test_room_size() -> None:
     assert crowded(ROOT / "gitworker") == [], fix
 
 
-def test_room_size_rule_bites(tmp_path: Path) -> None:
+def test_room_size_rule_finds_faults(tmp_path: Path) -> None:
     """The rule on packages finds one with a thirteenth module, and no smaller one."""
     for room, count in (("large", ROOM_GATE + 1), ("small", ROOM_GATE)):
         (tmp_path / room).mkdir()
@@ -90,7 +90,7 @@ def test_room_size_rule_bites(tmp_path: Path) -> None:
     assert crowded(tmp_path) == ["large: 13 modules"]
 
 
-def test_size_rules_bite() -> None:
+def test_size_rules_find_faults() -> None:
     """Each size rule finds a file, a function and a signature one too long."""
     body = "    x = 1\n" * (FUNCTION_LINES + 1)
     bad = snippet(f"def f(a, b, c, d, e):\n{body}" + "\n" * FILE_LINES)
@@ -110,7 +110,7 @@ def _lines(function: Function) -> int:
 
 
 def _is_callback(function: Function, module: Module) -> bool:
-    """Tell whether click or pytest calls the function, by name: it has no positions then."""
+    """Return whether click or pytest calls the function by name, so that positions do not count."""
     names = {ast.unparse(decorator).split("(")[0] for decorator in function.decorator_list}
     if any(name.endswith((".command", ".option", ".argument", "fixture")) for name in names):
         return True

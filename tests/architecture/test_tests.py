@@ -1,4 +1,4 @@
-"""House rules on the tests themselves: what each shows, where it lies, what it may not do."""
+"""House rules on the tests: their docstrings, their places, and forbidden calls."""
 
 import ast
 import re
@@ -18,8 +18,8 @@ from tests.architecture.house import (
 )
 
 SECOND_SENTENCE = re.compile(r"[.!?]\s+[A-Z]")
-DURATION = re.compile(r"[A-Z_]+_(S|MS)")  # a constant: how long something waits
-# What a test may replace, and why; nothing of git, and nothing of SQLite.
+DURATION = re.compile(r"[A-Z_]+_(S|MS)")  # a constant: a time to wait
+# The names that a test may replace, with the reason; none of git, and none of SQLite.
 MAY_BE_MOCKED = {
     "boot_id": "time and place",
     "host_name": "time and place",
@@ -27,9 +27,9 @@ MAY_BE_MOCKED = {
     "now_ms": "time and place",
     "sleep": "time and place",
     "device_of": "a second file system needs root",
-    "spawn_detached": "to wait for what is detached, or to have it killed at birth",
+    "spawn_detached": "to wait for a detached process, or to kill it at its start",
 }
-# Suites that prove something across rooms; every other folder is a room of gitworker.
+# Suites across rooms; every other folder is a room of gitworker.
 ACROSS_ROOMS = {
     "architecture", "benchmarks", "concurrency", "crash", "faults", "hostile", "kinds", "unit",
     "peers",
@@ -104,13 +104,13 @@ def test_mocks() -> None:
 
 
 def test_tests_mirror_the_source() -> None:
-    """A test's path mirrors the path of what it tests."""
+    """A test's path mirrors the path of the tested module."""
     fix = "move it to tests/<room>/ or tests/unit/<room>/, or to a suite that crosses rooms"
     require_clean(find_homeless, modules("tests"), fix)
 
 
-def test_test_rules_bite() -> None:
-    """Each rule on tests finds what it is for."""
+def test_test_rules_find_faults() -> None:
+    """Each rule on tests finds its fault."""
     bad = snippet(
         "def test_a():\n    '''One. Two.'''\n    time.sleep(1)\n"
         "    monkeypatch.setattr(git, 'run', None)\n    mock.patch('gitworker.proc.run')\n",
@@ -139,5 +139,5 @@ def _target(call: ast.Call) -> str:
 
 
 def test_root_holds_the_suites() -> None:
-    """The folder of tests lies where these rules look for it."""
+    """The folder of tests is where these rules look for it."""
     assert (ROOT / "tests" / "conftest.py").is_file(), "move the rules' ROOT with the tests"

@@ -1,4 +1,4 @@
-"""The wheel alone is enough: hooks, schema, queries and the manual page travel in it."""
+"""The wheel alone is enough: it contains hooks, schema, queries and the manual page."""
 
 import shutil
 import subprocess
@@ -35,7 +35,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Install the wheel into an environment that has its dependencies and nothing else of ours."""
+    """Install the wheel into an environment with its dependencies and nothing else of ours."""
     environment = tmp_path_factory.mktemp("environment") / "venv"
     _run([sys.executable, "-m", "venv", "--without-pip", str(environment)])
     python = environment / "bin" / "python"
@@ -50,7 +50,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_wheel_holds_the_hooks_the_queries_and_the_manual(wheel: Path) -> None:
-    """Everything that is no Python module is in the wheel too."""
+    """Every file that is not a Python module is in the wheel too."""
     names = zipfile.ZipFile(wheel).namelist()
     for wanted in (
         "gitworker/_githooks/post-commit",
@@ -64,7 +64,7 @@ def test_wheel_holds_the_hooks_the_queries_and_the_manual(wheel: Path) -> None:
     assert any(name.endswith("scripts/git-worker") for name in names)
 
 
-def test_an_installed_wheel_does_the_main_job_with_the_sources_gone(
+def test_an_installed_wheel_works_without_the_sources(
     installed: Path, repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From the wheel alone a worker is spawned, its hook fires, and its work lands."""

@@ -1,1 +1,1 @@
-"""The benchmarks measure what they say, and refuse to pass on nothing."""
+"""The benchmarks measure what they promise, and fail without a measurement."""

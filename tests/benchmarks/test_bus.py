@@ -1,4 +1,4 @@
-"""The yardstick of the bus: percentiles, promised speeds, a filled bus, processes that fail."""
+"""Helpers of the bus's benchmarks: percentiles, speeds, a filled bus, failing processes."""
 
 import os
 import sys
@@ -14,7 +14,7 @@ from gitworker.bus import open_bus
 
 
 def test_percentile() -> None:
-    """So many percent of the values do not exceed it, and the largest is the last of them."""
+    """A percentile is the value that so many percent of the values do not exceed."""
     values = [float(number) for number in range(1, 201)]
     assert percentile(values, 99) == 199.0
     assert percentile(values[::-1], 50) == 101.0
@@ -29,16 +29,16 @@ def test_speed(ours: float, kept: bool) -> None:
 
 
 def test_a_filled_bus_can_be_polled(tmp_path: Path) -> None:
-    """What one statement filled is a bus like any other: half to a busy agent, a tenth to all."""
+    """A bus filled by one statement is like any other: half to a busy agent, a tenth to all."""
     filled(tmp_path / "bus", 1000).close()
-    for agent, number in (("busy", 600), ("quiet", 101), ("nobody", 100)):
+    for agent, number in (("busy", 600), ("quiet", 101), ("unknown", 100)):
         with open_bus(str(tmp_path / "bus"), agent=agent) as bus:
             assert len(bus.poll(2 * number)) == number
             assert len(bus.poll(LIMIT)) == min(LIMIT, number)
 
 
 def test_processes_begin_together(tmp_path: Path) -> None:
-    """Ready processes begin at a word and answer; one that fails is no measurement."""
+    """Ready processes begin at a signal and answer; a failing one raises."""
     scene = Scene(tmp_path, dict(os.environ))
     good = "import json; print('ready', flush=True); input(); print(json.dumps([1.5]), flush=True)"
     with started(scene, *[(sys.executable, "-c", good)] * 2) as processes:
@@ -52,6 +52,6 @@ def test_processes_begin_together(tmp_path: Path) -> None:
 
 
 def test_a_new_bus_is_empty(tmp_path: Path) -> None:
-    """A bus for a benchmark needs no repository and holds nothing."""
+    """A bus for a benchmark needs no repository and is empty."""
     with open_bus(str(new_bus(tmp_path / "bus")), agent="hq") as bus:
         assert bus.poll() == []

@@ -1,4 +1,4 @@
-"""The yardstick: order of rounds, medians, peaks, and commands that fail."""
+"""The measuring module: order of rounds, medians, peaks, and commands that fail."""
 
 import os
 import sys
@@ -36,8 +36,8 @@ def test_failing_command_is_no_measurement(tmp_path: Path) -> None:
         time_process(["sh", "-c", "echo no >&2; exit 3"], tmp_path, os.environ)
 
 
-def test_peak_sees_what_a_command_allocates(tmp_path: Path) -> None:
-    """The peak of a child is its own and not that of the process that measures."""
+def test_peak_is_the_commands_own(tmp_path: Path) -> None:
+    """The peak of a child is its own and not that of the measuring process."""
     small = [sys.executable, "-I", "-S", "-c", "pass"]
     large = [sys.executable, "-I", "-S", "-c", "x = b'x' * (64 << 20)"]
     assert peak_mib(large, tmp_path, os.environ) > peak_mib(small, tmp_path, os.environ) + 60
@@ -51,13 +51,13 @@ def test_ratio(ours: float, kept: bool) -> None:
 
 
 def test_difference_saves_a_ratio() -> None:
-    """Where a difference in milliseconds is promised as an alternative, it is enough."""
+    """If a difference in milliseconds is promised as an alternative, it is enough."""
     ours, theirs = ("a", Sample((5.0,))), ("b", Sample((2.5,)))
     assert compare("x", ours=ours, theirs=theirs, at_most=1.6, or_plus_ms=3.0).kept
     assert not compare("x", ours=ours, theirs=theirs, at_most=1.6, or_plus_ms=2.0).kept
 
 
-def test_page_shows_what_was_not_measured() -> None:
+def test_page_shows_missing_measurements() -> None:
     """A promise that could not be measured is on the page, as not kept, with the reason."""
     page = render([not_measured("spawn", "≤ 1 ×", "status 70")], "How.")
     assert "| spawn |  |  | not measured | ≤ 1 × | **no** |" in page

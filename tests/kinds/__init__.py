@@ -1,1 +1,1 @@
-"""Repositories of every kind: the main job as whole programs, on what git can be made of."""
+"""Repositories of every kind: the main job by whole programs, on all settings of git."""

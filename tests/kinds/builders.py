@@ -1,7 +1,7 @@
 """Builders of one repository of each kind that git knows, each on `main` with the same files.
 
-Every kind has README, src/app.py and the settings of a verify command on its target; a kind that
-leaves files out of its checkout keeps README and src.
+Every kind has README, src/app.py and the settings of a verify command on its target; a kind with a
+partial checkout keeps README and src.
 """
 
 import contextlib
@@ -29,20 +29,20 @@ START: Mapping[str, Content] = {
 
 
 def nothing(place: Path) -> None:
-    """See nothing in particular."""
+    """Assert nothing."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of repository: how one is made, what git it needs, what is seen of it.
+    """A kind of repository: its builder, the git that it needs, and its assertions.
 
-    `build` is given an empty directory and returns where commands are run. `seat` looks at a
-    worker's new worktree, `landed` at the repository when its work has landed.
+    `build` gets an empty directory and returns the directory of the commands. `worktree` checks a
+    worker's new worktree, `landed` the repository after its work has landed.
     """
 
     name: str
     build: Callable[[Path], Path]
-    seat: Callable[[Path], None] = nothing
+    worktree: Callable[[Path], None] = nothing
     landed: Callable[[Path], None] = nothing
     edits: Mapping[str, Content] = field(default_factory=lambda: {"src/new.txt": "new\n"})
     since: tuple[int, ...] = (2, 39)
@@ -55,7 +55,7 @@ def git_version() -> tuple[int, ...]:
 
 
 def require(kind: Kind) -> None:
-    """Skip the test where the git on PATH is older than the kind."""
+    """Skip the test if the git on PATH is older than the kind."""
     if git_version() < kind.since:
         pytest.skip(f"{kind.name} needs git {'.'.join(map(str, kind.since))}")
 
@@ -87,7 +87,7 @@ def made_with(*options: str) -> Callable[[Path], Path]:
 
 
 def separate(place: Path) -> Path:
-    """Make a repository whose git directory lies elsewhere."""
+    """Make a repository whose git directory is elsewhere."""
     return start(place / "repo", f"--separate-git-dir={place / 'elsewhere.git'}").root
 
 
@@ -102,24 +102,24 @@ def cloned(place: Path, *options: str) -> Path:
 
 
 def shallow(place: Path) -> Path:
-    """Make a clone that knows the last commit only."""
+    """Make a clone that has only the last commit."""
     root = cloned(place, "--depth=1")
     assert git(root, "rev-list", "--count", "HEAD") == "1"
     return root
 
 
 def partial(place: Path) -> Path:
-    """Make a clone without blobs but those of its checkout."""
+    """Make a clone without blobs except those of its checkout."""
     return cloned(place, "--filter=blob:none")
 
 
 def treeless(place: Path) -> Path:
-    """Make a clone without trees and blobs but those of its checkout."""
+    """Make a clone without trees and blobs except those of its checkout."""
     return cloned(place, "--filter=tree:0")
 
 
 def partial_and_sparse(place: Path) -> Path:
-    """Make a clone that has fetched a part of the tree only, as large repositories are used."""
+    """Make a clone that has fetched only a part of the tree, as users of large repositories do."""
     root = cloned(place, "--filter=blob:none", "--sparse")
     git(root, "sparse-checkout", "add", "src")
     assert not (root / "docs").exists()
@@ -153,7 +153,7 @@ def bare_below_worktrees(place: Path) -> Path:
 
 
 def is_followed(root: Path) -> None:
-    """See the worktree of the target brought to what landed."""
+    """Assert that the worktree of the target has the landed files."""
     main = root if root.name == "main" else root / "main"
     assert git(main, "status", "--porcelain") == ""
     assert (main / "src/new.txt").read_text() == "new\n"
@@ -179,7 +179,7 @@ def sparse(*words: str) -> Callable[[Path], Path]:
 
 
 def sparse_by_hand(place: Path) -> Path:
-    """Make a repository whose main worktree alone is sparse, in settings of its own."""
+    """Make a repository whose main worktree alone is sparse, by its own settings."""
     repo = start(place / "repo")
     repo.git("config", "extensions.worktreeConfig", "true")
     repo.git("config", "--worktree", "core.sparseCheckout", "true")
@@ -189,11 +189,11 @@ def sparse_by_hand(place: Path) -> Path:
     return repo.root
 
 
-def holds_no_docs(seat: Path) -> None:
-    """See the same part of the tree as in the main checkout, as `git worktree add` has it."""
-    assert not (seat / "docs").exists()
-    assert (seat / "src/app.py").exists()
-    assert git(seat, "status", "--porcelain") == ""
+def holds_no_docs(worktree: Path) -> None:
+    """Assert that the worktree has the same part of the tree as the main checkout."""
+    assert not (worktree / "docs").exists()
+    assert (worktree / "src/app.py").exists()
+    assert git(worktree, "status", "--porcelain") == ""
 
 
 def with_submodule(place: Path) -> Path:
@@ -205,9 +205,9 @@ def with_submodule(place: Path) -> Path:
     return repo.root
 
 
-def holds_the_submodule(seat: Path) -> None:
-    """See the submodule filled in a worker's worktree."""
-    assert (seat / "lib/lib.c").read_text() == "int lib;\n"
+def holds_the_submodule(worktree: Path) -> None:
+    """Assert that the submodule is filled in a worker's worktree."""
+    assert (worktree / "lib/lib.c").read_text() == "int lib;\n"
 
 
 def inside_submodule(place: Path) -> Path:
@@ -220,7 +220,7 @@ def inside_submodule(place: Path) -> Path:
 
 
 def lies_quietly(root: Path) -> None:
-    """See that the outer repository finds new commits in the inner one, and nothing else."""
+    """Assert that the outer repository sees new commits in the inner one, and no other change."""
     (line,) = git(root.parent, "status", "--porcelain=v2").splitlines()
     assert line.split()[2] == "SC.."
 
@@ -238,10 +238,10 @@ def windows(place: Path) -> Path:
     return root
 
 
-def has_carriage_returns(seat: Path) -> None:
-    """See text with CRLF, and nothing changed."""
-    assert (seat / "README").read_bytes().count(b"\r\n") == 3
-    assert git(seat, "status", "--porcelain") == ""
+def has_carriage_returns(worktree: Path) -> None:
+    """Assert that text has CRLF, and that nothing is changed."""
+    assert (worktree / "README").read_bytes().count(b"\r\n") == 3
+    assert git(worktree, "status", "--porcelain") == ""
 
 
 def signing(place: Path) -> Path:
@@ -264,26 +264,26 @@ def signing(place: Path) -> Path:
 
 
 def is_signed(root: Path) -> None:
-    """See a good signature on every commit after the first."""
+    """Assert that every commit after the first has a good signature."""
     verdicts = git(root, "log", "--format=%G?", "main").splitlines()
     assert set(verdicts[:-1]) == {"G"}, verdicts
 
 
 def watched(place: Path) -> Path:
-    """Make a repository whose worktrees a daemon of git's watches."""
+    """Make a repository whose worktrees git's fsmonitor daemon watches."""
     root = configured("core.fsmonitor=true", "core.untrackedCache=true")(place)
     if "feature: fsmonitor--daemon" not in git(root, "version", "--build-options"):
         pytest.skip("this git has no fsmonitor daemon for this system")
     return root
 
 
-def is_watched(seat: Path) -> None:
-    """See the daemon at work."""
-    assert (Path(git(seat, "rev-parse", "--git-dir")) / "fsmonitor--daemon.ipc").exists()
+def is_watched(worktree: Path) -> None:
+    """Assert that the daemon runs."""
+    assert (Path(git(worktree, "rev-parse", "--git-dir")) / "fsmonitor--daemon.ipc").exists()
 
 
-def watches_nothing_that_is_gone(root: Path) -> None:
-    """See that no daemon has outlived its worktree."""
+def watches_no_removed_worktree(root: Path) -> None:
+    """Assert that no daemon has outlived its worktree."""
     assert [place for place in watchers(root).values() if not place.exists()] == []
 
 
@@ -317,6 +317,6 @@ def relative(place: Path) -> Path:
     return configured("worktree.useRelativePaths=true")(place)
 
 
-def points_relatively(seat: Path) -> None:
-    """See a relative pointer in the worktree."""
-    assert (seat / ".git").read_text().startswith("gitdir: ..")
+def points_relatively(worktree: Path) -> None:
+    """Assert that the worktree has a relative pointer."""
+    assert (worktree / ".git").read_text().startswith("gitdir: ..")

@@ -1,4 +1,4 @@
-"""The main job as whole programs, from init to a healthy end, on a repository of any kind."""
+"""The main job by whole programs, from init to a healthy end, on a repository of any kind."""
 
 import json
 import subprocess
@@ -15,7 +15,7 @@ from tests.kinds.builders import Kind
 
 @contextmanager
 def an_agent() -> Iterator[int]:
-    """Give the pid of a process that plays the agent."""
+    """Yield the pid of a process in the place of an agent."""
     agent = subprocess.Popen(["sleep", "600"])
     try:
         yield agent.pid
@@ -25,7 +25,7 @@ def an_agent() -> Iterator[int]:
 
 
 class Story:
-    """One repository, and the acts of its workers."""
+    """One repository, and the commands of its workers."""
 
     def __init__(self, root: Path, kind: Kind, agent_pid: int) -> None:
         self.root = root
@@ -41,14 +41,14 @@ class Story:
         return json.loads(self.ok(*words, "--json"))
 
     def working(self, worker: str, task: str) -> Path:
-        """Give a worker a task and begin; return the worktree."""
-        seat = Path(self.ok("spawn", worker, task))
+        """Give a worker a task, start it, and return the worktree."""
+        worktree = Path(self.ok("spawn", worker, task))
         self.ok("start", worker, "--pid", str(self.agent_pid))
-        return seat
+        return worktree
 
-    def submit(self, worker: str, seat: Path, files: Mapping[str, Content]) -> None:
-        """Commit these files in a worker's worktree and hand them in."""
-        Repo(seat).commit(f"Work of {worker}", files)
+    def submit(self, worker: str, worktree: Path, files: Mapping[str, Content]) -> None:
+        """Commit these files in a worker's worktree and submit them."""
+        Repo(worktree).commit(f"Work of {worker}", files)
         self.ok("done", worker)
 
     def state(self, worker: str) -> str:
@@ -58,12 +58,12 @@ class Story:
         return str(row["state"])
 
 
-def tell(root: Path, kind: Kind) -> None:
-    """Tell the whole story in a repository, and look at what it leaves."""
+def play(root: Path, kind: Kind) -> None:
+    """Run the whole story in a repository, and check its result."""
     with an_agent() as pid:
         story = Story(root, kind, pid)
-        for act in (set_up, land, meet, withdraw, look):
-            act(story)
+        for step in (set_up, land, meet, withdraw, check):
+            step(story)
     assert git(root, "rev-list", "--count", "--merges", "main") == "0"
     kind.landed(root)
     if git(root, "rev-parse", "--is-bare-repository") == "false":
@@ -71,18 +71,18 @@ def tell(root: Path, kind: Kind) -> None:
 
 
 def set_up(story: Story) -> None:
-    """Init and trust what the repository brings."""
+    """Run init and trust the repository's commands."""
     story.ok("init")
     story.ok("trust", "--yes")
 
 
 def land(story: Story) -> None:
-    """Two workers' commits are looked at, approved, verified and landed, one on the other."""
+    """Two workers' commits are reviewed, approved, verified and landed, one on the other."""
     before = git(story.root, "rev-parse", "main")
-    seat = story.working("left", "t1")
-    assert git(seat, "status", "--porcelain") == ""
-    story.kind.seat(seat)
-    story.submit("left", seat, {"README": "line 1\nleft\nline 3\n", **story.kind.edits})
+    worktree = story.working("left", "t1")
+    assert git(worktree, "status", "--porcelain") == ""
+    story.kind.worktree(worktree)
+    story.submit("left", worktree, {"README": "line 1\nleft\nline 3\n", **story.kind.edits})
     story.submit("late", story.working("late", "t2"), {"src/late.txt": "late\n"})
     rival = story.working("right", "t3")
     Repo(rival).commit("Right", {"README": "line 1\nright\nline 3\n"})
@@ -92,21 +92,21 @@ def land(story: Story) -> None:
     assert git(story.root, "rev-parse", "main~2") == before
     assert git(story.root, "ls-tree", "--name-only", "main", "src/late.txt") == "src/late.txt"
     assert story.state("left") == "COMPLETED"
-    assert not seat.exists()
+    assert not worktree.exists()
 
 
 def meet(story: Story) -> None:
-    """A worker who changed the same line is sent back, resolves the conflict, and lands."""
-    seat = Path(story.ok("path", "right"))
+    """A worker that changed the same line is sent back, resolves the conflict, and lands."""
+    worktree = Path(story.ok("path", "right"))
     story.ok("done", "right")
     answer = run(story.root, "approve", "right")
     assert (answer.status, "README" in answer.err) == (3, True), answer
     assert story.state("right") == "WORKING"
-    answer = run(seat, "sync")
+    answer = run(worktree, "sync")
     assert (answer.status, "README" in answer.err) == (3, True), answer
-    (seat / "README").write_text("line 1\nleft and right\nline 3\n")
-    git(seat, "add", "README")
-    story.ok("sync", "--continue", cwd=seat)
+    (worktree / "README").write_text("line 1\nleft and right\nline 3\n")
+    git(worktree, "add", "README")
+    story.ok("sync", "--continue", cwd=worktree)
     story.ok("done", "right")
     story.ok("approve", "right")
     story.ok("--as", "hq", "merge", "right", cwd=Path(story.ok("spawn", "last", "t5")))
@@ -114,32 +114,40 @@ def meet(story: Story) -> None:
 
 
 def withdraw(story: Story) -> None:
-    """A cancelled worker's files and index come back, byte by byte, by undo."""
-    seat = Path(story.ok("spawn", "gone", "t4"))
-    Repo(seat).commit("Half", {"src/half.txt": "half\n"})
-    Repo(seat).write({"src/app.py": "print('changed')\n", "src/untracked.txt": "untracked\n"})
-    Repo(seat).write({"src/staged.txt": "staged\n", "src/ignored.o": "ignored\n"})
-    git(seat, "add", "src/staged.txt")
-    before = files_of(seat), git(seat, "status", "--porcelain"), git(seat, "rev-parse", "HEAD")
-    story.ok("cancel", "gone")
-    assert not seat.exists()
+    """undo restores a cancelled worker's files and index, byte by byte."""
+    worktree = Path(story.ok("spawn", "dropped", "t4"))
+    Repo(worktree).commit("Half", {"src/half.txt": "half\n"})
+    Repo(worktree).write({"src/app.py": "print('changed')\n", "src/untracked.txt": "untracked\n"})
+    Repo(worktree).write({"src/staged.txt": "staged\n", "src/ignored.o": "ignored\n"})
+    git(worktree, "add", "src/staged.txt")
+    before = (
+        files_of(worktree),
+        git(worktree, "status", "--porcelain"),
+        git(worktree, "rev-parse", "HEAD"),
+    )
+    story.ok("cancel", "dropped")
+    assert not worktree.exists()
     story.ok("undo")
-    now = files_of(seat), git(seat, "status", "--porcelain"), git(seat, "rev-parse", "HEAD")
+    now = (
+        files_of(worktree),
+        git(worktree, "status", "--porcelain"),
+        git(worktree, "rev-parse", "HEAD"),
+    )
     assert now == before
 
 
-def files_of(seat: Path) -> dict[str, bytes]:
-    """Return every file of a worktree but git's pointer and our log."""
+def files_of(worktree: Path) -> dict[str, bytes]:
+    """Return every file of a worktree except git's pointer and our log."""
     return {
         name: content
-        for name, content in tree_bytes(seat).items()
+        for name, content in tree_bytes(worktree).items()
         if name not in (".git", ".worker.log")
     }
 
 
-def look(story: Story) -> None:
-    """What is shown is whole, and everything is healthy."""
-    assert "gone" in story.ok("status")
+def check(story: Story) -> None:
+    """The output is complete, and everything is healthy."""
+    assert "dropped" in story.ok("status")
     for words in (("doctor",), ("fsck",)):
         answer = run(story.root, *words)
         assert answer.status == 0, answer

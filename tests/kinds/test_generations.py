@@ -1,4 +1,4 @@
-"""Repositories of earlier versions: whatever state they were left in, this version goes on."""
+"""Repositories of earlier versions work with this version, whatever their state."""
 
 import hashlib
 from pathlib import Path
@@ -16,7 +16,7 @@ OPEN = [
     for case in list_cases(generation)
     if case.startswith("open-")
 ]
-# The command that a user of the old version would have typed next, for a worker in each state.
+# The next command of a user of the old version, for a worker in each state.
 NEXT = (
     ("assigned", ("start",), "WORKING"),
     ("working", ("done",), "IN_REVIEW"),
@@ -75,7 +75,7 @@ def test_next_command(
 
 
 def uncommitted(world: World) -> set[bytes]:
-    """Return the content of all files, the removed worktrees' too, that is in no git object."""
+    """Return the content of all files, also of removed worktrees, that is in no git object."""
     found = {
         path.read_bytes()
         for path in world.root.rglob("*")
@@ -85,7 +85,7 @@ def uncommitted(world: World) -> set[bytes]:
 
 
 def is_users(path: Path) -> bool:
-    """Tell whether a file is a user's: not git's, not ours, not a build cache of the pool."""
+    """Return whether a file is a user's: not git's, not ours, not a build cache of the pool."""
     if {".git", ".pool", "admin"} & set(path.parts):
         return False
     if ".trash" in path.parts and "tree" not in path.parts:
@@ -94,6 +94,6 @@ def is_users(path: Path) -> bool:
 
 
 def is_object(world: World, data: bytes) -> bool:
-    """Tell whether git has a blob of these bytes."""
+    """Return whether git has a blob of these bytes."""
     name = hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
     return (world.root / ".git/objects" / name[:2] / name[2:]).exists()

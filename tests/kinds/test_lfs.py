@@ -1,4 +1,4 @@
-"""Large files kept by git-lfs: pointers in git, contents in worktrees; without a server."""
+"""Large files in git-lfs: pointers in git, contents in worktrees; without a server."""
 
 import os
 import shutil
@@ -22,7 +22,7 @@ VERIFY = """[verify]\ncommands = ['test "$(head -c 4 large.bin)" = REAL']\n"""
 
 @pytest.fixture(autouse=True)
 def lfs(monkeypatch: pytest.MonkeyPatch) -> str:
-    """Put git-lfs on PATH; skips where there is none. Returns PATH without it."""
+    """Put git-lfs on PATH, and return PATH without it; skip the test if it is not installed."""
     without = os.environ["PATH"]
     if (TOOLS / "git-lfs").exists():
         monkeypatch.setenv("PATH", f"{without}:{TOOLS}")
@@ -41,19 +41,19 @@ def with_large_files(place: Path) -> Path:
     return root
 
 
-def holds_the_content(seat: Path) -> None:
-    """See the content, not the pointer."""
-    assert (seat / "large.bin").read_bytes() == CONTENT
+def holds_the_content(worktree: Path) -> None:
+    """Assert that the content is there, not the pointer."""
+    assert (worktree / "large.bin").read_bytes() == CONTENT
 
 
 def has_landed_as_pointer(root: Path) -> None:
-    """See a pointer in the target and the content in the main checkout."""
+    """Assert a pointer in the target and the content in the main checkout."""
     assert git(root, "show", "main:src/new.bin").startswith("version https://git-lfs")
     assert (root / "src/new.bin").read_bytes() == NEW
 
 
 LFS = Kind(
-    "large files", with_large_files, seat=holds_the_content, landed=has_landed_as_pointer,
+    "large files", with_large_files, worktree=holds_the_content, landed=has_landed_as_pointer,
     edits={"src/new.bin": NEW},
 )  # fmt: skip
 
@@ -61,24 +61,24 @@ LFS = Kind(
 def test_main_job(tmp_path: Path) -> None:
     """The main job works, contents in every worktree, those of the verify commands too."""
     root = LFS.build(tmp_path)
-    story.tell(root, LFS)
+    story.play(root, LFS)
     assert git(root, "lfs", "fsck") == "Git LFS fsck OK"
 
 
 def test_its_hooks_run(tmp_path: Path) -> None:
     """The hooks that git-lfs installed run in a worker's worktree as in the main checkout."""
     root = LFS.build(tmp_path)
-    seat = Path(ok(root, "spawn", "auth", "t1"))
+    worktree = Path(ok(root, "spawn", "auth", "t1"))
     git(root, "lfs", "lock", "large.bin", check=False)
     git(root, "config", "lfs.setlockablereadonly", "true")
-    git(seat, "lfs", "track", "--lockable", "*.bin")
-    Repo(seat).commit("Lockable", {"other.bin": NEW})
-    assert not os.access(seat / "other.bin", os.W_OK) or os.geteuid() == 0
-    assert not (seat / "other.bin").stat().st_mode & 0o200  # post-commit made it read-only
+    git(worktree, "lfs", "track", "--lockable", "*.bin")
+    Repo(worktree).commit("Lockable", {"other.bin": NEW})
+    assert not os.access(worktree / "other.bin", os.W_OK) or os.geteuid() == 0
+    assert not (worktree / "other.bin").stat().st_mode & 0o200  # post-commit made it read-only
 
 
 def test_a_missing_object(tmp_path: Path) -> None:
-    """Where a large file is neither here nor on a server, spawn says so and leaves nothing."""
+    """If a large file is neither here nor on a server, spawn says so and leaves nothing."""
     root = LFS.build(tmp_path)
     Repo(root).commit("Change it", {"large.bin": NEW})
     ok(root, "init")
@@ -91,7 +91,7 @@ def test_a_missing_object(tmp_path: Path) -> None:
 
 
 def test_without_the_program(tmp_path: Path, lfs: str) -> None:
-    """Where git-lfs is required and not installed, spawn says so and leaves nothing."""
+    """If git-lfs is required and not installed, spawn says so and leaves nothing."""
     root = LFS.build(tmp_path)
     ok(root, "init")
     before = facts(root)

@@ -19,25 +19,25 @@ KINDS = (
     Kind("shallow", builders.shallow),
     Kind("partial", builders.partial),
     Kind("treeless", builders.treeless),
-    Kind("partial and sparse", builders.partial_and_sparse, seat=builders.holds_no_docs),
+    Kind("partial and sparse", builders.partial_and_sparse, worktree=builders.holds_no_docs),
     Kind("borrowed objects", builders.shared),
     Kind("sha256", builders.made_with("--object-format=sha256")),
     Kind("reftable", builders.made_with("--ref-format=reftable"), since=(2, 45)),
-    Kind("submodule", builders.with_submodule, seat=builders.holds_the_submodule),
+    Kind("submodule", builders.with_submodule, worktree=builders.holds_the_submodule),
     Kind("inside a submodule", builders.inside_submodule, landed=builders.lies_quietly),
-    Kind("sparse cone", builders.sparse("--cone", "src"), seat=builders.holds_no_docs),
+    Kind("sparse cone", builders.sparse("--cone", "src"), worktree=builders.holds_no_docs),
     Kind(
         "sparse patterns",
         builders.sparse("--no-cone", "/*", "!/docs/"),
-        seat=builders.holds_no_docs,
+        worktree=builders.holds_no_docs,
     ),
     Kind(
         "sparse index",
         builders.sparse("--cone", "--sparse-index", "src"),
-        seat=builders.holds_no_docs,
+        worktree=builders.holds_no_docs,
     ),
-    Kind("sparse by hand", builders.sparse_by_hand, seat=builders.holds_no_docs),
-    Kind("autocrlf", builders.windows, seat=builders.has_carriage_returns),
+    Kind("sparse by hand", builders.sparse_by_hand, worktree=builders.holds_no_docs),
+    Kind("autocrlf", builders.windows, worktree=builders.has_carriage_returns),
     Kind("ignoreCase", builders.configured("core.ignoreCase=true")),
     Kind("untracked cache", builders.configured("core.untrackedCache=true")),
     Kind("split index", builders.configured("index.version=4", "core.splitIndex=true")),
@@ -50,11 +50,11 @@ KINDS = (
     ),
     Kind("many files", builders.configured("feature.manyFiles=true", "index.skipHash=true")),
     Kind(
-        "watched", builders.watched, seat=builders.is_watched,
-        landed=builders.watches_nothing_that_is_gone,
+        "watched", builders.watched, worktree=builders.is_watched,
+        landed=builders.watches_no_removed_worktree,
     ),
     Kind(
-        "relative worktrees", builders.relative, seat=builders.points_relatively, since=(2, 48)
+        "relative worktrees", builders.relative, worktree=builders.points_relatively, since=(2, 48)
     ),
     Kind("signed by ssh", builders.signing, landed=builders.is_signed),
 )  # fmt: skip
@@ -62,7 +62,7 @@ KINDS = (
 
 @pytest.fixture(params=KINDS, ids=lambda kind: kind.name.replace(" ", "-"))
 def kind(request: pytest.FixtureRequest) -> Kind:
-    """A kind that the git on PATH knows."""
+    """A kind that the git on PATH supports."""
     chosen: Kind = request.param
     builders.require(chosen)
     return chosen
@@ -70,11 +70,11 @@ def kind(request: pytest.FixtureRequest) -> Kind:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Path]:
-    """A directory; what watches repositories in it ends with the test."""
+    """A directory; daemons that watch repositories in it end with the test."""
     yield tmp_path
     builders.end_watching(tmp_path)
 
 
 def test_main_job(kind: Kind, place: Path) -> None:
     """Init, spawn, commit, done, approve, verify, merge, a conflict, cancel and undo all work."""
-    story.tell(kind.build(place), kind)
+    story.play(kind.build(place), kind)

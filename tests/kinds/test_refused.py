@@ -1,4 +1,4 @@
-"""What is not supported, or cannot be done here, is said in one line; nothing is changed by it."""
+"""An unsupported repository or a missing origin is reported in one line and changes nothing."""
 
 import os
 import shutil
@@ -25,22 +25,24 @@ UNSUPPORTED = {
 
 @pytest.mark.parametrize("setting", UNSUPPORTED)
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_what_git_cannot_open(repository: Path, words: tuple[str, ...], setting: str) -> None:
-    """No command writes anything where git does not know the kind, and each says what it is."""
+def test_a_repository_that_git_cannot_open(
+    repository: Path, words: tuple[str, ...], setting: str
+) -> None:
+    """If git does not know the kind, no command writes anything, and each names the kind."""
     git(repository, "config", "core.repositoryFormatVersion", "1")
     git(repository, "config", setting, "9")
     before = tree_bytes(repository)
     answer = run(repository, *words)
     assert answer.status == 1, answer
-    said = answer.out if words == ("doctor",) else answer.err
-    told = f"the git on PATH does not support this repository: {UNSUPPORTED[setting]}"
-    assert [line for line in said.splitlines() if told in line], answer
-    assert said.count("\n") <= 2 or words == ("doctor",), answer
+    output = answer.out if words == ("doctor",) else answer.err
+    message = f"the git on PATH does not support this repository: {UNSUPPORTED[setting]}"
+    assert [line for line in output.splitlines() if message in line], answer
+    assert output.count("\n") <= 2 or words == ("doctor",), answer
     assert tree_bytes(repository) == before
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
-def test_somebody_else_s_repository(repository: Path) -> None:
+def test_a_repository_of_another_user(repository: Path) -> None:
     """A repository that git does not trust is left alone, with git's way to trust it."""
     subprocess.run(["chown", "-R", "12345", repository], check=True)
     before = tree_bytes(repository)
@@ -55,7 +57,7 @@ def test_somebody_else_s_repository(repository: Path) -> None:
 
 
 def facts(root: Path) -> tuple[object, ...]:
-    """Return what a command that fails must leave as it was: refs, worktrees, workers, files."""
+    """Return the state that a failing command must not change: refs, worktrees, workers, files."""
     places = sorted(str(path) for path in (root / "worktrees").glob("*") if path.is_dir())
     listed = git(root, "worktree", "list", "--porcelain").splitlines()
     branches = [line for line in listed if line.startswith("branch ")]  # not our scratch worktree
@@ -66,21 +68,21 @@ def facts(root: Path) -> tuple[object, ...]:
 
 
 def test_without_the_promisor(tmp_path: Path) -> None:
-    """Where a partial clone's origin is gone, what needs its objects fails once, cleanly."""
+    """Without a partial clone's origin, a command that needs its objects fails once, cleanly."""
     origin = builders.start(tmp_path / "origin")
     origin.commit("Change it", {"README": "changed\n"})
     origin.git("config", "uploadpack.allowFilter", "true")
     git(tmp_path, "clone", "-q", "--filter=blob:none", f"file://{origin.root}", "repo")
     root = tmp_path / "repo"
-    shutil.move(origin.root, tmp_path / "gone")
+    shutil.move(origin.root, tmp_path / "missing")
     ok(root, "init")
     before = facts(root)
     answer = run(root, "spawn", "auth", "t1", "--from", "main~1")
     assert answer.status == 1, answer
     assert "promisor remote" in answer.err.splitlines()[0], answer
     assert facts(root) == before
-    seat = Path(ok(root, "spawn", "auth", "t1"))
-    Repo(seat).commit("Work", {"src/new.txt": "new\n"})
+    worktree = Path(ok(root, "spawn", "auth", "t1"))
+    Repo(worktree).commit("Work", {"src/new.txt": "new\n"})
     ok(root, "start", "auth")
     ok(root, "done", "auth")
     ok(root, "approve", "auth")
@@ -90,33 +92,33 @@ def test_without_the_promisor(tmp_path: Path) -> None:
 
 
 def test_a_replay_without_the_promisor(tmp_path: Path) -> None:
-    """A rebase that needs a blob of an origin that is gone changes nothing, and works later."""
+    """A rebase that needs a blob of a missing origin changes nothing, and works later."""
     root = builders.partial(tmp_path)
     origin = Repo(tmp_path / "origin")
-    seat = Path(ok(root, "spawn", "auth", "t1"))
-    Repo(seat).commit("Work", {"README": "line 1\nmine\nline 3\n"})
+    worktree = Path(ok(root, "spawn", "auth", "t1"))
+    Repo(worktree).commit("Work", {"README": "line 1\nmine\nline 3\n"})
     ok(root, "start", "auth")
     ok(root, "done", "auth")
-    origin.commit("By somebody else", {"README": "line 1\nline 2\nline 3\nline 4\nline 5\n"})
+    origin.commit("By another user", {"README": "line 1\nline 2\nline 3\nline 4\nline 5\n"})
     git(root, "switch", "-q", "--detach")
     git(root, "fetch", "-q", "origin", "main:main")
-    origin.root.rename(tmp_path / "gone")
+    origin.root.rename(tmp_path / "missing")
     before = facts(root)
     answer = run(root, "approve", "auth")
     assert answer.status == 1, answer
     assert "promisor remote" in answer.err.splitlines()[0], answer
     assert "hint: git fetch" in answer.err, answer
     assert facts(root) == before
-    (tmp_path / "gone").rename(origin.root)
+    (tmp_path / "missing").rename(origin.root)
     ok(root, "approve", "auth")
     assert git(root, "show", "auth/t1:README").splitlines()[1:4:2] == ["mine", "line 4"]
 
 
-def test_a_key_that_is_gone(tmp_path: Path) -> None:
+def test_a_missing_key(tmp_path: Path) -> None:
     """A rebase that cannot sign its commits changes nothing, and works once the key is back."""
     root = builders.signing(tmp_path)
-    seat = Path(ok(root, "spawn", "auth", "t1"))
-    Repo(seat).commit("Work", {"src/new.txt": "new\n"})
+    worktree = Path(ok(root, "spawn", "auth", "t1"))
+    Repo(worktree).commit("Work", {"src/new.txt": "new\n"})
     ok(root, "start", "auth")
     ok(root, "done", "auth")
     Repo(root).commit("By its user", {"other.txt": "other\n"})
