@@ -1,1 +1,1 @@
-"""The promised ratios, measured: each pair of commands in one run, in turn, on one machine."""
+"""The promised ratios, measured: both commands of a pair in one run, in turn, on one machine."""

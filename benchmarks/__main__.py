@@ -2,7 +2,7 @@
 
 The page is RESULTS.md, with --bus RESULTS-BUS.md.
 
-Exit status 1 where a promise is not kept or could not be measured.
+Exit status 1 if a promise is not kept or could not be measured.
 """
 
 import argparse

@@ -1,15 +1,15 @@
 """Processes that a benchmark of the bus needs: `python -m benchmarks.bus_jobs VERB ARGUMENTS…`.
 
 publish HOW STATE COUNT DELAY_MS PACE_MS   publish COUNT messages, one each PACE_MS (0: at once), on
-                                           a disk whose syncs take DELAY_MS longer; print how many
-                                           milliseconds each took
+                                           a disk whose syncs take DELAY_MS longer; print the
+                                           milliseconds of each
 follow STATE WAY                           print the id of each message as it comes
-echo                                       print each line that comes: what a pipe alone takes
-jobs STATE COUNT                           put COUNT messages one by one, take them as poll gives
-                                           them; put again, take one by one; print what each took
+echo                                       print each line that comes: the time of a pipe alone
+jobs STATE COUNT                           put COUNT messages one by one, take them as poll returns
+                                           them; put again, take one by one; print the time of each
 
-HOW is library (durable), unsynced, raw (apsw alone, synchronous=FULL) or raw-normal. Each says
-`ready` and waits for a line before it begins.
+HOW is library (durable), unsynced, raw (apsw alone, synchronous=FULL) or raw-normal. Each job
+prints `ready` and waits for a line before it begins.
 """
 
 import itertools
@@ -39,7 +39,7 @@ INSERT = (
 
 
 def raw_publisher(database: str, *, full: bool) -> Callable[[], None]:
-    """Return what publishes one message by apsw alone: its JSON, one prepared insert."""
+    """Return a function that publishes one message by apsw alone: its JSON, one prepared insert."""
     connection = apsw.Connection(database)
     connection.set_busy_timeout(60_000)
     connection.execute("PRAGMA journal_mode = WAL").fetchall()
@@ -58,7 +58,7 @@ def raw_publisher(database: str, *, full: bool) -> Callable[[], None]:
 
 
 def library_publisher(state: str, *, durable: bool) -> Callable[[], None]:
-    """Return what publishes one message through the library."""
+    """Return a function that publishes one message through the library."""
     bus = open_bus(state, agent=f"lib-{os.getpid()}")
 
     def publish() -> None:
@@ -68,14 +68,14 @@ def library_publisher(state: str, *, durable: bool) -> Callable[[], None]:
 
 
 def publisher(how: str, state: str) -> Callable[[], None]:
-    """Return what publishes one message in one of the ways."""
+    """Return a function that publishes one message in one of the ways."""
     if how.startswith("raw"):
         return raw_publisher(f"{state}/bus.db", full=how == "raw")
     return library_publisher(state, durable=how == "library")
 
 
 def slow_down(delay_s: float) -> None:
-    """Let every sync take longer: SQLite's through a VFS, our own through os.fdatasync."""
+    """Make every sync take longer: SQLite's through a VFS, our own through os.fdatasync."""
     real = os.fdatasync
 
     def fdatasync(file: int) -> None:
@@ -102,7 +102,7 @@ KEPT: list[object] = []  # a VFS lives as long as its object
 
 
 def publish(how: str, state: str, count: str, *delay_and_pace_ms: str) -> None:
-    """Publish and print how long each took."""
+    """Publish and print the time of each message."""
     delay_s, pace_s = (float(ms) / 1000 for ms in delay_and_pace_ms)
     if delay_s:
         slow_down(delay_s)
@@ -119,7 +119,7 @@ def publish(how: str, state: str, count: str, *delay_and_pace_ms: str) -> None:
 
 
 def follow_bus(state: str, way: str) -> None:
-    """Print ids as messages come, waking in one way only."""
+    """Print ids as messages come, with one kind of waker only."""
     paths = StatePaths(state)
     store = open_database(paths.database)
     with open_waker(store, paths, ways=(way,)) as waker:
@@ -131,7 +131,7 @@ def follow_bus(state: str, way: str) -> None:
 
 
 def echo() -> None:
-    """Print what comes, line by line."""
+    """Print each line that comes."""
     begin(wait=False)
     while line := sys.stdin.readline():
         os.write(1, line.encode())
@@ -154,7 +154,7 @@ def jobs(state: str, count: str) -> None:
 
 
 def begin(*, wait: bool = True) -> None:
-    """Say that everything is loaded, and wait for the word to begin."""
+    """Print that everything is loaded, and wait for the signal to begin."""
     os.write(1, b"ready\n")
     if wait:
         sys.stdin.readline()

@@ -1,4 +1,4 @@
-"""What the benchmarks of the bus share: a bus without a repository, processes started together."""
+"""Helpers of the bus's benchmarks: a bus without a repository, processes started together."""
 
 import json
 import statistics
@@ -18,7 +18,7 @@ from gitworker.store.sqlite.migrate import create_database
 JOBS = (sys.executable, "-m", "benchmarks.bus_jobs")
 ROOT = Path(__file__).resolve().parents[1]
 DEADLINE_S = 300
-# What our limits on rate and unread messages would refuse is not what is measured here.
+# The benchmarks do not measure our limits on rate and unread messages.
 UNLIMITED = {"GITWORKER_MESSAGE_MAX_RATE": "0", "GITWORKER_MESSAGE_MAX_UNREAD": "0"}
 
 
@@ -34,7 +34,7 @@ def new_bus(folder: Path) -> Path:
 def started(
     scene: Scene, *commands: Sequence[str], **env: str
 ) -> Iterator[list["subprocess.Popen[str]"]]:
-    """Start processes that say `ready`; they have when the block begins, and are gone after it."""
+    """Start processes, wait until they print `ready`, and end them after the block."""
     environment = {**scene.env, "PYTHONPATH": str(ROOT), **env}
     processes = [
         subprocess.Popen(
@@ -60,11 +60,11 @@ def line_of(process: "subprocess.Popen[str]") -> str:
 
 
 def together(processes: "list[subprocess.Popen[str]]") -> tuple[list[list[float]], float]:
-    """Let ready processes begin; return what each printed, and the seconds until all had."""
+    """Start ready processes; return the output of each, and the seconds until all had answered."""
     begun = time.perf_counter()
     for process in processes:
         assert process.stdin is not None
-        with suppress(BrokenPipeError):  # it has ended: its answer tells
+        with suppress(BrokenPipeError):  # it has ended: its answer shows why
             process.stdin.write("go\n")
             process.stdin.flush()
     answers = []
@@ -83,17 +83,17 @@ def percentile(values: Sequence[float], percent: float) -> float:
 
 
 def p50_p99(values: Sequence[float], digits: int = 2) -> str:
-    """Return median and 99th percentile in words."""
+    """Return median and 99th percentile as text."""
     return f"p50 {statistics.median(values):.{digits}f}, p99 {percentile(values, 99):.{digits}f}"
 
 
 def speed(
-    what: str, *, ours: tuple[str, Sample], theirs: tuple[str, Sample], at_least: float
+    name: str, *, ours: tuple[str, Sample], theirs: tuple[str, Sample], at_least: float
 ) -> Result:
-    """Return the result of a promise that we do at least so many times what they do in a second."""
+    """Return the result of a promised multiple of their number per second."""
     ratio = theirs[1].median / ours[1].median
     return Result(
-        what,
+        name,
         f"≥ {at_least:g} × the speed",
         ratio >= at_least,
         f"{ratio:.2f} × the speed",

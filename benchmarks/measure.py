@@ -1,8 +1,8 @@
 """Timing and memory of whole processes, and interleaved comparison of two or more ways.
 
-A way is a callable that returns how many milliseconds it took: most start one process and wait for
-it. Interleaving runs every way once per round, in alternating order, so that a slow minute of the
-machine hits all of them alike.
+A way is a callable that returns its milliseconds: most start one process and wait for it.
+Interleaving runs every way once per round, in alternating order, so that a slow minute of the
+machine affects all of them alike.
 """
 
 import os
@@ -17,7 +17,7 @@ from pathlib import Path
 Way = Callable[[], float]
 
 # Runs the command from a small process and prints its peak in KiB: a child's peak starts at its
-# parent's (Linux keeps it over exec), and ours would hide what we look for.
+# parent's (Linux keeps it over exec), and ours would hide the command's.
 _PEAK = """\
 import os, sys
 null = os.open(os.devnull, os.O_WRONLY)
@@ -30,12 +30,12 @@ KIB_PER_UNIT = 1 if sys.platform.startswith("linux") else 1 / 1024  # macOS coun
 
 
 class Failed(Exception):
-    """A command that is measured did not do what it was started for."""
+    """A measured command failed."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """What the rounds of one way took, in milliseconds."""
+    """The milliseconds of the rounds of one way."""
 
     times: tuple[float, ...]
 
@@ -54,7 +54,7 @@ class Sample:
 
 
 def run(argv: Sequence[str], cwd: Path, env: Mapping[str, str], *, stdin: bytes = b"") -> str:
-    """Run a command that prepares something; return its output; raise Failed where it fails."""
+    """Run a command of the preparation; return its output; raise Failed if it fails."""
     done = subprocess.run(
         argv, cwd=cwd, env=dict(env), input=stdin, check=False, capture_output=True
     )
@@ -64,7 +64,7 @@ def run(argv: Sequence[str], cwd: Path, env: Mapping[str, str], *, stdin: bytes 
 
 
 def time_process(argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> float:
-    """Return how many milliseconds a command takes from its start to its end, output discarded."""
+    """Return the milliseconds of a command from its start to its end, output discarded."""
     started = time.perf_counter_ns()
     done = subprocess.run(
         argv, cwd=cwd, env=dict(env), check=False, stdin=subprocess.DEVNULL,
@@ -77,7 +77,7 @@ def time_process(argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> floa
 
 
 def time_call(call: Callable[[], object]) -> float:
-    """Return how many milliseconds a call in this process takes."""
+    """Return the milliseconds of a call in this process."""
     started = time.perf_counter_ns()
     call()
     return (time.perf_counter_ns() - started) / 1e6
@@ -101,7 +101,7 @@ def interleave(
 ) -> dict[str, Sample]:
     """Run every way once per round, first to last and then last to first; return their samples.
 
-    `settle` runs before each measurement and waits for what earlier ones left in the background.
+    `settle` runs before each measurement and waits until background work of earlier ones has ended.
     """
     times: dict[str, list[float]] = {name: [] for name in ways}
     for number in range(warm_up + rounds):
@@ -118,8 +118,8 @@ def interleave(
 def settled(token: str, residents: set[int], deadline_s: float = 3.0) -> None:
     """Wait until no process started by this benchmark runs in the background (Linux).
 
-    Such processes carry `token` in their environment. What outlives the deadline stays for good
-    (a repository's beater) and joins `residents`, which nobody waits for again.
+    Such processes have `token` in their environment. A process that outlives the deadline (the
+    heartbeat daemon of a repository) joins `residents`, which later calls do not wait for.
     """
     end = time.monotonic() + deadline_s
     while running := carriers(token) - residents:

@@ -1,9 +1,9 @@
 """Other queues on SQLite at the same job: `python peer_jobs.py NAME FOLDER COUNT`, in their venv.
 
 Puts COUNT messages one by one, then takes and acknowledges them: as many at a time as the queue
-offers, one by one where it offers nothing else (huey has no acknowledgement). In one process, with
-WAL and synchronous=NORMAL; prints the milliseconds of both. Says `ready` and waits for a line
-before it begins.
+offers, or one by one (huey has no acknowledgement). In one process, with WAL and
+synchronous=NORMAL; prints the milliseconds of both. Prints `ready` and waits for a line before it
+begins.
 """
 
 import asyncio
@@ -16,12 +16,12 @@ from typing import Any
 
 TEXT = '{"progress":0.5,"step":"tests"}'
 NORMAL = "PRAGMA synchronous = NORMAL"
-BATCH = 100  # as many as our own poll gives
+BATCH = 100  # as many as our own poll returns
 Way = tuple[Callable[[], Any], Callable[[int], Any]]
 
 
 def one_by_one(take: Callable[[], Any]) -> Callable[[int], None]:
-    """Return how to take a number of messages where each is taken by itself."""
+    """Return a function that takes a number of messages one by one."""
 
     def take_all(count: int) -> None:
         for _ in range(count):
@@ -31,7 +31,7 @@ def one_by_one(take: Callable[[], Any]) -> Callable[[int], None]:
 
 
 def litequeue(folder: str) -> Way:
-    """Return how litequeue puts and takes one message."""
+    """Return the functions by which litequeue puts one message and takes many."""
     from litequeue import LiteQueue  # type: ignore[import-not-found]
 
     queue = LiteQueue(f"{folder}/queue.db")
@@ -39,7 +39,7 @@ def litequeue(folder: str) -> Way:
 
 
 def persist_queue(folder: str) -> Way:
-    """Return how persist-queue puts and takes one message."""
+    """Return the functions by which persist-queue puts one message and takes many."""
     from persistqueue import SQLiteAckQueue  # type: ignore[import-not-found]
 
     queue = SQLiteAckQueue(folder, auto_commit=True)
@@ -49,7 +49,7 @@ def persist_queue(folder: str) -> Way:
 
 
 def huey(folder: str) -> Way:
-    """Return how huey's storage puts and takes one message; taking deletes it."""
+    """Return the functions for huey's storage; taking deletes the message."""
     from huey.storage import SqliteStorage  # type: ignore[import-not-found]
 
     storage = SqliteStorage(filename=f"{folder}/queue.db")
@@ -58,7 +58,7 @@ def huey(folder: str) -> Way:
 
 
 def honker(folder: str) -> Way:
-    """Return how a queue of honker's puts one message, and takes many."""
+    """Return the functions by which a queue of honker's puts one message and takes many."""
     import honker  # type: ignore[import-not-found]
 
     queue = honker.open(f"{folder}/queue.db").queue("bench")
@@ -73,7 +73,7 @@ def honker(folder: str) -> Way:
 
 
 def honker_stream(folder: str) -> Way:
-    """Return how a stream of honker's, a log with cursors as ours, puts and takes messages."""
+    """Return the functions for a stream of honker's, a log with cursors as ours."""
     import honker
 
     stream = honker.open(f"{folder}/stream.db").stream("bench")
@@ -98,7 +98,7 @@ PEERS = {
 
 
 def main(name: str, folder: str, count: str) -> None:
-    """Do the job and print what it took."""
+    """Do the job and print its times."""
     put, take = PEERS[name](folder)
     os.write(1, b"ready\n")
     sys.stdin.readline()

@@ -1,4 +1,4 @@
-"""What was measured, against what was promised, and the page that says so."""
+"""Measured figures against promised ones, and the page with both."""
 
 import os
 import platform
@@ -16,11 +16,11 @@ from benchmarks.scene import scratch_place
 class Result:
     """One promise: ours against theirs, the limit in words, and whether it was kept.
 
-    `ours` and `theirs` are values in `unit`; `figure` is what the limit is about (a ratio, a
-    difference, megabytes). A failure to measure has `note` and nothing else.
+    `ours` and `theirs` are values in `unit`; `figure` is the value that the limit concerns (a
+    ratio, a difference, megabytes). A failure to measure has `note` and nothing else.
     """
 
-    what: str
+    name: str
     limit: str
     kept: bool
     figure: str = ""
@@ -32,7 +32,7 @@ class Result:
 
 
 def compare(
-    what: str,
+    name: str,
     *,
     ours: tuple[str, Sample],
     theirs: tuple[str, Sample],
@@ -53,7 +53,7 @@ def compare(
         figure += f", {plus_ms:+.1f} ms"
         kept = kept or plus_ms <= or_plus_ms
     return Result(
-        what,
+        name,
         limit,
         kept,
         figure,
@@ -64,13 +64,13 @@ def compare(
     )
 
 
-def not_measured(what: str, limit: str, reason: str) -> Result:
+def not_measured(name: str, limit: str, reason: str) -> Result:
     """Return the result of a promise that could not be measured: not kept."""
-    return Result(what, limit, kept=False, figure="not measured", note=reason)
+    return Result(name, limit, kept=False, figure="not measured", note=reason)
 
 
 def render(results: Sequence[Result], how: str, *, command: str = "make bench") -> str:
-    """Return the page: machine, table, commands, what could not be measured."""
+    """Return the page: machine, table, commands, and the notes."""
     lines = [
         "# Results",
         "",
@@ -85,18 +85,18 @@ def render(results: Sequence[Result], how: str, *, command: str = "make bench") 
     ]
     for result in results:
         verdict = "yes" if result.kept else "**no**"
-        cells = (result.what, result.ours, result.theirs, result.figure, result.limit, verdict)
+        cells = (result.name, result.ours, result.theirs, result.figure, result.limit, verdict)
         lines.append(f"| {' | '.join(cells)} |")
     lines += ["", "Times are medians in ms, with the middle half of the rounds in brackets.", ""]
     lines += ["## Commands", "", *_commands(results)]
-    notes = [f"- {result.what}: {result.note}" for result in results if result.note]
+    notes = [f"- {result.name}: {result.note}" for result in results if result.note]
     if notes:
         lines += ["", "## Notes", "", *notes]
     return "\n".join(lines) + "\n"
 
 
 def machine_facts() -> list[str]:
-    """Return what a reader must know about the machine, its name left out."""
+    """Return the relevant facts about the machine, without its name."""
     return [
         f"{os.cpu_count()} cores, {_processor()}",
         f"{platform.system()} {platform.release()}, Python {platform.python_version()}",
@@ -118,7 +118,7 @@ def _commands(results: Iterable[Result]) -> list[str]:
     for result in results:
         if result.our_command:
             against = f" against `{result.their_command}`" if result.their_command else ""
-            lines.append(f"- {result.what}: `{result.our_command}`{against}")
+            lines.append(f"- {result.name}: `{result.our_command}`{against}")
     return lines
 
 

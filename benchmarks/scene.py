@@ -1,4 +1,4 @@
-"""Where a benchmark plays: a hermetic environment, repositories, workers in them."""
+"""The place of a benchmark: a hermetic environment, repositories, workers in them."""
 
 import os
 import shutil
@@ -55,19 +55,19 @@ class Scene:
         return time_process(argv, cwd, self.env)
 
     def settle(self) -> None:
-        """Wait for what runs in the background to end."""
+        """Wait until background work has ended."""
         settled(f"GITWORKER_BENCH={self.folder}", self.residents)
 
     def settle_disk(self) -> None:
-        """Settle, and write what is dirty, so that nobody pays for another's files."""
+        """Settle, and write dirty pages, so that no measurement pays for another's files."""
         self.settle()
         os.sync()
 
     def age(self, *trees: Path) -> None:
-        """Let worktrees be older than a second, as those are that somebody works in.
+        """Make worktrees look older than a second, as those in ordinary use are.
 
-        git reads a file again at every look while it is as young as the index (racy-git in git's
-        own documentation), which no work of more than a second ever meets.
+        git reads a file again at every status while it is as young as the index (racy-git in git's
+        own documentation), which work of more than a second never meets.
         """
         time.sleep(1.1)
         for tree in trees:
@@ -93,9 +93,9 @@ class Scene:
 
 @contextmanager
 def open_scene(rounds: float = 1.0, *, large: bool = False) -> Iterator[Scene]:
-    """Give a scene whose folder and background processes are gone afterwards.
+    """Yield a scene whose folder and background processes are removed afterwards.
 
-    A `large` one checks out many thousands of files, and lies in memory where there is room.
+    A `large` one checks out many thousands of files, and is in memory if there is room.
     """
     folder = Path(tempfile.mkdtemp(prefix="gitworker-bench-", dir=scratch_place(large=large)))
     home = folder / "home"
@@ -113,7 +113,7 @@ def open_scene(rounds: float = 1.0, *, large: bool = False) -> Iterator[Scene]:
     scene = Scene(folder, env, rounds)
     before = dict(os.environ)
     try:
-        os.environ.clear()  # for what is measured in this process
+        os.environ.clear()  # for measurements in this process
         os.environ.update(env)
         yield scene
     finally:
@@ -124,11 +124,11 @@ def open_scene(rounds: float = 1.0, *, large: bool = False) -> Iterator[Scene]:
 
 
 def scratch_place(*, large: bool) -> str:
-    """Return where scenes lie: the temporary directory, and for large ones memory if there is room.
+    """Return the folder of scenes: the temporary one, or for large scenes memory if there is room.
 
     A commit is measured on a disk, as users have it, with the fsync of each moved ref. Checkouts
-    of 13,000 files are not: a disk that is shared or throttled makes ten-second outliers of half
-    a second, and what is compared here is programs. TMPDIR overrules.
+    of 13,000 files are not: a disk that is shared or throttled turns half a second into ten, and
+    the comparison is between programs. TMPDIR overrides this.
     """
     if large and "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK):
         free = os.statvfs(MEMORY)

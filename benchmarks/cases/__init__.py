@@ -35,7 +35,7 @@ CASES: dict[str, Callable[[Scene], Iterable[Result]]] = {
     "memory": measure_memory,
 }
 
-# The bus, by itself: `make bench-bus`.
+# The bus alone: `make bench-bus`.
 BUS_CASES: dict[str, Callable[[Scene], Iterable[Result]]] = {
     "publish": measure_publish,
     "crowd": measure_crowd,
@@ -45,5 +45,5 @@ BUS_CASES: dict[str, Callable[[Scene], Iterable[Result]]] = {
     "peers": measure_peers,
 }
 
-# Those that check out many thousands of files.
+# Cases that check out many thousands of files.
 LARGE = {"landed-removal", "landing", "memory", "pool", "removal", "replay", "spawn"}

@@ -1,4 +1,4 @@
-"""What supervision costs an agent: the time until it begins, and its output on the way to us."""
+"""The cost of supervision for an agent: the time until it begins, and the path of its output."""
 
 import itertools
 import subprocess
@@ -20,7 +20,7 @@ AGENT = ("date", "+%s%N")
 def measure_begin(scene: Scene) -> Iterator[Result]:
     """Measure from the start of `exec` to the first instruction of its agent.
 
-    The seat is ASSIGNED each time, so that the transition to WORKING is in it.
+    The worker is ASSIGNED each time, so that the transition to WORKING is included.
     """
     root = scene.small_repository("repo")
     numbers = itertools.count()
@@ -54,11 +54,11 @@ def measure_begin(scene: Scene) -> Iterator[Result]:
 
 
 def measure_output(scene: Scene) -> Iterator[Result]:
-    """Measure how fast an agent's output goes to log and caller, against tee(1)."""
+    """Measure the speed of an agent's output to log and caller, against tee(1)."""
     root = scene.small_repository("repo")
-    seat = scene.spawn(root, "auth", "t1")
+    worktree = scene.spawn(root, "auth", "t1")
     source = f"head -c {MEBIBYTES << 20} /dev/zero"
-    log = seat / "tee.log"
+    log = worktree / "tee.log"
     samples = interleave(
         {
             "ours": lambda: _shell(scene, root, f"git-worker exec auth -- {source} | cat"),
@@ -77,7 +77,7 @@ def measure_output(scene: Scene) -> Iterator[Result]:
 
 
 def _begun(scene: Scene, cwd: Path, *argv: str) -> float:
-    """Return after how many milliseconds a command that prints the time ran."""
+    """Return the milliseconds from start to run of a command that prints the time."""
     before = time.time_ns()
     done = subprocess.run(argv, cwd=cwd, env=scene.env, capture_output=True, check=True)
     return (int(done.stdout.split()[0]) - before) / 1e6

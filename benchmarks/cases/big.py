@@ -1,4 +1,4 @@
-"""What grows with the repository: spawn and landing on 13,000 files, against plain git."""
+"""The verbs whose time grows with the repository: spawn and landing on 13,000 files."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +17,7 @@ COMMITS = 4
 
 
 def measure_spawn(scene: Scene) -> Iterator[Result]:
-    """Measure spawn against `git worktree add` and the imports that no spawn can do without."""
+    """Measure spawn against `git worktree add` and the imports that every spawn needs."""
     root = build_big_repo(scene.folder / "repo")
     numbers = iter(range(10_000))
     samples = interleave(
@@ -46,8 +46,8 @@ def measure_spawn(scene: Scene) -> Iterator[Result]:
 def measure_pool(scene: Scene) -> Iterator[Result]:
     """Measure a spawn that takes a parked worktree against `git worktree add`.
 
-    In memory, as every case of so many files: there writing them, which is what a pool saves, costs
-    least.
+    In memory, as every case of so many files: there the pool saves least, because writing files,
+    which it avoids, is cheapest there.
     """
     root = build_big_repo(scene.folder / "repo")
     scene.git(root, "config", "worker.worktree.pool", "1")
@@ -76,15 +76,15 @@ def measure_landing(scene: Scene) -> Iterator[Result]:
     """
     ours = build_big_repo(scene.folder / "ours")
     plain = build_big_repo(scene.folder / "plain")
-    seats = [_seat(scene, ours, number) for number in range(BRANCHES)]
-    trees = [_plain_seat(scene, plain, number) for number in range(BRANCHES)]
-    scene.age(*(tree for _, tree in seats), *trees)
+    workers = [_submitted(scene, ours, number) for number in range(BRANCHES)]
+    trees = [_plain_worktree(scene, plain, number) for number in range(BRANCHES)]
+    scene.age(*(tree for _, tree in workers), *trees)
     per_chunk = BRANCHES // CHUNKS
     ours_left, plain_left = iter(range(CHUNKS)), iter(range(CHUNKS))
 
     def our_chunk() -> float:
         first = next(ours_left) * per_chunk
-        return _land(scene, ours, [worker for worker, _ in seats[first : first + per_chunk]])
+        return _land(scene, ours, [worker for worker, _ in workers[first : first + per_chunk]])
 
     def plain_chunk() -> float:
         first = next(plain_left) * per_chunk
@@ -127,7 +127,7 @@ def _spawn(scene: Scene, root: Path, number: int) -> float:
     return took
 
 
-def _seat(scene: Scene, root: Path, number: int) -> tuple[str, Path]:
+def _submitted(scene: Scene, root: Path, number: int) -> tuple[str, Path]:
     worker = f"worker-{number}"
     tree = scene.spawn(root, worker, f"task-{number}")
     scene.worker(tree, "start")
@@ -136,7 +136,7 @@ def _seat(scene: Scene, root: Path, number: int) -> tuple[str, Path]:
     return worker, tree
 
 
-def _plain_seat(scene: Scene, root: Path, number: int) -> Path:
+def _plain_worktree(scene: Scene, root: Path, number: int) -> Path:
     tree = scene.folder / f"tree-{number}"
     scene.git(root, "worktree", "add", "-q", "-b", f"topic-{number}", str(tree))
     work(scene, tree, number)

@@ -1,8 +1,8 @@
 """Other queues on SQLite beside ours: messages put one by one, then taken, in one process.
 
-Each takes as it is made to: ours as many as `poll` gives, acknowledging the last; honker's queue by
-batches of as many, its stream as it comes; the others one at a time, as they offer nothing else.
-What ours costs one at a time stands in the notes.
+Each queue takes messages in its usual way: ours as many as `poll` returns, with one acknowledgement
+of the last; honker's queue in batches of that size, its stream as they come; the others singly,
+since they offer nothing else. The notes show our own time for single messages.
 """
 
 import itertools
@@ -44,16 +44,16 @@ def measure_peers(scene: Scene) -> Iterator[Result]:
             folder.mkdir()
             return run(theirs, str(PYTHON), str(SCRIPT), name, str(folder), str(MESSAGES))
 
-        what = f"{MESSAGES:,} messages put and taken, beside {name}"
+        measurement = f"{MESSAGES:,} messages put and taken, beside {name}"
         ways: dict[str, Way] = {"theirs": their_way, "ours": our_way}
         try:
             samples = interleave(ways, rounds=scene.count(ROUNDS), warm_up=1)
         except (Failed, OSError):
             reason = "`make bench-peers` could not install it here"
-            yield not_measured(what, "≥ 1 × the speed", reason)
+            yield not_measured(measurement, "≥ 1 × the speed", reason)
             continue
         result = speed(
-            what,
+            measurement,
             ours=("bus.publish(…, durable=False); bus.poll(), bus.ack(…)", samples["ours"]),
             theirs=(f"benchmarks/peer_jobs.py {name}", samples["theirs"]),
             at_least=1,
@@ -62,7 +62,7 @@ def measure_peers(scene: Scene) -> Iterator[Result]:
 
 
 def _halves(ours: list[list[float]], theirs: list[list[float]]) -> str:
-    """Return both halves of the job in words, and what ours takes one at a time."""
+    """Return both halves of the job as text, with our time for single messages."""
     put, taken, _, singly = (median(times) for times in zip(*ours, strict=True))
     their_put, their_taken = (median(times) for times in zip(*theirs, strict=True))
     return (

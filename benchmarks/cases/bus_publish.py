@@ -35,15 +35,15 @@ THEIRS = "apsw: json.dumps, one prepared INSERT a transaction, the same schema, 
 
 def measure_publish(scene: Scene) -> Iterator[Result]:
     """Measure one publisher alone: unsynced, and durable."""
-    for what, ways, count, at_least in (
+    for kind, ways, count, at_least in (
         ("unsynced", ("unsynced", "raw-normal"), MESSAGES, 0.8),
         ("durable", ("library", "raw"), DURABLE_MESSAGES, 0.9),
     ):
         way = {how: _loop(scene, how, count) for how in ways}
         samples = interleave(way, rounds=scene.count(ROUNDS))
-        is_unsynced = what == "unsynced"
+        is_unsynced = kind == "unsynced"
         yield speed(
-            f"publish {count:,} messages, {what}",
+            f"publish {count:,} messages, {kind}",
             ours=(OURS % (", durable=False" if is_unsynced else ""), samples[ways[0]]),
             theirs=(THEIRS % ("NORMAL" if is_unsynced else "FULL"), samples[ways[1]]),
             at_least=at_least,

@@ -1,4 +1,4 @@
-"""How soon a follower in another process has a message, and what it costs while none comes."""
+"""The delay of a follower in another process, and its CPU while no message comes."""
 
 import os
 import random
@@ -28,7 +28,7 @@ def measure_wake(scene: Scene) -> Iterator[Result]:
     theirs, their_idle = _follow(scene, ADAPTIVE, [], count=scene.count(ADAPTIVE_MESSAGES), gap_s=2)
     commands = {
         "our_command": "bus.publish(…) → follow, woken by inotify",
-        "their_command": "the same follower with seed 2's adaptive polling (200 ms to 2 s)",
+        "their_command": "the same follower with adaptive polling (200 ms to 2 s)",
     }
     p99 = percentile(ours, 99)
     yield Result(
@@ -57,7 +57,7 @@ def _follow(
 ) -> tuple[list[float], float]:
     """Return the milliseconds from publish to the follower's line, and its idle CPU in percent.
 
-    `floor` gets what a line through two pipes took in the same minutes.
+    `floor` gets the times of a line through two pipes in the same minutes.
     """
     state = new_bus(scene.folder / way)
     chance = random.Random(1)
@@ -91,7 +91,7 @@ def _idle_percent(process: "subprocess.Popen[str]") -> float:
 
 
 def _cpu_ns(pid: int) -> int:
-    """Return how long a process has run, in nanoseconds (Linux; elsewhere by the ticks of ps)."""
+    """Return the CPU time of a process in nanoseconds (Linux; elsewhere by the ticks of ps)."""
     schedstat = Path(f"/proc/{pid}/schedstat")
     if schedstat.exists():
         return int(schedstat.read_text().split()[0])

@@ -1,4 +1,4 @@
-"""What our hooks cost the user's own git: a commit, a rebase of five commits."""
+"""The cost of our hooks for the user's own git: a commit, a rebase of five commits."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,11 +26,11 @@ def measure_hooks(scene: Scene) -> Iterator[Result]:
 def _commits(scene: Scene, ours: Path, plain: Path) -> Result:
     argv = ("git", "commit", "-q", "-m", "Change a file")
 
-    def one(where: Path) -> float:
-        with (where / "dir0" / "file0.txt").open("a") as stream:
+    def one(tree: Path) -> float:
+        with (tree / "dir0" / "file0.txt").open("a") as stream:
             stream.write("another line\n")
-        scene.git(where, "add", "dir0/file0.txt")
-        return scene.time(where, *argv)
+        scene.git(tree, "add", "dir0/file0.txt")
+        return scene.time(tree, *argv)
 
     samples = interleave(
         {"plain": lambda: one(plain), "ours": lambda: one(ours)},
@@ -48,18 +48,18 @@ def _commits(scene: Scene, ours: Path, plain: Path) -> Result:
 
 
 def _rebases(scene: Scene, ours: Path, plain: Path) -> Result:
-    for where in (ours, plain):
-        scene.git(where, "reset", "-q", "--hard", "main")
+    for tree in (ours, plain):
+        scene.git(tree, "reset", "-q", "--hard", "main")
         for number in range(REBASED):
-            commit(scene, where, f"new/{number}.txt", message=f"Change {number}")
-    tips = {where: scene.git(where, "rev-parse", "HEAD") for where in (ours, plain)}
+            commit(scene, tree, f"new/{number}.txt", message=f"Change {number}")
+    tips = {tree: scene.git(tree, "rev-parse", "HEAD") for tree in (ours, plain)}
     onto = _newer_base(scene, plain)
     argv = ("git", "rebase", "-q", onto)
 
-    def one(where: Path) -> float:
-        scene.git(where, "reset", "-q", "--hard", tips[where])
+    def one(tree: Path) -> float:
+        scene.git(tree, "reset", "-q", "--hard", tips[tree])
         scene.settle()
-        return scene.time(where, *argv)
+        return scene.time(tree, *argv)
 
     samples = interleave(
         {"plain": lambda: one(plain), "ours": lambda: one(ours)}, rounds=scene.count(REBASE_ROUNDS)

@@ -21,12 +21,12 @@ VERBS = {
 def measure_hot_verbs(scene: Scene) -> Iterator[Result]:
     """Measure heartbeat, send and poll as whole processes in a worker's worktree."""
     root = scene.small_repository("repo")
-    seat = scene.spawn(root, "auth", "t1")
-    scene.worker(seat, "start")
+    worktree = scene.spawn(root, "auth", "t1")
+    scene.worker(worktree, "start")
     samples = interleave(
         {
-            "bare": lambda: scene.time(seat, PYTHON, *BARE[1:]),
-            **{name: _way(scene, seat, argv) for name, argv in VERBS.items()},
+            "bare": lambda: scene.time(worktree, PYTHON, *BARE[1:]),
+            **{name: _way(scene, worktree, argv) for name, argv in VERBS.items()},
         },
         rounds=scene.count(ROUNDS),
         settle=scene.settle,
@@ -35,13 +35,13 @@ def measure_hot_verbs(scene: Scene) -> Iterator[Result]:
         yield _against_bare(f"`{name}`, whole process", argv, samples[name], samples["bare"])
 
 
-def _way(scene: Scene, seat: Path, argv: tuple[str, ...]) -> Way:
-    return lambda: scene.time(seat, *argv)
+def _way(scene: Scene, worktree: Path, argv: tuple[str, ...]) -> Way:
+    return lambda: scene.time(worktree, *argv)
 
 
-def _against_bare(what: str, argv: tuple[str, ...], ours: Sample, bare: Sample) -> Result:
+def _against_bare(name: str, argv: tuple[str, ...], ours: Sample, bare: Sample) -> Result:
     return compare(
-        what,
+        name,
         ours=(" ".join(argv), ours),
         theirs=(" ".join(BARE), bare),
         at_most=AT_MOST,

@@ -1,4 +1,4 @@
-"""What the library does instead of a git command, in one process: replay and removal."""
+"""Library calls that replace a git command, in one process: replay and removal."""
 
 from collections.abc import Iterator
 
@@ -53,7 +53,7 @@ def measure_replay(scene: Scene) -> Iterator[Result]:
 
 
 def measure_removal(scene: Scene) -> Iterator[Result]:
-    """Measure moving a clean worktree away, background deletion ordered, against git's removal."""
+    """Measure the removal of a clean worktree, deleted in the background, against git's removal."""
     root = build_big_repo(scene.folder / "repo")
     tree = scene.folder / "tree"
 

@@ -1,4 +1,4 @@
-"""The peak memory of every command: many agents run many of them at once on one machine."""
+"""The peak memory of every command, since many agents run commands at once on one machine."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,10 +9,10 @@ from benchmarks.scene import Scene, commit
 from fixtures.big_repo import build_big_repo, path_of
 
 LIGHT_MIB = 60
-# Those that load pygit2 or GitPython.
+# Commands that load pygit2 or GitPython.
 HEAVY_MIB = 110
 HEAVY = {"doctor", "run"}
-# In an order in which each is legal after the one before.
+# In an order in which each command is legal after the one before.
 COMMANDS: tuple[tuple[str, ...], ...] = (
     ("spawn", "mem", "m1"),
     ("start", "mem"),
@@ -39,19 +39,19 @@ def measure_memory(scene: Scene) -> Iterator[Result]:
     root = build_big_repo(scene.folder / "repo")
     for command in COMMANDS:
         verb = " ".join(command[:2]) if command[0] == "msg" else command[0]
-        what = f"`{verb}`, peak memory"
+        measurement = f"`{verb}`, peak memory"
         limit = HEAVY_MIB if command[0] in HEAVY else LIGHT_MIB
         try:
             if command[0] == "done":
-                seat = scene.worker(root, "path", "mem")
-                commit(scene, Path(seat), path_of(0), message="Work")
+                worktree = scene.worker(root, "path", "mem")
+                commit(scene, Path(worktree), path_of(0), message="Work")
             peak = peak_mib(("git-worker", *command), root, scene.env)
         except Failed as failure:
-            yield not_measured(what, f"< {limit} MiB", str(failure))
+            yield not_measured(measurement, f"< {limit} MiB", str(failure))
             continue
         figure = f"{peak:.0f} MiB"
         yield Result(
-            what,
+            measurement,
             f"< {limit} MiB",
             peak < limit,
             figure,

@@ -1,4 +1,4 @@
-"""The landing queue: verified windows against branches landed one by one, and what removal adds."""
+"""The landing queue: verified windows against single landings, and the cost of removal."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,10 +20,10 @@ def measure_queue(scene: Scene) -> Iterator[Result]:
     scene.git(ours, "config", "worker.verify.commands", VERIFY)
     trees = []
     for number in range(BRANCHES):
-        seat = scene.spawn(ours, f"worker-{number}", f"task-{number}")
-        scene.worker(seat, "start")
-        commit(scene, seat, f"new-{number}", message="Work")
-        scene.worker(seat, "done")
+        worktree = scene.spawn(ours, f"worker-{number}", f"task-{number}")
+        scene.worker(worktree, "start")
+        commit(scene, worktree, f"new-{number}", message="Work")
+        scene.worker(worktree, "done")
         tree = scene.folder / f"tree-{number}"
         scene.git(plain, "worktree", "add", "-q", "-b", f"topic-{number}", str(tree))
         commit(scene, tree, f"new-{number}", message="Work")
@@ -59,9 +59,9 @@ def measure_queue(scene: Scene) -> Iterator[Result]:
 
 
 def measure_landed_removal(scene: Scene) -> Iterator[Result]:
-    """Measure what the removal of a landed worktree adds to `merge`, against git's own removal.
+    """Measure the time that removal of a landed worktree adds to `merge`, against git's removal.
 
-    With everything that belongs to it: the look for uncommitted work, the journal, the branch.
+    It includes the check for uncommitted work, the journal and the branch.
     """
     root = build_big_repo(scene.folder / "repo")
     numbers = iter(range(10_000))
@@ -69,12 +69,12 @@ def measure_landed_removal(scene: Scene) -> Iterator[Result]:
     def approved() -> str:
         number = next(numbers)
         worker = f"worker-{number}"
-        seat = scene.spawn(root, worker, f"task-{number}")
-        scene.worker(seat, "start")
-        commit(scene, seat, path_of(5_000 + number), message="Work")
-        scene.worker(seat, "done")
+        worktree = scene.spawn(root, worker, f"task-{number}")
+        scene.worker(worktree, "start")
+        commit(scene, worktree, path_of(5_000 + number), message="Work")
+        scene.worker(worktree, "done")
         scene.worker(root, "approve", worker)
-        scene.age(seat)
+        scene.age(worktree)
         scene.settle_disk()
         return worker
 

@@ -1,4 +1,4 @@
-"""`git worker conflicts` of 100 branches that all meet, on 10,000 files: first and second look."""
+"""`git worker conflicts` of 100 branches that all meet, on 10,000 files: first and second run."""
 
 import os
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from fixtures.big_repo import build_big_repo, path_of, text_of
 
 BRANCHES = 100
 FILES = 10_000
-OTHERS = 5  # files that a branch edits beside the one that all do
+OTHERS = 5  # files that a branch edits beside the common one
 SHARED = 7
 FIRST_ROUNDS = 3
 ROUNDS = 9
@@ -24,17 +24,19 @@ CACHES = ("merge_verdicts", "tip_forks", "tip_changes")
 
 
 def measure_radar(scene: Scene) -> Iterator[Result]:
-    """Measure the survey with nothing known, against a minute and a process a pair; then known."""
+    """Measure a survey without known results against a minute and a process a pair; then again."""
     root = build_big_repo(scene.folder / "repo", files=FILES, commits=20)
-    scene.git(root, "config", "worker.radar.enabled", "false")  # it would look before we do
+    scene.git(
+        root, "config", "worker.radar.enabled", "false"
+    )  # it would run before our measurement
     tips = _branches(scene, root)
-    _seats(root)
+    _insert_workers(root)
     scene.worker(root, "status")
     some = _write_pairs(scene, tips)
     first = interleave(
         {
             "plain": lambda: scene.time(root, "sh", "-c", EACH, "sh", str(some)),
-            "ours": lambda: _look(scene, root),
+            "ours": lambda: _survey_time(scene, root),
         },
         rounds=FIRST_ROUNDS,
         warm_up=0,
@@ -95,8 +97,8 @@ def _branches(scene: Scene, root: Path) -> list[str]:
     return [line[:40] for line in listed.splitlines() if "/worker-" in line]
 
 
-def _seats(root: Path) -> None:
-    """Enter the workers of these branches as at work, without worktrees, which nobody looks at."""
+def _insert_workers(root: Path) -> None:
+    """Insert the workers of these branches as WORKING, without worktrees, which no survey reads."""
     from gitworker.app import open_session
     from gitworker.bus.transitions import move_worker
     from gitworker.model.worker import WorkerEvent
@@ -128,8 +130,8 @@ def _write_pairs(scene: Scene, tips: list[str]) -> Path:
     return file
 
 
-def _look(scene: Scene, root: Path) -> float:
-    """Time a survey that knows nothing yet."""
+def _survey_time(scene: Scene, root: Path) -> float:
+    """Return the time of a survey without known results."""
     import apsw
 
     connection = apsw.Connection(f"{root}/.git/worker-state/bus.db")

@@ -1,4 +1,4 @@
-"""`git worker status` with 10, 100 and 1,000 workers: a screen of everything must stay instant."""
+"""`git worker status` with 10, 100 and 1,000 workers: its time may hardly grow with them."""
 
 from collections.abc import Iterator
 from pathlib import Path
