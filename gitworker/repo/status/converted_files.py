@@ -19,7 +19,7 @@ BLOCK = 1024 * 1024
 
 
 def find_converted(here: Git, env: Mapping[str, str], *, scratch_dir: str) -> str:
-    """Return one tracked file whose bytes would be lost with the worktree, "" if there is none.
+    """Return one tracked file whose bytes would be lost with the worktree, or "".
 
     `env` names an index with the entries of the kept commit; `scratch_dir` is a directory for
     a fresh checkout of the files that differ from their blobs. Raises GitFailed if git cannot write
