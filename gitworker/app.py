@@ -19,9 +19,8 @@ from gitworker.repo.worktrees.excludes import EXCLUDE_BEGIN, add_excludes, remov
 from gitworker.repo.worktrees.main_worktree import main_worktree, note_main_worktree
 from gitworker.repo.worktrees.ownership import find_named, find_place
 from gitworker.session import Session, missing_target
+from gitworker.store import backend
 from gitworker.store.api import Store
-from gitworker.store.sqlite.database import Database
-from gitworker.store.sqlite.migrate import create_database, open_database
 from gitworker.store.target import change_target, find_target, record_target
 from gitworker.worktrees.worktree_root import mark_root
 
@@ -136,9 +135,7 @@ def _settle_target(store: Store, target: Target, *, recorded: str | None, named:
     return f"the target is now {name}; it was {recorded}"
 
 
-def open_store(
-    paths: StatePaths, repository: Repository, main_top: str, *, create: bool
-) -> Database:
+def open_store(paths: StatePaths, repository: Repository, main_top: str, *, create: bool) -> Store:
     """Return the store; if it does not exist and `create`, prepare the state directory first."""
     if not os.path.lexists(paths.database):
         if not create:
@@ -149,9 +146,9 @@ def open_store(
             )
         _require_utf8(paths.root)
         prepare_state(paths, repository, main_top)
-        return create_database(paths.database)
+        return backend.create_store(paths.database)
     _make_link(paths, main_top)
-    return open_database(paths.database)
+    return backend.open_store(paths.database)
 
 
 def prepare_state(paths: StatePaths, repository: Repository, main_top: str) -> None:

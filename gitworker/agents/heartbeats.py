@@ -5,12 +5,12 @@ from __future__ import annotations
 from gitworker.bus.files.state_file_heartbeat import renew_beat
 from gitworker.liveness.heartbeat_thread import HeartbeatThread, Report
 from gitworker.liveness.life_lock import Proof
-from gitworker.store.sqlite.migrate import open_database
+from gitworker.store.backend import open_store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitworker.agents.launch import Post, Run
-    from gitworker.store.sqlite.database import Database
+    from gitworker.store.api import Store
 
 
 class Beats:
@@ -24,7 +24,7 @@ class Beats:
         self._run = run
         self._every_s = every_s
         self._thread: HeartbeatThread | None = None
-        self._store: Database | None = None
+        self._store: Store | None = None
         self._proof = Proof(post.paths, run.worker)
 
     def start(self) -> None:
@@ -56,8 +56,8 @@ class Beats:
         self.stop()
         self._proof.release()
 
-    def _open(self) -> Database:
-        self._store = open_database(self._paths.database)
+    def _open(self) -> Store:
+        self._store = open_store(self._paths.database)
         return self._store
 
     def _renew(self, times: dict[str, int]) -> None:

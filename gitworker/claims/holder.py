@@ -27,9 +27,9 @@ from gitworker.claims.rules import Taken, is_one, is_task, parse_lease_ms, parse
 from gitworker.errors import Conflict, NotFound
 from gitworker.model.message import MessageType
 from gitworker.paths import StatePaths, require_repository, state_paths
-from gitworker.store.api import Reader, Store, Value, Writer
+from gitworker.store.api import Reader, Row, Store, Value, Writer
+from gitworker.store.backend import open_store
 from gitworker.store.rules_leases import SEED2_LEASE_MS, Length
-from gitworker.store.sqlite.migrate import open_database
 
 LOOK_ANYWAY_S = 2.0  # foreign leases follow the wall clock, which may jump while we wait
 SLACK_S = 0.002  # both clocks count whole milliseconds
@@ -174,7 +174,7 @@ class _OwnClaims(Claims):
     """Claims that own their connection."""
 
     def __init__(self, paths: StatePaths, *, holder: str, lease_ms: int) -> None:
-        self._own = open_database(paths.database)
+        self._own = open_store(paths.database)
         super().__init__(self._own, paths, holder=holder, lease_ms=lease_ms)
         _OPEN[self] = get_ident()
 
@@ -189,7 +189,7 @@ class _OwnClaims(Claims):
     def reopen(self) -> Store:
         """Replace the connection by a new one."""
         self._own.close()
-        self._store = self._own = open_database(self._paths.database)
+        self._store = self._own = open_store(self._paths.database)
         return self._store
 
     def close(self) -> None:
@@ -209,6 +209,12 @@ class _Unopened:
 
     def close(self) -> None:
         pass  # nothing is open
+
+    def row(self, query: str, **values: Value) -> Row | None:
+        return self._claims.reopen().row(query, **values)
+
+    def rows(self, query: str, **values: Value) -> list[Row]:
+        return self._claims.reopen().rows(query, **values)
 
     def require_writable(self) -> None:
         self._claims.reopen().require_writable()

@@ -13,7 +13,14 @@ from gitworker.journal.settled import Settled
 from gitworker.lifecycle.find import require_worker
 from gitworker.model.ids import Oid, Ref
 from gitworker.repo.plumbing.opening import Opening
-from gitworker.service.opening import Request, open_quickly, open_settled, open_to_act, open_to_read
+from gitworker.service.opening import (
+    Request,
+    open_quickly,
+    open_settled,
+    open_to_act,
+    open_to_read,
+    open_without_settings,
+)
 from gitworker.service.progress import (
     BranchSkipped,
     Event,
@@ -81,7 +88,7 @@ class Call:
 
     def open_without_settings(self) -> Session:
         """Open the repository to repair it, although git cannot read the target's settings."""
-        return open_session(identity=self.identity, create=False, reads_settings=False)
+        return open_without_settings(self._request, show_event)
 
     def settle(self, *, create: bool) -> tuple[Session, Settled]:
         """Open the repository and settle it; return also the result of the settlement."""

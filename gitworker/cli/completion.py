@@ -6,7 +6,7 @@ from click.shell_completion import CompletionItem
 
 from gitworker.errors import GitWorkerError, Invalid
 from gitworker.paths import require_repository, state_paths
-from gitworker.store.sqlite.migrate import open_database
+from gitworker.store.backend import open_store
 
 # git's own completion calls _git_worker with the words in `words` and the position in `cword`.
 BASH = """\
@@ -98,7 +98,7 @@ def completion_script(shell: str) -> str:
 def complete_workers(incomplete: str) -> list[Any]:
     """Return the workers whose id has this prefix; an empty list without a readable database."""
     try:
-        database = open_database(state_paths(require_repository()).database)
+        database = open_store(state_paths(require_repository()).database)
         with database.read() as reader:
             names = [str(row["worker_id"]) for row in reader.rows("workers.all")]
     except (GitWorkerError, OSError):

@@ -25,7 +25,7 @@ from gitworker.liveness.rules import Moment, is_beaten_for
 from gitworker.liveness.start_daemon import LOCK_PREFIX, lock_path
 from gitworker.paths import StatePaths
 from gitworker.store.api import Reader, Store
-from gitworker.store.sqlite.migrate import open_database
+from gitworker.store.backend import open_store
 from gitworker.store.workers import Worker, all_workers
 
 LOOK_EVERY_S = 2.0
@@ -55,12 +55,12 @@ def _run_under_lock(paths: StatePaths, every_s: float, attend: Attend) -> bool:
     _drop_old_locks(paths)
     opened = _identity(paths.database)
     thread = HeartbeatThread(
-        lambda: open_database(paths.database),
+        lambda: open_store(paths.database),
         every_s=every_s,
         on_beat=lambda times: _renew_files(paths, times),
     )
     thread.start()
-    store = open_database(paths.database)
+    store = open_store(paths.database)
     proofs: dict[str, Proof] = {}
     try:
         while opened is not None and _identity(paths.database) == opened:
@@ -139,7 +139,7 @@ def _is_at(fd: int, path: str) -> bool:
 def _is_needed(paths: StatePaths) -> bool:
     if not os.path.exists(paths.database):
         return False
-    store = open_database(paths.database)
+    store = open_store(paths.database)
     try:
         with store.read() as reader:
             lost = lost_runs(reader.rows("runs.open"), this_moment())

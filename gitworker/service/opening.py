@@ -53,6 +53,11 @@ def open_quickly(request: Request, report: Progress, opening: Opening | None = N
     return _open(request, report, create=False, opening=opening)
 
 
+def open_without_settings(request: Request, report: Progress) -> Session:
+    """Open an initialised repository to repair it, although its settings cannot be read."""
+    return _open(request, report, create=False, opening=None, reads_settings=False)
+
+
 def open_settled(
     request: Request, report: Progress, *, create: bool, opening: Opening | None = None
 ) -> Opened:
@@ -91,10 +96,18 @@ def open_to_read(
     return opened.session, drain(opened.session, opened.workers, skipped=skipped)
 
 
-def _open(request: Request, report: Progress, *, create: bool, opening: Opening | None) -> Session:
+def _open(
+    request: Request,
+    report: Progress,
+    *,
+    create: bool,
+    opening: Opening | None,
+    reads_settings: bool = True,
+) -> Session:
     session = open_session(
         directory=request.directory, identity=request.identity, env=request.environment,
         create=create, opening=opening,
+        reads_settings=reads_settings,
     )  # fmt: skip
     if session.note:
         report(Notice(session.note))

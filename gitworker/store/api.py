@@ -4,7 +4,7 @@ A query's name is `<file>.<query>`; its text belongs to the backend. A second ba
 define the same names in its own dialect.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -32,7 +32,7 @@ class Writer(Reader, Protocol):
         ...
 
 
-class Store(Protocol):
+class Store(Reader, Protocol):
     """Opens reads and write transactions."""
 
     @property
@@ -58,4 +58,36 @@ class Store(Protocol):
 
     def write_one(self, query: str, *, durable: bool = True, **values: Value) -> int:
         """Execute one statement as a write transaction of its own; return how many rows changed."""
+        ...
+
+
+class SearchIndex(Protocol):
+    """A full-text index of messages beside the store, derived from it and expendable."""
+
+    def close(self) -> None:
+        """Close the index."""
+        ...
+
+    def position(self) -> int:
+        """Return the position up to which all messages are indexed."""
+        ...
+
+    def add(self, texts: Sequence[tuple[int, str]], *, until: int) -> None:
+        """Index the texts of messages, and move the position to `until`."""
+        ...
+
+    def find(self, expression: str, *, before: int, limit: int) -> list[int]:
+        """Return the positions of matches below `before`, newest first."""
+        ...
+
+    def drop(self, seqs: Sequence[int]) -> None:
+        """Remove single messages."""
+        ...
+
+    def drop_below(self, seq: int) -> None:
+        """Remove every message below a position."""
+        ...
+
+    def clear(self) -> None:
+        """Begin with an empty index again."""
         ...

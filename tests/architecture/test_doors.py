@@ -57,6 +57,7 @@ DRIVERS = {
     "click": ("gitworker/cli/", True),
     "git": ("gitworker/repo/", False),
     "pygit2": ("gitworker/repo/", False),
+    "gitworker.store.sqlite": ("gitworker/store/", True),  # others open it by `store.backend`
 }
 # Each takes longer to import than a bare interpreter takes to start.
 NEVER_AT_START = ("importlib.metadata", "logging", "argparse", "sqlite3", "rich", "inspect")

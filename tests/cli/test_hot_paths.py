@@ -26,7 +26,8 @@ SHARED = {
     "gitworker.bus.files", "gitworker.bus.following", "gitworker.bus.limits",
     "gitworker.rules_text",
     "gitworker.model.ids", "gitworker.paths", "gitworker.proc", "gitworker.store",
-    "gitworker.store.sqlite", "gitworker.store.sqlite.database", "gitworker.store.sqlite.migrate",
+    "gitworker.store.backend", "gitworker.store.sqlite", "gitworker.store.sqlite.database",
+    "gitworker.store.sqlite.migrate",
     "gitworker.store.sqlite.queries",
 }  # fmt: skip
 BEAT = {

@@ -43,13 +43,12 @@ from gitworker.bus.send import INLINE_MAX_BYTES, address, check_text, own_task
 from gitworker.errors import GitWorkerError, Unavailable
 from gitworker.model.ids import HQ, parse_agent_id
 from gitworker.paths import StatePaths, require_repository, state_paths
-from gitworker.store.sqlite.migrate import open_database
+from gitworker.store.backend import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from gitworker.store.api import Row, Value
-    from gitworker.store.sqlite.database import Database
+    from gitworker.store.api import Row, Store, Value
 
 # A message to publish: type, payload, to, id, correlation_id, in_reply_to.
 Draft = tuple[str, Any, str | None, str | None, str | None, str | None]
@@ -91,11 +90,11 @@ class Bus:
         self.paths = paths
         self.agent = agent
         self._own = threading.local()
-        self._opened: list[tuple[threading.Thread, Database | Waker]] = []
+        self._opened: list[tuple[threading.Thread, Store | Waker]] = []
         # Inherited by a fork: closed before another is opened.
-        self._inherited: list[Database | Waker] = []
+        self._inherited: list[Store | Waker] = []
         # Of the parent's other threads, after a fork: never closed here.
-        self._left: list[Database | Waker] = []
+        self._left: list[Store | Waker] = []
         self._inside: Counter[threading.Thread] = Counter()  # threads in a loop or a wait
         self._lock = threading.Lock()
         self._bell = Bell(paths.bell)
@@ -123,14 +122,14 @@ class Bus:
         self._lock = threading.Lock()
 
     @property
-    def store(self) -> Database:
+    def store(self) -> Store:
         """Return this thread's connection."""
-        store: Database | None = getattr(self._own, "store", None)
+        store: Store | None = getattr(self._own, "store", None)
         if store is None:
             while self._inherited:
                 self._inherited.pop().close()
             self._close_of(lambda thread: not thread.is_alive())
-            store = self._own.store = open_database(self.paths.database)
+            store = self._own.store = open_store(self.paths.database)
             self._keep(store)
         return store
 
@@ -378,7 +377,7 @@ class Bus:
             if is_out and self._own is not own:
                 self._close_of(lambda thread: thread is here)
 
-    def _keep(self, opened: Database | Waker) -> None:
+    def _keep(self, opened: Store | Waker) -> None:
         with self._lock:
             self._opened.append((threading.current_thread(), opened))
 

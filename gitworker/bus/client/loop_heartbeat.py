@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from gitworker import clock
 from gitworker.errors import GitWorkerError
+from gitworker.store.backend import open_store
 from gitworker.store.heartbeats import touch
-from gitworker.store.sqlite.migrate import open_database
 
 if TYPE_CHECKING:
     from gitworker.store.api import Store
@@ -52,7 +52,7 @@ class LoopHeartbeat:
 
     def _send(self) -> None:
         with suppress(GitWorkerError, OSError):  # the next heartbeat tries again
-            store = open_database(self._database)
+            store = open_store(self._database)
             try:
                 self._record(store)
             finally:

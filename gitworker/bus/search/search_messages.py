@@ -13,8 +13,8 @@ from gitworker.bus.following.follow_messages import message_fields
 from gitworker.bus.search.rules_search import match_expression, plain_text, searchable, snippet
 from gitworker.errors import Unavailable
 from gitworker.paths import StatePaths
-from gitworker.store.api import Reader, Row, Store
-from gitworker.store.sqlite.search_index import SearchIndex
+from gitworker.store.api import Reader, Row, SearchIndex, Store
+from gitworker.store.backend import open_search_index
 
 BATCH = 500
 LIMIT = 20
@@ -67,7 +67,7 @@ def _search(
     place: str,
     announce: Callable[[int], None],
 ) -> list[Found]:
-    index = SearchIndex(place)
+    index = open_search_index(place)
     try:
         try:
             _update(index, store, paths, announce=announce)
@@ -84,7 +84,7 @@ def _search(
 
 def index_some(store: Store, paths: StatePaths) -> int:
     """Index new messages, up to a bound; return their number."""
-    index = SearchIndex(paths.search)
+    index = open_search_index(paths.search)
     try:
         return _update(index, store, paths, batches=BACKGROUND_BATCHES)
     finally:
@@ -97,7 +97,7 @@ def forget_pruned(store: Store, paths: StatePaths) -> None:
         row = reader.row("search.first_seq")
         last = _highest_seq(reader)
     first = row["seq"] if row else None
-    index = SearchIndex(paths.search)
+    index = open_search_index(paths.search)
     try:
         index.drop_below(last + 1 if first is None else int(first))
     finally:

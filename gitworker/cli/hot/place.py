@@ -11,7 +11,7 @@ from gitworker.bus.limits.send_limits import Limits, limits_of, load_limits
 from gitworker.cli.output import narrate
 from gitworker.errors import GitWorkerError
 from gitworker.paths import Repository, StatePaths, require_repository, state_paths
-from gitworker.store.sqlite.migrate import open_database
+from gitworker.store.backend import open_store
 
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def find_place(identity: str | None) -> Place | None:
         return None
     actor = who_asks(repository, identity, os.environ)
     limits = load_limits(paths, os.environ)
-    return Place(repository, open_database(paths.database), actor=actor, limits=limits)
+    return Place(repository, open_store(paths.database), actor=actor, limits=limits)
 
 
 def place_of(session: Session) -> Place:

@@ -10,8 +10,8 @@ from gitworker.lifecycle.state_views import publish_views
 from gitworker.repo.plumbing.lock import hold
 from gitworker.session import Session
 from gitworker.store.api import Row
+from gitworker.store.backend import expected_guards, restate, restore_guards
 from gitworker.store.claims import release_claim
-from gitworker.store.sqlite.guards import expected_guards, restate, restore_guards
 from gitworker.store.workers import Worker
 
 SOUND = "ok"
