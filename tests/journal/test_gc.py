@@ -1,4 +1,4 @@
-"""gc: old rescue refs, trash, verify trees and logs go; nothing that only they hold does."""
+"""gc deletes old rescue refs, trash, verify worktrees and logs, and keeps all unique work."""
 
 import os
 import time
@@ -46,8 +46,8 @@ def trash(world: World) -> list[Path]:
     return sorted((world.root / "worktrees/.trash").glob("[!.]*"))
 
 
-def test_what_landed_needs_no_rescue(world: World) -> None:
-    """Rescue refs of landed work go, and an undo of the gc makes the same ones again."""
+def test_landed_work_needs_no_rescue(world: World) -> None:
+    """gc deletes the rescue refs of landed work, and an undo of the gc restores them."""
     landed_with_a_rebase(world)
     before = world.refs()
     assert rescues(world) == ["auth/login/1", "auth/login/2"]
@@ -62,7 +62,7 @@ def test_what_landed_needs_no_rescue(world: World) -> None:
 
 
 def test_a_lock_is_in_the_way_of_the_undo(world: World) -> None:
-    """The undo of a gc names the lock that a killed git left, and works once it is gone."""
+    """The undo of a gc names a lock that a killed git left, and works once it is removed."""
     landed_with_a_rebase(world)
     before = rescues(world)
     collect(world)
@@ -77,8 +77,8 @@ def test_a_lock_is_in_the_way_of_the_undo(world: World) -> None:
     assert rescues(world) == before
 
 
-def test_what_was_resolved_by_hand_has_landed(world: World) -> None:
-    """A branch that had to be resolved before it landed needs no rescue: our journal says so."""
+def test_a_branch_resolved_by_hand_has_landed(world: World) -> None:
+    """A branch resolved by hand before its landing needs no rescue: the journal has the landing."""
     landed_with_a_rebase(world)
     world.advance({"a": "by somebody else\n"})
     collect(world)
@@ -86,7 +86,7 @@ def test_what_was_resolved_by_hand_has_landed(world: World) -> None:
 
 
 def test_unlanded_work_stays(world: World) -> None:
-    """Cancelled work stays however old it is, unless it is asked for by name, and that is said."""
+    """Cancelled work is kept however old it is, unless it is named, and the report says so."""
     world.working("auth", "login", {"a": "1\n"})
     tip = world.tip("auth/login")
     cancel(world.session(), "auth")
@@ -100,8 +100,8 @@ def test_unlanded_work_stays(world: World) -> None:
     assert world.tip(f"{RESCUE}auth/login/1") == tip
 
 
-def test_uncommitted_work_of_what_landed_stays(world: World) -> None:
-    """A snapshot of uncommitted work has not landed with the branch; it stays."""
+def test_uncommitted_work_of_a_landed_branch_stays(world: World) -> None:
+    """A snapshot of uncommitted work did not land with its branch, so gc keeps it."""
     make_dirty(world, world.approved("auth", "login", {"a": "1\n"}))
     world.land("auth")
     collect(world)
@@ -110,7 +110,7 @@ def test_uncommitted_work_of_what_landed_stays(world: World) -> None:
 
 
 def test_commits_on_a_branch_need_no_rescue(world: World) -> None:
-    """What some branch leads to can go."""
+    """gc deletes a rescue ref whose commits are also on a branch."""
     world.working("auth", "login", {"a": "1\n"})
     cancel(world.session(), "auth")
     world.git("branch", "kept", f"{RESCUE}auth/login/1")
@@ -119,7 +119,7 @@ def test_commits_on_a_branch_need_no_rescue(world: World) -> None:
 
 
 def test_the_trash_is_emptied(world: World) -> None:
-    """A removed worktree goes once its work is under a rescue ref; undo then makes it anew."""
+    """A removed worktree with a rescue ref is deleted, and undo creates it again."""
     place = world.working("auth", "login", {"a": "1\n"})
     (place / "new").write_text("untracked\n")
     cancel(world.session(), "auth")
@@ -133,8 +133,8 @@ def test_the_trash_is_emptied(world: World) -> None:
     assert (place / "a").read_text() == "1\n"
 
 
-def test_what_only_the_trash_holds_stays(world: World) -> None:
-    """A removed worktree without a rescue ref, or written to since, or that nobody knows, stays."""
+def test_work_that_only_the_trash_holds_stays(world: World) -> None:
+    """gc keeps a removed worktree that is unknown, has no rescue ref or was changed since."""
     for name in ("auth", "docs", "web"):
         (world.working(name, f"t-{name}", {name: "1\n"}) / "new").write_text("untracked\n")
         cancel(world.session(), name)
@@ -155,7 +155,7 @@ def test_what_only_the_trash_holds_stays(world: World) -> None:
 
 
 def test_ages_and_budgets(world: World) -> None:
-    """What is young stays, but for a budget on the disk, which takes the oldest first."""
+    """gc keeps young items, but a disk budget deletes the oldest items first."""
     world.working("auth", "login", {"a": "1\n"})
     cancel(world.session(), "auth")
     logs = world.state_dir / "logs"
@@ -181,7 +181,7 @@ def nothing_gone(world: World) -> Iterator[None]:
 
 
 def test_a_dry_run_changes_nothing(world: World) -> None:
-    """What would go is the same as what goes, and a dry run lets nothing go."""
+    """A dry run lists the same deletions as the real run and deletes nothing."""
     landed_with_a_rebase(world)
     session = world.session()
     with nothing_gone(world):
@@ -191,8 +191,8 @@ def test_a_dry_run_changes_nothing(world: World) -> None:
     assert {i.name for i in collect(world).choice.going} == {i.name for i in would.choice.going}
 
 
-def test_nothing_goes_and_nothing_is_recorded(world: World) -> None:
-    """Where nothing is old the journal stays as it is."""
+def test_no_deletion_is_recorded_without_one(world: World) -> None:
+    """A gc that finds nothing old records nothing in the journal."""
     world.working("auth", "login", {"a": "1\n"})
     before = world.rows()
     assert gc_daily(world.session()).number is None
@@ -200,7 +200,7 @@ def test_nothing_goes_and_nothing_is_recorded(world: World) -> None:
 
 
 def test_commits_that_git_has_pruned(world: World) -> None:
-    """After git's own gc the undo of a gc says which commits are gone, and changes nothing."""
+    """After git has pruned the commits, the undo of a gc names them and changes nothing."""
     landed_with_a_rebase(world)
     collect(world)
     world.git("reflog", "expire", "--expire=now", "--all")
@@ -211,7 +211,7 @@ def test_commits_that_git_has_pruned(world: World) -> None:
 
 
 def test_a_gc_of_the_disk_alone_cannot_be_undone(world: World) -> None:
-    """What was deleted from the disk does not come back, and that is said."""
+    """Files that gc deleted from the disk cannot be restored, and the undo says so."""
     log = world.state_dir / "logs" / "a.log"
     world.session()
     log.write_text("x")
@@ -221,7 +221,7 @@ def test_a_gc_of_the_disk_alone_cannot_be_undone(world: World) -> None:
 
 
 def test_a_worker_may_not(world: World) -> None:
-    """A worker clears nothing away that others left."""
+    """A worker may not run gc on items that other workers left."""
     place = world.working("auth", "login", {"a": "1\n"})
     session = world.session(place)
     with unchanged(world, "not_allowed", Refused):
@@ -229,7 +229,7 @@ def test_a_worker_may_not(world: World) -> None:
 
 
 def test_settings(world: World) -> None:
-    """The settings say how old and how much where the command does not; 0 is no limit."""
+    """The settings give the ages and sizes that the command omits, and 0 means no limit."""
     wish = wish_of(world.session())
     assert (wish.days, wish.max_bytes) == (7, None)
     world.git("config", "worker.gc.days", "0")
@@ -239,7 +239,7 @@ def test_settings(world: World) -> None:
 
 
 def test_verify_worktrees(world: World) -> None:
-    """Verify worktrees that nobody uses go; one in use stays."""
+    """gc deletes unused verify worktrees and keeps one that is in use."""
     from gitworker.model.ids import Oid
     from gitworker.verify.verify_worktree import take_slot
 

@@ -1,4 +1,4 @@
-"""gc believes nothing: what it deletes from the trash is compared with what keeps its work."""
+"""gc verifies every item of the trash against the refs that keep its work."""
 
 import json
 import os
@@ -29,15 +29,15 @@ def held(done: Collected) -> list[str]:
 
 
 def slip_in(path: Path) -> None:
-    """Write a file as if between the look and the rename: it is older than the act's end."""
+    """Write a file as if between the check and the rename, older than the end of the operation."""
     path.write_text("precious\n")
     long_ago = time.time() - 3600
     os.utime(path, (long_ago, long_ago))
 
 
 @pytest.mark.parametrize("name", ["late", "a"])
-def test_what_was_written_before_the_rename(world: World, name: str) -> None:
-    """A file that no rescue ref has keeps the cancelled worktree, however old the file is."""
+def test_a_file_written_before_the_rename(world: World, name: str) -> None:
+    """A file that is under no rescue ref keeps the cancelled worktree, however old the file is."""
     world.working("auth", "login", {"a": "1\n"})
     cancel(world.session(), "auth")
     (entry,) = trash(world)
@@ -50,7 +50,7 @@ def test_what_was_written_before_the_rename(world: World, name: str) -> None:
 
 
 def test_a_landed_worktree_is_looked_at_too(world: World) -> None:
-    """One that was clean when it landed may have got a file since; without it, it goes."""
+    """A worktree that was clean when it landed is kept only if it has a new file."""
     place = world.approved("auth", "login", {"a": "1\n"})
     (place / "x.o").write_text("ignored\n")
     world.land("auth")
@@ -63,8 +63,8 @@ def test_a_landed_worktree_is_looked_at_too(world: World) -> None:
     assert trash(world) == []
 
 
-def test_uncommitted_work_under_a_rescue_ref_lets_it_go(world: World) -> None:
-    """What the rescue ref has byte for byte, hidden by a flag or not, is not held."""
+def test_uncommitted_work_under_a_rescue_ref_allows_the_deletion(world: World) -> None:
+    """A file that the rescue ref holds byte for byte does not keep the worktree, flagged or not."""
     place = world.working("auth", "login", {"a": "1\n"})
     make_dirty(world, place)
     world.git("update-index", "--assume-unchanged", "a", cwd=place)
@@ -85,7 +85,7 @@ def test_a_repository_inside(world: World) -> None:
 
 
 def test_a_submodule_is_no_repository_inside(world: World, tmp_path: Path) -> None:
-    """A submodule's own commits were kept when the worktree went: it holds nothing up."""
+    """A submodule does not keep a removed worktree: its commits were saved at the removal."""
     Repo.make(tmp_path / "sub").commit("Sub", {"s": "1\n"})
     world.git("submodule", "--quiet", "add", str(tmp_path / "sub"), "sub")
     world.git("commit", "-q", "-m", "Add it")
@@ -95,8 +95,8 @@ def test_a_submodule_is_no_repository_inside(world: World, tmp_path: Path) -> No
     assert held(collect(world)) == []
 
 
-def test_what_cannot_be_compared_stays(world: World) -> None:
-    """Where git cannot read the commit that is to have it all, nothing is deleted."""
+def test_a_worktree_that_cannot_be_compared_stays(world: World) -> None:
+    """gc deletes nothing if git cannot read the commit that should hold the work."""
     world.working("auth", "login", {"a": "1\n"})
     cancel(world.session(), "auth")
     (entry,) = trash(world)
@@ -105,7 +105,7 @@ def test_what_cannot_be_compared_stays(world: World) -> None:
 
 
 def test_commits_of_an_open_operation(world: World) -> None:
-    """An autostash and what was reset away stay under a rescue ref when the worktree goes."""
+    """The commits of an autostash and of a reset get a rescue ref when the worktree is deleted."""
     place = world.working("auth", "login", {"a": "1\n"})
     dropped = Repo(place).commit("Dropped", {"b": "1\n"})
     world.git("reset", "-q", "--hard", "HEAD~1", cwd=place)
@@ -136,8 +136,8 @@ def test_a_ref_of_the_worktree_keeps_it(world: World) -> None:
 
 
 @pytest.mark.parametrize("touched", [False, True])
-def test_what_the_pool_has_put_aside(world: World, touched: bool) -> None:
-    """A parked worktree goes once nobody's files are in it."""
+def test_a_worktree_that_the_pool_parked(world: World, touched: bool) -> None:
+    """gc deletes a parked worktree once it contains no user files."""
     session = world.session()
     shelf = world.root / "worktrees" / ".pool" / "parked-1"
     shelf.mkdir(parents=True)
@@ -160,7 +160,7 @@ def test_what_the_pool_has_put_aside(world: World, touched: bool) -> None:
     ],
 )
 def test_white_space_is_no_trifle(world: World, other: str, landed: bool) -> None:
-    """A commit has landed by its patch only where the target has it to the last blank."""
+    """A commit has landed by its patch only if the target's patch has the same white space."""
     world.advance({"m.py": "if x:\n    one()\n"})
     world.working("auth", "login", {"m.py": "if x:\n    one()\n    two()\n"})
     world.advance({"m.py": other})
@@ -170,7 +170,7 @@ def test_white_space_is_no_trifle(world: World, other: str, landed: bool) -> Non
 
 
 def test_a_landing_that_was_dropped(world: World) -> None:
-    """What the target had and has no more has not landed: its rescue ref is all there is."""
+    """A commit that was dropped from the target has not landed, so its rescue ref is kept."""
     world.in_review("auth", "login", {"a": "1\n"})
     world.advance({"theirs": "1\n"})
     world.approve("auth")
@@ -180,8 +180,8 @@ def test_a_landing_that_was_dropped(world: World) -> None:
     assert rescues(world) == ["auth/login/1"]
 
 
-def test_what_loses_its_other_place_meanwhile(world: World) -> None:
-    """A rescue ref whose branch goes after it was chosen comes back; asked for by name, it goes."""
+def test_a_commit_that_loses_its_branch_meanwhile(world: World) -> None:
+    """A rescue ref whose branch is deleted during the gc is restored, unless it was named."""
     world.working("auth", "login", {"a": "1\n"})
     cancel(world.session(), "auth")
     ref = f"{RESCUE}auth/login/1"
@@ -193,7 +193,7 @@ def test_what_loses_its_other_place_meanwhile(world: World) -> None:
 
 
 def test_a_bisect_keeps_nothing(world: World) -> None:
-    """A ref that goes by itself is no other place for a commit."""
+    """A ref that git deletes by itself does not count as another place of a commit."""
     world.working("auth", "login", {"a": "1\n"})
     cancel(world.session(), "auth")
     world.git("update-ref", "refs/bisect/bad", f"{RESCUE}auth/login/1")
@@ -202,7 +202,7 @@ def test_a_bisect_keeps_nothing(world: World) -> None:
 
 
 def test_an_empty_commit_has_not_landed_by_another(world: World) -> None:
-    """A commit without a patch has nothing that could be found in the target."""
+    """A commit without a patch cannot be found in the target, so it has not landed."""
     world.spawn("auth", "login")
     Repo(world.path("auth")).commit("What I found out")
     world.git("commit", "-q", "--allow-empty", "-m", "Other")
@@ -211,8 +211,8 @@ def test_an_empty_commit_has_not_landed_by_another(world: World) -> None:
     assert rescues(world) == ["auth/login/1"]
 
 
-def test_undo_where_the_name_was_given_away(world: World) -> None:
-    """A rescue ref whose number has another rescue by now comes back under the next."""
+def test_undo_if_the_name_is_used_again(world: World) -> None:
+    """A rescue ref whose number another rescue uses now is restored under the next number."""
     world.in_review("auth", "login", {"a": "1\n"})
     world.advance({"theirs": "1\n"})
     old = world.tip("auth/login")
@@ -225,8 +225,8 @@ def test_undo_where_the_name_was_given_away(world: World) -> None:
     assert world.tip(f"{RESCUE}auth/login/2") == old
 
 
-def test_undo_alone_passes_by_what_nobody_asked_for(world: World) -> None:
-    """A gc by itself, and one that expired no ref, are undone by their number only."""
+def test_undo_alone_skips_an_automatic_gc(world: World) -> None:
+    """An automatic gc, and one that expired no ref, are undone only by their number."""
     world.in_review("auth", "login", {"a": "1\n"})
     world.advance({"theirs": "1\n"})
     world.approve("auth")
@@ -244,7 +244,7 @@ def test_undo_alone_passes_by_what_nobody_asked_for(world: World) -> None:
 
 
 def test_the_daily_gc(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It goes by the settings; a budget takes nothing of the last day."""
+    """The daily gc follows the settings, and a budget deletes nothing of the last day."""
     world.git("config", "worker.gc.max-bytes", "1")
     world.working("auth", "login", {"a": "1\n"})
     cancel(world.session(), "auth")
@@ -258,7 +258,7 @@ def test_the_daily_gc(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_clock_that_jumps(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After the wall clock was set forward nothing goes by its age, nor is it said to."""
+    """After the wall clock was set forward, gc deletes nothing by age and reports no deletion."""
     session = world.session()
     with session.store.write(durable=False) as writer:
         beat(writer, "nim", status="idle", task=None, progress=None)
@@ -274,7 +274,7 @@ def test_a_clock_that_jumps(world: World, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_two_at_once(world: World) -> None:
-    """What another gc takes between look and lock is neither recorded nor told twice."""
+    """An item that another gc deletes between check and lock is not recorded or reported twice."""
     for name in ("auth", "docs"):
         world.approved(name, f"t-{name}", {name: "1\n"})
         (world.path(name) / "x.o").write_text("ignored\n")

@@ -1,4 +1,4 @@
-"""An interrupted act that cannot be ended now stops its own worker, and nobody else."""
+"""An interrupted operation that cannot be completed now blocks only its own worker."""
 
 import os
 from pathlib import Path
@@ -25,7 +25,7 @@ def lock_ref(world: World, ref: str) -> Path:
 
 
 def open_acts(world: World) -> list[tuple[str, str]]:
-    """Return kind and worker of the acts in the journal that nobody ended."""
+    """Return kind and worker of the operations that the journal has open."""
     rows = world.query("SELECT kind, worker_id FROM operations WHERE status = 'open' ORDER BY id")
     return [(kind, worker) for kind, worker in rows]
 
@@ -43,9 +43,9 @@ def allow_rows(world: World, table: str) -> None:
     world.session().store.execute(f"DROP TRIGGER no_{table}")  # type: ignore[attr-defined]
 
 
-# ---------------------------------------------------------------- what cannot be ended now
+# ---------------------------------------------------------------- operations that stay open
 def test_a_lock_that_was_left(world: World) -> None:
-    """A ref's lock that a killed git left stops its worker alone, until somebody removes it."""
+    """A ref lock that a killed git left blocks only its worker, until a user removes the lock."""
     world.approved("auth", "login", {"a": "1\n"})
     for name in ("bob", "cat", "dan"):
         world.in_review(name, f"t-{name}", {name: "1\n"})
@@ -89,7 +89,7 @@ def test_a_lock_of_one_in_a_window(world: World) -> None:
 
 
 def test_only_the_same_worker_waits(world: World) -> None:
-    """While an act of a worker is open, whatever would rewrite or free it is refused."""
+    """While an operation of a worker is open, no command may rewrite or free that worker."""
     world.approved("auth", "login", {"a": "1\n"})
     lock = lock_ref(world, "refs/heads/auth/login")
     with pytest.raises(Conflict):
@@ -122,8 +122,8 @@ def test_a_spawn_that_cannot_be_rolled_back(world: World) -> None:
     assert open_acts(world) == []
 
 
-def test_a_rollback_takes_nobodys_worktree(world: World) -> None:
-    """The rollback of a killed spawn leaves a worktree alone that is another's by now."""
+def test_a_rollback_keeps_the_worktree_of_another_worker(world: World) -> None:
+    """The rollback of a killed spawn keeps a worktree that belongs to another worker by then."""
     died = world.drive("spawn", "auth", "login", GITWORKER_CRASH_AT="spawn.journal")
     assert died.returncode == -9
     place = world.root / "worktrees" / "login"
@@ -137,7 +137,7 @@ def test_a_rollback_takes_nobodys_worktree(world: World) -> None:
 
 # ---------------------------------------------------------------- git has forgotten a worktree
 def test_a_worktree_that_git_forgot(world: World) -> None:
-    """An approve is refused before its journal where the worktree's git directory is gone."""
+    """An approve is refused before it is journaled if the worktree's git directory is missing."""
     place = world.in_review("auth", "login", {"a": "1\n"})
     world.in_review("bob", "other", {"b": "1\n"})
     world.advance({"new": "x\n"})
@@ -151,7 +151,7 @@ def test_a_worktree_that_git_forgot(world: World) -> None:
     assert open_acts(world) == []
     world.approve("bob")
     world.land("bob")
-    place.rename(f"{place}.old")  # what the hint says
+    place.rename(f"{place}.old")  # as the hint says
     world.approve("auth")
     world.land("auth")
 
@@ -160,7 +160,7 @@ def test_a_worktree_that_git_forgot(world: World) -> None:
     ("point", "state"), [("approve.journal", "IN_REVIEW"), ("approve.moved", "APPROVED")]
 )
 def test_forgotten_after_a_kill(world: World, point: str, state: str) -> None:
-    """An act that was killed before git forgot the worktree is ended by the branch alone."""
+    """An operation killed before git forgot the worktree is completed with the branch alone."""
     place = world.in_review("auth", "login", {"a": "1\n"})
     world.advance({"new": "x\n"})
     assert world.drive("approve", "auth", GITWORKER_CRASH_AT=point).returncode == -9
@@ -173,8 +173,8 @@ def test_forgotten_after_a_kill(world: World, point: str, state: str) -> None:
 
 
 # ---------------------------------------------------------------- landing
-def test_landed_is_told_as_landed(world: World) -> None:
-    """A worktree that git cannot read is kept, and its worker has landed all the same."""
+def test_a_landing_with_an_unreadable_worktree(world: World) -> None:
+    """A worktree that git cannot read is kept, and its worker is still reported as landed."""
     for name in ("amy", "bob", "cat"):
         world.approved(name, f"t-{name}", {name: "1\n"})
     (world.root / ".git/worktrees/t-bob/index").write_text("garbage")
@@ -189,7 +189,7 @@ def test_landed_is_told_as_landed(world: World) -> None:
 
 
 def test_nothing_leaves_after_the_record(world: World) -> None:
-    """Where cleaning up fails as a whole, everybody has landed and the next command tidies."""
+    """If the whole cleanup fails, all workers have landed and the next command cleans up."""
     for name in ("amy", "bob"):
         world.approved(name, f"t-{name}", {name: "1\n"})
     refuse_rows(world, "operations", "NEW.kind = 'remove'")
@@ -201,7 +201,7 @@ def test_nothing_leaves_after_the_record(world: World) -> None:
 
 
 def test_a_journal_that_cannot_be_closed(world: World) -> None:
-    """Where the last step fails everybody has landed, and the next command takes it."""
+    """If the last step fails, all workers have landed and the next command completes the step."""
     for name in ("amy", "bob"):
         world.approved(name, f"t-{name}", {name: "1\n"})
     place = world.path("bob")
@@ -233,8 +233,8 @@ def test_one_landing_that_cannot_be_recorded(world: World) -> None:
     assert world.stands("bob", "t-bob") == ("COMPLETED", "COMPLETED")
 
 
-def test_what_could_not_be_recorded(world: World) -> None:
-    """Landings that the database refuses are not tried again, and the next command records them."""
+def test_landings_that_could_not_be_recorded(world: World) -> None:
+    """Landings that the database refuses are not repeated, and the next command records them."""
     for name in ("amy", "bob"):
         world.approved(name, f"t-{name}", {name: "1\n"})
     refuse_rows(world, "landings")
@@ -255,7 +255,7 @@ def test_what_could_not_be_recorded(world: World) -> None:
 
 
 def test_a_second_journal_of_one_landing(world: World) -> None:
-    """A journal of a landing that is recorded already is closed and stands in nobody's way."""
+    """A second journal of a landing that is already recorded is closed and blocks nothing."""
     world.approved("auth", "login", {"a": "1\n"})
     world.land("auth", keep=True)
     world.session().store.execute(  # type: ignore[attr-defined]
@@ -270,7 +270,7 @@ def test_a_second_journal_of_one_landing(world: World) -> None:
 
 # ---------------------------------------------------------------- logs and views
 def test_an_export_fails_no_act(world: World) -> None:
-    """Where a log cannot be written the act is done, and the next command says what is wrong."""
+    """If a log cannot be written, the operation succeeds and the next command reports the fault."""
     world.in_review("auth", "login", {"a": "1\n"})
     log = world.state_dir / "bus.jsonl"
     log.unlink()
@@ -285,7 +285,7 @@ def test_an_export_fails_no_act(world: World) -> None:
 
 
 def test_a_conflict_in_a_name_of_bytes(world: World) -> None:
-    """A file whose name is no text can conflict: it is told with a `?`, and the log stays valid."""
+    """A conflict in a file name that is not text is reported with a `?`; the log stays valid."""
     name = os.fsdecode(b"f\xfc.txt")
     place = world.working("auth", "login", {})
     Repo(place).write({name: "theirs\n"})

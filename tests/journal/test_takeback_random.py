@@ -1,4 +1,4 @@
-"""Verbs at random over worktrees full of work, gc and git's own gc among them: nothing is lost."""
+"""Random commands on worktrees full of work, with gc and git's own gc, lose nothing."""
 
 import os
 import random
@@ -30,7 +30,7 @@ NAMES = ("README", "a", "new/deep", "odd\nname", "x y")
 
 
 class Life:
-    """Three workers, what they have committed, and every text that they have written."""
+    """Three workers, their commits, and every text that they have written."""
 
     def __init__(self, world: World, seed: int) -> None:
         self.world = world
@@ -45,7 +45,7 @@ class Life:
         return f"precious {self.number}.\n"
 
     def place(self, worker: str) -> Path | None:
-        """Return a worker's worktree, None where it has none now."""
+        """Return a worker's worktree, or None if it has none now."""
         rows = self.world.query(f"SELECT worktree FROM workers WHERE worker_id = '{worker}'")
         place = rows[0][0] if rows else None
         return Path(place) if place and os.path.isdir(place) else None
@@ -57,7 +57,7 @@ class Life:
         start(self.world.session(), worker, pid=None)
 
     def write(self, place: Path) -> None:
-        """Write a file over nobody's uncommitted text, and sometimes stage it."""
+        """Write a file without replacing uncommitted text, and sometimes stage it."""
         name = self.random.choice(NAMES)
         if Repo(place).run("status", "--porcelain", "--", name).stdout:
             return
@@ -79,7 +79,7 @@ class Life:
         sync(self.world.session(place), self.random.choice(("start", "continue", "abort")))
 
     def hand_in(self, worker: str) -> None:
-        """Hand the work in, what is uncommitted too or not, and approve it."""
+        """Submit the work, with or without uncommitted changes, and approve it."""
         if self.random.random() < 0.5:
             self.commit(self.world.path(worker))
         with suppress(GitWorkerError):
@@ -87,17 +87,17 @@ class Life:
         self.world.approve(worker)
 
     def give_up(self, worker: str) -> None:
-        """Let the worker fail, and clear its seat."""
+        """Let the worker fail, then reset it."""
         fail(self.world.session(), worker, reason="stuck")
         reset(self.world.session(), worker)
 
     def undo_any(self) -> None:
-        """Take back any act."""
+        """Undo a random operation."""
         numbers = [row[0] for row in self.world.query("SELECT id FROM operations")]
         undo(self.world.session(), self.random.choice(numbers or [1]))
 
     def step(self) -> None:
-        """Do something at random, what is likely to succeed more often; refusals are answers."""
+        """Run a random step, favouring those that are likely to succeed; refusals are accepted."""
         world, session, name = self.world, self.world.session(), self.random.choice(WORKERS)
         steps: dict[Callable[[], object], int] = {
             lambda: undo(session): 3,
@@ -124,7 +124,7 @@ class Life:
 
     def everything(self) -> str:
         """Return every text that a ref leads to, a worktree has, or the trash."""
-        wait_until(lambda: not is_at_work(self.world.root))  # no deletion goes on meanwhile
+        wait_until(lambda: not is_at_work(self.world.root))  # no deletion is running meanwhile
         shell = subprocess.run(
             EVERY_BLOB, shell=True, cwd=self.world.root, capture_output=True, check=True
         )
@@ -137,7 +137,7 @@ class Life:
 
 
 def live(world: World, seed: int) -> None:
-    """Live one life; require after it that every commit and every text is somewhere."""
+    """Live one life, then require that every commit and every text still exists."""
     life = Life(world, seed)
     for _ in range(STEPS):
         life.step()

@@ -1,4 +1,4 @@
-"""undo: what an act replaced comes back byte for byte, or the undo is refused."""
+"""undo restores the replaced state byte for byte, or is refused."""
 
 from pathlib import Path
 
@@ -31,8 +31,8 @@ def test_undo_cancel(world: World, mess) -> None:  # type: ignore[no-untyped-def
 
 
 @pytest.mark.parametrize("how", ["switched", "renamed", "deleted"])
-def test_undo_brings_back_what_stood_elsewhere(world: World, how: str) -> None:
-    """A worktree that stood on another branch, or on none that exists, comes back as it was."""
+def test_undo_restores_a_worktree_on_another_branch(world: World, how: str) -> None:
+    """A worktree that was on another branch, or on one without commits, is restored as it was."""
     place = world.working("auth", "login", {"a": "1\n"})
     if how == "switched":
         world.git("switch", "-qc", "try-something", cwd=place)
@@ -62,8 +62,8 @@ def test_undo_below_a_line_feed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         assert (place / "new").read_text() == "untracked\n"
 
 
-def test_undone_work_goes_on(world: World) -> None:
-    """After an undo the worker hands in, is approved and lands as if nothing had been."""
+def test_undone_work_can_land(world: World) -> None:
+    """After an undo the worker submits, is approved and lands as usual."""
     world.working("auth", "login", {"a": "1\n"})
     cancel(world.session(), "auth")
     undo(world.session())
@@ -75,7 +75,7 @@ def test_undone_work_goes_on(world: World) -> None:
 
 
 def test_undo_reset(world: World) -> None:
-    """A reset seat gets its work back and is WORKING."""
+    """A worker that was reset gets its work back and is WORKING."""
     place = world.working("auth", "login", {"a": "1\n"})
     make_dirty(world, place)
     fail(world.session(), "auth", reason="stuck")
@@ -102,7 +102,7 @@ def test_undo_approve(world: World) -> None:
 
 
 def test_undo_approve_without_a_rebase(world: World) -> None:
-    """An approval that moved nothing is withdrawn."""
+    """An approval that moved no ref is withdrawn."""
     world.in_review("auth", "login", {"a": "1\n"})
     tip = world.tip("auth/login")
     world.approve("auth")
@@ -136,7 +136,7 @@ def test_undo_removal_of_a_dirty_worktree(world: World) -> None:
 
 
 def test_undo_removal_of_a_clean_worktree(world: World) -> None:
-    """A landed worktree that was deleted is made anew, with seat and hooks."""
+    """A landed worktree that was deleted is created again, with its worker and hooks."""
     place = world.approved("auth", "login", {"a": "1\n"})
     world.land("auth")
     undo(world.session(), newest(world, "remove"))
@@ -146,13 +146,13 @@ def test_undo_removal_of_a_clean_worktree(world: World) -> None:
 
 
 def test_nothing_to_undo(world: World) -> None:
-    """Where nothing was done nothing is undone."""
+    """undo is refused if there is no operation to undo."""
     with unchanged(world, "not_found", NotFound):
         undo(world.session())
 
 
 def test_undo_twice(world: World) -> None:
-    """What was undone is not undone again."""
+    """An undone operation is not undone again."""
     world.working("auth", "login", {"a": "1\n"})
     cancel(world.session(), "auth")
     undo(world.session())
@@ -171,7 +171,7 @@ def test_branch_moved_on(world: World) -> None:
 
 
 def test_branch_made_again(world: World) -> None:
-    """A branch of the same name that somebody made since is not overwritten."""
+    """A new branch of the same name is not overwritten."""
     world.working("auth", "login", {"a": "1\n"})
     cancel(world.session(), "auth")
     world.git("branch", "auth/login", "main")
@@ -180,7 +180,7 @@ def test_branch_made_again(world: World) -> None:
 
 
 def test_seat_has_other_work(world: World) -> None:
-    """A seat that has taken another task keeps it."""
+    """A worker that has taken another task keeps it."""
     world.working("auth", "login", {"a": "1\n"})
     cancel(world.session(), "auth")
     world.spawn("auth", "other")
@@ -189,7 +189,7 @@ def test_seat_has_other_work(world: World) -> None:
 
 
 def test_task_has_another_holder(world: World) -> None:
-    """A task that another seat has taken stays there, and later commands are not held up."""
+    """A task that another worker has taken stays with it, and later commands are not blocked."""
     world.working("auth", "login", {"a": "1\n"})
     fail(world.session(), "auth", reason="stuck")
     reset(world.session(), "auth")
@@ -203,7 +203,7 @@ def test_task_has_another_holder(world: World) -> None:
 
 
 def test_cancel_of_a_failed_seat_while_another_holds_the_task(world: World) -> None:
-    """Undoing the cancel of a FAILED seat takes nobody's task away."""
+    """Undoing the cancel of a FAILED worker does not take the task from its new holder."""
     world.working("auth", "login", {"a": "1\n"})
     fail(world.session(), "auth", reason="stuck")
     world.spawn("docs", "login")
@@ -223,7 +223,7 @@ def test_task_claimed_by_a_foreign_program(world: World) -> None:
 
 
 def test_place_is_taken(world: World) -> None:
-    """Where something stands at the worktree's place the undo is refused with nothing changed."""
+    """The undo is refused without any change if the worktree's path is in use."""
     place = world.working("auth", "login", {"a": "1\n"})
     make_dirty(world, place)
     before = look(world, place)
@@ -242,7 +242,7 @@ def test_place_is_taken(world: World) -> None:
 
 
 def test_overlap_refuses_the_undo_of_an_approve(world: World) -> None:
-    """Uncommitted work in a file that would go back refuses, and nobody is held up afterwards."""
+    """The undo is refused if it would overwrite uncommitted work, and blocks no later command."""
     place = world.in_review("auth", "login", {"a": "1\n"})
     world.advance({"b": "2\n"})
     done = world.approve("auth")
@@ -255,7 +255,7 @@ def test_overlap_refuses_the_undo_of_an_approve(world: World) -> None:
 
 
 def test_recycled_seat(world: World) -> None:
-    """A removal is not undone once the seat is IDLE again and free for others."""
+    """A removal is not undone once the worker is IDLE again and free for other work."""
     world.approved("auth", "login", {"a": "1\n"})
     world.land("auth")
     recycle(world.session(), "auth")
@@ -264,7 +264,7 @@ def test_recycled_seat(world: World) -> None:
 
 
 def test_by_another_worker(world: World) -> None:
-    """A worker undoes nothing that somebody else did, unless review.self says so."""
+    """A worker may not undo the operation of another caller, unless review.self allows it."""
     world.working("auth", "login", {"a": "1\n"})
     place = Path(world.spawn("docs", "words").path)
     cancel(world.session(), "auth")
@@ -275,7 +275,7 @@ def test_by_another_worker(world: World) -> None:
 
 
 def test_by_the_worker_that_did_it(world: World) -> None:
-    """A worker may undo its own act."""
+    """A worker may undo its own operation."""
     world.working("auth", "login", {"a": "1\n"})
     place = Path(world.spawn("docs", "words").path)
     cancel(world.session(place), "auth")
@@ -283,7 +283,7 @@ def test_by_the_worker_that_did_it(world: World) -> None:
 
 
 def test_newest_first(world: World) -> None:
-    """Undo takes the newest act, then the one before."""
+    """undo takes the newest operation, then the one before it."""
     for name in ("auth", "docs"):
         world.working(name, f"t-{name}", {name: "1\n"})
     cancel(world.session(), "auth")

@@ -1,4 +1,4 @@
-"""Undoing an adoption: name, hooks and mark as before, or refused once the worker has gone on."""
+"""Undoing an adoption restores name, hooks and mark, or is refused once the worker has begun."""
 
 from pathlib import Path
 
@@ -39,7 +39,7 @@ def test_worktree(world: World) -> None:
 
 
 def test_again(world: World) -> None:
-    """What was given back can be adopted again, by the same worker or another."""
+    """A branch that was given back can be adopted again, by the same worker or another."""
     by_hand(world)
     take(world, "feature")
     undo(world.session())
@@ -51,7 +51,7 @@ def test_again(world: World) -> None:
 
 
 def test_branch_without_a_worktree(world: World) -> None:
-    """The worktree that was made goes to the trash, the branch has its name again."""
+    """The worktree that the adoption created is trashed, and the branch has its old name again."""
     world.git("branch", "feature")
     refs = world.refs()
     place = Path(take(world, "feature").spawned.path)
@@ -63,8 +63,8 @@ def test_branch_without_a_worktree(world: World) -> None:
     assert list((world.root / "worktrees/.trash").glob("*/tree/made.o"))
 
 
-def test_gc_takes_what_was_made(world: World) -> None:
-    """The worktree of an adoption that was undone needs no rescue: the branch is where it was."""
+def test_gc_deletes_the_created_worktree(world: World) -> None:
+    """The worktree of an undone adoption needs no rescue, because the branch is where it was."""
     world.git("branch", "feature")
     take(world, "feature")
     undo(world.session())
@@ -84,7 +84,7 @@ def test_branch_of_the_right_name(world: World) -> None:
 
 
 def test_a_failed_setup(world: World) -> None:
-    """Where the setup of the new worktree has failed, the branch can have its name back too."""
+    """If the setup of the new worktree failed, the undo still restores the branch name."""
     world.git("branch", "feature")
     world.git("config", "worker.worktree.setup", "exit 1")
     with pytest.raises(Refused):
@@ -95,7 +95,7 @@ def test_a_failed_setup(world: World) -> None:
 
 
 def test_moved_worktree(world: World) -> None:
-    """A worktree that its user has moved since is found where it is."""
+    """A worktree that its user has moved since is found at its new path."""
     place = by_hand(world)
     take(world, "feature")
     world.git("worktree", "move", str(place), str(place.with_name("moved")))
@@ -112,7 +112,7 @@ def number(world: World) -> int:
 
 
 def test_the_worker_has_begun(world: World) -> None:
-    """What a worker works on is its own; `undo` alone passes by it, `undo N` says why."""
+    """Once the worker has begun, `undo` skips its adoption, and `undo N` gives the reason."""
     by_hand(world)
     world.working("bob", "other", {"b": "1\n"})
     cancel(world.session(), "bob")
@@ -137,7 +137,7 @@ def test_a_commit_since(world: World) -> None:
 
 @pytest.mark.parametrize("name", ["feature", "feature/deep"])
 def test_old_name_is_taken(world: World, name: str) -> None:
-    """Where somebody has made a branch in the way of the old name, nothing is touched."""
+    """Nothing is changed if a new branch blocks the old name."""
     by_hand(world)
     take(world, "feature")
     world.git("branch", name)
@@ -180,7 +180,7 @@ def test_used_worktree(world: World, how: str) -> None:
 
 
 def test_git_refuses(world: World) -> None:
-    """Where git cannot rename the branch nothing has changed, and no act is left open."""
+    """If git cannot rename the branch, nothing changes and no operation is left open."""
     place = by_hand(world)
     take(world, "feature")
     before, refs = look(world, place), world.refs()
@@ -195,8 +195,8 @@ def test_git_refuses(world: World) -> None:
     undo(world.session())
 
 
-def test_worktree_is_gone(world: World) -> None:
-    """A worktree that somebody has deleted keeps the branch from nothing."""
+def test_deleted_worktree(world: World) -> None:
+    """A deleted worktree does not stop the branch from getting its name back."""
     place = by_hand(world)
     take(world, "feature")
     world.git("worktree", "remove", "--force", str(place))

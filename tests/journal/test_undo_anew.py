@@ -1,4 +1,4 @@
-"""undo where the removed worktree is gone for good: a new one, with what the rescue ref kept."""
+"""If a removed worktree was deleted, undo creates a new one from the rescue ref."""
 
 import shutil
 import signal
@@ -43,7 +43,7 @@ def test_uncommitted_work_comes_back(world: World) -> None:
 
 
 def test_an_open_rebase_stays_under_its_ref(world: World) -> None:
-    """Work in the middle of a rebase is not put onto the branch; where it is kept is said."""
+    """Work in an open rebase is not put onto the branch, and the report names its rescue ref."""
     place = world.working("auth", "login", {"a": "1\n"})
     open_rebase(world, place)
     cancelled(world)
@@ -66,7 +66,7 @@ def test_a_landing(world: World) -> None:
 
 
 def test_submodules_are_filled(world: World, tmp_path: Path) -> None:
-    """The new worktree is given what any new one is."""
+    """The new worktree is set up like any other new one."""
     Repo.make(tmp_path / "sub").commit("Sub", {"s": "1\n"})
     world.git("submodule", "--quiet", "add", str(tmp_path / "sub"), "sub")
     world.git("commit", "-q", "-m", "Add it")
@@ -124,7 +124,7 @@ def test_a_worktree_that_was_moved_follows(world: World) -> None:
 
 
 def test_a_worktree_that_was_deleted_by_hand(world: World) -> None:
-    """Where there is none any more the branch alone goes back."""
+    """If the worktree was deleted by hand, undo restores only the branch."""
     place = world.in_review("auth", "login", {"a": "1\n"})
     tip = world.tip("auth/login")
     world.advance({"theirs": "1\n"})

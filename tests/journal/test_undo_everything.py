@@ -14,7 +14,7 @@ from gitworker.lifecycle.fail import fail
 from gitworker.workers.cancel import cancel, reset
 from tests.workers.world import World, newest
 
-OLD_NS = 1_500_000_000_123_456_789  # long ago: only what is moved, not written again, keeps it
+OLD_NS = 1_500_000_000_123_456_789  # long ago: only a moved file keeps this time
 
 Picture = dict[str, object]
 
@@ -152,8 +152,8 @@ def test_reset(world: World, mess: str) -> None:
 
 
 @pytest.mark.parametrize("mess", MESSES)
-def test_what_an_undone_rescue_keeps(world: World, mess: str) -> None:
-    """The rescue ref alone has every tracked and untracked byte, should the trash be gone."""
+def test_an_undone_rescue_keeps_every_byte(world: World, mess: str) -> None:
+    """The rescue ref alone holds every tracked and untracked byte if the trash is lost."""
     place = at_work(world, MESSES[mess])
     wanted = {
         name: data[1][0]  # type: ignore[index]
@@ -209,7 +209,7 @@ def test_merge(world: World, number: str | None) -> None:
 
 
 def test_merge_with_keep(world: World) -> None:
-    """A kept worktree that followed to the landed commits goes back, with all that is in it."""
+    """A kept worktree that followed to the landed commits is moved back with all its files."""
     place = world.approved("auth", "login", START)
     world.advance({"theirs": "1\n"})
     fill(world, place)
@@ -223,7 +223,7 @@ def test_merge_with_keep(world: World) -> None:
 
 @pytest.mark.parametrize("mess", ["conflict", "rebase"])
 def test_merge_keeps_what_is_open(world: World, mess: str) -> None:
-    """A landing leaves a worktree with an open rebase or a conflict in place, and so does undo."""
+    """A landing keeps a worktree with an open rebase or a conflict in place, and so does undo."""
     place = world.approved("auth", "login", START)
     if mess == "rebase":
         side = world.root.parent / "side"

@@ -30,7 +30,7 @@ def uncommitted(world: World) -> list[str]:
 
 
 def test_a_landing_is_taken_back(world: World) -> None:
-    """Target, checkout, branch, every byte of the worktree, seat and task are as before."""
+    """Undoing a landing restores the target, checkout, branch, worktree bytes, worker and task."""
     place = world.approved("auth", "login", {"a": "1\n", "README": "landed\n"})
     make_dirty(world, place)
     before, tip, old = look(world, place), world.tip("auth/login"), world.tip("main")
@@ -51,8 +51,8 @@ def test_a_landing_is_taken_back(world: World) -> None:
     assert world.messages("x-target-moved")[-1]["to"] == old
 
 
-def test_a_window_goes_as_one(world: World) -> None:
-    """All workers of one fast-forward go back together, whichever of their numbers is named."""
+def test_a_window_is_undone_as_a_whole(world: World) -> None:
+    """All workers of one fast-forward are undone together, whichever of their numbers is named."""
     old = None
     stack(world, "auth", "docs", "web")
     old = world.tip("main~3")
@@ -69,7 +69,7 @@ def test_a_window_goes_as_one(world: World) -> None:
 
 
 def test_undone_work_lands_again(world: World) -> None:
-    """What was taken back is handed in, approved and landed as if for the first time."""
+    """Work whose landing was undone is submitted, approved and landed as if for the first time."""
     stack(world, "auth", "docs")
     undo(world.session())
     for name in ("auth", "docs"):
@@ -83,7 +83,7 @@ def test_undone_work_lands_again(world: World) -> None:
 
 
 def test_the_target_checked_out_nowhere(world: World) -> None:
-    """A target that is checked out nowhere goes back by its ref alone."""
+    """A target that has no checkout is moved back by its ref alone."""
     world.approved("auth", "login", {"a": "1\n"})
     world.git("checkout", "-q", "--detach")
     old = world.tip("main")
@@ -119,7 +119,7 @@ def test_overlap_in_the_checkout_refuses(world: World, hidden: bool) -> None:
 
 
 def test_an_untracked_file_in_the_way_refuses(world: World) -> None:
-    """A file of the user's where a deleted one would come back refuses."""
+    """The undo is refused if an untracked file of the user is in the place of a deleted one."""
     place = world.working("auth", "login", {"a": "1\n"})
     world.git("rm", "-q", "src/app.py", cwd=place)
     world.git("commit", "-qm", "Drop", cwd=place)
@@ -186,8 +186,8 @@ def test_something_landed_on_top(world: World) -> None:
     assert not (world.root / "a").exists()
 
 
-def test_somebody_has_moved_the_target_back(world: World) -> None:
-    """A target that was moved by hand since is left where it is."""
+def test_the_target_was_moved_back_by_hand(world: World) -> None:
+    """A target that was moved by hand since the landing is not moved again."""
     world.approved("auth", "login", {"a": "1\n"})
     world.land("auth")
     world.git("reset", "-q", "--hard", "HEAD~1")
@@ -197,7 +197,7 @@ def test_somebody_has_moved_the_target_back(world: World) -> None:
 
 @pytest.mark.parametrize("ref", ["refs/remotes/origin/main", "refs/remotes/up/release/1"])
 def test_pushed(world: World, ref: str) -> None:
-    """What a remote has, under whatever name, is not taken back."""
+    """A landing that a remote has, under any name, is not undone."""
     world.approved("auth", "login", {"a": "1\n"})
     world.land("auth")
     world.git("update-ref", ref, "main")
@@ -215,7 +215,7 @@ def test_the_workers_own_branch_on_a_remote_is_no_landing(world: World) -> None:
 
 
 def test_another_worker_builds_on_it(world: World) -> None:
-    """A worker whose branch begins on the landing keeps it; free again, nothing is in the way."""
+    """A worker whose branch begins on the landing blocks the undo until it is free again."""
     world.approved("auth", "login", {"a": "1\n"})
     world.land("auth")
     world.spawn("docs", "words")
@@ -228,7 +228,7 @@ def test_another_worker_builds_on_it(world: World) -> None:
 
 @pytest.mark.parametrize("rebased", [False, True])
 def test_a_kept_worktree_goes_back_too(world: World, rebased: bool) -> None:
-    """A worktree that was kept, and its branch, are as before the replay; its changes stay."""
+    """A kept worktree and its branch return to their state before the replay with all changes."""
     place = world.approved("auth", "login", {"a": "1\n"})
     if rebased:
         world.advance({"theirs": "1\n"})
@@ -241,7 +241,7 @@ def test_a_kept_worktree_goes_back_too(world: World, rebased: bool) -> None:
     assert world.stands("auth", "login") == ("WORKING", "IN_PROGRESS")
 
 
-def test_a_kept_branch_that_went_on_refuses(world: World) -> None:
+def test_a_kept_branch_with_new_commits_refuses(world: World) -> None:
     """Commits made in a kept worktree after the landing refuse the undo."""
     world.approved("auth", "login", {"a": "1\n"})
     world.land("auth", keep=True)
@@ -251,7 +251,7 @@ def test_a_kept_branch_that_went_on_refuses(world: World) -> None:
 
 
 def test_a_recycled_seat_takes_its_task_back(world: World) -> None:
-    """A seat that was made idle meanwhile goes on with what had landed."""
+    """A worker that became IDLE after the landing gets its task back."""
     world.approved("auth", "login", {"a": "1\n"})
     world.land("auth")
     recycle(world.session(), "auth")
@@ -261,7 +261,7 @@ def test_a_recycled_seat_takes_its_task_back(world: World) -> None:
 
 
 def test_a_seat_with_another_task_refuses(world: World) -> None:
-    """A seat that has its next task already keeps it."""
+    """A worker that already has its next task keeps it."""
     world.approved("auth", "login", {"a": "1\n"})
     base = world.tip("main")
     world.land("auth")
@@ -270,8 +270,8 @@ def test_a_seat_with_another_task_refuses(world: World) -> None:
         undo(world.session())
 
 
-def test_a_seat_that_went_on_while_an_undo_lay_there(world: World) -> None:
-    """A seat that took another task after a kill keeps it, and what had landed is to be redone."""
+def test_a_worker_with_another_task_during_a_killed_undo(world: World) -> None:
+    """A worker that took another task after the kill keeps it; the landed task must be redone."""
     stack(world, "auth", "docs")
     new = world.tip("main")
     assert world.drive("undo", GITWORKER_CRASH_AT="undo.rewound").returncode == -9
@@ -285,8 +285,8 @@ def test_a_seat_that_went_on_while_an_undo_lay_there(world: World) -> None:
     world.spawn("web", "t-docs")
 
 
-def test_an_undo_that_was_killed_and_cannot_go_on(world: World) -> None:
-    """A killed undo that has moved nothing and is in somebody's way now is closed, not stuck."""
+def test_a_killed_undo_that_cannot_be_completed(world: World) -> None:
+    """A killed undo that has moved nothing and can no longer be completed is closed."""
     world.approved("auth", "login", {"README": "landed\n"})
     world.land("auth")
     new = world.tip("main")
@@ -301,8 +301,8 @@ def test_an_undo_that_was_killed_and_cannot_go_on(world: World) -> None:
     assert (world.root / "README").read_text() == "one\ntwo\nthree\n"
 
 
-def test_the_checkout_is_gone_when_a_killed_undo_goes_on(world: World) -> None:
-    """A checkout that was removed meanwhile holds nobody up: the branch goes back alone."""
+def test_the_checkout_is_removed_before_a_killed_undo_resumes(world: World) -> None:
+    """A checkout that was removed after the kill blocks nothing: the branch is moved back alone."""
     world.approved("auth", "login", {"a": "1\n"})
     old = world.tip("main")
     world.git("checkout", "-q", "--detach")
@@ -316,8 +316,8 @@ def test_the_checkout_is_gone_when_a_killed_undo_goes_on(world: World) -> None:
     assert world.stands("auth", "login") == ("WORKING", "IN_PROGRESS")
 
 
-def test_a_landing_that_brought_nothing(world: World) -> None:
-    """Where the target had every patch already it stays, and the worker is at work again."""
+def test_a_landing_without_new_commits(world: World) -> None:
+    """If the target already had every patch, it stays in place and the worker is WORKING again."""
     world.approved("auth", "login", {"a": "1\n"})
     tip = world.tip("auth/login")
     world.git("cherry-pick", "--allow-empty", tip)
@@ -331,7 +331,7 @@ def test_a_landing_that_brought_nothing(world: World) -> None:
 
 
 def test_a_kept_worktree_that_was_moved(world: World) -> None:
-    """A worktree that its user has moved by git is found where it is."""
+    """A kept worktree that its user moved with git is found at its new path."""
     place = world.approved("auth", "login", {"a": "1\n"})
     world.advance({"theirs": "1\n"})
     tip = world.tip("auth/login")
@@ -375,7 +375,7 @@ def test_a_kept_worktree_that_is_out_of_sight(world: World, end: str) -> None:
 
 
 def test_the_worktrees_place_is_taken(world: World) -> None:
-    """Where something stands at the worktree's place nothing is moved at all."""
+    """Nothing is moved if the worktree's path is in use."""
     world.approved("auth", "login", {"a": "1\n"})
     world.land("auth")
     Repo(world.root).write({"worktrees/login/mine": "precious"})
@@ -384,7 +384,7 @@ def test_the_worktrees_place_is_taken(world: World) -> None:
 
 
 def test_commits_that_git_has_deleted(world: World) -> None:
-    """Where the commits before the replay are gone for good the landing stays."""
+    """The landing is not undone if git has deleted the commits before the replay."""
     world.approved("auth", "login", {"a": "1\n"})
     world.advance({"theirs": "1\n"})
     world.land("auth")
@@ -397,7 +397,7 @@ def test_commits_that_git_has_deleted(world: World) -> None:
 
 
 def test_without_a_worktree_to_come_back(world: World) -> None:
-    """Branch and worktree that a person removed by hand after a kept landing are made anew."""
+    """A branch and worktree that a user removed after a kept landing are created again."""
     place = world.approved("auth", "login", {"a": "1\n"})
     tip = world.tip("auth/login")
     world.land("auth", keep=True)
@@ -410,7 +410,7 @@ def test_without_a_worktree_to_come_back(world: World) -> None:
 
 
 def test_the_approval_comes_after_its_landing(world: World) -> None:
-    """An act is not undone before what came after it on the same work."""
+    """An operation is not undone before later operations on the same work."""
     world.in_review("auth", "login", {"a": "1\n"})
     world.approve("auth")
     world.land("auth", keep=True)
@@ -422,7 +422,7 @@ def test_the_approval_comes_after_its_landing(world: World) -> None:
 
 
 def test_unknown_numbers(world: World) -> None:
-    """A number that is no act, or was undone, is not found."""
+    """A number that names no operation, or one already undone, is not found."""
     world.working("auth", "login", {"a": "1\n"})
     cancel(world.session(), "auth")
     number = newest(world, "cancel")
@@ -434,7 +434,7 @@ def test_unknown_numbers(world: World) -> None:
 
 
 def test_the_list(world: World) -> None:
-    """Every act is listed, a window as one, each with whether it can be taken back now."""
+    """Every operation is listed, a window as one, each with whether it can be undone now."""
     stack(world, "auth", "docs")
     world.working("web", "pages", {"w": "1\n"})
     cancel(world.session(), "web")
@@ -453,7 +453,7 @@ def test_the_list(world: World) -> None:
 
 
 def test_nothing_lost_when_the_worktree_changed_meanwhile(world: World, tmp_path: Path) -> None:
-    """A file that appears where the target's checkout would write is kept, and nothing moves."""
+    """A new file at a path that the target's checkout would write is kept, and nothing moves."""
     world.approved("auth", "login", {"a": "1\n"})
     world.land("auth")
     world.git("rm", "-q", "--cached", "a")
@@ -464,7 +464,7 @@ def test_nothing_lost_when_the_worktree_changed_meanwhile(world: World, tmp_path
 
 @pytest.mark.parametrize("kind", ["sha256", "bare"])
 def test_other_repositories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    """A landing in a repository of longer ids, or in a bare one, goes back, and all is whole."""
+    """A landing in a SHA-256 repository, or in a bare one, can be undone without damage."""
     monkeypatch.setenv("GITWORKER_HOOKS", "off")
     world = World.make(tmp_path / "repo", *(["--object-format=sha256"] if kind == "sha256" else []))
     if kind == "bare":

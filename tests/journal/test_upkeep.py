@@ -1,4 +1,4 @@
-"""Upkeep as a whole: what living means for retention, and what the daily job does."""
+"""Maintenance as a whole: which agents count as alive, and the steps of the daily job."""
 
 import fcntl
 import os
@@ -30,13 +30,13 @@ LATER_MS = 40 * DAY_MS
 
 @pytest.fixture
 def scene(repository: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
-    """A repository without workers; our hooks there ring no doorbell."""
+    """Return a repository without workers, whose hooks start no background job."""
     monkeypatch.setenv("GITWORKER_HOOKS", "off")
     return Scene(repository)
 
 
 def say(session: Session, name: str) -> None:
-    """Publish one message to everybody."""
+    """Publish one message to all agents."""
     send(
         session.store, Draft("x-note", '"needle"', id=name), sender="hq", task=None,
         blobs=session.paths.blobs, limits=Limits(),
@@ -51,8 +51,8 @@ def ids(session: Session) -> list[str]:
     return [row["id"] for row in rows]
 
 
-def test_who_lives(scene: Scene) -> None:
-    """An agent that beat lately lives, and so does a seat whose process runs; the dead do not."""
+def test_which_agents_are_alive(scene: Scene) -> None:
+    """An agent with a recent heartbeat or a running process is alive; the others are dead."""
     scene.spawn("auth", "t1")
     scene.spawn("docs", "t2")
     session = scene.session()
@@ -68,7 +68,7 @@ def test_who_lives(scene: Scene) -> None:
 
 
 def test_the_daily_job(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The job archives what is old and read, and takes it out of the search index."""
+    """The job archives old messages that are read and removes them from the search index."""
     session = scene.session()
     say(session, "old")
     assert len(search(session.store, session.paths, ["needle"])) == 1
@@ -117,7 +117,7 @@ def test_gc_is_part_of_the_daily_job(scene: Scene, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_clock_that_jumps(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After the wall clock was set forward a month nothing goes, by hand neither, until a beat."""
+    """After the wall clock was set forward, nothing is deleted before the next heartbeat."""
     session = scene.session()
     say(session, "a")
     with session.store.write(durable=False) as writer:
@@ -138,10 +138,10 @@ def test_a_clock_that_jumps(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> No
     ("days", "ago_days", "held_by"),
     [(0, 0.9, "nim"), (0, 1.1, None), (3, 2.9, "nim"), (3, 3.1, None)],
 )
-def test_who_acknowledged_within_the_days(
+def test_recently_acknowledged_cursors_keep_unread_messages(
     scene: Scene, days: int, ago_days: float, held_by: str | None
 ) -> None:
-    """Whose cursor has moved within the time asked for, at least a day, keeps what is unread."""
+    """An agent whose cursor moved within the requested days keeps its unread messages."""
     session = scene.session()
     say(session, "a")
     now = clock.now_ms()
@@ -152,7 +152,7 @@ def test_who_acknowledged_within_the_days(
 
 
 def test_a_preview_changes_nothing(scene: Scene) -> None:
-    """What would go is said, and a living agent's unread messages are not part of it."""
+    """A preview lists the deletions without a living agent's unread messages, and makes none."""
     session = scene.session()
     say(session, "a")
     say(session, "b")
