@@ -29,7 +29,7 @@ def test_land(world: World) -> None:
 
 
 def test_landing_is_recorded(world: World) -> None:
-    """A landing is a row with what the target was and became."""
+    """A landing is recorded as a row with the old and the new commit of the target."""
     world.approved("auth", "login", {"a": "1\n"})
     before = world.tip()
     done = world.land("auth")
@@ -40,8 +40,8 @@ def test_landing_is_recorded(world: World) -> None:
     assert world.messages("x-target-moved") == []
 
 
-def test_target_moved_by_somebody_else(world: World) -> None:
-    """A target that moved after the approval is noticed, told, and replayed onto."""
+def test_target_moved_after_the_approval(world: World) -> None:
+    """A target that moved after the approval is noticed, reported and replayed onto."""
     world.approved("auth", "login", {"a": "1\n"})
     drain(world.session())
     seen = world.tip()
@@ -72,7 +72,7 @@ def test_later_commit_withdraws_the_approval(world: World) -> None:
 
 
 def test_dropped_commit_withdraws_the_approval(world: World) -> None:
-    """A branch that lost an approved commit is not what was approved."""
+    """A branch that lost an approved commit loses its approval."""
     place = world.working("auth", "login", {"a": "1\n"})
     world.commit("auth", {"b": "2\n"}, "The fix")
     world.submit("auth")
@@ -93,8 +93,8 @@ def test_white_space_withdraws_the_approval(world: World) -> None:
     assert result.error.code == "approval_withdrawn"
 
 
-def test_what_was_amended_away_is_kept(world: World) -> None:
-    """The worktree's log goes with it, so a commit that only the log leads to gets a rescue ref."""
+def test_an_amended_commit_is_kept(world: World) -> None:
+    """A commit that only the worktree's reflog holds gets a rescue ref before the removal."""
     place = world.working("auth", "login", {"a": "1\n"})
     world.git("commit", "-q", "--amend", "-m", "Better words", cwd=place)
     dropped = world.commit("auth", {"b": "2\n"}, "Dropped")
@@ -134,7 +134,7 @@ def test_patch_that_is_upstream_already(world: World) -> None:
 
 
 def test_upstream_patch_dropped_by_the_agent(world: World) -> None:
-    """A rebase of the agent's own that drops what is upstream does not withdraw the approval."""
+    """An agent's own rebase that drops patches of the target does not withdraw the approval."""
     place = world.working("auth", "login", {"a": "1\n"})
     world.commit("auth", {"b": "2\n"}, "Second")
     world.submit("auth")
@@ -147,7 +147,7 @@ def test_upstream_patch_dropped_by_the_agent(world: World) -> None:
 
 
 def test_all_of_it_is_upstream(world: World) -> None:
-    """Where the target has everything already the landing is recorded and nothing moves."""
+    """If the target already has every patch, the landing is recorded and no ref moves."""
     world.approved("auth", "login", {"a": "1\n"})
     world.advance({"c": "3\n"})
     world.git("cherry-pick", world.tip("auth/login"))
@@ -157,7 +157,7 @@ def test_all_of_it_is_upstream(world: World) -> None:
 
 
 def test_conflict(world: World) -> None:
-    """A conflict at the landing sends the worker back to work, and nothing has moved."""
+    """A conflict at the landing returns the worker to WORKING, and no ref moves."""
     world.approved("auth", "login", {"README": "mine\n"})
     world.advance({"README": "theirs\n"})
     refs = world.refs()
@@ -191,21 +191,21 @@ def test_one_that_fails_stops_no_other(world: World) -> None:
 
 
 def test_not_approved(world: World) -> None:
-    """Work that nobody approved does not land."""
+    """Work without an approval does not land."""
     world.in_review("auth", "login", {"a": "1\n"})
     with unchanged(world):
         world.land("auth")
 
 
 def test_unknown_worker(world: World) -> None:
-    """A name that means nothing stops the whole command before anything lands."""
+    """An unknown name stops the whole command before anything lands."""
     world.approved("auth", "login", {"a": "1\n"})
     with unchanged(world, "not_found", NotFound):
         world.merge("auth", "nobody")
 
 
 def test_approval_without_a_record(world: World) -> None:
-    """A seat that became APPROVED with no verdict on record cannot land."""
+    """An APPROVED worker without a recorded verdict cannot land."""
     world.in_review("auth", "login", {"a": "1\n"})
     with world.session().store.write() as writer:
         advance(writer, world.worker("auth"), WorkerEvent.APPROVE, actor="hq")
@@ -214,8 +214,8 @@ def test_approval_without_a_record(world: World) -> None:
     assert "no approval on record" in caught.value.message
 
 
-def test_branch_gone(world: World) -> None:
-    """An approved branch that was deleted by hand is said to be gone."""
+def test_branch_deleted(world: World) -> None:
+    """An approved branch that was deleted by hand is reported as missing."""
     place = world.approved("auth", "login", {"a": "1\n"})
     world.git("checkout", "-q", "--detach", cwd=place)
     world.git("branch", "-D", "auth/login")
@@ -224,7 +224,7 @@ def test_branch_gone(world: World) -> None:
 
 
 def test_without_required_review(world: World) -> None:
-    """Where no review is required the task is completed by its verification."""
+    """If no review is required, the verification completes the task."""
     world.git("config", "worker.review.required", "false")
     world.approved("auth", "login", {"a": "1\n"})
     world.land("auth")

@@ -1,4 +1,4 @@
-"""What becomes of a landed worker's worktree: deleted, trashed with a rescue, or kept."""
+"""The worktree of a landed worker is deleted, moved to the trash with a rescue ref, or kept."""
 
 import os
 import subprocess
@@ -29,7 +29,7 @@ def every_object(world: World) -> bytes:
 
 
 def test_clean_worktree_is_deleted(world: World) -> None:
-    """A landed worktree with nothing but its commit and our log is not kept."""
+    """A landed worktree that contains only its commit and our log is deleted."""
     place = world.approved("auth", "login", {"a": "1\n"})
     Repo(place).write({".worker.log": "what the agent said\n"})
     world.land("auth")
@@ -74,7 +74,7 @@ def test_commits_on_no_branch_are_kept(world: World) -> None:
 
 
 def test_open_rebase_is_kept(world: World) -> None:
-    """A worktree with an open rebase is kept, clean as it looks: it may hold an autostash."""
+    """A clean worktree with an open rebase is kept, because the rebase may hold an autostash."""
     place = world.approved("auth", "login", {"a": "1\n"})
     Repo(place).write({"README": "not committed\n"})
     stop = {**os.environ, "GIT_SEQUENCE_EDITOR": "echo break >"}
@@ -87,8 +87,8 @@ def test_open_rebase_is_kept(world: World) -> None:
     assert (place / "README").read_text() == "not committed\n"
 
 
-def test_head_detached_at_what_has_landed(world: World) -> None:
-    """A HEAD that is detached at a commit of the target keeps nothing."""
+def test_head_detached_at_a_landed_commit(world: World) -> None:
+    """A HEAD that is detached at a commit of the target does not keep the worktree."""
     place = world.approved("auth", "login", {"a": "1\n"})
     world.git("checkout", "-q", "--detach", cwd=place)
     assert world.land("auth").kept is None
@@ -96,7 +96,7 @@ def test_head_detached_at_what_has_landed(world: World) -> None:
 
 
 def test_commit_between_look_and_plan_is_rescued(world: World) -> None:
-    """What is committed after a worktree was found to be done with is kept by a rescue ref."""
+    """A commit made between the check of a worktree and its removal is kept by a rescue ref."""
     place = world.approved("auth", "login", {"a": "1\n"})
     landed = world.land("auth", keep=True).worker
     looked = Going(landed, dirty=False, known=(world.tip("auth/login"),))
@@ -111,7 +111,7 @@ def test_commit_between_look_and_plan_is_rescued(world: World) -> None:
 
 
 def test_dirty_worktree_goes_to_the_trash(world: World) -> None:
-    """What was uncommitted or untracked at the landing stays, on disk and under a rescue ref."""
+    """Uncommitted and untracked files of a landed worktree stay on disk and in a rescue ref."""
     place = world.approved("auth", "login", {"a": "1\n"})
     Repo(place).write({"a": "changed\n", "new": "untracked\n", "secret.o": "the-secret-key"})
     world.land("auth")
@@ -126,7 +126,7 @@ def test_dirty_worktree_goes_to_the_trash(world: World) -> None:
 
 
 def test_keep(world: World) -> None:
-    """With keep the worktree and the branch stay, and the answer says why."""
+    """With keep, the worktree and the branch stay, and the result gives the reason."""
     place = world.approved("auth", "login", {"a": "1\n"})
     done = world.land("auth", keep=True)
     assert (done.kept, done.kept_why) == (str(place), "--keep")
@@ -135,7 +135,7 @@ def test_keep(world: World) -> None:
 
 
 def test_occupied_worktree_is_kept(world: World) -> None:
-    """A worktree in which a process stands is landed and kept, and the pid is said."""
+    """A worktree in which a process works is landed and kept, and the report names the pid."""
     place = world.approved("auth", "login", {"a": "1\n"})
     with subprocess.Popen(
         [sys.executable, "-c", HOLD], cwd=place, stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -151,7 +151,7 @@ def test_occupied_worktree_is_kept(world: World) -> None:
 
 
 def test_locked_worktree_is_kept(world: World) -> None:
-    """A worktree that its user locked is landed and kept, and nothing stays half done."""
+    """A worktree that its user locked is landed and kept, and nothing is left half done."""
     place = world.approved("auth", "login", {"a": "1\n"})
     world.git("worktree", "unlock", str(place))  # as the agent had it locked
     world.git("worktree", "lock", str(place))
@@ -178,7 +178,7 @@ def test_commit_after_the_landing_is_kept(world: World) -> None:
 
 
 def test_worktree_removed_by_hand(world: World) -> None:
-    """A worktree that is gone needs no cleaning; its branch still goes."""
+    """A worktree that does not exist needs no cleanup, and its branch is still deleted."""
     place = world.approved("auth", "login", {"a": "1\n"})
     world.git("worktree", "remove", "--force", "--force", str(place))
     done = world.land("auth")
@@ -187,7 +187,7 @@ def test_worktree_removed_by_hand(world: World) -> None:
 
 
 def test_clean_in_the_main_checkout_spares_the_trash(world: World) -> None:
-    """`git clean -fdx`, which agents run, deletes neither worktrees nor what is in the trash."""
+    """`git clean -fdx`, which agents run, deletes neither worktrees nor the trash."""
     place = world.approved("auth", "login", {"a": "1\n"})
     Repo(place).write({"a": "changed\n", "secret.o": "the-secret-key"})
     world.land("auth")
@@ -211,7 +211,7 @@ def test_trash_is_no_place_to_spawn(world: World) -> None:
 
 
 def test_kept_worktree_outlives_the_next_task(world: World) -> None:
-    """What `merge --keep` kept stays when its seat takes the next task; what was left does not."""
+    """A worktree kept by `merge --keep` survives the worker's next task; other remains do not."""
     kept = world.approved("auth", "login", {"a": "1\n"})
     world.land("auth", keep=True)
     world.spawn("auth", "logout")

@@ -1,4 +1,4 @@
-"""The target's move in every place it can be checked out, or in none."""
+"""The target moves correctly in the main checkout, in another worktree, or without a checkout."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from tests.workers.world import World
 
 
 def refuse(world: World, code: str) -> None:
-    """Expect that `auth` does not land now, and that neither refs nor files nor states move."""
+    """Expect that `auth` does not land now, and that no ref, file or state changes."""
     target, status = world.tip(), world.git("status", "--porcelain", "--ignored")
     with pytest.raises(Refused) as caught:
         world.land("auth")
@@ -47,7 +47,7 @@ def test_refused_after_the_branch_was_replayed(world: World) -> None:
 
 
 def test_untracked_in_the_way(world: World) -> None:
-    """An untracked file of the user's is never overwritten."""
+    """An untracked file of the user is never overwritten."""
     world.approved("auth", "login", {"a": "1\n"})
     Repo(world.root).write({"a": "the user's\n"})
     refuse(world, "would_overwrite")
@@ -93,7 +93,7 @@ def test_settings_that_would_do_something_else(world: World) -> None:
 
 
 def test_merge_in_progress(world: World) -> None:
-    """While a merge of the user's stands open in the target's checkout nothing lands."""
+    """Nothing lands while the target's checkout has an open merge of the user."""
     world.approved("auth", "login", {"a": "1\n"})
     world.git("branch", "side")
     world.git("worktree", "add", "-q", str(world.root.parent / "side"), "side")
@@ -106,7 +106,7 @@ def test_merge_in_progress(world: World) -> None:
 
 
 def test_detached_head(world: World) -> None:
-    """Where the main checkout is on no branch the target moves and the checkout stays."""
+    """If the main checkout is on no branch, the target moves and the checkout does not."""
     world.approved("auth", "login", {"a": "1\n"})
     world.git("checkout", "-q", "--detach")
     stood = world.tip("HEAD")
@@ -129,7 +129,7 @@ def test_checked_out_in_another_worktree(world: World) -> None:
 
 
 def test_checkout_that_is_not_mounted(world: World) -> None:
-    """A target that is checked out where nothing is mounted now cannot be moved safely."""
+    """A target that is checked out on an unmounted path cannot be moved safely."""
     other = world.root.parent / "other"
     world.git("switch", "-q", "-c", "desk")
     world.git("worktree", "add", "-q", str(other), "main")
@@ -139,7 +139,7 @@ def test_checkout_that_is_not_mounted(world: World) -> None:
 
 
 def test_setting_target(world: World) -> None:
-    """The setting worker.target decides where work lands."""
+    """The setting worker.target selects the branch that work lands on."""
     world.git("branch", "release")
     world.git("config", "worker.target", "release")
     stood = world.tip("main")

@@ -1,4 +1,4 @@
-"""The landing queue: windows are verified before they land, and only the culprit goes back."""
+"""The landing queue verifies each window before it lands and sends back only the culprit."""
 
 import contextlib
 import json
@@ -31,12 +31,12 @@ def approve_each(world: World, **texts: str) -> None:
 
 
 def landed(results: list[Landed | NotLanded]) -> list[str]:
-    """Return who landed."""
+    """Return the workers that landed."""
     return [result.worker.worker_id for result in results if isinstance(result, Landed)]
 
 
 def codes(results: list[Landed | NotLanded]) -> dict[str, str]:
-    """Return the error code of everybody who did not land."""
+    """Return the error code of each worker that did not land."""
     return {one.worker_id: one.error.code for one in results if isinstance(one, NotLanded)}
 
 
@@ -62,7 +62,7 @@ def test_one_run_for_a_window(verified: World) -> None:
 
 
 def test_the_culprit_goes_back(verified: World) -> None:
-    """Of a window that fails only the culprit is sent back, with the log; the others land."""
+    """Only the culprit of a failed window is sent back, with the log; the others land."""
     approve_each(verified, amy="1", bob="2", cat="BAD", dan="4", eve="5")
     results = verified.merge(everything=True)
     assert landed(results) == ["amy", "bob", "dan", "eve"]
@@ -92,7 +92,7 @@ def test_every_tip_was_verified(verified: World) -> None:
 def test_bad_work_at_every_place(
     verified: World, monkeypatch: pytest.MonkeyPatch, parallel: str
 ) -> None:
-    """Wherever the bad ones stand, with however many runs at once, nobody else is blamed."""
+    """Bad work at any position, with any number of parallel runs, blames no other worker."""
     monkeypatch.setenv("GITWORKER_MERGE_PARALLEL", parallel)
     monkeypatch.setenv("GITWORKER_MERGE_WINDOW", "3")
     texts = {"ann": "BAD", "bob": "1", "cat": "BAD", "dan": "2", "eve": "3", "fay": "BAD"}
@@ -104,7 +104,7 @@ def test_bad_work_at_every_place(
 
 
 def test_a_window_of_one(verified: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a window of one every worker has a run of its own, and the window never grows."""
+    """With a window of one, every worker has a run of its own, and the window never grows."""
     monkeypatch.setenv("GITWORKER_MERGE_WINDOW", "1")
     approve_each(verified, amy="1", bob="2", cat="3")
     verified.merge(everything=True)
@@ -113,7 +113,7 @@ def test_a_window_of_one(verified: World, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_target_that_fails_by_itself(verified: World) -> None:
-    """Where the target fails without anybody's work, nobody is sent back."""
+    """No worker is sent back if the target fails by itself."""
     approve_each(verified, amy="1", bob="2")
     verified.advance({"good/own": "BAD\n"})
     results = verified.merge(everything=True)
@@ -135,10 +135,8 @@ def test_a_tree_that_passed_never_runs_again(verified: World) -> None:
     assert len(runs(verified)) == 1
 
 
-def test_a_window_that_something_moved_under(
-    verified: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where the target moves while a window is verified, it is put together and verified anew."""
+def test_a_target_that_moves_during_a_run(verified: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the target moves while a window is verified, the window is rebuilt and verified again."""
     place = f"{verified.root}/good/own"
     script = (
         f"test -e {place} || (cd {verified.root} && mkdir -p good && echo own >good/own"
@@ -153,7 +151,7 @@ def test_a_window_that_something_moved_under(
 
 
 def test_an_approval_withdrawn_meanwhile(verified: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who commits while its work is verified does not land unseen; the others do."""
+    """A worker that commits during its verification does not land unreviewed; the others land."""
     approve_each(verified, amy="1", bob="2")
     bob = verified.path("bob")
     script = (
@@ -181,7 +179,7 @@ def test_settings_that_land(world: World) -> None:
 
 
 def test_a_worker_that_keeps_failing_waits_longer(verified: World) -> None:
-    """Priority comes first, then the wait; what came back is put behind its equals."""
+    """The queue orders by priority, then by waiting time; a returned worker follows its equals."""
     approve_each(verified, amy="BAD")
     verified.merge(everything=True)
     verified.commit("amy", {"good/amy": "fine\n"})
@@ -192,7 +190,7 @@ def test_a_worker_that_keeps_failing_waits_longer(verified: World) -> None:
 
 
 def test_no_retries_left(verified: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where nobody reviews, a failed verification costs a retry; the last one ends the task."""
+    """Without reviews, a failed verification costs one retry, and the last one fails the task."""
     monkeypatch.setenv("GITWORKER_REVIEW_REQUIRED", "false")
     monkeypatch.setenv("GITWORKER_TASK_MAX_RETRIES", "1")
     approve_each(verified, amy="BAD")
@@ -206,10 +204,10 @@ def test_no_retries_left(verified: World, monkeypatch: pytest.MonkeyPatch) -> No
     verified.require_sound()
 
 
-def test_reviewers_go_on_while_a_window_is_verified(
+def test_reviews_continue_while_a_window_is_verified(
     verified: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The landing lock is free while the commands run: they approve somebody in the middle."""
+    """The landing lock is free while the commands run, so a reviewer can approve meanwhile."""
     approve_each(verified, amy="1")
     verified.in_review("bob", "t-bob", {"good/bob": "2\n"})
     approve = " ".join(World.argv("approve", "bob"))
@@ -221,7 +219,7 @@ def test_reviewers_go_on_while_a_window_is_verified(
 
 
 def test_a_second_queue_waits_for_its_turn(verified: World) -> None:
-    """Who comes while another queue is at work says so, and lands afterwards."""
+    """A queue that waits for another one reports it, and lands afterwards."""
     approve_each(verified, amy="1")
     lines: list[str] = []
 
@@ -252,7 +250,7 @@ def test_the_radar_orders_a_window(verified: World) -> None:
 
 
 def test_a_stack_lands_in_one_window(verified: World) -> None:
-    """A branch that stands on another lands on top of it, in the order of the stack."""
+    """A branch that is stacked on another lands on top of it, in the order of the stack."""
     verified.approved("amy", "t-amy", {"good/amy": "1\n"})
     verified.spawn("bob", "t-bob", start="amy")
     start(verified.session(), "bob", pid=None)
@@ -266,7 +264,7 @@ def test_a_stack_lands_in_one_window(verified: World) -> None:
 
 
 def test_the_plan(verified: World) -> None:
-    """A dry run tells windows and who would go back, and changes nothing."""
+    """A dry run shows the windows and the workers that would be sent back, and changes nothing."""
     approve_each(verified, amy="1", bob="2")
     verified.approved("cat", "t-cat", {"README": "cat\n"})
     verified.in_review("dan", "t-dan", {"README": "dan\n"})

@@ -1,4 +1,4 @@
-"""The landing queue where settings, approvals, seats or checkouts change under it."""
+"""The landing queue adapts to changed settings, approvals, workers and checkouts."""
 
 import os
 import shutil
@@ -24,12 +24,12 @@ FILE = f'[verify]\ncommands = ["{CHECK}"]\n'
 
 
 def landed(results: list[Landed | NotLanded]) -> list[str]:
-    """Return who landed."""
+    """Return the workers that landed."""
     return [result.worker.worker_id for result in results if isinstance(result, Landed)]
 
 
 def codes(results: list[Landed | NotLanded]) -> dict[str, str]:
-    """Return the error code of everybody who did not land."""
+    """Return the error code of each worker that did not land."""
     return {one.worker_id: one.error.code for one in results if isinstance(one, NotLanded)}
 
 
@@ -47,7 +47,7 @@ def verified(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
 
 
 def test_settings_that_others_bring(world: World) -> None:
-    """Commands that came onto the target since the session was opened count for what lands."""
+    """Commands that reached the target after the session was opened apply to the landing."""
     world.approved("amy", "t-amy", {"bad": "1\n"})
     session = world.session()
     world.advance({".gitworker.toml": FILE})
@@ -58,7 +58,7 @@ def test_settings_that_others_bring(world: World) -> None:
 
 
 def test_a_change_of_the_commands_ends_its_window(world: World) -> None:
-    """What lands after a change of the commands is judged by the new ones."""
+    """Workers that land after a change of the commands are verified by the new commands."""
     world.approved("amy", "t-amy", {".gitworker.toml": FILE})
     world.approved("bob", "t-bob", {"bad": "1\n"})
     results = world.merge(everything=True)
@@ -79,7 +79,7 @@ def test_new_commands_judge_who_brings_them(world: World) -> None:
 
 
 def test_settings_that_are_wrong_do_not_land(world: World) -> None:
-    """An approved slip in the settings goes back to review, since it would stop every command."""
+    """Approved settings with a fault return to review, because they would stop every command."""
     world.approved("amy", "t-amy", {".gitworker.toml": "[verify]\ncommand = ['make']\n"})
     world.approved("bob", "t-bob", {"fine": "1\n"})
     results = world.merge(everything=True)
@@ -88,8 +88,8 @@ def test_settings_that_are_wrong_do_not_land(world: World) -> None:
     assert world.stands("amy", "t-amy")[0] == "IN_REVIEW"
 
 
-def test_seats_that_once_stood_on_each_other(world: World) -> None:
-    """Who stood on whom with other tasks keeps nobody waiting for ever."""
+def test_workers_stacked_on_each_other_by_former_tasks(world: World) -> None:
+    """Stacks of former tasks do not block a landing."""
     world.approved("amy", "t1", {"a": "1\n"})
     world.spawn("bob", "t2", start="amy")
     start(world.session(), "bob", pid=None)
@@ -109,7 +109,7 @@ def test_seats_that_once_stood_on_each_other(world: World) -> None:
 def test_a_commit_just_before_the_target_moves(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who lands while the user commits on the target lands on top of that."""
+    """A commit that the user makes on the target just before it moves stays below the landing."""
     world.approved("amy", "t-amy", {"amy": "1\n"})
     real = shutil.which("git")
     wrapper = tmp_path / "bin" / "git"
@@ -125,8 +125,8 @@ def test_a_commit_just_before_the_target_moves(
     assert world.git("log", "--format=%s", "main").split() == ["Work", "Own", "Start"]
 
 
-def test_one_in_the_users_way_costs_no_runs(verified: World) -> None:
-    """Whoever collides with the user's files is found before anything is verified."""
+def test_a_collision_with_user_files_costs_no_runs(verified: World) -> None:
+    """A worker that collides with the user's files is found before anything is verified."""
     for name in ("amy", "bob", "cat", "dan"):
         verified.approved(name, f"t-{name}", {name: "1\n"})
     (verified.root / "bob").write_text("the user's\n")
@@ -138,7 +138,7 @@ def test_one_in_the_users_way_costs_no_runs(verified: World) -> None:
 
 
 def test_a_checkout_that_is_busy_stops_all_at_once(verified: World) -> None:
-    """What is in everybody's way is found before anything is verified, and said of all."""
+    """An obstacle to all workers is found before anything is verified, and reported for each."""
     for name in ("amy", "bob"):
         verified.approved(name, f"t-{name}", {name: "1\n"})
     lock = verified.root / ".git/index.lock"
@@ -149,8 +149,8 @@ def test_a_checkout_that_is_busy_stops_all_at_once(verified: World) -> None:
     assert landed(verified.merge(everything=True)) == ["amy", "bob"]
 
 
-def test_who_adds_nothing_to_what_fails(verified: World) -> None:
-    """Of two with the same bad work only the first is to blame, by one run."""
+def test_a_worker_that_adds_nothing_to_the_failure(verified: World) -> None:
+    """Of two workers with the same bad work only the first is blamed, after one run."""
     for name in ("amy", "bob"):
         verified.in_review(name, f"t-{name}", {"bad": "1\n"})
     for name in ("amy", "bob"):
@@ -162,12 +162,12 @@ def test_who_adds_nothing_to_what_fails(verified: World) -> None:
     assert count_runs(verified) == 2
 
 
-def test_what_another_merge_has_landed(world: World) -> None:
-    """Who is landed by somebody else while one waits for one's turn has landed."""
+def test_a_worker_that_another_merge_landed(world: World) -> None:
+    """A worker that another merge lands during the wait is reported as landed."""
     world.approved("amy", "t-amy", {"a": "1\n"})
 
     class Turn:
-        """Lands amy the moment that the other merge is told to wait."""
+        """Land amy at the moment at which the other merge reports that it waits."""
 
         def __init__(self) -> None:
             self.lines: list[str] = []
@@ -193,7 +193,7 @@ def test_what_another_merge_has_landed(world: World) -> None:
 def test_killed_after_the_push(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a killed merge has pushed is told as landed by the next, also with no remote set."""
+    """A landing that a killed merge pushed is reported by the next one, even without a remote."""
     bare = tmp_path / "bare.git"
     Repo(tmp_path).git("clone", "-q", "--bare", str(world.root), str(bare))
     world.git("remote", "add", "origin", str(bare))
@@ -207,7 +207,7 @@ def test_killed_after_the_push(
 
 
 def test_a_worker_cannot_certify_itself(verified: World) -> None:
-    """What a worker's own shell has passed is run again for everybody else."""
+    """A result from a worker's own shell does not count: the commands run again."""
     place = verified.approved("amy", "t-amy", {"a": "1\n"})
     verify_once(verified.session(place), Oid(verified.tip("amy/t-amy")), label="amy")
     assert count_runs(verified) == 1
@@ -216,7 +216,7 @@ def test_a_worker_cannot_certify_itself(verified: World) -> None:
 
 
 def test_a_target_that_failed_is_asked_first(verified: World) -> None:
-    """Where the target failed before, a window that fails is not searched for a culprit."""
+    """If the target failed before, a failed window is not searched for a culprit."""
     for name in ("amy", "bob", "cat", "dan"):
         verified.approved(name, f"t-{name}", {name: "1\n"})
     verified.advance({"bad": "1\n"})
@@ -229,8 +229,8 @@ def test_a_target_that_failed_is_asked_first(verified: World) -> None:
     assert len(landed(verified.merge(everything=True))) == 4
 
 
-def test_what_mends_the_target_lands(verified: World) -> None:
-    """A target that fails is mended through the queue: the window with the mend passes."""
+def test_a_repair_of_the_target_lands(verified: World) -> None:
+    """A failing target is repaired through the queue: the window with the repair passes."""
     verified.advance({"bad": "1\n"})
     verified.approved("amy", "t-amy", {"a": "1\n"})
     verified.working("bob", "t-bob", {"b": "1\n"})

@@ -1,4 +1,4 @@
-"""The landing queue where one worker's commits are in everybody's way, and their code is not."""
+"""The landing queue if the commits of one worker, not its code, block the other workers."""
 
 import os
 from collections.abc import Callable
@@ -25,7 +25,7 @@ def verified(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
 def declining(
     verified: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[str], Repo]:
-    """Return what gives the remote of the repository a hook that declines certain paths."""
+    """Return a function that gives the remote a hook that declines certain paths."""
 
     def make(pattern: str) -> Repo:
         monkeypatch.setenv("GITWORKER_MERGE_REMOTE", "origin")
@@ -43,12 +43,12 @@ def declining(
 
 
 def landed(results: list[Landed | NotLanded]) -> list[str]:
-    """Return who landed."""
+    """Return the workers that landed."""
     return [result.worker.worker_id for result in results if isinstance(result, Landed)]
 
 
 def codes(results: list[Landed | NotLanded]) -> dict[str, str]:
-    """Return the error code of everybody who did not land."""
+    """Return the error code of each worker that did not land."""
     return {one.worker_id: one.error.code for one in results if isinstance(one, NotLanded)}
 
 
@@ -56,7 +56,7 @@ def codes(results: list[Landed | NotLanded]) -> dict[str, str]:
 def test_commits_that_cannot_be_checked_out(
     verified: World, monkeypatch: pytest.MonkeyPatch, bad: str, parallel: str
 ) -> None:
-    """A commit that git cannot check out stops its own worker, who is not blamed, and no other."""
+    """A commit that git cannot check out stops only its own worker, which is not blamed."""
     monkeypatch.setenv("GITWORKER_MERGE_PARALLEL", parallel)
     verified.git("config", "filter.need.required", "true")
     verified.git("config", "filter.need.clean", "cat")
@@ -75,7 +75,7 @@ def test_commits_that_cannot_be_checked_out(
 
 
 def test_several_at_the_head_of_the_line(verified: World) -> None:
-    """Those who can never land keep nobody behind them from landing for ever."""
+    """Workers that can never land do not block the workers behind them."""
     verified.git("config", "filter.need.required", "true")
     verified.git("config", "filter.need.clean", "cat")
     verified.git("config", "filter.need.smudge", "false")
@@ -90,7 +90,7 @@ def test_several_at_the_head_of_the_line(verified: World) -> None:
 
 
 def test_nothing_can_be_checked_out(verified: World) -> None:
-    """Where the target cannot be checked out either, nobody's commits are looked for."""
+    """If the target cannot be checked out either, no worker is searched for a bad commit."""
     for name in NAMES[:2]:
         verified.approved(name, f"t-{name}", {name: "1\n"})
     root = verified.root / "worktrees" / ".verify"
@@ -106,7 +106,7 @@ def test_nothing_can_be_checked_out(verified: World) -> None:
 def test_commands_that_fill_the_disk(
     verified: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, greedy: str
 ) -> None:
-    """A disk that the commands fill is emptied; nobody is blamed, and whoever can land lands."""
+    """A disk that the commands fill is cleared, no worker is blamed, and the others land."""
     for name in NAMES:
         verified.approved(name, f"t-{name}", {name: "1\n"})
     condition = "true" if greedy == "all" else f"test -e {greedy}"
@@ -124,7 +124,7 @@ def test_commands_that_fill_the_disk(
 
 
 def test_a_hook_that_minds_one(verified: World, declining: Callable[[str], Repo]) -> None:
-    """Where a hook of the remote's declines one worker's commits, the others land."""
+    """If a remote hook declines the commits of one worker, the others land."""
     remote = declining("cat")
     for name in NAMES:
         verified.approved(name, f"t-{name}", {name: "1\n"})
@@ -135,8 +135,8 @@ def test_a_hook_that_minds_one(verified: World, declining: Callable[[str], Repo]
     assert remote.git("rev-parse", "main") == verified.tip()
 
 
-def test_a_hook_that_minds_everybody(verified: World, declining: Callable[[str], Repo]) -> None:
-    """Where a hook declines several in a row, each by itself, the rest is not offered to it."""
+def test_a_hook_that_declines_several(verified: World, declining: Callable[[str], Repo]) -> None:
+    """If a remote hook declines several workers in a row, the rest is not offered to it."""
     declining(".")
     for name in (*NAMES, "eve"):
         verified.approved(name, f"t-{name}", {name: "1\n"})
@@ -148,7 +148,7 @@ def test_a_hook_that_minds_everybody(verified: World, declining: Callable[[str],
 
 
 def test_one_window_at_a_time(world: World) -> None:
-    """Who lands one window after another, as `queue --watch` does, gets on where one is split."""
+    """Landing one window at a time, as `queue --watch` does, progresses if a window is split."""
     for name in NAMES:
         world.approved(name, f"t-{name}", {name: "1\n"})
     lock = world.root / ".git" / "refs" / "heads" / "main.lock"
@@ -160,7 +160,7 @@ def test_one_window_at_a_time(world: World) -> None:
 
 
 def test_a_target_that_git_cannot_move(verified: World) -> None:
-    """Where git refuses to move the target for several in a row, the rest is not verified."""
+    """If git refuses to move the target for several workers in a row, the rest is not verified."""
     for name in (*NAMES, "eve", "fay"):
         verified.approved(name, f"t-{name}", {name: "1\n"})
     lock = verified.root / ".git" / "refs" / "heads" / "main.lock"
@@ -173,7 +173,7 @@ def test_a_target_that_git_cannot_move(verified: World) -> None:
 
 
 def test_a_target_that_git_moves_for_one(world: World) -> None:
-    """Where trying costs no run, everybody is tried, however many git refuses to move it for."""
+    """If an attempt costs no run, every worker is tried, however many moves git refuses."""
     world.git("config", "filter.need.required", "true")
     world.git("config", "filter.need.clean", "cat")
     world.git("config", "filter.need.smudge", "false")
@@ -200,7 +200,7 @@ def test_settings_that_name_an_unknown_remote(world: World) -> None:
 def test_a_verify_command_that_lands_or_verifies(
     verified: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
-    """A verify command that asks for what it is a part of is refused: it would never end."""
+    """A verify command that starts a landing or a verification is refused: it would never end."""
     said = tmp_path / "said"
     command = " ".join(verified.argv(*words))
     monkeypatch.setenv("GITWORKER_VERIFY_COMMANDS", f"! {command} >{said} 2>&1")

@@ -1,4 +1,4 @@
-"""Landing on a remote: pushed first, by compare-and-set, and never lost on the way."""
+"""A landing on a remote is pushed first, by compare-and-set, and never lost on the way."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ def remote(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rep
 
 
 def tip(repo: Repo) -> str:
-    """Return what the target is at in a repository."""
+    """Return the target's commit in a repository."""
     return repo.git("rev-parse", "main")
 
 
@@ -42,14 +42,14 @@ def hook(remote: Repo, text: str) -> None:
 
 
 def code(results: list[Landed | NotLanded]) -> str:
-    """Return the error code of the one who did not land."""
+    """Return the error code of the one worker that did not land."""
     (result,) = results
     assert isinstance(result, NotLanded)
     return result.error.code
 
 
-def test_the_remote_has_what_landed(world: World, remote: Repo) -> None:
-    """What lands is pushed as exactly that commit, and the journal is closed."""
+def test_the_remote_has_the_landed_commit(world: World, remote: Repo) -> None:
+    """The push sends exactly the landed commit, and the journal is closed."""
     world.approved("auth", "t1", {"new": "1\n"})
     landed = world.land("auth")
     assert tip(remote) == world.tip() == landed.commit == world.tip("origin/main")
@@ -58,7 +58,7 @@ def test_the_remote_has_what_landed(world: World, remote: Repo) -> None:
 
 
 def test_behind_the_remote(world: World, remote: Repo, tmp_path: Path) -> None:
-    """What others pushed comes first, and the local target follows."""
+    """Commits that others pushed are fetched first, and the local target follows."""
     world.approved("auth", "t1", {"new": "1\n"})
     theirs = push_from_elsewhere(remote, tmp_path / "clone")
     landed = world.land("auth")
@@ -67,8 +67,8 @@ def test_behind_the_remote(world: World, remote: Repo, tmp_path: Path) -> None:
     assert (world.root / "theirs").read_text() == "1\n"
 
 
-def test_somebody_is_faster(world: World, remote: Repo, tmp_path: Path) -> None:
-    """A push that comes too late is made anew on top of the others' commits."""
+def test_another_push_is_faster(world: World, remote: Repo, tmp_path: Path) -> None:
+    """A push that is too late is rebuilt on top of the commits of the others."""
     world.approved("auth", "t1", {"new": "1\n"})
     clone = tmp_path / "clone"
     Repo(tmp_path).git("clone", "-q", str(remote.root), str(clone))
@@ -102,8 +102,8 @@ def test_a_hook_declines(world: World, remote: Repo) -> None:
     world.land("auth")
 
 
-def test_a_remote_that_is_gone(world: World, remote: Repo) -> None:
-    """A remote that cannot be reached stops the landing before anything is touched."""
+def test_an_unreachable_remote(world: World, remote: Repo) -> None:
+    """A remote that cannot be reached stops the landing before any change."""
     world.approved("auth", "t1", {"new": "1\n"})
     remote.root.rename(remote.root.with_suffix(".away"))
     with pytest.raises(GitWorkerError) as caught:
@@ -114,7 +114,7 @@ def test_a_remote_that_is_gone(world: World, remote: Repo) -> None:
 
 
 def test_a_target_ahead_of_the_remote(world: World, remote: Repo) -> None:
-    """Commits that were made on the local target alone are nobody's to push: it says what to do."""
+    """Commits made only on the local target are not pushed, and the error names the remedy."""
     world.approved("auth", "t1", {"new": "1\n"})
     world.advance({"own": "1\n"})
     before = tip(remote)
@@ -126,7 +126,7 @@ def test_a_target_ahead_of_the_remote(world: World, remote: Repo) -> None:
 
 
 def test_in_the_users_way(world: World, remote: Repo) -> None:
-    """Where the checkout could not follow nothing is pushed."""
+    """Nothing is pushed if the user's checkout could not follow."""
     world.approved("auth", "t1", {"README": "theirs\n"})
     (world.root / "README").write_text("the user's\n")
     before = tip(remote)
@@ -151,8 +151,8 @@ def test_killed_around_the_push(world: World, remote: Repo, point: str) -> None:
     world.require_sound()
 
 
-def test_nobody_guesses_whether_a_push_arrived(world: World, remote: Repo) -> None:
-    """As long as the remote was not asked, what was cut off in a push stops its worker."""
+def test_no_guess_whether_a_push_arrived(world: World, remote: Repo) -> None:
+    """Until the remote answers, an interrupted push blocks its worker."""
     world.approved("auth", "t1", {"new": "1\n"})
     world.drive("merge", "auth", GITWORKER_CRASH_AT="merge.pushed")
     assert tip(remote) != world.tip()

@@ -71,7 +71,7 @@ def test_review_and_landing_see_the_same(
 
 @pytest.mark.parametrize("hide", [_replaced_blob, _replaced_tree, _replaced_commit])
 def test_unreviewed_content_does_not_land(world: World, hide: Callable[[World], None]) -> None:
-    """Content that a replacement puts in the place of the approved content never lands."""
+    """Content that a replace ref substitutes for the approved content never lands."""
     world.working("auth", "login", {"src/new.py": BAD})
     world.commit("auth", {"src/new.py": GOOD}, "Change it")
     world.submit("auth")
@@ -83,8 +83,8 @@ def test_unreviewed_content_does_not_land(world: World, hide: Callable[[World], 
     assert (world.root / "src/new.py").read_text() == GOOD
 
 
-def test_no_upkeep_begins(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No command of ours starts git's upkeep, to which a grafted history looks unreachable."""
+def test_no_git_maintenance_begins(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No command of ours starts git maintenance, which would treat grafted history as garbage."""
     trace = world.root.parent / "trace"
     place = world.working("auth", "login", {"src/new": "new\n"})
     world.advance({"README": "changed\n"})

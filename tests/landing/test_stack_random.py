@@ -57,11 +57,11 @@ class Life:
         sync(self.world.session(self.world.path("auth")))
 
     def sync_child(self) -> None:
-        """Bring the child onto whatever it is to stand on."""
+        """Sync the child onto the branch that it should be stacked on."""
         sync(self.world.session(self.world.path("ui")))
 
     def rebase_child(self) -> None:
-        """Rebase the child onto the parent's branch by plain git, where that works."""
+        """Rebase the child onto the parent's branch by plain git, if that works."""
         place = Repo(self.world.path("ui"))
         if place.run("rebase", "auth/login").returncode:
             place.git("rebase", "--abort")

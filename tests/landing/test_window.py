@@ -1,4 +1,4 @@
-"""Several approved workers land by one fast-forward, and none is held up by another."""
+"""Several approved workers land by one fast-forward, and none blocks another."""
 
 from fixtures.repos import Repo
 from gitworker.landing.merge import Landed, NotLanded
@@ -7,12 +7,12 @@ from tests.workers.world import World
 
 
 def landed(results: list[Landed | NotLanded]) -> list[str]:
-    """Return who landed."""
+    """Return the workers that landed."""
     return [result.worker.worker_id for result in results if isinstance(result, Landed)]
 
 
 def approve_three(world: World, **files: dict[str, str]) -> None:
-    """Approve three workers, each with a file of its own and what `files` adds."""
+    """Approve three workers, each with one file of its own and the given extra files."""
     for name in ("amy", "bob", "cat"):
         world.approved(name, f"t-{name}", {name: "1\n", **files.get(name, {})})
 
@@ -31,7 +31,7 @@ def test_one_fast_forward(world: World) -> None:
 
 
 def test_conflict_inside_the_window(world: World) -> None:
-    """A worker that conflicts with one before it goes back to work; those after it land."""
+    """A worker that conflicts with an earlier one returns to WORKING, and the later ones land."""
     approve_three(world, amy={"README": "amy\n"}, bob={"README": "bob\n"})
     first, second, third = world.merge("amy", "bob", "cat")
     assert landed([first, third]) == ["amy", "cat"]
@@ -40,8 +40,8 @@ def test_conflict_inside_the_window(world: World) -> None:
     assert world.stands("bob", "t-bob") == ("WORKING", "IN_PROGRESS")
 
 
-def test_one_is_in_the_users_way(world: World) -> None:
-    """Where the user's uncommitted work stands in one worker's way the others land without it."""
+def test_one_worker_overlaps_uncommitted_work(world: World) -> None:
+    """If one worker overlaps the user's uncommitted work, the others land without it."""
     approve_three(world, bob={"README": "bob\n"})
     Repo(world.root).write({"README": "the user's\n"})
     results = world.merge(everything=True)
@@ -60,8 +60,8 @@ def test_named_twice(world: World) -> None:
     assert world.query("SELECT * FROM operations WHERE status = 'open'") == []
 
 
-def test_nobody_waits(world: World) -> None:
-    """Where nobody is approved there is nothing to land."""
+def test_no_worker_waits(world: World) -> None:
+    """Nothing lands if no worker is approved."""
     assert world.merge(everything=True) == []
 
 
