@@ -1,4 +1,4 @@
-"""Every act that can be killed: how it is prepared, how it is run, at which points it can die."""
+"""Every operation that can be killed, with its preparation, its command and its crash points."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,9 +25,10 @@ THEIRS = {"b": "theirs\n", ".gitignore": "*.o\n*.tmp\n"}
 
 @dataclass(frozen=True)
 class Act:
-    """One command that is killed: `words` for the driver, and how the worker may stand after it.
+    """One command that is killed: `words` for the driver, and the worker's possible states after
+    it.
 
-    `first` are words and point of a command that is killed before, which this one then repairs.
+    `first` holds the words and the point of a command that is killed before; this one repairs it.
     `inside` commands run in the worker's worktree.
     """
 
@@ -73,7 +74,7 @@ def refused_review(world: World) -> None:
 
 
 def dirty_approval(world: World) -> None:
-    """An approved worker with a target that moved on and a user who works in the checkout."""
+    """Prepare an approved worker, a target that moved on, and a user who works in the checkout."""
     place = world.approved("auth", "login", {"a": "1\n"})
     world.advance(THEIRS)
     make_dirty(world, place)
@@ -113,7 +114,7 @@ def stack(world: World) -> None:
 
 
 def target_elsewhere(world: World) -> None:
-    """An approved worker with a target that is checked out nowhere."""
+    """Prepare an approved worker and a target without a checkout."""
     dirty_approval(world)
     world.git("checkout", "-q", "--detach")
 
@@ -142,13 +143,13 @@ def landed_window(world: World) -> None:
 
 
 def landed_elsewhere(world: World) -> None:
-    """A landed worker whose target is checked out nowhere."""
+    """Prepare a landed worker whose target has no checkout."""
     target_elsewhere(world)
     world.land("auth")
 
 
 def landed_and_kept(world: World) -> None:
-    """A landed worker whose worktree was kept and has followed."""
+    """Prepare a landed worker whose worktree was kept and followed to the landed commits."""
     dirty_approval(world)
     world.land("auth", keep=True)
 
@@ -266,5 +267,5 @@ ELSEWHERE = {
 
 
 def expected_points() -> set[str]:
-    """Return every point that some act is killed at."""
+    """Return every point at which some operation is killed."""
     return {point for act in ACTS for point in act.points} | ELSEWHERE

@@ -22,7 +22,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def prepared(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Act], World]]:
-    """Give the repository of an act as its preparation left it, always at the same place."""
+    """Return a function that restores the prepared repository of an operation at a fixed path."""
     monkeypatch.setenv("GITWORKER_HOOKS", "off")
     with contextlib.ExitStack() as stack:
 
@@ -49,7 +49,7 @@ def prepared(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    """A repository that must be sound, with no act open, when the test is over."""
+    """Return a repository that must be sound, without an open operation, when the test ends."""
     monkeypatch.setenv("GITWORKER_HOOKS", "off")
     made = World.make(tmp_path / "repo")
     with no_beater(made):

@@ -1,4 +1,4 @@
-"""What must not be lost by a crash: commits, bytes, owners; and what must not be left behind."""
+"""Inventory of commits, bytes and owners that a crash must not lose, and of forbidden remains."""
 
 import contextlib
 import os
@@ -43,7 +43,7 @@ def require_nothing_lost(world: World, before: Inventory) -> None:
 
 
 def require_tidy(world: World, before: Inventory) -> None:
-    """Fail the test where something is left that has no owner, or an owner lacks what is his."""
+    """Fail the test if something without an owner is left, or an owner lacks something."""
     rows = world.query("SELECT worker_id, state, branch, worktree FROM workers")
     owned = {place for _, _, _, place in rows if place}
     assert {place for place in world.worktrees() if "/.verify/" not in place} <= owned
@@ -68,7 +68,7 @@ def require_tidy(world: World, before: Inventory) -> None:
 
 
 def stands(world: World) -> tuple[str, str] | None:
-    """Return the worker's and the task's state, None where there is no such worker."""
+    """Return the worker's and the task's state, or None if the worker does not exist."""
     rows = world.query(
         "SELECT w.state, t.status FROM workers AS w, tasks AS t"
         " WHERE worker_id = 'auth' AND t.id = 'login'"
@@ -77,7 +77,7 @@ def stands(world: World) -> tuple[str, str] | None:
 
 
 def status(world: World, place: str) -> str:
-    """Return what is uncommitted, untracked or ignored in a checkout, ours left out."""
+    """Return the uncommitted, untracked and ignored files of a checkout, without ours."""
     text = world.git("status", "--porcelain", "--untracked-files=all", "--ignored", cwd=place)
     return "\n".join(
         line for line in text.splitlines() if "worktrees/" not in line and ".worker-" not in line
@@ -85,7 +85,7 @@ def status(world: World, place: str) -> str:
 
 
 def is_ours(path: Path) -> bool:
-    """Tell whether a lock file is one of the state directory, which are never removed."""
+    """Return whether a lock file is one of the state directory's, which are never removed."""
     return "worker-state" in path.parts
 
 

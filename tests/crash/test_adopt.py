@@ -66,7 +66,7 @@ def test_adopted_branch(world: World, point: str) -> None:
 
 
 def test_git_was_killed_in_the_rename(world: World) -> None:
-    """Where git left neither name, the branch is made again at its commit."""
+    """If git was killed with neither branch name in place, the branch is created again."""
     by_hand(world)
     tip = world.tip("idle")
     die(world, "idle", "adopt.journal")
@@ -80,7 +80,7 @@ def log_of(world: World, name: str) -> Path:
     return world.root / ".git/logs/refs/heads" / name
 
 
-# What git has done when it is killed: the reflog is elsewhere, the old ref is deleted.
+# The state when git is killed: the reflog is moved away and the old ref is deleted.
 MOVED = {
     "log moved": (".tmp-renamed-log", False),
     "old ref deleted": (".tmp-renamed-log", True),
@@ -149,7 +149,7 @@ def test_undone(world: World, name: str, point: str) -> None:
 
 
 def test_git_was_killed_in_the_undo(world: World) -> None:
-    """Where git was killed once the ref had its name, the next command does all the rest."""
+    """If git was killed after it renamed the ref, the next command completes the undo."""
     place = by_hand(world)
     world.git("config", "branch.feature.description", "mine")
     seen, refs = look(world, place), world.refs()
@@ -164,7 +164,7 @@ def test_git_was_killed_in_the_undo(world: World) -> None:
 
 
 def test_work_after_a_killed_undo(world: World) -> None:
-    """A killed undo that had done nothing yet is dropped where the worker has begun since."""
+    """A killed undo that had changed nothing is dropped if the worker has begun since."""
     place = by_hand(world)
     assert world.drive("adopt", str(place), "auth", "login").returncode == 0
     assert world.drive("undo", GITWORKER_CRASH_AT="undo.journal").returncode == KILLED

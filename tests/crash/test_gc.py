@@ -1,4 +1,4 @@
-"""A gc, and its undo, killed at every point: the next command ends it, and nothing else goes."""
+"""The next command completes a gc, or its undo, that was killed at any point."""
 
 import pytest
 
@@ -14,7 +14,7 @@ RESCUE = "refs/worker/rescue/"
 
 
 def litter(world: World) -> None:
-    """Leave rescue refs and a removed worktree of what landed and of what did not."""
+    """Leave rescue refs and a removed worktree of landed and of unlanded work."""
     world.in_review("auth", "login", {"a": "1\n"})
     world.working("docs", "words", {"d": "1\n"})
     world.advance({"theirs": "1\n"})
@@ -26,7 +26,7 @@ def litter(world: World) -> None:
 
 @pytest.mark.parametrize("point", ["gc.journal", "gc.refs", "gc.disk"])
 def test_a_killed_gc_is_finished(world: World, point: str) -> None:
-    """What the journal names goes, what it does not stays, and an undo brings the refs back."""
+    """Only the items that the journal names are deleted, and an undo restores the refs."""
     litter(world)
     before = world.refs()
     assert world.drive("gc", GITWORKER_CRASH_AT=point).returncode == KILLED

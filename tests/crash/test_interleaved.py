@@ -1,4 +1,4 @@
-"""A command is killed, somebody does something else, and only then the rest is settled."""
+"""A command is killed, another command changes something, and then the first one is settled."""
 
 import os
 import signal
@@ -30,7 +30,7 @@ def require_free_way(world: World) -> None:
 
 @pytest.mark.parametrize("verb", [reject, fail])
 def test_verdict_against_a_killed_approval(world: World, verb) -> None:  # type: ignore[no-untyped-def]
-    """A rejection that comes before the settling stands, and nobody is held up by it."""
+    """A rejection made before the settlement is kept, and no worker is blocked."""
     world.in_review("auth", "login", {"a": "1\n"})
     world.advance({"b": "2\n"})
     kill_at(world, "approve.moved", "approve", "auth")
@@ -42,7 +42,7 @@ def test_verdict_against_a_killed_approval(world: World, verb) -> None:  # type:
 
 
 def test_work_after_a_killed_removal_is_kept(world: World) -> None:
-    """What is written into a landed worktree before its killed removal goes on is not deleted."""
+    """A file written into a landed worktree before its killed removal resumes is not deleted."""
     place = world.approved("auth", "login", {"a": "1\n"})
     kill_at(world, "remove.journal", "merge", "auth")
     Repo(place).write({"late": "the-late-bytes"})
@@ -51,7 +51,7 @@ def test_work_after_a_killed_removal_is_kept(world: World) -> None:
 
 
 def test_commit_after_a_killed_removal_is_kept(world: World) -> None:
-    """A commit made before the killed removal goes on stays reachable."""
+    """A commit made before the killed removal resumes stays reachable."""
     world.approved("auth", "login", {"a": "1\n"})
     kill_at(world, "remove.journal", "merge", "auth")
     late = world.commit("auth", {"late": "x\n"})
@@ -73,7 +73,7 @@ def test_commit_after_a_killed_cancel_is_kept(world: World) -> None:
 
 
 def test_next_task_after_a_killed_removal(world: World) -> None:
-    """A seat that takes its next task before the removal of the last goes on keeps that one."""
+    """A worker that takes its next task before the last removal resumes keeps the new task."""
     world.approved("auth", "login", {"a": "1\n"})
     kill_at(world, "remove.journal", "merge", "auth")
     place = world.spawn("auth", "next").path
@@ -83,7 +83,7 @@ def test_next_task_after_a_killed_removal(world: World) -> None:
 
 
 def test_lock_after_a_killed_cancel(world: World) -> None:
-    """A worktree that its user locks before a killed cancel goes on stays, and holds up nobody."""
+    """A worktree that its user locks before a killed cancel resumes stays and blocks no worker."""
     place = world.working("auth", "login", {"a": "1\n"})
     kill_at(world, "cancel.journal", "cancel", "auth")
     world.git("worktree", "unlock", str(place))  # as the agent had it locked
@@ -112,7 +112,7 @@ def test_commit_after_a_killed_replay(world: World, verb: str) -> None:
 
 @pytest.mark.parametrize("point", ["undo.journal", "restore-tree", "undo.restored"])
 def test_other_task_after_a_killed_undo(world: World, point: str) -> None:
-    """A seat that takes another task before a killed undo goes on keeps it; nothing is lost."""
+    """A worker that takes another task before a killed undo resumes keeps it and loses nothing."""
     place = world.working("auth", "login", {"a": "1\n"})
     make_dirty(world, place)
     assert world.drive("cancel", "auth").returncode == 0
@@ -129,7 +129,7 @@ def test_other_task_after_a_killed_undo(world: World, point: str) -> None:
 
 
 def test_overlap_after_a_killed_undo_of_an_approval(world: World) -> None:
-    """An undo that became impossible after it was killed is given up and holds up nobody."""
+    """A killed undo that became impossible is given up and blocks no worker."""
     place = world.in_review("auth", "login", {"a": "1\n"})
     world.advance({"b": "2\n"})
     world.approve("auth")
@@ -152,7 +152,7 @@ def test_spawn_again(world: World, point: str) -> None:
 
 
 def test_half_made_worktree(world: World) -> None:
-    """What a killed `git worktree add` left is set aside whole, admin directory and all."""
+    """The remains of a killed `git worktree add` are moved aside, with its admin directory."""
     kill_at(world, "spawn.journal", "spawn", "auth", "login")
     place, admin = world.root / "worktrees" / "login", world.root / ".git" / "worktrees" / "login"
     world.git("worktree", "add", "-q", "-b", "auth/login", str(place))
@@ -222,7 +222,7 @@ def test_interrupt_in_the_middle_of_a_move(world: World, tmp_path: Path) -> None
 
 
 def landing_that_waits(world: World, tmp_path: Path) -> "tuple[subprocess.Popen[bytes], Path]":
-    """Begin a landing whose git waits in the middle of the files; return it and what lets it go."""
+    """Begin a landing whose git waits while it writes files; return it and its release function."""
     gate, begun = tmp_path / "gate", tmp_path / "begun"
     os.mkfifo(gate)
     os.mkfifo(begun)
@@ -240,7 +240,7 @@ def landing_that_waits(world: World, tmp_path: Path) -> "tuple[subprocess.Popen[
 
 
 def test_git_outlives_a_killed_landing(world: World, tmp_path: Path) -> None:
-    """Nobody takes a landing back under the git that is still at it: it ends, and is recorded."""
+    """No command rolls back a landing while its git runs; git ends and the landing is recorded."""
     merge, gate = landing_that_waits(world, tmp_path)
     os.killpg(merge.pid, signal.SIGKILL)
     merge.wait()
@@ -256,7 +256,7 @@ def test_git_outlives_a_killed_landing(world: World, tmp_path: Path) -> None:
 
 
 def test_git_killed_with_its_landing(world: World, tmp_path: Path) -> None:
-    """What a killed git left in the target's checkout is named, then put back, and lands later."""
+    """A killed git's changes in the target's checkout are reported, reverted, and land later."""
     merge, gate = landing_that_waits(world, tmp_path)
     os.killpg(merge.pid, signal.SIGKILL)
     merge.wait()

@@ -19,7 +19,7 @@ from tests.workers.world import World, no_beater, wait_until
 SCALE = float(os.environ.get("GITWORKER_TEST_SCALE", "1"))
 COUNT = max(20, int(40 * SCALE))
 KILLS = 3  # at the least, before a queue may end
-USUAL_PUSH_S = 0.2  # of a pull, a commit and a push, where nobody else is at work
+USUAL_PUSH_S = 0.2  # of a pull, a commit and a push on an otherwise idle machine
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +35,7 @@ def ground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
 
 
 def test_many_land(ground: World, tmp_path: Path) -> None:
-    """All good ones land, each bad one goes back for its own reason, by few runs of the check."""
+    """All good workers land, and each bad one is sent back for its own reason, with few runs."""
     yard = Yard.fill(ground, COUNT, seed=1)
     merge(ground.session(), [], everything=True)
     yard.require_result()
@@ -52,13 +52,13 @@ def test_many_land_though_killed(ground: World, tmp_path: Path) -> None:
         longest_s = 0.5 if kills < KILLS else 1.5  # no machine is done with all of it before
         kills += queue_for(ground, chance.uniform(0.05, longest_s) if kills < COUNT else None)
     assert kills >= KILLS
-    merge(ground.session(), [], everything=True)  # cleans up what the last one left
+    merge(ground.session(), [], everything=True)  # also cleans up after the last landing
     yard.require_result()
     yard.require_every_tip_verified(tmp_path / "look")
 
 
 def test_two_queues_at_once(ground: World, tmp_path: Path) -> None:
-    """Two queues in one repository land everybody once."""
+    """Two queues in one repository land every worker exactly once."""
     yard = Yard.fill(ground, COUNT // 2, seed=3)
     argv = ground.argv("merge", "--all")
     queues = [subprocess.Popen(argv, cwd=ground.root, stderr=subprocess.DEVNULL) for _ in range(2)]
@@ -74,7 +74,7 @@ def test_two_queues_at_once(ground: World, tmp_path: Path) -> None:
 def test_many_land_on_a_busy_remote(
     ground: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed: bool
 ) -> None:
-    """While another clone pushes at random the same land, and nothing of anybody's is lost."""
+    """While another clone pushes at random, the same workers land and no commit is lost."""
     monkeypatch.setenv("GITWORKER_MERGE_REMOTE", "origin")
     bare, clone = tmp_path / "bare.git", tmp_path / "clone"
     Repo(tmp_path).git("clone", "-q", "--bare", str(ground.root), str(bare))
@@ -120,9 +120,9 @@ def queue_for(world: World, seconds: float | None) -> int:
 
 
 class Pusher:
-    """Somebody who commits and pushes from another clone, as fast as it goes, until left.
+    """Commit and push from another clone as fast as possible, until the context ends.
 
-    On a busy machine he rests longer, as the queue takes longer: it would lose every race else.
+    On a busy machine it pauses longer, because the queue takes longer and would lose every race.
     """
 
     def __init__(self, clone: Path) -> None:

@@ -1,4 +1,4 @@
-"""Killed behind the journal, then `git gc --prune=now`: what no ref led to is gone, or kept."""
+"""After a kill and `git gc --prune=now`, unreferenced commits are either anchored or lost."""
 
 import pytest
 
@@ -23,13 +23,13 @@ def collect(world: World) -> None:
 
 
 def has(world: World, commit: str) -> bool:
-    """Tell whether the repository holds a commit."""
+    """Return whether the repository holds a commit."""
     return world.git("cat-file", "--batch-check", "--batch-all-objects").find(commit) >= 0
 
 
 @pytest.mark.parametrize("kind", ACTS)
 def test_the_new_commits_are_anchored(world: World, kind: str) -> None:
-    """What the journal names outlives a gc, and the act can be done again."""
+    """The commits that the journal names survive a gc, and the operation can be repeated."""
     ACTS[kind](world)
     before = take(world)
     new = kill(world, kind)
@@ -43,8 +43,8 @@ def test_the_new_commits_are_anchored(world: World, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ACTS)
-def test_gone_is_not_done(world: World, kind: str) -> None:
-    """An act whose commits are gone all the same (a power cut) did not happen."""
+def test_lost_commits_count_as_not_done(world: World, kind: str) -> None:
+    """An operation whose commits were lost all the same, as in a power cut, did not happen."""
     ACTS[kind](world)
     before = take(world)
     new = kill(world, kind)
@@ -59,7 +59,7 @@ def test_gone_is_not_done(world: World, kind: str) -> None:
 
 
 def test_a_commit_on_top_of_the_old_ones(world: World) -> None:
-    """Nor did it happen where the agent went on, on the old commits."""
+    """An operation also did not happen if the agent has committed on top of the old commits."""
     dirty_review(world)
     new = kill(world, "approve")
     world.git("update-ref", "-d", "refs/worker/landing/auth/login")
@@ -72,7 +72,7 @@ def test_a_commit_on_top_of_the_old_ones(world: World) -> None:
 
 @pytest.mark.parametrize("keep", [(), ("--keep",)])
 def test_no_anchor_is_left(world: World, keep: tuple[str, ...]) -> None:
-    """A landing leaves no anchor, whether its branch goes or is kept."""
+    """A landing leaves no anchor, whether its branch is deleted or kept."""
     dirty_approval(world)
     assert world.drive("merge", "auth", *keep).returncode == 0
     assert [name for name in world.refs() if name.startswith("refs/worker/landing/")] == []

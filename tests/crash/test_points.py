@@ -1,4 +1,4 @@
-"""Every act killed at every point: nothing is lost, nothing is left, and it can be done again."""
+"""An operation killed at any point loses nothing, leaves nothing behind and can be repeated."""
 
 import ast
 from collections.abc import Callable, Iterator
@@ -14,7 +14,7 @@ from tests.workers.world import World
 
 PACKAGE = Path(gitworker.__file__).parent
 KILLED = -9
-# Points whose name has the act's kind in it, and the kinds that pass there.
+# Points whose name contains the kind of the operation, and the kinds that reach them.
 KINDS = {"removal.py": ("cancel", "reset", "remove")}
 CASES = [(act, point) for act in ACTS for point in act.points]
 # One of each kind; `make test` and `make crash` die at all of them.
@@ -52,7 +52,7 @@ def points_in(path: Path) -> Iterator[str]:
 
 
 def crash(world: World, act: Act, point: str) -> None:
-    """Run the act until it is killed at the point."""
+    """Run the operation until it is killed at the point."""
     if act.first is not None:
         words, earlier = act.first
         assert world.drive(*words, GITWORKER_CRASH_AT=earlier).returncode == KILLED
@@ -68,7 +68,7 @@ def test_no_point_is_forgotten() -> None:
 
 @pytest.mark.parametrize(("act", "point"), RING)
 def test_any_command_repairs(prepared: Prepare, act: Act, point: str) -> None:
-    """After a kill the next command brings everything to where it was or to where it was to go."""
+    """After a kill the next command either rolls the operation back or completes it."""
     world = prepared(act)
     before = take(world)
     crash(world, act, point)
@@ -87,7 +87,7 @@ def test_any_command_repairs(prepared: Prepare, act: Act, point: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("act", "point"), ALL)
 def test_the_same_command_repairs(prepared: Prepare, act: Act, point: str) -> None:
-    """After a kill the same command, run again, gets done or says that it is done already."""
+    """After a kill the same command succeeds or reports that the operation is already done."""
     world = prepared(act)
     before = take(world)
     crash(world, act, point)

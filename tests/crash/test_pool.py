@@ -24,11 +24,11 @@ def kill_at(world: World, point: str) -> None:
 
 
 def require_kept(world: World, *, size: int) -> None:
-    """Run the job again; fail the test unless the pool is full and nothing else is left of it."""
+    """Run the job again; fail the test unless the pool is full and has no other remains."""
     keep_pool(world.session())
     pool = open_pool(world.session())
     assert [one.commit for one in list_parked(pool)] == [world.tip()] * size
-    wait_until(lambda: len(list_names(pool)) == size)  # what was half made is being deleted
+    wait_until(lambda: len(list_names(pool)) == size)  # the half-made worktrees are being deleted
     assert world.worktrees() == []
     for number in range(size):
         place = world.spawn(f"w{number}", f"t{number}").path
@@ -38,7 +38,7 @@ def require_kept(world: World, *, size: int) -> None:
 
 @pytest.mark.parametrize("point", ["pool.listed", "pool.added", "pool.recorded"])
 def test_making(world: World, point: str) -> None:
-    """A worktree that was being made is made anew."""
+    """A worktree whose creation was killed is created again."""
     world.git("config", "worker.worktree.pool", "1")
     kill_at(world, point)
     require_kept(world, size=1)
@@ -46,7 +46,7 @@ def test_making(world: World, point: str) -> None:
 
 @pytest.mark.parametrize("point", ["pool.advanced", "pool.recorded"])
 def test_advancing(world: World, point: str) -> None:
-    """A worktree that was being brought forward is replaced; it is kept in the trash."""
+    """A worktree whose update was killed is replaced and kept in the trash."""
     world.git("config", "worker.worktree.pool", "1")
     keep_pool(world.session())
     (one,) = list_parked(open_pool(world.session()))
@@ -82,7 +82,7 @@ KEEPING = ["", "pool.listed", "pool.added", "pool.recorded", "pool.advanced"]
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3 * SCALE))
 def test_all_at_once(world: World, seed: int) -> None:
-    """Spawns and the job die beside each other, the target moves; what is left is in order."""
+    """Spawns and the job die in parallel while the target moves, and the remains are in order."""
     dice = random.Random(seed)
     world.git("config", "worker.worktree.pool", "2")
     for round_ in range(4):
@@ -109,7 +109,7 @@ def test_all_at_once(world: World, seed: int) -> None:
 
 
 def start(world: World, *words: str, point: str) -> "subprocess.Popen[bytes]":
-    """Start a use case that dies at a point, where it comes there."""
+    """Start a use case that dies at a point, if it reaches that point."""
     return subprocess.Popen(
         world.argv(*words), cwd=world.root, env={**os.environ, "GITWORKER_CRASH_AT": point},
         stdout=subprocess.DEVNULL,
@@ -117,6 +117,6 @@ def start(world: World, *words: str, point: str) -> "subprocess.Popen[bytes]":
 
 
 def trash_of(world: World) -> Path:
-    """Return the trash, once what is being deleted there has gone."""
+    """Return the trash after its pending deletions have ended."""
     wait_until(lambda: not is_at_work(world.root))
     return world.root / "worktrees" / ".trash"

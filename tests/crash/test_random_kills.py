@@ -1,4 +1,4 @@
-"""kill -9 at random times of whole lives: whatever the moment, nothing is lost or left behind."""
+"""Lives are killed with SIGKILL at random times: nothing is lost or left behind."""
 
 import os
 import random
@@ -42,7 +42,7 @@ def test_random_kills(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 
 
 def run_and_kill(world: World, record: Path, *, after_s: float, first: int) -> None:
-    """Let lives go on for a while, then kill whoever lives them."""
+    """Let lives run for a while, then kill the process that runs them."""
     argv = [sys.executable, str(lives.__file__), "auth", str(first), str(record)]
     with subprocess.Popen(argv, cwd=world.root, start_new_session=True) as process:
         try:
@@ -55,7 +55,7 @@ def run_and_kill(world: World, record: Path, *, after_s: float, first: int) -> N
 
 
 def settle(world: World) -> None:
-    """Settle what was killed, as the next command does, and free the seat for the next life."""
+    """Settle the killed operation, as the next command does, and free the worker."""
     done = world.drive("recover_all")
     assert done.returncode == 0, done.stderr
     rows = world.query("SELECT state FROM workers WHERE worker_id = 'auth'")
@@ -67,7 +67,7 @@ def settle(world: World) -> None:
 
 
 def require_all_kept(world: World, record: Path) -> None:
-    """Fail the test unless each recorded commit and each recorded file is somewhere."""
+    """Fail the test unless each recorded commit and each recorded file still exists."""
     reached = set(world.git("rev-list", "--all").splitlines())
     contents = set(all_bytes(world))
     blobs = Repo(world.root).run("cat-file", "--batch-all-objects", "--batch").stdout

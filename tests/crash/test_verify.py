@@ -1,4 +1,4 @@
-"""A queue killed while it verifies: its commands end, its worktree is free, nothing is believed."""
+"""If a queue is killed while it verifies, its commands end and no result is trusted."""
 
 import contextlib
 import os
@@ -46,7 +46,7 @@ def begin(bench: Bench, commit: str = "", **env: str) -> "subprocess.Popen[bytes
 
 @pytest.mark.parametrize("point", POINTS)
 def test_killed_at_each_point(bench: Bench, point: str) -> None:
-    """After a kill the next run has a free, clean worktree, and believes only what is recorded."""
+    """After a kill the next run has a free, clean worktree, and trusts only recorded results."""
     bench.set(EXACT, "touch left; rm README")
     assert begin(bench, GITWORKER_CRASH_AT=point).wait(60) == KILLED
     assert len(bench.runs()) == POINTS[point]
@@ -59,7 +59,7 @@ def test_killed_at_each_point(bench: Bench, point: str) -> None:
 
 
 def test_killed_while_a_command_runs(bench: Bench, tmp_path: Path) -> None:
-    """Commands end at once when their queue is killed, also those that nobody comes to look for."""
+    """Commands end at once when their queue is killed, even if no other run starts."""
     pids = [tmp_path / name for name in ("own", "child")]
     bench.set(f"echo $$ >{pids[0]}; sh -c 'echo $$ >{pids[1]}; exec sleep 300'")
     process = begin(bench)
@@ -71,7 +71,7 @@ def test_killed_while_a_command_runs(bench: Bench, tmp_path: Path) -> None:
 
 
 def test_orphans_of_a_killed_queue(bench: Bench, tmp_path: Path) -> None:
-    """What a killed queue's command has sent into a session of its own ends with the next run."""
+    """A process that a killed queue's command moved into its own session ends with the next run."""
     pid = tmp_path / "pid"
     bench.set(f"cd / && setsid sh -c 'echo $$ >{pid}; exec sleep 300' & sleep 300")
     process = begin(bench)
@@ -105,7 +105,7 @@ def test_random_kills(bench: Bench, tmp_path: Path) -> None:
     """Queues that are killed at random share no worktree, and every verdict that comes is right."""
     chance = random.Random(SEED)
     more = [bench.tip()] + [bench.commit({f"n{n}": f"{n}\n", "README": f"{n}\n"}) for n in range(4)]
-    # Whoever cleaned the worktree or switched it meanwhile would be found out.
+    # A run that cleaned or switched the worktree meanwhile would be detected.
     watch = 'for i in 1 2 3 4 5; do test "$(cat owner)" = $$ || exit 9; sleep 0.02; done'
     bench.set(EXACT, f"echo $$ >owner; {watch}; rm README; mkdir -p a/b; touch a/b/c")
     running: list[subprocess.Popen[bytes]] = []
@@ -134,7 +134,7 @@ def test_random_kills(bench: Bench, tmp_path: Path) -> None:
     "found", ["", "x", "1 2", "0 - -", "999999999 1 {boot}", "{own} 1 {boot}", "5 x {boot}"]
 )
 def test_an_odd_record(bench: Bench, found: str) -> None:
-    """A record that says nothing, or names a number that is somebody else's, harms nobody."""
+    """A record without content, or with the number of another process, does no harm."""
     bench.set("true")
     bench.verify()
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()

@@ -1,4 +1,4 @@
-"""Many approved workers at once, some of them bad: what the landing queue is measured by."""
+"""Many approved workers at once, some of them bad, to measure the landing queue."""
 
 import os
 import random
@@ -17,7 +17,7 @@ OWN = {"README": "one\n", "src/app.py": "print('hello')\n"}
 
 
 def make_ground(root: Path) -> World:
-    """Return a clone of a real repository where there is one, else a small one of our own."""
+    """Return a clone of a real repository if one is available, else a small one of our own."""
     if not BUNDLE.is_file():
         return World.make(root)
     Repo(root.parent).git("clone", "-q", str(BUNDLE), str(root))
@@ -29,7 +29,7 @@ def make_ground(root: Path) -> World:
 
 @dataclass
 class Yard:
-    """Approved workers by what is to become of them: all numbers of `count` are in one of these."""
+    """Approved workers by expected result: each number below `count` has exactly one."""
 
     world: World
     start: str
@@ -44,7 +44,7 @@ class Yard:
         names = [f"w{number:03}" for number in range(count)]
         odd = chance.sample(names[1:], max(1, count // 20) * 2)
         bad, clashing = odd[: len(odd) // 2], odd[len(odd) // 2 :]
-        first = names[0]  # the one that those who clash clash with; the oldest, so it lands first
+        first = names[0]  # the oldest, so it lands first; the clashing workers clash with it
         for name in names:
             files = {f"yard/{name}": "BAD\n" if name in bad else f"{name}\n"}
             if name == first or name in clashing:
@@ -60,11 +60,11 @@ class Yard:
 
     @property
     def names(self) -> list[str]:
-        """Return everybody."""
+        """Return the names of all workers."""
         return sorted([*self.good, *self.bad, *self.clashing])
 
     def is_done(self) -> bool:
-        """Tell whether nobody waits to land any more."""
+        """Return whether no worker waits to land any more."""
         return not self.world.query("SELECT 1 FROM workers WHERE state = 'APPROVED'")
 
     def require_result(self) -> None:
