@@ -30,7 +30,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_commands_name_the_repair(world: World, damage: str) -> None:
-    """Commands change nothing beside a damaged file, and the command that they name repairs it."""
+    """Commands change nothing next to a damaged file, and the command that they name repairs it."""
     place = dirty(world)
     before, mine = bytes_below(place), bytes_below(world.root)
     DAMAGES[damage](admin_of(world))

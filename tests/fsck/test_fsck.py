@@ -1,4 +1,4 @@
-"""fsck: silent on what is whole, finds what was planted, mends what it says and loses nothing."""
+"""fsck reports nothing on a sound repository, and repairs planted damage without loss."""
 
 import ast
 import os
@@ -29,18 +29,18 @@ WORKERS = max(20, int(50 * SCALE))
 
 
 def whole(world: World) -> None:
-    """Fail the test where fsck finds anything."""
+    """Fail the test if fsck finds anything."""
     assert prove(world.session()).findings == ()
 
 
 def test_an_empty_repository_is_whole(world: World) -> None:
-    """Without workers there is nothing to find."""
+    """fsck finds nothing in a repository without workers."""
     proof = prove(world.session())
     assert (proof.workers, proof.findings) == (0, ())
 
 
 def test_whole_lives_are_whole(world: World) -> None:
-    """Every ordinary act leaves a repository in which nothing is found."""
+    """fsck finds nothing after every ordinary operation."""
     make_dirty(world, world.working("auth", "login", {"a": "1\n"}))
     world.spawn("idle", "nothing")
     whole(world)
@@ -74,7 +74,7 @@ def test_whole_lives_are_whole(world: World) -> None:
 
 
 def test_kept_and_dirty_landings_are_whole(world: World) -> None:
-    """Landings that kept a worktree, or put a dirty one into the trash, leave nothing to find."""
+    """fsck finds nothing after landings that kept a worktree or moved a dirty one to the trash."""
     for name in ("auth", "docs"):
         world.approved(name, f"t-{name}", {name: "1\n"})
     make_dirty(world, world.path("docs"))
@@ -89,7 +89,7 @@ def test_kept_and_dirty_landings_are_whole(world: World) -> None:
 
 
 def test_an_open_rebase_is_whole(world: World) -> None:
-    """A rebase that is under way in a worktree is nobody's fault."""
+    """An open rebase in a worktree is no finding."""
     place = world.working("auth", "login", {"README": "mine\n"})
     world.advance({"README": "theirs\n"})
     assert Repo(place).run("rebase", "main").returncode
@@ -99,7 +99,7 @@ def test_an_open_rebase_is_whole(world: World) -> None:
 
 
 def test_a_sync_is_whole(world: World) -> None:
-    """Commits that a sync has replaced are kept, those of a resolved conflict as well."""
+    """Commits that a sync replaced are kept, including those of a resolved conflict."""
     place = world.working("auth", "login", {"README": "mine\n"})
     world.commit("auth", {"b": "1\n"})
     world.advance({"README": "theirs\n"})
@@ -123,8 +123,8 @@ def test_landed_by_patch(world: World) -> None:
     assert [one.code for one in prove(world.session()).findings] == ["landing_lost"]
 
 
-def test_somebody_at_work_is_no_finding(world: World) -> None:
-    """While another command holds its lock, an open act is its own; afterwards it was killed."""
+def test_an_operation_in_progress_is_no_finding(world: World) -> None:
+    """An open operation is a finding only if no command holds the lock."""
     world.working("auth", "login", {"a": "1\n"})
     assert world.drive("cancel", "auth", GITWORKER_CRASH_AT="cancel.journal").returncode == -9
     session = world.session()
@@ -135,7 +135,7 @@ def test_somebody_at_work_is_no_finding(world: World) -> None:
 
 
 def test_a_check_that_cannot_be_made(world: World) -> None:
-    """What stops one check is a finding, and the others are made."""
+    """A fault that stops one check is a finding, and the other checks still run."""
     world.working("auth", "login", {"a": "1\n"})
     sql(world, "DROP TABLE reviews")
     found = {one.code for one in prove(world.session()).findings}
@@ -143,7 +143,7 @@ def test_a_check_that_cannot_be_made(world: World) -> None:
 
 
 def test_uninstalled_hooks_are_whole(world: World) -> None:
-    """Where a person has taken our hooks and excludes out, that is no finding."""
+    """It is no finding if a user removed our hooks and excludes."""
     world.working("auth", "login", {"a": "1\n"})
     uninstall_everything(world.session())
     whole(world)
@@ -193,8 +193,8 @@ def ground(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
 
 
 @pytest.mark.parametrize("name", PLANTS)
-def test_what_is_planted_is_found(ground: World, name: str) -> None:
-    """Each plant is found by its code and mended where that is said, and nothing is lost by it."""
+def test_planted_damage_is_found(ground: World, name: str) -> None:
+    """Each planted damage is found by its code, repaired if possible, and nothing is lost."""
     plant = PLANTS[name]
     assert prove(ground.session()).findings == ()
     plant.make(ground)

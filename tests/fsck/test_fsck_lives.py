@@ -1,4 +1,4 @@
-"""fsck and doctor report nothing after ordinary work, whatever path it took."""
+"""fsck and doctor report nothing after ordinary work, whatever its course."""
 
 import os
 from collections.abc import Callable
@@ -64,7 +64,7 @@ def collected(world: World) -> None:
 
 
 def collected_and_back(world: World) -> None:
-    """Take back what gc took."""
+    """Undo a gc."""
     collected(world)
     undo(world.session())
 

@@ -1,4 +1,4 @@
-"""Locks that a killed git left: found with file and age, and gone by the command named."""
+"""Locks that a killed git left are found with file and age, and removed by the named command."""
 
 import os
 import subprocess

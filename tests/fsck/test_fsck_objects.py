@@ -1,4 +1,4 @@
-"""Objects that a branch, the target or an open operation needs: fsck misses none of them."""
+"""fsck detects every missing object that a branch, the target or an open operation needs."""
 
 import os
 from collections.abc import Callable
@@ -31,7 +31,7 @@ def damaged(world: World, revision: str, *, empty: bool) -> None:
 
 
 def codes(world: World) -> list[str]:
-    """Return the codes of what fsck finds."""
+    """Return the codes of the findings of fsck."""
     return [one.code for one in prove(world.session()).findings]
 
 

@@ -1,4 +1,4 @@
-"""The state directory damaged by other programs: found, repaired, and never a crash or a wait."""
+"""Damage to the state directory is found and repaired without a crash or a wait."""
 
 import os
 import shutil
@@ -32,12 +32,12 @@ OURS = (
     "spool/hooks", "spool/ring", "locks/landing", "locks/worktrees", "locks/worktrees.child",
     "locks/views", "locks/hooks",
 )  # fmt: skip
-LATER = ("workers/auth.json", "reviews/auth.json")  # opened only by what reads them
+LATER = ("workers/auth.json", "reviews/auth.json")  # opened only by their readers
 LIMIT_S = 60
 
 
 def other_kind(path: Path) -> None:
-    """Make a directory where a file belongs, and a file where a directory belongs."""
+    """Create a directory in place of a file, or a file in place of a directory."""
     if path.name in STATE_DIRECTORIES and path.parent.name == "worker-state":
         path.write_text("a file\n")
     else:
@@ -46,12 +46,12 @@ def other_kind(path: Path) -> None:
 
 
 def fifo(path: Path) -> None:
-    """Make a FIFO, which blocks whoever opens it."""
+    """Create a FIFO, which blocks any process that opens it."""
     os.mkfifo(path)
 
 
 def dangling(path: Path) -> None:
-    """Make a symbolic link to nothing."""
+    """Create a symbolic link to a path that does not exist."""
     path.symlink_to("/nonexistent/place")
 
 
@@ -70,7 +70,7 @@ KINDS = (other_kind, fifo, dangling, endpoint)
 
 
 def replace_by(path: Path, kind: Callable[[Path], None]) -> None:
-    """Take away what lies at a place, and put something else there."""
+    """Replace the entry at a path with something else."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     elif os.path.lexists(path):
@@ -108,7 +108,7 @@ def test_each_place_of_ours(world: World, kind: Callable[[Path], None]) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", LATER)
 def test_views(world: World, name: str, kind: Callable[[Path], None]) -> None:
-    """Something else in the place of a view is found and repaired, and nobody waits for it."""
+    """A wrong entry in place of a view is found and repaired, and no command waits for it."""
     world.in_review("auth", "login", {"a": "1\n"})
     replace_by(world.state_dir / name, kind)
     found = prove(world.session()).findings
@@ -149,7 +149,7 @@ def test_hooks(world: World, kind: Callable[[Path], None]) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_database(world: World, kind: Callable[[Path], None]) -> None:
-    """What lies in the database's place is moved by a person: fsck makes no empty one."""
+    """A wrong entry in place of the database is left to a person; fsck creates none."""
     world.spawn("auth", "login")
     database = world.state_dir / DATABASE
     kept = database.read_bytes()
@@ -223,7 +223,7 @@ def test_a_damaged_note_of_another_root(world: World) -> None:
 
 @pytest.mark.parametrize("note", [b"a\0b\n", b"", b"\xff\xfe"])
 def test_damaged_caches(world: World, note: bytes) -> None:
-    """What only saves time is believed only if it can be read."""
+    """A cache is trusted only if it can be read."""
     world.spawn("auth", "login")
     for name in ("target", "git-version", "limits", "checkout-sizes", "pool-parked", "bell"):
         (world.state_dir / name).write_bytes(note)

@@ -34,7 +34,7 @@ def dirty(world: World) -> Path:
 
 
 def troubles(world: World) -> list[str]:
-    """Return what doctor reports beside what is well."""
+    """Return the reports of doctor that are not ok."""
     found = read_doctor(world.session()).findings
     return [f"{one.message} {one.hint}" for one in found if one.level is not Level.OK]
 
@@ -48,7 +48,7 @@ def follow(world: World, finding: Finding, **names: str) -> None:
 
 
 def lead_back(world: World, **names: str) -> int:
-    """Repair, and follow what is left; return how many commands a person had to run."""
+    """Repair, then run the remaining named commands; return how many a person had to run."""
     for number in range(ROUNDS):
         left = mend(world.session()).left.findings
         if not left:
