@@ -26,9 +26,8 @@ CACHES = ("merge_verdicts", "tip_forks", "tip_changes")
 def measure_radar(scene: Scene) -> Iterator[Result]:
     """Measure a survey without known results against a minute and a process a pair; then again."""
     root = build_big_repo(scene.folder / "repo", files=FILES, commits=20)
-    scene.git(
-        root, "config", "worker.radar.enabled", "false"
-    )  # it would run before our measurement
+    # the background radar would survey before our measurement
+    scene.git(root, "config", "worker.radar.enabled", "false")
     tips = _branches(scene, root)
     _insert_workers(root)
     scene.worker(root, "status")

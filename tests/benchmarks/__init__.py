@@ -1,1 +1,1 @@
-"""The benchmarks measure what they promise, and fail without a measurement."""
+"""The benchmarks measure their promises, and fail without a measurement."""

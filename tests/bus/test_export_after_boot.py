@@ -68,7 +68,7 @@ def move(store: Database, task: str) -> None:
 
 @pytest.mark.parametrize("log", ["bus_log", "transition_log"])
 @pytest.mark.parametrize("damage", [hole, torn, without_a_line])
-def test_a_damaged_file_is_whole_again(
+def test_a_damaged_file_is_complete_again(
     state: StatePaths,
     store: Database,
     monkeypatch: pytest.MonkeyPatch,

@@ -123,7 +123,7 @@ def test_large_payloads_come_a_few_at_a_time(bus: Bus, auth: Bus) -> None:
         (("x-note",), {"in_reply_to": "x" * 201}, "in-reply-to must be"),
     ],
 )
-def test_what_is_refused(
+def test_refused_publications(
     bus: Bus, words: tuple[Any, ...], options: dict[str, Any], complaint: str
 ) -> None:
     """A message that no other program could read is refused with a reason and not written."""

@@ -171,7 +171,7 @@ def test_a_log_that_is_not_checked_has_holes(life: Life, tmp_path: Path) -> None
     assert any(found != wanted for found, wanted in logs)
 
 
-def test_the_disk_keeps_what_was_synced() -> None:
+def test_the_disk_keeps_synced_writes() -> None:
     """Synced writes survive every cut; later ones survive in any part, or as single sectors."""
     disk = Disk()
     disk.play(0, ("write", "f", 0, b"a" * 1024))

@@ -455,7 +455,7 @@ def test_a_blob_collected_too_soon_is_saved_again(state: StatePaths, store: Data
         bus.publish("x-note", "y" * 5000)
         read = [message["payload"] for message in bus.poll()]
         bus._own.store = store
-    assert read == [None, "y" * 5000], "of the second, the first one's blob was collected"
+    assert read == [None, "y" * 5000], "the second message has its blob"
     assert len(os.listdir(state.blobs)) == 1
 
 

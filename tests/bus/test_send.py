@@ -97,7 +97,7 @@ def test_known_addressees(workers: Database, state: StatePaths) -> None:
         (Draft("x-note", in_reply_to="i" * 201), "printable"),
     ],
 )
-def test_what_is_refused(
+def test_refused_messages(
     workers: Database, state: StatePaths, draft: Draft, complaint: str
 ) -> None:
     """A bad type, payload or id is refused, and nothing is written."""

@@ -79,12 +79,16 @@ def test_model(scene: Scene, clocks: Clocks, calls: list[tuple[str, str | int, i
     number = next(ROUNDS)
     names = [name.format(number) for name in NAMES]
     model = Model(clocks)
-    for call, who, name in calls:
-        if isinstance(who, int):
-            clocks.pass_ms(who) if call == "pass" else clocks.jump_ms(who)
+    for call, holder_or_ms, name in calls:
+        if isinstance(holder_or_ms, int):
+            clocks.pass_ms(holder_or_ms) if call == "pass" else clocks.jump_ms(holder_or_ms)
         else:
-            expected = getattr(model, call)(who, name)
-            assert done(scene, call, who, names[name]) is expected, (call, who, names[name])
+            expected = getattr(model, call)(holder_or_ms, name)
+            assert done(scene, call, holder_or_ms, names[name]) is expected, (
+                call,
+                holder_or_ms,
+                names[name],
+            )
         found = {
             names.index(one): (holder, epoch, left + clocks.mono_ms)
             for one, holder, epoch, left in scene.claims()

@@ -130,7 +130,7 @@ def test_stale_review_is_approved(world: World, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_stale_review_that_conflicts(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stale review whose rebase conflicts goes back to work."""
+    """A stale review whose rebase conflicts is returned to WORKING."""
     world.in_review("auth", "login", {"README": "mine\n"})
     world.advance({"README": "theirs\n"})
     later(monkeypatch, 3601)

@@ -90,7 +90,7 @@ def test_a_lost_link_is_made_again(repository: Path, at: Any) -> None:
     assert link.read_text() == "the user's"
 
 
-def test_excludes_keep_what_was_there(repository: Path) -> None:
+def test_excludes_keep_the_users_lines(repository: Path) -> None:
     """Our lines are added once, after the user's, and removed without a trace."""
     path = repository / ".git" / "info" / "exclude"
     for before in ("", "*.tmp\n", "*.tmp", "\udcff\n"):

@@ -37,7 +37,7 @@ def test_split_words(words: list[str], expected: object) -> None:
 @pytest.mark.parametrize(
     "words", [[], ["status"], ["msg"], ["msg", "follow"], ["-C", "x", "heartbeat"]]
 )
-def test_what_is_not_hot(words: list[str]) -> None:
+def test_other_commands(words: list[str]) -> None:
     """Other commands are left to click."""
     assert run_hot(words) is None
 

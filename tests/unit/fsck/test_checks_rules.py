@@ -57,7 +57,7 @@ HISTORY = {
         ([], []),
         ([landing("a", "b"), landing("b", "d")], []),
         ([landing("a", "a")], []),
-        ([landing("a", "gone")], ["is no longer in the target: somebody moved it by force"]),
+        ([landing("a", "missing")], ["is no longer in the target: somebody moved it by force"]),
         ([landing("d", "e")], ["brought a merge commit, m"]),
         ([landing("a", "b"), landing("m", "e")], []),
         ([landing("before", "c")], []),
@@ -72,4 +72,4 @@ def test_history(landings: list[Landing], faults: list[str]) -> None:
 def test_history_from_its_root() -> None:
     """A landing whose start is missing is followed to the root at most."""
     parents: dict[Oid, tuple[Oid, ...]] = {Oid("a"): (), Oid("b"): (Oid("a"),)}
-    assert list(history_faults([landing("gone", "b")], parents, since=Oid("gone"))) == []
+    assert list(history_faults([landing("missing", "b")], parents, since=Oid("missing"))) == []

@@ -35,7 +35,7 @@ SHOWN = Doctor(
     (
         ok("git", "git 2.47.3"),
         warn("hooks", "a \x1b name\n", "git worker hooks install"),
-        fail("history", "main: 12 landed, and a long sentence on what is wrong with one"),
+        fail("history", "main: 12 landed, and a long sentence on the fault of one"),
     )
 )
 
@@ -266,7 +266,7 @@ def test_hooks(session: Session) -> None:
     )
 
 
-def test_beater(session: Session) -> None:
+def test_heartbeat_daemon(session: Session) -> None:
     """A running process without a heartbeat daemon is a warning."""
     working(session, "auth", "skills")
     own = find_process(os.getpid())

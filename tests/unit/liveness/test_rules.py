@@ -125,7 +125,7 @@ def test_no_heartbeat_is_unknown() -> None:
         (300, False, True),
     ],
 )
-def test_working_goes_stale(seconds: float, runs: bool | None, due: bool) -> None:
+def test_working_becomes_stale(seconds: float, runs: bool | None, due: bool) -> None:
     """WORKING→STALE after 100 s if the process has ended, or after 5 min in any case."""
     event = due_event(at_work(silent(seconds), process_runs=runs), MOMENT, S)
     assert event is (WorkerEvent.HEARTBEAT_TIMEOUT if due else None)

@@ -182,15 +182,15 @@ def test_many_commits_and_files(session: Session) -> None:
     assert lines[commits + 11] == lines[files + 11] == "  and 2 more"
 
 
-@pytest.mark.parametrize("state", ["IN_REVIEW", "gone"])
+@pytest.mark.parametrize("state", ["IN_REVIEW", "deleted"])
 def test_json(session: Session, state: str) -> None:
     """The document has every fact as a field."""
     auth = in_review(session, "auth", "skills")
-    if state == "gone":
+    if state == "deleted":
         assert auth.worktree is not None
         shutil.rmtree(auth.worktree)
     document = json_show(read_show(session, auth))
-    gone = state == "gone"
+    deleted = state == "deleted"
     assert document["task"] == {
         "id": "skills", "title": "", "status": "AWAITING_APPROVAL", "attempt": 1,
         "max_attempts": 4, "waits_for": [],
@@ -198,9 +198,9 @@ def test_json(session: Session, state: str) -> None:
     assert document["commits"]["ahead"] == 1
     assert document["commits"]["newest"][0]["subject"] == "Add skills.txt"
     assert document["worktree"] == {
-        "path": auth.worktree, "exists": not gone, "operation": None,
-        "flaw": f"the worktree of auth is not at {auth.worktree}" if gone else None,
-        **dict.fromkeys(("staged", "changed", "untracked", "unmerged"), None if gone else 0),
+        "path": auth.worktree, "exists": not deleted, "operation": None,
+        "flaw": f"the worktree of auth is not at {auth.worktree}" if deleted else None,
+        **dict.fromkeys(("staged", "changed", "untracked", "unmerged"), None if deleted else 0),
     }  # fmt: skip
     assert document["review"]["verdict"] == "requested"
     assert document["life"] == {

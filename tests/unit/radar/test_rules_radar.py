@@ -94,7 +94,7 @@ def test_branches_of_one_base() -> None:
     assert meet(known, (A, B), (A, C), (B, C)) == {(A, B)}
 
 
-def test_a_later_branch_has_what_the_target_did() -> None:
+def test_a_later_branch_has_the_targets_changes() -> None:
     """Changes of the target between two bases count for the later branch, later ones do not."""
     known = track({A: (OLD, "M:x"), B: (MIDDLE, "M:y"), C: (TOP, "M:z")}, ("M:x", "M:y"))
     assert meet(known, (A, B), (A, C), (B, C)) == {(A, B), (A, C), (B, C)}

@@ -29,7 +29,7 @@ from gitworker.states.worker_machine import (
         ("cancel", "IN_REVIEW", "IDLE"),
     ],
 )
-def test_stale_is_left_by_what_fits(event: str, stale_from: str, target: str) -> None:
+def test_stale_is_left_by_fitting_events(event: str, stale_from: str, target: str) -> None:
     """A stale worker continues at work or in review, whichever it was before."""
     assert worker_transition(S.STALE, E(event), stale_from=S(stale_from)) == target
 
@@ -44,7 +44,7 @@ def test_stale_is_left_by_what_fits(event: str, stale_from: str, target: str) ->
         ("resume_review", "WORKING"),
     ],
 )
-def test_stale_refuses_what_does_not_fit(event: str, stale_from: str) -> None:
+def test_stale_refuses_other_events(event: str, stale_from: str) -> None:
     """A worker stale at work gets no verdict, and one stale in review is not put back to work."""
     with pytest.raises(InvalidTransition) as caught:
         worker_transition(S.STALE, E(event), stale_from=S(stale_from))

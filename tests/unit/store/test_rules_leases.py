@@ -35,7 +35,7 @@ def test_jumps_of_the_wall_clock_do_not_count(jump_ms: int) -> None:
         ({**CLAIM, "boot_id": ""}, at(1_050_000, 5, boot_id="")),
     ],
 )
-def test_elsewhere_the_wall_clock_decides(claim: dict[str, Any], instant: Instant) -> None:
+def test_otherwise_the_wall_clock_decides(claim: dict[str, Any], instant: Instant) -> None:
     """After a boot, on another host, and for a foreign program's claim, the wall clock counts."""
     assert left_ms(claim, instant) == 10_000
 

@@ -24,9 +24,9 @@ TREE = "a" * 40
 def test_declarations() -> None:
     """NAME=value sets a value, NAME takes the present one, and a later entry of a name wins."""
     found = declared_environment(
-        ["CI=1", "EMPTY=", "HOME", "GONE", "A=b=c", "CI=2"], {"HOME": "/root", "CI": "0"}
+        ["CI=1", "EMPTY=", "HOME", "UNSET", "A=b=c", "CI=2"], {"HOME": "/root", "CI": "0"}
     )
-    assert found == {"CI": "2", "EMPTY": "", "HOME": "/root", "GONE": None, "A": "b=c"}
+    assert found == {"CI": "2", "EMPTY": "", "HOME": "/root", "UNSET": None, "A": "b=c"}
 
 
 @pytest.mark.parametrize("entry", ["", "=value"])
@@ -41,10 +41,10 @@ def test_environment() -> None:
     current = {
         "PATH": "/bin", "GIT_DIR": "/x", "GIT_AUTHOR_NAME": "Ada", "GIT_CONFIG_COUNT": "1",
         "GIT_CONFIG_KEY_0": "a", "GIT_CONFIG_VALUE_0": "b", "GIT_CONFIG_PARAMETERS": "c",
-        "GONE": "here", "PWD": "/elsewhere",
+        "UNSET": "here", "PWD": "/elsewhere",
     }  # fmt: skip
     env = command_environment(
-        current, {"CI": "1", "GONE": None}, tree="/tree", scrubbed={"GIT_DIR"}
+        current, {"CI": "1", "UNSET": None}, tree="/tree", scrubbed={"GIT_DIR"}
     )
     assert env == {
         "PATH": "/bin", "GIT_AUTHOR_NAME": "Ada", "CI": "1", "GITWORKER_VERIFY": "1",
