@@ -1,4 +1,4 @@
-"""What the tests of a fast-forward share: a target one commit behind, and what must not change."""
+"""A target one commit behind for the fast-forward tests, and the state that must not change."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ def make_repo(tmp_path: Path) -> Repo:
 
 
 def forward(repo: Repo, worktree: Path | None = None) -> None:
-    """Fast-forward main to new, checked out where git says."""
+    """Fast-forward main to new in the checkout that git reports."""
     git = Git(str(worktree or repo.root))
     fast_forward(
         git, ref=MAIN, old=Oid(repo.head("main")), new=Oid(repo.head("new")),
@@ -51,7 +51,7 @@ def facts(repo: Repo) -> tuple[object, ...]:
 
 
 def assert_moved(repo: Repo, *, dirty: str = "") -> None:
-    """Require that main is at new, with the checkout; `dirty` is what status still tells."""
+    """Require that main and its checkout are at new; `dirty` is what status still reports."""
     assert repo.head("main") == repo.head("new")
     assert repo.git("status", "--porcelain").strip() == dirty.strip()
     assert (repo.root / "added").read_text() == "1\n"

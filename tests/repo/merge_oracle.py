@@ -14,7 +14,7 @@ Pair = tuple[Oid, Oid]
 def merge_outcome(repo: Repo, one: str, other: str) -> tuple[str, ...]:
     """Merge `other` into `one` for real and return the paths in conflict, none for a clean merge.
 
-    Paths that git sets aside are told under the names that they have in the commits. A conflict in
+    Paths that git moves aside are reported under their names in the commits. A conflict in
     no file at all is one of directories.
     """
     worktree = repo.root.parent / "oracle"

@@ -1,4 +1,4 @@
-"""The oracle of the replay tests: a real `git rebase` in a worktree, told in comparable facts."""
+"""The oracle of the replay tests: a real `git rebase` in a worktree, with a comparable outcome."""
 
 from dataclasses import dataclass
 
@@ -10,9 +10,9 @@ from gitworker.repo.replay.replay import Replayed, ReplayResult, replay
 
 @dataclass(frozen=True)
 class Outcome:
-    """A rebase's end: the commits that were made, or where it stopped and on which paths.
+    """The end of a rebase: the commits that it made, or the commit and paths at which it stopped.
 
-    A commit is told as (tree, parents' count, headers kept, message bytes).
+    A commit is recorded as (tree, parents' count, headers kept, message bytes).
     """
 
     commits: tuple[bytes, ...] = ()
@@ -23,7 +23,7 @@ class Outcome:
 def rebase_outcome(
     worktree: Repo, target: str, topic: str, *settings: str, exclude: str | None = None
 ) -> Outcome:
-    """Rebase for real, detached, and tell the outcome; the worktree is clean again afterwards."""
+    """Rebase for real, detached, and return the outcome; the worktree is clean again afterwards."""
     options = [part for setting in settings for part in ("-c", setting)]
     worktree.git("checkout", "-q", "--detach", topic)
     onto = [target] if exclude is None else ["--onto", target, exclude]
@@ -42,7 +42,7 @@ def rebase_outcome(
 def replay_outcome(
     repo: Repo, target: str, topic: str, exclude: str | None = None
 ) -> tuple[Outcome, ReplayResult]:
-    """Replay and tell the outcome in the same words."""
+    """Replay and return the outcome in the same form."""
     result = replay(
         Git(str(repo.root)),
         target=Oid(target),
@@ -58,9 +58,9 @@ def replay_outcome(
 def assert_same(
     repo: Repo, target: str, topic: str, *settings: str, exclude: str | None = None
 ) -> ReplayResult:
-    """Require that replay gives what rebase gives, that no ref moved; return replay's result.
+    """Require that replay equals rebase and that no ref moved; return replay's result.
 
-    `settings` go to both: to the rebase by `-c`, to the replay through the repository's config.
+    `settings` apply to both: to the rebase by `-c`, to the replay through the repository's config.
     With `exclude` it is `git rebase --onto TARGET EXCLUDE`.
     """
     worktree = repo.root.parent / "oracle"

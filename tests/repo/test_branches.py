@@ -1,4 +1,4 @@
-"""Renaming a branch: by git itself, only from where it was seen."""
+"""Renaming a branch: by git itself, and only from the expected commit."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ def repo(tmp_path: Path) -> Repo:
 
 
 def test_rename(repo: Repo) -> None:
-    """The branch is where it was, under its new name."""
+    """The branch has the same commit under its new name."""
     tip = repo.head("old")
     rename_branch(Git(str(repo.root)), OLD, NEW, tip=Oid(tip))
     assert repo.git("for-each-ref", "--format=%(refname) %(objectname)", "refs/heads/") == (
@@ -34,7 +34,7 @@ def test_rename(repo: Repo) -> None:
 
 
 def test_it_has_moved(repo: Repo) -> None:
-    """A branch that is not where it was seen keeps its name."""
+    """A branch that is not at the expected commit keeps its name."""
     seen = Oid(repo.head("old"))
     repo.git("update-ref", OLD, repo.commit("More", {"f": "2\n"}))
     with pytest.raises(Conflict) as caught:
@@ -44,7 +44,7 @@ def test_it_has_moved(repo: Repo) -> None:
 
 
 def test_name_is_taken(repo: Repo) -> None:
-    """What git does not allow is refused with git's own words."""
+    """A rename that git does not allow is refused with git's own message."""
     repo.git("branch", "new")
     with pytest.raises(Refused) as caught:
         rename_branch(Git(str(repo.root)), OLD, NEW, tip=Oid(repo.head("old")))

@@ -12,7 +12,7 @@ HEAD = b"tree " + b"b" * 40 + b"\nparent " + b"c" * 40 + b"\nauthor A <a> 1 +000
 TAIL = b"committer C <c> 2 +0000\n"
 
 
-def test_what_is_parsed_is_formatted_alike() -> None:
+def test_a_parsed_commit_is_formatted_alike() -> None:
     """A plain commit comes out as it went in."""
     raw = HEAD + TAIL + b"\nsubject\n\nbody\n"
     commit = parse_commit(OID, raw)
@@ -26,7 +26,7 @@ def test_what_is_parsed_is_formatted_alike() -> None:
 
 
 def test_headers_inside_a_signature_are_not_headers() -> None:
-    """A continuation line that looks like a header is none."""
+    """A continuation line that looks like a header is not a header."""
     raw = HEAD + TAIL + b"gpgsig x\n encoding latin1\n parent y\n\nm\n"
     commit = parse_commit(OID, raw)
     assert commit.parents == ("c" * 40,)
@@ -40,7 +40,7 @@ def test_blank_lines_at_the_start_go(text: bytes) -> None:
 
 
 def test_a_nul_byte_is_left_to_git() -> None:
-    """What git truncates is not rewritten here."""
+    """A message that git truncates is not rewritten here."""
     assert not parse_commit(OID, HEAD + TAIL + b"\na\0b").is_rewritable
 
 

@@ -1,4 +1,4 @@
-"""Private directories go, whoever made them and however that ended."""
+"""Private directories are deleted, whichever process made them and however that process ended."""
 
 import os
 from pathlib import Path
@@ -14,8 +14,8 @@ from gitworker.repo.plumbing.disk import (
 )
 
 
-def test_a_private_directory_is_private_and_goes(tmp_path: Path) -> None:
-    """Two at once are different; both are gone afterwards."""
+def test_a_private_directory_is_private_and_deleted(tmp_path: Path) -> None:
+    """Two directories at once are different, and both are deleted afterwards."""
     parent = str(tmp_path / "deep" / "parent")
     with private_directory(parent, "p-") as one, private_directory(parent, "p-") as two:
         assert one != two
@@ -24,7 +24,7 @@ def test_a_private_directory_is_private_and_goes(tmp_path: Path) -> None:
     assert os.listdir(parent) == []
 
 
-def test_what_a_killed_process_left_is_swept(tmp_path: Path) -> None:
+def test_the_directory_of_a_killed_process_is_swept(tmp_path: Path) -> None:
     """A directory whose lock is free has no owner; others' names are left alone."""
     (tmp_path / "p-dead" / "inside").mkdir(parents=True)
     (tmp_path / "other").mkdir()
@@ -50,7 +50,7 @@ def test_a_tree_with_read_only_directories_is_removed(tmp_path: Path) -> None:
 
 
 def test_a_copied_index_keeps_its_time(tmp_path: Path) -> None:
-    """The time decides what git takes for possibly changed; an absent index gives no copy."""
+    """The time decides which files may have changed for git; an absent index gives no copy."""
     source, copy = tmp_path / "index", tmp_path / "copy"
     copy_index(str(source), str(copy))
     assert not copy.exists()
@@ -69,7 +69,7 @@ def test_an_atomic_write_leaves_no_temporary(tmp_path: Path) -> None:
 
 
 def test_clone_or_nothing(tmp_path: Path) -> None:
-    """A clone has the content where the file system shares blocks; elsewhere nothing is left."""
+    """A clone has the content if the file system shares blocks; otherwise it leaves nothing."""
     source, target = tmp_path / "source", tmp_path / "target"
     source.write_text("content")
     if clone_file(str(source), str(target)):

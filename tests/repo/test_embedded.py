@@ -1,4 +1,4 @@
-"""Repositories inside a worktree: told of, asked for at landing, kept when the worktree goes."""
+"""Repositories inside a worktree: detected, asked for at landing, kept on deletion."""
 
 from pathlib import Path
 
@@ -43,8 +43,8 @@ def admin(world: World, worker: str) -> str:
     return found
 
 
-def test_told(world: World) -> None:
-    """A worktree with an embedded repository is told from one without, by its index alone."""
+def test_detected(world: World) -> None:
+    """A worktree with an embedded repository is detected by its index alone."""
     world.working("bob", "t-bob", {"b": "1\n"})
     clone = with_clone(world)
     assert not may_have_submodules(admin(world, "bob"))
@@ -57,7 +57,7 @@ def test_told(world: World) -> None:
 
 
 def test_not_its_own(world: World, tmp_path: Path) -> None:
-    """What a link leads out of the worktree to is not of the worktree."""
+    """A repository outside the worktree that a link leads to is not part of the worktree."""
     clone = with_clone(world)
     (clone.root / ".git").rename(tmp_path / "away")
     (clone.root / ".git").symlink_to(tmp_path / "away")
@@ -91,7 +91,7 @@ def test_landed(world: World) -> None:
 
 
 def test_withdrawn(world: World) -> None:
-    """What only an embedded repository has is kept in the repository before the worktree goes."""
+    """Commits of an embedded repository are kept before the worktree is deleted."""
     clone = with_clone(world)
     clone.write({"mine": "changed\n", "new": "untracked\n"})
     own = clone.head()

@@ -10,7 +10,7 @@ from gitworker.repo.worktrees.excludes import exclude_link, remove_excludes
 
 
 def is_ignored(repo: Repo, name: str) -> bool:
-    """Tell whether git ignores a name."""
+    """Return whether git ignores a name."""
     argv = ["git", "check-ignore", "--quiet", "--", name]
     return subprocess.run(argv, cwd=repo.root, check=False).returncode == 0
 

@@ -125,14 +125,14 @@ def test_a_held_index_lock_is_a_conflict(repo: Repo) -> None:
 
 
 def test_a_held_ref_lock_leaves_no_half_state(repo: Repo) -> None:
-    """Where git has moved the files and cannot move the ref, the files go back."""
+    """If git has moved the files and cannot move the ref, the files are restored."""
     (repo.root / ".git/refs/heads/main.lock").write_text("")
     repo.write({"g": "dirty\n"})
     assert_refused(repo)
 
 
 def test_a_hook_that_forbids_the_move_leaves_no_half_state(repo: Repo) -> None:
-    """The same, where the user's reference-transaction hook says no."""
+    """The same holds if the user's reference-transaction hook refuses."""
     install(repo, "reference-transaction", 'while read -r old new ref; do case "$ref" in'
             ' refs/heads/main) exit 1;; esac; done')  # fmt: skip
     assert_refused(repo)
@@ -202,7 +202,7 @@ def switch_before_merge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command
 def test_a_switch_in_the_middle_is_taken_back(
     repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, behind: int, detached: bool
 ) -> None:
-    """The branch (or detached HEAD) that git moved instead goes back, with its files and work."""
+    """If git moved another branch or a detached HEAD, it is moved back with its files and work."""
     repo.commit("second", {"second": "1\n"})
     old = repo.head()
     repo.git("branch", "feature", f"main~{behind}")
@@ -227,7 +227,7 @@ def test_a_switch_in_the_middle_is_taken_back(
 def test_a_switch_to_an_unrelated_branch_moves_nothing(
     repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where git cannot fast-forward what it finds, nothing was done."""
+    """If git cannot fast-forward the checkout that it finds, nothing has changed."""
     repo.git("checkout", "-q", "-b", "feature")
     feature = repo.commit("own", {"own": "1\n"})
     repo.git("checkout", "-q", "main")
@@ -251,7 +251,7 @@ def test_a_commit_in_the_middle_is_kept(
     assert repo.git("status", "--porcelain") == ""
 
 
-def test_a_commit_of_what_git_has_put_there_keeps_it(repo: Repo) -> None:
+def test_a_commit_of_the_files_git_wrote_keeps_it(repo: Repo) -> None:
     """Who commits while git is between index and ref has the landed files, and keeps them."""
     install(
         repo, "post-index-change",
@@ -325,7 +325,7 @@ def test_a_missing_worktree_of_the_target_is_refused(repo: Repo, tmp_path: Path)
 
 
 def test_a_checkout_that_appears_after_the_look_follows(repo: Repo) -> None:
-    """Told that the target is nowhere checked out, the move finds out that it is."""
+    """If the caller says that the target is nowhere checked out, the move detects that it is."""
     fast_forward(
         Git(str(repo.root)), ref=MAIN, old=Oid(repo.head("main")), new=Oid(repo.head("new")),
         worktree=None, reason="landing: test",
@@ -333,7 +333,7 @@ def test_a_checkout_that_appears_after_the_look_follows(repo: Repo) -> None:
     assert_moved(repo)
 
 
-def test_what_does_not_descend_is_refused(repo: Repo) -> None:
+def test_a_commit_that_does_not_descend_is_refused(repo: Repo) -> None:
     """Nothing ever force-moves the target."""
     repo.commit("own", {"own": "1\n"})
     assert_refused(repo)

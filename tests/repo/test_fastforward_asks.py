@@ -1,4 +1,4 @@
-"""What a fast-forward asks git about a checkout is little, and yet all that it has to know."""
+"""A fast-forward runs few git commands on a checkout, and they are sufficient."""
 
 from pathlib import Path
 
@@ -24,8 +24,8 @@ def test_a_deletion_of_the_users_is_not_undone(repo: Repo) -> None:
     assert_refused(repo, "f")
 
 
-def test_what_is_staged_as_it_lands_is_an_overlap(repo: Repo) -> None:
-    """Where the user has staged the very change that lands, which git would take, nothing moves."""
+def test_a_change_staged_as_it_lands_is_an_overlap(repo: Repo) -> None:
+    """If the user has staged the very change that lands, which git would accept, nothing moves."""
     repo.git("checkout", "-q", "new", "--", "f")
     assert_refused(repo, "f")
 
@@ -48,7 +48,7 @@ def test_a_path_is_no_pattern(repo: Repo, name: str) -> None:
 
 
 def test_a_submodule_that_becomes_a_directory_lands(repo: Repo) -> None:
-    """Paths below what is a submodule until then are asked for without complaint."""
+    """Paths below a directory that is still a submodule are queried without an error."""
     repo.git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},sub")
     repo.git("commit", "-qm", "sub")
     (repo.root / "sub").mkdir(exist_ok=True)
@@ -76,7 +76,7 @@ def test_many_paths_land_and_are_refused(repo: Repo) -> None:
 
 
 def test_a_refusal_leaves_the_users_way_back(repo: Repo) -> None:
-    """ORIG_HEAD is where the user's last reset put it, since git's merge is not even begun."""
+    """ORIG_HEAD keeps the value of the user's last reset, since git's merge is not even started."""
     repo.git("update-ref", "ORIG_HEAD", "new")
     repo.write({"f": "mine\n"})
     assert_refused(repo, "f")
@@ -86,7 +86,7 @@ def test_a_refusal_leaves_the_users_way_back(repo: Repo) -> None:
 def test_three_processes_move_a_checkout(
     repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What changes, what of it is dirty, and the merge: no other process is started."""
+    """Only three processes start: the changes, the dirty ones among them, and the merge."""
     old, new = Oid(repo.head("main")), Oid(repo.head("new"))
     repo.git("pack-refs", "--all")
     monkeypatch.setenv("GITWORKER_TRACE", str(tmp_path / "trace"))
@@ -130,8 +130,8 @@ def test_a_commit_that_is_not_there_moves_nothing(repo: Repo) -> None:
 
 
 @pytest.mark.parametrize("state", ["clean", "dirty", "untracked", "behind"])
-def test_not_descending_is_told_before_anything_else(repo: Repo, state: str) -> None:
-    """Whatever else is in the way, what cannot be fast-forwarded is refused as that."""
+def test_not_descending_is_reported_before_anything_else(repo: Repo, state: str) -> None:
+    """A commit that cannot be fast-forwarded is refused as such, whatever else blocks the move."""
     if state == "behind":
         repo.git("merge", "-q", "--ff-only", "new")
         repo.git("branch", "-qf", "new", "main~1")

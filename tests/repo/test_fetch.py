@@ -1,4 +1,4 @@
-"""Fetching one branch: what others do at the same moment, and what takes too long."""
+"""Fetching one branch: concurrent fetches, and fetches that take too long."""
 
 import os
 from pathlib import Path
@@ -22,7 +22,7 @@ def repo(tmp_path: Path) -> Repo:
 
 
 def served_by(repo: Repo, script: str) -> None:
-    """Put a script in front of what the remote runs for a fetch."""
+    """Put a script in front of the program that the remote runs for a fetch."""
     path = repo.root.parent / "upload-pack"
     path.write_text(f'#!/bin/sh\n{script}\nexec git-upload-pack "$@"\n')
     path.chmod(0o755)
@@ -42,15 +42,15 @@ def lock(repo: Repo) -> Path:
     return path
 
 
-def test_somebody_fetches_too(repo: Repo) -> None:
-    """A lock that is gone a moment later is waited for."""
+def test_a_concurrent_fetch(repo: Repo) -> None:
+    """A lock that is released a moment later is waited for."""
     once = repo.root.parent / "once"
     served_by(repo, f"[ -e {once} ] && rm -f {lock(repo)}; touch {once}")
     assert fetch(repo) == Repo(repo.root.parent / "up").head()
 
 
 def test_a_lock_that_stays(repo: Repo) -> None:
-    """A lock that a killed git has left is told by its path."""
+    """A lock that a killed git left is reported by its path."""
     path = lock(repo)
     with pytest.raises(TransferFailed) as caught:
         fetch(repo)
@@ -69,7 +69,7 @@ def test_time_limit(repo: Repo) -> None:
 
 
 def test_no_limit(repo: Repo) -> None:
-    """A limit of nothing is none."""
+    """A limit of zero means no limit."""
     assert fetch(repo, limit_s=0) == repo.head("up/main")
 
 
@@ -81,7 +81,7 @@ def test_no_such_branch(repo: Repo, name: str) -> None:
 
 
 def test_ssh_is_not_asked(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where nobody answers, ssh is started so that it asks nothing; the user's own stays."""
+    """If no user can answer, ssh is started without prompts; the user's own command stays."""
     said = repo.root.parent / "said"
     ssh = repo.root.parent / "ssh"
     ssh.write_text(f'#!/bin/sh\necho "$@" >{said}\nexit 1\n')

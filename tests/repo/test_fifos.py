@@ -53,7 +53,7 @@ def test_in_the_directory_of_a_worktree(repo: Repo, tmp_path: Path, name: str) -
 
 
 def test_other_fifos_are_the_users(repo: Repo) -> None:
-    """A FIFO that git never opens is not named, and a slow git goes on."""
+    """A FIFO that git never opens is not named, and a slow git is not stopped."""
     make_fifo(repo.root / "sub/pipe")
     make_fifo(repo.root / ".git/objects/pipe")
     assert find_fifo(str(repo.root)) is None

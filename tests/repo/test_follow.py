@@ -1,4 +1,4 @@
-"""A worker's branch and its checkout move as one, or not at all, and keep what is not committed."""
+"""A worker's branch and checkout move together or not at all, and keep uncommitted changes."""
 
 import os
 from collections.abc import Callable
@@ -32,7 +32,7 @@ ARGUMENTS = """(
 
 
 class Seat:
-    """A worker's worktree with uncommitted work of every kind, and where its branch will move."""
+    """A worker's worktree with uncommitted work of every kind, and its branch's next commit."""
 
     def __init__(self, tmp_path: Path) -> None:
         self.main = Repo.make(tmp_path / "repo")
@@ -114,7 +114,7 @@ def test_the_branch_moves_with_its_checkout(seat: Seat) -> None:
 
 
 def test_without_a_worktree_the_ref_moves_alone(seat: Seat) -> None:
-    """A branch whose worktree is gone still moves by compare-and-set."""
+    """A branch whose worktree was deleted still moves by compare-and-set."""
     git = Git(str(seat.main.root))
     move_branch(git, ref=BRANCH, old=seat.old, new=seat.new, worktree=None)
     assert seat.main.head("auth/task") == seat.new
@@ -151,7 +151,7 @@ OBSTACLES: dict[str, tuple[Callable[[Seat], object], str]] = {
 
 @pytest.mark.parametrize("name", sorted(OBSTACLES))
 def test_an_overlap_is_refused_and_kept(seat: Seat, name: str) -> None:
-    """What would be overwritten is named; ref, index and files are as before."""
+    """Paths that would be overwritten are named; ref, index and files are unchanged."""
     make, path = OBSTACLES[name]
     make(seat)
     before = tree_bytes(seat.work.root)
@@ -259,7 +259,7 @@ def test_a_checkout_that_died_halfway_is_finished(seat: Seat, moved: tuple[str, 
 
 
 def test_a_file_that_is_neither_old_nor_new_is_kept(seat: Seat) -> None:
-    """In a checkout that died halfway, an unknown content stays; the branch goes back for it."""
+    """In a checkout that died halfway unknown content stays, and the branch is moved back."""
     seat.kill_at("move-ref")
     seat.work.write({"added/y": "1\n", "f": "torn"})
     assert seat.recover() is False

@@ -1,4 +1,4 @@
-"""Where branches hang on the target, and what they have changed since."""
+"""The fork points of branches on the target, and the changes since."""
 
 from pathlib import Path
 
@@ -36,7 +36,7 @@ def read(repo: Repo, *tips: Oid) -> Forks:
 
 
 def test_branches_that_left_at_different_commits(repo: Repo) -> None:
-    """Each branch has the commit where it left, and the line lists those and the target."""
+    """Each branch has its fork point, and the line lists the fork points and the target."""
     old, new, top = (branch(repo, start, start) for start in ("main~2", "main~1", "main"))
     found = read(repo, old, new, top)
     line = [Oid(repo.head(name)) for name in ("main~2", "main~1", "main")]
@@ -46,12 +46,12 @@ def test_branches_that_left_at_different_commits(repo: Repo) -> None:
 
 
 def test_only_bases_are_on_the_line(repo: Repo) -> None:
-    """Commits of the target at which nobody left are passed over."""
+    """Commits of the target at which no branch forked are skipped."""
     old = branch(repo, "main~2", "a")
     assert read(repo, old).line == (Oid(repo.head("main~2")), Oid(repo.head("main")))
 
 
-def test_what_the_target_has_is_no_branch(repo: Repo) -> None:
+def test_a_commit_of_the_target_is_no_branch(repo: Repo) -> None:
     """A tip that the target contains has no commits of its own."""
     assert read(repo, Oid(repo.head("main~1")), Oid(repo.head("main"))).bases == {}
 
@@ -103,8 +103,8 @@ def test_branches_with_commits_in_common_are_kin(repo: Repo) -> None:
     }  # fmt: skip
 
 
-def test_a_tip_that_is_gone(repo: Repo) -> None:
-    """A broken branch has no base and hides no other; what git cannot walk at all is an error."""
+def test_a_missing_tip(repo: Repo) -> None:
+    """A broken branch has no base and hides no other; a history with a lost commit is an error."""
     tip, gone = branch(repo, "main~1", "a"), Oid("1" * 40)
     assert read(repo, gone, tip).bases == {tip: Oid(repo.head("main~1"))}
     assert read(repo, gone).bases == {}
@@ -132,7 +132,7 @@ def test_changes_between_many_commits(repo: Repo) -> None:
     assert read_path_changes(Git(str(repo.root)), []) == {}
 
 
-def test_a_commit_that_is_gone_is_no_empty_change(repo: Repo) -> None:
+def test_a_missing_commit_is_no_empty_change(repo: Repo) -> None:
     """git's silence about a commit is an error."""
     base = Oid(repo.head("main"))
     with pytest.raises(GitFailed):

@@ -1,4 +1,4 @@
-"""A checkout that stops half-way is put back, file by file, and what cannot be is named."""
+"""A checkout that stops half-way is restored file by file, and files that cannot be are named."""
 
 from pathlib import Path
 
@@ -33,7 +33,7 @@ def stop_at(repo: Repo, tmp_path: Path, *paths: str) -> Path:
 
 
 def test_a_checkout_that_fails_halfway_is_put_back(repo: Repo, tmp_path: Path) -> None:
-    """Where git fails in the middle of the files, all of them are as they were."""
+    """If git fails in the middle of the files, all of them are restored."""
     stop_at(repo, tmp_path, "deep/er/y")
     repo.write({"g": "dirty\n", "untracked": "u\n"})
     before = tree_bytes(repo.root)
@@ -45,8 +45,8 @@ def test_a_checkout_that_fails_halfway_is_put_back(repo: Repo, tmp_path: Path) -
     assert repo.git("status", "--porcelain").split() == ["M", "g", "??", "untracked"]
 
 
-def test_what_cannot_be_put_back_is_named(repo: Repo, tmp_path: Path) -> None:
-    """A file that can be written neither new nor old is told, and comes back when it can be."""
+def test_a_file_that_cannot_be_restored_is_named(repo: Repo, tmp_path: Path) -> None:
+    """A file that can be written neither new nor old is reported, and restored once possible."""
     broken = stop_at(repo, tmp_path, "f")
     with pytest.raises(Conflict, match="could not be put back: f") as caught:
         forward(repo)
@@ -63,7 +63,7 @@ def test_what_cannot_be_put_back_is_named(repo: Repo, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("index", ["old", "new"])
-def test_what_a_killed_git_left_is_put_back(repo: Repo, index: str) -> None:
+def test_the_files_of_a_killed_git_are_restored(repo: Repo, index: str) -> None:
     """Files that have arrived, are cut short or missing go back; a user's own older ones do not."""
     old, new = repo.head("main"), repo.head("new")
     settle = {"ref": MAIN, "new": Oid(new)}
@@ -93,7 +93,7 @@ def test_what_a_killed_git_left_is_put_back(repo: Repo, index: str) -> None:
 
 
 def test_a_worktree_is_put_back(tmp_path: Path) -> None:
-    """Where a worker's worktree cannot follow, all is as before and the branch did not move."""
+    """If a worker's worktree cannot follow, nothing changes and the branch does not move."""
     seat = Seat(tmp_path)
     stop_at(seat.main, tmp_path, "added/y")
     with pytest.raises(GitWorkerError):

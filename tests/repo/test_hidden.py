@@ -1,4 +1,4 @@
-"""What a flag of the index hides from `git status` is found, for little where nothing is."""
+"""Changes that an index flag hides from `git status` are found, at little cost without flags."""
 
 import os
 from pathlib import Path
@@ -35,7 +35,7 @@ def processes(work: Repo, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> in
 @pytest.mark.parametrize("flag", FLAGS)
 @pytest.mark.parametrize("form", ["2", "4", "split"])
 def test_a_change_behind_a_flag_is_found(work: Repo, flag: str, form: str) -> None:
-    """A flagged file counts where its content differs, in every form of index."""
+    """A flagged file counts if its content differs, in every form of index."""
     git = Git(str(work.root))
     option = "--split-index" if form == "split" else f"--index-version={form}"
     work.git("update-index", *option.split("="))
@@ -53,7 +53,7 @@ def test_a_change_behind_a_flag_is_found(work: Repo, flag: str, form: str) -> No
 def test_a_look_without_flags_starts_no_process(
     work: Repo, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Where no entry is flagged the index is read and nothing asked; an absent one hides none."""
+    """If no entry is flagged only the index is read; an absent index hides nothing."""
     assert processes(work, monkeypatch, tmp_path) == 0
     work.git("update-index", "--assume-unchanged", "z")
     assert processes(work, monkeypatch, tmp_path) > 0
@@ -84,7 +84,7 @@ def test_ids_of_another_length_are_asked_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("flag", FLAGS)
-def test_what_is_hidden_is_rescued(work: Repo, flag: str) -> None:
+def test_a_hidden_change_is_rescued(work: Repo, flag: str) -> None:
     """A rescue holds the hidden change, and the flag stays as it is."""
     work.git("update-index", flag, "a")
     work.write({"a": "mine\n"})

@@ -1,4 +1,4 @@
-"""The lock of what acts on git: waited for, and held on by a git that outlives its command."""
+"""The lock of commands that change git: waited for, and held by a git that outlives its command."""
 
 import os
 import subprocess
@@ -37,7 +37,7 @@ def test_a_held_lock_is_a_conflict(tmp_path: Path) -> None:
 
 
 def test_filelock_and_hold_exclude_each_other(tmp_path: Path) -> None:
-    """Whoever takes the file by filelock is waited for, and waits for us."""
+    """A process that takes the file by filelock is waited for, and waits for us."""
     path = str(tmp_path / "landing")
     theirs = FileLock(path)
     second = hold(path, what="landing", timeout_s=0.05)
@@ -74,7 +74,7 @@ def test_a_waiter_gets_the_lock(tmp_path: Path) -> None:
     assert not is_held(path)
 
 
-def test_what_cannot_be_locked_is_told(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_locked_is_reported(tmp_path: Path) -> None:
     """A symbolic link in the lock's place is not followed, and nothing is held."""
     path = tmp_path / "landing"
     path.symlink_to(tmp_path / "elsewhere")
@@ -84,7 +84,7 @@ def test_what_cannot_be_locked_is_told(tmp_path: Path) -> None:
 
 
 def test_a_child_of_a_killed_holder_holds_on(tmp_path: Path) -> None:
-    """Nobody gets the lock before what the killed holder had started has ended."""
+    """The lock stays held until the processes that the killed holder started have ended."""
     lock, gate = str(tmp_path / "landing"), tmp_path / "gate"
     os.mkfifo(gate)
     holder = subprocess.run(

@@ -1,4 +1,4 @@
-"""Commits that only a worktree's git directory leads to are found; what a ref has is not."""
+"""Commits reachable only from a worktree's git directory are found; commits with a ref are not."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def work(tmp_path: Path) -> Repo:
 
 
 def loose(work: Repo, *, log: bool = False) -> list[str]:
-    """Return what is found there, looked at from the main checkout."""
+    """Return the commits found there, searched from the main checkout."""
     admin = work.git("rev-parse", "--absolute-git-dir")
     return [*find_loose(Git(str(work.root.parent / "repo")), admin, log=log)]
 
@@ -47,7 +47,7 @@ def test_a_tidy_worktree_has_none(work: Repo) -> None:
 
 
 @pytest.mark.parametrize("name", ["MERGE_HEAD", "rebase-apply/autostash", "rebase-merge/autostash"])
-def test_what_an_operation_names(work: Repo, name: str) -> None:
+def test_commits_that_an_operation_names(work: Repo, name: str) -> None:
     """A file of git's that names a commit counts until some ref leads to it."""
     commit = lone(work)
     path = Path(work.git("rev-parse", "--absolute-git-dir")) / name
@@ -59,14 +59,14 @@ def test_what_an_operation_names(work: Repo, name: str) -> None:
 
 
 def test_refs_of_the_worktree_alone(work: Repo) -> None:
-    """A ref in refs/worktree/ goes with its worktree, so it keeps nothing."""
+    """A ref in refs/worktree/ is deleted with its worktree, so it keeps nothing."""
     commit = lone(work)
     work.git("update-ref", "refs/worktree/mine", commit)
     assert loose(work) == [commit]
 
 
 def test_the_log_of_head(work: Repo) -> None:
-    """What was amended away is in the log; of commits on top of each other the last one counts."""
+    """An amended commit is in the log; of commits on top of each other the last one counts."""
     work.commit("one", {"f": "2\n"})
     last = work.commit("two", {"f": "3\n"})
     work.git("reset", "-q", "--hard", "HEAD~2")
@@ -75,7 +75,7 @@ def test_the_log_of_head(work: Repo) -> None:
 
 
 def test_refs_and_log_in_reftables(tabled: Repo) -> None:
-    """What no file names is asked of git: refs of the worktree alone, an operation's, the log."""
+    """Git is asked for commits that no file names: worktree refs, an operation's refs, the log."""
     first = tabled.commit("one", {"f": "2\n"})
     tabled.git("commit", "-q", "--amend", "-m", "other")
     assert turned_back(tabled)
@@ -88,8 +88,8 @@ def test_refs_and_log_in_reftables(tabled: Repo) -> None:
     assert sorted(loose(tabled, log=True)) == sorted([first, mine, stash])
 
 
-def test_what_git_has_pruned_is_nobodys(work: Repo) -> None:
-    """A commit that is gone cannot be kept; a worktree without a log has none."""
+def test_a_pruned_commit_is_skipped(work: Repo) -> None:
+    """A commit that was pruned cannot be kept; a worktree without a log has no commits."""
     admin = Path(work.git("rev-parse", "--absolute-git-dir"))
     (admin / "MERGE_HEAD").write_text("1" * 40 + "\n")
     (admin / "logs" / "HEAD").unlink()
@@ -99,7 +99,7 @@ def test_what_git_has_pruned_is_nobodys(work: Repo) -> None:
 
 
 def turned_back(work: Repo) -> bool:
-    """Tell what the log of HEAD says."""
+    """Return the entries in the log of HEAD."""
     return has_turned_back(work.git("rev-parse", "--absolute-git-dir"))
 
 
@@ -138,7 +138,7 @@ def test_who_left_a_commit_has_turned_back(work: Repo, act: list[str]) -> None:
 
 
 def test_a_log_with_a_gap_is_no_straight_one(work: Repo) -> None:
-    """Where a commit's predecessor is not the last entry, something moved HEAD unlogged."""
+    """If a commit's predecessor is not the last entry, another process moved HEAD without a log."""
     work.commit("one", {"f": "2\n"})
     work.git("-c", "core.logAllRefUpdates=false", "reset", "-q", "--soft", "HEAD~1")
     admin = Path(work.git("rev-parse", "--absolute-git-dir"))

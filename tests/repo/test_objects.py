@@ -1,4 +1,4 @@
-"""Objects that we make ourselves are git's: the same ids, readable where we say."""
+"""Objects that we make ourselves are equal to git's: the same ids, readable in the same store."""
 
 from pathlib import Path
 

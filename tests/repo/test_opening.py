@@ -1,4 +1,4 @@
-"""What every command asks git first."""
+"""The facts that every command asks git for first."""
 
 from pathlib import Path
 

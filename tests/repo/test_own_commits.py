@@ -1,4 +1,4 @@
-"""Where the own commits of a branch on top of another begin, whatever became of the other."""
+"""The first own commit of a branch on top of another, whatever happened to that other branch."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ GONE = "1" * 40
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    """A repository in which `child` stands on `parent`, and that on main."""
+    """A repository in which `child` is stacked on `parent`, and `parent` on main."""
     repo = Repo.make(tmp_path / "repo")
     repo.commit("base", BASE)
     repo.git("checkout", "-q", "-b", "parent")
@@ -28,7 +28,7 @@ def repo(tmp_path: Path) -> Repo:
 
 
 def start(repo: Repo, *others: str, last: str = "parent", target: str = "main") -> Oid | None:
-    """Return where the child's own commits begin."""
+    """Return the commit at which the child's own commits begin."""
     return find_start(
         Git(str(repo.root)),
         Oid(repo.head("child")),
@@ -39,14 +39,14 @@ def start(repo: Repo, *others: str, last: str = "parent", target: str = "main") 
 
 
 def test_as_recorded(repo: Repo) -> None:
-    """They begin where the parent was."""
+    """They begin at the parent's old tip."""
     parent = repo.head("parent")
     assert start(repo, parent) == parent
     assert start(repo, parent, GONE) == parent
 
 
-def test_parent_goes_on(repo: Repo) -> None:
-    """A parent that goes on, or is amended, changes nothing as long as its old tip is known."""
+def test_parent_with_new_commits(repo: Repo) -> None:
+    """New commits on a parent, or an amend, change nothing as long as its old tip is known."""
     parent = repo.head("parent")
     repo.git("checkout", "-q", "parent")
     amended = repo.commit("parent 2 amended", {"g": lines(9, {2: "amended"})}, "--amend")
@@ -91,7 +91,7 @@ def test_nothing_of_its_own(repo: Repo) -> None:
 
 
 def test_merged_parent(repo: Repo) -> None:
-    """A child that merged a newer parent begins at that: what it adds is then the least."""
+    """A child that merged a newer parent begins there: its own changes are then the fewest."""
     parent = repo.head("parent")
     repo.git("checkout", "-q", "parent")
     newer = repo.commit("parent 3", {"late": "l\n"})

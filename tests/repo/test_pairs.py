@@ -26,7 +26,7 @@ MOVED: Files = {
     "src/one.c": lines(30, {1: "one"}), "src/two.c": lines(30, {2: "two"}),
 }  # fmt: skip
 RENAMED: Files = {"f": None, "h": lines(20)}
-# What two sides do, and the paths in conflict.
+# The changes of the two sides, and the paths in conflict.
 CASES: dict[str, tuple[Files, Files, tuple[str, ...]]] = {
     "apart": ({"f": "1\n"}, {"g": "1\n"}, ()),
     "same file, far lines": ({"f": lines(20, {1: "x"})}, {"f": lines(20, {18: "y"})}, ()),
@@ -85,7 +85,7 @@ def test_modes_and_links(repo: Repo) -> None:
 
 
 def test_submodules(repo: Repo) -> None:
-    """Two commits of one submodule conflict where nobody can tell which contains the other."""
+    """Two commits of one submodule conflict if it is unknown which contains the other."""
     oids = ["1" * 40, "2" * 40, "3" * 40]
     tips = []
     for oid in oids:
@@ -149,7 +149,7 @@ def test_merge_programs_do_not_run(repo: Repo, tmp_path: Path) -> None:
 
 
 def test_filters_do_not_run(repo: Repo, tmp_path: Path) -> None:
-    """Where merges renormalise, filters of the user's do not run, nor are they missed."""
+    """If merges renormalise, the user's filters do not run and are not needed."""
     repo.git("config", "merge.renormalize", "true")
     repo.git("config", "filter.mine.clean", f"touch {tmp_path}/ran; cat")
     repo.git("config", "filter.mine.process", f"touch {tmp_path}/ran")
@@ -178,8 +178,8 @@ def test_nothing_is_left_behind(repo: Repo) -> None:
     assert list((repo.root.parent / "scratch").iterdir()) == []
 
 
-def test_where_objects_go(tmp_path: Path) -> None:
-    """Into memory where there is some, else into our own directory."""
+def test_location_of_objects(tmp_path: Path) -> None:
+    """Objects are written to a file system in memory if one exists, else to our directory."""
     assert find_objects_place("scratch", memory=str(tmp_path / "none")) == "scratch"
     assert find_objects_place("scratch", memory="/proc") == "scratch"
     assert find_objects_place("scratch", memory=str(tmp_path)) == str(tmp_path)
@@ -202,7 +202,7 @@ def test_many_requests(repo: Repo) -> None:
 def test_a_pair_that_git_dies_of(
     repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A git that crashes loses what it had not written: the pair is found, all others are known."""
+    """A git that crashes loses its unwritten results: the pair is found, all others are known."""
     tips = [side(repo, {"f": lines(20, {at: "x"})}) for at in (1, 3, 9, 15)]
     wanted = [(one, other) for one in tips for other in tips if one != other]
     deadly = wanted[7]
@@ -223,7 +223,7 @@ def test_a_pair_that_git_dies_of(
 
 
 def test_a_repository_that_git_cannot_read(repo: Repo) -> None:
-    """Where hardly any pair can be merged, git is not asked for ever, and its words are kept."""
+    """If hardly any pair can be merged, git is not asked for ever, and its messages are kept."""
     one, other = Oid(repo.head()), Oid("1" * 40)
     found = merged(repo, *[(one, other)] * 500)
     assert found.files == {}

@@ -124,7 +124,7 @@ def pairs(repo: Repo, old: str, new: str) -> list[tuple[Oid, Oid]]:
 
 
 def test_patches_of_the_same_blobs_are_kept(repo: Repo) -> None:
-    """Where the target changed other files, every kind of change surely keeps its patch."""
+    """If the target changed other files, every kind of change surely keeps its patch."""
     repo.commit("main", {"other": "1\n"})
     repo.git("branch", "old", "topic")
     repo.git("checkout", "-q", "topic")
@@ -154,8 +154,8 @@ def test_a_patch_of_other_blobs_is_not_surely_kept(repo: Repo) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_what_is_surely_kept_has_equal_ids(tmp_path: Path, seed: int) -> None:
-    """Whatever two commits are compared, patch ids agree where we say that the patch is kept."""
+def test_a_surely_kept_patch_has_equal_ids(tmp_path: Path, seed: int) -> None:
+    """For any two commits, patch ids agree if we say that the patch is kept."""
     repo = Repo.make(tmp_path / "repo")
     RandomHistory(repo, seed).build()
     repo.run("rebase", "main", "topic")
@@ -173,7 +173,7 @@ def test_what_is_surely_kept_has_equal_ids(tmp_path: Path, seed: int) -> None:
     assert kept >= len(commits)
 
 
-def test_one_process_tells_whether_patches_are_kept(
+def test_one_process_checks_whether_patches_are_kept(
     repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However many picks, git starts once."""

@@ -1,4 +1,4 @@
-"""The quick way to rebase's list of commits tells what git's own words tell."""
+"""The quick method for rebase's list of commits gives the same list as git's own commands."""
 
 import subprocess
 from pathlib import Path
@@ -35,7 +35,7 @@ def plan(
 
 
 def assert_as_listed(repo: Repo, target: str = "main", topic: str = "topic") -> Plan:
-    """Require of a plan what merge-base and rebase's own rev-list tell; return it."""
+    """Require that a plan equals merge-base and rebase's own rev-list; return it."""
     found = plan(repo, target, topic)
     bases = repo.run("merge-base", "--all", target, topic).stdout.decode().split()
     merges = repo.git("rev-list", "--merges", f"{target}..{topic}")
@@ -59,7 +59,7 @@ def on(repo: Repo, branch: str, *steps: dict[str, str | bytes | None]) -> None:
 
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_every_pair_of_a_random_history_is_listed(tmp_path: Path, seed: int) -> None:
-    """Ahead, behind, equal, diverged: bases, order and what the target has are git's."""
+    """Ahead, behind, equal, diverged: bases, order and the commits of the target equal git's."""
     repo = Repo.make(tmp_path / "repo")
     RandomHistory(repo, seed).build()
     repo.git("merge", "-q", "-s", "ours", "-m", "merge", "topic")
@@ -71,7 +71,7 @@ def test_every_pair_of_a_random_history_is_listed(tmp_path: Path, seed: int) -> 
             assert plan(repo, target, topic, memory=memory) == found
 
 
-def test_what_is_remembered_is_not_asked_again(
+def test_remembered_facts_are_not_asked_again(
     repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A second plan of the same command asks git only about commits that are new to it."""
@@ -94,7 +94,7 @@ def test_what_is_remembered_is_not_asked_again(
 
 
 def test_old_dates_hide_nothing(repo: Repo) -> None:
-    """Where the target's commits are dated long before the fork, the fork is found all the same."""
+    """If the target's commits are dated long before the fork, the fork point is still found."""
     fork = on_date(repo, 2_000_000_000, parents=[repo.head()])
     tip = fork
     for number in range(20):
@@ -127,8 +127,8 @@ EQUAL: dict[str, tuple[dict[str, str | bytes | None], dict[str, str | bytes | No
 
 
 @pytest.mark.parametrize("name", sorted(EQUAL))
-def test_what_the_target_has_is_marked_as_git_marks_it(repo: Repo, name: str) -> None:
-    """Patches of the same paths are told apart by git, others are surely not the same."""
+def test_patches_of_the_target_are_marked_as_git_marks_them(repo: Repo, name: str) -> None:
+    """Git compares patches of the same paths; patches of other paths are surely different."""
     topic, target = EQUAL[name]
     on(repo, "topic", topic, {"own": "1\n"})
     on(repo, "main", {"before": "1\n"}, target, {"after": "1\n"})
@@ -137,8 +137,8 @@ def test_what_the_target_has_is_marked_as_git_marks_it(repo: Repo, name: str) ->
         assert_as_listed(repo)
 
 
-def test_an_empty_commit_is_kept_where_the_target_has_one(repo: Repo) -> None:
-    """Rebase keeps what started empty, in a line, beside a merge and as a root."""
+def test_an_empty_commit_is_kept_if_the_target_has_one(repo: Repo) -> None:
+    """Rebase keeps a commit that was empty, in a line, beside a merge and as a root."""
     on(repo, "topic", {}, {"own": "1\n"})
     repo.git("branch", "side", "topic~1")
     on(repo, "side", {"side": "1\n"}, {})
@@ -183,7 +183,7 @@ def test_a_submodule_that_settings_ignore_is_ignored(repo: Repo) -> None:
 
 
 def test_many_commits_on_the_target_are_left_to_git(repo: Repo) -> None:
-    """With more target commits than we read ourselves, what the target has is still found."""
+    """With more target commits than we read ourselves, equal commits are still found."""
     on(repo, "topic", {"f": lines(20, {1: "x"})}, {"g": "1\n"})
     on(repo, "main", {"f": lines(20, {1: "x"})})
     stream = "".join(

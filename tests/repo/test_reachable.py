@@ -1,4 +1,4 @@
-"""Which commits are there and which refs lead to them, told by few processes."""
+"""Which commits exist and which refs reach them, with few processes."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ def history(tmp_path: Path) -> tuple[Git, list[Oid], list[Oid]]:
 
 
 def test_missing(tmp_path: Path) -> None:
-    """What is not in the repository is told, and nothing is asked about nothing."""
+    """Commits that are not in the repository are reported, and an empty query starts no process."""
     git, line, side = history(tmp_path)
     absent = Oid("1" * 40)
     assert find_missing(git, [*line, absent, *side]) == {absent}
@@ -35,7 +35,7 @@ def test_missing(tmp_path: Path) -> None:
 
 
 def test_unreachable(tmp_path: Path) -> None:
-    """A commit is reachable where a tip contains it."""
+    """A commit is reachable if a tip contains it."""
     git, line, side = history(tmp_path)
     assert set(find_unreachable(git, [*line, *side], tips=[line[1]])) == {line[2], *side}
     assert find_unreachable(git, line, tips=[line[2]]) == []
@@ -44,7 +44,7 @@ def test_unreachable(tmp_path: Path) -> None:
 
 
 def test_departed(tmp_path: Path) -> None:
-    """Only a tip that lost the commit it once had has departed, also where others hide the walk."""
+    """Only a tip that lost the commit it once had has departed, also beside pairs that hide it."""
     git, line, side = history(tmp_path)
     forward = (line[2], line[0])
     hidden = (side[1], side[0])  # the next pair excludes everything of it

@@ -1,4 +1,4 @@
-"""Refs move only from where they were expected."""
+"""Refs move only from their expected commits."""
 
 from pathlib import Path
 
@@ -60,7 +60,7 @@ def test_many_refs_are_read_at_once(repo: Repo) -> None:
 
 
 def test_head_and_ancestry(repo: Repo) -> None:
-    """HEAD's branch is None where it is detached; a commit contains itself."""
+    """HEAD's branch is None if HEAD is detached; a commit contains itself."""
     git, old, new = Git(str(repo.root)), Oid(repo.head("main~1")), Oid(repo.head())
     assert find_head_ref(git) == "refs/heads/main"
     repo.git("checkout", "-q", "--detach")
@@ -71,7 +71,7 @@ def test_head_and_ancestry(repo: Repo) -> None:
 
 
 def test_several_change_at_once(repo: Repo) -> None:
-    """Several refs are made and deleted by one order; where one of them cannot be, none is."""
+    """Several refs are created and deleted in one command; if one of them fails, none changes."""
     git, tip = Git(str(repo.root)), repo.head()
     made = [f"create refs/heads/a/{number} {tip}" for number in range(3)]
     assert change_refs(git, made, reason="test")

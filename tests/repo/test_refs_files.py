@@ -14,7 +14,7 @@ GONE = Ref("refs/heads/gone")
 
 
 def test_loose_and_packed_refs_read_as_git_reads_them(repository: Path) -> None:
-    """A ref that is loose, packed, or both (the loose one wins) is what git says it is."""
+    """A ref that is loose, packed, or both (the loose one wins) has the value that git reports."""
     git(repository, "branch", "auth/login")
     git(repository, "pack-refs", "--all")
     git(repository, "commit", "-q", "--allow-empty", "-m", "Go on")

@@ -1,4 +1,4 @@
-"""Replaying gives what `git rebase` gives, in every constructed case that ever went wrong."""
+"""Replay gives the same result as `git rebase` in every constructed case that ever failed."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -56,7 +56,7 @@ def test_a_branch_behind_the_target_becomes_the_target(repo: Repo) -> None:
     assert result == Replayed(Oid(target), (), unchanged=False)
 
 
-def test_picks_tell_what_became_of_each_commit(repo: Repo) -> None:
+def test_picks_record_the_outcome_of_each_commit(repo: Repo) -> None:
     """Every commit is listed with its new id, and new ids are the branch's commits in order."""
     topic = on(repo, "topic", {"f": lines(20, {1: "x"})}, {"g": lines(9, {1: "y"})})
     target = on(repo, "main", {"new": "n\n"})
@@ -77,7 +77,7 @@ def test_a_conflict_names_commit_and_paths(repo: Repo) -> None:
     assert verdict(Git(str(repo.root)), target=Oid(target), topic=Oid(topic)) == ("f", "g")
 
 
-def test_verdict_is_empty_where_it_fits(repo: Repo) -> None:
+def test_verdict_is_empty_if_it_fits(repo: Repo) -> None:
     """Two tips that merge cleanly have no conflicting path."""
     topic = on(repo, "topic", {"f": lines(20, {3: "x"})})
     target = on(repo, "main", {"f": lines(20, {15: "y"})})
@@ -102,7 +102,7 @@ def rename_rename(repo: Repo) -> tuple[str, str]:
 
 
 def rename_and_edit(repo: Repo) -> tuple[str, str]:
-    """The topic renames what the target edits."""
+    """The topic renames a file that the target edits."""
     repo.git("checkout", "-q", "topic")
     repo.git("mv", "f", "deep-f")
     topic = on(repo, "topic", {"deep-f": lines(20, {1: "x"})})
@@ -156,13 +156,13 @@ def binary_clean(repo: Repo) -> tuple[str, str]:
 
 
 def delete_modify(repo: Repo) -> tuple[str, str]:
-    """One side deletes what the other edits."""
+    """One side deletes a file that the other edits."""
     topic = on(repo, "topic", {"g": None})
     return on(repo, "main", {"g": lines(9, {1: "x"})}), topic
 
 
 def directory_file(repo: Repo) -> tuple[str, str]:
-    """One side adds a file where the other adds a directory."""
+    """One side adds a file at a path at which the other adds a directory."""
     topic = on(repo, "topic", {"place": "file\n"})
     return on(repo, "main", {"place/inside": "file\n"}), topic
 
@@ -205,7 +205,7 @@ def already_upstream(repo: Repo) -> tuple[str, str]:
 
 
 def becomes_empty(repo: Repo) -> tuple[str, str]:
-    """The target has what two of the topic's commits do, in one commit: they become empty."""
+    """The target has two of the topic's commits in one commit: they become empty."""
     topic = on(
         repo,
         "topic",
@@ -247,7 +247,7 @@ def root_commit(repo: Repo) -> tuple[str, str]:
 
 
 def root_conflict(repo: Repo) -> tuple[str, str]:
-    """A root commit adds what the target has with other content."""
+    """A root commit adds a file that the target has with other content."""
     repo.git("checkout", "-q", "--orphan", "alone")
     repo.git("rm", "-rqf", ".")
     repo.commit("root", {"f": "other\n"})
@@ -302,7 +302,7 @@ def test_a_constructed_case_comes_out_as_in_rebase(
 
 
 def test_dropped_commits_are_listed_without_a_new_id(repo: Repo) -> None:
-    """What the target has already, and what became empty, has no new id."""
+    """A commit that the target has already, or that became empty, has no new id."""
     target, topic = already_upstream(repo)
     result = assert_same(repo, target, topic)
     assert isinstance(result, Replayed)
@@ -331,7 +331,7 @@ def test_a_submodule_pointer_follows(repo: Repo, tmp_path: Path) -> None:
 
 
 def on_bare(repo: Repo, files: Mapping[str, str]) -> str:
-    """Commit files on main without touching what else is in the index."""
+    """Commit files on main without touching other entries of the index."""
     for name, text in files.items():
         (repo.root / name).write_text(text)
         repo.git("add", name)
@@ -409,7 +409,7 @@ def replay_here(repo: Repo, tmp_path: Path, target: str, topic: str) -> ReplayRe
 def test_one_process_per_commit(
     repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Processes are dear: six, one for each commit that is replayed, one to tell equal patches."""
+    """Processes are expensive: six, one per replayed commit, and one to compare patches."""
     steps = [{"f": lines(20, {number: "x"})} for number in range(5)]
     topic = on(repo, "topic", *steps)
     target = on(repo, "main", {"new": "n\n"})

@@ -1,4 +1,4 @@
-"""Replaying against `git rebase` on histories nobody constructed: generated ones, and real ones."""
+"""Replaying against `git rebase` on generated histories and on real ones."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Replaying only a branch's own commits gives what `git rebase --onto` gives."""
+"""Replaying only a branch's own commits gives the same result as `git rebase --onto`."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ BASE: dict[str, Content] = {"f": lines(20), "g": lines(9)}
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    """A repository in which `child` stands on `parent`, and that on main."""
+    """A repository in which `child` is stacked on `parent`, and `parent` on main."""
     repo = Repo.make(tmp_path / "repo")
     repo.commit("base", BASE)
     repo.git("checkout", "-q", "-b", "parent")
@@ -48,7 +48,7 @@ def test_onto_the_landed_parent(repo: Repo) -> None:
 
 
 def test_without_exclusion_the_amended_parent_conflicts(repo: Repo) -> None:
-    """The same branch as a whole conflicts there: that is what the exclusion is for."""
+    """The same branch as a whole conflicts there: the exclusion exists for this case."""
     repo.commit("parent, amended", {"f": lines(20, {2: "amended"})})
     result = assert_same(repo, repo.head("main"), repo.head("child"))
     assert isinstance(result, ReplayConflict)
@@ -71,12 +71,12 @@ def test_nothing_of_its_own(repo: Repo) -> None:
 
 
 def test_onto_the_same_parent(repo: Repo) -> None:
-    """A child that stands on what it is to stand on is unchanged."""
+    """A child that is already stacked on the wanted commit is unchanged."""
     parent, child = repo.head("parent"), repo.head("child")
     assert assert_same(repo, parent, child, exclude=parent) == Replayed(child, (), unchanged=True)
 
 
-def test_what_the_target_has_already(repo: Repo) -> None:
+def test_commits_that_the_target_has_already(repo: Repo) -> None:
     """A commit of the child's that was picked to the target already is dropped."""
     repo.commit("parent, squashed", {"f": lines(20, {2: "parent"}), "g": lines(9, {2: "parent"})})
     repo.git("cherry-pick", "child")
@@ -101,7 +101,7 @@ def test_merged_parent(repo: Repo) -> None:
 
 
 def test_left_to_a_real_rebase(repo: Repo) -> None:
-    """What merge-tree cannot do is left to a real rebase, of the own commits only."""
+    """A merge that merge-tree cannot do is left to a real rebase, of the own commits only."""
     repo.git("config", "notes.rewriteRef", "refs/notes/*")
     repo.commit("parent, amended", {"f": lines(20, {2: "amended"})})
     result = assert_same(repo, repo.head("main"), repo.head("child"), exclude=repo.head("parent"))

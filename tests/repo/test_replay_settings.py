@@ -45,7 +45,7 @@ OURS, THEIRS = {"x/log": "1\nours\n"}, {"x/log": "1\ntheirs\n"}
 
 @pytest.mark.parametrize("place", [".gitattributes", "x/.gitattributes"])
 def test_union_merge_applies(repo: Repo, place: str) -> None:
-    """merge=union joins both sides, whether the attribute stands at the root or deeper."""
+    """merge=union joins both sides, whether the attribute is set at the root or deeper."""
     base = {place: "log merge=union\n", "x/log": "1\n"}
     result = assert_same(repo, *diverge(repo, base, target=OURS, topic=(THEIRS,)))
     assert isinstance(result, Replayed)
@@ -77,7 +77,7 @@ def test_attributes_removed_inside_the_topic_end_there(repo: Repo) -> None:
     assert isinstance(assert_same(repo, target, topic), ReplayConflict)
 
 
-def test_attributes_where_a_rename_leads_apply(repo: Repo) -> None:
+def test_attributes_at_the_new_path_of_a_rename_apply(repo: Repo) -> None:
     """A file that the target renamed merges under the attributes of its new directory."""
     body = lines(30)
     target, topic = diverge(
@@ -200,7 +200,7 @@ def test_author_and_message_come_out_as_in_rebase(repo: Repo, name: str) -> None
         "diff.algorithm=patience",
     ],
 )
-def test_a_setting_gives_what_it_gives_in_rebase(repo: Repo, setting: str) -> None:
+def test_a_setting_has_the_same_effect_as_in_rebase(repo: Repo, setting: str) -> None:
     """Whatever the user configured about commits holds for the replay too."""
     name, _, value = setting.partition("=")
     repo.git("config", name, value)
@@ -228,7 +228,7 @@ def test_a_conflict_with_rerere_is_a_conflict(repo: Repo) -> None:
 SIGN_WITH_SSH = ("gpg.format", "ssh"), ("commit.gpgSign", "true")
 
 
-def test_a_signature_is_dropped_where_signing_is_off(repo: Repo, tmp_path: Path) -> None:
+def test_a_signature_is_dropped_if_signing_is_off(repo: Repo, tmp_path: Path) -> None:
     """A signed commit loses its signature, which no longer fits."""
     target, topic = diverge(repo, {"f": "1\n"}, target={"g": "1\n"}, topic=({"h": "1\n"},))
     repo.git("checkout", "-q", "topic")
@@ -242,7 +242,7 @@ def test_a_signature_is_dropped_where_signing_is_off(repo: Repo, tmp_path: Path)
     assert b"gpgsig" not in repo.run("cat-file", "commit", result.new).stdout
 
 
-def test_commits_are_signed_again_where_configured(repo: Repo, tmp_path: Path) -> None:
+def test_commits_are_signed_again_if_configured(repo: Repo, tmp_path: Path) -> None:
     """With commit.gpgSign every replayed commit is signed, in the scratch worktree."""
     target, topic = diverge(
         repo, {"f": "1\n"}, target={"g": "1\n"}, topic=({"h": "1\n"}, {"h": "2\n"})
@@ -257,7 +257,7 @@ def test_commits_are_signed_again_where_configured(repo: Repo, tmp_path: Path) -
 
 
 def test_a_signing_program_that_fails_is_an_error(repo: Repo, tmp_path: Path) -> None:
-    """No signature where one is asked for is a failure and no conflict; no rebase stays open."""
+    """A missing signature is a failure and not a conflict; no rebase stays open."""
     target, topic = diverge(repo, {"f": "1\n"}, target={"g": "1\n"}, topic=({"h": "1\n"},))
     repo.git("config", "commit.gpgSign", "true")
     repo.git("config", "gpg.program", "false")
@@ -270,7 +270,7 @@ def test_a_signing_program_that_fails_is_an_error(repo: Repo, tmp_path: Path) ->
 
 
 def configure_signing(repo: Repo, place: Path) -> None:
-    """Sign commits by a stand-in for gpg, which says what git waits for."""
+    """Sign commits by a stand-in for gpg, which prints the lines that git waits for."""
     program = place / "fake-gpg"
     program.write_text(
         "#!/bin/sh\ncat >/dev/null\n"
@@ -283,7 +283,7 @@ def configure_signing(repo: Repo, place: Path) -> None:
     repo.git("config", "commit.gpgSign", "true")
 
 
-def test_notes_go_along_where_configured(repo: Repo) -> None:
+def test_notes_are_copied_if_configured(repo: Repo) -> None:
     """With notes.rewriteRef a note of an old commit is found at the new one."""
     target, topic = diverge(repo, {"f": "1\n"}, target={"g": "1\n"}, topic=({"h": "1\n"},))
     repo.git("notes", "add", "-m", "remember", topic)
@@ -304,7 +304,7 @@ def signing(repo: Repo, tmp_path: Path) -> tuple[str, str]:
     return target, topic
 
 
-def test_a_conflict_in_the_scratch_worktree_is_told_and_ended(
+def test_a_conflict_in_the_scratch_worktree_is_reported_and_ended(
     repo: Repo, signing: tuple[str, str], tmp_path: Path
 ) -> None:
     """Commit and paths are named; no rebase stays open; the next replay uses the same place."""

@@ -105,7 +105,7 @@ def test_the_sides_of_a_conflict_are_kept(work: Repo) -> None:
     assert listed == [f"{stage}/d/f {oid}" for stage, oid in enumerate(blobs, 1)]
 
 
-def test_what_came_back_is_rescued_once(work: Repo) -> None:
+def test_restored_work_is_rescued_once(work: Repo) -> None:
     """A state that an earlier rescue has gets its ref again, though another came between."""
     first = save(work)
     work.write({"f": "1\n"})
@@ -115,7 +115,7 @@ def test_what_came_back_is_rescued_once(work: Repo) -> None:
 
 
 def test_uncommitted_work_is_unpacked(work: Repo) -> None:
-    """What a rescue has comes back into a clean worktree, index and files; never over a file."""
+    """A rescue is restored into a clean worktree, index and files, and never over a file."""
     work.write({"f": "staged\n"}).git("add", "f")
     work.write({"f": "then changed\n", "new": "untracked\n"})
     before = (tree_bytes(work.root), work.git("ls-files", "--stage"))
@@ -131,7 +131,7 @@ def test_uncommitted_work_is_unpacked(work: Repo) -> None:
 
 
 def test_loose_commits_are_kept_together(work: Repo) -> None:
-    """What HEAD alone has been at goes under one ref; where there is nothing there is none."""
+    """Commits that only HEAD was at are kept under one ref; without such commits no ref is made."""
     git, admin = Git(str(work.root.parent / "repo")), work.git("rev-parse", "--absolute-git-dir")
 
     def keep() -> RescueRef | None:
@@ -149,7 +149,7 @@ def test_loose_commits_are_kept_together(work: Repo) -> None:
 
 
 def test_the_commits_of_an_open_rebase_are_kept(work: Repo) -> None:
-    """What a rebase has picked so far is reachable, though no branch has it yet."""
+    """Commits that a rebase has picked so far are reachable, though no branch has them yet."""
     work.commit("two", {"f": "mine\n"})
     work.git("checkout", "-q", "-b", "target", "main")
     work.commit("target", {"f": "other\n"})
@@ -199,7 +199,7 @@ def test_a_change_in_the_tick_of_the_index_is_rescued(work: Repo) -> None:
 
 
 def test_without_a_worktree_the_tip_is_kept(work: Repo) -> None:
-    """A branch whose worktree is gone is rescued as well."""
+    """A branch whose worktree was deleted is rescued as well."""
     saved = rescue(
         Git(str(work.root)), worker=WORKER, task=TASK, tip=Oid(work.head("main")), worktree=None
     )
@@ -209,7 +209,7 @@ def test_without_a_worktree_the_tip_is_kept(work: Repo) -> None:
 def test_the_first_rescue_starts_one_process(
     work: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where the files show that there is no rescue of a task, git only writes the ref."""
+    """If the files show that a task has no rescue, git only writes the ref."""
     git, tip = Git(str(work.root)), Oid(work.head())
     monkeypatch.setenv("GITWORKER_TRACE", str(tmp_path / "trace"))
     saved = rescue(git, worker=WORKER, task=TASK, tip=tip, worktree=None)
@@ -258,7 +258,7 @@ def test_several_tips_are_rescued_at_once(
 
 
 def test_tips_are_rescued_against_a_rival(work: Repo) -> None:
-    """Where one of several refs cannot be made as planned, each tip is kept by itself."""
+    """If one of several refs cannot be made as planned, each tip is kept by itself."""
     git, tip = Git(str(work.root)), Oid(work.head())
     asked = [(WORKER, TASK, tip), (WORKER, TASK, Oid(work.head("main")))]  # the same number twice
     saved = rescue_tips(git, asked)

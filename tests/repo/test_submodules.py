@@ -59,7 +59,7 @@ def offline(upstream: Repo) -> None:
 
 
 def test_filled_offline(repo: Repo, upstream: Repo) -> None:
-    """What the main checkout has filled is filled, with nothing fetched, submodules' own too."""
+    """Submodules filled in the main checkout are filled without a fetch, nested ones too."""
     offline(upstream)
     made = worktree(repo)
     assert (made.root / "lib/lib.txt").read_text() == "lib\n"
@@ -86,7 +86,7 @@ def test_as_a_clone_would_be(repo: Repo, upstream: Repo) -> None:
 
 
 def test_a_commit_that_the_main_checkout_lacks(repo: Repo, upstream: Repo) -> None:
-    """A commit that the main checkout has not is fetched; one that nobody has is refused."""
+    """A commit that the main checkout lacks is fetched; one that no repository has is refused."""
     new = upstream.commit("New", {"new": "1\n"})
     repo.git("update-index", "--cacheinfo", f"160000,{new},lib")
     repo.git("config", "protocol.file.allow", "always")
@@ -144,8 +144,8 @@ def test_published_in_the_main_checkout(repo: Repo) -> None:
     assert unpublished(repo, made) == ()
 
 
-def test_nothing_can_be_told(repo: Repo) -> None:
-    """Of a submodule that nobody has filled, and of a pointer without a line, nothing is said."""
+def test_unknown_state_is_not_reported(repo: Repo) -> None:
+    """An unfilled submodule, and a pointer without a line in .gitmodules, is not reported."""
     made = worktree(repo)
     made.git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},unnamed")
     made.git("commit", "-qm", "Pointers")
@@ -183,7 +183,7 @@ def test_rescue(repo: Repo) -> None:
     assert not set(again) & set(refs)
 
 
-def test_rescue_where_the_main_checkout_has_none(repo: Repo, upstream: Repo) -> None:
+def test_rescue_if_the_main_checkout_has_none(repo: Repo, upstream: Repo) -> None:
     """The work of a submodule that only the worktree has is kept in the repository itself."""
     made = worktree(repo)
     made.git(*FILE, "submodule", "--quiet", "add", "--name", "a b~c", str(upstream.root), "new")

@@ -41,7 +41,7 @@ def top(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("path", ESCAPES)
 def test_escapes(top: Path, path: str) -> None:
-    """What is outside, behind a link or git's own is not there, is not read and not deleted."""
+    """A path outside, behind a link or of git's own counts as absent: never read, never deleted."""
     before = tree_bytes(top.parent)
     assert find_file(str(top), path) is None
     assert read_file(str(top), path) is None
@@ -66,7 +66,7 @@ def test_files_inside(top: Path) -> None:
     assert (top.parent / "out" / "f").exists()
 
 
-def test_a_fifo_blocks_nobody(top: Path) -> None:
+def test_a_fifo_does_not_block(top: Path) -> None:
     """A FIFO at a tracked path has no content and does not block its reader."""
     os.mkfifo(top / "pipe")
     assert read_file(str(top), "pipe") is None
@@ -130,7 +130,7 @@ def test_a_branch_that_moved_to_such_a_tree(repo: Repo, shape: str, tmp_path: Pa
 
 
 def test_a_directory_that_became_a_link(repo: Repo, tmp_path: Path) -> None:
-    """Where a directory is a link now, files of its old content are not looked for behind it."""
+    """If a directory is a link now, files of its old content are not searched behind it."""
     out = tmp_path / "home"
     out.mkdir()
     (out / "x").write_text("two\n")

@@ -1,4 +1,4 @@
-"""What goes into the trash comes back byte for byte, whenever the move was killed."""
+"""A tree in the trash is restored byte for byte, at whatever step the move was killed."""
 
 import json
 import os
@@ -46,7 +46,7 @@ class Seat:
         self.trash_root = str(self.root / ".trash")
 
     def state(self) -> State:
-        """Return every byte of tree and admin directory, and what git says."""
+        """Return every byte of tree and admin directory, and git's status."""
         status = self.work.git("status", "--porcelain", "--ignored")
         return tree_bytes(self.work.root), tree_bytes(Path(self.admin)), status
 
@@ -95,7 +95,7 @@ def test_a_removed_worktree_comes_back_byte_for_byte(seat: Seat) -> None:
 
 
 def test_it_comes_back_elsewhere_too(seat: Seat, tmp_path: Path) -> None:
-    """At another place, and where its admin name is taken, git finds its way."""
+    """At another place, and if its admin name is taken, git finds its way."""
     before = seat.work.git("status", "--porcelain", "--ignored")
     entry = seat.remove()
     seat.repo.worktree(tmp_path / "other" / "task", "--detach")
@@ -108,7 +108,7 @@ def test_it_comes_back_elsewhere_too(seat: Seat, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("point", ["trash-recorded", "trash-admin", "trash-tree"])
 def test_a_killed_removal_is_finished(seat: Seat, point: str) -> None:
-    """Killed between any two steps, repair finishes, and what comes back is whole."""
+    """Killed between any two steps, repair finishes, and the restored tree is complete."""
     before = seat.state()
     run_killed(point, REMOVE, str(seat.work.root), seat.admin, seat.trash_root)
     [entry] = repair_trash(seat.trash_root)
@@ -132,7 +132,7 @@ def test_a_killed_restoration_is_finished(seat: Seat, point: str) -> None:
 
 @pytest.mark.parametrize("point", ["restore-recorded", "restore-tree"])
 def test_a_killed_restoration_gives_way(seat: Seat, tmp_path: Path, point: str) -> None:
-    """Where another worktree got its admin name after the kill, each has its own in the end."""
+    """If another worktree got its admin name after the kill, each has its own in the end."""
     before = seat.work.git("status", "--porcelain", "--ignored")
     seat.remove()
     run_killed(point, RESTORE, seat.trash_root)
@@ -145,7 +145,7 @@ def test_a_killed_restoration_gives_way(seat: Seat, tmp_path: Path, point: str) 
 
 
 def test_an_occupied_place_is_refused(seat: Seat) -> None:
-    """Nothing that stands at its old place is overwritten."""
+    """A file at its old place is not overwritten."""
     entry = seat.remove()
     seat.work.root.mkdir()
     with pytest.raises(Refused):
@@ -198,10 +198,10 @@ def clean(seat: Seat) -> TrashEntry:
     )  # fmt: skip
 
 
-def test_deletion_goes_on_in_the_background(
+def test_deletion_continues_in_the_background(
     seat: Seat, clean: TrashEntry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A clean entry goes without anybody waiting; read-only directories do not stop that."""
+    """A clean entry is deleted in the background; read-only directories do not stop that."""
     discard(seat, clean, monkeypatch)
     assert os.listdir(seat.trash_root) == []
 
@@ -224,7 +224,7 @@ def test_warnings_of_git_are_no_content(
 
 
 @pytest.mark.parametrize("late", ["untracked", "deep/file"])
-def test_what_was_written_late_is_not_deleted(
+def test_a_late_write_is_not_deleted(
     seat: Seat, clean: TrashEntry, monkeypatch: pytest.MonkeyPatch, late: str
 ) -> None:
     """A file that was made or changed after the look keeps the whole entry in the trash."""
@@ -236,10 +236,10 @@ def test_what_was_written_late_is_not_deleted(
 
 
 @pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
-def test_what_a_flag_hides_is_not_deleted(
+def test_a_change_hidden_by_a_flag_is_not_deleted(
     seat: Seat, clean: TrashEntry, monkeypatch: pytest.MonkeyPatch, flag: str
 ) -> None:
-    """A file that the index hides counts by what it holds; unchanged or absent it keeps nothing."""
+    """A file that the index hides counts by its content; unchanged or absent it keeps nothing."""
     common_dir = seat.repo.git("rev-parse", "--absolute-git-dir")
     index = {**os.environ, "GIT_DIR": common_dir, "GIT_INDEX_FILE": f"{clean.admin}/index"}
     argv = ["git", "update-index", flag, "f", "g"]
@@ -309,7 +309,7 @@ def test_ignored_files_keep_an_entry_for_a_week(
 def test_old_marks_can_be_passed_by(
     seat: Seat, clean: TrashEntry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While a clock has jumped, what seems to have waited for a week stays."""
+    """While a clock has jumped, entries that seem to have waited for a week stay."""
     (Path(clean.tree) / "secret.log").write_text("the only copy\n")
     discard(seat, clean, monkeypatch)
     age(Path(clean.path) / trash.LANDED, 8)
@@ -323,7 +323,7 @@ def test_old_marks_can_be_passed_by(
 def test_an_entry_on_its_way_back_is_not_deleted(
     seat: Seat, clean: TrashEntry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What an undo has claimed is nobody else's, however old its mark is."""
+    """An entry that an undo has claimed is not deleted, however old its mark is."""
     (Path(clean.tree) / "secret.log").write_text("the only copy\n")
     discard(seat, clean, monkeypatch)
     age(Path(clean.path) / trash.LANDED, 8)
@@ -335,7 +335,7 @@ def test_an_entry_on_its_way_back_is_not_deleted(
 def test_a_look_leaves_no_lock(
     seat: Seat, clean: TrashEntry, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """What comes back while a deletion looks at it can be worked in at once."""
+    """An entry restored during the check of a deletion can be used at once."""
     gate, begun = tmp_path / "gate", tmp_path / "begun"
     os.mkfifo(gate)
     os.mkfifo(begun)
@@ -354,7 +354,7 @@ def test_a_look_leaves_no_lock(
 
 
 @pytest.mark.parametrize("script", ["DELETE", "DELETE_CLEAN"])
-def test_a_deletion_stops_at_what_is_mounted_inside(
+def test_a_deletion_stops_at_a_mount_inside(
     seat: Seat, clean: TrashEntry, tmp_path: Path, script: str
 ) -> None:
     """A directory of the host that is mounted in a worktree keeps its files."""
@@ -387,7 +387,7 @@ def age(file: Path, days: float) -> None:
 def test_a_killed_deletion_is_resumed(
     seat: Seat, clean: TrashEntry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a killed deletion left is deleted by a repair, but not while it may still run."""
+    """A repair deletes the rest of a killed deletion, but not while that deletion may still run."""
     doomed = Path(seat.trash_root) / f"{trash.DOOMED}auth"
     os.rename(clean.path, doomed)
     assert repair_trash(seat.trash_root) == ()
@@ -422,7 +422,7 @@ def begin_discard(
 
 
 def test_a_foreign_directory_in_the_trash_is_left_alone(seat: Seat) -> None:
-    """What has no record of ours is neither listed nor repaired."""
+    """An entry without a record of ours is neither listed nor repaired."""
     foreign = Path(seat.trash_root) / "mine"
     foreign.mkdir(parents=True)
     (foreign / "record").write_text("not ours")

@@ -30,7 +30,7 @@ def repo(tmp_path: Path) -> Repo:
 
 
 def check(repo: Repo, *tips: str, base: str = "main") -> BadTree | None:
-    """Look for a bad tree in what the tips have on top of the base."""
+    """Search the commits of the tips on top of the base for a bad tree."""
     return find_bad_tree(
         Git(str(repo.root)), [Oid(repo.head(tip)) for tip in tips], base=Oid(repo.head(base))
     )
@@ -78,7 +78,7 @@ def test_a_side_branch_counts(repo: Repo) -> None:
 
 
 def test_ordinary_trees_pass(repo: Repo) -> None:
-    """What git itself writes passes: links, submodules, deep, odd and foreign names."""
+    """Trees that git itself writes pass: links, submodules, deep, odd and foreign names."""
     files = {
         "a-b": "1", "a/b/c/d": "2", "a.c": "3", ".gitignore": "x", ".gitattributes": "", "ä/ö": "4",
         "x y": "5", 'quo"te': "6", "tab\there": "7", "git~x": "8", "..x/y": "9", "back\\slash": "0",
@@ -95,8 +95,8 @@ def test_ordinary_trees_pass(repo: Repo) -> None:
     assert check(repo, "main") is None
 
 
-def test_what_the_base_has_is_not_judged(repo: Repo) -> None:
-    """Only what a branch changes is read: an old bad tree of the target blocks nobody."""
+def test_trees_of_the_base_are_not_judged(repo: Repo) -> None:
+    """Only the changes of a branch are read: an old bad tree of the target blocks no branch."""
     bad = commit_tree(repo, hostile_tree(repo, "file and directory"), parent=repo.head())
     good = commit_tree(repo, repo.git("rev-parse", "HEAD^{tree}"), parent=bad)
     assert check(repo, good, base=bad) is None
@@ -111,7 +111,7 @@ def test_a_repository_may_allow_names(repo: Repo) -> None:
     assert check(repo, commit_tree(repo, hostile_tree(repo, ".git"), parent=tip)) is not None
 
 
-def test_git_is_believed_where_it_fails_for_other_reasons(repo: Repo) -> None:
+def test_git_is_believed_if_it_fails_for_other_reasons(repo: Repo) -> None:
     """If git cannot read the branch, and its trees are good, git's own failure is reported."""
     tip = commit_tree(repo, repo.git("rev-parse", "HEAD^{tree}"), parent="12" * 20)
     with pytest.raises(GitFailed):

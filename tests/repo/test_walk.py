@@ -1,4 +1,4 @@
-"""Reading history on real repositories: plumbing and pygit2 tell the same."""
+"""Reading history on real repositories: plumbing and pygit2 give the same result."""
 
 from pathlib import Path
 
@@ -51,7 +51,7 @@ def branches(root: Path, *refs: Ref) -> dict[Ref, Oid]:
 
 
 def test_tips(forked: Path) -> None:
-    """Tips come with the subjects that were asked for, and counted where git can count."""
+    """Tips come with the requested subjects, and with counts if git can count."""
     door, refs = Git(str(forked)), branches(forked, MAIN, TOPIC)
     tips = read_tips(door, refs, against=MAIN, named={refs[TOPIC]})
     assert {ref: tip.oid for ref, tip in tips.items()} == refs
@@ -64,7 +64,7 @@ def test_tips(forked: Path) -> None:
 
 
 def test_tips_without_the_target(forked: Path) -> None:
-    """Where there is nothing to count against, tips come without counts."""
+    """Without a commit to count against, tips come without counts."""
     refs = branches(forked, TOPIC)
     none = Ref("refs/heads/none")
     tips = read_tips(Git(str(forked)), refs, against=none, named=set(refs.values()))
@@ -94,15 +94,15 @@ def test_a_subject_of_many_lines(forked: Path) -> None:
     assert read_subjects(Git(str(forked)), {tip}) == {tip: "Täst of it"}
 
 
-def test_subjects_beside_a_commit_that_is_gone(forked: Path) -> None:
-    """A commit that is not in the repository any more hides nobody's subject."""
+def test_subjects_beside_a_missing_commit(forked: Path) -> None:
+    """A commit that is no longer in the repository does not hide the subjects of others."""
     tip, gone = Oid(git(forked, "rev-parse", "main")), Oid("1" * 40)
     assert set(read_subjects(Git(str(forked)), {tip, gone})) == {tip}
     assert read_subjects(Git(str(forked)), {gone}) == {}
 
 
 def test_divergence_commits_and_files(forked: Path) -> None:
-    """What would land is counted and listed, newest first, from where the branch left."""
+    """The commits that would land are counted and listed, newest first, from the fork point."""
     door = Git(str(forked))
     main, topic = oid(forked, "main"), oid(forked, "auth/x")
     assert count_divergence(door, ours=topic, theirs=main) == (2, 1)
@@ -132,7 +132,7 @@ def test_unrelated_histories(forked: Path) -> None:
 
 
 def test_both_walks_agree(forked: Path) -> None:
-    """pygit2 and plumbing tell the same parents, with and without a start, merges included."""
+    """pygit2 and plumbing give the same parents, with and without a start, merges included."""
     door = Git(str(forked))
     start = oid(forked, "main~1")
     git(forked, "merge", "-qm", "Merge", "auth/x")
@@ -146,7 +146,7 @@ def test_both_walks_agree(forked: Path) -> None:
         assert (start in told) is (since != start)
 
 
-def test_walk_where_pygit2_cannot(tmp_path: Path) -> None:
+def test_walk_if_pygit2_fails(tmp_path: Path) -> None:
     """A sha256 repository is walked by plumbing."""
     git(tmp_path, "init", "-q", "--object-format=sha256", "new")
     root = tmp_path / "new"
@@ -157,7 +157,7 @@ def test_walk_where_pygit2_cannot(tmp_path: Path) -> None:
 
 
 def test_walk_of_nothing(repository: Path) -> None:
-    """A tip that does not exist is an error, whoever walks."""
+    """A tip that does not exist is an error with either reader."""
     door = Git(str(repository))
     with pytest.raises(GitFailed, match="git cannot read the history"):
         read_parents(door, tip=Oid("f" * 40), since=oid(repository, "main"))

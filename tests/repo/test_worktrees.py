@@ -1,4 +1,4 @@
-"""Worktrees are listed with what is going on there, and added without leaving anything behind."""
+"""Worktrees are listed with their open operations, and added without leftovers on failure."""
 
 import os
 import shutil
@@ -91,7 +91,7 @@ def test_a_branch_or_path_in_the_way_is_refused(repo: Repo, tmp_path: Path) -> N
 
 
 def test_a_failed_checkout_leaves_nothing(repo: Repo, tmp_path: Path) -> None:
-    """Where a filter makes the checkout fail, directory, admin directory and branch go again."""
+    """If a filter makes the checkout fail, directory, admin directory and branch are deleted."""
     repo.git("config", "filter.broken.smudge", "false")
     repo.git("config", "filter.broken.required", "true")
     (repo.root / ".git/info").mkdir(exist_ok=True)
@@ -129,10 +129,10 @@ def test_parallel_adds_all_succeed(repo: Repo, tmp_path: Path) -> None:
         "could not open '.git/worktrees/one/HEAD' for writing",
     ],
 )
-def test_what_gits_upkeep_has_pruned_is_made_again(
+def test_an_admin_directory_pruned_by_gits_upkeep_is_made_again(
     repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str
 ) -> None:
-    """An admin directory that was taken away half made is made again; other failures are told."""
+    """An admin directory that was pruned half made is made again; other failures are reported."""
     complaint = stand_in(tmp_path, monkeypatch)
     complaint.write_text(f"fatal: {words}: No such file or directory\n")
     assert (Path(add(repo, tmp_path / "one")) / "f").exists()
@@ -145,7 +145,7 @@ def test_what_gits_upkeep_has_pruned_is_made_again(
 
 
 def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a file: the next `git worktree add` takes it and fails with what stands in it."""
+    """Return a file: the next `git worktree add` takes it and fails with the message in it."""
     complaint, program = folder / "complaint", folder / "bin" / "git"
     program.parent.mkdir()
     program.write_text(
@@ -164,7 +164,7 @@ exec '{shutil.which("git")}' "$@"
 def test_git_that_stays_locked_is_a_conflict(
     repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A lock that nobody gives up is reported, and nothing is left."""
+    """A lock that is never released is reported, and nothing is left."""
     monkeypatch.setattr("gitworker.repo.worktrees.worktree_list.PAUSES_S", (0.0,))
     lock = repo.root / ".git/refs/heads/auth/task.lock"
     lock.parent.mkdir()
@@ -175,7 +175,7 @@ def test_git_that_stays_locked_is_a_conflict(
 
 
 @pytest.mark.parametrize("command", ["rebase", "merge", "cherry-pick", "revert", "bisect", "am"])
-def test_an_open_operation_is_told(repo: Repo, tmp_path: Path, command: str) -> None:
+def test_an_open_operation_is_reported(repo: Repo, tmp_path: Path, command: str) -> None:
     """Each operation that git can leave open is recognised by its files, and its end too."""
     repo.git("checkout", "-q", "-b", "other")
     repo.commit("other", {"f": "other\n"})
@@ -196,8 +196,8 @@ def test_an_open_operation_is_told(repo: Repo, tmp_path: Path, command: str) -> 
     assert open_operation(admin) is None
 
 
-def test_a_sequence_stopped_between_commits_is_told(repo: Repo) -> None:
-    """A cherry-pick of several is open even where no CHERRY_PICK_HEAD is left."""
+def test_a_sequence_stopped_between_commits_is_reported(repo: Repo) -> None:
+    """A cherry-pick of several commits is open even if no CHERRY_PICK_HEAD is left."""
     repo.git("checkout", "-q", "-b", "other")
     repo.commit("one", {"f": "one\n"})
     repo.commit("two", {"g": "two\n"})

@@ -29,7 +29,7 @@ def seat(repository: Path, tmp_path: Path) -> Seat:
 
 @pytest.fixture(params=DIALECTS)
 def dialect(request: pytest.FixtureRequest) -> tuple[str, ...]:
-    """The command of a POSIX shell; skips where this machine lacks it."""
+    """Return the command of a POSIX shell; skip if this machine lacks it."""
     command = DIALECTS[request.param]
     if shutil.which(command[0]) is None:
         pytest.skip(f"{command[0]} is not installed")

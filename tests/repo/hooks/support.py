@@ -1,4 +1,4 @@
-"""What the tests of our hooks share: a seat with recorded hooks, and waiting for the detached."""
+"""Helpers of the hook tests: a worktree with recorded hooks, and waiting for background jobs."""
 
 import os
 import select
@@ -19,7 +19,7 @@ DEADLINE_S = 20
 # Hooks that a user has in these tests; all of them are called by `use_git_in_every_way`.
 NAMES = (*ALWAYS, "prepare-commit-msg", "commit-msg", "pre-push", "pre-merge-commit",
          "pre-rebase", "applypatch-msg", "pre-applypatch", "reference-transaction")  # fmt: skip
-# A stand-in for the interpreter: tells its pid, directory and arguments, then takes the ring off.
+# A stand-in for the interpreter: records its pid, directory and arguments, then removes the ring.
 RECORDER = """\
 #!/bin/sh
 printf '%s|%s|%s\\n' "$$" "$PWD" "$*" >>{log}
@@ -29,7 +29,7 @@ SILENT = """\
 #!/bin/sh
 printf '%s|%s|%s\\n' "$$" "$PWD" "$*" >>{log}
 """
-# A user's hook that tells how it was called: name, own path, arguments, input, git's variables.
+# A user's hook that records its call: name, own path, arguments, input, git's variables.
 USER_HOOK = """\
 #!/bin/sh
 {{
@@ -44,7 +44,7 @@ exit {status}
 
 
 class Seat(NamedTuple):
-    """A repository with a linked worktree, and where the stand-in interpreter tells its calls."""
+    """A repository with a linked worktree, and the file in which the stand-in records its calls."""
 
     root: Path
     worktree: Path
@@ -84,7 +84,7 @@ class Seat(NamedTuple):
         self.install()
 
     def told(self) -> list[str]:
-        """Return what the stand-in interpreter was started with, one line per start."""
+        """Return the arguments of each start of the stand-in interpreter, one line per start."""
         return self.calls.read_text().splitlines() if self.calls.exists() else []
 
     def spooled(self) -> list[list[str]]:

@@ -8,7 +8,7 @@ from tests.conftest import git
 from tests.repo.hooks.support import NAMES, Build, add_user_hook, commit, use_git_in_every_way
 
 
-def test_users_hooks_see_what_they_would_without_us(build: Build) -> None:
+def test_users_hooks_run_as_they_would_without_us(build: Build) -> None:
     """In fifteen uses of git, every hook gets the same path, arguments, input and variables."""
     plain, plain_log = build("plain")
     use_git_in_every_way(plain.worktree)
@@ -23,7 +23,7 @@ def test_users_hooks_see_what_they_would_without_us(build: Build) -> None:
 
 @pytest.mark.parametrize("hook", ["pre-commit", "commit-msg", "prepare-commit-msg"])
 def test_a_failing_hook_still_stops_the_commit(build: Build, hook: str) -> None:
-    """Where the user's hook refuses, git refuses."""
+    """Git refuses if the user's hook refuses."""
     seat, _ = build("x", **{hook.replace("-", "_"): 3})
     before = git(seat.worktree, "rev-parse", "HEAD")
     seat.install()
@@ -43,7 +43,7 @@ def test_a_failing_pre_push_still_stops_the_push(build: Build) -> None:
 
 
 def test_a_failing_post_checkout_is_reported(build: Build) -> None:
-    """Git checkout fails where the user's post-checkout does."""
+    """Git checkout fails if the user's post-checkout hook fails."""
     seat, _ = build("x", post_checkout=7)
     seat.install()
     with pytest.raises(AssertionError, match="git checkout"):
@@ -73,7 +73,7 @@ def test_a_hook_without_a_first_line_is_a_shell_script(build: Build, tmp_path: P
 
 
 def test_a_hook_that_was_removed_is_not_missed(build: Build) -> None:
-    """A shim whose hook has gone lets git go on."""
+    """A shim whose hook was deleted lets git continue."""
     seat, _ = build("x")
     seat.install()
     (seat.root / ".git" / "hooks" / "commit-msg").unlink()
@@ -113,7 +113,7 @@ def test_an_ignored_relative_directory_is_the_main_checkouts(build: Build) -> No
 
 
 def test_a_tracked_relative_directory_is_the_worktrees_own(build: Build, tmp_path: Path) -> None:
-    """A relative hooks path is taken from the worktree where it is there, with its own hooks."""
+    """A relative hooks path is resolved in the worktree if it exists there, with its own hooks."""
     seat, log = build("x", ".hooks")
     git(seat.root, "config", "core.hooksPath", ".hooks")
     add_user_hook(seat.worktree / ".hooks", "post-index-change", tmp_path / "own")
@@ -124,7 +124,7 @@ def test_a_tracked_relative_directory_is_the_worktrees_own(build: Build, tmp_pat
 
 
 def test_main_checkout_keeps_its_hooks(build: Build) -> None:
-    """In the main checkout the user's hooks run from where they are, and ours not at all."""
+    """In the main checkout the user's hooks run from their own directory, and ours do not run."""
     seat, log = build("x")
     seat.install()
     commit(seat.root, "z")

@@ -44,7 +44,7 @@ def be_noisy(seat: Seat, tmp_path: Path, *names: str) -> Path:
 
 
 def written(seat: Seat, before: dict[str, bytes | str]) -> dict[str, bytes | str]:
-    """Return what has changed below the state directory."""
+    """Return the changes below the state directory."""
     after = snapshot(seat.hooks.parent)
     return {name: after[name] for name in after if before.get(name) != after[name]}
 

@@ -43,7 +43,7 @@ def install_config_hooks(seat: Seat) -> None:
 
 @pytest.fixture
 def newer_git(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have a git with config hooks on PATH; skips where there is none and none was unpacked."""
+    """Put a git with config hooks on PATH; skip if none is installed or unpacked."""
     if require_version(git(Path("/"), "version")) >= CONFIG_HOOKS_SINCE:
         return
     if not (NEWER / "git").exists():
@@ -52,7 +52,7 @@ def newer_git(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_uninstall_leaves_no_trace(repository: Path, tmp_path: Path) -> None:
-    """The include comes and goes byte by byte, and no core.hooksPath is ever set."""
+    """The include is added and removed byte by byte, and core.hooksPath is never set."""
     seat = make_seat(tmp_path, repository)
 
     def kept() -> dict[str, bytes | str]:
@@ -95,8 +95,8 @@ refresh_shims(Git(sys.argv[1]), require_repository(sys.argv[1], {}), force=True)
 """
 
 
-def test_no_hook_is_removed_that_git_is_told_to_run(repository: Path, tmp_path: Path) -> None:
-    """A shim goes after the setting that names it: git fails where a config hook is absent."""
+def test_a_hook_is_removed_only_after_its_setting(repository: Path, tmp_path: Path) -> None:
+    """A shim is removed after the setting that names it: git fails if a config hook is absent."""
     seat = make_seat(tmp_path, repository)
     hook = add_user_hook(repository / ".husky" / "_", "commit-msg", tmp_path / "log")
     git(repository, "config", "core.hooksPath", ".husky/_")
@@ -109,7 +109,7 @@ def test_no_hook_is_removed_that_git_is_told_to_run(repository: Path, tmp_path: 
 
 
 @pytest.mark.parametrize("name", ["plain", 'a "b"', "it's", "a\\b;c#d e", "é\t"])
-def test_git_reads_back_what_was_written(tmp_path: Path, name: str) -> None:
+def test_git_reads_back_the_written_value(tmp_path: Path, name: str) -> None:
     """The commands in the included file name our shims, whatever the repository's path."""
     root = tmp_path / name / "repo"
     root.mkdir(parents=True)
@@ -127,7 +127,7 @@ def test_git_reads_back_what_was_written(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.usefixtures("newer_git")
-def test_users_hooks_see_what_they_would_without_us(build: Build) -> None:
+def test_users_hooks_run_as_they_would_without_us(build: Build) -> None:
     """With config hooks too, every hook gets the same path, arguments, input and variables."""
     plain, plain_log = build("plain")
     use_git_in_every_way(plain.worktree)
@@ -157,7 +157,7 @@ def test_ours_fire_in_our_worktree_only(build: Build) -> None:
 @pytest.mark.usefixtures("newer_git")
 @pytest.mark.parametrize("hook", ["pre-commit", "commit-msg"])
 def test_a_failing_hook_still_stops_the_commit(build: Build, hook: str) -> None:
-    """Where the user's hook refuses, git refuses."""
+    """Git refuses if the user's hook refuses."""
     seat, _ = build("x", **{hook.replace("-", "_"): 3})
     install_config_hooks(seat)
     with pytest.raises(AssertionError):
@@ -194,7 +194,7 @@ def test_this_git_is_asked_for_config_hooks(repository: Path, tmp_path: Path) ->
 
 
 @pytest.mark.usefixtures("newer_git")
-def test_a_commit_starts_what_it_starts_by_path(repository: Path, tmp_path: Path) -> None:
+def test_a_commit_starts_the_same_jobs_as_by_path(repository: Path, tmp_path: Path) -> None:
     """Config hooks cost a commit no process more than core.hooksPath does, a shell among them."""
     started: dict[str, list[str]] = {}
     for way in ("path", "config"):

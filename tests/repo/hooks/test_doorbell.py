@@ -14,7 +14,7 @@ DRAIN = "-EP -m gitworker.hookentry drain"
 
 
 def ring(seat: Seat, dialect: tuple[str, ...], name: str = "post-commit", *args: str) -> str:
-    """Run one of our hooks in a given shell as git would, and return what it printed."""
+    """Run one of our hooks in a given shell as git would, and return its output."""
     env = {**os.environ, "GIT_DIR": git(seat.worktree, "rev-parse", "--absolute-git-dir")}
     done = subprocess.run(
         [*dialect, str(seat.hooks / name), *args],
@@ -36,7 +36,7 @@ def commit_noisily(seat: Seat) -> str:
 
 
 def hold_drain(seat: Seat, tmp_path: Path, notes: str = ":") -> Path:
-    """Make the drain stay until somebody writes to the pipe that is returned."""
+    """Block the drain until the test writes to the pipe that is returned."""
     gate = tmp_path / "gate"
     os.mkfifo(gate)
     calls = quoted(seat.calls)
@@ -151,7 +151,7 @@ def test_a_drain_on_its_way_is_not_started_twice(seat: Seat, dialect: tuple[str,
 
 
 @pytest.mark.parametrize("left", ["dead", "", "0\n", "1x\n", "\n", "...", "-1\n"])
-def test_a_killed_drain_silences_nobody(seat: Seat, dialect: tuple[str, ...], left: str) -> None:
+def test_a_killed_drain_silences_no_hook(seat: Seat, dialect: tuple[str, ...], left: str) -> None:
     """A ring left by a dead process, or without a pid, does not stop the next bell."""
     if left == "dead":
         gone = subprocess.Popen(["true"])
@@ -237,7 +237,7 @@ def test_the_drain_outlives_the_terminal(
 
 
 def break_spool(seat: Seat) -> None:
-    """Put a file where the spool directory was."""
+    """Put a file in the place of the spool directory."""
     seat.spool.rmdir()
     seat.spool.write_text("")
 
@@ -256,7 +256,7 @@ def break_python(seat: Seat) -> None:
 
 
 def break_state(seat: Seat) -> None:
-    """Remove what the shims share."""
+    """Remove the files that the shims share."""
     seat.hooks.chmod(0o755)
     (seat.hooks / "gitworker.sh").unlink()
 
@@ -270,7 +270,7 @@ def forbid_state(seat: Seat) -> None:
     "breakage", [break_spool, break_disk, break_python, break_state, forbid_state]
 )
 def test_a_failure_of_ours_is_never_gits(seat: Seat, breakage: object) -> None:
-    """Whatever is broken on our side, git commits and nobody sees a word."""
+    """If our side is broken in any way, git commits and shows no message of ours."""
     assert callable(breakage)
     breakage(seat)
     assert commit_noisily(seat) == ""
@@ -280,7 +280,7 @@ def test_a_failure_of_ours_is_never_gits(seat: Seat, breakage: object) -> None:
 def test_off_means_off(
     seat: Seat, dialect: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """GITWORKER_HOOKS=off leaves no line and wakes nobody, stale shims or not."""
+    """GITWORKER_HOOKS=off leaves no line and starts no drain, stale shims or not."""
     monkeypatch.setenv("GITWORKER_HOOKS", "off")
     (seat.hooks / "stamp").chmod(0o644)
     os.utime(seat.hooks / "stamp", (1, 1))
@@ -290,7 +290,7 @@ def test_off_means_off(
 
 
 def test_a_commit_starts_two_hooks(seat: Seat, tmp_path: Path) -> None:
-    """Where the user has no hooks, git runs pre-commit and post-commit of ours and no other."""
+    """If the user has no hooks, git runs our pre-commit and post-commit and no other hook."""
     trace = tmp_path / "trace"
     (seat.worktree / "f").write_text("1\n")
     git(seat.worktree, "add", "f")

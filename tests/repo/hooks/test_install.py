@@ -88,7 +88,7 @@ def any_seat(request: pytest.FixtureRequest, tmp_path: Path) -> Seat:
 
 
 def test_uninstall_leaves_no_trace(any_seat: Seat) -> None:
-    """After install and uninstall every file of the git directory is what it was."""
+    """After install and uninstall every file of the git directory is unchanged."""
     before = kept(any_seat)
     is_bare = git(any_seat.root, "rev-parse", "--is-bare-repository")
     any_seat.install()
@@ -129,7 +129,7 @@ def test_other_changes_survive_uninstall(any_seat: Seat) -> None:
     assert "worker-state" not in git(any_seat.worktree, "config", "--worktree", "--list")
 
 
-def test_the_extension_goes_when_only_the_shared_file_changed(any_seat: Seat) -> None:
+def test_the_extension_is_removed_when_only_the_shared_file_changed(any_seat: Seat) -> None:
     """A setting added to the shared file does not keep the extension on."""
     listed = git(any_seat.root, "config", "--local", "--list").splitlines()
     any_seat.install()
@@ -195,7 +195,7 @@ def test_a_worktree_made_from_ours_is_cleaned_too(tmp_path: Path) -> None:
     )
 
 
-def test_a_repository_that_was_moved_is_installed_anew(tmp_path: Path) -> None:
+def test_a_repository_that_was_moved_is_installed_again(tmp_path: Path) -> None:
     """After a move install points to the new place, and uninstall still leaves no trace."""
     base = tmp_path / "old"
     base.mkdir()
@@ -215,7 +215,7 @@ def test_a_repository_that_was_moved_is_installed_anew(tmp_path: Path) -> None:
     assert (moved.root / ".git" / "config").read_bytes() == config
 
 
-def test_one_git_process_where_all_is_ready(
+def test_one_git_process_if_all_is_ready(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second worktree costs one `git config --worktree` and nothing else."""
@@ -262,7 +262,7 @@ def test_a_locked_configuration_is_a_conflict(tmp_path: Path) -> None:
 
 
 def test_a_linked_configuration_stays_a_link(tmp_path: Path) -> None:
-    """A config file that is a symbolic link is changed where it points to."""
+    """A config file that is a symbolic link is changed in the file that it points to."""
     seat = make_seat(tmp_path, plain(tmp_path))
     config = seat.root / ".git" / "config"
     config.rename(tmp_path / "real")

@@ -63,7 +63,7 @@ def set_in_included(seat: Seat, directory: Path, log: Path) -> None:
 
 
 def add_hooks(seat: Seat, directory: Path, log: Path) -> None:
-    """Add hooks where the user's hooks are."""
+    """Add hooks to the directory of the user's hooks."""
     new_hooks(seat.root / ".git" / "hooks", log)
 
 

@@ -1,4 +1,4 @@
-"""The shim directory: what it holds, when it is stale, and that a change of it is never seen."""
+"""The shim directory: its files, when it is stale, and that a change of it is never visible."""
 
 import os
 import shutil
@@ -50,7 +50,7 @@ def seat(repository: Path, tmp_path: Path) -> Seat:
 
 
 def touched(seat: Seat, source: str) -> Path:
-    """Return the path that a source of the shims stands for, existing."""
+    """Return the path of a source of the shims, which exists."""
     home = Path(os.environ["HOME"])
     path = {
         "config": seat.root / ".git" / "config",
@@ -70,7 +70,7 @@ SOURCES = ("config", "config.worktree", "global", "xdg", "hooks", "shims")
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_what_the_shims_come_from_makes_them_stale(
+def test_a_changed_source_makes_the_shims_stale(
     seat: Seat, source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A source newer than the stamp makes the shims stale, found without a process."""
@@ -88,7 +88,7 @@ def test_what_the_shims_come_from_makes_them_stale(
 def test_pre_commit_has_stale_shims_written_again(
     seat: Seat, dialect: tuple[str, ...], source: str
 ) -> None:
-    """Pre-commit starts one refresh where a source is newer than the stamp, and none before."""
+    """Pre-commit starts one refresh if a source is newer than the stamp, and none before."""
     argv = [*dialect, str(seat.hooks / "pre-commit")]
     subprocess.run(argv, cwd=seat.worktree, check=True, timeout=20)
     make_newer(touched(seat, source), seat.hooks / STAMP)
@@ -100,7 +100,7 @@ def test_pre_commit_has_stale_shims_written_again(
 
 @pytest.mark.parametrize("source", ["global", "config"])
 def test_a_source_that_went_back_or_away_is_noticed(seat: Seat, source: str) -> None:
-    """An older date counts as a change, and so does a file that has gone."""
+    """An older date counts as a change, and so does a deleted file."""
     path = touched(seat, source)
     os.utime(path, (1, 1))
     assert shims_are_stale(str(seat.hooks))
@@ -111,7 +111,7 @@ def test_a_source_that_went_back_or_away_is_noticed(seat: Seat, source: str) -> 
 
 
 def test_another_program_or_interpreter_makes_them_stale(seat: Seat) -> None:
-    """Shims whose interpreter has gone, or that another version wrote, are stale."""
+    """Shims whose interpreter was deleted, or that another version wrote, are stale."""
     stamp = read_stamp(str(seat.hooks))
     assert stamp is not None
     assert stamp.interpreter == str(seat.interpreter)
@@ -151,7 +151,7 @@ def test_a_hook_that_the_user_adds_is_taken_up(seat: Seat, tmp_path: Path) -> No
     assert not (seat.hooks / "commit-msg").exists()
 
 
-def test_the_directory_holds_what_is_needed(seat: Seat) -> None:
+def test_the_directory_holds_the_needed_files(seat: Seat) -> None:
     """Without hooks of the user's there are ours that a commit does not pay for, read-only."""
     wanted = {*ALWAYS, *BESIDE_COMMITS, SHARED, STAMP}
     assert {path.name for path in seat.hooks.iterdir()} == wanted
@@ -167,7 +167,7 @@ def test_a_directory_that_an_earlier_version_closed_is_opened(seat: Seat) -> Non
     assert seat.hooks.stat().st_mode & 0o777 == 0o755
 
 
-def test_what_others_left_there_is_put_aside(seat: Seat) -> None:
+def test_foreign_files_there_are_moved_aside(seat: Seat) -> None:
     """A refresh puts ours back; foreign files and directories are kept, the newest by its name."""
     found = seat.hooks.parent / "hooks-found"
     for number in (1, 2, 3):
@@ -196,7 +196,7 @@ def test_what_others_left_there_is_put_aside(seat: Seat) -> None:
 
 @pytest.mark.parametrize("own", [False, True])
 def test_a_hook_put_aside_runs(seat: Seat, tmp_path: Path, own: bool) -> None:
-    """A hook that an installer wrote into our directory refuses what it refused, now and later."""
+    """A hook that an installer wrote into our directory keeps refusing the same commits."""
     remote = tmp_path / "remote"
     git(tmp_path, "init", "-q", "--bare", str(remote))
     commit(seat.worktree)
@@ -279,7 +279,7 @@ def test_a_newline_in_the_path_will_do(tmp_path: Path, dialect: tuple[str, ...])
 
 
 def test_hook_names_go_by_their_shape() -> None:
-    """Files that git could run as hooks are told from those it never runs."""
+    """Files that git could run as hooks are distinguished from those that it never runs."""
     good = ("pre-push", "update", "p4-pre-submit", "fsmonitor-watchman", "post-some-future-thing")
     bad = (
         "h",
@@ -308,8 +308,8 @@ def test_shellcheck_finds_nothing(seat: Seat) -> None:
     assert done.stdout == ""
 
 
-def test_a_stopped_holder_of_the_lock_is_told(seat: Seat, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody waits for the lock without a bound."""
+def test_a_stopped_lock_holder_is_reported(seat: Seat, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The wait for the lock has a time limit."""
     monkeypatch.setattr("gitworker.repo.hooks.shims.LOCK_WAIT_MS", 20)
     held = shims_lock(StatePaths(str(seat.hooks.parent)))
     with held, pytest.raises(Conflict, match="locks/hooks"):

@@ -1,4 +1,4 @@
-"""What the state of our hooks is said to be."""
+"""The reported state of our hooks."""
 
 from pathlib import Path
 
@@ -7,10 +7,10 @@ from tests.conftest import git
 from tests.repo.hooks.support import add_user_hook, make_seat
 
 
-def test_status_tells_worktrees_chained_hooks_and_tampering(
+def test_status_names_worktrees_chained_hooks_and_tampering(
     repository: Path, tmp_path: Path
 ) -> None:
-    """Status names the worktrees with our hooks, the user's hooks and what was tampered with."""
+    """Status names the worktrees with our hooks, the user's hooks and the files tampered with."""
     seat = make_seat(tmp_path, repository)
     add_user_hook(seat.root / ".git" / "hooks", "pre-push", tmp_path / "log")
     dormant = add_user_hook(seat.root / ".git" / "hooks", "commit-msg", tmp_path / "log")
