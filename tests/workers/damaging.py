@@ -82,7 +82,7 @@ def marked_for_another(world: World, place: Path) -> None:
 
 
 def moved_out_of_sight(world: World, place: Path) -> None:
-    """Move the directory, by hand, to a place where no command looks."""
+    """Move the directory, by hand, to a place that no command searches."""
     away = world.root.parent / "far" / "away"
     away.mkdir(parents=True)
     place.rename(away / "login")

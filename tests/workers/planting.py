@@ -1,4 +1,4 @@
-"""Ways to break a repository with workers in it, each with what fsck calls it."""
+"""Ways to break a repository with workers in it, each with the problems that fsck reports."""
 
 import json
 import os
@@ -62,7 +62,7 @@ def delete_branch(world: World) -> None:
 
 
 def move_branch(world: World) -> None:
-    """Move a worker's branch to where its commits are not, and let git forget the move."""
+    """Move a worker's branch to a place without its commits, and let git forget the move."""
     world.session()
     world.drive("sweep")
     world.git("update-ref", "refs/heads/auth/login", "main")
@@ -115,7 +115,7 @@ def move_worktree(world: World) -> None:
 
 
 def foreign_worktree(world: World) -> None:
-    """Make a repository of its own where a worktree is."""
+    """Make a repository of its own in the place of a worktree."""
     lose_git_file(world)
     world.git("init", "-q", cwd=world.path("auth"))
 
@@ -174,12 +174,12 @@ def drop_transition(world: World) -> None:
 
 
 def reassign(world: World) -> None:
-    """Assign a task to nobody."""
+    """Assign a task to no worker."""
     sql(world, "UPDATE tasks SET assigned_agent_id = NULL WHERE id = 'login'")
 
 
 def forget_place(world: World) -> None:
-    """Forget where a worker's worktree is."""
+    """Delete the recorded path of a worker's worktree."""
     sql(world, "UPDATE workers SET worktree = NULL WHERE worker_id = 'auth'")
 
 
@@ -242,7 +242,7 @@ def lose_view(world: World) -> None:
 
 
 def misplace_view(world: World) -> None:
-    """Make a directory where a worker's state file belongs."""
+    """Make a directory in the place of a worker's state file."""
     path = world.state_dir / "workers" / "auth.json"
     path.unlink()
     path.mkdir()
@@ -282,7 +282,7 @@ def lose_rescue(world: World) -> None:
 
 
 def leave_anchor(world: World) -> None:
-    """Leave what a landing had kept."""
+    """Leave the ref that a landing had kept."""
     world.git("update-ref", "refs/worker/landing/gone/away", "main")
 
 
@@ -302,7 +302,7 @@ def lose_trash(world: World) -> None:
 
 
 def unowned_worktree(world: World) -> None:
-    """Make a worktree that says it is a seat's which nobody has."""
+    """Make a worktree with the mark of a worker that does not exist."""
     world.git("worktree", "add", "-q", "-b", "who/knows", str(world.root / "worktrees/knows"))
     admin = world.git("rev-parse", "--absolute-git-dir", cwd=world.root / "worktrees/knows")
     Path(admin, "gitworker-seat").write_text("who knows\n")
@@ -324,7 +324,7 @@ def forget_seat(world: World) -> None:
 
 
 def claim_for_nobody(world: World) -> None:
-    """Let somebody claim a task who is not there any more."""
+    """Claim a task for a worker that no longer exists."""
     sql(world, "INSERT OR REPLACE INTO task_claims VALUES ('away', 'robot', 1, 2)")
 
 
@@ -370,7 +370,7 @@ def deafen(world: World) -> None:
 
 
 def lose_commits(world: World) -> None:
-    """Let git delete what a deleted branch had."""
+    """Let git delete the objects of a deleted branch."""
     place = world.path("auth")
     world.git("checkout", "-q", "--detach", "main", cwd=place)
     world.git("update-ref", "-d", "refs/heads/auth/login")

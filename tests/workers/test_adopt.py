@@ -32,7 +32,7 @@ def by_hand(world: World, branch: str = "feature") -> Path:
 
 
 def hooked(world: World, place: Path) -> bool:
-    """Tell whether our hooks fire in a worktree."""
+    """Return whether our hooks fire in a worktree."""
     session = world.session()
     admin = world.git("rev-parse", "--path-format=absolute", "--git-dir", cwd=place)
     return is_installed(session.git, admin, session.paths.hooks)
@@ -57,7 +57,7 @@ def test_worktree(world: World) -> None:
     assert world.session(place).actor == "auth"
 
 
-def test_it_goes_the_whole_way(world: World) -> None:
+def test_it_lands(world: World) -> None:
     """Adopted work is handed in, approved and landed as any other; old commits are no news."""
     place = by_hand(world)
     take(world, str(place))
@@ -147,14 +147,14 @@ def test_rename_needs_permission(world: World) -> None:
 
 
 def test_target(world: World) -> None:
-    """The target is nobody's branch."""
+    """The target is not adopted."""
     world.git("switch", "-q", "--detach")
     with unchanged(world, "is_target"):
         take(world, "main")
 
 
 def test_main_checkout(world: World) -> None:
-    """The main checkout, or the branch that stands in it, is nobody's seat."""
+    """The main checkout is not adopted, nor is the branch that is checked out there."""
     world.git("switch", "-q", "-c", "feature")
     for name in ("feature", str(world.root)):
         with unchanged(world, "main_checkout"):
@@ -162,7 +162,7 @@ def test_main_checkout(world: World) -> None:
 
 
 def test_another_workers(world: World) -> None:
-    """What is a worker's already is not given to another."""
+    """A worker's branch or worktree is not given to another."""
     place = world.spawn("docs", "words").path
     for name in ("docs/words", place):
         with unchanged(world, "taken"):
@@ -177,7 +177,7 @@ def test_no_such_thing(world: World) -> None:
 
 
 def test_two_things(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worktree and another branch of the same name are told apart by a person."""
+    """A worktree and another branch of the same name are chosen between by the user."""
     place = by_hand(world)
     world.git("branch", "by-hand")
     monkeypatch.chdir(place.parent)
@@ -247,7 +247,7 @@ def test_another_file_system(world: World) -> None:
 
 @pytest.mark.parametrize("name", ["auth/login", "auth/login/deep", "auth"])
 def test_name_is_taken(world: World, name: str) -> None:
-    """The branch's new name, what is below it and what blocks it must be free."""
+    """The branch's new name, the names below it and the names that block it must be free."""
     by_hand(world)
     world.git("branch", name)
     with unchanged(world, "branch_exists"):
@@ -263,7 +263,7 @@ def test_busy_seat(world: World) -> None:
 
 
 def test_held_task(world: World) -> None:
-    """A task that somebody has is not given to another."""
+    """A task that a worker has is not given to another."""
     by_hand(world)
     world.spawn("docs", "login")
     with unchanged(world):
@@ -271,7 +271,7 @@ def test_held_task(world: World) -> None:
 
 
 def test_failure_gives_everything_back(world: World) -> None:
-    """What fails on the way leaves branch, worktree and hooks as they were."""
+    """A failure on the way leaves branch, worktree and hooks unchanged."""
     place = by_hand(world)
     make_dirty(world, place)
     before, refs = look(world, place), world.refs()
@@ -308,7 +308,7 @@ def test_new_worktree_is_furnished(world: World) -> None:
 
 
 def test_adopted_worktree_is_not_furnished(world: World) -> None:
-    """Nothing is put into a worktree that somebody has set up by hand."""
+    """No file is added to a worktree that a user has set up by hand."""
     Repo(world.root).write({".worktreeinclude": "*.o\n", "a.o": "object"})
     world.git("config", "worker.worktree.setup", "echo ready >made.o")
     place = by_hand(world)

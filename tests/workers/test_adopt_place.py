@@ -1,4 +1,4 @@
-"""adopt looks at where a worktree is: whether it could ever go, and what would be lost by it."""
+"""adopt checks the place of a worktree: whether it can be deleted, and the loss if it were."""
 
 import os
 import subprocess
@@ -30,8 +30,8 @@ def test_around_another_worktree(world: World) -> None:
         take(world, "feature")
 
 
-def test_beside_a_worktree_that_is_gone(world: World) -> None:
-    """What git only remembers of a worktree is in nobody's way."""
+def test_beside_a_deleted_worktree(world: World) -> None:
+    """A deleted worktree that git still lists blocks no adoption."""
     place = by_hand(world)
     world.git("worktree", "add", "-q", "-b", "inner", str(place / "inner"))
     subprocess.run(["rm", "-r", str(place / "inner")], check=True)
@@ -42,7 +42,7 @@ UNPRIVILEGED = ("setpriv", "--bounding-set", "-dac_override,-dac_read_search")  
 
 
 def adopt_by(world: World, *wrapper: str) -> "subprocess.CompletedProcess[str]":
-    """Adopt `feature` by a process that a wrapper starts; skip where it cannot."""
+    """Adopt `feature` by a process that a wrapper starts; skip if the wrapper cannot run."""
     done = subprocess.run(
         [*wrapper, "git-worker", "adopt", "--rename", "feature", "auth", "login"],
         cwd=world.root, capture_output=True, text=True, check=False,
@@ -53,7 +53,7 @@ def adopt_by(world: World, *wrapper: str) -> "subprocess.CompletedProcess[str]":
 
 
 def test_its_directory_cannot_be_written(world: World) -> None:
-    """A worktree that no rename takes out of its directory is left where it is."""
+    """A worktree that no rename moves out of its directory stays in its place."""
     place = world.root.parent / "shelf" / "here"
     place.parent.mkdir()
     world.git("worktree", "move", str(by_hand(world)), str(place))
@@ -108,7 +108,7 @@ def test_the_hooks_of_all(world: World) -> None:
 
 
 def test_a_failing_hook_of_the_users(world: World) -> None:
-    """git keeps a new worktree where the user's post-checkout fails, and so do we."""
+    """git keeps a new worktree if the user's post-checkout fails, and so do we."""
     hook = world.root / ".git/hooks/post-checkout"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text("#!/bin/sh\nexit 7\n")

@@ -52,7 +52,7 @@ def test_git_leaves_it_alone(world: World) -> None:
 
 
 def test_the_end_unlocks(world: World) -> None:
-    """Where an agent has ended while nobody saw it, any command unlocks its worktree."""
+    """If an agent ended unobserved, any command unlocks its worktree."""
     agent = started(world)
     sweep(world.session())
     assert lock_of(world, "auth").exists()

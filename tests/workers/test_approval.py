@@ -121,7 +121,7 @@ def place(world: World) -> Repo:
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_any_difference_withdraws_it(world: World, place: Repo, change: str) -> None:
-    """What the reviewer did not see does not land, and the worker is IN_REVIEW again."""
+    """Commits that the reviewer did not see do not land, and the worker is IN_REVIEW again."""
     CHANGES[change](place)
     tip = world.tip("auth/login")
     (result,) = world.merge("auth")
@@ -146,7 +146,7 @@ def test_any_difference_withdraws_it(world: World, place: Repo, change: str) -> 
 def test_committer_dates_notes_do_not_count(
     world: World, place: Repo, change: Callable[[Repo], None]
 ) -> None:
-    """What every rebase changes, and notes, leave an approval valid."""
+    """An approval ignores committer dates, which every rebase changes, and notes."""
     change(place)
     world.land("auth")
     assert world.show("a") == "1"
@@ -219,7 +219,7 @@ def test_an_older_record_holds_for_nothing_else(world: World, place: Repo, chang
     world.land("auth")
 
 
-def test_the_message_says_what_changed(world: World, place: Repo) -> None:
+def test_the_message_names_the_change(world: World, place: Repo) -> None:
     """The reason names author and message, or the order, and the view shows plain patch ids."""
     assert all(len(one) == 40 for one in world.view("auth", "reviews")["patches"])
     CHANGES["trailer"](place)

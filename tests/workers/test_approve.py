@@ -15,7 +15,7 @@ from tests.workers.world import World, kept, unchanged
 
 
 def test_no_rebase_needed(world: World) -> None:
-    """A branch that stands on the target is approved where it is."""
+    """A branch that is based on the target is approved without a rebase."""
     world.in_review("auth", "login", {"a": "1\n"})
     tip = world.tip("auth/login")
     done = world.approve("auth", note="fine")
@@ -59,7 +59,7 @@ def test_record(world: World) -> None:
 
 
 def test_own_rebase_is_no_news(world: World) -> None:
-    """The commits that the rebase made are not told as progress again."""
+    """The commits that the rebase made are not reported as progress again."""
     world.in_review("auth", "login", {"a": "1\n"})
     world.advance({"b": "2\n"})
     world.approve("auth")
@@ -69,7 +69,7 @@ def test_own_rebase_is_no_news(world: World) -> None:
 
 
 def test_conflict(world: World) -> None:
-    """A rebase that conflicts moves nothing; the worker is WORKING and is told the files."""
+    """A rebase that conflicts moves nothing; the worker is WORKING and gets the list of files."""
     place = world.in_review("auth", "login", {"README": "mine\n", "a": "1\n"})
     world.advance({"README": "theirs\n"})
     refs, tree = world.refs(), world.git("status", "--porcelain", cwd=place)
@@ -125,7 +125,7 @@ def test_file_in_the_way_refuses(world: World) -> None:
 
 
 def test_open_rebase_refuses(world: World) -> None:
-    """While the agent's own rebase stands open its branch is not moved."""
+    """While the agent's own rebase is open its branch is not moved."""
     place = world.in_review("auth", "login", {"a": "1\n"})
     world.commit("auth", {"README": "mine\n"})
     world.git("branch", "side", world.tip())
@@ -180,7 +180,7 @@ def test_worktree_moved_with_mv(world: World) -> None:
 
 @pytest.mark.parametrize("lagging", [False, True])
 def test_worktree_deleted_with_rm(world: World, lagging: bool) -> None:
-    """A worktree that was deleted with plain rm asks for a word to git where its branch moves."""
+    """A worktree deleted with plain rm needs a command to git if its branch moves."""
     place = world.in_review("auth", "login", {"a": "1\n"})
     if lagging:
         world.advance({"b": "2\n"})
@@ -195,7 +195,7 @@ def test_worktree_deleted_with_rm(world: World, lagging: bool) -> None:
 
 
 def test_commits_that_came_after_done(world: World) -> None:
-    """An approval counts the commits that nobody was asked to review; a rebase makes none."""
+    """An approval counts the commits without a review request; a rebase adds none."""
     place = world.in_review("auth", "login", {"a": "1\n"})
     world.commit("auth", {"late": "x\n"})
     world.advance({"b": "2\n"})
@@ -208,8 +208,8 @@ def test_commits_that_came_after_done(world: World) -> None:
     assert world.approve("auth").unrequested == 0
 
 
-def test_what_was_handed_in_is_gone(world: World) -> None:
-    """Where the commit that was handed in is no longer there, that is a change as well."""
+def test_the_submitted_commit_is_missing(world: World) -> None:
+    """If the submitted commit no longer exists, that is a change as well."""
     place = world.in_review("auth", "login", {"a": "1\n"})
     world.git("commit", "-q", "--amend", "-m", "Another", cwd=place)
     world.git("reflog", "expire", "--expire=now", "--all")
@@ -229,8 +229,8 @@ def test_branch_in_the_main_checkout(world: World) -> None:
     world.git("switch", "-q", "main")
 
 
-def test_branch_gone(world: World) -> None:
-    """A branch that was deleted by hand is said to be gone, and nothing changes."""
+def test_a_deleted_branch(world: World) -> None:
+    """A branch that was deleted by hand is reported as deleted, and nothing changes."""
     place = world.in_review("auth", "login", {"a": "1\n"})
     world.git("checkout", "-q", "--detach", cwd=place)
     world.git("branch", "-D", "auth/login")
@@ -264,7 +264,7 @@ def test_merged_target_is_flattened(world: World) -> None:
 
 
 def test_a_branch_that_was_reset(world: World) -> None:
-    """What was handed in and then reset away is not approved as if it had landed."""
+    """A submission that was reset away is not approved as if it had landed."""
     place = world.in_review("auth", "login", {"a": "1\n"})
     world.git("reset", "-q", "--hard", "HEAD~1", cwd=place)
     with unchanged(world, "nothing_left"):
@@ -275,7 +275,7 @@ def test_a_branch_that_was_reset(world: World) -> None:
     assert world.show("a") == "1"
 
 
-def test_what_the_target_has_by_patch(world: World) -> None:
+def test_patches_that_the_target_has(world: World) -> None:
     """A branch of which nothing is left, since the target has its patches, is approved."""
     place = world.in_review("auth", "login", {"a": "1\n"})
     world.advance({"b": "1\n"})

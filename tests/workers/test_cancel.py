@@ -1,4 +1,4 @@
-"""cancel and reset: the seat is free, its work is rescued, and nobody else is touched."""
+"""cancel and reset: the worker is free, its work is rescued, and no other worker is touched."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ from tests.workers.world import World, unchanged
 
 
 def test_cancel(world: World) -> None:
-    """A cancelled seat is IDLE and its task CANCELLED; branch and worktree are gone."""
+    """A cancelled worker is IDLE and its task CANCELLED; branch and worktree are deleted."""
     place = world.working("auth", "login", {"a": "1\n"})
     tip = world.tip("auth/login")
     freed = cancel(world.session(), "auth")
@@ -79,7 +79,7 @@ def test_beside_a_worktree_that_is_being_made(world: World, verb: str, head: str
 
 
 def test_open_rebase_is_rescued(world: World) -> None:
-    """What an open rebase has made so far is kept with the branch's tip."""
+    """The commits that an open rebase has made are kept with the branch's tip."""
     place = world.working("auth", "login", {"a": "1\n"})
     open_rebase(world, place)
     tip, head = world.tip("auth/login"), world.git("rev-parse", "HEAD", cwd=place)
@@ -90,7 +90,7 @@ def test_open_rebase_is_rescued(world: World) -> None:
 
 
 def test_occupied(world: World) -> None:
-    """A worktree in which a process stands is not taken away."""
+    """A worktree with a process in it is not deleted."""
     place = world.working("auth", "login", {"a": "1\n"})
     with subprocess.Popen(
         [sys.executable, "-c", HOLD], cwd=place, stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -104,7 +104,7 @@ def test_occupied(world: World) -> None:
 
 
 def test_gits_own_upkeep_is_no_occupant(world: World) -> None:
-    """Where git still packs after the last commit, cancel waits until it has ended."""
+    """If git still packs after the last commit, cancel waits until it has ended."""
     place = world.working("auth", "login", {"a": "1\n"})
     argv = ["git", "-c", "read -r line; :", "maintenance", "run", "--auto", "--detach"]
     with subprocess.Popen(argv, executable="/bin/sh", cwd=place, stdin=subprocess.PIPE) as upkeep:
@@ -149,7 +149,7 @@ def test_branch_deleted_by_hand(world: World) -> None:
 
 
 def test_branch_deleted_under_its_worktree(world: World) -> None:
-    """A branch whose ref somebody deleted is rescued from the reflog, uncommitted work with it."""
+    """A branch whose ref was deleted is rescued from the reflog, with its uncommitted work."""
     place = world.working("auth", "login", {"a": "1\n"})
     tip = world.tip("auth/login")
     (place / "new").write_text("untracked\n")
@@ -178,7 +178,7 @@ def test_cancel_of_a_free_seat(world: World) -> None:
         cancel(world.session(), "auth")
 
 
-def test_cancel_of_nobody(world: World) -> None:
+def test_cancel_of_an_unknown_worker(world: World) -> None:
     """An unknown name is not found."""
     with unchanged(world, "not_found", NotFound):
         cancel(world.session(), "nobody")
@@ -237,7 +237,7 @@ def test_older_worktree_of_the_task_moves_aside(world: World) -> None:
 
 
 def test_older_worktree_with_an_agent_stays(world: World) -> None:
-    """While an agent lives in the older worktree, the new one goes beside it."""
+    """While an agent lives in the older worktree, the new one is made beside it."""
     place = world.working("auth", "login", {"a": "1\n"})
     fail(world.session(), "auth", reason="stuck")
     with subprocess.Popen(

@@ -21,7 +21,7 @@ from tests.workers.world import World
 
 TRACKED = (".worker-state", "worktrees", "worktrees/.gitignore", "worktrees/.trash", ".worker.log",
            "worker-worktrees", ".worktreeinclude")  # fmt: skip
-# What we write into a worktree, by default or by the settings of `go_through_all`.
+# The files that we write into a worktree, by default or by the settings of `go_through_all`.
 IN_WORKTREES = (".worker.log", "node_modules", ".env", "cache/env", "cache")
 IN_OUR_ROOT = ("worktrees/.gitignore", "worktrees/.trash", "worktrees/.pool",
                "worktrees/.verify", "worktrees/form", "worktrees")  # fmt: skip
@@ -116,7 +116,7 @@ def some(names: Sequence[str], kinds: Sequence[str]) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("name", "kind"), some(IN_WORKTREES, KINDS))
 def test_tracked_by_a_branch(world: World, tmp_path: Path, name: str, kind: str) -> None:
-    """No command writes through what a branch, or its agent, has under a name of ours."""
+    """No command writes through a link that a branch, or its agent, has under a name of ours."""
     outside = tmp_path / "outside"
 
     def plant_in(place: Path) -> None:
@@ -165,7 +165,7 @@ def test_tracked_by_the_target(world: World, tmp_path: Path, name: str, kind: st
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", [".gitignore", ".trash", ".verify", ".pool"])
 def test_in_our_way(world: World, tmp_path: Path, name: str, kind: str) -> None:
-    """What lies in our directory under a name that we need is never written through."""
+    """A link in our directory under a name that we need is never written through."""
     outside = tmp_path / "outside"
     plant(world.root / "worktrees" / name, kind, outside)
     world.git("config", "worker.verify.commands", "true")
@@ -202,7 +202,7 @@ def test_the_trash_is_taken(world: World, tmp_path: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["sub/.gitignore", ".gitattributes", "sub/a/.gitattributes"])
-def test_a_fifo_keeps_nobody_waiting(
+def test_a_fifo_blocks_no_command(
     world: World, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """A FIFO that git would wait for in one worktree blocks no landing and names the way out."""

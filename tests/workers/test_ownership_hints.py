@@ -22,7 +22,7 @@ VERBS = {
 
 
 def prepared(world: World, verb: str) -> Path:
-    """Bring `auth` to where the verb is allowed, with an untracked file if the verb takes it."""
+    """Bring `auth` to a state that allows the verb, with an untracked file if the verb takes it."""
     world.working("bob", "form", {"b": "1\n"})
     bring = {"approve": world.in_review, "merge": world.approved}.get(verb, world.working)
     place = bring("auth", "login", {"a": "1\n"})
@@ -51,7 +51,7 @@ def follow(world: World, command: str) -> Answer:
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("state", [*PLACES, *HEADS])
 def test_the_hint_leads_to_the_verb(world: World, state: str, verb: str) -> None:
-    """Whoever follows the hints, those of the repair included, can run the refused command."""
+    """A user who follows the hints, those of the repair included, can run the refused command."""
     place = prepared(world, verb)
     kept = set(all_bytes(World(world.root.parent)))
     (PLACES | HEADS)[state](world, place)

@@ -11,7 +11,7 @@ from tests.workers.world import World, unchanged
 
 
 def test_reject(world: World) -> None:
-    """A rejected worker is WORKING again and is told what to change."""
+    """A rejected worker is WORKING again and gets the requested changes."""
     world.in_review("auth", "login", {"a": "1\n"})
     rejected = reject(world.session(), "auth", note="more tests")
     assert rejected.review_state == "changes_requested"
@@ -38,13 +38,13 @@ def test_second_round(world: World) -> None:
 
 
 def test_reject_of_work_in_progress(world: World) -> None:
-    """What was not handed in cannot be rejected."""
+    """Work that was not submitted cannot be rejected."""
     world.working("auth", "login", {"a": "1\n"})
     with unchanged(world, "invalid_transition", InvalidTransition):
         reject(world.session(), "auth", note="no")
 
 
-def test_nobody_judges_himself(world: World) -> None:
+def test_no_worker_judges_itself(world: World) -> None:
     """A worker can neither approve nor reject nor merge its own work."""
     place = world.in_review("auth", "login", {"a": "1\n"})
     mine = world.session(place)
@@ -76,7 +76,7 @@ def test_team_decides_not_the_worker(world: World) -> None:
 
 
 def test_reviewer_without_a_name(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A review by somebody whom git does not know is refused."""
+    """A review by a user without a git identity is refused."""
     world.in_review("auth", "login", {"a": "1\n"})
     world.git("config", "--global", "--unset", "user.name")
     world.git("config", "--global", "--unset", "user.email")

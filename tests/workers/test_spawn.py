@@ -1,4 +1,4 @@
-"""spawn and assign: what a seat is given, and every reason to give it nothing."""
+"""spawn and assign: the things that a new worker gets, and every reason to refuse it."""
 
 import contextlib
 import sqlite3
@@ -34,8 +34,8 @@ def test_spawn(world: World) -> None:
     assert world.session(spawned.path).actor == "auth"
 
 
-def test_spawn_tells_the_bus(world: World) -> None:
-    """A spawn is told as one assignment to the worker, and the task is claimed for it."""
+def test_spawn_publishes_an_assignment(world: World) -> None:
+    """A spawn is published as one assignment to the worker, and the task is claimed for it."""
     spawned = world.spawn("auth", "login")
     (told,) = world.messages("task_assign")
     assert told == {
@@ -64,7 +64,7 @@ def test_start_point(world: World) -> None:
 
 
 def test_start_at_a_remote_branch(world: World, tmp_path: Path) -> None:
-    """REMOTE/BRANCH is fetched first, so that the spawn begins at what the remote has now."""
+    """REMOTE/BRANCH is fetched first, so that the spawn begins at the remote's present commit."""
     remote = Repo.make(tmp_path / "remote.git", "--bare")
     world.git("remote", "add", "up", str(remote.root))
     world.git("push", "-q", "up", "main:feature")
@@ -93,7 +93,7 @@ def test_included_files(world: World) -> None:
     assert world.git("status", "--porcelain", cwd=place) == ""
 
 
-def test_included_files_leave_what_is_there(world: World) -> None:
+def test_included_files_leave_existing_files(world: World) -> None:
     """A file that the commit brings is not overwritten by an ignored one of the main checkout."""
     Repo(world.root).write({"kept.o": "tracked"})
     world.git("add", "-f", "kept.o")
@@ -113,14 +113,14 @@ def test_name_blocked_by_a_branch(world: World) -> None:
 
 
 def test_branch_exists(world: World) -> None:
-    """A branch of the wanted name is somebody's work: the spawn refuses."""
+    """A branch of the wanted name is another user's work: the spawn refuses."""
     world.git("branch", "auth/login")
     with unchanged(world, "branch_exists"):
         world.spawn("auth", "login")
 
 
 def test_task_blocked_by_deeper_branch(world: World) -> None:
-    """A branch below the wanted one blocks it for git; what the try made is taken away again."""
+    """A branch below the wanted one blocks it for git; the leftovers of the attempt are deleted."""
     world.git("branch", "auth/login/deep")
     refs = world.refs()
     with pytest.raises(Refused) as caught:
@@ -132,7 +132,7 @@ def test_task_blocked_by_deeper_branch(world: World) -> None:
 
 
 def test_path_in_the_way(world: World) -> None:
-    """A directory of somebody's at the worktree's place is left alone."""
+    """A foreign directory at the worktree's place is left alone."""
     world.spawn("docs", "words")
     Repo(world.root).write({"worktrees/login/mine": "precious"})
     with unchanged(world, "path_exists"):
@@ -233,7 +233,7 @@ def test_recycled_seat(world: World) -> None:
 
 
 def test_target_by_setting(world: World) -> None:
-    """The setting worker.target decides where a spawn begins."""
+    """The setting worker.target decides at which branch a spawn begins."""
     world.git("branch", "release")
     world.advance({"more": "x\n"})
     world.git("config", "worker.target", "release")

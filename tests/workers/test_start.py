@@ -32,14 +32,14 @@ def test_start_by_task_from_the_worktree(world: World) -> None:
 
 
 def test_start_finds_the_agent(world: World) -> None:
-    """Without a pid the nearest ancestor that works is the agent, here whoever runs this test."""
+    """Without a pid the nearest working ancestor is the agent, here the runner of this test."""
     world.spawn("auth", "login")
     started = start(world.session(), "auth")
     assert started.pid != os.getpid()
     assert started.pid is None or find_process(started.pid) is not None
 
 
-def test_start_of_a_process_that_is_gone(world: World) -> None:
+def test_start_of_a_process_that_ended(world: World) -> None:
     """A pid that runs nowhere is not found."""
     gone = subprocess.Popen(["true"])
     gone.wait()
@@ -63,7 +63,7 @@ def test_names_that_mean_a_worker(world: World, name: str) -> None:
 
 
 def test_worker_id_wins_over_task_id(world: World) -> None:
-    """Where a worker and a task have the same name, the worker is meant."""
+    """If a worker and a task have the same name, the worker is meant."""
     world.spawn("auth", "docs")
     world.spawn("docs", "auth")
     assert start(world.session(), "auth", pid=os.getpid()).worker_id == "auth"

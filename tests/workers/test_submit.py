@@ -1,4 +1,4 @@
-"""done: what is handed in for review, and what is not fit to be."""
+"""done: the work that is submitted for review, and the work that is refused."""
 
 import os
 
@@ -13,7 +13,7 @@ from tests.workers.world import World, unchanged
 
 
 def test_submit(world: World) -> None:
-    """A submission brings worker and task into review and tells branch and commit."""
+    """A submission brings worker and task into review and reports branch and commit."""
     world.working("auth", "login", {"a": "1\n"})
     done = world.submit("auth", note="please look", pr_url="https://example.org/1")
     assert (done.commit, done.commits, done.conflicts) == (world.tip("auth/login"), 1, ())
@@ -35,7 +35,7 @@ def test_review_file_of_a_request(world: World) -> None:
 
 
 def test_conflict_is_foretold(world: World) -> None:
-    """A submission says at once which files would conflict with the target, and stands."""
+    """A submission reports at once the files that would conflict with the target, and is valid."""
     world.working("auth", "login", {"README": "mine\n"})
     world.advance({"README": "theirs\n"})
     assert world.submit("auth").conflicts == ("README",)
@@ -52,7 +52,7 @@ def test_uncommitted_work(world: World) -> None:
 
 
 def test_commit_on_the_way(world: World) -> None:
-    """With a message what is left is committed and handed in."""
+    """With a message the remaining changes are committed and submitted."""
     place = world.working("auth", "login", {"a": "1\n"})
     Repo(place).write({"a": "2\n", "b": "new\n"})
     done = world.submit("auth", commit_message="The rest")
@@ -70,7 +70,7 @@ def test_empty_branch(world: World) -> None:
 
 
 def test_open_merge(world: World) -> None:
-    """A merge that stands open in the worktree must be ended first."""
+    """A merge that is open in the worktree must be ended first."""
     place = world.working("auth", "login", {"README": "mine\n"})
     world.advance({"README": "theirs\n"})
     Repo(place).run("merge", "main")
@@ -78,8 +78,8 @@ def test_open_merge(world: World) -> None:
         world.submit("auth")
 
 
-def test_branch_gone(world: World) -> None:
-    """A branch that somebody deleted is said to be gone."""
+def test_a_deleted_branch(world: World) -> None:
+    """A deleted branch is reported as deleted."""
     place = world.working("auth", "login", {"a": "1\n"})
     world.git("checkout", "-q", "--detach", cwd=place)
     world.git("branch", "-D", "auth/login")
@@ -89,14 +89,14 @@ def test_branch_gone(world: World) -> None:
 
 
 def test_submit_from_the_worktree(world: World) -> None:
-    """Without a name the worker in whose worktree one stands hands in."""
+    """Without a name the worker of the current worktree submits."""
     place = world.working("auth", "login", {"a": "1\n"})
     submit(world.session(place), None, Submission())
     assert world.worker("auth").state == "IN_REVIEW"
 
 
 def test_submit_twice(world: World) -> None:
-    """What is in review is not handed in again."""
+    """Work in review is not submitted again."""
     world.in_review("auth", "login", {"a": "1\n"})
     with unchanged(world, "invalid_transition", InvalidTransition):
         world.submit("auth")
@@ -116,14 +116,14 @@ def test_hook_of_the_user_may_refuse(world: World) -> None:
 
 
 def test_without_required_review(world: World) -> None:
-    """Where no review is required the task waits for its verification only."""
+    """If no review is required the task waits for its verification only."""
     world.git("config", "worker.review.required", "false")
     world.in_review("auth", "login", {"a": "1\n"})
     assert world.stands("auth", "login") == ("IN_REVIEW", "VERIFYING")
 
 
 def test_worktree_removed_by_hand(world: World) -> None:
-    """A branch whose worktree is gone can still be handed in."""
+    """A branch whose worktree was deleted can still be submitted."""
     place = world.working("auth", "login", {"a": "1\n"})
     world.git("worktree", "remove", "--force", "--force", str(place))
     assert world.submit("auth").commits == 1

@@ -23,7 +23,7 @@ def conflicted(world: World) -> Path:
 
 
 def test_sync(world: World) -> None:
-    """The branch stands on the target afterwards, and the rebase is no news on the bus."""
+    """The branch is based on the target afterwards, and the bus does not report the rebase."""
     place = world.working("auth", "login", {"a": "1\n"})
     old = world.tip("auth/login")
     target = world.advance({"b": "2\n"})
@@ -34,7 +34,7 @@ def test_sync(world: World) -> None:
     assert [told["commit"] for told in world.messages("task_progress")] == [old]
 
 
-def test_what_it_replaces_is_kept(world: World) -> None:
+def test_the_replaced_commits_are_kept(world: World) -> None:
     """The commits that a rebase replaces stay under a rescue ref, once, however it ends."""
     world.working("bob", "other", {"c": "1\n"})
     kept = world.tip("bob/other")
@@ -53,7 +53,7 @@ def test_what_it_replaces_is_kept(world: World) -> None:
 
 
 def test_nothing_to_do(world: World) -> None:
-    """A branch that stands on the target already stays where it is."""
+    """A branch that is based on the target already does not move."""
     place = world.working("auth", "login", {"a": "1\n"})
     done = sync(world.session(place), attached=False)
     assert done.old == done.new
@@ -73,7 +73,7 @@ def test_continue(world: World) -> None:
 
 
 def test_abort(world: World) -> None:
-    """An aborted rebase leaves the branch where it was."""
+    """An aborted rebase leaves the branch at its old commit."""
     place = world.working("auth", "login", {"README": "mine\n"})
     old = world.tip("auth/login")
     world.advance({"README": "theirs\n"})
@@ -104,7 +104,7 @@ def test_outside_a_worktree(world: World) -> None:
 
 
 def test_without_its_worktree(world: World) -> None:
-    """A worker whose worktree is gone cannot rebase there."""
+    """A worker whose worktree was deleted cannot rebase there."""
     place = world.working("auth", "login", {"a": "1\n"})
     world.git("worktree", "remove", "--force", "--force", str(place))
     with unchanged(world) as caught:
@@ -113,15 +113,15 @@ def test_without_its_worktree(world: World) -> None:
 
 
 def test_approval_waits_for_an_open_rebase(world: World) -> None:
-    """What stands in conflict cannot be handed in."""
+    """Work in conflict cannot be submitted."""
     conflicted(world)
     with unchanged(world, "operation_open"):
         world.submit("auth")
 
 
 @pytest.mark.parametrize("gone", ["main", "auth/login"])
-def test_gone_branch(world: World, gone: str) -> None:
-    """Where the target or the worker's own branch is gone, it says which."""
+def test_deleted_branch(world: World, gone: str) -> None:
+    """If the target or the worker's own branch was deleted, the message names that branch."""
     place = world.working("auth", "login", {"a": "1\n"})
     world.git("checkout", "-q", "--detach")
     world.git("branch", "-m", gone, "kept")

@@ -1,4 +1,4 @@
-"""A repository with workers in it: one line per act of the library, and what can be seen of it."""
+"""A repository with workers in it: one line per operation, and readers of its state."""
 
 import contextlib
 import fcntl
@@ -36,7 +36,7 @@ from gitworker.workers.start import start
 from gitworker.workers.submit import Submission, Submitted, submit
 
 VOLATILE = {"heartbeats", "heartbeat_clocks", "export_positions", "export_state", "sqlite_sequence"}
-WHERE = threading.Lock()  # the directory that a process stands in is all its threads'
+WHERE = threading.Lock()  # all threads of a process share its directory
 START = {"README": "one\ntwo\nthree\n", "src/app.py": "print('hello')\n", ".gitignore": "*.o\n"}
 
 
@@ -61,7 +61,7 @@ class World:
 
     # ------------------------------------------------------------------ git
     def git(self, *args: str, cwd: Path | str | None = None) -> str:
-        """Run git in the main checkout, or elsewhere; fail the test where git fails."""
+        """Run git in the main checkout, or elsewhere; fail the test if git fails."""
         return Repo(Path(cwd or self.root)).git(*args)
 
     def tip(self, revision: str = "main") -> str:
@@ -73,7 +73,7 @@ class World:
         return self.git("show", f"{revision}:{path}")
 
     def refs(self) -> dict[str, str]:
-        """Return every ref with what it points at."""
+        """Return every ref with the object that it points at."""
         lines = self.git("for-each-ref", "--format=%(refname) %(objectname)").splitlines()
         return dict(line.split(" ") for line in lines)
 
@@ -132,11 +132,11 @@ class World:
         return place
 
     def merge(self, *workers: str, **options: Any) -> list[Landed | NotLanded]:
-        """Land workers and return what became of each."""
+        """Land workers and return the outcome of each."""
         return merge(self.session(), list(workers), **options)
 
     def land(self, worker: str, **options: Any) -> Landed:
-        """Land one worker; fail the test where it does not land."""
+        """Land one worker; fail the test if it does not land."""
         (result,) = self.merge(worker, **options)
         if isinstance(result, NotLanded):
             raise result.error
@@ -156,7 +156,7 @@ class World:
         """Return the command line that runs a use case."""
         return [sys.executable, str(drive.__file__), *words]
 
-    # ------------------------------------------------------------------ what can be seen
+    # ------------------------------------------------------------------ readers of the state
     def worker(self, name: str) -> Worker:
         """Return a worker's row."""
         with self.session().store.read() as reader:
@@ -278,7 +278,7 @@ def no_beater(world: World) -> Iterator[None]:
 
 
 def is_locked(descriptor: int) -> bool:
-    """Lock a file where nobody else has it; tell whether that succeeded."""
+    """Lock a file if no other process holds it; return whether that succeeded."""
     with contextlib.suppress(BlockingIOError):
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return True
@@ -286,7 +286,7 @@ def is_locked(descriptor: int) -> bool:
 
 
 def is_at_work(root: Path) -> bool:
-    """Tell whether another process, such as a deletion, was started for a place or stands in it."""
+    """Return whether another process, such as a deletion, was started for a place or runs in it."""
     for place in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended meanwhile
             seen = (place / "cmdline").read_bytes() + os.readlink(os.fsencode(place / "cwd"))
@@ -296,7 +296,7 @@ def is_at_work(root: Path) -> bool:
 
 
 def wait_until(condition: Callable[[], bool], *, seconds: float = 60) -> None:
-    """Wait for a condition; fail the test where it does not come true in time."""
+    """Wait for a condition; fail the test if it does not come true in time."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"
