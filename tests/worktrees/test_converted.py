@@ -110,7 +110,7 @@ def prepare(world: World, case: Case) -> Path:
 
 
 def is_marked(tree: Path) -> bool:
-    """Tell whether a worktree in the trash waits for its week to end."""
+    """Return whether a worktree in the trash waits for its week to end."""
     return (tree.parent / "landed").exists()
 
 
@@ -127,7 +127,7 @@ def test_stripped_bytes_are_kept(world: World, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LOSSLESS)
-def test_what_a_checkout_would_have_is_deleted(world: World, name: str) -> None:
+def test_bytes_that_a_checkout_would_have_are_deleted(world: World, name: str) -> None:
     """A landed worktree whose bytes a fresh checkout would have is deleted at once."""
     prepare(world, LOSSLESS[name])
     world.land("auth")
@@ -228,7 +228,7 @@ def test_gc_keeps_them_for_a_week(
     assert [item.kind for item in found.going if item.kind == "trash"] == ["trash"]
 
 
-def test_gc_takes_what_a_checkout_would_have(world: World) -> None:
+def test_gc_deletes_bytes_that_a_checkout_would_have(world: World) -> None:
     """gc deletes a cancelled worktree whose files a filter changes without loss."""
     prepare(world, LOSSLESS["a store"])
     cancel(world.session(), "auth")

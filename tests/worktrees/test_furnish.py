@@ -1,4 +1,4 @@
-"""What a new worktree shares with the main checkout: copies of ignored files, and links."""
+"""The files a new worktree shares with the main checkout: copies of ignored files, and links."""
 
 import os
 import shutil
@@ -28,7 +28,7 @@ def furnished(world: World) -> World:
 
 
 def test_copies(furnished: World) -> None:
-    """Patterns of the setting and of .worktreeinclude are copied, only what git ignores."""
+    """Files that the setting or .worktreeinclude names are copied if git ignores them."""
     furnished.git("config", "worker.worktree.copy", "*.o\nnotes")
     Repo(furnished.root).write({".worktreeinclude": ".env\n", "notes": "untracked, not ignored"})
     os.chmod(furnished.root / "a.o", 0o750)
@@ -41,7 +41,7 @@ def test_copies(furnished: World) -> None:
 
 
 def test_a_copy_never_leaves_the_worktree(furnished: World, tmp_path: Path) -> None:
-    """Where the branch has a link in the place of a directory, nothing is copied through it."""
+    """If the branch has a link in the place of a directory, nothing is copied through it."""
     outside = tmp_path / "outside"
     outside.mkdir()
     (furnished.root / "out").symlink_to(outside)
@@ -75,7 +75,7 @@ def test_only_a_proved_worktree_is_populated(furnished: World, state: str, setti
 
 
 def test_copies_in_a_warm_worktree(furnished: World) -> None:
-    """Copies that an earlier task has changed are made anew; its caches stay."""
+    """Copies that an earlier task has changed are copied again; its caches stay."""
     furnished.git("config", "worker.worktree.copy", ".env")
     place = furnished.approved("bob", "t-bob", {"bob": "1\n"})
     Repo(place).write({".env": "KEY=stolen", "cache.o": "built"})
@@ -89,8 +89,8 @@ def test_copies_in_a_warm_worktree(furnished: World) -> None:
     assert (place / ".env").read_text() == "KEY=1"
 
 
-def test_a_file_where_a_directory_is_needed(furnished: World) -> None:
-    """What would lie in a directory that is a file in the branch is left out, and no failure."""
+def test_a_file_in_the_place_of_a_directory(furnished: World) -> None:
+    """A copy or link below a path that is a file in the branch is left out, without a failure."""
     Repo(furnished.root).write({"deps/x.o": "object", "conf/node_modules/x": "1"})
     furnished.git("config", "worker.worktree.link", "conf/node_modules")
     os.rename(furnished.root / "deps", furnished.root / "elsewhere")
@@ -108,7 +108,7 @@ def test_a_file_where_a_directory_is_needed(furnished: World) -> None:
 
 
 def test_nothing_that_the_branch_does_not_ignore(furnished: World) -> None:
-    """A secret is not put where an older branch would let an agent commit it."""
+    """A secret is not copied to a path at which an older branch would let an agent commit it."""
     older = furnished.tip()
     furnished.advance({".gitignore": f"{IGNORE}secrets/\n/deps/\n"})
     Repo(furnished.root).write({"secrets/key": "KEY", "deps/x": "1"})
@@ -195,7 +195,7 @@ def test_a_link(furnished: World) -> None:
 
 
 def test_cleaning_takes_the_link_alone(furnished: World) -> None:
-    """`git clean -ffdx` in the worktree removes the link, nothing of what it leads to."""
+    """`git clean -ffdx` in the worktree removes the link and nothing behind it."""
     place = linked(furnished, "node_modules")
     furnished.git("clean", "-ffdxq", cwd=place)
     assert not (place / "node_modules").is_symlink()
@@ -203,7 +203,7 @@ def test_cleaning_takes_the_link_alone(furnished: World) -> None:
 
 
 def test_removing_takes_the_link_alone(furnished: World) -> None:
-    """A worktree that goes, by cancel or by landing, takes the link along alone."""
+    """Deleting a worktree, by cancel or by landing, deletes the link and nothing behind it."""
     linked(furnished, "node_modules")
     cancel(furnished.session(), "auth")
     assert (furnished.root / "node_modules/left/pad.js").exists()
@@ -235,7 +235,7 @@ def test_links_by_a_pattern(furnished: World) -> None:
 
 
 def test_a_link_in_a_submodule(furnished: World, tmp_path: Path) -> None:
-    """What lies in a submodule is not linked, and no failure."""
+    """A path in a submodule is not linked, without a failure."""
     Repo.make(tmp_path / "lib").commit("Lib", {"lib.txt": "lib\n"})
     furnished.git(
         "-c", "protocol.file.allow=always", "submodule", "-q", "add", str(tmp_path / "lib"), "lib"
@@ -255,7 +255,7 @@ def test_a_link_in_a_submodule(furnished: World, tmp_path: Path) -> None:
         "notes", "absent", "alias", "alias/left", "README",
     ],
 )  # fmt: skip
-def test_what_is_never_linked(furnished: World, tmp_path: Path, name: str) -> None:
+def test_names_that_are_never_linked(furnished: World, tmp_path: Path, name: str) -> None:
     """Nothing tracked, outside, ours, git's, unignored or absent is linked, nor any link."""
     (tmp_path / "elsewhere").mkdir()
     Repo(furnished.root).write({"notes/a": "untracked"})
@@ -268,7 +268,7 @@ def test_what_is_never_linked(furnished: World, tmp_path: Path, name: str) -> No
 
 
 def test_a_link_that_git_would_show(furnished: World) -> None:
-    """Where the project says that the name is not ignored, there is no link."""
+    """If the project does not ignore the name, no link is made."""
     furnished.advance({".gitignore": f"{IGNORE}!/node_modules\n/node_modules/*\n"})
     Repo(furnished.root).write({".git/info/exclude": "/node_modules/\n"})
     place = linked(furnished, "node_modules")
@@ -277,7 +277,7 @@ def test_a_link_that_git_would_show(furnished: World) -> None:
 
 
 def test_submodules(world: World, tmp_path: Path) -> None:
-    """A spawn fills the submodules that the main checkout has; what is done there outlives it."""
+    """A spawn fills the submodules that the main checkout has; commits made there are kept."""
     library = Repo.make(tmp_path / "lib")
     library.commit("Lib", {"lib.txt": "lib\n"})
     allow = ("-c", "protocol.file.allow=always")

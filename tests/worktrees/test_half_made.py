@@ -1,4 +1,4 @@
-"""A worktree that a killed git left half made: ours goes, all others stay."""
+"""A worktree that a killed git left half made: ours is deleted, all others stay."""
 
 import fcntl
 import os
@@ -15,7 +15,7 @@ from tests.workers.world import World
 
 
 def plant(world: World, place: str, name: str = "1", *, lock: str = "initializing\n") -> Path:
-    """Leave what `git worktree add` has made when its HEAD names no object yet."""
+    """Leave the files of a `git worktree add` that was killed before its HEAD names an object."""
     admin = world.root / ".git/worktrees" / name
     admin.mkdir(parents=True)
     Path(place).mkdir(parents=True)
@@ -33,14 +33,14 @@ def rev_list(world: World) -> int:
 
 
 def slot_of(world: World) -> str:
-    """Return where the first verify worktree is, whose lock file exists."""
+    """Return the path of the first verify worktree, whose lock file exists."""
     session = world.session()
     take_slot(session).release()
     return f"{verify_root(session)}/1"
 
 
 def test_of_verify(world: World) -> None:
-    """A verify worktree that nobody makes goes, with its directory."""
+    """A verify worktree that no process is making is deleted, with its directory."""
     place = slot_of(world)
     admin = plant(world, place)
     assert rev_list(world) != 0
@@ -60,7 +60,7 @@ def test_of_verify_at_work(world: World) -> None:
 
 
 def test_of_the_pool(world: World) -> None:
-    """A parked worktree goes from git's list, unless a command holds the worktree lock."""
+    """A parked worktree is removed from git's list, unless a command holds the worktree lock."""
     session = world.session()
     admin = plant(world, f"{pool_root(session)}/.making-1234/tree", "tree")
     with hold(session.worktree_lock, what="worktree"):

@@ -1,4 +1,4 @@
-"""Verify takes a parked worktree where there is one: exact, without our hooks or others' caches."""
+"""Verify takes a parked worktree if one exists: exact, without our hooks or caches of others."""
 
 import os
 from pathlib import Path
@@ -55,7 +55,7 @@ def test_a_parked_worktree_is_taken(parking: World) -> None:
     assert str(slot(parking)) in parking.git("worktree", "list", "--porcelain")
 
 
-def test_nobody_hears_of_what_commands_commit(parking: World) -> None:
+def test_commits_of_verify_commands_are_not_reported(parking: World) -> None:
     """In a worktree from the pool our hooks are silent, as in one that was made for verify."""
     parking.git("config", "worker.verify.commands", COMMIT)
     before = parking.query("SELECT COUNT(*) FROM messages")
@@ -68,7 +68,7 @@ def test_nobody_hears_of_what_commands_commit(parking: World) -> None:
 
 @pytest.mark.parametrize("is_behind", [False, True])
 def test_caches_are_left_out(parking: World, is_behind: bool) -> None:
-    """What an earlier task's ignored files hold is in no verify worktree, kept patterns or not."""
+    """A verify worktree has no ignored file of an earlier task, even if verify.keep names it."""
     (one,) = list_parked(open_pool(parking.session()))
     Repo(Path(one.tree)).write({"x.o": "of a task", "kept.o": "of a task"})
     parking.git("config", "worker.verify.keep", "kept.o")
@@ -79,7 +79,7 @@ def test_caches_are_left_out(parking: World, is_behind: bool) -> None:
     assert not (slot(parking) / "x.o").exists()
 
 
-def test_what_somebody_wrote_into_is_not_taken(parking: World) -> None:
+def test_a_changed_parked_worktree_is_not_taken(parking: World) -> None:
     """A parked worktree with an untracked file goes to the trash; a fresh one is verified."""
     (one,) = list_parked(open_pool(parking.session()))
     Repo(Path(one.tree)).write({"new": "mine\n"})

@@ -1,4 +1,4 @@
-"""Looks at worktrees that are about to go: what they find, and when they no longer count."""
+"""Early checks of worktrees that will be deleted: their results, and when these expire."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.workers.world import World
 
 
 @pytest.mark.parametrize("is_calm", [False, True])
-def test_a_look_tells_who_is_dirty(world: World, is_calm: bool) -> None:
+def test_a_look_finds_dirty_worktrees(world: World, is_calm: bool) -> None:
     """An untracked file and a changed one make a worktree dirty, a landing commit does not."""
     clean = world.approved("auth", "login", {"a": "1\n"})
     untracked = world.approved("docs", "guide", {"b": "1\n"})
@@ -24,7 +24,7 @@ def test_a_look_tells_who_is_dirty(world: World, is_calm: bool) -> None:
 def test_a_look_counts_for_its_own_workers_and_not_for_long(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever lands others, or later than a second after, looks again."""
+    """A command that lands other workers, or runs over a second later, checks again."""
     world.approved("auth", "login", {"a": "1\n"})
     world.approved("docs", "guide", {"b": "1\n"})
     auth, docs = world.worker("auth"), world.worker("docs")
@@ -40,8 +40,8 @@ def test_a_look_counts_for_its_own_workers_and_not_for_long(
     assert not look.serves([auth])
 
 
-def test_nobody_looks_early_at_what_takes_long(world: World) -> None:
-    """Neither at many worktrees, nor before verify commands run, nor at what is not approved."""
+def test_no_early_look_if_it_would_take_long(world: World) -> None:
+    """No early check for many worktrees, before verify commands, or for unapproved work."""
     world.in_review("auth", "login", {"a": "1\n"})
     assert look_early(world.session(), [world.worker("auth")]) is None
     world.approve("auth")
@@ -54,7 +54,7 @@ def test_nobody_looks_early_at_what_takes_long(world: World) -> None:
 
 
 def test_work_that_comes_after_the_look_is_not_lost(world: World) -> None:
-    """What is written while the commits are on the way is in the trash, and undo brings it back."""
+    """A file written while the commits land is in the trash, and undo restores it."""
     place = world.approved("auth", "login", {"a": "1\n"})
     hook = world.root / ".git/hooks/post-merge"
     hook.parent.mkdir(exist_ok=True)

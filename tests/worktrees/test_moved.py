@@ -155,7 +155,7 @@ def test_journal_of_a_copied_repository(world: World) -> None:
 
 @pytest.mark.parametrize("point", ["trash-recorded", "trash-admin", "cancel.journal"])
 def test_killed_and_copied(world: World, point: str) -> None:
-    """What a killed `cancel` left in a copied repository does not touch the original."""
+    """The repair of a `cancel` killed in a copied repository does not touch the original."""
     _with_work(world)
     assert world.drive("cancel", "auth", GITWORKER_CRASH_AT=point).returncode == -9
     copy = World(world.root.parent / "copy")
@@ -171,7 +171,7 @@ def test_killed_and_copied(world: World, point: str) -> None:
 
 @pytest.mark.parametrize("point", ["spawn.hooks", "spawn.worktree", "spawn.journal"])
 def test_killed_spawn_and_copied(world: World, point: str) -> None:
-    """What a killed `spawn` left in a copied repository does not touch the original."""
+    """The repair of a `spawn` killed in a copied repository does not touch the original."""
     done = world.drive("spawn", "auth", "login", GITWORKER_CRASH_AT=point)
     assert done.returncode == -9
     copy = World(world.root.parent / "copy")
@@ -184,7 +184,7 @@ def test_killed_spawn_and_copied(world: World, point: str) -> None:
 @pytest.mark.parametrize("days", [0, 8, 40])
 @pytest.mark.parametrize("verb", [("gc",), ("undo",), ("recover",)])
 def test_trash_of_a_copied_repository(world: World, verb: tuple[str, ...], days: int) -> None:
-    """What a copy takes out of its trash, or gives back, is not the original's."""
+    """A deletion or undo in the trash of a copy does not change the original."""
     _with_work(world)
     cancel(world.session(), "auth")
     place = world.approved("bob", "form", {"b": "1\n"})
@@ -221,7 +221,7 @@ def test_undo_of_a_merge_beside_a_damaged_worktree(world: World, state: str) -> 
 
 
 def _inventory(root: Path) -> dict[str, bytes]:
-    """Return every file of a repository with its bytes, but for what any look may renew."""
+    """Return every file of a repository with its bytes, except those that any command may renew."""
     found = {}
     for path in sorted(root.rglob("*")):
         name = str(path.relative_to(root))

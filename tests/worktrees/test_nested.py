@@ -1,4 +1,4 @@
-"""A worktree inside a worker's worktree, as some agents make them, never goes with it."""
+"""A worktree inside a worker's worktree, as some agents make them, is never deleted with it."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ def nested(world: World, place: Path) -> Path:
 
 
 def test_landing(world: World) -> None:
-    """The worktree of landed work is kept where another lies in it, and that is said."""
+    """The worktree of landed work is kept if another lies in it, and the result names that one."""
     place = world.approved("auth", "login", {"a": "1\n"})
     inner = nested(world, place)
     landed = world.land("auth")

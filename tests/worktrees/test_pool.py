@@ -41,7 +41,7 @@ def parked(world: World) -> list[Path]:
 
 
 def content(place: Path) -> dict[str, object]:
-    """Return what a worktree is made of, less what differs from one to the other."""
+    """Return the state of a worktree, without the parts that differ between any two."""
     admin = Path(Repo(place).git("rev-parse", "--absolute-git-dir"))
     return {
         "index": Repo(place).git("ls-files", "--stage", "-v"),
@@ -59,7 +59,7 @@ def content(place: Path) -> dict[str, object]:
 
 
 def trashed(world: World) -> str:
-    """Return the text of all files in the trash, once what is being deleted has gone."""
+    """Return the text of all files in the trash, once the running deletions have ended."""
     wait_until(lambda: not is_at_work(world.root))
     trash = world.root / "worktrees" / ".trash"
     return "".join(
@@ -68,7 +68,7 @@ def trashed(world: World) -> str:
 
 
 def test_a_taken_worktree_is_as_a_fresh_one(world: World) -> None:
-    """What spawn takes from the pool differs in nothing from what git makes."""
+    """A worktree that spawn takes from the pool is equal to one that git makes."""
     fresh = content(Path(world.spawn("first", "t1").path))
     with_pool(world, 1)
     spawned = world.spawn("second", "t2")
@@ -100,7 +100,7 @@ def test_no_pool_leaves_no_trace(world: World) -> None:
 
 
 def test_a_stale_one_is_brought_to_the_tip(pooled: World) -> None:
-    """Where the target has moved, a parked worktree follows by the difference; caches stay."""
+    """If the target has moved, a parked worktree is updated by the difference; caches stay."""
     (tree,) = parked(pooled)
     (tree / "cache.o").write_text("built")
     pooled.git("rm", "-q", "gone")
@@ -114,7 +114,7 @@ def test_a_stale_one_is_brought_to_the_tip(pooled: World) -> None:
     assert (place / "new/file").read_text() == "1\n"
 
 
-def test_what_is_not_ignored_any_more(pooled: World) -> None:
+def test_a_cache_that_is_no_longer_ignored(pooled: World) -> None:
     """A parked worktree in which the new target shows a cache as untracked is not handed out."""
     (tree,) = parked(pooled)
     (tree / "cache.o").write_text("built")
@@ -125,7 +125,7 @@ def test_what_is_not_ignored_any_more(pooled: World) -> None:
 
 
 def test_an_ignored_file_in_the_way(pooled: World) -> None:
-    """A cache at a place that the target tracks by now gives way to what is tracked."""
+    """A cache at a path that the target now tracks is replaced by the tracked file."""
     (tree,) = parked(pooled)
     (tree / "late.o").write_text("built")
     Repo(pooled.root).write({"late.o": "tracked\n"})
@@ -137,7 +137,7 @@ def test_an_ignored_file_in_the_way(pooled: World) -> None:
 
 
 def untracked(tree: Path) -> None:
-    """Write a file that nobody tracks, far down."""
+    """Write an untracked file, deep in the tree."""
     (tree / FAR_AWAY / "note").write_text("precious")
 
 
@@ -195,7 +195,7 @@ DAMAGES = [untracked, changed, same_size, hidden, staged, committed, rebasing, b
 
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("is_stale", [False, True])
-def test_what_somebody_wrote_into(pooled: World, damage: object, is_stale: bool) -> None:
+def test_a_damaged_parked_worktree(pooled: World, damage: object, is_stale: bool) -> None:
     """A parked worktree that is not as it was parked is kept in the trash and never handed out."""
     (tree,) = parked(pooled)
     assert callable(damage)
@@ -212,7 +212,7 @@ def test_what_somebody_wrote_into(pooled: World, damage: object, is_stale: bool)
 
 @pytest.mark.parametrize("damage", [untracked, broken])
 def test_the_job_finds_it_too(pooled: World, damage: object) -> None:
-    """The job that follows the target puts a worktree aside that somebody wrote into."""
+    """The job that follows the target moves a changed worktree to the trash."""
     (tree,) = parked(pooled)
     assert callable(damage)
     damage(tree)
@@ -241,7 +241,7 @@ def test_one_is_taken_once(pooled: World) -> None:
 
 
 def test_many_at_once(world: World) -> None:
-    """Spawns at the same time share the pool, and whoever finds it empty makes his own."""
+    """Concurrent spawns share the pool, and a spawn that finds it empty makes its own worktree."""
     with_pool(world, 2)
     running = [
         subprocess.Popen(world.argv("spawn", f"w{number}", f"t{number}"), cwd=world.root)
@@ -279,7 +279,7 @@ def test_size(world: World) -> None:
 
 
 def test_other_settings(pooled: World) -> None:
-    """A setting that changes what a checkout looks like spoils what was parked before."""
+    """A setting that changes the content of a checkout invalidates the worktrees parked before."""
     pooled.git("config", "core.autocrlf", "true")
     place = Path(pooled.spawn("auth", "login").path)
     assert (place / "README").read_bytes() == b"one\r\ntwo\r\nthree\r\n"
@@ -302,7 +302,7 @@ def test_the_users_hook(pooled: World) -> None:
 
 
 def landed(world: World, worker: str) -> Path:
-    """Land a worker whose worktree holds a cache; return where it was."""
+    """Land a worker whose worktree holds a cache; return the worktree's path."""
     place = world.approved(worker, f"t-{worker}", {worker: "1\n"})
     (place / "cache.o").write_text(f"of {worker}")
     (place / ".worker.log").write_text("said\n")
@@ -310,7 +310,7 @@ def landed(world: World, worker: str) -> Path:
     return place
 
 
-def test_what_landed_comes_back(pooled: World) -> None:
+def test_a_landed_worktree_is_parked(pooled: World) -> None:
     """A landed worktree takes the place of one without caches, and the next task has its caches."""
     pooled.spawn("first", "t1")
     keep_pool(pooled.session())
@@ -351,8 +351,8 @@ def test_a_tracked_log_comes_back(pooled: World, kind: str) -> None:
     assert (place / "README").read_text() == (pooled.root / "README").read_text()
 
 
-def test_what_landed_does_not_come_back(pooled: World) -> None:
-    """Without worktree.reuse a landed worktree goes as ever, its ignored files kept for a while."""
+def test_a_landed_worktree_is_not_parked(pooled: World) -> None:
+    """Without worktree.reuse a landed worktree is deleted; the trash keeps its ignored files."""
     pooled.git("config", "worker.worktree.reuse", "false")
     landed(pooled, "bob")
     assert "of bob" in trashed(pooled)
@@ -382,8 +382,8 @@ def test_refs_of_its_own_do_not_come_back(pooled: World) -> None:
     assert [path.read_text().strip() for path in found] == [kept]
 
 
-def test_who_only_looks_keeps_nobody_away(world: World) -> None:
-    """A pool that somebody looks at, at the moment a job begins, is kept all the same."""
+def test_a_reader_does_not_stop_the_job(world: World) -> None:
+    """A job that begins while a command reads the pool still fills it."""
     world.git("config", "worker.worktree.pool", "1")
     lock = Path(world.session().paths.locks) / "pool"
     with lock.open("w") as looking:
@@ -395,7 +395,7 @@ def test_who_only_looks_keeps_nobody_away(world: World) -> None:
 
 
 def test_who_keeps_it_is_left_alone(world: World) -> None:
-    """Where somebody is at it another does not wait, and `pool` says so."""
+    """If a job is at work another does not wait, and `pool` reports it."""
     world.git("config", "worker.worktree.pool", "1")
     lock = Path(world.session().paths.locks) / "pool"
     with lock.open("w") as keeping:
@@ -445,7 +445,7 @@ def inventory(top: Path) -> dict[str, object]:
 def test_pool_in_a_copied_repository(
     pooled: World, kind: Callable[[World, World], None], verb: tuple[str, ...]
 ) -> None:
-    """A copy of a repository neither takes nor changes what is parked for the original."""
+    """A copy of a repository neither takes nor changes the worktrees parked for the original."""
     copy = World(pooled.root.parent / "copy")
     subprocess.run(["cp", "-a", pooled.root, copy.root], check=True)
     kind(copy, pooled)

@@ -1,4 +1,4 @@
-"""Room for a task's new worktree where an older one of the task cannot be moved aside."""
+"""Room for a task's new worktree if an older one of the task cannot be moved aside."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def lock(world: World) -> None:
 
 
 def test_with_submodules(world: World, tmp_path: Path) -> None:
-    """A worktree with submodules, which git does not move, stays; the new one goes beside it."""
+    """A worktree with submodules, which git does not move, stays; the new one is made beside it."""
     Repo.make(tmp_path / "lib").commit("Lib", {"lib.txt": "lib\n"})
     world.git(
         "-c", "protocol.file.allow=always", "submodule", "-q", "add", str(tmp_path / "lib"), "lib"
@@ -39,7 +39,7 @@ def test_with_submodules(world: World, tmp_path: Path) -> None:
 
 
 def test_locked(world: World) -> None:
-    """A worktree that its user locked stays where it is."""
+    """A worktree that its user locked stays in its place."""
     retried(world)
     lock(world)
     assert Path(world.spawn("bob", "login").path).name == "login@bob"
@@ -48,7 +48,7 @@ def test_locked(world: World) -> None:
 
 @pytest.mark.parametrize("name", ["login@auth", "login@bob"])
 def test_no_room_left(world: World, name: str) -> None:
-    """Where somebody's file stands at the other place as well, nothing is moved or made."""
+    """If a user's file is at the other place as well, nothing is moved or made."""
     retried(world)
     (world.root / "worktrees" / name).write_text("mine\n")
     if name == "login@bob":

@@ -1,4 +1,4 @@
-"""Where worktrees are made: a directory that is ours, hidden from git, and one rename away."""
+"""The directory of our worktrees: it is ours, hidden from git, and on the same file system."""
 
 import os
 import shutil
@@ -16,12 +16,12 @@ from tests.workers.world import World, unchanged
 
 
 def set_root(world: World, place: Path | str) -> None:
-    """Set where worktrees are made."""
+    """Set the directory in which worktrees are made."""
     world.git("config", "worker.worktree.root", str(place))
 
 
 def test_the_projects_own_directory(world: World) -> None:
-    """Where the project has files in `worktrees/`, ours are elsewhere and hide none of its."""
+    """If the project has files in `worktrees/`, ours are elsewhere and hide none of its files."""
     world.advance({"worktrees/tracked.md": "x\n"})
     place = Path(world.spawn("auth", "login").path)
     assert place == world.root / "worker-worktrees" / "login"
@@ -46,13 +46,13 @@ def test_the_agents_own_directory(world: World) -> None:
 
 
 def test_worktrees_of_the_user_beside_ours(world: World) -> None:
-    """Worktrees that the user made there are nobody's files: ours go beside them."""
+    """Worktrees that the user made there are not project files: ours are made beside them."""
     world.git("worktree", "add", "-q", "worktrees/mine")
     assert world.spawn("auth", "login").path == str(world.root / "worktrees" / "login")
 
 
 def test_git_clean_takes_only_the_mark(world: World) -> None:
-    """What `git clean -fdx` takes away of ours is back with the next command."""
+    """Our files that `git clean -fdx` deletes are written again by the next command."""
     world.spawn("auth", "login")
     world.git("clean", "-fdxq")
     assert not (world.root / "worktrees" / ".gitignore").exists()
@@ -61,7 +61,7 @@ def test_git_clean_takes_only_the_mark(world: World) -> None:
 
 
 def test_uninstall_leaves_no_mark(world: World) -> None:
-    """Our mark goes with the excludes and comes with them; a user's file in its place stays."""
+    """Our mark is removed and added with the excludes; a user's file in its place stays."""
     world.spawn("auth", "login")
     mark = world.root / "worktrees" / ".gitignore"
     uninstall_everything(world.session())
@@ -74,7 +74,7 @@ def test_uninstall_leaves_no_mark(world: World) -> None:
     assert mark.read_text() == "mine\n"
     mark.write_text(MARK)
     uninstall_everything(world.session())
-    assert world.git("status", "--porcelain") == ""  # what was removed lies there still
+    assert world.git("status", "--porcelain") == ""  # the trash still holds the removed worktree
     shutil.rmtree(mark.parent / ".trash")
     uninstall_everything(world.session())
     assert not mark.parent.exists()
@@ -108,7 +108,7 @@ def test_inside_git(world: World, setting: str) -> None:
     ("setting", "allowed"), [("worktrees", False), (".", False), ("refs/x", False), ("seats", True)]
 )
 def test_inside_a_bare_repository(tmp_path: Path, setting: str, allowed: bool) -> None:
-    """A bare repository holds worktrees, but not among git's own files, where git prunes them."""
+    """A bare repository's worktrees are not among git's own files, which git would prune."""
     source = World.make(tmp_path / "source")
     source.git("clone", "-q", "--bare", str(source.root), str(tmp_path / "bare.git"))
     bare = World(tmp_path / "bare.git")
@@ -129,7 +129,7 @@ def test_at_home(world: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
 
 
 def test_both_directories_are_the_projects(world: World) -> None:
-    """Where the other directory is the project's as well, nobody chooses a third."""
+    """If the project has files in the other directory as well, no third one is chosen."""
     world.advance({"worktrees/x": "x\n", "worker-worktrees/x": "x\n"})
     with unchanged(world, "root_taken"):
         world.spawn("auth", "login")
@@ -189,7 +189,7 @@ def test_another_file_system(world: World) -> None:
 
 
 def test_a_directory_that_cannot_be_written(world: World) -> None:
-    """A place below a file is refused as what it is."""
+    """A directory below a file is refused."""
     set_root(world, world.root / "README" / "wt")
     with pytest.raises(Refused):
         world.spawn("auth", "login")
@@ -197,7 +197,7 @@ def test_a_directory_that_cannot_be_written(world: World) -> None:
 
 @pytest.mark.parametrize("place", ["{repository}/../trees", "work", "../trees/deep"])
 def test_the_repositorys_file_may_name_a_place_beside_it(world: World, place: str) -> None:
-    """In the repository, or in a directory next to it, nobody need agree."""
+    """A directory in the repository, or next to it, needs no agreement."""
     world.advance({".gitworker.toml": f'[worktree]\nroot = "{place}"\n'})
     root = Path(place.replace("{repository}", str(world.root)))
     expected = os.path.normpath(world.root / root / "login")

@@ -1,4 +1,4 @@
-"""The setup commands: what they see, what their failure means, and who must have agreed to them."""
+"""The setup commands: their environment, the result of a failure, and the agreement they need."""
 
 import os
 import signal
@@ -26,7 +26,7 @@ def logs(world: World) -> str:
 
 
 def test_commands(world: World) -> None:
-    """The commands run in order in the worktree, know the seat, and are told line by line."""
+    """The commands run in order in the worktree, know the worker, and are reported line by line."""
     told: list[str] = []
     set_up(
         world, 'echo "$GITWORKER_ID $GITWORKER_TASK $GITWORKER_REPOSITORY" >seat.o',
@@ -73,15 +73,15 @@ def test_a_time_limit(world: World) -> None:
 
 
 def is_zombie(pid: int) -> bool:
-    """Tell whether a process only waits for its parent."""
+    """Return whether a process only waits for its parent."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except OSError:
         return True
 
 
-def test_its_log_goes(world: World) -> None:
-    """A log that somebody clears away meanwhile, as gc may, fails no setup, and is told on."""
+def test_its_log_is_deleted(world: World) -> None:
+    """Deleting the log during the setup, as gc may do, fails no setup; output is still shown."""
     told: list[str] = []
     logs_dir = world.state_dir / "logs"
     set_up(world, f"echo one; rm -r '{logs_dir}'; echo two")
@@ -114,7 +114,7 @@ def test_killed(world: World, point: str) -> None:
     assert world.query("SELECT kind FROM operations WHERE status = 'open'") == []
 
 
-def test_what_left_the_session_of_a_killed_setup(world: World) -> None:
+def test_a_process_that_left_the_session_of_a_killed_setup(world: World) -> None:
     """A daemon of a setup that was killed is ended, so that nothing holds the worktree."""
     set_up(world, "setsid sh -c 'echo $$ >pid.o; exec sleep 600' & sleep 600")
     file = world.root / "worktrees/login/pid.o"

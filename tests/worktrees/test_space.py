@@ -22,7 +22,7 @@ def test_no_room(world: World) -> None:
 
 
 def test_the_pool_needs_room_too(world: World) -> None:
-    """Nothing is parked on a disk that is full; what is parked already can be taken."""
+    """Nothing is parked on a full disk; a worktree that is parked already can be taken."""
     world.git("config", "worker.worktree.pool", "1")
     keep_pool(world.session())
     world.git("config", "worker.worktree.spare-bytes", str(1 << 60))
@@ -32,7 +32,7 @@ def test_the_pool_needs_room_too(world: World) -> None:
 
 
 def test_measured_once(world: World, tmp_path: Path) -> None:
-    """What a commit needs is measured once; where there is plenty, once for all of them."""
+    """The size of a commit is measured once; with plenty of space, once for all commits."""
     session = world.session()
     tip = session.git.require_oid("HEAD")
     trace = tmp_path / "trace"
@@ -53,7 +53,7 @@ def test_measured_once(world: World, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "key", ["extensions.partialClone", "remote.origin.promisor", "core.sparseCheckout"]
 )
-def test_nobody_can_tell(world: World, key: str) -> None:
+def test_repositories_that_cannot_be_measured(world: World, key: str) -> None:
     """Partial clones and sparse checkouts are not measured, which would fetch or overstate."""
     world.git("config", "core.repositoryFormatVersion", "1")
     world.git("config", key, "true")

@@ -56,7 +56,7 @@ def make_flagged(place: Path) -> None:
 
 
 def require_readable(world: World) -> None:
-    """Fail where git cannot read the index of some checkout."""
+    """Fail if git cannot read the index of some checkout."""
     for place in (str(world.root), *world.worktrees()):
         world.git("status", "--porcelain", cwd=place)
         world.git("ls-files", "--stage", cwd=place)

@@ -13,7 +13,7 @@ UNPRIVILEGED = ("setpriv", "--bounding-set", "-dac_override,-dac_read_search")  
 
 
 def run(world: World, wrapper: tuple[str, ...], *words: str) -> "subprocess.CompletedProcess[str]":
-    """Run a command by a wrapper; skip where that cannot do its part."""
+    """Run a command by a wrapper; skip if the wrapper cannot run."""
     done = subprocess.run(
         [*wrapper, "git-worker", *words], cwd=world.root, capture_output=True, text=True,
         check=False,
@@ -43,7 +43,7 @@ def test_cancel(world: World) -> None:
 
 
 def test_a_directory_that_cannot_be_written(world: World) -> None:
-    """So is it where the worktree's directory lets nothing go."""
+    """Cancelling is also refused if the parent directory of the worktree is read-only."""
     world.git("config", "worker.worktree.root", "../seats")
     place = Path(world.spawn("auth", "login").path)
     (place / "new").write_text("untracked\n")

@@ -22,7 +22,7 @@ def test_moved_worktree_is_followed(world: World) -> None:
 
 
 def test_removed_worktree_is_remembered(world: World) -> None:
-    """A worktree that is gone for good leaves its row as it is."""
+    """A worktree that was deleted leaves its row unchanged."""
     place = world.working("auth", "login", {"a": "1\n"})
     world.git("worktree", "remove", "--force", "--force", str(place))
     settle(world.session())
@@ -30,7 +30,7 @@ def test_removed_worktree_is_remembered(world: World) -> None:
 
 
 def test_settling_repairs(world: World) -> None:
-    """What a killed command left is settled before the next one acts."""
+    """The operation of a killed command is settled before the next one starts."""
     assert world.drive("spawn", "auth", "login", GITWORKER_CRASH_AT="spawn.hooks").returncode == -9
     assert [operation.kind for operation in settle(world.session())[0].ended] == ["spawn"]
     assert settle(world.session())[0].ended == []
@@ -38,7 +38,7 @@ def test_settling_repairs(world: World) -> None:
 
 
 def test_both_places_are_taken(world: World) -> None:
-    """Where the place beside is taken too, nothing is moved."""
+    """If the directory beside it exists too, nothing is moved."""
     place = world.working("auth", "login", {"a": "1\n"})
     fail(world.session(), "auth", reason="stuck")
     Repo(world.root).write({"worktrees/login@auth/mine": "precious"})
@@ -48,7 +48,7 @@ def test_both_places_are_taken(world: World) -> None:
 
 
 def test_garbage_for_a_place(world: World) -> None:
-    """What is no path in git's own file of a worktree that is gone stops nobody."""
+    """Bytes that are no path, in git's own file of a moved worktree, stop no command."""
     place = world.working("auth", "login", {"a": "1\n"})
     admin = Path(world.git("rev-parse", "--absolute-git-dir", cwd=place))
     place.rename(f"{place}.gone")
@@ -58,7 +58,7 @@ def test_garbage_for_a_place(world: World) -> None:
 
 
 def test_moved_repository_is_followed(world: World) -> None:
-    """Where the repository was moved and git repaired, rows and hooks lead to the new place."""
+    """If the repository was moved and git repaired it, rows and hooks lead to the new place."""
     world.working("auth", "login", {"a": "1\n"})
     elsewhere = World(world.root.parent / "elsewhere")
     world.root.rename(elsewhere.root)
