@@ -1,7 +1,7 @@
-"""A random target with random branches that leave it here and there, made by one fast-import.
+"""A random target with random branches that fork from it, made by one fast-import.
 
 Edits, renames, moved directories, files in the place of directories and the reverse, modes, links,
-branches on top of others and branches that merged: what two sides of a merge can do to each other.
+branches on top of others and branches that merged: all that two sides of a merge can contain.
 """
 
 import random
@@ -21,7 +21,7 @@ Tree = dict[str, tuple[str, str]]  # mode and text by path
 
 @dataclass
 class Branching:
-    """The stream for git, and what each commit holds."""
+    """The stream for git, and the content of each commit."""
 
     seed: int
     stream: list[str] = field(default_factory=list)
@@ -98,7 +98,7 @@ class Branching:
         if place.startswith(folder) or folder.startswith(place):
             return
         for path in [path for path in tree if path.startswith(folder)]:
-            if path in tree:  # not gone by what was put in its place
+            if path in tree:  # an earlier _put may have deleted it
                 _put(tree, place + path[len(folder) :], *tree.pop(path))
 
     def _folder(self) -> str:
@@ -111,7 +111,7 @@ class Branching:
 
 
 def _put(tree: Tree, path: str, mode: str, text: str) -> None:
-    """Put a file into a tree; what cannot stand beside it goes."""
+    """Put a file into a tree; delete the paths that conflict with it."""
     for other in list(tree):
         if other.startswith(f"{path}/") or path.startswith(f"{other}/"):
             del tree[other]

@@ -1,4 +1,4 @@
-"""A bare remote that the target lands on, another clone of it, and what can go wrong there."""
+"""A bare remote that the target lands on, another clone of it, and its possible failures."""
 
 import http.server
 import os
@@ -37,7 +37,7 @@ class Shore:
 
     @property
     def tip(self) -> str:
-        """Return where the remote's target is."""
+        """Return the commit of the target on the remote."""
         return self.bare.head("main")
 
     def remote(self) -> Remote:
@@ -60,7 +60,7 @@ class Shore:
         return Repo(place)
 
     def theirs(self, name: str = "theirs") -> str:
-        """Let somebody else push a commit and return it."""
+        """Push a commit by another user and return it."""
         other = self.other()
         tip = other.commit(f"By {name}", {name: f"{name}\n"})
         other.git("push", "-q")
@@ -75,7 +75,7 @@ class Shore:
 
 
 def require_program(name: str) -> None:
-    """Skip the test where this git was unpacked without one of its programs, or its libraries."""
+    """Skip the test if this git was unpacked without one of its programs, or its libraries."""
     folder = subprocess.run(["git", "--exec-path"], check=True, capture_output=True, text=True)
     path = Path(folder.stdout.strip(), name)
     if path.exists():
@@ -90,7 +90,7 @@ def serving(folder: Path, *options: str) -> Iterator[str]:
     """Give the address of a `git daemon` that serves the repositories of a folder."""
     require_program("git-daemon")
     daemon, port = _start_daemon(folder, options)
-    while daemon.poll() is not None:  # somebody else took the port meanwhile
+    while daemon.poll() is not None:  # another process took the port meanwhile
         daemon, port = _start_daemon(folder, options)
     try:
         yield f"git://127.0.0.1:{port}"

@@ -1,4 +1,4 @@
-"""done --push: a worker's branch on a remote, replaced only where it is ours."""
+"""done --push: a worker's branch on a remote, replaced only if it is ours."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ def publish(world: World, remote: str = "up") -> Published:
 
 
 def tips(world: World) -> list[Oid]:
-    """Return what a later push may replace."""
+    """Return the commit that a later push may replace."""
     with world.session().store.read() as reader:
         return published_tips(reader, "up", "auth/login")
 
@@ -47,7 +47,7 @@ def test_publish(world: World) -> None:
 
 
 def test_rebased_branch_replaces_ours(world: World) -> None:
-    """A branch that was rebased replaces exactly what we put there."""
+    """The push of a rebased branch replaces exactly the commit that we pushed."""
     bare = with_remote(world)
     place = world.working("auth", "login", {"a": "1\n"})
     publish(world)
@@ -58,7 +58,7 @@ def test_rebased_branch_replaces_ours(world: World) -> None:
 
 
 def theirs(world: World, bare: Repo) -> str:
-    """Let somebody else push onto the worker's branch and return the commit."""
+    """Push onto the worker's branch by another user and return the commit."""
     other = world.root.parent / "other"
     world.git("clone", "-q", "-b", "auth/login", str(bare.root), str(other))
     tip = Repo(other).commit("Theirs", {"theirs": "t\n"})
@@ -66,8 +66,8 @@ def theirs(world: World, bare: Repo) -> str:
     return tip
 
 
-def test_what_others_pushed_stays(world: World) -> None:
-    """A commit of somebody else's on that branch is never replaced; one that has it goes there."""
+def test_commits_of_others_stay(world: World) -> None:
+    """A foreign commit on that branch is never replaced; a branch that contains it is pushed."""
     bare = with_remote(world)
     place = world.working("auth", "login", {"a": "1\n"})
     publish(world)
@@ -83,7 +83,7 @@ def test_what_others_pushed_stays(world: World) -> None:
 
 
 def test_branch_that_was_pushed_by_hand(world: World) -> None:
-    """What the agent has pushed itself is moved forward, and not replaced."""
+    """A commit that the agent pushed itself is moved forward, and not replaced."""
     bare = with_remote(world)
     place = world.working("auth", "login", {"a": "1\n"})
     world.git("push", "-q", "up", "auth/login", cwd=place)
@@ -93,7 +93,7 @@ def test_branch_that_was_pushed_by_hand(world: World) -> None:
 
 
 def test_deleted_on_the_remote(world: World) -> None:
-    """A branch that somebody deleted there, as after a pull request, is made again."""
+    """A branch that was deleted there, as after a pull request, is created again."""
     bare = with_remote(world)
     world.working("auth", "login", {"a": "1\n"})
     publish(world)
@@ -103,8 +103,8 @@ def test_deleted_on_the_remote(world: World) -> None:
     assert bare.head("auth/login") == world.tip("auth/login")
 
 
-def test_push_of_which_nothing_was_heard(world: World) -> None:
-    """What a killed push may have put there is ours to replace as well."""
+def test_push_without_an_answer(world: World) -> None:
+    """A commit that a killed push may have left there may be replaced as well."""
     bare = with_remote(world)
     place = world.working("auth", "login", {"a": "1\n"})
     old = Oid(world.tip("auth/login"))
@@ -143,7 +143,7 @@ def test_relative_address(world: World) -> None:
 
 
 def test_which_remote(world: World) -> None:
-    """The named one, else where landings go, else the branch's own, else the only one."""
+    """The named remote, else the one for landings, else the branch's own, else the only one."""
     with pytest.raises(Refused) as caught:
         choose_remote(world.session(), "auth/login")
     assert caught.value.code == "no_remote"
@@ -165,7 +165,7 @@ def test_which_remote(world: World) -> None:
 
 @pytest.mark.parametrize("state", PLACES)
 def test_publish_from_a_damaged_worktree(world: World, state: str) -> None:
-    """A pre-push hook never runs in a directory that is not the worker's; the branch goes."""
+    """A pre-push hook never runs in a directory that is not the worker's; the branch is pushed."""
     bare = with_remote(world)
     world.working("bob", "form", {"b": "1\n"})
     place = world.working("auth", "login", {"a": "1\n"})

@@ -21,7 +21,7 @@ from gitworker.repo.remote.rules_transfer import TransferFailed
 from tests.branches.remotes import Shore, answering, require_program, serving
 from tests.workers.world import World, no_beater, unchanged, wait_until
 
-# What a hook needs to do anything of its own in the remote, which is in quarantine meanwhile.
+# A hook in the remote runs in quarantine; it needs this to change anything by itself.
 FREE = "unset GIT_QUARANTINE_PATH GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES"
 
 
@@ -75,7 +75,7 @@ def test_fetch(shore: Shore) -> None:
 
 
 def test_fetch_without_the_branch(shore: Shore) -> None:
-    """A remote that lacks the target's branch is told by name."""
+    """A remote that lacks the target's branch is reported by name."""
     shore.bare.git("update-ref", "-d", "refs/heads/main")
     with pytest.raises(NotFound) as caught:
         shore.remote().fetch()
@@ -95,8 +95,8 @@ def test_push(shore: Shore) -> None:
     assert shore.remote().push(new, expect=new) is PushResult.LANDED
 
 
-def test_push_of_what_does_not_descend(shore: Shore) -> None:
-    """What is no fast-forward is never pushed, whatever the lease says."""
+def test_push_that_is_no_fast_forward(shore: Shore) -> None:
+    """A commit that is no fast-forward is never pushed, whatever the lease says."""
     shore.bare.git("config", "receive.denyNonFastForwards", "false")
     orphan = Oid(shore.world.git("commit-tree", "-m", "Orphan", "main^{tree}"))
     before = shore.tip
@@ -105,7 +105,7 @@ def test_push_of_what_does_not_descend(shore: Shore) -> None:
     assert shore.tip == before
 
 
-def test_somebody_was_faster(shore: Shore) -> None:
+def test_another_push_was_faster(shore: Shore) -> None:
     """A remote that has moved since it was fetched is left as it is."""
     remote = shore.remote()
     expect = remote.fetch()
@@ -117,7 +117,7 @@ def test_somebody_was_faster(shore: Shore) -> None:
     assert theirs in shore.bare.git("rev-list", "main")
 
 
-def test_somebody_is_faster_during_the_push(shore: Shore) -> None:
+def test_another_push_is_faster_during_ours(shore: Shore) -> None:
     """A push that wins the race inside the remote is not overwritten."""
     theirs = shore.commit("Theirs")
     shore.world.git("push", "-q", "up", f"{theirs}:refs/heads/side")
@@ -127,7 +127,7 @@ def test_somebody_is_faster_during_the_push(shore: Shore) -> None:
 
 
 def test_branch_deleted_meanwhile(shore: Shore) -> None:
-    """A branch that is gone from the remote is not made again."""
+    """A branch that was deleted on the remote is not created again."""
     remote = shore.remote()
     expect = remote.fetch()
     new = shore.commit()
@@ -137,7 +137,7 @@ def test_branch_deleted_meanwhile(shore: Shore) -> None:
 
 
 def test_hook_of_the_remotes(shore: Shore) -> None:
-    """A hook that declines is told with its own words, which steer no terminal."""
+    """A hook that declines is reported in its own words, without control characters."""
     shore.hook("pre-receive", "printf '\\033[31mno tabs\\033[0m please\\n' >&2; exit 1")
     error = refused(shore, "remote_hook_declined")
     assert "remote: no tabs please" in error.detail
@@ -145,7 +145,7 @@ def test_hook_of_the_remotes(shore: Shore) -> None:
 
 
 def test_branch_that_is_checked_out_there(shore: Shore) -> None:
-    """A branch that the remote protects is told so."""
+    """A branch that the remote protects is reported as protected."""
     shore.bare.git("config", "core.bare", "false")
     refused(shore, "remote_protected")
 
@@ -181,8 +181,8 @@ def test_read_only_remote(shore: Shore) -> None:
         folder.chmod(0o700)
 
 
-def test_remote_is_gone(shore: Shore) -> None:
-    """Where there is no repository any more both ways say so."""
+def test_deleted_remote(shore: Shore) -> None:
+    """If the repository no longer exists both fetch and push report it."""
     new, expect = shore.commit(), Oid(shore.tip)
     shore.bare.root.rename(shore.bare.root.with_name("elsewhere"))
     remote = shore.remote()
@@ -194,8 +194,8 @@ def test_remote_is_gone(shore: Shore) -> None:
     assert caught.value.code == "remote_not_found"
 
 
-def test_remote_that_nobody_serves(shore: Shore) -> None:
-    """An address where nobody listens is not reachable."""
+def test_remote_without_a_server(shore: Shore) -> None:
+    """An address at which no server listens is not reachable."""
     require_program("git-remote-http")
     shore.world.git("remote", "set-url", "up", "http://127.0.0.1:1/repo.git")
     with pytest.raises(TransferFailed) as caught:
@@ -204,7 +204,7 @@ def test_remote_that_nobody_serves(shore: Shore) -> None:
 
 
 def test_wrong_credentials(shore: Shore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Where the remote wants a password and nobody can give one, nobody waits for it."""
+    """If the remote wants a password that no user can enter, the command does not wait for it."""
     askpass = tmp_path / "askpass"
     askpass.write_text("#!/bin/sh\nexit 1\n")
     askpass.chmod(0o755)
@@ -222,7 +222,7 @@ def test_wrong_credentials(shore: Shore, monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 
 def test_forbidden(shore: Shore) -> None:
-    """What the remote forbids is a matter of permission."""
+    """A push that the remote forbids is an error of permission."""
     with answering(403, {}) as address:
         shore.world.git("remote", "set-url", "up", address)
         with pytest.raises(TransferFailed) as caught:
@@ -231,7 +231,7 @@ def test_forbidden(shore: Shore) -> None:
 
 
 def test_time_limit(shore: Shore) -> None:
-    """A push that takes too long is ended; where the remote took nothing, its error is told."""
+    """A push that takes too long is ended; if the remote took nothing, its error is reported."""
     fifo = shore.bare.root / "fifo"
     os.mkfifo(fifo)
     shore.hook("pre-receive", f"cat >/dev/null; read x <{fifo}; exit 1")
@@ -243,14 +243,14 @@ def test_time_limit(shore: Shore) -> None:
 
 
 def release(fifo: Path) -> None:
-    """Let a hook go on that waits at a fifo; nobody may be there any more."""
+    """Release a hook that waits at a fifo; it may have ended already."""
     descriptor = os.open(fifo, os.O_RDWR)
     os.write(descriptor, b"go\n")
     os.close(descriptor)
 
 
 def test_answer_is_lost(shore: Shore) -> None:
-    """A push whose answer got lost has landed where the remote has it."""
+    """A push whose answer got lost has landed if the remote has it."""
     shore.hook("post-receive", "kill -9 $PPID")
     new = shore.commit()
     assert shore.remote().push(new, expect=Oid(shore.tip)) is PushResult.LANDED
@@ -258,7 +258,7 @@ def test_answer_is_lost(shore: Shore) -> None:
 
 
 def test_interrupt(shore: Shore) -> None:
-    """Ctrl-C ends a push that hangs; what the remote makes of it later is found out by a fetch."""
+    """Ctrl-C ends a push that hangs; a later fetch finds out whether the remote took it."""
     fifo, begun = shore.bare.root / "fifo", shore.bare.root / "begun"
     os.mkfifo(fifo)
     shore.hook("pre-receive", f"cat >/dev/null; echo >{begun}; read x <{fifo}")
@@ -288,7 +288,7 @@ def test_interrupt(shore: Shore) -> None:
 
 
 def test_progress(shore: Shore) -> None:
-    """Somebody who listens is told how the transfer went, line by line."""
+    """A listener gets the progress of the transfer, line by line."""
     told: list[str] = []
     remote = open_remote(shore.world.session(), narrate=told.append)
     assert remote is not None
@@ -297,7 +297,7 @@ def test_progress(shore: Shore) -> None:
 
 
 def test_hook_variables(shore: Shore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What git exports to a hook misleads no push and no fetch."""
+    """Variables that git exports to a hook do not mislead a push or a fetch."""
     elsewhere = Repo.make(shore.world.root.parent / "elsewhere")
     remote, new, expect = shore.remote(), shore.commit(), Oid(shore.tip)
     monkeypatch.setenv("GIT_DIR", str(elsewhere.root / ".git"))
@@ -318,7 +318,7 @@ def test_relative_address(shore: Shore) -> None:
 
 
 def test_over_the_network(shore: Shore) -> None:
-    """git's own server: it takes a push, and says so where it takes none."""
+    """git's own server: it takes a push, and reports the reason if it takes none."""
     with serving(shore.bare.root.parent, "--enable=receive-pack") as address:
         shore.world.git("remote", "set-url", "up", f"{address}/up.git")
         remote = shore.remote()
@@ -353,8 +353,8 @@ def test_follow_with_commits_of_ones_own(shore: Shore) -> None:
     assert caught.value.hint == "git push up main"
 
 
-def test_follow_where_both_went_on(shore: Shore) -> None:
-    """A local target that has gone another way is left alone, and so is the remote."""
+def test_follow_with_new_commits_on_both_sides(shore: Shore) -> None:
+    """A local target that has diverged is left alone, and so is the remote."""
     shore.world.advance({"mine": "m\n"})
     shore.theirs()
     session, tip = shore.world.session(), shore.remote().fetch()
@@ -363,7 +363,7 @@ def test_follow_where_both_went_on(shore: Shore) -> None:
 
 
 def test_follow_over_local_changes(shore: Shore) -> None:
-    """What the user has not committed is not overwritten by what others pushed."""
+    """The user's uncommitted changes are not overwritten by the commits of others."""
     shore.theirs("README.new")
     Repo(shore.world.root).write({"README.new": "mine\n"})
     session, tip = shore.world.session(), shore.remote().fetch()

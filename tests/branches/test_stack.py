@@ -1,4 +1,4 @@
-"""Work on top of other workers' work: what it begins at, when it lands, and without what."""
+"""Work on top of other workers' work: its base, when it lands, and without which commits."""
 
 from pathlib import Path
 
@@ -40,7 +40,7 @@ def stacked(world: World) -> Path:
 
 
 def fate(world: World, worker: str = "ui", task: str = "form") -> Fate | None:
-    """Return how the parent of a stacked worker stands, None where it stands on nobody's."""
+    """Return the state of a stacked worker's parent, None if it is stacked on no worker."""
     with world.session().store.read() as reader:
         stack = parents_of(reader).get((worker, task))
         return None if stack is None else fate_of(reader, stack)
@@ -53,7 +53,7 @@ def subjects(world: World, revisions: str) -> list[str]:
 
 @pytest.mark.parametrize("name", ["auth", "login", "auth/login"])
 def test_start_on_a_worker(world: World, name: str) -> None:
-    """Worker, task and branch all name the worker whose branch the new one stands on."""
+    """Worker, task and branch all name the worker whose branch the new one is stacked on."""
     world.working("auth", "login", {"a": "1\n"})
     world.spawn("ui", "form", start=name)
     assert world.tip("ui/form") == world.tip("auth/login")
@@ -94,7 +94,7 @@ def test_ambiguous_start(world: World) -> None:
 
 
 def test_parent_without_a_branch(world: World) -> None:
-    """A parent whose branch is gone is not found."""
+    """A parent whose branch was deleted is not found."""
     place = world.working("auth", "login", {"a": "1\n"})
     world.git("checkout", "-q", "--detach", cwd=place)
     world.git("branch", "-D", "auth/login")
@@ -103,7 +103,7 @@ def test_parent_without_a_branch(world: World) -> None:
 
 
 def test_circle(world: World) -> None:
-    """A task that was given back cannot be started again on what stands on it."""
+    """A task that was given back cannot be started again on work that is stacked on it."""
     world.working("auth", "login", {"a": "1\n"})
     world.spawn("ui", "form", start="auth")
     world.spawn("docs", "words", start="ui")
@@ -114,7 +114,7 @@ def test_circle(world: World) -> None:
 
 
 def test_lands_after_its_parent(world: World) -> None:
-    """A child is neither approved nor merged before its parent, and what to do is said."""
+    """A child is neither approved nor merged before its parent, and the hint names the command."""
     stacked(world)
     world.submit("auth")
     world.submit("ui")
@@ -163,7 +163,7 @@ def test_stack_named_in_the_wrong_order(world: World) -> None:
 
 
 def test_parent_amended_and_landed(world: World) -> None:
-    """What the child holds of a parent that was amended since is dropped: its own commit fits."""
+    """Old commits of an amended parent are dropped from the child: its own commit fits."""
     place = stacked(world)
     Repo(place).commit("Amended", {"f": lines(20, {2: "amended"})}, "--amend")
     world.submit("auth")
@@ -178,7 +178,7 @@ def test_parent_amended_and_landed(world: World) -> None:
 
 
 def test_parent_amended_after_the_child_was_approved(world: World) -> None:
-    """An approved child stays approved: its patches are what they were."""
+    """An approved child stays approved: its patches are unchanged."""
     place = stacked(world)
     for name in ("auth", "ui"):
         world.submit(name)
@@ -193,7 +193,7 @@ def test_parent_amended_after_the_child_was_approved(world: World) -> None:
 
 
 def test_parent_withdrawn(world: World) -> None:
-    """Work that was cancelled does not land with who stands on it."""
+    """Cancelled work does not land with the work that is stacked on it."""
     stacked(world)
     cancel(world.session(), "auth")
     assert fate(world) is Fate.GONE
@@ -206,8 +206,8 @@ def test_parent_withdrawn(world: World) -> None:
 
 @pytest.mark.parametrize("goes_on", [False, True], ids=["once", "twice"])
 @pytest.mark.parametrize("is_synced", [False, True], ids=["", "synced"])
-def test_parent_withdrawn_after_it_went_on(world: World, *, goes_on: bool, is_synced: bool) -> None:
-    """What the parent had by the time the child was approved on it is not the child's."""
+def test_parent_withdrawn_after_commits(world: World, *, goes_on: bool, is_synced: bool) -> None:
+    """Commits that the parent had when the child was approved on it are not the child's."""
     place = world.in_review("auth", "login", {"a": "1\n"})
     on_top(world, "ui/form", "auth", {"u": "1\n"})
     world.submit("ui")
@@ -244,7 +244,7 @@ def test_child_rebased_by_hand(world: World) -> None:
 
 
 def test_without_reflogs(world: World) -> None:
-    """Where git keeps no reflogs, as in bare repositories, the parent's present tip counts."""
+    """If git keeps no reflogs, as in bare repositories, the parent's present tip counts."""
     world.git("config", "core.logAllRefUpdates", "false")
     place = stacked(world)
     newest = Repo(place).commit("More", {"late": "l\n"})
@@ -266,7 +266,7 @@ def test_submit_counts_own_commits(world: World) -> None:
 
 
 def test_submit_foresees_conflicts_with_the_parent(world: World) -> None:
-    """What would conflict with the parent as it is now is said at once."""
+    """Files that would conflict with the present parent are reported at once."""
     place = stacked(world)
     Repo(place).commit("More", {"f": lines(20, {17: "theirs"})})
     assert world.submit("ui").conflicts == ("f",)
@@ -278,7 +278,7 @@ def test_submit_foresees_conflicts_with_the_parent(world: World) -> None:
 
 
 def test_diff_shows_own_commits(world: World) -> None:
-    """The diff of a child begins where its own commits do."""
+    """The diff of a child begins at its own commits."""
     stacked(world)
     session = world.session()
     text = read_diff(session, world.worker("ui"), stat=False, color=False, width=None).text
@@ -312,7 +312,7 @@ def test_sync_onto_the_target(world: World) -> None:
 
 
 def test_sync_drops_a_withdrawn_parent(world: World) -> None:
-    """After the parent was cancelled the child has its own commits, and stands on nobody's."""
+    """After the parent was cancelled the child has its own commits and is stacked on no worker."""
     stacked(world)
     cancel(world.session(), "auth")
     sync(world.session(world.path("ui")))
@@ -321,7 +321,7 @@ def test_sync_drops_a_withdrawn_parent(world: World) -> None:
 
 
 def test_sync_takes_the_parents_commits(world: World) -> None:
-    """Told so, the child keeps the commits of its parent as its own, and waits for nobody."""
+    """On request the child keeps the commits of its parent as its own, and waits for no worker."""
     stacked(world)
     cancel(world.session(), "auth")
     world.advance({"other": "o\n"})
@@ -331,8 +331,8 @@ def test_sync_takes_the_parents_commits(world: World) -> None:
     assert world.submit("ui").commits == 2
 
 
-def test_sync_stops_and_goes_on(world: World) -> None:
-    """A stopped rebase onto the parent goes on, and the parent's commit is recorded then."""
+def test_sync_stops_and_continues(world: World) -> None:
+    """A stopped rebase onto the parent continues, and the parent's commit is recorded then."""
     place = stacked(world)
     newer = Repo(place).commit("More", {"f": lines(20, {17: "theirs"})})
     child = world.path("ui")
@@ -360,7 +360,7 @@ def test_sync_abort(world: World) -> None:
     assert (world.tip("ui/form"), world.rows()["stacks"]) == (old, rows)
 
 
-def test_parent_branch_gone(world: World) -> None:
+def test_parent_branch_was_deleted(world: World) -> None:
     """A parent that is to land and has lost its branch stops the child with a reason."""
     place = stacked(world)
     world.git("checkout", "-q", "--detach", cwd=place)
@@ -370,8 +370,8 @@ def test_parent_branch_gone(world: World) -> None:
     assert caught.value.hint == "git worker show auth"
 
 
-def test_started_again_on_nobody(world: World) -> None:
-    """A task that is given out again, from the target, stands on nobody's."""
+def test_started_again_on_no_worker(world: World) -> None:
+    """A task that is assigned again, from the target, is stacked on no worker."""
     world.working("auth", "login", {"a": "1\n"})
     world.spawn("ui", "form", start="auth")
     start(world.session(), "ui", pid=None)
