@@ -1,4 +1,4 @@
-"""A repository with verify commands, and what a run of them leaves behind."""
+"""A repository with verify commands, and the records of a run of them."""
 
 import os
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from gitworker.session import Session
 from gitworker.verify.verify import Verdict, Verifier
 from tests.workers.world import World
 
-# Fails where the worktree is not exactly the commit: a file too many, too few, or another content.
+# Fails if the worktree is not exactly the commit: a file too many, too few, or changed.
 EXACT = (
     'test -z "$(git status --porcelain --ignored --untracked-files=all)"'
     ' && test -z "$(find . -mindepth 1 -type d -empty -not -path "./.git/*")"'
@@ -54,7 +54,7 @@ class Bench:
             return run(verifier, commit)
 
     def runs(self) -> list[tuple[Any, ...]]:
-        """Return what was recorded: commit, verdict, flaky, reason."""
+        """Return the recorded run: commit, verdict, flaky, reason."""
         return self.world.query(
             "SELECT commit_oid, verdict, flaky, reason FROM verify_runs ORDER BY id"
         )
@@ -80,7 +80,7 @@ def output(verdict: Verdict) -> str:
 
 
 def is_alive(pid: int) -> bool:
-    """Tell whether a process runs; a zombie does not."""
+    """Return whether a process runs; a zombie does not."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:

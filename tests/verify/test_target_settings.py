@@ -13,7 +13,7 @@ FILE = ".gitworker.toml"
 
 @pytest.mark.parametrize("where", ["nowhere", "beside git"])
 def test_no_settings(bench: Bench, where: str) -> None:
-    """A commit without the file has the defaults, also where one lies beside git untracked."""
+    """A commit without the file has the defaults, even if git does not track an existing file."""
     if where == "beside git":
         (bench.world.root / FILE).write_text("[verify]\ncommands = ['make']\n")
     assert settings_at(bench.session(), bench.tip()).verify_commands == ()
@@ -31,7 +31,7 @@ def test_settings_that_git_cannot_read(bench: Bench) -> None:
 
 
 def test_a_directory_of_that_name(bench: Bench) -> None:
-    """A directory where the settings are to be is wrong."""
+    """A directory in the place of the settings file is an error."""
     session = bench.session()
     tip = bench.commit({f"{FILE}/x": "1\n"})
     with pytest.raises(Invalid):

@@ -1,4 +1,4 @@
-"""Trust: commands that the repository brings run only as somebody has agreed to them."""
+"""Trust: commands that the repository brings run only with the user's agreement."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def bring(bench: Bench, text: str) -> None:
 
 
 def is_trusted(bench: Bench, kind: str = "verify") -> bool:
-    """Tell whether commands of that kind may run."""
+    """Return whether commands of that kind may run."""
     session = bench.session()
     if not untrusted(session, kind):
         require_trusted(session, kind)
@@ -82,7 +82,7 @@ def test_kinds_are_apart(bench: Bench) -> None:
 
 
 def test_list_and_revoke(bench: Bench) -> None:
-    """What was agreed to is listed with who and when, and goes by the beginning of its hash."""
+    """An agreement is listed with user and time, and can be removed by the start of its hash."""
     bring(bench, '[verify]\ncommands = ["make"]\nenv = ["A"]\n')
     agree(bench)
     agree(bench)

@@ -1,4 +1,4 @@
-"""Runs of the verify commands: what they see, what is recorded, what comes from the cache."""
+"""Runs of the verify commands: their environment, the record of a run, and the cache."""
 
 import os
 from pathlib import Path
@@ -27,7 +27,7 @@ def test_a_pass(bench: Bench) -> None:
 
 
 def test_the_log(bench: Bench) -> None:
-    """The log holds what is verified, each command with both its outputs in order, the verdict."""
+    """The log names the verified commit, each command with its output in order, and the verdict."""
     bench.set("echo one; echo two >&2; echo three", "exit 3", "echo never")
     verdict = bench.verify()
     assert verdict.reason == "`exit 3` ended with status 3"
@@ -63,7 +63,7 @@ def test_two_logs_of_one_second(bench: Bench) -> None:
 
 
 def test_environment(bench: Bench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Commands get no input, nothing of git's about another repository, and what is declared."""
+    """Commands get no input, no git variables of another repository, and the declared variables."""
     seen = tmp_path / "seen"
     bench.set(f"test ! -s /dev/stdin && env >{seen} && pwd >>{seen}", verify_env="CI=1\nHOME\nNONE")
     session = bench.session()
@@ -99,7 +99,7 @@ def test_a_known_tree_starts_nothing(
     assert len(bench.runs()) == 1
 
 
-def test_what_a_verdict_holds_for(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_conditions_of_a_verdict(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Other commands or another declared value ask again, any other variable does not."""
     monkeypatch.setenv("DECLARED", "1")
     bench.set("true", verify_env="DECLARED")
@@ -146,7 +146,7 @@ def test_nothing_to_run(bench: Bench) -> None:
 
 
 def test_flaky(bench: Bench, tmp_path: Path) -> None:
-    """A failed run is repeated once, in a clean worktree, and a pass then is told as flaky."""
+    """A failed run is repeated once, in a clean worktree, and a pass then is reported as flaky."""
     mark = tmp_path / "mark"
     bench.set(f"test ! -e left && touch left && test -e {mark} || {{ touch {mark}; exit 7; }}")
     bench.set(os.environ["GITWORKER_VERIFY_COMMANDS"], verify_retry_flaky=True)
@@ -165,7 +165,7 @@ def test_flaky(bench: Bench, tmp_path: Path) -> None:
 
 
 def test_failed_twice(bench: Bench) -> None:
-    """What fails the second time as well has failed, and is not run a third time."""
+    """A run that fails the second time as well has failed, and is not repeated again."""
     bench.set("echo ran; false", verify_retry_flaky=True)
     verdict = bench.verify()
     assert (verdict.passed, verdict.flaky) == (False, False)
@@ -194,7 +194,7 @@ def test_several_at_once(bench: Bench, tmp_path: Path) -> None:
 
 
 def test_waiting_is_bounded(bench: Bench) -> None:
-    """A wait gives up after its time, shows what runs meanwhile, and the run goes on."""
+    """A wait ends after its time limit, shows the running commands, and the run continues."""
     bench.set("exec sleep 300")
     shown = []
     with Verifier(bench.session(), show=lambda runs: shown.extend(runs)) as verifier:
@@ -225,7 +225,7 @@ def test_cancel(bench: Bench) -> None:
 
 
 def test_untrusted(bench: Bench) -> None:
-    """Commands that the repository brings start nothing until somebody has agreed to them."""
+    """Commands that the repository brings start only with the user's agreement."""
     bench.commit({".gitworker.toml": '[verify]\ncommands = ["touch ran"]\n'})
     with Verifier(bench.session()) as verifier, pytest.raises(Refused) as caught:
         verifier.start(bench.tip(), label="it")
@@ -255,7 +255,7 @@ def test_no_such_commit(bench: Bench) -> None:
 
 
 def test_a_full_disk_is_nobodys_fault(bench: Bench, tmp_path: Path) -> None:
-    """A run that fails on a full disk is no verdict but an error that says what helps."""
+    """A run that fails on a full disk is an error with a hint, and no verdict is recorded."""
     with small_disk(tmp_path / "disk", size_kib=4096) as disk:
         bench.set(f"cat /dev/zero >{disk}/worktrees/filler", worktree_root=f"{disk}/worktrees")
         with Verifier(bench.session()) as verifier:
@@ -268,7 +268,7 @@ def test_a_full_disk_is_nobodys_fault(bench: Bench, tmp_path: Path) -> None:
 
 
 def test_no_room_for_a_worktree(bench: Bench, tmp_path: Path) -> None:
-    """Where no worktree fits on the disk the error says so, and the next try finds nothing left."""
+    """If no worktree fits on the disk the error says so, and the next try finds no leftovers."""
     with small_disk(tmp_path / "disk", size_kib=2048) as disk:
         bench.set("true", worktree_root=f"{disk}/worktrees")
         tip = bench.commit({"large": os.urandom(1_000_000)})

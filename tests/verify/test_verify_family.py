@@ -1,4 +1,4 @@
-"""Processes of a run: they end with it, whatever they do, and nobody else's does."""
+"""Processes of a run: all of them end with it, and no other process does."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ WAIT = "until test -s {0}; do sleep 0.01; done"
 
 @pytest.fixture
 def pid_file(tmp_path: Path) -> Iterator[Path]:
-    """A file for the number of a process, which is killed afterwards where it still runs."""
+    """A file for the number of a process, which is killed afterwards if it still runs."""
     path = tmp_path / "pid"
     yield path
     if path.exists() and path.read_text():
@@ -76,7 +76,7 @@ def test_the_time_limit_is_each_commands(bench: Bench) -> None:
 
 @pytest.mark.parametrize("way", [IN_GROUP, OWN_SESSION, ORPHAN])
 def test_a_good_run_leaves_nothing(bench: Bench, pid_file: Path, way: str) -> None:
-    """What commands leave running in the worktree ends with them."""
+    """Processes that the commands leave in the worktree end with the commands."""
     bench.set(f"{way} {WAIT}".format(pid_file))
     assert bench.verify().passed
     assert not is_alive(read_pid(pid_file))
@@ -120,7 +120,7 @@ def test_suicide(bench: Bench, command: str, reason: str) -> None:
 
 
 def test_leaving_kills(bench: Bench, pid_file: Path) -> None:
-    """Whoever leaves a verifier while it runs leaves no process, no lock and no verdict."""
+    """Leaving a verifier while it runs leaves no process, no lock and no verdict."""
     bench.set(f"{OWN_SESSION} sleep 300".format(pid_file))
     with Verifier(bench.session()) as verifier:
         verifier.start(bench.tip(), label="it")
@@ -133,7 +133,7 @@ def test_leaving_kills(bench: Bench, pid_file: Path) -> None:
         assert verdict.passed, output(verdict)
 
 
-def test_sigterm_is_told_first(bench: Bench, tmp_path: Path) -> None:
+def test_sigterm_is_sent_first(bench: Bench, tmp_path: Path) -> None:
     """A command may tidy up before it is killed."""
     mark = tmp_path / "tidy"
     bench.set(f"trap 'touch {mark}; exit 1' TERM; sleep 300 & wait", verify_timeout_s=3)

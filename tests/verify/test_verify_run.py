@@ -1,4 +1,4 @@
-"""The end of a run: what the shell says last is always heard."""
+"""The end of a run: the last message of the shell is always read."""
 
 import os
 from collections.abc import Iterator
@@ -32,8 +32,8 @@ def log(tmp_path: Path) -> Iterator[int]:
     os.close(descriptor)
 
 
-def test_a_shell_that_goes_between_two_looks(tmp_path: Path, log: int) -> None:
-    """Commands that passed did pass, though their shell had gone before anybody heard it."""
+def test_a_shell_that_ends_between_two_polls(tmp_path: Path, log: int) -> None:
+    """Commands that passed did pass, even if their shell ended before its message was read."""
     env = {"PATH": os.environ["PATH"]}
     place = Place(str(tmp_path))
     run = Run(place, log, commands=("true",), env=env, timeout_s=60)

@@ -15,7 +15,7 @@ from gitworker.verify.verify_worktree import idle_slots, take_slot
 from tests.verify.bench import EXACT, Bench, kill, output, read_pid, run
 from tests.workers.world import World, no_beater
 
-# What a command may do to its worktree, by name.
+# The changes that a command may make to its worktree, by name.
 DAMAGES = {
     "untracked": "touch new; mkdir -p deep/er; touch deep/er/new",
     "ignored": "touch x.o; mkdir build.o; touch build.o/a",
@@ -63,7 +63,7 @@ DAMAGES = {
     "untracked cache": "git update-index --force-untracked-cache; git status; touch new",
     "split index": "git update-index --split-index; echo c >README; git add README",
 }
-# What is so broken that the worktree is made again; all else costs a switch.
+# Damage after which the worktree is made again; after all other damage a switch is enough.
 REMADE = {
     "open rebase", "head broken", "pointer gone", "another repository", "admin directory gone",
     "itself gone", "a file for itself", "a link for itself", "sparse",
@@ -71,7 +71,7 @@ REMADE = {
 
 
 def made(bench: Bench) -> object:
-    """Return what changes when the worktree is made again."""
+    """Return a value that changes when the worktree is made again."""
     pointer = bench.trees / "1" / ".git"
     found = pointer.lstat()
     return found.st_ino, found.st_ctime_ns
@@ -153,8 +153,8 @@ def test_a_copy_leaves_the_originals_worktree(bench: Bench) -> None:
     assert bench.world.git("status", "--porcelain", cwd=original) == ""
 
 
-def test_what_is_kept(bench: Bench) -> None:
-    """What verify.keep names stays from run to run, in every directory, and nothing else does."""
+def test_kept_files(bench: Bench) -> None:
+    """Files that verify.keep names stay from run to run, in every directory, and no others do."""
     bench.set(
         "ls -A . src; mkdir -p cache src/cache other; touch cache/a src/cache/b other/c",
         verify_keep="cache\n*.tmp",
@@ -192,7 +192,7 @@ def test_switching_costs_the_difference(
 
 
 def test_a_submodule_is_emptied(bench: Bench, tmp_path: Path) -> None:
-    """What a command leaves in a submodule that nobody else has is gone for the next run."""
+    """A commit left in a submodule, which no other repository has, does not reach the next run."""
     Repo.make(tmp_path / "sub").commit("Sub", {"s": "s\n"})
     Repo(bench.world.root).git("submodule", "add", "-q", str(tmp_path / "sub"), "sub")
     tip = bench.commit({})
@@ -235,7 +235,7 @@ def test_submodules_are_filled(bench: Bench, tmp_path: Path) -> None:
 
 
 def test_slots(bench: Bench) -> None:
-    """Nobody gets a worktree that somebody else uses; one that is given back is taken again."""
+    """A worktree in use is not given to another run; a released one is taken again."""
     session = bench.session()
     first, second = take_slot(session), take_slot(session)
     assert (first.number, second.number) == (1, 2)
@@ -257,7 +257,7 @@ def test_slots(bench: Bench) -> None:
 
 @pytest.mark.parametrize("ending", ["true", "false", "git bisect start -q; kill -9 $PPID"])
 def test_a_branch_that_the_commands_switch_to(bench: Bench, ending: str) -> None:
-    """A branch that the commands have checked out is free again, and where it was."""
+    """A branch that the commands have checked out is free again, at its old commit."""
     bench.set(f"git checkout -q -b theirs && git commit -q --allow-empty -m Theirs; {ending}")
     bench.verify()
     theirs = bench.tip("theirs")
@@ -285,7 +285,7 @@ def test_two_processes(bench: Bench, tmp_path: Path) -> None:
 
 
 def test_commands_do_not_hold_the_slot(bench: Bench, tmp_path: Path) -> None:
-    """What a command leaves running elsewhere keeps no worktree from the next run."""
+    """A process that a command leaves elsewhere does not keep the worktree from the next run."""
     pid = tmp_path / "pid"
     daemon = f"(cd / && setsid sh -c 'echo $$ >{pid}; exec sleep 300' &)"
     bench.set(f"{daemon}; until test -s {pid}; do sleep 0.01; done")
@@ -329,7 +329,7 @@ def test_a_sparse_checkout(bench: Bench) -> None:
 
 
 def test_sparse_since_the_run_began(bench: Bench) -> None:
-    """A verdict holds for what was checked out when the commands began, not when they ended."""
+    """A verdict is for the commit checked out when the commands began, not when they ended."""
     bench.world.git("sparse-checkout", "set", "--no-cone", "/README")
     patterns = bench.world.root / ".git" / "info" / "sparse-checkout"
     before = patterns.read_text()
@@ -342,7 +342,7 @@ def test_sparse_since_the_run_began(bench: Bench) -> None:
 
 
 def test_a_partial_clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a partial clone git fetches what a checkout needs."""
+    """In a partial clone git fetches the objects that a checkout needs."""
     monkeypatch.setenv("GITWORKER_HOOKS", "off")
     origin = World.make(tmp_path / "origin")
     origin.git("config", "uploadpack.allowFilter", "true")
@@ -391,7 +391,7 @@ def test_a_root_that_others_share(bench: Bench, tmp_path: Path) -> None:
 
 
 def test_another_root(bench: Bench, tmp_path: Path) -> None:
-    """Where the directory for worktrees is another by now, the old verify worktree goes."""
+    """If the directory for worktrees has changed, the old verify worktree is deleted."""
     bench.set("true")
     bench.verify()
     bench.set("pwd", worktree_root=f"{tmp_path}/elsewhere")
@@ -401,7 +401,7 @@ def test_another_root(bench: Bench, tmp_path: Path) -> None:
 
 
 def test_a_checkout_from_a_workers_worktree(bench: Bench) -> None:
-    """Whoever stands in a worker's worktree gives none of its settings to the verify worktree."""
+    """A run from a worker's worktree gives none of its settings to the verify worktree."""
     bench.world.spawn("auth", "login")
     seat = bench.world.path("auth")
     bench.set("git config --get core.hooksPath && exit 1; true")
@@ -411,7 +411,7 @@ def test_a_checkout_from_a_workers_worktree(bench: Bench) -> None:
 
 
 def test_the_users_git_clean(bench: Bench) -> None:
-    """A `git clean -fdx` in the main checkout shows nobody our directory, and costs a mark."""
+    """After `git clean -fdx` in the main checkout our directory is still hidden from git status."""
     bench.set("true")
     bench.verify()
     bench.world.git("clean", "-fdxq")
@@ -420,8 +420,8 @@ def test_the_users_git_clean(bench: Bench) -> None:
     assert bench.world.git("status", "--porcelain", "--untracked-files=all") == ""
 
 
-def test_where_nothing_can_be_made(bench: Bench) -> None:
-    """Where the directory for worktrees cannot be made the error names it, and no run begins."""
+def test_the_directory_cannot_be_made(bench: Bench) -> None:
+    """If the directory for worktrees cannot be made the error names it, and no run begins."""
     bench.set("true")
     (bench.world.root / "worktrees").write_text("the user's\n")
     with Verifier(bench.session()) as verifier:
@@ -431,7 +431,7 @@ def test_where_nothing_can_be_made(bench: Bench) -> None:
         assert not verifier.running
 
 
-def test_where_nothing_can_be_recorded(bench: Bench) -> None:
+def test_the_run_cannot_be_recorded(bench: Bench) -> None:
     """A run whose process cannot be written down does not begin."""
     bench.set("touch ran")
     (bench.world.state_dir / "verify" / "1.index.tmp").mkdir(parents=True)
