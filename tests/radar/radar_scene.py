@@ -1,4 +1,4 @@
-"""Workers whose branches move, and what the radar told of them."""
+"""Workers whose branches move, and the warnings that the radar published."""
 
 import json
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ class RadarScene:
         return self.world.commit(worker, files)
 
     def look(self) -> int:
-        """Drain, and let the radar do what is due; return how many warnings it published."""
+        """Drain, and let the radar do the due work; return how many warnings it published."""
         session = self.world.session()
         drain(session)
         return watch_branches(session)

@@ -67,8 +67,8 @@ def test_chosen_branches(scene: RadarScene) -> None:
     assert survey(scene.world.session(), chosen=set()).meetings == ()
 
 
-def test_a_branch_that_is_gone(scene: RadarScene) -> None:
-    """A branch that somebody deleted is passed by; without a target nothing can be told."""
+def test_a_deleted_branch(scene: RadarScene) -> None:
+    """A deleted branch is skipped; without a target a survey is refused."""
     scene.working("auth", at_line(3, "auth"))
     world = scene.world
     world.git("checkout", "-q", "--detach", cwd=world.path("auth"))
@@ -82,7 +82,7 @@ def test_a_branch_that_is_gone(scene: RadarScene) -> None:
 
 
 def test_nothing_is_kept_of_old_tips(scene: RadarScene) -> None:
-    """Verdicts of tips that both are nobody's any more go with the next survey."""
+    """Verdicts on two tips that no branch has any more are deleted by the next survey."""
     for name in ("auth", "docs"):
         scene.working(name, at_line(3, name))
     scene.survey()

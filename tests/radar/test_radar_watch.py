@@ -19,7 +19,7 @@ from tests.radar.radar_scene import TEXT, RadarScene, at_line
 from tests.workers.world import World, no_beater, wait_until
 
 NOW = 4_000_000_000_000
-SETTLING_S = 0.1  # whoever sleeps for less waits for a lock
+SETTLING_S = 0.1  # a process that sleeps for less waits for a lock
 spawn_detached = proc.spawn_detached
 
 
@@ -41,7 +41,7 @@ rung: list[list[str]] = []
 
 
 def ring(argv: Sequence[str]) -> int:
-    """Note what would be started; return a pid that is nobody's child."""
+    """Record the command that would be started; return a pid that is no child of ours."""
     rung.append(list(argv))
     return os.getpid()
 
@@ -54,7 +54,7 @@ def radars() -> int:
 
 
 def test_both_workers_are_warned(scene: RadarScene) -> None:
-    """Each is told with whom, in which files, by which commits, on its own task."""
+    """Each worker gets the other's name, the files and the commits, on its own task."""
     scene.working("auth", at_line(3, "auth"))
     scene.working("docs", {"other": "1\n"})
     assert scene.look() == 0
@@ -105,8 +105,8 @@ def test_a_conflict_with_the_target(scene: RadarScene) -> None:
     assert scene.warned()[1:] == [("ui", "main")]
 
 
-def test_our_own_landing_rings_too(scene: RadarScene) -> None:
-    """What we land moves the target: the next drain lets the others be looked at."""
+def test_our_own_landing_starts_a_radar_too(scene: RadarScene) -> None:
+    """Our landing moves the target: after the next drain the others are checked."""
     scene.working("auth", at_line(3, "auth"))
     scene.working("ui", {"other": "1\n"})
     scene.world.approved("docs", "docs-task", at_line(3, "docs"))
@@ -118,8 +118,8 @@ def test_our_own_landing_rings_too(scene: RadarScene) -> None:
     assert scene.due() == []
 
 
-def test_nobody_to_meet(scene: RadarScene) -> None:
-    """With fewer than two branches at work no radar starts; who comes later is looked at then."""
+def test_a_worker_without_others(scene: RadarScene) -> None:
+    """With fewer than two working branches no radar starts; a later branch starts one."""
     scene.working("auth", at_line(3, "auth"))
     drain(scene.world.session())
     scene.world.advance({"README": "new\n"})
@@ -147,7 +147,7 @@ def test_nothing_new(scene: RadarScene) -> None:
 
 
 def test_switched_off(scene: RadarScene, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With radar.enabled off nothing is started and nobody is warned."""
+    """With radar.enabled off nothing is started and no worker is warned."""
     monkeypatch.setenv("GITWORKER_RADAR_ENABLED", "no")
     scene.working("auth", at_line(3, "auth"))
     scene.working("docs", at_line(3, "docs"))
@@ -200,7 +200,7 @@ def test_several_commits_are_looked_at_once(
 def test_a_failure_is_not_repeated_at_once(
     scene: RadarScene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is due stays due after a failure, and is left alone for a minute."""
+    """Due work stays due after a failure, and is retried after a minute."""
     monkeypatch.setenv("GITWORKER_CLOCK_MS", str(NOW))
     scene.working("auth", at_line(3, "auth"))
     scene.working("docs", at_line(3, "docs"))
@@ -218,7 +218,7 @@ def test_a_failure_is_not_repeated_at_once(
     assert (radars(), watch_branches(session)) == (1, 2)
 
 
-def test_what_goes_wrong_is_logged(scene: RadarScene) -> None:
+def test_a_failure_is_logged(scene: RadarScene) -> None:
     """A radar that fails in the background writes why to the log."""
     for name in ("auth", "docs"):
         scene.working(name, at_line(3, name))
@@ -235,8 +235,8 @@ def test_what_goes_wrong_is_logged(scene: RadarScene) -> None:
     scene.world.git("update-ref", "refs/heads/main", tip)
 
 
-def test_branches_that_are_nobodys_are_forgotten(scene: RadarScene) -> None:
-    """What is due and what was told of a branch goes when it is off the radar."""
+def test_branches_without_a_worker_are_forgotten(scene: RadarScene) -> None:
+    """Due work and warnings of a branch are deleted when no worker has it."""
     from gitworker.workers.cancel import cancel
 
     for name in ("auth", "docs", "ui"):
@@ -255,7 +255,7 @@ def test_branches_that_are_nobodys_are_forgotten(scene: RadarScene) -> None:
 
 @pytest.mark.parametrize("point", ["radar-looked", "radar-told"])
 def test_a_radar_that_is_killed_loses_no_warning(scene: RadarScene, point: str) -> None:
-    """Killed before or after it tells, the next one tells what is left: each once."""
+    """If a radar is killed before or after it publishes, the next one publishes the rest once."""
     scene.working("auth", at_line(3, "auth"))
     scene.working("docs", at_line(3, "docs"))
     drain(scene.world.session())
@@ -296,7 +296,7 @@ def test_who_lives_long_leaves_no_dead(scene: RadarScene, monkeypatch: pytest.Mo
 
 
 def is_dead(pid: str) -> bool:
-    """Tell whether a child has ended and nobody has asked for it."""
+    """Return whether a child has ended and was not waited for."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
 
 

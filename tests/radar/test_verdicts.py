@@ -1,4 +1,4 @@
-"""Verdicts on pairs of commits: skipping what cannot meet changes none, the cache keeps them."""
+"""Verdicts on pairs of commits: skipping safe pairs changes none, and the cache keeps them."""
 
 import contextlib
 import os
@@ -123,8 +123,8 @@ def test_every_verdict_is_kept(repo: Repo, tmp_path: Path, monkeypatch: pytest.M
     assert (started.count(" diff-tree "), started.count(" merge-tree ")) == (1, 1)
 
 
-def test_only_what_is_known(repo: Repo) -> None:
-    """Who does not want to wait gets what is cached; a commit never conflicts with itself."""
+def test_only_cached_verdicts(repo: Repo) -> None:
+    """A query without computation gets cached verdicts; a commit never conflicts with itself."""
     one, other = side(repo, {"f": "1\n"}), side(repo, {"f": "2\n"})
     session, target = session_of(repo), Oid(repo.head("main"))
     assert conflicting_pairs(session, [one, other], target=target, compute=False) == set()
@@ -135,8 +135,8 @@ def test_only_what_is_known(repo: Repo) -> None:
     assert conflicting_pairs(session, [], target=target) == set()
 
 
-def test_what_the_target_has_already(repo: Repo) -> None:
-    """A commit that the target contains is nobody's work, and conflicts with others as it must."""
+def test_commits_that_the_target_has_already(repo: Repo) -> None:
+    """A commit that the target contains is not ahead, and conflicts with others like the target."""
     old = Oid(repo.head("main"))
     other = side(repo, {"f": "2\n"})
     landed = Oid(repo.commit("landed", {"f": "1\n"}))
@@ -196,7 +196,7 @@ def test_the_lower_commits_attributes_hold(repo: Repo) -> None:
     assert judge(session, [pair], target=target).files == {pair: merge_outcome(repo, *pair)}
 
 
-def test_what_is_nobodys_goes(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verdicts_on_old_commits_are_deleted(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     """Verdicts go with both commits at once, with one of them after a day, and others stay."""
     monkeypatch.setenv("GITWORKER_CLOCK_MS", "4000000000000")
     one, two, three = (side(repo, {"f": f"{at}\n"}) for at in range(3))
@@ -245,7 +245,7 @@ def test_long_ids(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["bare", "linked", "sparse", "inside"])
-def test_wherever_one_stands(repo: Repo, tmp_path: Path, place: str) -> None:
+def test_from_any_directory(repo: Repo, tmp_path: Path, place: str) -> None:
     """In a bare repository, a linked or sparse worktree, a directory: the same verdicts."""
     repo.commit("attributes", {".gitattributes": "f merge=union\n", "lib/g": lines(20)})
     tips = [side(repo, {"f": f"{at}\n{lines(20)}", "lib/g": f"{at}\n"}) for at in range(2)]
@@ -267,7 +267,7 @@ def test_wherever_one_stands(repo: Repo, tmp_path: Path, place: str) -> None:
 
 
 def test_a_partial_clone(repo: Repo, tmp_path: Path) -> None:
-    """What a clone without blobs needs for a merge is fetched; where that fails, it says so."""
+    """The blobs that a clone without blobs lacks are fetched; if that fails, the result says so."""
     tips = [side(repo, {"f": lines(20, {at: "x"})}) for at in (2, 15)]
     for number, tip in enumerate(tips):
         repo.git("branch", f"b{number}", tip)
