@@ -1,17 +1,17 @@
-"""Refuse work, and starting points, with a commit that git cannot check out."""
+"""Refuse work, and starting points, with a commit that git refuses."""
 
 from collections.abc import Sequence
 
 from gitworker.errors import Refused
 from gitworker.model.ids import Oid
-from gitworker.repo.history.tree_check import find_bad_tree
+from gitworker.repo.history.tree_check import find_bad_commit
 from gitworker.session import Session
 
 
 def require_landable(session: Session, worker: str, tips: Sequence[Oid], *, base: Oid) -> None:
-    """Raise Refused if a commit in `base..tips` has a tree that git's index refuses.
+    """Raise Refused if git refuses a commit in `base..tips`: its header, or a name in its tree.
 
-    On the target it would block every later landing, and every clone of the repository.
+    On the target it would block every later landing, clone or push of the repository.
     """
     _require(
         session, tips, base=base, action=f"{worker} cannot land",
@@ -20,7 +20,7 @@ def require_landable(session: Session, worker: str, tips: Sequence[Oid], *, base
 
 
 def require_startable(session: Session, start: str, tip: Oid, *, target: Oid) -> None:
-    """Raise Refused if a commit in `target..tip` has a tree that git's index refuses.
+    """Raise Refused if git refuses a commit in `target..tip`: its header, or a name in its tree.
 
     Work on top of it could never land.
     """
@@ -31,12 +31,19 @@ def require_startable(session: Session, start: str, tip: Oid, *, target: Oid) ->
 
 
 def _require(session: Session, tips: Sequence[Oid], *, base: Oid, action: str, hint: str) -> None:
-    bad = find_bad_tree(session.git, tips, base=base)
+    bad = find_bad_commit(session.git, tips, base=base)
     if bad is None:
         return
+    commit = bad.commit[:12]
+    if bad.path is None:
+        raise Refused(
+            f"{action}, since git's checks refuse commit {commit}: {bad.reason}",
+            hint.format(commit=commit),
+            code="malformed_commit",
+        )
     entry = f"the entry `{bad.path}`: " if bad.path else ""
     raise Refused(
-        f"{action}, since git cannot check out commit {bad.commit[:12]}: {entry}{bad.reason}",
-        hint.format(commit=bad.commit[:12]),
+        f"{action}, since git cannot check out commit {commit}: {entry}{bad.reason}",
+        hint.format(commit=commit),
         code="unsafe_tree",
     )

@@ -1,13 +1,15 @@
-"""Every tree that git's index refuses is found, and no other."""
+"""Every commit and tree that git refuses is found, and no other."""
 
 from pathlib import Path
 
 import pytest
 
+from fixtures.hostile_commits import HARMLESS, hostile_commit
+from fixtures.hostile_commits import SHAPES as MALFORMED
 from fixtures.hostile_trees import FILE, LINK, SHAPES, commit_tree, hostile_tree, raw_tree
 from fixtures.repos import Repo
 from gitworker.model.ids import Oid
-from gitworker.repo.history.tree_check import BadTree, find_bad_tree
+from gitworker.repo.history.tree_check import BadCommit, find_bad_commit
 from gitworker.repo.plumbing.git import Git, GitFailed
 from gitworker.repo.plumbing.rules_tree import Protection, is_safe_path, name_fault
 
@@ -29,11 +31,10 @@ def repo(tmp_path: Path) -> Repo:
     return made
 
 
-def check(repo: Repo, *tips: str, base: str = "main") -> BadTree | None:
-    """Search the commits of the tips on top of the base for a bad tree."""
-    return find_bad_tree(
-        Git(str(repo.root)), [Oid(repo.head(tip)) for tip in tips], base=Oid(repo.head(base))
-    )
+def check(repo: Repo, *tips: str, base: str = "main") -> BadCommit | None:
+    """Look for a bad commit on top of the base."""
+    oids = [Oid(tip if len(tip) in {40, 64} else repo.head(tip)) for tip in tips]
+    return find_bad_commit(Git(str(repo.root)), oids, base=Oid(repo.head(base)))
 
 
 @pytest.mark.parametrize("switch", ["true", "false"])
@@ -141,3 +142,36 @@ def test_sha256(tmp_path: Path) -> None:
     blob = repo.git("hash-object", "-w", "--stdin", input=b"x")
     bad = commit_tree(repo, raw_tree(repo, [(FILE, "..", blob)]), parent=repo.head())
     assert (check(repo, bad) or (None,))[0] == bad
+
+
+@pytest.mark.parametrize("shape", [*MALFORMED, *HARMLESS])
+def test_headers_are_judged_as_git_judges_them(repo: Repo, tmp_path: Path, shape: str) -> None:
+    """A commit is refused exactly if a remote with `receive.fsckObjects` refuses it."""
+    commit = hostile_commit(repo, shape, parent=repo.head())
+    known = repo.git("rev-list", "--objects", "--no-object-names", "HEAD")
+    pack = repo.run("pack-objects", "--stdout", input=f"{known}\n{commit}\n".encode()).stdout
+    bare = Repo.make(tmp_path / "remote", "--bare")
+    received = bare.run("index-pack", "--strict", "--stdin", input=pack)
+    assert (received.returncode == 0) is (shape in HARMLESS), received.stderr
+    found = check(repo, commit)
+    assert (found and (found.commit, found.path)) == (None if shape in HARMLESS else (commit, None))
+
+
+@pytest.mark.parametrize("shape", MALFORMED)
+def test_a_malformed_commit_below_the_tip(repo: Repo, shape: str) -> None:
+    """A malformed commit is found below a good one and on the side of a merge."""
+    start, tree = repo.head(), repo.git("rev-parse", "HEAD^{tree}")
+    bad = hostile_commit(repo, shape, parent=start)
+    above = commit_tree(repo, tree, parent=bad)
+    merge = commit_tree(repo, tree, parent=f"{start}\nparent {above}")
+    for tip in (above, merge):
+        found = check(repo, tip)
+        assert found is not None
+        assert (found.commit, found.path) == (bad, None)
+
+
+def test_a_malformed_commit_of_the_base(repo: Repo) -> None:
+    """A malformed commit of the target blocks no branch on top of it."""
+    bad = hostile_commit(repo, "no author", parent=repo.head())
+    tip = commit_tree(repo, repo.git("rev-parse", "HEAD^{tree}"), parent=bad)
+    assert check(repo, tip, base=bad) is None

@@ -1,15 +1,18 @@
-"""Check that git can check out every commit of a branch, before the branch is accepted.
+"""Check that git accepts every commit of a branch, before the branch is accepted.
 
-Only trees that the branch changes are read: `git log` lists them, `git cat-file` reads them.
-`merge-tree` and `read-tree` accept trees that the next checkout refuses, so no other step finds
-them.
+Only the branch's commits and the trees that they change are read: `git log` lists them, one
+`git cat-file` reads them. `merge-tree` and `read-tree` pass trees that the next checkout refuses,
+and `git log` shows commits that `git fsck` and remotes refuse, so no
+other step finds them.
 """
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from gitworker.model.ids import Oid
+from gitworker.repo.history.rules_commit import commit_fault
 from gitworker.repo.plumbing.git import Git, GitFailed
 from gitworker.repo.plumbing.objects import read_objects
 from gitworker.repo.plumbing.rules_tree import ALL, TREE, Protection, read_entries, tree_fault
@@ -22,11 +25,19 @@ WALK = (
 SETTINGS = ("log.showRoot=true", "log.follow=false", "core.quotePath=false")
 
 
-class BadTree(NamedTuple):
-    """The first entry that git cannot check out: its commit, its path, the reason."""
+DEEPEST = 256  # levels that are read one by one, only if git has failed on the branch
+SHOWN = 200  # characters of a path in a message
+NAMED = re.compile(r"\bcommit(?: object)? ([0-9a-f]{64}|[0-9a-f]{40})\b")
+
+
+class BadCommit(NamedTuple):
+    """The first commit that git refuses and the reason.
+
+    `path` is the entry of its tree that git cannot check out; None if its header is malformed.
+    """
 
     commit: Oid
-    path: str
+    path: str | None
     reason: str
 
 
@@ -36,90 +47,115 @@ class _Tree(NamedTuple):
     oid: Oid
 
 
-def find_bad_tree(git: Git, tips: Sequence[Oid], *, base: Oid) -> BadTree | None:
-    """Return the first entry in `base..tips` that git refuses to check out, None if all pass."""
+def find_bad_commit(git: Git, tips: Sequence[Oid], *, base: Oid) -> BadCommit | None:
+    """Return the first commit in `base..tips` that git refuses, or None."""
     tips = [tip for tip in dict.fromkeys(tips) if tip != base]
     if not tips:
         return None
     try:
-        trees = _changed_trees(git, tips, base)
-    except GitFailed:  # git cannot read a tree: find that tree
-        bad = _walk_all(git, tips, base)
+        commits, trees = _changes(git, tips, base)
+    except GitFailed as failure:  # git cannot read a commit or a tree: find out which
+        named = [Oid(oid) for oid in NAMED.findall(failure.detail)]
+        bad = _bad_header(named, read_objects(git, named)) or _walk_all(git, tips, base)
         if bad is None:
             raise
         return bad
-    found = _first_bad(git, trees, ALL)
+    raws = read_objects(git, [*commits, *(tree.oid for tree in trees)])
+    bad = _bad_header(commits, raws[: len(commits)])
+    if bad is not None:
+        return bad
+    del raws[: len(commits)]
+    found = _first_bad(trees, raws, ALL)
     if found is None:
         return None
-    protection = _protection(git)  # read only now: the settings may allow this entry
-    return found if protection == ALL else _first_bad(git, trees, protection)
+    protection = _protection(git)  # asked only now: it may allow what is refused otherwise
+    return found if protection == ALL else _first_bad(trees, raws, protection)
 
 
-def _changed_trees(git: Git, tips: Sequence[Oid], base: Oid) -> list[_Tree]:
-    """Return the trees that each commit changes, the oldest commit first."""
+def _changes(git: Git, tips: Sequence[Oid], base: Oid) -> tuple[list[Oid], list[_Tree]]:
+    """Return the commits, the oldest first, and the trees that each changes."""
     out = git.run(*WALK, "--reverse", "--topo-order", *_range(tips, base), settings=SETTINGS).out
     trees: dict[Oid, _Tree] = {}
-    commit = Oid("")
+    commits: list[Oid] = []
     for line in os.fsdecode(out).split("\n"):
         if line.startswith("commit "):
             _, oid, root = line.split(" ")
-            commit = Oid(oid)
-            trees.setdefault(Oid(root), _Tree(commit, "", Oid(root)))
+            commits.append(Oid(oid))
+            trees.setdefault(Oid(root), _Tree(commits[-1], "", Oid(root)))
         elif line.startswith(":"):
             facts, _, path = line.partition("\t")
             _, mode, _, new, _ = facts.split(" ")
             if mode == "040000":
-                trees.setdefault(Oid(new), _Tree(commit, f"{path}/", Oid(new)))
-    return list(trees.values())
+                trees.setdefault(Oid(new), _Tree(commits[-1], f"{path}/", Oid(new)))
+    return commits, list(trees.values())
 
 
-def _first_bad(git: Git, trees: Sequence[_Tree], protection: Protection) -> BadTree | None:
-    for tree, raw in zip(trees, _read(git, trees), strict=True):
+def _bad_header(commits: Sequence[Oid], raws: Sequence[bytes | None]) -> BadCommit | None:
+    for commit, raw in zip(commits, raws, strict=True):
+        fault = None if raw is None else commit_fault(raw, oid_length=len(commit))
+        if fault is not None:
+            return BadCommit(commit, None, fault)
+    return None
+
+
+def _first_bad(
+    trees: Sequence[_Tree], raws: Sequence[bytes | None], protection: Protection
+) -> BadCommit | None:
+    for tree, raw in zip(trees, raws, strict=True):
         fault = _fault(tree, raw, protection)
         if fault is not None:
-            return BadTree(tree.commit, f"{tree.path}{fault[0]}", fault[1])
+            return BadCommit(tree.commit, _shortened(f"{tree.path}{fault[0]}"), fault[1])
     return None
+
+
+def _shortened(path: str) -> str:
+    return path if len(path) <= SHOWN else f"{path[:SHOWN]}…"
 
 
 def _fault(tree: _Tree, raw: bytes | None, protection: Protection) -> tuple[str, str] | None:
     if raw is None:
         return "", f"the tree {tree.oid} is missing"
-    return tree_fault(raw, oid_size=len(tree.oid) // 2, protection=protection)
+    above = len(os.fsencode(tree.path))
+    return tree_fault(raw, oid_size=len(tree.oid) // 2, protection=protection, above=above)
 
 
-def _walk_all(git: Git, tips: Sequence[Oid], base: Oid) -> BadTree | None:
+def _walk_all(git: Git, tips: Sequence[Oid], base: Oid) -> BadCommit | None:
     """Read whole trees level by level, for branches that `git log` cannot show."""
     listed = git.text("rev-list", "--reverse", "--topo-order", *_range(tips, base)).split()
     commits = [Oid(oid) for oid in listed]
-    for commit, raw in zip(commits, read_objects(git, commits), strict=True):
+    raws = read_objects(git, commits)
+    bad = _bad_header(commits, raws)
+    for commit, raw in zip(commits, raws, strict=True):
+        if bad is not None:
+            break
         root = Oid((raw or b"")[5 : 5 + len(commit)].decode("ascii", "replace"))
         bad = _walk_tree(git, _Tree(commit, "", root))
+    return bad
+
+
+def _walk_tree(git: Git, root: _Tree) -> BadCommit | None:
+    level, seen = [root], {root.oid}
+    for _ in range(DEEPEST):
+        raws = read_objects(git, [tree.oid for tree in level])
+        bad = _first_bad(level, raws, ALL)
         if bad is not None:
             return bad
-    return None
-
-
-def _walk_tree(git: Git, root: _Tree) -> BadTree | None:
-    level = [root]
-    while level:
-        below: list[_Tree] = []
-        for tree, raw in zip(level, _read(git, level), strict=True):
-            fault = _fault(tree, raw, ALL)
-            if fault is not None:
-                return BadTree(tree.commit, f"{tree.path}{fault[0]}", fault[1])
-            below += _subtrees(tree, raw or b"")
-        level = below
-    return None
+        found = [
+            below
+            for tree, raw in zip(level, raws, strict=True)
+            for below in _subtrees(tree, raw or b"")
+        ]
+        level = list({tree.oid: tree for tree in found if tree.oid not in seen}.values())
+        if not level:
+            return None
+        seen.update(tree.oid for tree in level)
+    return BadCommit(root.commit, _shortened(level[0].path), "the path is too long for git")
 
 
 def _subtrees(tree: _Tree, raw: bytes) -> Iterator[_Tree]:
     for entry in read_entries(raw, oid_size=len(tree.oid) // 2):
         if entry.mode == TREE:
             yield _Tree(tree.commit, f"{tree.path}{entry.name}/", entry.oid)
-
-
-def _read(git: Git, trees: Sequence[_Tree]) -> list[bytes | None]:
-    return read_objects(git, [tree.oid for tree in trees])
 
 
 def _range(tips: Sequence[Oid], base: Oid) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ DOTS = frozenset({"", ".", ".."})
 HFS_IGNORED = dict.fromkeys(
     [*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF]
 )
+LONGEST_PATH = 4095  # PATH_MAX less the NUL, below the top of a worktree
 SHORT = "gi7eba"  # start of the 8.3 name of `.gitmodules` on NTFS if `gitmod~1` is taken
 SHORT_LENGTH = 8
 
@@ -57,9 +58,12 @@ def name_fault(name: str, mode: bytes = b"", protection: Protection = ALL) -> st
 
 
 def tree_fault(
-    raw: bytes, *, oid_size: int, protection: Protection = ALL
+    raw: bytes, *, oid_size: int, protection: Protection = ALL, above: int = 0
 ) -> tuple[str, str] | None:
-    """Return the first entry of a raw tree that git refuses, with the reason; None if all pass."""
+    """Return the first entry of a raw tree that git refuses, with the reason, or None.
+
+    `above` is the length of the tree's own path in bytes.
+    """
     seen: set[str] = set()
     before = b""
     try:
@@ -72,6 +76,8 @@ def tree_fault(
                 fault = "the entry names no object"
             if fault is None and entry.name in seen:
                 fault = "the name occurs twice"
+            if fault is None and above + len(key) > LONGEST_PATH:
+                fault = "the path is too long for git"
             if fault is None and key < before:
                 fault = "the entries are not sorted"
             if fault is not None:
