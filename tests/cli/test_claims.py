@@ -3,7 +3,7 @@
 import pytest
 
 from tests.cli.conftest import Scene
-from tests.cli.kit import Answer, ok, run
+from tests.cli.kit import DEADLINE_S, Answer, ok, run
 from tests.store.support import foreign, participant
 
 # As a program after seed 2 takes an expired claim over.
@@ -40,7 +40,7 @@ def test_the_life_of_a_claim(scene: Scene) -> None:
 def test_as_json(scene: Scene) -> None:
     """Each command answers with one document, refusals too."""
     taken = run(scene.root, "claim", "take", "x:deploy", "--ttl", "600", "--json").document
-    assert 599 < taken.pop("left_s") <= 600
+    assert 600 - DEADLINE_S * 4 < taken.pop("left_s") <= 600  # a command may take so long here
     assert taken.pop("since") < taken.pop("until")
     assert taken == {
         "schema": 1, "name": "x:deploy", "holder": "hq", "epoch": 1, "expired": False,

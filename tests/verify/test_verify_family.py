@@ -10,7 +10,9 @@ import pytest
 
 from gitworker.verify.verify import Verifier
 from tests.verify.bench import Bench, is_alive, kill, output, read_pid, run
-from tests.workers.world import wait_until
+from tests.workers.world import pass_time, wait_until
+
+LIMIT_S = 90
 
 # Ways to run on in the background: the pid goes into the file $1.
 IN_GROUP = "sh -c 'echo $$ >$0; exec sleep 300' {0} &"
@@ -42,11 +44,13 @@ def test_a_timeout_ends_them_all(
     """When the time is over the whole family of the command ends, and the run has failed."""
     monkeypatch.setattr("gitworker.verify.verify_family.TERM_GRACE_S", 0.2)
     command = f"{way} {WAIT}; sleep 300".format(pid_file)
-    bench.set("true", command, verify_timeout_s=2)
-    verdict = bench.verify()
-    assert verdict.reason.endswith("took longer than 2 s")
+    bench.set("true", command, verify_timeout_s=LIMIT_S)
+    with monkeypatch.context() as patch:
+        pass_time(patch, LIMIT_S, when=lambda: pid_file.exists() and pid_file.read_text() != "")
+        verdict = bench.verify()
+    assert verdict.reason.endswith(f"took longer than {LIMIT_S} s")
     assert "`" + command[:20] in verdict.reason
-    assert verdict.duration_ms >= 2000
+    assert verdict.duration_ms >= LIMIT_S * 1000
     assert not is_alive(read_pid(pid_file))
     assert bench.runs() == [(bench.tip(), "failed", 0, verdict.reason)]
     bench.set("true")
@@ -68,10 +72,24 @@ def test_a_flood_of_output(bench: Bench) -> None:
     assert os.stat(verdict.log).st_blocks * 512 < 1_000_000
 
 
-def test_the_time_limit_is_each_commands(bench: Bench) -> None:
+def test_the_time_limit_is_each_commands(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A command has the whole time for itself, whatever those before it took."""
-    bench.set(*["sleep 0.5"] * 5, verify_timeout_s=2)
-    assert bench.verify().passed
+    done, seen = tmp_path / "done", tmp_path / "seen"
+    done.touch()
+    seen.touch()
+
+    def count() -> int:
+        seen.write_bytes(done.read_bytes())  # each command waits until its time has passed
+        return seen.stat().st_size
+
+    pass_time(monkeypatch, LIMIT_S * 2 // 3, when=count)
+    bench.set(*[f"echo >>{done}; until cmp -s {done} {seen}; do sleep 0.01; done"] * 5,
+              verify_timeout_s=LIMIT_S)  # fmt: skip
+    verdict = bench.verify()
+    assert verdict.passed, verdict.reason
+    assert verdict.duration_ms > 3 * LIMIT_S * 1000
 
 
 @pytest.mark.parametrize("way", [IN_GROUP, OWN_SESSION, ORPHAN])
@@ -133,10 +151,15 @@ def test_leaving_kills(bench: Bench, pid_file: Path) -> None:
         assert verdict.passed, output(verdict)
 
 
-def test_sigterm_is_sent_first(bench: Bench, tmp_path: Path) -> None:
+def test_sigterm_is_sent_first(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A command may tidy up before it is killed."""
-    mark = tmp_path / "tidy"
-    bench.set(f"trap 'touch {mark}; exit 1' TERM; sleep 300 & wait", verify_timeout_s=3)
+    ready, mark = tmp_path / "ready", tmp_path / "tidy"
+    monkeypatch.setattr("gitworker.verify.verify_family.TERM_GRACE_S", 60)
+    pass_time(monkeypatch, LIMIT_S, when=ready.exists)
+    command = f"trap 'touch {mark}; exit 1' TERM; touch {ready}; sleep 300 & wait"
+    bench.set(command, verify_timeout_s=LIMIT_S)
     assert not bench.verify().passed
     assert mark.exists()
 

@@ -19,6 +19,7 @@ import pytest
 
 from fixtures.agents import drive
 from fixtures.repos import Content, Repo
+from gitworker import clock
 from gitworker.app import open_session
 from gitworker.bus.drain import drain
 from gitworker.bus.files.export import export_logs
@@ -301,3 +302,14 @@ def wait_until(condition: Callable[[], bool], *, seconds: float = 60) -> None:
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"
         select.select((), (), (), 0.005)
+
+
+def pass_time(
+    monkeypatch: pytest.MonkeyPatch, seconds: int, *, when: Callable[[], int | bool]
+) -> None:
+    """Let our monotonic clock jump ahead each time that `when` counts one more (True counts one).
+
+    A time limit ends so only after the process under test has come as far as the test needs.
+    """
+    real = clock.monotonic_ms
+    monkeypatch.setattr("gitworker.clock.monotonic_ms", lambda: real() + seconds * 1000 * when())

@@ -10,7 +10,7 @@ import pytest
 from gitworker.errors import Refused
 from gitworker.workers.cancel import reset
 from gitworker.worktrees.populate.setup_commands import finish_setups
-from tests.workers.world import World, unchanged, wait_until
+from tests.workers.world import World, pass_time, unchanged, wait_until
 
 
 def set_up(world: World, *commands: str, timeout_s: int = 60) -> World:
@@ -62,11 +62,14 @@ def test_a_failure(world: World) -> None:
     assert world.worker("auth").state == "IDLE"
 
 
-def test_a_time_limit(world: World) -> None:
+def test_a_time_limit(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A setup that does not end is ended with all that it has started."""
-    set_up(world, "sleep 600 & echo $! >pid.o; wait", timeout_s=3)
-    with pytest.raises(Refused, match="3 s"):
-        world.spawn("auth", "login")
+    ready = tmp_path / "ready"
+    set_up(world, f"sleep 600 & echo $! >pid.o; touch {ready}; wait", timeout_s=50)
+    with monkeypatch.context() as patch:
+        pass_time(patch, 50, when=ready.exists)
+        with pytest.raises(Refused, match="50 s"):
+            world.spawn("auth", "login")
     pid = int((world.path("auth") / "pid.o").read_text())
     wait_until(lambda: not os.path.exists(f"/proc/{pid}") or is_zombie(pid))
     assert world.stands("auth", "login")[0] == "FAILED"

@@ -1,9 +1,8 @@
 """Check that git accepts every commit of a branch, before the branch is accepted.
 
 Only the branch's commits and the trees that they change are read: `git log` lists them, one
-`git cat-file` reads them. `merge-tree` and `read-tree` pass trees that the next checkout refuses,
-and `git log` shows commits that `git fsck` and remotes refuse, so no
-other step finds them.
+`git cat-file` reads them. `merge-tree` and `read-tree` accept trees that the next checkout refuses,
+and `git log` shows commits that `git fsck` and remotes refuse, so no other step finds them.
 """
 
 import os

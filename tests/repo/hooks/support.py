@@ -15,7 +15,7 @@ from gitworker.repo.hooks.user_hooks import find_user_hooks
 from gitworker.repo.plumbing.git import Git
 from tests.conftest import git
 
-DEADLINE_S = 20
+DEADLINE_S = 60
 # Hooks that a user has in these tests; all of them are called by `use_git_in_every_way`.
 NAMES = (*ALWAYS, "prepare-commit-msg", "commit-msg", "pre-push", "pre-merge-commit",
          "pre-rebase", "applypatch-msg", "pre-applypatch", "reference-transaction")  # fmt: skip

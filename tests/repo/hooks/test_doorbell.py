@@ -18,7 +18,7 @@ def ring(seat: Seat, dialect: tuple[str, ...], name: str = "post-commit", *args:
     env = {**os.environ, "GIT_DIR": git(seat.worktree, "rev-parse", "--absolute-git-dir")}
     done = subprocess.run(
         [*dialect, str(seat.hooks / name), *args],
-        cwd=seat.worktree, env=env, check=False, capture_output=True, text=True, timeout=20,
+        cwd=seat.worktree, env=env, check=False, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     assert done.returncode == 0
     return done.stdout + done.stderr
@@ -30,7 +30,7 @@ def commit_noisily(seat: Seat) -> str:
     git(seat.worktree, "add", "f")
     command = ["git", "commit", "-q", "-m", "f"]
     done = subprocess.run(
-        command, cwd=seat.worktree, check=True, capture_output=True, text=True, timeout=20
+        command, cwd=seat.worktree, check=True, capture_output=True, text=True, timeout=60
     )
     return done.stdout + done.stderr
 
@@ -207,7 +207,7 @@ def test_the_drain_holds_nothing_of_gits(seat: Seat, tmp_path: Path) -> None:
     script = 'exec 5>"$1"; git commit -m f | cat'
     done = subprocess.run(
         ["sh", "-c", script, "sh", str(tmp_path / "lock")],
-        cwd=seat.worktree, check=True, capture_output=True, text=True, timeout=20,
+        cwd=seat.worktree, check=True, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     assert "1 file changed" in done.stdout
     assert done.stderr == ""

@@ -215,9 +215,7 @@ def test_a_repository_that_was_moved_is_installed_again(tmp_path: Path) -> None:
     assert (moved.root / ".git" / "config").read_bytes() == config
 
 
-def test_one_git_process_if_all_is_ready(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_git_process_if_all_is_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second worktree costs one `git config --worktree` and nothing else."""
     seat = make_seat(tmp_path, plain(tmp_path))
     seat.install()

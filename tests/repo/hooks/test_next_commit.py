@@ -208,10 +208,10 @@ def test_unchanged_hooks_start_no_process(
     fake.chmod(0o755)
     refresh_shims(seat.git, seat.repository, interpreter=str(fake), force=True)
     argv = [*dialect, str(seat.hooks / "pre-commit")]
-    subprocess.run(argv, cwd=seat.worktree, check=True, timeout=20)
+    subprocess.run(argv, cwd=seat.worktree, check=True, timeout=60)
     assert not mark.exists()
     git(seat.root, "config", "user.note", "changed")
     later_s = time.time() + 2  # busybox compares whole seconds
     os.utime(seat.root / ".git" / "config", (later_s, later_s))
-    subprocess.run(argv, cwd=seat.worktree, check=True, timeout=20)
+    subprocess.run(argv, cwd=seat.worktree, check=True, timeout=60)
     assert mark.read_text() == "started\n"

@@ -90,9 +90,9 @@ def test_pre_commit_has_stale_shims_written_again(
 ) -> None:
     """Pre-commit starts one refresh if a source is newer than the stamp, and none before."""
     argv = [*dialect, str(seat.hooks / "pre-commit")]
-    subprocess.run(argv, cwd=seat.worktree, check=True, timeout=20)
+    subprocess.run(argv, cwd=seat.worktree, check=True, timeout=60)
     make_newer(touched(seat, source), seat.hooks / STAMP)
-    subprocess.run(argv, cwd=seat.worktree, check=True, timeout=20)
+    subprocess.run(argv, cwd=seat.worktree, check=True, timeout=60)
     wait_until(lambda: bool(seat.told()), "the refresh")
     (call,) = seat.told()
     assert call.endswith(f"|/|{REFRESH} {seat.root}/.git")
@@ -273,7 +273,7 @@ def test_a_newline_in_the_path_will_do(tmp_path: Path, dialect: tuple[str, ...])
     write_shims(repository, user_hooks, interpreter="/bin/echo")
     shims = common / "worker-state" / "hooks"
     for name in ("commit-msg", "post-commit"):
-        subprocess.run([*dialect, str(shims / name), "it's"], cwd=tmp_path, check=True, timeout=20)
+        subprocess.run([*dialect, str(shims / name), "it's"], cwd=tmp_path, check=True, timeout=60)
     assert log.read_text().startswith(f"commit-msg|{hook}|{tmp_path}|it's\n")
     assert (common / "worker-state" / "spool" / "hooks").exists()
 
