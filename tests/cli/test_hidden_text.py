@@ -12,7 +12,9 @@ from tests.cli.kit import ok, run
 from tests.cli.terminal import on_terminal
 from tests.conftest import git
 
-EVIL = "x\u202ey\x9b2J\u200bz\u2066\u2028\U000e0041\x1b[8mhidden"
+LINK = "\x1b]8;;https://evil.example\x1b\\\\click\x1b]8;;\x07\x9d8;;x\x9c"
+EVIL = f"x\u202ey\x9b2J\u200bz\u2066\u2028\U000e0041{LINK}\x1b[8mhidden"
+BRANCH = "b\u202ex\x9b2J\u200by\x9d8;;z"  # git refuses C0 in names and allows all others
 SHOWING = (
     "status", "list", "show auth", "log", "log auth", "agents", "claim list", "msg search hidden",
     "msg stats", "msg poll --no-ack --as hq", "conflicts", "queue", "doctor", "fsck", "undo --list",
@@ -72,3 +74,81 @@ def test_a_diff_in_a_pipe_is_exact(scene: Scene, seat: Path) -> None:
     git(seat, "commit", "-q", "-m", "Raw")
     found = ok(scene.root, "diff", "auth")
     assert "+a\x1b[8mb\r\n+\u202e\udcff" in found
+
+
+def printed(directory: Path, text: str) -> str:
+    """Return a shell command that prints a text to both streams."""
+    (directory / "evil.txt").write_text(f"{text}\n")
+    return f"cat '{directory}/evil.txt'; cat '{directory}/evil.txt' >&2"
+
+
+@pytest.mark.parametrize("option", [(), ("--json",)])
+def test_output_of_verify_commands(
+    scene: Scene, seat: Path, tmp_path: Path, option: tuple[str, ...]
+) -> None:
+    """The output of verify commands, passed or failed, is shown escaped."""
+    command = printed(tmp_path, EVIL)
+    for script in (command, f"{command}; exit 3"):
+        answer = run(
+            scene.root, "verify", "auth", *option, env={"GITWORKER_VERIFY_COMMANDS": script}
+        )
+        assert answer.status in {0, 1}, answer
+        require_plain(answer.out)
+        require_plain(answer.err)
+    for words in ("show auth", "log auth", "queue"):
+        answer = run(scene.root, *words.split(" "), *option)
+        require_plain(answer.out + answer.err)
+
+
+@pytest.mark.parametrize("option", [(), ("--json",)])
+@pytest.mark.parametrize("status", [0, 3])
+def test_output_of_setup_commands(
+    scene: Scene, tmp_path: Path, option: tuple[str, ...], status: int
+) -> None:
+    """The output of setup commands is shown escaped, while they run and when one has failed."""
+    script = f"{printed(tmp_path, EVIL)}; exit {status}"
+    answer = run(
+        scene.root, "spawn", "auth", "t1", *option, env={"GITWORKER_WORKTREE_SETUP": script}
+    )
+    assert (answer.status == 0) is (status == 0), answer
+    require_plain(answer.out)
+    require_plain(answer.err)
+
+
+@pytest.mark.parametrize(
+    "name", [BRANCH, "x\u2066y", "\x85\u200f\ufeff", "m\u00ad\u034f\U000e0020"]
+)
+def test_branch_names(scene: Scene, name: str) -> None:
+    """The name of a branch that `adopt` takes, renames or refuses is shown escaped."""
+    git(scene.root, "branch", name)
+    git(scene.root, "branch", f"{name}-2")
+    for words in (
+        ("adopt", name, "auth", "t1"), ("adopt", name, "auth", "t1"),
+        ("adopt", f"{name}-3", "x", "t2"), ("adopt", f"{name}-2", "auth", "t1"),
+        ("spawn", "ui", "t3", "--from", f"{name}-2"),
+        ("spawn", "ui2", "t4", "--from", f"{name}-4"), ("status",), ("list",), ("show", "auth"),
+        ("log",), ("undo", "--list"), ("queue",), ("conflicts",), ("agents",), ("claim", "list"),
+        ("doctor",), ("fsck",), ("cancel", "auth"), ("undo",), ("undo", "--list"),
+        ("merge", name), ("diff", name), ("verify", name), ("path", name), ("show", name),
+        ("gc", "--dry-run"),
+    ):  # fmt: skip
+        for option in ((), ("--json",)):
+            answer = run(scene.root, *words, *option)
+            assert answer.status not in {70, 128}, answer
+            require_plain(answer.out)
+            require_plain(answer.err)
+
+
+@pytest.mark.parametrize(
+    "words", ["msg send x-note {} --to nobody", "claim take {}", "show {}", "spawn {} {}",
+              "done {}", "fail {}", "cancel {}", "assign {} {}", "diff {}", "path {}", "merge {}",
+              "undo {}",
+              "msg poll --as {}", "msg search {}", "exec {} -- true", "config {}", "{}"],
+)  # fmt: skip
+def test_arguments_in_messages_and_hints(scene: Scene, words: str) -> None:
+    """A message or a hint that repeats an argument shows it escaped."""
+    for option in ((), ("--json",)):
+        answer = run(scene.root, *(word.replace("{}", EVIL) for word in words.split(" ")), *option)
+        assert answer.status != 70, answer
+        require_plain(answer.out)
+        require_plain(answer.err)
