@@ -20,7 +20,7 @@ class Scene:
     agent_pid: int
 
     def run(self, *words: str | bytes, cwd: Path | None = None, **options: object) -> Answer:
-        """Run a command in the main checkout, or in `cwd`; what is volatile is made plain."""
+        """Run a command in the main checkout, or in `cwd`, and replace its volatile output."""
         return run(cwd or self.root, *words, root=self.root, **options)  # type: ignore[arg-type]
 
     def spawn(self, worker: str, task: str) -> Path:
@@ -69,7 +69,7 @@ def quiet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
 
 @pytest.fixture
 def scene(repository: Path) -> Iterator[Scene]:
-    """A repository on main with one commit; the agent ends with the test, and its beater too."""
+    """Return a repository on main with one commit; its processes end with the test."""
     agent = subprocess.Popen(["sleep", "600"])
     try:
         yield Scene(repository, agent.pid)

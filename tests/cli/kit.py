@@ -1,4 +1,4 @@
-"""Running the real `git-worker` in a process of its own, and comparing all that it says."""
+"""Run the real `git-worker` in a process of its own and compare its complete output."""
 
 import json
 import os
@@ -26,7 +26,7 @@ VOLATILE = (
 
 @dataclass(frozen=True)
 class Answer:
-    """How a command ended and what it said, paths, ids and times made the same every time."""
+    """The exit status and the output of a command, with fixed paths, ids and times."""
 
     status: int
     out: str
@@ -52,7 +52,7 @@ def run(
     stdin: bytes = b"",
     root: Path | None = None,
 ) -> Answer:
-    """Run `git-worker WORDS` in `cwd`; where `root` is given, what is volatile is made plain."""
+    """Run `git-worker WORDS` in `cwd`; with `root`, replace the volatile parts of the output."""
     done = subprocess.run(
         [PROGRAM, *words],
         cwd=cwd,
@@ -77,7 +77,7 @@ def ok(cwd: Path | str, *words: str | bytes, **options: Any) -> str:
 
 
 def plain(text: str, root: Path) -> str:
-    """Return text with what differs from run to run replaced by words."""
+    """Return the text with its volatile parts replaced by fixed words."""
     text = text.replace(str(root), "<root>")
     for pattern, word in VOLATILE:
         text = pattern.sub(word, text)
@@ -94,7 +94,7 @@ def unmeasured() -> dict[str, str]:
 
 @contextmanager
 def running(cwd: Path | str, *words: str, **options: Any) -> Iterator["subprocess.Popen[bytes]"]:
-    """Give a command that runs on; it is killed afterwards where it still does."""
+    """Give a command that keeps running; kill it afterwards if it still runs."""
     process = subprocess.Popen(
         [PROGRAM, *words],
         cwd=cwd,
@@ -110,7 +110,7 @@ def running(cwd: Path | str, *words: str, **options: Any) -> Iterator["subproces
 
 
 def has_line(process: "subprocess.Popen[bytes]", wait_s: float = 0.2) -> bool:
-    """Tell whether a running command prints something within a short while."""
+    """Return whether a running command prints something within a short time."""
     return bool(select.select([process.stdout], [], [], wait_s)[0])
 
 

@@ -17,7 +17,7 @@ from tests.cli.kit import DEADLINE_S, PROGRAM
 
 
 def new_decoder() -> codecs.IncrementalDecoder:
-    """Return what makes text of bytes that come in pieces."""
+    """Return a decoder of bytes that arrive in pieces."""
     return codecs.getincrementaldecoder("utf-8")("replace")
 
 
@@ -31,9 +31,9 @@ class Terminal:
     decoder: codecs.IncrementalDecoder = field(default_factory=new_decoder)
 
     def read_until(self, text: str) -> str:
-        """Return everything shown so far, once a text is among what has come since the last call.
+        """Return all output so far, once a text is in the output since the last call.
 
-        What follows the text is kept for the next call.
+        The output after the text is kept for the next call.
         """
         found = self.shown
         while text not in found:
@@ -46,12 +46,12 @@ class Terminal:
         return head + text
 
     def rest(self) -> str:
-        """Return what is shown until the process has closed its end."""
+        """Return the output until the process closes its end."""
         found, self.shown = self.shown, ""
         while select.select([self.fd], [], [], DEADLINE_S)[0]:
             try:
                 data = os.read(self.fd, 65536)
-            except OSError:  # Linux says so when the other end is closed
+            except OSError:  # Linux reports a closed other end this way
                 break
             if not data:
                 break
@@ -82,7 +82,7 @@ def on_terminal(
 ) -> Iterator[Terminal]:
     """Run `git-worker WORDS`, or another program, on a terminal.
 
-    It is killed afterwards where it still runs.
+    It is killed afterwards if it still runs.
     """
     ours, theirs = pty.openpty()
     resize(ours, *size)

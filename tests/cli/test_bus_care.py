@@ -1,4 +1,4 @@
-"""`msg search`, `msg prune`, `msg export` and limits on `msg send`: what they say and answer."""
+"""The output of `msg search`, `msg prune` and `msg export`, and the limits of `msg send`."""
 
 import json
 from collections.abc import Callable
@@ -23,7 +23,7 @@ Run = Callable[..., Answer]
 def here(
     repository: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> Run:
-    """Run a command in this process, in the main checkout; what is volatile is made plain."""
+    """Run a command in this process in the main checkout, and replace the volatile output."""
 
     def run_here(*words: str, env: dict[str, str] | None = None) -> Answer:
         with monkeypatch.context() as patch:
@@ -39,7 +39,7 @@ def here(
 
 
 def test_search(scene: Scene) -> None:
-    """Messages are found by their words, newest first, and nothing in them steers a terminal."""
+    """Messages are found by their words, newest first, and cannot control a terminal."""
     ok(scene.root, "init")
     ok(scene.root, "msg", "send", "log", '{"message": "login \\u001b[H failed"}')
     ok(scene.root, "msg", "send", "status", '{"step": "login"}')
@@ -59,8 +59,8 @@ def test_search(scene: Scene) -> None:
 
 
 def test_prune(scene: Scene, here: Run) -> None:
-    """Old messages go into an archive, a dry run only says so, and both say who holds the rest."""
-    here("init", env=LATER)  # else the daily upkeep would be faster than we are
+    """Old messages are archived, a dry run only reports them, and both name the rest's holders."""
+    here("init", env=LATER)  # otherwise the daily job would be faster than this test
     here("msg", "send", "status", '{"n": 1}', env=BETWEEN)
     here("msg", "send", "status", '{"n": 2}', env=LATER)
     dry = here("msg", "prune", "--dry-run", env=LATER)
@@ -78,7 +78,7 @@ def test_prune(scene: Scene, here: Run) -> None:
 
 
 def test_prune_after_a_jump_of_the_clock(scene: Scene, here: Run) -> None:
-    """A clock that was set forward takes nothing away, not even in a dry run; the hint helps."""
+    """A clock that was set forward deletes nothing, not even in a dry run, and the hint helps."""
     here("init")
     here("spawn", "auth", "t1")
     here("heartbeat", "auth")
@@ -92,7 +92,7 @@ def test_prune_after_a_jump_of_the_clock(scene: Scene, here: Run) -> None:
 
 
 def test_export(scene: Scene, here: Run) -> None:
-    """The files are brought up to date and named; with --git they are committed once."""
+    """The files are updated and named; with --git they are committed once."""
     here("init")
     here("msg", "send", "status", '{"n": 1}')
     (scene.state / "bus.jsonl").unlink()
@@ -137,8 +137,8 @@ def test_limits_are_kept_for_hot_verbs(scene: Scene, here: Run) -> None:
     assert here(*send).status == 0
 
 
-def test_upkeep_starts_by_itself(scene: Scene, tmp_path: Path) -> None:
-    """A day after the first command one command starts the upkeep, and the next does not."""
+def test_the_daily_job_starts_by_itself(scene: Scene, tmp_path: Path) -> None:
+    """A day after the first command one command starts the daily job, and the next does not."""
     trace = tmp_path / "trace"
     trace.write_text("")
     ok(scene.root, "init")

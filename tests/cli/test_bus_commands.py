@@ -1,4 +1,4 @@
-"""The bus on the command line: waiting, asking, looking, and what it makes of bad input."""
+"""The bus on the command line: waits, requests, displays, and the handling of bad input."""
 
 import json
 import os
@@ -22,7 +22,7 @@ def seat(scene: Scene) -> Path:
 
 
 def test_poll_waits(scene: Scene, seat: Path) -> None:
-    """Poll --wait prints what comes, or nothing when the time is over; a fraction is fine too."""
+    """`poll --wait` prints a new message, or nothing at the timeout; fractions are accepted."""
     assert run(seat, "msg", "poll", "--wait", "0.1") == Answer(0, "", "")
     assert run(seat, "msg", "poll", "--wait=0") == Answer(0, "", "")
     with running(seat, "msg", "poll", "--wait", "60") as waiting:
@@ -34,7 +34,7 @@ def test_poll_waits(scene: Scene, seat: Path) -> None:
 
 
 def test_a_waiting_poll_ends_with_its_reader(seat: Path) -> None:
-    """A poll that nobody reads any more waits no longer."""
+    """A waiting poll ends once its output has no reader."""
     read_end, write_end = os.pipe()
     with running(seat, "msg", "poll", "--wait", "600", stdout=write_end) as waiting:
         os.close(write_end)
@@ -61,8 +61,8 @@ def test_request(scene: Scene, seat: Path) -> None:
     assert again.document == {"schema": 1, **reply}
 
 
-def test_a_request_that_nobody_answers(scene: Scene, seat: Path) -> None:
-    """The end of the patience is a conflict, with the way to wait on."""
+def test_a_request_without_an_answer(scene: Scene, seat: Path) -> None:
+    """A request without an answer ends as a conflict that names the command to keep waiting."""
     words = ("msg", "request", "x-ask", "--to", "auth", "--timeout", "0.1", "--id", "q")
     answer = run(scene.root, *words)
     assert answer == Answer(
@@ -77,7 +77,7 @@ def test_a_request_that_nobody_answers(scene: Scene, seat: Path) -> None:
 
 
 def test_show(scene: Scene, seat: Path) -> None:
-    """A message is shown by its position or by its id, whoever it is for."""
+    """A message is shown by its position or by its id, whatever its recipient."""
     sent = ok(scene.root, "msg", "send", "x-note", '{"a": "\\u001b[31m"}', "--to", "auth")
     (message,) = run(seat, "msg", "poll").lines
     for name in (sent, str(message["seq"])):
@@ -91,7 +91,7 @@ def test_show(scene: Scene, seat: Path) -> None:
 
 
 def test_stats(scene: Scene, seat: Path) -> None:
-    """The stats count messages and what each agent has not read, and name what died."""
+    """The stats count all messages and the unread ones of each agent, and name dead agents."""
     old = "INSERT INTO messages (id, ts_ms, from_agent, to_agent, type)"
     foreign(scene.state / "bus.db", f"{old} VALUES ('old', 1, 'n', 'auth', 't')")
     ok(scene.root, "msg", "send", "x-note", "--to", "auth")
@@ -104,7 +104,7 @@ def test_stats(scene: Scene, seat: Path) -> None:
     document = run(scene.root, "msg", "stats", "--json").document
     readings = {one["agent"]: one for one in document["readings"]}
     assert (readings["auth"]["unread"], readings["auth"]["dead_letters"]) == (2, 1)
-    assert readings["auth"]["is_slow"]  # it reads, but not what has lain there since 1970
+    assert readings["auth"]["is_slow"]  # it reads, but not the message that waits since 1970
     assert (readings["nim"]["cursor"], readings["nim"]["is_slow"]) == (0, False)
     assert readings["nim"]["unread"] == document["messages"] - 3  # three are to auth
     assert document["database_bytes"] > 0
@@ -117,7 +117,7 @@ def test_stats(scene: Scene, seat: Path) -> None:
 
 
 def test_follow_hears_a_commit(scene: Scene, seat: Path) -> None:
-    """Whoever follows publishes a commit as soon as a hook has told of it."""
+    """A follower publishes a commit as soon as a hook has recorded it."""
     with running(
         scene.root, "msg", "follow", "--since", "0", "--type", "task_progress"
     ) as follower:
@@ -127,7 +127,7 @@ def test_follow_hears_a_commit(scene: Scene, seat: Path) -> None:
 
 
 @pytest.mark.slow
-def test_follow_while_somebody_writes(scene: Scene, seat: Path) -> None:
+def test_follow_during_a_long_write(scene: Scene, seat: Path) -> None:
     """A program that keeps the database locked stops writers for five seconds, and no reader."""
     locker = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
     locker += "c.execute('BEGIN EXCLUSIVE'); print('locked', flush=True); sys.stdin.read()"
@@ -169,7 +169,7 @@ BAD: list[tuple[tuple[str | bytes, ...], int, str]] = [
 
 
 def test_bad_input(seat: Path) -> None:
-    """What is wrong with a message is said in one sentence, and nothing is sent."""
+    """An invalid message is refused with one sentence, and nothing is sent."""
     for words, status, complaint in BAD:
         answer = run(seat, "msg", "send", *words)
         assert answer.status == status, answer

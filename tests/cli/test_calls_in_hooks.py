@@ -108,7 +108,7 @@ def test_a_command_that_reads(scene: Scene, inner: str) -> None:
 
 
 def test_after_the_command(scene: Scene) -> None:
-    """What a hook leaves in the background may work once the first command has ended."""
+    """A background process that a hook leaves may work once the first command has ended."""
     scene.approved()
     scene.submitted("ui", "t2", "ui.txt")
     seen = hook(scene, "post-merge", "list")

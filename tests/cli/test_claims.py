@@ -75,7 +75,7 @@ def test_as_json(scene: Scene) -> None:
     ],
 )
 def test_refusals(scene: Scene, words: tuple[str, ...], status: int, told: str) -> None:
-    """What cannot be is refused with the status of its kind and what helps."""
+    """A refusal has the status of its kind and a hint."""
     ok(scene.root, "init")
     answer = scene.run("claim", *words)
     assert (answer.status, answer.out) == (status, "")
@@ -83,8 +83,8 @@ def test_refusals(scene: Scene, words: tuple[str, ...], status: int, told: str) 
     assert "\x1b" not in answer.err
 
 
-def test_a_late_worker_is_told(scene: Scene) -> None:
-    """A worker whose task was taken over hears it from its beat and from done, with status 3."""
+def test_a_late_worker_is_informed(scene: Scene) -> None:
+    """A worker that lost its task learns it from its heartbeat and from done, with status 3."""
     seat = scene.working()
     scene.commit(seat, "a")
     # In one transaction: a heartbeat of the daemon in between would renew the lease.

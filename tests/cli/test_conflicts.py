@@ -1,4 +1,4 @@
-"""git worker conflicts: what it says, in which form, and what it costs."""
+"""git worker conflicts: its output, its formats and its cost."""
 
 from pathlib import Path
 
@@ -9,14 +9,14 @@ from tests.conftest import git
 
 
 def three(scene: Scene) -> None:
-    """Let three workers edit: two the same line, the third what the target edits too."""
+    """Let three workers edit: two the same line, the third the line that the target edits too."""
     for worker, file in (("auth", "README"), ("docs", "README"), ("ui", "src/app.py")):
         scene.commit(scene.working(worker, f"{worker}-task"), file, f"{worker}\n")
     scene.commit(scene.root, "src/app.py", "by a user\n")
 
 
 def test_on_a_pipe(scene: Scene) -> None:
-    """One row for each pair, names and files between tabs; nothing where nobody conflicts."""
+    """Each pair is one row, with tabs between names and files; without conflicts there is none."""
     ok(scene.root, "init")
     assert scene.run("conflicts").out == ""
     three(scene)
@@ -62,7 +62,7 @@ def test_as_json(scene: Scene) -> None:
 
 
 def test_the_second_time_costs_nothing(scene: Scene, tmp_path: Path) -> None:
-    """What is known of all tips is told without git, but for the two questions of every command."""
+    """Known results are reported without git, except for the two queries of every command."""
     three(scene)
     ok(scene.root, "conflicts")
     trace = tmp_path / "trace"
@@ -70,8 +70,8 @@ def test_the_second_time_costs_nothing(scene: Scene, tmp_path: Path) -> None:
     assert len(trace.read_text().splitlines()) == 2
 
 
-def test_who_is_not_compared(scene: Scene) -> None:
-    """A named worker without work is told of; one that is not there is not found."""
+def test_workers_that_are_not_compared(scene: Scene) -> None:
+    """A named worker without work is reported, and an unknown one is not found."""
     scene.spawn("auth", "t1")
     answer = scene.run("conflicts", "auth")
     assert (answer.status, answer.out) == (0, "")
@@ -81,8 +81,8 @@ def test_who_is_not_compared(scene: Scene) -> None:
     assert "no worker, task or branch is called 'nobody'" in missing.err
 
 
-def test_what_git_cannot_merge(scene: Scene) -> None:
-    """A pair that git cannot merge is named with git's words, and the others are told."""
+def test_a_pair_that_git_cannot_merge(scene: Scene) -> None:
+    """A pair that git cannot merge is named with git's message, and the others are reported."""
     three(scene)
     blob = git(scene.root, "rev-parse", "docs/docs-task:README")
     (scene.root / f".git/objects/{blob[:2]}/{blob[2:]}").unlink()

@@ -1,4 +1,4 @@
-"""Repositories, disks and programs that are not as they should be: said clearly, nothing lost."""
+"""Faulty repositories, disks and programs are reported clearly, and nothing is lost."""
 
 import ctypes
 import os
@@ -17,7 +17,7 @@ EVERYWHERE = (("list",), ("spawn", "auth", "t1"), ("heartbeat", "auth"), ("msg",
 
 
 def test_help_into_a_full_disk(tmp_path: Path) -> None:
-    """Help that nobody can store is one clear error."""
+    """Help that cannot be written ends with one clear error."""
     with open("/dev/full", "w") as full:
         done = subprocess.run(
             ["git-worker", "-h"], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True
@@ -27,7 +27,7 @@ def test_help_into_a_full_disk(tmp_path: Path) -> None:
 
 
 def test_missing_rights(scene: Scene) -> None:
-    """What may not be written is named, and no bug of ours."""
+    """A path without write permission is named, and the error is not reported as a bug."""
     scene.spawn("auth", "t1")
     locks = scene.state / "locks"
     locks.chmod(0)
@@ -46,20 +46,20 @@ def test_missing_rights(scene: Scene) -> None:
 
 
 def give_up_rights() -> None:
-    """Let root's next program mind permissions, as everybody else's does (capabilities(7))."""
+    """Make the next program of root obey permissions like any other user's (capabilities(7))."""
     for capability in (1, 2):
         ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)
 
 
 def test_no_repository(tmp_path: Path) -> None:
-    """Outside a repository every command says so."""
+    """Outside a repository every command reports that there is no repository."""
     for words in EVERYWHERE:
         told = f"error: {tmp_path} is not inside a git repository\nhint: git init\n"
         assert run(tmp_path, *words) == Answer(1, "", told), words
 
 
 def test_no_commit_yet(tmp_path: Path) -> None:
-    """In a repository without a commit, spawn says how to make one; init works."""
+    """In a repository without a commit, spawn says how to make one, and init works."""
     git(tmp_path, "init", "-q", "empty")
     root = tmp_path / "empty"
     ok(root, "init")
@@ -88,7 +88,7 @@ def test_a_wrong_setting(repository: Path) -> None:
 
 
 def test_state_directory_is_a_file(repository: Path) -> None:
-    """Where the state directory cannot be made, it is said and the file in the way is kept."""
+    """If the state directory cannot be created, the error says so and keeps the blocking file."""
     (repository / ".git/worker-state").write_text("mine\n")
     answer = run(repository, "init", root=repository)
     assert (answer.status, answer.out) == (1, "")
@@ -100,7 +100,7 @@ def test_state_directory_is_a_file(repository: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write where the mode says no")
 def test_read_only_state_directory(scene: Scene) -> None:
-    """A state directory that cannot be written to is said, by hot verbs too."""
+    """A state directory that is not writable is reported, by frequent commands too."""
     scene.spawn("auth", "t1")
     scene.state.chmod(0o500)
     try:
@@ -130,7 +130,7 @@ def test_newer_schema(scene: Scene) -> None:
     "damage", [b"this is no database " * 200, b"SQLite format 3\0" + b"\xff" * 8000]
 )
 def test_damaged_database(scene: Scene, damage: bytes) -> None:
-    """A damaged database is said to be one, and is kept byte by byte."""
+    """A damaged database is reported as damaged, and is kept byte by byte."""
     scene.spawn("auth", "t1")
     for suffix in ("-wal", "-shm"):
         (scene.state / f"bus.db{suffix}").unlink(missing_ok=True)
@@ -166,7 +166,7 @@ def test_git_too_old(scene: Scene, tmp_path: Path) -> None:
 
 
 def test_no_git(scene: Scene, tmp_path: Path) -> None:
-    """Without git on PATH, that is what is said."""
+    """Without git on PATH, the error says that git is missing."""
     program = shutil.which("git-worker")
     assert program
     (tmp_path / "bin").mkdir()
@@ -177,7 +177,7 @@ def test_no_git(scene: Scene, tmp_path: Path) -> None:
 
 
 def test_bare_repository(repository: Path, tmp_path: Path) -> None:
-    """In a bare repository, work goes on in worktrees."""
+    """In a bare repository, all work is done in worktrees."""
     git(tmp_path, "clone", "-q", "--bare", str(repository), "bare.git")
     seat = Path(ok(tmp_path / "bare.git", "spawn", "auth", "t1"))
     assert git(seat, "branch", "--show-current") == "auth/t1"

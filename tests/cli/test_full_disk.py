@@ -51,7 +51,7 @@ def test_sending_to_a_full_disk(root: Path, disk: Path) -> None:
 
 
 def test_polling_on_a_full_disk(root: Path, disk: Path) -> None:
-    """Messages that cannot be acknowledged are printed; the error says that they come again."""
+    """Messages that cannot be acknowledged are printed, and the error says that they come again."""
     ok(root, "msg", "send", "x-note", '"second"')
     filler = fill(disk)
     for number in range(200):
@@ -68,7 +68,7 @@ def test_polling_on_a_full_disk(root: Path, disk: Path) -> None:
 
 
 def test_a_read_only_disk(root: Path, disk: Path) -> None:
-    """Where nothing can be written reading works, and every other error names the place."""
+    """On a read-only disk reading works, and every error of a writer names the place."""
     with read_only(disk):
         assert run(root, "msg", "stats").status == 0
         assert len(run(root, "msg", "poll", "--no-ack").lines) == 1
@@ -81,7 +81,7 @@ def test_a_read_only_disk(root: Path, disk: Path) -> None:
 
 
 def test_a_view_without_room(disk: Path, repository: Path) -> None:
-    """A beat whose state file has no room says so in words; an act is done all the same."""
+    """A heartbeat whose state file has no space reports it, and operations still succeed."""
     ok(repository, "spawn", "auth", "t1")
     views = repository / ".git" / "worker-state" / "workers"
     shutil.move(views, disk / "workers")

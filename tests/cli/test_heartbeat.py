@@ -19,13 +19,13 @@ from tests.cli.kit import Answer, ok, run, running, wait_until
 
 
 def beat_of(scene: Scene, worker: str = "auth") -> Any:
-    """Return status, task and progress of a worker's last beat."""
+    """Return status, task and progress of a worker's last heartbeat."""
     row = open_database(str(scene.state / "bus.db")).row("liveness.of_agent", agent=worker)
     return row and (row["status"], row["current_task"], row["progress"])
 
 
 def test_one_beat(scene: Scene) -> None:
-    """A beat is silent, keeps what was told last, and changes what is told."""
+    """A heartbeat prints nothing, changes the given values and keeps the others."""
     seat = scene.spawn("auth", "t1")
     assert run(seat, "heartbeat") == Answer(0, "", "")
     assert beat_of(scene) == ("working", "t1", None)
@@ -38,7 +38,7 @@ def test_one_beat(scene: Scene) -> None:
 
 
 def test_the_state_file(scene: Scene) -> None:
-    """A beat stands in seed 1's state file when the command returns."""
+    """A heartbeat is in the worker's state file when the command returns."""
     seat = scene.spawn("auth", "t1")
     view = scene.state / "workers" / "auth.json"
     before = json.loads(view.read_text())
@@ -50,7 +50,7 @@ def test_the_state_file(scene: Scene) -> None:
 
 
 def test_claims_are_renewed(scene: Scene) -> None:
-    """A beat pushes the worker's lease on."""
+    """A heartbeat extends the worker's lease."""
     seat = scene.spawn("auth", "t1")
     database = open_database(str(scene.state / "bus.db"))
     before = database.row("claims.of_name", task="t1")
@@ -62,7 +62,7 @@ def test_claims_are_renewed(scene: Scene) -> None:
 
 
 def test_blocked_is_published_once(scene: Scene) -> None:
-    """An agent that becomes blocked says so on the bus, once."""
+    """An agent that becomes blocked publishes it once."""
     seat = scene.spawn("auth", "t1")
     for _ in range(2):
         ok(seat, "heartbeat", "--status", "blocked")
@@ -91,7 +91,7 @@ def test_blocked_is_published_once(scene: Scene) -> None:
     ],
 )
 def test_misuse(scene: Scene, words: tuple[str, ...]) -> None:
-    """What makes no sense is a misuse and no beat."""
+    """Invalid arguments are a usage error and send no heartbeat."""
     seat = scene.spawn("auth", "t1")
     answer = run(seat, "heartbeat", *words)
     assert (answer.status, answer.out) == (2, ""), answer
@@ -109,7 +109,7 @@ def test_unknown_worker(scene: Scene) -> None:
 
 
 def test_every(scene: Scene, tmp_path: Path) -> None:
-    """With --every it beats until the process ends, then ends well."""
+    """With --every it sends heartbeats until the process ends, then exits with status 0."""
     scene.spawn("auth", "t1")
     database = open_database(str(scene.state / "bus.db"))
 
@@ -130,7 +130,7 @@ def test_every(scene: Scene, tmp_path: Path) -> None:
 
 
 def test_a_busy_bus_costs_a_beat(scene: Scene, capfd: pytest.CaptureFixture[str]) -> None:
-    """A beat that cannot be recorded is told, and the next ones come all the same."""
+    """A heartbeat that cannot be recorded is reported, and the next ones are still sent."""
     scene.spawn("auth", "t1")
     place: Any = SimpleNamespace(
         store=open_database(str(scene.state / "bus.db")), paths=StatePaths(str(scene.state)),
@@ -162,7 +162,7 @@ def test_a_busy_bus_costs_a_beat(scene: Scene, capfd: pytest.CaptureFixture[str]
 
 
 def sqlite3_writer(database: Path) -> "subprocess.Popen[bytes]":
-    """Return a foreign program that holds the database's write lock until it is told to end."""
+    """Return a foreign program that holds the database's write lock until it is ended."""
     script = (
         "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('BEGIN IMMEDIATE');"
         " print('held', flush=True); sys.stdin.readline()"

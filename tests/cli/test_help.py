@@ -107,7 +107,7 @@ def test_version(tmp_path: Path) -> None:
 
 
 def test_without_a_command(tmp_path: Path) -> None:
-    """Without a command the help goes to standard error, with the status of a misuse."""
+    """Without a command the help is printed to standard error, with the status of a usage error."""
     for words in ((), ("msg",), ("hooks",)):
         answer = run(tmp_path, *words)
         assert (answer.status, answer.out) == (2, ""), words
@@ -115,7 +115,7 @@ def test_without_a_command(tmp_path: Path) -> None:
 
 
 def complete(scene: Scene, script: str) -> list[str]:
-    """Return what bash offers after running a script with our completion loaded."""
+    """Return the completions of bash for a script with our completion loaded."""
     load = f"source <(git-worker completion bash)\n{script}\nprintf '%s\\n' \"${{COMPREPLY[@]}}\""
     done = subprocess.run(
         ["bash", "--norc", "-c", load], cwd=scene.root, check=True, capture_output=True, text=True
@@ -139,7 +139,7 @@ def test_bash_completion(scene: Scene) -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_scripts(tmp_path: Path, shell: str) -> None:
-    """Every shell has a script, which its shell can parse where it is installed."""
+    """Every shell has a completion script, which the shell can parse if it is installed."""
     script = ok(tmp_path, "completion", shell)
     assert "git-worker" in script
     try:

@@ -56,7 +56,7 @@ def test_in_a_pipe(scene: Scene, seat: Path, words: str) -> None:
 @pytest.mark.parametrize("words", ["status", "show auth", "log", "msg search hidden", "diff auth"])
 @pytest.mark.parametrize("plain", ["", "1"])
 def test_on_a_terminal(scene: Scene, seat: Path, words: str, plain: str) -> None:
-    """On a terminal our own colours come through and nothing else."""
+    """On a terminal our own colours are printed, and no other escape is."""
     (seat / "code.py").write_text("good()  # \x1b[8m\nevil()\n")
     git(seat, "add", "--all")
     git(seat, "commit", "-q", "-m", "Conceal")
@@ -68,7 +68,7 @@ def test_on_a_terminal(scene: Scene, seat: Path, words: str, plain: str) -> None
 
 
 def test_a_diff_in_a_pipe_is_exact(scene: Scene, seat: Path) -> None:
-    """What `git apply` reads is git's own output, byte by byte."""
+    """The input of `git apply` is git's own output, byte by byte."""
     (seat / "raw").write_bytes(b"a\x1b[8mb\r\n\xe2\x80\xae\xff\n")
     git(seat, "add", "--all")
     git(seat, "commit", "-q", "-m", "Raw")

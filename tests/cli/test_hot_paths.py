@@ -1,4 +1,4 @@
-"""What a command costs: the modules that hot verbs import, the processes that each one starts."""
+"""The cost of commands: the modules that frequent ones import, the processes that each starts."""
 
 import shutil
 import subprocess
@@ -15,7 +15,7 @@ from tests.cli.conftest import Scene
 from tests.cli.kit import ok
 from tests.conftest import git
 
-# What a hot verb may import beyond what a bare interpreter has loaded.
+# The modules that a frequent command may import beyond those of a bare interpreter.
 SHARED = {
     "__future__", "apsw", "collections", "collections.abc", "fcntl", "itertools", "keyword",
     "operator", "_operator", "reprlib", "_collections", "select", "encodings.ascii",
@@ -58,12 +58,12 @@ PROCESSES: dict[tuple[str, ...], int] = {
     ("list",): 2,
     ("agents",): 2,
     ("path", "auth"): 2,
-    ("status",): 2,  # one more where git can count how far branches are ahead
+    ("status",): 2,  # one more if git can count how far branches are ahead
 }
 
 
 def imported(cwd: Path, *words: str) -> set[str]:
-    """Return what the program imports for a command beyond a bare interpreter."""
+    """Return the modules that a command imports beyond those of a bare interpreter."""
     program = shutil.which("git-worker")
     assert program is not None
 
@@ -80,13 +80,13 @@ def imported(cwd: Path, *words: str) -> set[str]:
 
 @pytest.mark.parametrize("words", HOT, ids=" ".join)
 def test_hot_verbs_import_little(scene: Scene, words: tuple[str, ...]) -> None:
-    """A hot verb imports nothing that is not on its list."""
+    """A frequent command imports only the modules on its list."""
     seat = scene.spawn("auth", "t1")
     assert imported(seat, *words) - SHARED - HOT[words] == set()
 
 
 def test_waiting_imports_little(scene: Scene) -> None:
-    """A poll that waits imports what waking takes, and a poll that need not wait does not."""
+    """A poll imports the modules for waiting only if it waits."""
     waiting = {"gitworker.bus.following.inotify", "gitworker.bus.following.waking"}
     foreign = {"_ctypes", "_struct", "ctypes", "ctypes._endian", "struct", "types"}
     seat = scene.spawn("auth", "t1")
@@ -134,7 +134,7 @@ def test_the_way_starts_few_processes(scene: Scene, tmp_path: Path) -> None:
 
 
 def test_a_spawn_from_the_pool_imports_no_parser(scene: Scene) -> None:
-    """`spawn WORKER TASK` gets by without click, filelock, and what makes dataclasses."""
+    """`spawn WORKER TASK` does without click, filelock and the modules of dataclasses."""
     git(scene.root, "config", "worker.worktree.pool", "1")
     scene.spawn("auth", "t1")
     ok(scene.root, "pool", "--fill")
@@ -147,7 +147,7 @@ def test_a_spawn_from_the_pool_starts_few_processes(scene: Scene, tmp_path: Path
     scene.spawn("auth", "t1")
     git(scene.root, "config", "worker.worktree.pool", "1")
     ok(scene.root, "pool", "--fill")
-    with hold(f"{scene.state}/locks/pool", what="pool"):  # the next is made by somebody else
+    with hold(f"{scene.state}/locks/pool", what="pool"):  # another process makes the next one
         started = traced(scene, tmp_path, "spawn", "docs", "t2")
     background = ("hookentry", f"git -C {scene.root}/.git ")
     started = [line for line in started if not any(mark in line for mark in background)]
@@ -169,7 +169,7 @@ def test_poll_rings_few_drains(scene: Scene, tmp_path: Path) -> None:
 
 
 def rung(scene: Scene, folder: Path, env: dict[str, str] | None = None) -> list[str]:
-    """Return the drains that a poll starts; what those start in turn does not count."""
+    """Return the drains that a poll starts, without those that they start in turn."""
     started = traced(scene, folder, "msg", "poll", env=env)
     return [line for line in started if "hookentry drain" in line]
 

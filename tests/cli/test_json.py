@@ -21,7 +21,7 @@ def shape(scene: Scene, *words: str) -> set[str]:
 
 
 def test_the_way(scene: Scene) -> None:
-    """Every acting command tells the worker as it stands, and what belongs to the act."""
+    """Every command that changes a worker reports its state and the details of the operation."""
     assert shape(scene, "init", "--json") == {"schema", "state", "target"}
     assert shape(scene, "spawn", "auth", "t1", "--json") == WORKER | {"path"}
     assert shape(scene, "start", "auth", "--pid", str(scene.agent_pid), "--json") == WORKER
@@ -77,7 +77,7 @@ def test_looking(scene: Scene) -> None:
 
 
 def test_a_landing(scene: Scene) -> None:
-    """Merge tells one result for each worker, landed or not."""
+    """Merge reports one result for each worker, landed or not."""
     scene.approved("auth", "t1")
     scene.spawn("docs", "t2")
     answer = scene.run("merge", "auth", "docs", "--json")
@@ -113,7 +113,7 @@ def test_errors(scene: Scene, words: tuple[str, ...], status: int, code: str) ->
 
 
 def test_documents_are_ascii(scene: Scene) -> None:
-    """No document can steer a terminal, whatever a commit says."""
+    """No document can control a terminal, whatever a commit contains."""
     seat = scene.working()
     (seat / "f").write_text("x\n")
     ok(seat, "done", "--commit", "-m", "evil \x9b31m \x1b[31m ü")

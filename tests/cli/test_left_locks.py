@@ -38,7 +38,7 @@ def test_a_lock_that_git_left(scene: Scene, name: str) -> None:
         assert refused.status in (1, 3), refused
         assert shown in refused.err, refused
         assert f"rm {shown}" in refused.err, refused
-    else:  # what is left open is reported
+    else:  # an operation that is left open is reported
         assert shown in refused.err or not lock.name.startswith("1"), refused
     lock.unlink()
     again = scene.run(*words, cwd=where)

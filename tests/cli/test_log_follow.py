@@ -1,4 +1,4 @@
-"""`log --follow`: from what has been to what happens, as text or as JSON Lines."""
+"""`log --follow`: past events, then new ones, as text or as JSON Lines."""
 
 import os
 import signal
@@ -46,8 +46,8 @@ def test_texts(scene: Scene) -> None:
     assert (process.returncode, err) == (0, b"the state directory was deleted\n")
 
 
-def test_a_reader_that_goes(scene: Scene) -> None:
-    """Follow ends quietly when nobody reads it any more."""
+def test_a_reader_that_ends(scene: Scene) -> None:
+    """Follow ends without a message once its output has no reader."""
     scene.spawn("auth", "t1")
     read_end, write_end = os.pipe()
     with running(scene.root, "log", "-f", stdout=write_end) as process:

@@ -24,7 +24,7 @@ def seat(scene: Scene) -> Path:
 
 
 def test_send_and_poll(scene: Scene, seat: Path) -> None:
-    """A message from a worktree is from its worker about its task, and everybody reads it once."""
+    """A message from a worktree names its worker and task, and every agent reads it once."""
     ok(scene.root, "msg", "poll")
     sent = ok(seat, "msg", "send", "status", '{"progress": 0.5}')
     answer = run(scene.root, "msg", "poll")
@@ -68,7 +68,7 @@ def test_retry_sends_once(seat: Path) -> None:
 
 
 def test_reply_and_correlation(seat: Path) -> None:
-    """What a message answers and what it is about can be said."""
+    """A message can name the message that it answers and its correlation."""
     ok(seat, "msg", "send", "x-note", "--correlation", "else", "--reply-to", "mine")
     (message,) = run(seat, "msg", "poll").lines
     assert (message["correlation_id"], message["in_reply_to"]) == ("else", "mine")
@@ -91,7 +91,7 @@ def test_payload_sources(seat: Path) -> None:
 
 @pytest.mark.parametrize("payload", ["", "{", "{'a': 1}", "nope", "1 2", b"\xff", "[" * 1200])
 def test_payload_must_be_json(seat: Path, payload: str | bytes) -> None:
-    """What is no JSON is refused, and nothing is sent."""
+    """A payload that is not JSON is refused, and nothing is sent."""
     answer = run(seat, "msg", "send", "x-note", payload)
     assert answer.status == 2, answer
     assert answer.err.startswith("error: the payload is not valid"), answer
@@ -102,7 +102,7 @@ def test_payload_must_be_json(seat: Path, payload: str | bytes) -> None:
     "kind", ["", "heartbeat", "Status", "9a", "a b", "a.b", "a" * 65, "\x1b[m"]
 )
 def test_type_must_be_one(seat: Path, kind: str) -> None:
-    """A type that is none, or is reserved, is refused."""
+    """A type that is invalid or reserved is refused."""
     answer = run(seat, "msg", "send", kind, "{}")
     assert answer.status == 2, answer
     assert "message type" in answer.err or "type heartbeat is reserved" in answer.err
@@ -156,7 +156,7 @@ def test_poll_in_parts(seat: Path) -> None:
 
 
 def test_ack(seat: Path) -> None:
-    """Ack moves the cursor forward, never back, and not beyond what there is."""
+    """Ack moves the cursor forward, never back, and not beyond the newest message."""
     ok(seat, "msg", "send", "x-note", "1")
     ok(seat, "msg", "send", "x-note", "2")
     first, second = run(seat, "msg", "poll", "--no-ack").lines
@@ -169,8 +169,8 @@ def test_ack(seat: Path) -> None:
     assert f"the newest is {second['seq']}" in beyond.err
 
 
-def test_poll_acknowledges_what_was_written_only(seat: Path) -> None:
-    """Where the reader has gone, or the disk is full, everything comes again."""
+def test_poll_acknowledges_only_written_messages(seat: Path) -> None:
+    """If the reader has ended, or the disk is full, all messages come again."""
     ok(seat, "msg", "send", "x-note", "1")
     read_end, write_end = os.pipe()
     os.close(read_end)
@@ -192,7 +192,7 @@ def test_poll_acknowledges_what_was_written_only(seat: Path) -> None:
 
 
 def test_sending_is_exported(scene: Scene, seat: Path) -> None:
-    """A message stands in bus.jsonl when send returns."""
+    """A message is in bus.jsonl when send returns."""
     sent = ok(seat, "msg", "send", "status", "{}")
     last = (scene.state / "bus.jsonl").read_text().splitlines()[-1]
     assert json.loads(last)["id"] == sent
@@ -205,7 +205,7 @@ def test_send_sets_up(repository: Path) -> None:
 
 
 def test_follow(scene: Scene, seat: Path) -> None:
-    """Follow prints from now on what passes its filters, and ends with 130 on an interrupt."""
+    """Follow prints new messages that pass its filters, and ends with 130 on an interrupt."""
     ok(seat, "msg", "send", "status", '{"phase": "before"}')
     words = ("msg", "follow", "--type", "status", "--from", "auth", "--task", "t1")
     with running(scene.root, *words, env=unmeasured()) as follower:
@@ -224,7 +224,7 @@ def test_follow(scene: Scene, seat: Path) -> None:
 
 
 def test_follow_since(seat: Path) -> None:
-    """Follow --since begins with what has been, in poll's own shape."""
+    """`follow --since` begins with past messages, in the format of poll."""
     sent = ok(seat, "msg", "send", "status", '{"a": [1, null]}')
     (polled,) = run(seat, "msg", "poll", "--no-ack").lines
     with running(seat, "msg", "follow", "--since", str(polled["seq"] - 1)) as follower:
@@ -234,7 +234,7 @@ def test_follow_since(seat: Path) -> None:
 
 
 def test_follow_ends_with_the_state_directory(scene: Scene, seat: Path) -> None:
-    """Follow ends well when the state directory goes."""
+    """Follow ends with status 0 when the state directory is removed."""
     with running(seat, "msg", "follow", "--since", "0") as follower:
         read_lines(follower, 1)
         scene.state.rename(scene.root / "away")
@@ -244,7 +244,7 @@ def test_follow_ends_with_the_state_directory(scene: Scene, seat: Path) -> None:
 
 
 def test_follow_ends_with_its_reader(seat: Path) -> None:
-    """Follow ends quietly when nobody reads it any more, even where nothing comes."""
+    """Follow ends without a message once its output has no reader, even if nothing comes."""
     read_end, write_end = os.pipe()
     with running(seat, "msg", "follow", stdout=write_end) as follower:
         os.close(write_end)

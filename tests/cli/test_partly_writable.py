@@ -25,7 +25,7 @@ def world(quiet: World) -> World:
 
 
 def smallest_set(world: World) -> tuple[str, ...]:
-    """Return a sandbox that opens what commit, start, poll, claim and done need, and no more."""
+    """Return a sandbox with just the write access of commit, start, poll, claim and done."""
     common = world.root / ".git"
     git(world.path("auth"), "pack-refs", "--all", "--no-prune")
     opened = (
@@ -67,7 +67,7 @@ def test_the_smallest_set(world: World) -> None:
 
 
 def test_sync_needs_more(world: World) -> None:
-    """A sync that cannot keep the old commits says why, and has rebased nothing."""
+    """A sync that cannot keep the old commits reports the reason and rebases nothing."""
     place, tip = world.path("auth"), world.tip("auth/t1")
     answer = inside("sync", box=smallest_set(world), cwd=place)
     assert answer.status == 1, answer
@@ -130,7 +130,7 @@ def test_work_beside_device_nodes(world: World, names: tuple[str, ...]) -> None:
 
 
 def test_cancel_beside_device_nodes(world: World) -> None:
-    """`cancel` beside device nodes saves the work; sockets and FIFOs are none either."""
+    """`cancel` beside device nodes, sockets and FIFOs saves the work."""
     box, place = bound(world, ".bashrc"), world.path("auth")
     (place / "work.txt").write_text("work\n")
     os.mkfifo(place / "fifo")

@@ -1,4 +1,4 @@
-"""`undo --list`, `undo N`, `fsck` and `gc` as whole programs: what they say and how they end."""
+"""`undo --list`, `undo N`, `fsck` and `gc` as whole programs: their output and exit status."""
 
 import re
 
@@ -29,7 +29,7 @@ def test_a_landing_and_its_undo(scene: Scene) -> None:
     assert scene.run("fsck").status == 0
 
 
-def test_what_cannot_be_undone_says_how_to_revert(scene: Scene) -> None:
+def test_a_refused_undo_says_how_to_revert(scene: Scene) -> None:
     """With a commit on top, undo is refused with the command that reverts, exit 1."""
     scene.approved()
     ok(scene.root, "merge", "auth")
@@ -48,7 +48,7 @@ def test_what_cannot_be_undone_says_how_to_revert(scene: Scene) -> None:
 
 
 def test_wrong_words(scene: Scene) -> None:
-    """Numbers that are none are usage errors, unknown ones are not found."""
+    """Invalid numbers are usage errors, and unknown ones are not found."""
     ok(scene.root, "init")
     assert scene.run("undo", "0").status == 2
     assert scene.run("undo", "--list", "3").status == 2
@@ -63,7 +63,7 @@ def test_wrong_words(scene: Scene) -> None:
 
 
 def test_fsck(scene: Scene) -> None:
-    """One line for each finding with what helps, exit 1; silent and 0 where all is whole."""
+    """Each finding is one line with a remedy, exit 1; a sound repository prints none, exit 0."""
     seat = scene.submitted()
     assert scene.run("fsck") == Answer(0, "1 commit, 1 worker: no findings\n", "")
     git(scene.root, "update-ref", "-d", "refs/heads/auth/t1")
@@ -85,7 +85,7 @@ def test_fsck(scene: Scene) -> None:
 
 
 def test_gc(scene: Scene) -> None:
-    """It says what goes and what stays, lets go of it, and names the way back."""
+    """gc reports the deleted and the kept items, and names the command that undoes it."""
     scene.submitted()
     scene.working("docs", "t2")
     scene.commit(scene.root, "theirs.txt")

@@ -1,4 +1,4 @@
-"""The landing queue from the command line: the line, the plan, what a failure says, watching."""
+"""The landing queue on the command line: its list, its plan, its failures and its watch mode."""
 
 import os
 import re
@@ -28,7 +28,7 @@ def verified(scene: Scene) -> Scene:
 
 
 def test_the_line(scene: Scene) -> None:
-    """The queue shows whoever is approved in the order in which they land."""
+    """The queue lists the approved workers in the order in which they land."""
     ok(scene.root, "init")
     assert scene.run("queue") == Answer(0, "nothing is approved\n", "")
     scene.approved("auth", "t1", "a.txt")
@@ -41,7 +41,7 @@ def test_the_line(scene: Scene) -> None:
 
 
 def test_the_line_as_json(verified: Scene) -> None:
-    """As JSON the queue tells places, windows, and every verdict."""
+    """As JSON the queue reports places, windows and every verdict."""
     verified.approved("auth", "t1", "a.txt")
     ok(verified.root, "merge", "--all")
     verified.approved("docs", "t2", "b.txt")
@@ -57,7 +57,7 @@ def test_the_line_as_json(verified: Scene) -> None:
 
 
 def test_the_culprit(verified: Scene) -> None:
-    """Who fails is named with the command and its log; the others land; the status says so."""
+    """A failed worker is named with command and log, the others land, and the status shows it."""
     verified.approved("auth", "t1", "a.txt")
     verified.approved("docs", "t2", "bad")
     assert plain(verified.run("merge", "--all")) == Answer(
@@ -76,8 +76,8 @@ def test_the_culprit(verified: Scene) -> None:
     assert "  first 2: failed: `test ! -e bad` ended with status 1 (<s>) <log>\n" in told
 
 
-def test_what_stops_everybody_is_said_once(verified: Scene) -> None:
-    """Where the target itself fails there is one message for all."""
+def test_a_failing_target_is_reported_once(verified: Scene) -> None:
+    """If the target itself fails, one message is printed for all workers."""
     verified.approved("auth", "t1", "a.txt")
     verified.approved("docs", "t2", "b.txt")
     verified.commit(verified.root, "bad")
@@ -90,7 +90,7 @@ def test_what_stops_everybody_is_said_once(verified: Scene) -> None:
 
 
 def test_the_plan(verified: Scene) -> None:
-    """A dry run tells the windows, as text and as JSON."""
+    """A dry run shows the windows, as text and as JSON."""
     verified.approved("auth", "t1", "a.txt")
     verified.approved("docs", "t2", "b.txt")
     told = "window 1: auth (t1)\nwindow 1: docs (t2)\n"
@@ -111,8 +111,8 @@ def test_commands_of_the_repository(scene: Scene) -> None:
     assert scene.run("merge", "auth").status == 0
 
 
-def test_what_has_landed_is_told_at_once(verified: Scene) -> None:
-    """A run tells of each window as it lands; that nobody reads any more does not end it."""
+def test_a_landed_window_is_reported_at_once(verified: Scene) -> None:
+    """A run reports each window as it lands, and a lost reader does not end the run."""
     gate = verified.root / "gate"
     os.mkfifo(gate)
     git(verified.root, "config", "worker.merge.window", "1")
@@ -131,8 +131,8 @@ def test_what_has_landed_is_told_at_once(verified: Scene) -> None:
     assert git(verified.root, "ls-tree", "--name-only", "main", "b.txt") == "b.txt"
 
 
-def test_watching_lands_what_comes(verified: Scene) -> None:
-    """The queue that stays lands whatever gets approved, and ends by an interrupt."""
+def test_watching_lands_new_approvals(verified: Scene) -> None:
+    """A watching queue lands each worker that is approved, until an interrupt ends it."""
     with running(verified.root, "queue", "--watch", "--json", env=unmeasured()) as queue:
         verified.approved("auth", "t1", "a.txt")
         (first,) = read_lines(queue, 1)

@@ -69,7 +69,7 @@ def test_reading_works(world: World, prepare: object) -> None:
 
 
 def test_answers_are_fresh(world: World) -> None:
-    """Commands in the sandbox see what others have written outside since."""
+    """Commands in the sandbox see changes that other processes made outside."""
     for text in ("first", "second", "third"):
         ok(world.root, "msg", "send", "x-note", f'"{text}"', "--to", "auth")
         lines = frozen(world, "msg", "poll", "--no-ack", "--as", "auth").lines
@@ -99,7 +99,7 @@ def test_writing_names_the_cause(world: World, place: str) -> None:
 
 
 def test_poll_prints_nothing_twice(world: World) -> None:
-    """A poll that cannot acknowledge prints nothing, also while it waits."""
+    """A poll that cannot acknowledge prints nothing, not even while it waits."""
     for words in (
         ("--as", "auth"),
         ("--as", "auth", "--wait", "1"),
@@ -111,7 +111,7 @@ def test_poll_prints_nothing_twice(world: World) -> None:
 
 
 def test_before_the_first_command(tmp_path: Path) -> None:
-    """A repository without a state directory says that it is not set up, or why it cannot be."""
+    """Without a state directory the error says that it is not set up, or cannot be created."""
     world = World.make(tmp_path / "repo")
     read, act = frozen(world, "status"), frozen(world, "spawn", "auth", "t1")
     assert (read.status, "not set up" in read.err) == (1, True)
@@ -119,6 +119,6 @@ def test_before_the_first_command(tmp_path: Path) -> None:
 
 
 def test_ordinary_refusals_stay(world: World) -> None:
-    """What is refused for another reason is refused with that reason."""
+    """A command that is refused for another reason reports that reason."""
     assert frozen(world, "show", "nobody").status == 4
     assert frozen(world, "cancel").status == 2

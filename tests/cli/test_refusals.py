@@ -1,4 +1,4 @@
-"""Typical errors, word by word: nothing is touched, the hint helps, the status tells the kind."""
+"""Typical errors, word by word: nothing changes, the hint helps, the status matches the kind."""
 
 import shutil
 from pathlib import Path
@@ -21,7 +21,7 @@ BAD_TASKS: tuple[str | bytes, ...] = (
 
 @pytest.mark.parametrize("name", BAD_WORKERS)
 def test_bad_worker_ids(repository: Path, name: str | bytes) -> None:
-    """A worker id that is none is refused as a misuse before anything is touched."""
+    """An invalid worker id is refused as a usage error before any change."""
     answer = run(repository, "spawn", name, "t1")
     assert (answer.status, answer.out) == (2, ""), answer
     assert answer.err.startswith("error: "), answer
@@ -31,7 +31,7 @@ def test_bad_worker_ids(repository: Path, name: str | bytes) -> None:
 
 @pytest.mark.parametrize("name", BAD_TASKS)
 def test_bad_task_ids(repository: Path, name: str | bytes) -> None:
-    """A task id that is none is refused as a misuse before anything is touched."""
+    """An invalid task id is refused as a usage error before any change."""
     answer = run(repository, "spawn", "auth", name)
     assert (answer.status, answer.out) == (2, ""), answer
     assert answer.err.startswith("error: "), answer
@@ -43,7 +43,7 @@ def test_bad_task_ids(repository: Path, name: str | bytes) -> None:
     "name", ["..", "a b", "x/../y", "a\x1b]0;evil\x07", "n" * 300, b"a\xff", ""]
 )
 def test_bad_names(repository: Path, name: str | bytes) -> None:
-    """What could name no worker is refused by every command that takes one, escaped."""
+    """Every command that takes a worker refuses an impossible name and prints it escaped."""
     for verb in ("approve", "show", "cancel", "merge", "path"):
         answer = run(repository, verb, name)
         assert (answer.status, answer.out) == (2, ""), (verb, answer)
@@ -60,7 +60,7 @@ def test_leading_dash(repository: Path) -> None:
 
 
 def test_unknown_worker(scene: Scene) -> None:
-    """A worker that nobody knows is not found, and the hint says who there is."""
+    """An unknown worker is not found, and the hint shows how to list the workers."""
     scene.spawn("auth", "t1")
     told = (
         "error: no worker, task or branch is called 'nobody'\n"
@@ -71,7 +71,7 @@ def test_unknown_worker(scene: Scene) -> None:
 
 
 def test_no_name_outside_a_worktree(scene: Scene) -> None:
-    """Without a name and outside a worktree nobody is meant."""
+    """Without a name and outside a worktree, no worker is found."""
     scene.spawn("auth", "t1")
     told = (
         "error: no worker was named, and this directory is not in a worker's worktree\n"
@@ -102,7 +102,7 @@ def test_spawn_of_a_busy_worker(scene: Scene) -> None:
 
 
 def test_spawn_with_a_command(repository: Path) -> None:
-    """Spawn with a command that is nowhere makes nothing."""
+    """Spawn with a command that does not exist creates nothing."""
     answer = run(repository, "spawn", "auth", "t1", "--", "no-such-program", "test")
     assert answer == Answer(
         4,
@@ -113,8 +113,8 @@ def test_spawn_with_a_command(repository: Path) -> None:
     assert not (repository / ".git/worker-state").exists()
 
 
-def test_assign_of_nobody(scene: Scene) -> None:
-    """Assign makes no worker."""
+def test_assign_of_an_unknown_worker(scene: Scene) -> None:
+    """Assign creates no worker."""
     answer = scene.run("assign", "auth", "t1")
     assert answer == Answer(
         4, "", "error: there is no worker auth\nhint: git worker spawn auth t1\n"
@@ -201,7 +201,7 @@ def test_cancel_of_an_inhabited_worktree(scene: Scene) -> None:
 
 
 def test_required_reason(scene: Scene) -> None:
-    """Reject and fail want a reason that says something."""
+    """Reject and fail require a reason that is not blank."""
     scene.submitted()
     for verb in ("reject", "fail"):
         assert scene.run(verb, "auth").status == 2
@@ -212,7 +212,7 @@ def test_required_reason(scene: Scene) -> None:
 
 
 def test_nothing_to_undo(scene: Scene) -> None:
-    """Undo says when there is nothing to undo."""
+    """Undo reports that there is nothing to undo."""
     scene.spawn("auth", "t1")
     told = "error: there is nothing to undo\nhint: git worker log\n"
     assert scene.run("undo") == Answer(4, "", told)
@@ -228,7 +228,7 @@ def test_unknown_command(repository: Path) -> None:
 
 
 def test_not_initialised(repository: Path) -> None:
-    """Looking sets nothing up."""
+    """Commands that only read set nothing up."""
     told = "error: gitworker is not set up in this repository\nhint: git worker init\n"
     for words in (("list",), ("status",), ("msg", "poll"), ("heartbeat",), ("recover",)):
         assert run(repository, *words) == Answer(1, "", told), words
@@ -241,8 +241,8 @@ def test_validate_of_no_file(tmp_path: Path) -> None:
     assert run(tmp_path, "validate", "nothing.jsonl") == Answer(4, "", told)
 
 
-def test_a_worktree_that_is_gone(scene: Scene) -> None:
-    """Path of a worktree that somebody deleted says so."""
+def test_a_worktree_that_was_deleted(scene: Scene) -> None:
+    """`path` of a worktree that was deleted reports that it does not exist."""
     shutil.rmtree(scene.spawn("auth", "t1"))
     answer = scene.run("path", "auth")
     assert answer.status == 4

@@ -8,7 +8,7 @@ BREAK = {"GITWORKER_CLOCK_MS": "not a number"}
 
 
 def test_report(scene: Scene) -> None:
-    """What nothing caught ends with 70, the versions and the traceback."""
+    """An uncaught exception ends with 70, the versions and the traceback."""
     scene.spawn("auth", "t1")
     for words in (("status",), ("heartbeat", "auth")):
         answer = run(scene.root, *words, env=BREAK)
@@ -25,7 +25,7 @@ def test_report(scene: Scene) -> None:
 
 
 def test_report_as_json(scene: Scene) -> None:
-    """With --json the answer is a document, and the report stands on standard error."""
+    """With --json the result is a document, and the report is on standard error."""
     scene.spawn("auth", "t1")
     answer = run(scene.root, "status", "--json", env=BREAK)
     assert answer.status == 70

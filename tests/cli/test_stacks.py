@@ -1,4 +1,4 @@
-"""Stacks, adopted work and published branches, as the command line tells them."""
+"""Stacks, adopted work and published branches on the command line."""
 
 import json
 from pathlib import Path
@@ -45,7 +45,7 @@ def test_stack_lands_in_order(scene: Scene) -> None:
 
 
 def test_withdrawn_parent(scene: Scene) -> None:
-    """Approving a child whose parent was cancelled says what it is approved without."""
+    """Approving a child whose parent was cancelled names the work that is missing."""
     stacked(scene)
     assert "ui is stacked on it and will land without it" in ok(scene.root, "cancel", "auth")
     ok(scene.root, "done", "ui")
@@ -53,7 +53,7 @@ def test_withdrawn_parent(scene: Scene) -> None:
 
 
 def test_take_parent(scene: Scene) -> None:
-    """A child that takes its parent's commits stands on nobody's."""
+    """A child that takes its parent's commits is no longer stacked."""
     seat = stacked(scene)
     ok(seat, "sync", "--take-parent")
     assert json.loads(ok(scene.root, "show", "ui", "--json"))["parent"] is None
@@ -61,7 +61,7 @@ def test_take_parent(scene: Scene) -> None:
 
 
 def test_adopt(scene: Scene) -> None:
-    """adopt prints the worktree's path, and says that the branch has another name."""
+    """adopt prints the worktree's path and reports the new name of the branch."""
     place = scene.root.parent / "by-hand"
     git(scene.root, "worktree", "add", "-q", "-b", "feature", str(place))
     refused = scene.run("adopt", "feature", "auth", "t1")
@@ -97,7 +97,7 @@ def remote(scene: Scene) -> Path:
 
 
 def test_push(scene: Scene, remote: Path) -> None:
-    """done --push hands in and publishes, and says both."""
+    """`done --push` submits and publishes, and reports both."""
     seat = scene.working("auth", "t1")
     scene.commit(seat, "one.txt")
     assert "published to up" in ok(seat, "done", "--push")
@@ -105,7 +105,7 @@ def test_push(scene: Scene, remote: Path) -> None:
 
 
 def test_failed_push(scene: Scene, remote: Path) -> None:
-    """Where the push fails the work is handed in, the exit status is 1, and the reason is told."""
+    """If the push fails, the work is submitted, the status is 1, and the reason is reported."""
     seat = scene.working("auth", "t1")
     scene.commit(seat, "one.txt")
     remote.rename(remote.with_name("elsewhere"))
@@ -119,7 +119,7 @@ def test_failed_push(scene: Scene, remote: Path) -> None:
 
 
 def test_push_to_nowhere(scene: Scene) -> None:
-    """Without a remote nothing is handed in either; --remote alone is a slip."""
+    """Without a remote nothing is submitted, and --remote alone is a usage error."""
     seat = scene.working("auth", "t1")
     scene.commit(seat, "one.txt")
     assert scene.run("done", "--push", cwd=seat).status == 1

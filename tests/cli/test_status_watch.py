@@ -19,7 +19,7 @@ UNMEASURED = {"COVERAGE_PROCESS_CONFIG": "", "COVERAGE_PROCESS_START": ""}  # se
 
 
 def test_json_lines(scene: Scene) -> None:
-    """With --json each change is one line, and what only grows older is none."""
+    """With --json each change is one line, and a change of age alone is not a change."""
     scene.spawn("auth", "t1")
     words = ("status", "--watch", "--json", "--every", "0.2")
     with running(scene.root, *words, env=unmeasured()) as process:
@@ -66,14 +66,14 @@ def test_a_dumb_terminal(scene: Scene) -> None:
 
 
 def test_idle_is_idle(scene: Scene, tmp_path: Path) -> None:
-    """While nothing happens no process is started and nothing is written, also by many beats."""
+    """Without events no process is started and nothing is written, even with many heartbeats."""
     scene.spawn("auth", "t1")
     ok(scene.root, "start", "auth", "--pid", str(scene.agent_pid))
     trace = tmp_path / "trace"
     env = {**os.environ, "GITWORKER_TRACE": str(trace)}
     with running(scene.root, "status", "--watch", "--json", env=env) as process:
         read_lines(process, 1)
-        while has_line(process, 1.0):  # what the start has set going
+        while has_line(process, 1.0):  # the background jobs of the start
             read_lines(process, 1)
         before = trace.read_text()
         for _ in range(4):
@@ -88,7 +88,7 @@ def modes(terminal: Terminal) -> int:
 
 
 def test_the_screen(scene: Scene) -> None:
-    """The screen is drawn again on a change, line by line and never cleared, until q is typed."""
+    """The screen is redrawn on a change, line by line and never cleared, until q is typed."""
     scene.spawn("auth", "t1")
     with on_terminal(scene.root, "status", "--watch", env=XTERM) as terminal:
         before = terminal.read_until(ENTERED)

@@ -69,10 +69,10 @@ def test_an_agent_has_no_file_of_ours(scene: Scene, tmp_path: Path, streams: str
     [("<&-", 0), ("2>&-", 0), ("<&- 2>&-", 0), (">&-", 1), ("<&- >&-", 1), (">&- 2>&-", 1)],
 )
 @pytest.mark.parametrize("words", [("status",), ("list",), ("msg", "poll"), ("spawn", "ui", "t9")])
-def test_an_answer_that_nobody_reads_fails(
+def test_an_answer_without_a_reader_fails(
     scene: Scene, streams: str, status: int, words: tuple[str, ...]
 ) -> None:
-    """A verb whose answer cannot be written has failed; one without a reader of errors has not."""
+    """A command fails if its answer cannot be written, but not if only its errors cannot be."""
     scene.spawn("auth", "t1")
     scene.run("msg", "send", "x-note", "{}", "--to", "hq")
     assert closing(streams, PROGRAM, *words, cwd=scene.root) == status

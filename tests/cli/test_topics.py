@@ -43,7 +43,7 @@ def test_pages(tmp_path: Path, topic: str) -> None:
 
 @pytest.mark.parametrize("topic", TOPICS)
 def test_forms(topic: str) -> None:
-    """For AGENTS.md every heading is one deeper, and nothing else; a skill begins with its name."""
+    """For AGENTS.md every heading is one level deeper; a skill begins with its name."""
     text, deeper = load_page(topic).splitlines(), load_page(topic, "agents-md").splitlines()
     assert len(text) == len(deeper)
     changed = [
@@ -69,7 +69,7 @@ def test_forms_as_typed(tmp_path: Path, form: str) -> None:
 
 
 def test_pages_name_commands_that_there_are() -> None:
-    """Every command that a page tells to type exists."""
+    """Every command that a page shows exists."""
     known = {name for section in COMMANDS.values() for name in section}
     for topic in TOPICS:
         for name, sub in COMMAND.findall(load_page(topic)):
@@ -95,7 +95,7 @@ def test_commands(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 def test_unknown_words(tmp_path: Path) -> None:
-    """A word that means nothing is a misuse, and what comes near is named."""
+    """An unknown word is a usage error, and similar words are suggested."""
     answer = run(tmp_path, "help", "agnet")
     assert (answer.status, answer.out) == (2, "")
     assert answer.err == (
@@ -140,7 +140,7 @@ def sqlite3_command() -> None:
 
 
 def shell(cwd: Path, script: str, **env: str) -> str:
-    """Run the page's agent, and what it does then, in a strict POSIX shell."""
+    """Run the page's agent and the given commands in a strict POSIX shell."""
     definitions, _ = blocks("protocol", "sh")
     done = subprocess.run(
         ["sh", "-euc", definitions + script], cwd=cwd, check=False, capture_output=True, text=True,
@@ -152,7 +152,7 @@ def shell(cwd: Path, script: str, **env: str) -> str:
 
 @pytest.mark.usefixtures("sqlite3_command")
 def test_the_example(scene: Scene) -> None:
-    """The page's agent, run as it stands there, beats, sends, claims, reads, answers and acks."""
+    """The page's agent, run unchanged, sends heartbeats and messages, claims, reads and answers."""
     scene.spawn("auth", "t1")
     asked = ok(scene.root, "msg", "send", "x-question", '{"text": "Which | port?"}')
     _, example = blocks("protocol", "sh")
@@ -187,7 +187,7 @@ def test_claims_of_the_example(scene: Scene) -> None:
 
 @pytest.mark.usefixtures("sqlite3_command")
 def test_the_example_wakes_followers(scene: Scene) -> None:
-    """The bell that the page tells to ring is the one that followers hear."""
+    """The page's way to wake the bus wakes the followers."""
     ok(scene.root, "init")
     before = (scene.state / "bell").stat().st_mtime_ns if (scene.state / "bell").exists() else 0
     shell(scene.root, "send one x-note '{}'", GITWORKER_ID="nim")

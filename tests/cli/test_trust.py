@@ -1,4 +1,4 @@
-"""git worker trust and verify, as typed: what is shown, asked, refused, and the exit status."""
+"""git worker trust and verify as typed: display, questions, refusals and exit status."""
 
 import json
 import signal
@@ -27,12 +27,12 @@ def brought(scene: Scene) -> Scene:
 
 
 def hashes(answer: Answer) -> list[str]:
-    """Return the hashes of what a command calls trusted."""
+    """Return the hashes that a command reports as trusted."""
     return [one["hash"] for one in answer.document["trusted"]]
 
 
-def test_nobody_can_be_asked(brought: Scene) -> None:
-    """Without a terminal the commands are shown, nothing is agreed to, and nothing runs."""
+def test_no_question_without_a_terminal(brought: Scene) -> None:
+    """Without a terminal the commands are shown, no consent is recorded, and nothing runs."""
     for words in (("trust",), ("trust", "--json")):
         answer = brought.run(*words)
         assert answer.status == 1
@@ -94,7 +94,7 @@ def test_a_person_is_asked(brought: Scene, typed: str, status: int) -> None:
 
 
 def test_a_person_is_asked_before_a_run(brought: Scene) -> None:
-    """Whoever verifies at a terminal is asked there, sees how it goes on, and what came of it."""
+    """A user at a terminal is asked before a run, and sees its progress and its result."""
     env = {**unmeasured(), "TERM": "xterm"}
     with on_terminal(brought.root, "verify", env=env) as terminal:
         terminal.read_until("[y/N]: ")
@@ -110,7 +110,7 @@ def own(scene: Scene, command: str) -> None:
 
 
 def test_verify_answers(scene: Scene) -> None:
-    """What passes, what has passed before, what fails and what there is nothing to run for."""
+    """Verify reports a pass, an earlier pass, a failure, and the absence of commands."""
     assert ok(scene.root, "verify").endswith(
         "no verify commands are set (setting: verify.commands)"
     )
@@ -138,7 +138,7 @@ def test_verify_answers(scene: Scene) -> None:
 
 
 def test_verify_names(scene: Scene) -> None:
-    """A worker's name means its branch, anything else a revision; what is neither is unknown."""
+    """A worker's name means its branch, another name a revision; any other word is unknown."""
     own(scene, "test -e new.txt")
     seat = scene.working()
     scene.commit(seat, "new.txt")
@@ -151,7 +151,7 @@ def test_verify_names(scene: Scene) -> None:
 
 
 def test_progress_on_a_terminal(scene: Scene) -> None:
-    """At a terminal one line shows seconds, command and last output, and is gone at the end."""
+    """A terminal shows seconds, command and last output on one line, cleared at the end."""
     own(scene, "printf '\\033[31mworking\\n'; until test -e go; do sleep 0.01; done")
     env = {**unmeasured(), "TERM": "xterm"}
     with on_terminal(scene.root, "verify", env=env, size=(100, 24)) as terminal:

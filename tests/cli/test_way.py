@@ -1,4 +1,4 @@
-"""What every command says when all is well, word by word."""
+"""The output of every successful command, word by word."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from tests.conftest import git
 
 
 def test_init(scene: Scene) -> None:
-    """Init says where the state is and what the target is, and can be repeated."""
+    """Init prints the state directory and the target, and can be repeated."""
     told = "ready: work lands on main; the state directory is <root>/.git/worker-state\n"
     assert scene.run("init") == Answer(0, told, "")
     assert scene.run("init") == Answer(0, told, "")
@@ -16,7 +16,7 @@ def test_init(scene: Scene) -> None:
 
 
 def test_spawn_prints_the_path_only(scene: Scene) -> None:
-    """Spawn prints the worktree's path and nothing else."""
+    """Spawn prints only the worktree's path."""
     assert scene.run("spawn", "auth", "t1") == Answer(0, "<root>/worktrees/t1\n", "")
     assert git(scene.root / "worktrees/t1", "branch", "--show-current") == "auth/t1"
 
@@ -29,21 +29,21 @@ def test_assign_after_landing(scene: Scene) -> None:
 
 
 def test_start(scene: Scene) -> None:
-    """Start says the state and the process."""
+    """Start prints the state and the process."""
     scene.spawn("auth", "t1")
     told = f"auth is WORKING (process {scene.agent_pid})\n"
     assert scene.run("start", "auth", "--pid", str(scene.agent_pid)) == Answer(0, told, "")
 
 
 def test_done(scene: Scene) -> None:
-    """Done says how many commits were handed in; submit is the same command."""
+    """Done prints the number of submitted commits, and submit is the same command."""
     scene.commit(scene.working(), "new.txt")
     told = "auth is IN_REVIEW: 1 commit up to <short>\n"
     assert scene.run("submit", "auth", "-m", "Please look") == Answer(0, told, "")
 
 
 def test_done_in_the_worktree_commits(scene: Scene) -> None:
-    """Done --commit commits what is left, for the worker whose worktree it is."""
+    """`done --commit` commits uncommitted changes for the worker of the worktree."""
     seat = scene.working()
     (seat / "left").write_text("over\n")
     answer = scene.run("done", "--commit", "-m", "Write it", cwd=seat)
@@ -61,7 +61,7 @@ def test_done_warns_of_a_conflict(scene: Scene) -> None:
 
 
 def test_approve(scene: Scene) -> None:
-    """Approve of a branch that is on the target already says the commit."""
+    """Approve of a branch that is already on the target prints the commit."""
     scene.submitted()
     assert scene.run("approve", "auth") == Answer(0, "auth is APPROVED at <short>\n", "")
 
@@ -84,8 +84,8 @@ def test_reject(scene: Scene) -> None:
     assert answer == Answer(0, "auth is WORKING again\n", "")
 
 
-def test_approve_counts_what_came_late(scene: Scene) -> None:
-    """Approve says how many commits came after the work was handed in."""
+def test_approve_counts_late_commits(scene: Scene) -> None:
+    """Approve prints how many commits were made after the submission."""
     seat = scene.submitted()
     for count, words in ((1, "1 commit"), (2, "2 commits")):
         scene.commit(seat, f"late-{count}")
@@ -99,7 +99,7 @@ def test_approve_counts_what_came_late(scene: Scene) -> None:
 
 
 def test_merge(scene: Scene) -> None:
-    """Merge says where the target is and takes the worktree away."""
+    """Merge prints the new commit of the target and removes the worktree."""
     seat = scene.approved()
     assert scene.run("merge", "auth") == Answer(0, "auth landed: main is at <short>\n", "")
     assert not seat.exists()
@@ -107,7 +107,7 @@ def test_merge(scene: Scene) -> None:
 
 
 def test_merge_all_and_keep(scene: Scene) -> None:
-    """Merge --all lands whatever is approved, and --keep keeps and says so."""
+    """`merge --all` lands every approved worker; --keep keeps the worktree and reports it."""
     scene.approved("auth", "t1", "a.txt")
     scene.approved("docs", "t2", "b.txt")
     assert scene.run("merge", "--all", "--keep") == Answer(
@@ -119,7 +119,7 @@ def test_merge_all_and_keep(scene: Scene) -> None:
 
 
 def test_cancel_and_undo(scene: Scene) -> None:
-    """Cancel names the rescue ref and the way back, which undo goes."""
+    """Cancel names the rescue ref and the command that undoes it, and undo restores the work."""
     seat = scene.submitted()
     (seat / "untracked").write_text("kept\n")
     told = (
@@ -153,13 +153,13 @@ def test_recycle(scene: Scene) -> None:
 
 
 def test_recover_with_nothing_to_do(scene: Scene) -> None:
-    """Recover without a name says that no operation was interrupted."""
+    """Recover without a name reports that no operation was interrupted."""
     scene.spawn("auth", "t1")
     assert scene.run("recover") == Answer(0, "no operation was interrupted\n", "")
 
 
 def test_recover_an_interrupted_act(scene: Scene) -> None:
-    """Whatever a killed command left is settled and told, by recover or by any other command."""
+    """A killed command's operation is settled and reported by recover or any other command."""
     scene.submitted()
     killed = scene.run("approve", "auth", env={"GITWORKER_CRASH_AT": "approve.moved"})
     assert killed.status == -9
@@ -169,8 +169,8 @@ def test_recover_an_interrupted_act(scene: Scene) -> None:
     assert scene.run("list") == Answer(0, "auth\tAPPROVED\tt1\tauth/t1\n", "")
 
 
-def test_recover_what_cannot_be_ended(scene: Scene) -> None:
-    """An act that cannot be ended is told with what helps, once, and stops nobody else."""
+def test_recover_an_operation_that_cannot_be_completed(scene: Scene) -> None:
+    """An operation that cannot be completed is reported once with a hint and blocks only itself."""
     scene.approved()
     lock = scene.root / ".git/refs/heads/auth/t1.lock"
     lock.touch()
@@ -197,7 +197,7 @@ def test_recover_what_cannot_be_ended(scene: Scene) -> None:
 
 
 def test_sync(scene: Scene) -> None:
-    """Sync says where the branch is and was."""
+    """Sync prints the new and the old commit of the branch."""
     seat = scene.working()
     assert scene.run("sync", cwd=seat) == Answer(
         0, "auth/t1 is at <short>, as before (main is at <short>)\n", ""
@@ -237,7 +237,7 @@ def test_list_and_path(scene: Scene) -> None:
 
 
 def test_diff(scene: Scene) -> None:
-    """Diff prints what would land as git does."""
+    """Diff prints the change that would land, in git's format."""
     scene.submitted()
     expected = git(scene.root, "diff", "main...auth/t1") + "\n"
     assert scene.run("diff", "auth") == Answer(0, expected, "")
@@ -263,7 +263,7 @@ def test_doctor(scene: Scene) -> None:
 
 
 def test_hooks(scene: Scene, tmp_path: Path) -> None:
-    """Hooks can be told, taken out with everything of ours in the checkout, and put back."""
+    """Hooks can be listed, removed from the checkout with all our files, and restored."""
     scene.working()
     on = Answer(0, "on  <root>/worktrees/t1\n", "")
     assert scene.run("hooks", "status") == on
