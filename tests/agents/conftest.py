@@ -1,4 +1,4 @@
-"""A seat in a repository, ready for an agent; our hooks there ring no doorbell."""
+"""A worker that is ready for an agent, in a repository whose hooks start no background job."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from tests.workers.world import World
 
 @pytest.fixture
 def seat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Seat:
-    """The seat `auth`, ASSIGNED with the task `t1`."""
+    """Return the worker `auth`, ASSIGNED with the task `t1`."""
     monkeypatch.setenv("GITWORKER_HOOKS", "off")
     world = World.make(tmp_path / "repo")
     world.spawn("auth", "t1")

@@ -1,4 +1,4 @@
-"""A seat whose agents are started by whole `git-worker exec` processes."""
+"""A worker whose agents are started by whole `git-worker exec` processes."""
 
 import contextlib
 import json
@@ -19,7 +19,7 @@ COMMIT = "git commit -q --allow-empty -m Work"
 
 @dataclass(frozen=True)
 class Seat:
-    """The seat `auth` with the task `t1`."""
+    """The worker `auth` with the task `t1`."""
 
     world: World
 
@@ -34,7 +34,7 @@ class Seat:
         return self.path / ".worker.log"
 
     def exec(self, script: str, *options: str, **more: Any) -> Answer:
-        """Run a shell script in the seat under supervision, to its end."""
+        """Run a shell script as the worker's agent under supervision, to its end."""
         return run(self.world.root, "exec", "auth", *options, "--", "sh", "-c", script, **more)
 
     @contextlib.contextmanager
@@ -68,12 +68,12 @@ class Seat:
             process.communicate(timeout=DEADLINE_S)
 
     def _has_begun(self, before: int) -> bool:
-        """Tell whether there is a new run, and its process waits at no gate any more."""
+        """Return whether a new run exists whose process has passed its start gate."""
         agent = find_process(self.runs()[-1]["pid"]) if len(self.runs()) > before else None
         return agent is not None and not any("read -r go" in word for word in agent.arguments)
 
     def order(self, command: str | None, reason: str = "", *, key: str = "command") -> str:
-        """Send the seat's supervisor a `cmd` message."""
+        """Send the worker's supervisor a `cmd` message."""
         payload = {key: command, "reason": reason}
         told = json.dumps({key: value for key, value in payload.items() if value})
         return ok(self.world.root, "msg", "send", "cmd", told, "--to", "auth")
@@ -89,19 +89,19 @@ class Seat:
         return [(m["level"], m["event"], m["message"]) for m in self.world.messages("log")]
 
     def state(self) -> str:
-        """Return the seat's state."""
+        """Return the worker's state."""
         return self.world.worker("auth").state.value
 
 
 def is_alive(pid: int) -> bool:
-    """Tell whether a process runs, zombies aside."""
+    """Return whether a process runs; zombies do not count."""
     return find_process(pid) is not None
 
 
 def is_stopped(pid: int) -> bool:
-    """Tell whether a process is stopped by a signal, or waits for a child that is.
+    """Return whether a process is stopped by a signal, or waits for a child that is.
 
-    A shell does so between vfork and exec: it was stopped at that moment, and goes on with it.
+    A shell waits this way between vfork and exec, if it was stopped at that moment.
     """
     state = _state(pid)
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()

@@ -1,4 +1,4 @@
-"""git worker agents: who is alive, doing what."""
+"""git worker agents lists the living agents and their tasks."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def execute(world: World, sql: str, **values: Any) -> None:
 
 
 def foreign_beat(world: World, agent: str, age_s: float) -> None:
-    """Beat as a program after seed 2 does, so long ago."""
+    """Record a heartbeat of that age, as a foreign program does."""
     execute(
         world,
         "INSERT INTO heartbeats VALUES (:agent, :at, 'working', 'their-task', 0.5)",
@@ -39,15 +39,15 @@ def shown(world: World, **options: bool) -> dict[str, dict[str, Any]]:
     return {one["agent"]: one for one in found}
 
 
-def test_nobody(seat: Seat) -> None:
-    """Where nobody is at work, the list says how to change that."""
+def test_no_agent(seat: Seat) -> None:
+    """If no agent is at work, the list names the command that starts one."""
     assert shown(seat.world) == {}
     answer = run(seat.world.root, "agents")
     assert answer.out == "no agent is alive: git worker exec WORKER -- CMD\n"
 
 
 def test_a_supervised_agent(seat: Seat) -> None:
-    """A supervised agent is told with liveness, task, run, process, host and command."""
+    """A supervised agent is listed with liveness, task, run, process, host and command."""
     with seat.running("sleep", "60"):
         (found,) = seat.runs()
         ok(seat.world.root, "heartbeat", "auth", "--status", "blocked", "--progress", "0.25")
@@ -68,7 +68,7 @@ def test_a_supervised_agent(seat: Seat) -> None:
     ("age_s", "word"), [(0, "OK"), (31, "WARN"), (101, "STALE"), (301, "DEAD")]
 )
 def test_programs_that_only_beat(seat: Seat, age_s: float, word: str) -> None:
-    """A program that only beats is listed by the age of its beat, until it is long gone."""
+    """A program that only sends heartbeats is listed by their age until it counts as ended."""
     foreign_beat(seat.world, "theirs", age_s)
     foreign_beat(seat.world, "forgotten", 25 * 3600)
     found = shown(seat.world)
@@ -80,7 +80,7 @@ def test_programs_that_only_beat(seat: Seat, age_s: float, word: str) -> None:
 
 
 def test_seats(seat: Seat) -> None:
-    """A seat at work is listed even when its process has gone; one that is free is not."""
+    """A worker at work is listed even if its process has ended, and an idle one is not."""
     agent = subprocess.Popen(["sleep", "60"])
     with no_beater(seat.world):
         start(seat.world.session(), "auth", pid=agent.pid)

@@ -1,4 +1,4 @@
-"""The beats of a supervised agent, which rest while their process is to be stopped."""
+"""The heartbeats of a supervised agent, which pause before their process is stopped."""
 
 import threading
 from types import SimpleNamespace
@@ -15,7 +15,7 @@ STILL_S = 0.2
 
 
 def beats(seat: Seat) -> Beats:
-    """Return the beats of the seat's agent, one at the start and then none for long."""
+    """Return the heartbeats of the worker's agent: one at the start, then none for a long time."""
     paths = seat.world.session().paths
     post: Any = SimpleNamespace(paths=paths)
     run: Any = SimpleNamespace(worker="auth", task="t1")
@@ -23,7 +23,7 @@ def beats(seat: Seat) -> Beats:
 
 
 def test_they_rest_with_empty_hands(seat: Seat) -> None:
-    """To let them rest waits for a beat that is under way: the bus is in nobody's hand then."""
+    """A pause waits for the running heartbeat, so that no heartbeat holds the bus afterwards."""
     one = beats(seat)
     gate = Gate(f"{seat.world.session().paths.database}-gate")
     resting = threading.Thread(target=one.pause)
@@ -42,7 +42,7 @@ def test_they_rest_with_empty_hands(seat: Seat) -> None:
 
 
 def test_they_begin_again(seat: Seat) -> None:
-    """After a rest they beat again; to rest or to stop twice is nothing."""
+    """After a pause the heartbeats continue, and a second pause or stop has no effect."""
     one = beats(seat)
     one.start()
     one.pause()

@@ -1,4 +1,4 @@
-"""The processes of an agent, told apart from everybody else's."""
+"""The processes of an agent are recognised among all others."""
 
 import contextlib
 import os
@@ -17,8 +17,8 @@ from tests.agents.seat import is_alive, is_stopped
 from tests.cli.kit import DEADLINE_S
 from tests.workers.world import wait_until
 
-# Runs its words as somebody who has left the session, before it says its pid: `fork` and `setsid`
-# as often as it is told to.
+# Leaves the session by the given number of `fork` and `setsid`, prints its pid, then runs its
+# words.
 LEAVE = """
 import os, sys
 for step in sys.argv[1].split(","):
@@ -72,7 +72,7 @@ class Agent:
         return pid
 
     def end(self) -> None:
-        """End the shell; whoever left it stays."""
+        """End the shell; processes that left it stay."""
         assert self.process.stdin
         self.process.stdin.close()
         self.process.wait(DEADLINE_S)
@@ -96,7 +96,7 @@ def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Agent]:
 
 
 def has_become(pid: int) -> bool:
-    """Tell whether a child of the agent's is the program that it should become by now."""
+    """Return whether a child of the agent is already the program that it should become."""
     words = Path(f"/proc/{pid}/cmdline").read_bytes()
     return bool(words) and b"import os" not in words
 
@@ -108,7 +108,7 @@ def family(agent: Agent, tmp_path: Path, *, adopts: bool = True) -> Family:
 
 
 def groups_left(ours: Family) -> set[int]:
-    """Return the groups in which anybody lives, the dead buried first."""
+    """Return the groups with living processes, after reaping the dead ones."""
     reap()
     return ours.groups()
 
@@ -117,10 +117,10 @@ def groups_left(ours: Family) -> set[int]:
 @pytest.mark.parametrize(
     "steps", ["setsid", "setsid,fork", "fork,setsid,fork", "fork,setsid,fork,fork"]
 )
-def test_who_left_the_session_is_stopped_and_ended(
+def test_a_process_outside_the_session_is_stopped_and_ended(
     agent: Agent, tmp_path: Path, steps: str
 ) -> None:
-    """What left the session, by one fork or several, stops, goes on and ends with the agent."""
+    """A process that left the session by any number of forks stops, resumes and ends too."""
     ours = family(agent, tmp_path)
     pid = agent.leave(steps)
     ours.send(signal.SIGSTOP)
@@ -128,15 +128,15 @@ def test_who_left_the_session_is_stopped_and_ended(
     ours.send(signal.SIGCONT)
     wait_until(lambda: not is_stopped(pid) and not is_stopped(agent.pid))
     agent.end()
-    assert ours.has(pid), "also once the agent itself has gone"
+    assert ours.has(pid), "also after the agent itself has ended"
     ours.send(signal.SIGTERM)
     wait_until(lambda: not is_alive(pid))
     wait_until(lambda: not groups_left(ours))  # its parent may die later
 
 
 @pytest.mark.usefixtures("adopting")
-def test_what_everybody_uses_lives_on(agent: Agent, tmp_path: Path) -> None:
-    """A daemon that all share lives, by its name, and so do its children; so do our own jobs."""
+def test_shared_daemons_live_on(agent: Agent, tmp_path: Path) -> None:
+    """Shared daemons, known by name, and their children live on, and so do our own jobs."""
     ours = family(agent, tmp_path)
     watchman = tmp_path / "watchman"
     watchman.symlink_to("/bin/sleep")
@@ -160,8 +160,8 @@ def test_what_everybody_uses_lives_on(agent: Agent, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("adopting")
-def test_who_works_elsewhere_is_nobodys(agent: Agent, tmp_path: Path) -> None:
-    """An orphan that went to another directory is left alone, and so is a child of our own."""
+def test_an_orphan_in_another_directory_is_left_alone(agent: Agent, tmp_path: Path) -> None:
+    """An orphan in another directory and a child of our own are left alone."""
     ours = family(agent, tmp_path)
     away = agent.leave("fork,setsid,fork,/")
     wait_until(lambda: parent_of(away) == os.getpid())
@@ -175,8 +175,8 @@ def test_who_works_elsewhere_is_nobodys(agent: Agent, tmp_path: Path) -> None:
         own.wait()
 
 
-def test_nobody_who_was_there_before(agent: Agent, tmp_path: Path) -> None:
-    """Only who began after the agent belongs to it: its number may be somebody else's by now."""
+def test_no_process_from_before_the_agent(agent: Agent, tmp_path: Path) -> None:
+    """Only later processes belong to the agent, because its number may have been reused."""
     later = Family(agent.pid, str(1 << 60), worktree=str(tmp_path), adopts=True)
     assert later.groups() == set()
     other = subprocess.Popen(["sleep", "600"], start_new_session=True)

@@ -1,4 +1,4 @@
-"""Starting an agent: the plain start writes what the engine writes, and races are lost cleanly."""
+"""The plain start of an agent writes the same as the engine, and races are lost cleanly."""
 
 import json
 import os
@@ -37,13 +37,13 @@ TIMES = {"timestamp", "created_at", "started_at", "pid", "base", "commit"}
 
 @pytest.fixture(autouse=True)
 def no_orphans() -> Iterator[None]:
-    """Let the process that runs these tests be nobody's foster parent afterwards."""
+    """Stop this test process from adopting orphans afterwards."""
     yield
     adopt_orphans(adopting=False)
 
 
 def post(world: World) -> Post:
-    """Return where agents are started from."""
+    """Return the directory that agents are started from."""
     session = world.session()
     return Post(session.store, session.paths, session.actor)
 
@@ -56,7 +56,7 @@ def change(world: World, sql: str) -> None:
 
 
 def plain(value: Any) -> Any:
-    """Return what was stored without what differs from run to run, JSON as data."""
+    """Return the stored values without those that differ from run to run, JSON as data."""
     if isinstance(value, str) and value[:1] in ("{", "["):
         return plain(json.loads(value))
     if isinstance(value, dict):
@@ -67,7 +67,7 @@ def plain(value: Any) -> Any:
 
 
 def picture(world: World) -> list[Any]:
-    """Return what a start changes."""
+    """Return everything that a start changes."""
     return [plain(world.query(sql)) for sql in (TRANSITIONS, MESSAGES, TASKS, WORKERS)]
 
 
@@ -107,7 +107,7 @@ def test_the_plain_start_is_the_engines(tmp_path: Path, life: str) -> None:
 
 
 def test_a_rare_seat_is_started_by_the_engine(seat: Seat) -> None:
-    """A task in a workstream takes the long way, which knows what to tell."""
+    """A task in a workstream is started by the engine, which publishes the start."""
     change(seat.world, "UPDATE tasks SET workstream_id = 'ws'")
     launched(seat.world)
     assert seat.world.stands("auth", "t1") == ("WORKING", "IN_PROGRESS")
@@ -117,7 +117,7 @@ def test_a_rare_seat_is_started_by_the_engine(seat: Seat) -> None:
 
 
 def test_a_lost_race_starts_nothing(seat: Seat) -> None:
-    """Whoever finds the seat changed since it looked has run nothing and changed nothing."""
+    """A start that finds the worker changed since its check runs nothing and changes nothing."""
     desk = post(seat.world)
     found = require_worker(desk, "t1")
     with no_beater(seat.world):
@@ -131,7 +131,7 @@ def test_a_lost_race_starts_nothing(seat: Seat) -> None:
 
 
 def test_an_act_that_began_meanwhile(seat: Seat) -> None:
-    """While a seat is taken away no agent begins there; its setup hinders none."""
+    """No agent begins while its worker is being removed; a running setup blocks no start."""
     desk = post(seat.world)
     found = require_worker(desk, "auth")
     with desk.store.write() as writer:
@@ -149,7 +149,7 @@ def test_an_act_that_began_meanwhile(seat: Seat) -> None:
 
 
 def test_of_two_at_once_one_runs(seat: Seat) -> None:
-    """Two that looked at the same seat start one agent."""
+    """Of two starts that checked the same worker, one runs."""
     desk = post(seat.world)
     launched(seat.world)
     found = require_worker(desk, "auth")
@@ -164,8 +164,8 @@ def test_of_two_at_once_one_runs(seat: Seat) -> None:
     wait_until(lambda: not is_alive(run.pid))
 
 
-def test_a_run_that_is_over_blocks_nobody(seat: Seat) -> None:
-    """A run whose pid was given to another process holds no seat."""
+def test_a_run_that_is_over_blocks_no_start(seat: Seat) -> None:
+    """A run whose pid was given to another process does not occupy its worker."""
     launched(seat.world)
     change(seat.world, f"UPDATE runs SET pid = {os.getpid()}, pid_start = '1'")
     assert require_worker(post(seat.world), "auth")["state"] == "WORKING"
@@ -190,15 +190,15 @@ def test_an_unknown_run_holds_its_seat(seat: Seat, changed: str) -> None:
     assert require_worker(post(seat.world), "auth")["state"] == "WORKING"
 
 
-def test_a_seat_whose_worktree_is_gone(seat: Seat) -> None:
-    """Without its worktree a seat runs no agent."""
+def test_a_worker_without_its_worktree(seat: Seat) -> None:
+    """A worker without its worktree runs no agent."""
     seat.path.rename(seat.path.with_name("moved"))
     with pytest.raises(Refused, match="no worktree"):
         require_worker(post(seat.world), "auth")
 
 
-def test_nobody_is_meant() -> None:
-    """A program is looked for where it would run, as far as that is known."""
+def test_where_a_program_is_found() -> None:
+    """A program is searched in the directory in which it would run, as far as that is known."""
     env = {"PATH": "/bin:relative"}
     require_program("sh", env, directory=None)
     require_program("./later", env, directory=None)

@@ -10,7 +10,7 @@ from tests.workers.world import wait_until
 
 
 def locked(seat: Seat) -> bool:
-    """Tell whether the seat's worktree is locked."""
+    """Return whether the worker's worktree is locked."""
     return os.path.lexists(f"{seat.world.worker('auth').admin_dir}/locked")
 
 
@@ -23,7 +23,7 @@ def test_while_it_runs(seat: Seat) -> None:
 
 
 def test_after_a_kill(seat: Seat) -> None:
-    """Where supervisor and agent were killed, the next command unlocks the worktree."""
+    """If supervisor and agent were killed, the next command unlocks the worktree."""
     with seat.running("sleep", "600") as supervisor:
         assert locked(seat)
         (run,) = seat.world.query("SELECT pid FROM runs")

@@ -1,4 +1,4 @@
-"""An agent's log: bounded, kept when its worktree goes, never in the agent's way."""
+"""An agent's log is bounded, outlives its worktree and never blocks the agent."""
 
 import os
 import tempfile
@@ -21,7 +21,7 @@ def log(tmp_path: Path) -> AgentLog:
 
 
 def test_a_full_log_is_set_aside(log: AgentLog, tmp_path: Path) -> None:
-    """Where the next bytes do not fit, the log so far is set aside, one older part of it."""
+    """If the next bytes do not fit, the log is moved aside as the one older part."""
     for part in (b"one two", b"three", b"four", b"five six seven"):
         log.write(part)
     assert (tmp_path / "log").read_bytes() == b"five six seven"
@@ -41,8 +41,8 @@ def test_no_bound(log: AgentLog, tmp_path: Path) -> None:
     assert not (tmp_path / "aside").exists()
 
 
-def test_what_cannot_be_written_is_counted(log: AgentLog, tmp_path: Path) -> None:
-    """A log that cannot be written loses bytes, says how many, and goes on when it can."""
+def test_lost_bytes_are_counted(log: AgentLog, tmp_path: Path) -> None:
+    """A log that cannot be written counts the lost bytes and continues when it can."""
     (tmp_path / "log").symlink_to("/dev/full")
     log.write(b"12345")
     assert log.lost_bytes == 5
@@ -53,7 +53,7 @@ def test_what_cannot_be_written_is_counted(log: AgentLog, tmp_path: Path) -> Non
 
 
 def test_a_deleted_log_comes_back(log: AgentLog, tmp_path: Path) -> None:
-    """Where the agent deletes its log, as `git clean -fdx` does, all of it is there again."""
+    """If the agent deletes its log, as `git clean -fdx` does, it is restored completely."""
     log.max_bytes = 0
     log.write(b"before ")
     (tmp_path / "log").unlink()
@@ -62,7 +62,7 @@ def test_a_deleted_log_comes_back(log: AgentLog, tmp_path: Path) -> None:
 
 
 def test_a_log_that_was_replaced(log: AgentLog, tmp_path: Path) -> None:
-    """Where another file took the log's place, that one is not ours, and stays as it is."""
+    """A file that replaced the log is not ours and stays unchanged."""
     log.write(b"one")
     (tmp_path / "log").rename(tmp_path / "moved")
     (tmp_path / "log").write_bytes(b"two ")
@@ -72,7 +72,7 @@ def test_a_log_that_was_replaced(log: AgentLog, tmp_path: Path) -> None:
 
 
 def test_a_directory_that_moved(tmp_path: Path) -> None:
-    """Where the worktree moves away, the log goes on in it."""
+    """If the worktree is moved, the log continues in it."""
     (tmp_path / "a").mkdir()
     log = AgentLog(str(tmp_path / "a" / "log"), older=str(tmp_path / "aside"), max_bytes=0)
     log.write(b"one ")
@@ -83,7 +83,7 @@ def test_a_directory_that_moved(tmp_path: Path) -> None:
 
 
 def test_nowhere_to_set_it_aside(tmp_path: Path) -> None:
-    """A full log that cannot be set aside grows rather than loses anything."""
+    """A full log that cannot be moved aside grows, so that no byte is lost."""
     log = AgentLog(str(tmp_path / "log"), older=str(tmp_path / "none" / "aside"), max_bytes=4)
     for _ in range(3):
         log.write(b"1234")
@@ -92,7 +92,7 @@ def test_nowhere_to_set_it_aside(tmp_path: Path) -> None:
 
 
 def test_a_link_is_not_followed(log: AgentLog, tmp_path: Path) -> None:
-    """An agent that makes its log a link has nobody's file written to."""
+    """If an agent replaces its log by a link, the link's file is not written to."""
     (tmp_path / "precious").write_bytes(b"mine")
     (tmp_path / "log").symlink_to(tmp_path / "precious")
     log.write(b"bytes")
@@ -114,7 +114,7 @@ def test_another_disk(tmp_path: Path, log: AgentLog) -> None:
 
 
 def test_the_bound_is_a_setting(seat: Seat) -> None:
-    """The older part goes to the kept logs, so that no worktree becomes dirty by it."""
+    """The older part is in the kept logs, so that it makes no worktree dirty."""
     seat.world.git("config", "worker.agent.log-max-bytes", "100")
     with seat.running("cat", stdin=-1, stdout=-1) as process:
         assert process.stdin
@@ -134,8 +134,8 @@ def test_the_bound_is_a_setting(seat: Seat) -> None:
     assert seat.world.git("status", "--porcelain", cwd=seat.path) == ""
 
 
-def test_it_is_kept_when_the_worktree_goes(seat: Seat) -> None:
-    """A cancelled worker's log stays in the kept logs, and undo brings it back in its place too."""
+def test_it_is_kept_when_the_worktree_is_removed(seat: Seat) -> None:
+    """A cancelled worker's log is in the kept logs, and undo also restores it to its place."""
     seat.exec("echo precious; exit 1")
     ok(seat.world.root, "reset", "auth")
     (kept,) = (seat.world.state_dir / "logs").glob("auth-t1-*.log")
@@ -144,8 +144,8 @@ def test_it_is_kept_when_the_worktree_goes(seat: Seat) -> None:
     assert seat.log.read_text() == "precious\n"
 
 
-def test_where_it_is() -> None:
-    """The log lies in the worktree, its older part in the state directory."""
+def test_its_place() -> None:
+    """The log is in the worktree, and its older part is in the state directory."""
     from gitworker.paths import StatePaths
 
     row = {"worker_id": "auth", "task_id": "t1", "worktree": "/w"}
@@ -154,7 +154,7 @@ def test_where_it_is() -> None:
 
 
 def test_a_fifo_in_its_place(log: AgentLog, tmp_path: Path) -> None:
-    """A log that is a fifo stops nobody: its bytes are counted as lost."""
+    """A log that is a FIFO blocks nothing, and its bytes are counted as lost."""
     os.mkfifo(tmp_path / "log")
     log.write(b"x" * 300_000)
     assert log.lost_bytes == 300_000
@@ -181,7 +181,7 @@ def test_another_thing_takes_its_place(
 
 
 def test_a_full_log_without_a_place(log: AgentLog, tmp_path: Path) -> None:
-    """A log that cannot be put back stays bounded too, and moves nothing that is not its own."""
+    """A full log that cannot be restored stays bounded, and moves no file of others."""
     log.write(b"12345")
     (tmp_path / "log").unlink()
     (tmp_path / "log").mkdir()
@@ -195,7 +195,7 @@ def test_a_full_log_without_a_place(log: AgentLog, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["file", "link", "fifo", "directory"])
 def test_a_name_that_is_taken(seat: Seat, tmp_path: Path, kind: str) -> None:
-    """What the project tracks, or somebody put there, is not written to: the log is elsewhere."""
+    """A tracked or foreign file is not written to: the log gets another name."""
     precious = tmp_path / "precious"
     precious.write_text("precious\n")
     if kind == "file":

@@ -25,7 +25,7 @@ def test_stop(seat: Seat, key: str) -> None:
     assert seat.state() == "FAILED"
     assert seat.runs()[0]["reason"] == "stopped by hq: enough"
     assert ("info", "stop", "hq: enough") in seat.logs()
-    assert seat.world.query("SELECT * FROM orphans") == [], "nobody has to see it through"
+    assert seat.world.query("SELECT * FROM orphans") == [], "no stop is left to complete"
     (answer,) = seat.world.query(f"SELECT type FROM messages WHERE in_reply_to = '{sent}'")
     assert answer == ("log",)
 
@@ -45,7 +45,7 @@ def test_an_agent_that_does_not_stop_is_killed(seat: Seat) -> None:
 
 
 def test_pause_and_resume(seat: Seat) -> None:
-    """A paused agent stands still, is beaten for all the same, and goes on where it was."""
+    """A paused agent is stopped, keeps its heartbeat, and resumes at the same point."""
     env = {**os.environ, "GITWORKER_LIVENESS_BEAT_S": "1"}
     script = "trap 'exit 0' USR1; echo ready; while :; do sleep 0.02; done"
     with seat.running("sh", "-c", script, env=env) as process:
@@ -67,8 +67,8 @@ def test_pause_and_resume(seat: Seat) -> None:
     assert [event for _, event, _ in seat.logs()] == ["agent_start", "pause", "pause"]
 
 
-def test_resume_lets_it_go_on(seat: Seat) -> None:
-    """After resume the agent runs again, and one that was never paused minds no resume."""
+def test_resume_continues_it(seat: Seat) -> None:
+    """After resume the agent runs again, and one that was never paused ignores a resume."""
     with seat.running("sh", "-c", "echo ready; read line; exit 4", stdin=-1) as process:
         assert process.stdout
         assert process.stdin
@@ -102,7 +102,7 @@ def test_a_signal_ends_a_pause(seat: Seat) -> None:
 
 
 def test_resume_wakes_one_that_stopped_itself(seat: Seat) -> None:
-    """A resume lets an agent go on that nobody has paused but itself."""
+    """A resume continues an agent that has stopped itself."""
     with seat.running("sh", "-c", "kill -STOP $$; exit 4") as process:
         pid = seat.runs()[0]["pid"]
         wait_until(lambda: is_stopped(pid))
@@ -121,7 +121,7 @@ def test_a_paused_agent_can_be_stopped(seat: Seat) -> None:
 
 
 def test_only_ones_own_and_later_orders_count(seat: Seat) -> None:
-    """Orders sent before the run, to everybody or to others, and such as are none, stop nobody."""
+    """Earlier orders, invalid ones, and those to all agents or to others stop no agent."""
     seat.order("stop", "too early")
     with seat.running("sleep", "60") as process:
         seat.world.spawn("docs", "t2")
@@ -140,7 +140,7 @@ def test_only_ones_own_and_later_orders_count(seat: Seat) -> None:
 
 
 def test_orders_leave_the_agents_messages_alone(seat: Seat) -> None:
-    """The supervisor acknowledges orders for itself; what the agent has not read stays unread."""
+    """The supervisor acknowledges orders for itself, and the agent's messages stay unread."""
     root = seat.world.root
     before = run(root, "msg", "poll", "--no-ack", "--as", "auth").lines
     with seat.running("sleep", "60") as process:
@@ -164,8 +164,8 @@ def test_time_limit(seat: Seat) -> None:
     assert events(seat) == ["TIMEOUT"]
 
 
-def test_a_stopped_task_waits_for_somebody(seat: Seat) -> None:
-    """What was stopped is blocked and not tried again by itself; whoever assigns it goes on."""
+def test_a_stopped_task_waits_for_an_assignment(seat: Seat) -> None:
+    """A stopped task is blocked and not retried until it is assigned again."""
     with seat.running("sleep", "60") as process:
         seat.order("stop", "not now")
         assert process.wait(DEADLINE_S) == 143
@@ -189,7 +189,7 @@ def test_a_long_order(seat: Seat) -> None:
 
 
 def events(seat: Seat) -> list[str]:
-    """Return what was fired on the task since its agent began."""
+    """Return the events of the task since its agent began."""
     rows = seat.world.query("SELECT event FROM transitions WHERE machine = 'task' ORDER BY seq")
     names = [str(row[0]) for row in rows]
     return names[names.index("AGENT_STARTED") + 1 :]

@@ -1,4 +1,4 @@
-"""Agents whose supervisor was killed: they go on, are told of, and obey orders all the same."""
+"""Agents whose supervisor was killed keep running, are reported, and obey orders."""
 
 import contextlib
 import os
@@ -27,14 +27,14 @@ TWO = 2
 
 @dataclass(frozen=True)
 class Orphan:
-    """An agent without a supervisor, and a keeper that looks when it is told to."""
+    """An agent without a supervisor, and a keeper that checks on request."""
 
     seat: Seat
     pid: int
     keeper: Keeper
 
     def look(self) -> bool:
-        """Let the keeper look once; return whether there is somebody to keep."""
+        """Let the keeper check once; return whether it still has an agent to keep."""
         return look(self.seat, self.keeper)
 
 
@@ -51,9 +51,9 @@ def look(seat: Seat, keeper: Keeper) -> bool:
 def orphaned(
     seat: Seat, *words: str, orders: tuple[str, ...] = (), began: str = ""
 ) -> Iterator[Orphan]:
-    """Give an agent that got these orders before its supervisor was killed; no beater runs.
+    """Give an agent that got these orders before its supervisor was killed, without heartbeats.
 
-    `began` is a file in the worktree that tells that it has begun.
+    `began` is a file in the worktree whose existence shows that the agent has begun.
     """
     with seat.running(*words, env=dict(os.environ)) as process, no_beater(seat.world):
         wait_until(lambda: Path(seat.path, began).exists())
@@ -66,8 +66,8 @@ def orphaned(
         yield Orphan(seat, seat.runs()[-1]["pid"], Keeper(seat.world.session))
 
 
-def test_a_paused_agent_goes_on(seat: Seat) -> None:
-    """An agent that its supervisor had stopped goes on, which is told once."""
+def test_a_paused_agent_is_resumed(seat: Seat) -> None:
+    """An agent that its supervisor had stopped is resumed, which is reported once."""
     with orphaned(seat, "sleep", "60", orders=("pause",)) as orphan:
         wait_until(lambda: is_stopped(orphan.pid))
         assert orphan.look()
@@ -79,7 +79,7 @@ def test_a_paused_agent_goes_on(seat: Seat) -> None:
 
 
 def test_orders_are_obeyed(seat: Seat) -> None:
-    """A pause holds until a resume; what is no order is told; a stop ends agent, run and task."""
+    """A pause holds until a resume, an invalid order is reported, and a stop ends the task."""
     with orphaned(seat, "sleep", "60") as orphan:
         orphan.look()
         seat.order("pause", "lunch")
@@ -95,7 +95,7 @@ def test_orders_are_obeyed(seat: Seat) -> None:
         seat.order("stop", "enough")
         orphan.look()
         wait_until(lambda: not is_alive(orphan.pid))
-        assert orphan.look(), "its end is told by whoever sees it"
+        assert orphan.look(), "its end is reported by the keeper that sees it"
         assert not orphan.look()
     (found,) = seat.runs()
     assert found["ended_at_ms"]
@@ -109,7 +109,7 @@ def test_orders_are_obeyed(seat: Seat) -> None:
 
 
 def test_a_resume_wakes_one_that_stopped_itself(seat: Seat) -> None:
-    """A resume lets an agent go on that nobody has paused but itself."""
+    """A resume continues an agent that has stopped itself."""
     with orphaned(seat, "sleep", "60") as orphan:
         orphan.look()
         os.kill(orphan.pid, signal.SIGSTOP)
@@ -135,7 +135,7 @@ def test_one_that_does_not_stop_is_killed(seat: Seat, monkeypatch: pytest.Monkey
 
 
 def test_a_stop_is_seen_through(seat: Seat, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the supervisor was killed between TERM and KILL, the agent is killed all the same."""
+    """If the supervisor was killed between TERM and KILL, the agent is killed all the same."""
     monkeypatch.setenv("GITWORKER_AGENT_STOP_GRACE_S", "600")
     with orphaned(seat, *COUNTING, orders=("stop",), began="terms") as orphan:
         wait_until(lambda: terms(seat) == 1)
@@ -151,7 +151,7 @@ def test_a_stop_is_seen_through(seat: Seat, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_orders_count_once(seat: Seat) -> None:
-    """What was sent before the run, or its supervisor has carried out, is not carried out again."""
+    """Orders sent before the run, or already carried out, are not carried out again."""
     seat.order("stop", "too early")
     with orphaned(seat, "sleep", "60", orders=("resume", "pause", "resume")) as orphan:
         orphan.look()
@@ -187,7 +187,7 @@ def test_two_keepers_signal_once(seat: Seat) -> None:
 
 
 def test_a_seat_that_was_moved_on(seat: Seat) -> None:
-    """Where somebody has ended the work in the seat, the end of its orphan says nothing more."""
+    """If another command ended the worker's task, the end of its orphan changes nothing."""
     with orphaned(seat, "sleep", "60") as orphan:
         orphan.look()
         ok(seat.world.root, "fail", "auth", "-m", "No idea")
@@ -199,8 +199,8 @@ def test_a_seat_that_was_moved_on(seat: Seat) -> None:
     assert seat.runs()[0]["reason"] == "stopped by hq"
 
 
-def test_an_order_alone_finds_whoever_obeys(seat: Seat) -> None:
-    """After kill -9 of the supervisor a stop that is sent ends the agent, with no other command."""
+def test_an_order_alone_starts_its_execution(seat: Seat) -> None:
+    """After kill -9 of the supervisor a stop message alone ends the agent."""
     with seat.running("sleep", "60") as process:
         process.kill()
         process.wait()
@@ -215,7 +215,7 @@ def test_an_order_alone_finds_whoever_obeys(seat: Seat) -> None:
 
 
 def test_any_command_finds_it(seat: Seat) -> None:
-    """The next command lets a paused agent go on, and its own end is found by whoever looks."""
+    """The next command resumes a paused agent, and any later command finds its end."""
     with seat.running("sh", "-c", "echo ready; sleep 60", stdin=-1) as process:
         assert process.stdout
         read_until(process.stdout.fileno(), b"ready\n")
@@ -232,6 +232,6 @@ def test_any_command_finds_it(seat: Seat) -> None:
 
 
 def terms(seat: Seat) -> int | None:
-    """Return how often the agent was asked to end; None before it counts."""
+    """Return how often the agent got TERM, or None before it counts."""
     path = Path(seat.path, "terms")
     return path.read_text().count("x") if path.exists() else None

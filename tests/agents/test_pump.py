@@ -53,10 +53,10 @@ def test_a_slow_reader_loses_nothing(
     assert drained(tmp_path, sink[1]) == 4 * CHUNK
 
 
-def test_who_writes_on_is_not_read_for_ever(
+def test_endless_output_is_not_read_for_ever(
     sink: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What keeps coming after the agent's end is listened to for a bounded time."""
+    """Output that continues after the agent's end is read for a bounded time."""
     times = itertools.count(0, DRAIN_MS // 2)
     monkeypatch.setattr(pump.clock, "monotonic_ms", lambda: next(times))
     assert drained(tmp_path, sink[1]) < 4 * CHUNK

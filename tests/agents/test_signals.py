@@ -92,13 +92,13 @@ def test_suspending_suspends_both(seat: Seat) -> None:
 
 
 def daemon(gone: Path, streams: str = "") -> str:
-    """Return a script that starts a daemon elsewhere and tells its pid, once it has gone there."""
+    """Return a script that starts a daemon elsewhere and prints its pid once it runs there."""
     begin = f"cd / && exec setsid sh -c ': >{gone}; exec sleep 64' {streams}"
     return f"({begin} & echo $!); until test -e {gone}; do sleep 0.02; done"
 
 
-def test_what_an_agent_leaves_running_is_ended(seat: Seat, tmp_path: Path) -> None:
-    """The rest is ended with the agent: what ignores TERM, other groups, what left its session."""
+def test_remaining_processes_are_ended(seat: Seat, tmp_path: Path) -> None:
+    """Processes in other groups or sessions, or that ignore TERM, end with the agent."""
     script = (
         "set -m; (trap '' TERM; exec sleep 61) & echo $!; sleep 62 & echo $!;"
         " (setsid sleep 63 >/dev/null 2>&1 & echo $!);"
@@ -108,12 +108,12 @@ def test_what_an_agent_leaves_running_is_ended(seat: Seat, tmp_path: Path) -> No
     assert answer.status == 0
     *ours, away = map(int, answer.out.split())
     assert not any(map(is_alive, ours))
-    assert is_alive(away), "what went elsewhere, as daemons do, is nobody's to end"
+    assert is_alive(away), "a process in another directory, like a daemon, is left alone"
     os.kill(away, signal.SIGKILL)
 
 
-def test_orders_reach_who_left_the_session(seat: Seat) -> None:
-    """A pause, a stop and the kill after it reach what the agent has started in other sessions."""
+def test_orders_reach_other_sessions(seat: Seat) -> None:
+    """A pause, a stop and the final kill reach the agent's processes in other sessions."""
     env = {**os.environ, "GITWORKER_AGENT_STOP_GRACE_S": "1"}
     child = "echo $$; trap '' TERM; while :; do sleep 0.05; done"
     script = f'setsid sh -c "{child.replace("$", chr(92) + "$")}" & wait'
@@ -130,7 +130,7 @@ def test_orders_reach_who_left_the_session(seat: Seat) -> None:
 
 
 def test_orphans_are_reaped_while_the_agent_runs(seat: Seat) -> None:
-    """A grandchild whose parent has gone becomes the supervisor's, and leaves no zombie."""
+    """A grandchild whose parent has ended becomes the supervisor's child and leaves no zombie."""
     script = ORPHAN.format(first="", second="os.setsid()", last="sys.stdin.read()")
     with seat.running(sys.executable, "-c", script, stdin=-1) as process:
         assert process.stdout
@@ -150,8 +150,8 @@ def test_orphans_are_reaped_while_the_agent_runs(seat: Seat) -> None:
         assert process.wait(DEADLINE_S) == 0
 
 
-def test_a_pipe_that_is_kept_open_keeps_nobody(seat: Seat, tmp_path: Path) -> None:
-    """A daemon of the agent's that holds its output open does not keep the supervisor."""
+def test_an_open_pipe_does_not_keep_the_supervisor(seat: Seat, tmp_path: Path) -> None:
+    """A daemon of the agent that holds its output open does not keep the supervisor."""
     answer = seat.exec(f"echo $$; {daemon(tmp_path / 'gone')}; {COMMIT}; echo last")
     lines = answer.out.split()
     assert (answer.status, lines[-1]) == (0, "last")

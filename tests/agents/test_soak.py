@@ -67,7 +67,7 @@ def test_memory_stays_flat(seat: Seat) -> None:
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment without what measures coverage in a child, which takes memory."""
+    """Return the environment without coverage measurement in children, which takes memory."""
     return {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
 
 

@@ -1,4 +1,4 @@
-"""What an agent reads and writes where no terminal is: bytes, all of them, in order."""
+"""The input and output of an agent without a terminal: all bytes, in order."""
 
 import hashlib
 import os
@@ -22,7 +22,7 @@ def test_streams_stay_apart(seat: Seat) -> None:
 
 
 def test_standard_input_is_the_callers(seat: Seat) -> None:
-    """What the caller's standard input holds is the agent's to read, to its end."""
+    """The agent reads the caller's standard input to its end."""
     assert seat.exec("cat", stdin=b"\x00one\xfftwo").out == "\x00one\udcfftwo"
 
 
@@ -45,7 +45,7 @@ def test_much_binary_output(seat: Seat) -> None:
 
 
 def test_an_agent_that_closes_its_output_lives_on(seat: Seat) -> None:
-    """An agent may close its output and go on; its end is what counts."""
+    """An agent may close its output and continue, and only its exit ends the run."""
     with seat.running("sh", "-c", "echo early; exec >&- 2>&-; read line; exit 8", stdin=-1) as p:
         assert p.stdout
         assert p.stdin
@@ -57,8 +57,8 @@ def test_an_agent_that_closes_its_output_lives_on(seat: Seat) -> None:
         assert p.wait(DEADLINE_S) == 8
 
 
-def test_a_reader_that_has_gone(seat: Seat) -> None:
-    """Where nobody reads any more the agent learns of it as it would without us."""
+def test_a_reader_that_has_ended(seat: Seat) -> None:
+    """If the reader ends, the agent notices it as it would without us."""
     with seat.running("yes") as process:
         assert process.stdout
         process.stdout.close()
@@ -67,7 +67,7 @@ def test_a_reader_that_has_gone(seat: Seat) -> None:
 
 
 def test_a_slow_reader_delays_no_order(seat: Seat) -> None:
-    """While nobody reads our output the agent waits, and is stopped all the same."""
+    """While the output is not read the agent waits, and a stop still works."""
     with seat.running("yes") as process:
         pid = seat.runs()[0]["pid"]
         wait_until(lambda: seat.log.exists() and seat.log.stat().st_size > 1 << 16)
@@ -89,7 +89,7 @@ def test_closed_streams(seat: Seat) -> None:
 
 
 def test_output_to_a_full_disk(seat: Seat) -> None:
-    """Where the caller's output cannot be written the agent goes on, and its log has everything."""
+    """If the caller's output cannot be written, the agent continues and its log is complete."""
     with (
         open("/dev/full", "wb") as full,
         seat.running("sh", "-c", f"echo hello; {COMMIT}; echo more", stdout=full) as process,

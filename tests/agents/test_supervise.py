@@ -1,4 +1,4 @@
-"""exec: what the end of an agent does to its seat, and what is told of it."""
+"""exec: the effect of an agent's end on its worker, and the reports of it."""
 
 import os
 import shutil
@@ -34,8 +34,8 @@ FAILED, REVIEW, WORKING = "FAILED", "IN_REVIEW", "WORKING"
         ("git-worker fail -m 'No idea'; exit 0", 0, FAILED),
     ],
 )
-def test_what_an_end_means(seat: Seat, script: str, status: int, state: str) -> None:
-    """Success hands in committed work, failure fails the task, and what was said already stands."""
+def test_the_effect_of_an_end(seat: Seat, script: str, status: int, state: str) -> None:
+    """Success submits committed work, failure fails the task, and an earlier report is kept."""
     answer = seat.exec(script)
     assert answer.status == status, answer
     assert seat.state() == state
@@ -47,8 +47,8 @@ def test_what_an_end_means(seat: Seat, script: str, status: int, state: str) -> 
     seat.world.require_sound()
 
 
-def test_what_is_told(seat: Seat) -> None:
-    """Start and end are told with process, command, exit status, duration and reason."""
+def test_start_and_end_are_reported(seat: Seat) -> None:
+    """Start and end are reported with process, command, exit status, duration and reason."""
     seat.exec("exit 3")
     (started,) = seat.world.messages("agent_started")
     (stopped,) = seat.world.messages("agent_stopped")
@@ -64,8 +64,8 @@ def test_what_is_told(seat: Seat) -> None:
     assert seat.world.worker("auth").last_error == "it ended with status 3"
 
 
-def test_an_agent_knows_where_it_is(seat: Seat) -> None:
-    """An agent finds seat, task and bus in its environment, and nothing of what git told us."""
+def test_the_environment_of_an_agent(seat: Seat) -> None:
+    """An agent finds worker, task and bus in its environment, and none of git's variables."""
     env = {"GIT_DIR": str(seat.world.root / ".git"), "GIT_PREFIX": "x"}
     answer = seat.exec("pwd; env", env=env)
     found = dict(line.split("=", 1) for line in answer.out.splitlines()[1:])
@@ -85,7 +85,7 @@ def test_an_agent_knows_where_it_is(seat: Seat) -> None:
 
 
 def test_the_seat_is_at_work_before_its_agent_is(seat: Seat) -> None:
-    """An agent's first look finds its seat WORKING with its own process, and beaten for."""
+    """An agent finds its worker WORKING with its own process and with a heartbeat."""
     answer = seat.exec(f"{sys.executable} -c 'import os; print(os.getpid())'; git-worker list")
     assert "auth\tWORKING\tt1" in answer.out
     script = "git-worker show auth --json"
@@ -97,7 +97,7 @@ def test_the_seat_is_at_work_before_its_agent_is(seat: Seat) -> None:
 
 @pytest.mark.parametrize("before", ["done", "fail -m No", "cancel"])
 def test_no_agent_for_a_seat_without_work(seat: Seat, before: str) -> None:
-    """A seat that is not to be worked in refuses an agent, and none has run."""
+    """A worker in an unsuitable state refuses an agent, and no agent runs."""
     seat.exec(COMMIT if before == "done" else f"git-worker {before}" if before != "cancel" else ":")
     if before == "cancel":
         ok(seat.world.root, "cancel", "auth")
@@ -110,7 +110,7 @@ def test_no_agent_for_a_seat_without_work(seat: Seat, before: str) -> None:
 
 @pytest.mark.parametrize("program", ["no-such-program", "./no-such-file", "README"])
 def test_a_program_that_is_not_there(seat: Seat, program: str) -> None:
-    """What cannot be run is said before anything has changed."""
+    """A program that cannot be run is reported before any change."""
     answer = run(seat.world.root, "exec", "auth", "--", program)
     assert answer.status == 4
     assert "the program does not exist" in answer.err
@@ -128,7 +128,7 @@ def test_words_are_the_agents_own(seat: Seat) -> None:
 
 
 def test_wrong_usage(seat: Seat) -> None:
-    """No command, and a limit that is none, are wrong usage."""
+    """A missing command and an invalid limit are usage errors."""
     limits = [("--time-limit", text, "--", "true") for text in ("0", "nan", "inf", "1e306")]
     for words in (("auth",), ("auth", "--"), ("auth", "true"), *limits):
         answer = run(seat.world.root, "exec", *words)
@@ -137,7 +137,7 @@ def test_wrong_usage(seat: Seat) -> None:
 
 
 def test_json(seat: Seat) -> None:
-    """With --json the answer is one document and the output goes to the log."""
+    """With --json the result is one document and the output is in the log."""
     answer = run(seat.world.root, "exec", "auth", "--json", "--", "sh", "-c", "echo hello; exit 2")
     assert answer.status == 2
     document = answer.document
@@ -160,7 +160,7 @@ def test_spawn_with_a_command(seat: Seat) -> None:
 
 
 def test_a_spawn_that_fails_starts_nothing(seat: Seat) -> None:
-    """A spawn that is refused runs no command, and a program that is unknown spawns nothing."""
+    """A refused spawn runs no command, and an unknown program spawns nothing."""
     mark = seat.world.root / "ran"
     answer = run(seat.world.root, "spawn", "auth", "t9", "--", "touch", str(mark))
     assert answer.status == 1
@@ -171,7 +171,7 @@ def test_a_spawn_that_fails_starts_nothing(seat: Seat) -> None:
 
 
 def test_one_agent_a_seat(seat: Seat) -> None:
-    """While an agent lives in a seat a second one is refused, even after its supervisor's death."""
+    """While a worker's agent lives a second one is refused, even after its supervisor's death."""
     with seat.running("sleep", "60") as process, no_beater(seat.world):
         for _ in range(2):
             answer = seat.exec("true")
@@ -184,7 +184,7 @@ def test_one_agent_a_seat(seat: Seat) -> None:
 
 @pytest.mark.parametrize("point", ["cancel.journal", "cancel.trashed"])
 def test_a_seat_that_is_being_taken_away(seat: Seat, point: str) -> None:
-    """No agent begins where a killed command has begun to remove the worktree: that is ended."""
+    """If a killed command has begun to remove the worktree, it is removed and no agent begins."""
     root = seat.world.root
     assert run(root, "cancel", "auth", env={"GITWORKER_CRASH_AT": point}).status == -9
     answer = seat.exec("echo begun")
@@ -196,7 +196,7 @@ def test_a_seat_that_is_being_taken_away(seat: Seat, point: str) -> None:
 
 @pytest.mark.parametrize("verb", ["cancel", "reset"])
 def test_a_seat_whose_agent_is_elsewhere(seat: Seat, verb: str) -> None:
-    """A worktree stays while its agent lives, wherever that has gone to."""
+    """A worktree is kept while its agent lives, whatever the agent's directory is."""
     with seat.running("sh", "-c", "cd / && exec sleep 60") as process:
         wait_until(lambda: not processes_in(str(seat.path)))
         if verb == "reset":
@@ -211,7 +211,7 @@ def test_a_seat_whose_agent_is_elsewhere(seat: Seat, verb: str) -> None:
 
 
 def test_the_agent_of_an_earlier_task(seat: Seat) -> None:
-    """An agent that lives on after its task has landed keeps nobody from cancelling the next."""
+    """An agent that lives on after its task has landed does not block a cancel of the next."""
     root = seat.world.root
     with seat.running(
         "sh", "-c", f"{COMMIT}; git-worker done; echo done; exec sleep 60"
@@ -227,14 +227,14 @@ def test_the_agent_of_an_earlier_task(seat: Seat) -> None:
 
 
 def test_a_killed_supervisor_loses_nothing(seat: Seat) -> None:
-    """The agent of a killed supervisor stays the seat's process, and its end is found later."""
+    """The agent of a killed supervisor stays the worker's process, and its end is found later."""
     with seat.running("sleep", "60") as process, no_beater(seat.world):
         process.kill()
         process.wait()
         (found,) = seat.runs()
         assert is_alive(found["pid"])
         ok(seat.world.root, "list")
-        assert seat.runs() == [found], "the run goes on with the agent"
+        assert seat.runs() == [found], "the run continues with the agent"
         assert seat.world.worker("auth").pid == found["pid"]
         os.kill(found["pid"], 9)
         wait_until(lambda: not is_alive(found["pid"]))
@@ -248,8 +248,8 @@ def test_a_killed_supervisor_loses_nothing(seat: Seat) -> None:
         assert seat.state() == REVIEW
 
 
-def test_an_agent_that_nobody_recorded_never_runs(seat: Seat) -> None:
-    """A process that waits to become the agent ends where its supervisor dies before that."""
+def test_an_unrecorded_agent_never_runs(seat: Seat) -> None:
+    """A process that waits to become the agent ends if its supervisor dies before that."""
     mark = seat.path / "ran"
     seat.world.session()
     script = (
@@ -267,7 +267,7 @@ def test_an_agent_that_nobody_recorded_never_runs(seat: Seat) -> None:
 
 
 def test_importing_exec_is_cheap() -> None:
-    """What an agent's start needs loads neither click nor any of the modules that cost most."""
+    """The start of an agent loads neither click nor the most expensive modules."""
     modules = (
         "gitworker.cli.hot.exec, gitworker.store.sqlite.queries, gitworker.agents.process.terminal"
     )
@@ -313,8 +313,8 @@ def test_a_task_that_waits_keeps_its_seat(seat: Seat) -> None:
     seat.world.require_sound()
 
 
-def test_a_seat_that_somebody_else_took_over(seat: Seat) -> None:
-    """Where another process has begun to work in the seat, the end of ours says nothing."""
+def test_a_worker_that_another_process_took_over(seat: Seat) -> None:
+    """If another process works for the worker by now, the end of our agent changes nothing."""
     with seat.running("sh", "-c", "read line; exit 3", stdin=-1) as process:
         with seat.world.session().store.write() as writer:
             writer.run(
@@ -331,7 +331,7 @@ def test_a_seat_that_somebody_else_took_over(seat: Seat) -> None:
 
 
 def test_a_stale_seat_is_recovered_first(seat: Seat) -> None:
-    """An agent whose seat went stale meanwhile, as after a debugger, still hands its work in."""
+    """An agent whose worker became stale, as after a debugger, still submits its work."""
     with seat.running("sh", "-c", f"read line; {COMMIT}", stdin=-1) as process:
         session = seat.world.session()
         with session.store.write() as writer:
@@ -360,8 +360,8 @@ def test_one_process_before_the_agent(seat: Seat, tmp_path: Path) -> None:
     assert trace.read_text().splitlines()[0].endswith(f"sh {seat.path} sh -c true")
 
 
-def test_a_state_directory_that_goes(seat: Seat) -> None:
-    """An agent outlives its state directory, and what of its end can be recorded still is."""
+def test_a_state_directory_that_is_removed(seat: Seat) -> None:
+    """An agent outlives its state directory, and as much of its end as possible is recorded."""
     gone = seat.world.state_dir.with_name("gone")
     with seat.running("sh", "-c", "echo ready; read line; exit 5", stdin=-1) as process:
         assert process.stdin

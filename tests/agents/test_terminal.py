@@ -20,7 +20,7 @@ from tests.workers.world import no_beater, wait_until
 
 @dataclass
 class Screen:
-    """A terminal that somebody sits at: what they see and type goes through `master`."""
+    """A terminal of a user: `master` has its output and takes its keys."""
 
     master: int
     slave: int
@@ -44,7 +44,7 @@ class Screen:
 
     @property
     def is_raw(self) -> bool:
-        """Tell whether keys go through as they are typed."""
+        """Return whether keys are passed on as they are typed."""
         return not int(self.modes[3]) & termios.ICANON  # type: ignore[call-overload]
 
 
@@ -63,7 +63,7 @@ def screen() -> Iterator[Screen]:
 def at(
     screen: Screen, seat: Seat, *words: str, **streams: int
 ) -> "Iterator[subprocess.Popen[bytes]]":
-    """Run an agent for somebody who sits at the screen, as its foreground job."""
+    """Run an agent for the user of the screen, as its foreground job."""
     every = {"stdin": screen.slave, "stdout": screen.slave, "stderr": screen.slave, **streams}
 
     def take_terminal() -> None:
@@ -86,7 +86,7 @@ def test_the_agent_has_a_terminal_of_that_size(seat: Seat, screen: Screen) -> No
 
 
 def test_a_new_size_is_passed_on(seat: Seat, screen: Screen) -> None:
-    """When the caller's terminal is resized the agent is told and finds the new size."""
+    """When the caller's terminal is resized, the agent gets a signal and finds the new size."""
     script = "trap 'stty size; exit 0' WINCH; echo ready; while :; do sleep 0.02; done"
     with at(screen, seat, "sh", "-c", script) as process:
         screen.see(b"ready\r\n")
@@ -97,7 +97,7 @@ def test_a_new_size_is_passed_on(seat: Seat, screen: Screen) -> None:
 
 
 def test_keys_are_the_agents(seat: Seat, screen: Screen) -> None:
-    """What is typed reaches the agent, ^C as its interrupt and ^D as the end of its input."""
+    """Typed keys reach the agent, ^C as its interrupt and ^D as the end of its input."""
     script = "trap 'echo hit' INT; (echo ready; exec cat); read line; echo got $line; exit 3"
     with at(screen, seat, "sh", "-c", script) as process:
         screen.see(b"ready\r\n")
@@ -111,7 +111,7 @@ def test_keys_are_the_agents(seat: Seat, screen: Screen) -> None:
 
 
 def test_at_a_terminal_the_seat_is_ones_own_again(seat: Seat, screen: Screen) -> None:
-    """Where an agent leaves its seat at work, whoever sits there works in it from then on."""
+    """If an agent at a terminal leaves its worker WORKING, the worker is bound to the user."""
     with no_beater(seat.world), at(screen, seat, "true") as process:
         screen.see(b"auth is still WORKING")
         assert process.wait(DEADLINE_S) == 0
@@ -123,8 +123,8 @@ def test_at_a_terminal_the_seat_is_ones_own_again(seat: Seat, screen: Screen) ->
     assert seat.state() == "FAILED"
 
 
-def test_without_a_terminal_nobody_is_there(seat: Seat) -> None:
-    """Where nobody sits, the seat's process has gone, and time will tell."""
+def test_without_a_terminal_the_process_has_ended(seat: Seat) -> None:
+    """Without a terminal the worker's process has ended, and the worker becomes stale later."""
     with seat.running("true") as process:
         assert process.wait(DEADLINE_S) == 0
     assert seat.world.worker("auth").pid == seat.runs()[0]["pid"]
@@ -156,7 +156,7 @@ def test_only_the_output_is_a_terminal(seat: Seat, screen: Screen) -> None:
 
 
 def test_errors_may_go_elsewhere(seat: Seat, screen: Screen) -> None:
-    """Standard error that the caller sent elsewhere stays apart from the terminal."""
+    """Standard error that the caller redirected stays apart from the terminal."""
     with at(screen, seat, "sh", "-c", "echo err >&2; echo out; exit 1", stderr=-1) as process:
         screen.see(b"out\r\n")
         assert process.stderr
@@ -165,7 +165,7 @@ def test_errors_may_go_elsewhere(seat: Seat, screen: Screen) -> None:
 
 
 def test_a_terminal_that_closes(seat: Seat) -> None:
-    """When the terminal goes, the hang-up reaches the agent, and its end is recorded."""
+    """When the terminal closes, the hang-up reaches the agent, and its end is recorded."""
     master, slave = os.openpty()
     screen = Screen(master, slave)
     with at(screen, seat, "sleep", "60") as process:
@@ -178,8 +178,8 @@ def test_a_terminal_that_closes(seat: Seat) -> None:
     assert seat.runs()[0]["reason"] == "it was ended by SIGHUP"
 
 
-def test_in_the_background_keys_are_somebody_elses(seat: Seat, screen: Screen) -> None:
-    """A background job of the terminal reads nothing of what is typed there."""
+def test_a_background_job_reads_no_keys(seat: Seat, screen: Screen) -> None:
+    """A background job of the terminal reads none of the typed keys."""
     inner = "sh -c 'cat; echo read-nothing; exit 6'"
     script = f"set -m; git-worker exec auth -- {inner} & wait $!; echo status $?"
 

@@ -1,4 +1,4 @@
-"""What a supervisor does itself, watched from within: pausing, and what cannot be ended."""
+"""The supervisor's own work, seen from within: pauses, and processes that cannot be ended."""
 
 import contextlib
 import os
@@ -22,7 +22,7 @@ STUBBORN = "trap '' TERM; echo ready; while :; do sleep 0.05; done"
 
 
 class Bus:
-    """A store that tells whether an agent stood still when its write lock was given back."""
+    """A store that records whether an agent was stopped when its write lock was released."""
 
     def __init__(self, pid: int, *, is_broken: bool = False) -> None:
         self.pid = pid
@@ -51,7 +51,7 @@ class Bus:
         self.stood += [before, is_stopped(self.pid)]
 
     def run(self, _query: str, **values: Any) -> int:
-        """Keep what is told."""
+        """Record the published messages."""
         self.told += [values["message"]] if "message" in values else []
         return 1
 
@@ -80,8 +80,8 @@ def watching(bus: Bus) -> Watch:
     return Watch(post, run, signals=signals, streams=nothing, beats=nothing)
 
 
-def test_a_pause_freezes_nobody_who_writes(agent: int) -> None:
-    """An agent is stopped while its supervisor holds the write lock: none of its processes does."""
+def test_a_pause_freezes_no_writer(agent: int) -> None:
+    """An agent is stopped while its supervisor holds the write lock, so it never stops in a write."""
     bus = Bus(agent)
     order = Order(seq=1, id="m", sender="hq", command="pause", reason=None)
     watching(bus)._carry_out(order)
@@ -89,10 +89,10 @@ def test_a_pause_freezes_nobody_who_writes(agent: int) -> None:
 
 
 @pytest.mark.parametrize("is_broken", [False, True])
-def test_what_cannot_be_ended(
+def test_processes_that_cannot_be_ended(
     agent: int, monkeypatch: pytest.MonkeyPatch, *, is_broken: bool
 ) -> None:
-    """What stays after its time is told of, where it can be, and left alone."""
+    """Processes that survive their time limit are reported if possible, and left alone."""
     monkeypatch.setattr(monitor, "REST_S", 0)
     monkeypatch.setattr(monitor, "LEFT_S", 0)
     bus = Bus(agent, is_broken=is_broken)
