@@ -23,12 +23,12 @@ COLUMNS, ROWS = 120, 41
 
 @dataclass(frozen=True)
 class Server:
-    """A tmux server; `environment` is what a program inside one of its panes sees of it."""
+    """A tmux server; `environment` is that of a program inside one of its panes."""
 
     directory: str
 
     def tmux(self, *words: str, check: bool = True) -> str:
-        """Run tmux on this server, without any configuration, and return what it prints."""
+        """Run tmux on this server without any configuration, and return its output."""
         env = {name: value for name, value in os.environ.items() if name != "TMUX"}
         done = subprocess.run(
             ["tmux", "-f", "/dev/null", *words],
@@ -66,7 +66,7 @@ class Server:
         return [int(line) for line in text.splitlines()]
 
     def screen(self, pane: str) -> str:
-        """Return what a pane shows, its lines joined where they were wrapped."""
+        """Return the text of a pane, with wrapped lines joined."""
         return self.tmux("capture-pane", "-p", "-J", "-t", pane)
 
     def wait_for(self, pane: str, text: str) -> None:

@@ -55,7 +55,7 @@ def test_on_a_terminal(server: Server, scene: Scene) -> None:
 
 
 def test_on_a_pipe(server: Server, scene: Scene) -> None:
-    """On a pipe the window is made and it is said how to get there, a second time too."""
+    """On a pipe the window is created and the command to attach is printed, every time."""
     scene.spawn("auth", TASK)
     told = f"w:{TASK} is open in the tmux session gitworker: git worker attach {TASK}\n"
     for words in (TASK, "auth", f"auth/{TASK}"):
@@ -71,8 +71,8 @@ def test_on_a_pipe(server: Server, scene: Scene) -> None:
     assert scene.run("watch", cwd=scene.root / "worktrees" / TASK) == Answer(0, told, "")
 
 
-def test_everybody(server: Server, scene: Scene) -> None:
-    """The grid of everybody is one window; without a worker there is nothing to watch."""
+def test_all_workers(server: Server, scene: Scene) -> None:
+    """The grid of all workers is one window, and without a worker the command is refused."""
     assert scene.run("watch", "--all").status == 1  # not set up
     ok(scene.root, "init")
     assert scene.run("watch", "--all") == Answer(
@@ -98,7 +98,7 @@ def test_a_grid_without_space(server: Server, scene: Scene) -> None:
 
 
 def test_spawn_opens_the_window(server: Server, scene: Scene) -> None:
-    """Spawn --tmux opens the window, goes nowhere, and prints the path and nothing else."""
+    """`spawn --tmux` opens the window, does not switch to it, and prints only the path."""
     pane = server.begin("work")
     env = server.inside(pane)
     before = server.current("work")
@@ -115,7 +115,7 @@ def test_spawn_opens_the_window(server: Server, scene: Scene) -> None:
 
 
 def test_spawn_without_tmux(scene: Scene, without_tmux: dict[str, str]) -> None:
-    """Where there is no tmux, spawn --tmux says so and the task is given all the same."""
+    """Without tmux, `spawn --tmux` reports it and still assigns the task."""
     answer = scene.run("spawn", "auth", TASK, "--tmux", env=without_tmux)
     assert (answer.status, answer.out) == (0, f"<root>/worktrees/{TASK}\n")
     assert answer.err == (
@@ -125,7 +125,7 @@ def test_spawn_without_tmux(scene: Scene, without_tmux: dict[str, str]) -> None:
 
 
 def test_nowhere_to_go(server: Server, scene: Scene) -> None:
-    """Attach says which window is missing, and refuses where it could show none."""
+    """Attach names the missing window, and is refused if it could show none."""
     scene.spawn("auth", TASK)
     hint = f"error: no window shows task {TASK}\nhint: git worker watch {TASK}\n"
     assert scene.run("attach", TASK) == Answer(4, "", hint)
@@ -136,7 +136,7 @@ def test_nowhere_to_go(server: Server, scene: Scene) -> None:
 
 
 def test_without_tmux_on_a_pipe(scene: Scene, without_tmux: dict[str, str]) -> None:
-    """Without tmux a pipe gets what has happened so far, the agent's log too."""
+    """Without tmux a pipe gets the events so far, with the agent's log."""
     seat = scene.spawn("auth", TASK)
     (seat / ".worker.log").write_text("said before\n")
     answer = scene.run("watch", TASK, env=without_tmux)
@@ -152,10 +152,10 @@ def test_without_tmux_on_a_pipe(scene: Scene, without_tmux: dict[str, str]) -> N
 
 
 def test_a_server_that_does_not_start(server: Server, scene: Scene) -> None:
-    """Where no tmux server can be started, that is said, and the log shown instead."""
+    """If no tmux server can be started, the error says so, and the log is shown instead."""
     scene.spawn("auth", TASK)
     with open(f"{server.directory}/tmux-{os.getuid()}", "w"):
-        pass  # where tmux wants a directory for its sockets
+        pass  # if tmux requires a directory for its sockets
     for words in (("watch", TASK), ("watch", "--all")):
         answer = scene.run(*words)
         assert answer.status == 0
@@ -164,7 +164,7 @@ def test_a_server_that_does_not_start(server: Server, scene: Scene) -> None:
 
 
 def test_without_tmux_on_a_terminal(scene: Scene, without_tmux: dict[str, str]) -> None:
-    """Without tmux a terminal gets what happens as it happens, and no escape of the agent's."""
+    """Without tmux a terminal gets events as they happen, and no escape of the agent's."""
     seat = scene.spawn("auth", TASK)
     with on_terminal(scene.root, "watch", TASK, env=without_tmux) as terminal:
         terminal.read_until("ASSIGNED  assign by hq")

@@ -28,7 +28,7 @@ def test_stopped_and_continued(server: Server, scene: Scene) -> None:
 
 
 def test_a_smaller_window(server: Server, scene: Scene) -> None:
-    """After a change of size nothing of the larger screen is left over."""
+    """After a change of size no text of the larger screen is left."""
     for number in range(2):
         scene.spawn(f"w{number}", f"a-task-of-some-length-{number}")
     pane = server.begin("work")

@@ -1,4 +1,4 @@
-"""Control rooms on a real tmux: what is made, what is used again, where one is led."""
+"""Control rooms on a real tmux: creation, reuse and the switch to them."""
 
 import os
 import shutil
@@ -44,8 +44,8 @@ def test_a_log_that_comes_later(server: Server, session: Session, give: Spawn) -
     server.wait_for(room.panes["log"], "second")
 
 
-def test_nobody_lives_in_the_worktree(server: Server, session: Session, give: Spawn) -> None:
-    """Server and panes run in the main checkout: nobody lives in a worktree because of them."""
+def test_no_process_lives_in_the_worktree(server: Server, session: Session, give: Spawn) -> None:
+    """Server and panes run in the main checkout, so they occupy no worktree."""
     if not os.path.isdir("/proc/self"):
         pytest.skip("where a process lives is read from /proc")
     worker = give()
@@ -57,7 +57,7 @@ def test_nobody_lives_in_the_worktree(server: Server, session: Session, give: Sp
 
 
 def test_a_second_call_uses_the_window_again(server: Server, session: Session, give: Spawn) -> None:
-    """The window is used again, whatever its name is by then, and what ended in it comes back."""
+    """The window is used again under any name, and its ended panes are restored."""
     worker = give()
     tmux = open_tmux(session.main_top)
     first = open_room(session, tmux, worker)
@@ -73,7 +73,7 @@ def test_a_second_call_uses_the_window_again(server: Server, session: Session, g
 
 
 def test_a_window_without_our_panes(server: Server, session: Session, give: Spawn) -> None:
-    """Where only the user's own panes are left in the window, ours come back beside them."""
+    """If only the user's own panes are left in the window, ours are restored beside them."""
     worker = give()
     tmux = open_tmux(session.main_top)
     room = open_room(session, tmux, worker)
@@ -85,7 +85,7 @@ def test_a_window_without_our_panes(server: Server, session: Session, give: Spaw
 
 
 def test_a_log_that_moved(server: Server, session: Session, give: Spawn) -> None:
-    """Where the worktree is another by now, the pane follows the other log."""
+    """If the worktree has changed, the pane follows the new log."""
     worker = give()
     tmux = open_tmux(session.main_top)
     room = open_room(session, tmux, worker)
@@ -129,7 +129,7 @@ def test_inside(
 def test_in_another_session(
     server: Server, session: Session, give: Spawn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where the window is in another session, whoever is in tmux is led to that one."""
+    """If the window is in another session, a user in tmux is switched to that session."""
     room = open_room(session, open_tmux(session.main_top), give())
     pane = server.begin("work")
     with on_terminal("/", "attach-session", "-t", "work", program="tmux"):
@@ -159,7 +159,7 @@ def test_many_at_once(server: Server, session: Session, give: Spawn) -> None:
 
 
 def test_attaching_fails(server: Server, session: Session, give: Spawn) -> None:
-    """Where tmux cannot attach, that is an error and not silence."""
+    """If tmux cannot attach, an error is reported."""
     tmux = open_tmux(session.main_top)
     room = open_room(session, tmux, give())
     with pytest.raises(Unavailable, match="tmux attach-session ended with 1"):
@@ -186,7 +186,7 @@ def test_aside(
 def test_the_session_has_ended(
     server: Server, session: Session, give: Spawn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where the tmux that we came from has ended, we are outside of tmux."""
+    """If the tmux session of the caller has ended, the caller counts as outside of tmux."""
     monkeypatch.setenv("TMUX", f"{server.directory}/tmux-0/gone,1,0")
     monkeypatch.setenv("TMUX_PANE", "%7")
     tmux = open_tmux(session.main_top)
@@ -197,7 +197,7 @@ def test_the_session_has_ended(
 
 
 def test_no_room_to_go_to(server: Server, session: Session, give: Spawn) -> None:
-    """A task that no window shows, and a worker without a task, are told as such."""
+    """A task without a window and a worker without a task are reported as such."""
     worker = give()
     tmux = open_tmux(session.main_top)
     with pytest.raises(NotFound, match=f"no window shows task {TASK}"):
@@ -223,7 +223,7 @@ def test_events(server: Server, session: Session, give: Spawn) -> None:
 
 
 def test_the_grid(server: Server, session: Session, give: Spawn) -> None:
-    """The grid has a pane for every active worker, under its name, whoever comes and goes."""
+    """The grid has a pane for every active worker, under its name, as workers come and leave."""
     tmux = open_tmux(session.main_top)
     with pytest.raises(NotFound, match="no worker has a task"):
         open_grid(session, tmux)
@@ -259,10 +259,10 @@ def test_a_grid_without_space(server: Server, session: Session, give: Spawn) -> 
 def test_no_server_to_be_had(
     server: Server, session: Session, give: Spawn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where no server can be started, that is what is said."""
+    """If no server can be started, the error says so."""
     worker = give()
     with open(f"{server.directory}/tmux-{os.getuid()}", "w"):
-        pass  # where tmux wants a directory for its sockets
+        pass  # if tmux requires a directory for its sockets
     tmux = open_tmux(session.main_top)
     with pytest.raises(Unavailable, match="tmux new-session failed") as caught:
         open_room(session, tmux, worker)
@@ -270,7 +270,7 @@ def test_no_server_to_be_had(
 
 
 def test_no_tmux(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without tmux, and with an old one, the error says which is needed."""
+    """Without tmux, or with an old one, the error names the required version."""
     git = shutil.which("git")
     assert git is not None
     monkeypatch.setenv("PATH", "/nowhere")
@@ -280,7 +280,7 @@ def test_no_tmux(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_old_tmux(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An old tmux is told by its version."""
+    """An old tmux is recognised by its version."""
     program = os.path.join(session.paths.root, "tmux")
     with open(program, "w") as file:
         file.write("#!/bin/sh\necho tmux 2.9a\n")
