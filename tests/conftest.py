@@ -34,8 +34,8 @@ GIT_CONFIG = """\
 """
 
 
-# Suites of whole programs and whole acts: most of their time is interpreters and gits starting.
-# They run after the fast ring, which stays under a minute without them.
+# Suites of whole programs and whole operations: most of their time is the start of interpreters and
+# gits. They run after the fast suites, which stay under a minute without them.
 WHOLE = (
     "agents", "branches", "cli", "concurrency", "crash", "fsck", "journal", "kinds", "landing",
     "lifecycle", "liveness", "radar", "repo", "service", "ui", "verify", "workers", "worktrees",
@@ -49,9 +49,9 @@ TAKEN_SIGNALS = (
 
 
 def pytest_configure() -> None:
-    """Take SIGINT and SIGQUIT, which a shell without job control has its background ignore.
+    """Reset SIGINT and SIGQUIT, which a shell without job control ignores for background jobs.
 
-    Else the children that tests interrupt would inherit that, and never end.
+    Otherwise the interrupted children of tests would inherit that and never end.
     """
     settings.load_profile("patient")
     for number, action in TAKEN_SIGNALS:

@@ -10,7 +10,7 @@ from tests.workers.world import World, no_beater
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    """A repository in which no act may stand open when the test is over."""
+    """Return a repository that must have no open operation when the test ends."""
     monkeypatch.setenv("GITWORKER_HOOKS", "off")
     made = World.make(tmp_path / "repo")
     with no_beater(made):

@@ -1,10 +1,10 @@
 """A process that contends for tasks: `contending.py STATE_DIR NAME SEED RECORD`.
 
-It takes whatever task nobody has acted on, works for a while, acts on it under its epoch and gives
-it back, until all have been acted on. While it holds a task its wall clock jumps, and now and then
-it stops (SIGSTOP) for longer than its lease, or dies (SIGKILL); every eighth dies with the first
-task in its hands, so that no contest goes by without a death. What it gets and what it is refused
-it appends to the record, each line one write, times by CLOCK_MONOTONIC:
+It takes any task that is not completed, works for a while, completes it under its epoch and
+releases it, until all tasks are completed. While it holds a task its wall clock jumps, and
+sometimes it stops (SIGSTOP) for longer than its lease, or dies (SIGKILL); every eighth process dies
+with its first task, so that every contest has a death. It appends its claims and refusals to the
+record, each line one write, times by CLOCK_MONOTONIC:
 
 T task epoch name from until    it has the task, at most until then
 N task epoch name from until    it has renewed it
@@ -48,7 +48,7 @@ class Contender:
         self.claims = Claims(self.store, StatePaths(state), holder=name)
 
     def turn_clocks(self) -> None:
-        """Let the wall clock jump, and remember what CLOCK_MONOTONIC was asked last."""
+        """Let the wall clock jump, and store the last value of CLOCK_MONOTONIC."""
         real_now_ms, real_mono_ms = clock.now_ms, clock.monotonic_ms
 
         def monotonic_ms() -> int:
@@ -73,7 +73,7 @@ class Contender:
                         raise
 
     def contend(self, task: str) -> None:
-        """Take one task, act on it unless somebody has, give it back."""
+        """Take one task, complete it unless it is completed, and release it."""
         epoch = self.claims.take(task, ttl_s=LEASE_S).epoch
         self.note("T", task, epoch, lease=True)
         if not self.store.execute(LOOK, {"task": task}):

@@ -50,5 +50,5 @@ def require_linear(world: World, files: Sequence[str]) -> None:
 
 
 def exists(path: str | Path) -> bool:
-    """Tell whether a path is there, as a link too."""
+    """Return whether a path exists, even as a broken link."""
     return Path(path).exists() or Path(path).is_symlink()

@@ -1,4 +1,4 @@
-"""An agent that goes on committing while its branch is rebased and landed loses nothing."""
+"""An agent that commits while its branch is rebased and landed loses nothing."""
 
 import os
 

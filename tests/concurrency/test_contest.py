@@ -22,7 +22,7 @@ PAUSE_S = 0.8  # several leases
 
 
 class Contest:
-    """The processes: who has died is replaced, who has stopped goes on after a pause."""
+    """The processes of a contest: dead ones are replaced, and stopped ones are resumed."""
 
     def __init__(self, scene: Scene, record: Path) -> None:
         self.scene = scene
@@ -72,7 +72,7 @@ class Contest:
 
 @pytest.fixture
 def scene(tmp_path: Path) -> Iterator[Scene]:
-    """A bus on which anybody claims."""
+    """Return a bus on which any process may claim."""
     made = Scene.make(tmp_path / "worker-state")
     yield made
     made.store.close()
@@ -96,7 +96,7 @@ def contest(scene: Scene, folder: Path, *, processes: int, tasks: int) -> tuple[
 
 
 def require_one_holder_at_a_time(lines: list[str]) -> Counter[str]:
-    """Fail the test where two claims on one task were valid at once; count the kinds of lines."""
+    """Fail if two claims on one task were valid at once; count the kinds of lines."""
     kinds: Counter[str] = Counter()
     holders: dict[tuple[str, int], str] = {}
     begins: dict[str, dict[int, int]] = defaultdict(dict)
@@ -128,12 +128,12 @@ def require_one_act_each(scene: Scene, tasks: int) -> None:
 
 
 def test_a_small_contest(scene: Scene, tmp_path: Path) -> None:
-    """Four processes on forty tasks never hold one at once, and each task is acted on once."""
+    """Four processes on forty tasks never share one, and each task is completed once."""
     run, lines = contest(scene, tmp_path, processes=4, tasks=40)
     kinds = require_one_holder_at_a_time(lines)
     require_one_act_each(scene, 40)
     assert kinds["T"] >= 40
-    assert run.killed > 0, "nobody was killed: the contest proves nothing"
+    assert run.killed > 0, "no process was killed: the contest proves nothing"
 
 
 @pytest.mark.slow
@@ -143,8 +143,8 @@ def test_a_contest(scene: Scene, tmp_path: Path) -> None:
     run, lines = contest(scene, tmp_path, processes=32, tasks=tasks)
     kinds = require_one_holder_at_a_time(lines)
     require_one_act_each(scene, tasks)
-    assert kinds["L"] > 0, "nobody came late: the contest proves nothing"
-    assert run.killed > 0, "nobody was killed: the contest proves nothing"
+    assert kinds["L"] > 0, "no process came late: the contest proves nothing"
+    assert run.killed > 0, "no process was killed: the contest proves nothing"
 
 
 def test_the_record_is_judged() -> None:

@@ -1,4 +1,4 @@
-"""What the user does in the main checkout while work lands there."""
+"""Commands of the user in the main checkout while work lands there."""
 
 from pathlib import Path
 
@@ -36,7 +36,7 @@ def test_clean_while_everything_runs(world: World) -> None:
         status, told = run_together(world, ("spawn", "late", "t-late"))[0]
     assert status == 0 or told.startswith("git_failed: git worktree failed"), told
     assert ("refs/heads/late/t-late" in world.refs()) is (status == 0)
-    # Whatever was rung in the background makes the link again.
+    # A background job creates the link again.
     wait_until(lambda: not is_at_work(world.root))
     world.git("clean", "-fdxq")
     assert not exists(world.root / ".worker-state")

@@ -1,4 +1,4 @@
-"""Many commands at once in one repository: each gets done, or says cleanly that it cannot."""
+"""Of many commands at once in one repository each succeeds or reports that it cannot."""
 
 import pytest
 
@@ -60,7 +60,7 @@ def test_approves_and_merges(world: World) -> None:
 
 
 def test_one_worker_landed_by_many(world: World) -> None:
-    """Eight landings of one worker land it once; who asked before it had landed is told so."""
+    """Eight concurrent landings of one worker land it once; each succeeds or is refused cleanly."""
     world.approved("auth", "login", {"a": "1\n"})
     done = run_together(world, *(("merge", "auth") for _ in range(8)))
     statuses = [status for status, _ in done]
@@ -94,7 +94,7 @@ def test_mixture(world: World) -> None:
 
 @pytest.mark.slow
 def test_overlapping_work(world: World) -> None:
-    """Of eight workers that change one line one lands; each other is told of its conflict."""
+    """Of eight workers that change one line one lands, and each other gets its conflict."""
     names = [f"w{number}" for number in range(8)]
     for name in names:
         world.approved(name, f"t-{name}", {"README": f"{name}\n"})

@@ -1,4 +1,4 @@
-"""Landings are taken back again and again while a person commits on the target: nobody loses."""
+"""Landings are undone repeatedly while a person commits on the target: nothing is lost."""
 
 import os
 import re
@@ -21,7 +21,7 @@ EXPECTED = {"landed_for_good", "ref_moved", "index_locked", "would_overwrite"}
 
 @contextmanager
 def a_person_commits(world: World) -> Iterator[list[str]]:
-    """Let somebody commit in the main checkout every now and then; give their commits' ids."""
+    """Commit in the main checkout at intervals, as a person does; give the commits' ids."""
     made: list[str] = []
     stop = threading.Event()
 
@@ -32,7 +32,7 @@ def a_person_commits(world: World) -> Iterator[list[str]]:
             (world.root / f"user{number % 3}").write_text(f"{number}\n")
             Repo(world.root).run("add", f"user{number % 3}")
             done = Repo(world.root).run("commit", "-m", f"By hand {number}")
-            if done.returncode == 0:  # HEAD may be a landing by now; git says what it made
+            if done.returncode == 0:  # HEAD may be a landing by now; git prints its own commit
                 made.append(re.findall(r"^\[main (\w+)\]", done.stdout.decode())[0])
 
     person = threading.Thread(target=work)

@@ -1,4 +1,4 @@
-"""git's own upkeep (`git maintenance`, `git gc`) at work all the time, as after many commits."""
+"""git's own maintenance (`git maintenance`, `git gc`) runs all the time, as after many commits."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from tests.concurrency.processes import require_linear
 from tests.workers.world import World, is_at_work, wait_until
 
 EAGER = {
-    "gc.auto": "1",  # the other tests have none of it
+    "gc.auto": "1",  # the other tests have no maintenance
     "maintenance.loose-objects.enabled": "true",  # before 2.54
     "maintenance.loose-objects.auto": "-1",
     "maintenance.pack-refs.enabled": "true",
@@ -19,8 +19,8 @@ EAGER = {
 
 
 @pytest.mark.slow
-def test_the_main_job_beside_gits_upkeep(world: World) -> None:
-    """Where git packs, prunes and expires after every commit, nobody is refused or loses work."""
+def test_landings_beside_git_maintenance(world: World) -> None:
+    """If git packs, prunes and expires after every commit, no command fails or loses work."""
     for name, value in EAGER.items():
         world.git("config", name, value)
     names = [f"w{number}" for number in range(4)]
@@ -36,7 +36,7 @@ def test_the_main_job_beside_gits_upkeep(world: World) -> None:
     require_linear(world, names)
     packs = world.root / ".git/objects/pack"
     wait_until(lambda: any(packs.glob("*.pack")))
-    wait_until(lambda: not is_at_work(world.root))  # git's own upkeep ends in the background
+    wait_until(lambda: not is_at_work(world.root))  # git's maintenance ends in the background
     kept = world.git("for-each-ref", "--format=%(refname)", "refs/worker/rescue").splitlines()
     assert [world.show("late", ref) for ref in kept if "-late/" in ref] == names
     assert "missing" not in world.git("fsck", "--no-dangling", "--no-progress")

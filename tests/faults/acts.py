@@ -1,4 +1,4 @@
-"""The acts of the crash suite as commands, and the verbs that it kills elsewhere."""
+"""The operations of the crash suite as commands, and the commands that it kills elsewhere."""
 
 import os
 from dataclasses import replace
@@ -89,7 +89,7 @@ def rebased(world: World) -> None:
 
 
 def rewriting(world: World) -> None:
-    """An approved worker that rewrites long files, and a user who works in the checkout."""
+    """Prepare an approved worker that rewrites long files, and a user who works in the checkout."""
     world.advance({PLACE: OLD, "crlf.txt": OLD, ".gitattributes": "crlf.txt eol=crlf\n"})
     place = world.approved("auth", "login", {PLACE: NEW, "crlf.txt": NEW})
     make_dirty(world, place)
@@ -130,7 +130,7 @@ MORE = (
 
 
 def spared(act: Act, before: Inventory) -> Inventory:
-    """Return what the act has to keep: `done --commit` may stage, `gc` deletes from the trash.
+    """Return the paths to keep: `done --commit` may stage, `gc` deletes from the trash.
 
     A rebase that ends replaces the index in which a conflict was resolved.
     """
@@ -146,7 +146,7 @@ def spared(act: Act, before: Inventory) -> Inventory:
 
 
 UNTRACKED = "?? notes\n!! x.o"
-ONCE = ("undo-reset", "undo-gc")  # a second undo takes back what was done before
+ONCE = ("undo-reset", "undo-gc")  # a second undo would undo the operation before
 
 EVERY = (*(act for act in ACTS if act.first is None), *MORE)
 

@@ -10,6 +10,6 @@ __all__ = ["prepared", "shelf"]
 
 @pytest.fixture(scope="session")
 def injector(tmp_path_factory: pytest.TempPathFactory) -> Injector:
-    """Return what runs commands under the fault library, compiled once for this process."""
+    """Return the runner of commands under the fault library, compiled once for this process."""
     folder = tmp_path_factory.mktemp("faults")
     return Injector(build(folder), folder)

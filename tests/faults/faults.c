@@ -2,8 +2,8 @@
  * Fault injection by LD_PRELOAD: counts the mutating system calls of a whole process tree on
  * regular files and directories below one place, and lets the Nth one fail.
  *
- *   FAULTS_STATE  a file of zeros, mapped by every process: the counter and what has happened
- *   FAULTS_UNDER  only this absolute path and what is below it count
+ *   FAULTS_STATE  a file of zeros, mapped by every process: the counter and the events so far
+ *   FAULTS_UNDER  only this absolute path and the paths below it count
  *   FAULTS_EXCEPT paths that begin with this do not count, but fail as well once the fault lasts
  *   FAULTS_AT     the number of the call that fails, from 1; 0 only counts
  *   FAULTS_KIND   ENOSPC, EDQUOT (calls that need space), EIO, EROFS (all calls), EXDEV (renames of
@@ -84,7 +84,7 @@ static void prepare(void)
     choose(kind ? kind : "");
     if (trace) {
         fd = syscall(SYS_openat, AT_FDCWD, trace, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
-        log_fd = syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 900); /* away from what programs close */
+        log_fd = syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 900); /* beyond fds that programs close */
         syscall(SYS_close, fd);
     }
     shared = mapped;
@@ -114,7 +114,7 @@ static int locate(int dir, const char *path, char *found)
     return !strncmp(found, under, under_size) && (found[under_size] == '/' || !found[under_size]);
 }
 
-/* Count a call; return 0 where it may go on, an errno where it has to fail, -1 for a short write. */
+/* Count a call; return 0 if it may proceed, an errno if it has to fail, -1 for a short write. */
 static int meet(int class, const char *name, int dir, const char *path)
 {
     char where[PATH_MAX];

@@ -1,4 +1,4 @@
-"""Running a command under `faults.c`: at its Nth mutating system call something goes wrong."""
+"""Run a command under `faults.c`: a fault happens at its Nth mutating system call."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ UNDER_A_LIMIT_S = 120
 
 @dataclass(frozen=True)
 class Fault:
-    """What goes wrong: a kind that `faults.c` knows, once or from then on."""
+    """A fault: a kind that `faults.c` knows, once or from then on."""
 
     kind: str
     lasts: bool = False
@@ -39,7 +39,7 @@ class Outcome:
 
 
 def build(folder: Path) -> Path:
-    """Compile the library; skip the test where that is not possible."""
+    """Compile the library; skip the test if that is not possible."""
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("no C compiler (cc) here")

@@ -1,4 +1,4 @@
-"""What has to be true after a fault, once the next ordinary commands have run."""
+"""The conditions that hold after a fault, once the next ordinary commands have run."""
 
 import os
 from pathlib import Path

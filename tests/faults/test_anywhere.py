@@ -1,4 +1,4 @@
-"""A fault at any mutating call of any verb: nothing is lost, and the next commands repair it."""
+"""A fault at any mutating call of any command loses nothing, and the next commands repair it."""
 
 import os
 import random

@@ -23,10 +23,10 @@ EXDEV = Fault("EXDEV", lasts=True)
 
 
 @pytest.mark.parametrize("name", MOVING)
-def test_what_cannot_be_renamed(
+def test_a_directory_that_cannot_be_renamed(
     prepared: Callable[[Act], World], injector: Injector, name: str
 ) -> None:
-    """However often it is tried, no operation stays open and the trash does not grow."""
+    """Repeated attempts leave no operation open, and the trash does not grow."""
     act = next(act for act in ACTS if act.name == name)
     world = prepared(act)
     before, trash = take(world), world.root / "worktrees/.trash"
@@ -74,7 +74,7 @@ def test_a_spawn_that_is_rolled_back(
 
 
 def test_a_half_made_worktree(prepared: Callable[[Act], World], injector: Injector) -> None:
-    """What a git that was killed in `worktree add` left is copied away, and the task is free."""
+    """The remains of a git killed in `worktree add` are copied away, and the task is free."""
     act = next(act for act in ACTS if act.name == "spawn")
     world = prepared(act)
     place = f"{world.root}/worktrees/login/"
@@ -169,7 +169,7 @@ def count_directories(world: World) -> int:
 
 
 def test_gc(prepared: Callable[[Act], World], injector: Injector) -> None:
-    """gc deletes what cannot be renamed at its place, and no undo restores half of it."""
+    """gc deletes directories in place if they cannot be renamed; no undo restores half of one."""
     act = next(act for act in EVERY if act.name == "gc")
     world = prepared(act)
     done = injector.run(world, *act.words, fault=EXDEV, at=1)

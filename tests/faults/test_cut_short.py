@@ -46,7 +46,7 @@ def place_of(world: World, verb: str) -> Path:
 
 
 def test_a_command_may_come_between(prepared: Prepare, injector: Injector) -> None:
-    """Where the disk is full for the next commands as well, they fail and the one after repairs."""
+    """If the disk is full for the next commands too, they fail and the one after repairs."""
     act = WRITING["approve"]
     world = prepared(act)
     file = world.path("auth") / PLACE

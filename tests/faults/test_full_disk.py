@@ -18,7 +18,7 @@ from tests.workers.world import World, is_at_work, no_beater, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.faults]
 IS_LONG = float(os.environ.get("GITWORKER_TEST_SCALE", "1")) > 1
-# How much is free when the command starts: nothing, or enough for its first steps.
+# The free space when the command starts: none, or enough for its first steps.
 FREE_KIB = (0, 8, 24, 48, 96, 160) if IS_LONG else (0, 48)
 CAUSES = ("No space left on device", "Out of diskspace", "disk is full", "0 B free", "KiB free")
 # git removes a worktree that it could not populate: then there is space again, and no reason known.

@@ -41,7 +41,7 @@ ACTS = (
 
 
 def reflog(world: World) -> list[str]:
-    """Return what the reflog of the branch says, by the name that it has now."""
+    """Return the reflog of the branch under its present name."""
     name = "idle" if "refs/heads/idle" in world.refs() else "auth/login"
     return world.git("reflog", "show", "--format=%H %gs", name).splitlines()
 

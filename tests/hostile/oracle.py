@@ -25,7 +25,7 @@ class Oracle:
         self.written: dict[bytes, str] = {}
 
     def new(self, how: str) -> str:
-        """Return a token that is nowhere else; from now on it must be kept."""
+        """Return a unique token that must be kept from now on."""
         token = f"<kept:{len(self.written)}>"
         self.written[token.encode()] = how
         return token
@@ -70,7 +70,7 @@ def tokens_below(root: Path) -> set[bytes]:
 
 
 def tokens_in(path: Path) -> set[bytes]:
-    """Return the tokens of a file; none if there is no such file."""
+    """Return the tokens of a file; an absent file has none."""
     return set(TOKEN.findall(path.read_bytes())) if path.is_file() else set()
 
 

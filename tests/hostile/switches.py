@@ -1,8 +1,8 @@
-"""Settings and variables of a user's git that must not change what our program does."""
+"""Settings and variables of a user's git that must not change the effect of our program."""
 
 # Each is harmless to the user's own git, or at worst a nuisance. Settings that a rebase must obey
 # (attributes, line ends, signing, merge drivers, hooks) have tests in test_replay_settings.
-# Those that only change how `git diff` shows a change may change what `git worker diff` prints.
+# Those that only change how `git diff` shows a change may change the output of `git worker diff`.
 FALSE = "/bin/false"
 SHOWN = {
     "diff.external": FALSE, "diff.noprefix": "true", "diff.mnemonicPrefix": "true",

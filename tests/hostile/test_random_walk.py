@@ -77,7 +77,7 @@ class Walk:
         self.oracle.give_up(ignored - there)
 
     def sync(self) -> None:
-        """Rebase a worker's branch; where it stops, keep both sides or give it up."""
+        """Rebase a worker's branch; at a conflict, keep both sides or abort."""
         place = self._a_worktree()
         if place is None or self.verb("sync", cwd=place).status != 3:
             return
@@ -121,7 +121,7 @@ class Walk:
         self._commit(place)
 
     def commit_shared(self) -> None:
-        """Commit a change at the top of a file that everybody changes."""
+        """Commit a change at the top of a file that all workers change."""
         place = self._a_place()
         path = place / "shared"
         if path.is_file() and not Repo(place).git("status", "--porcelain", "--", "shared"):
@@ -156,7 +156,7 @@ class Walk:
         chosen()
 
     def end(self) -> None:
-        """Finish what is open and require that everything is still there."""
+        """Finish every open operation and require that everything is still there."""
         self.verb("recover")
         self._await_deletions()
         lost = self.oracle.lost()

@@ -1,4 +1,4 @@
-"""husky, lefthook and pre-commit, really installed before and after us: everybody's hooks run."""
+"""husky, lefthook and pre-commit, installed before and after us: the hooks of all of them run."""
 
 import os
 import subprocess
@@ -19,7 +19,7 @@ TOOLS = Path(__file__).resolve().parents[2] / ".peers" / "bin"
 
 
 class Peer(NamedTuple):
-    """A hook manager: its program, how it is told of hooks, how it is installed, its hooks."""
+    """A hook manager: its program, its configuration, its installation, its hooks."""
 
     program: str
     configure: Callable[[Path, Path], None]
@@ -28,7 +28,7 @@ class Peer(NamedTuple):
 
 
 def configure_husky(root: Path, log: Path) -> None:
-    """Write tracked hooks for husky, and ignore what it generates, as it does itself."""
+    """Write tracked hooks for husky, and ignore its generated files, as husky does."""
     (root / ".husky").mkdir()
     for name in HUSKY.hooks:
         (root / ".husky" / name).write_text(f"echo husky-{name} >>{quoted(log)}\n")
@@ -66,7 +66,7 @@ PRE_COMMIT = Peer(
 
 @pytest.fixture(params=[HUSKY, LEFTHOOK, PRE_COMMIT], ids=lambda peer: peer.program)
 def peer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Peer:
-    """A hook manager that is installed here; skips where it is not."""
+    """Return an installed hook manager; skip the test if it is not installed."""
     chosen: Peer = request.param
     if not (TOOLS / chosen.program).exists():
         pytest.skip(f"{chosen.program} is not installed: make peers-env")
@@ -75,7 +75,7 @@ def peer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Pee
 
 
 def run_peer(peer: Peer, directory: Path, *, check: bool = True) -> str:
-    """Run the manager's installation in a directory and return what it said."""
+    """Run the manager's installation in a directory and return its output."""
     done = subprocess.run(
         [peer.program, *peer.install], cwd=directory, check=False, capture_output=True, text=True
     )
@@ -84,26 +84,26 @@ def run_peer(peer: Peer, directory: Path, *, check: bool = True) -> str:
 
 
 def expected(peer: Peer) -> list[str]:
-    """Return what the manager's hooks write for one commit."""
+    """Return the output of the manager's hooks for one commit."""
     return [f"{peer.program}-{name}" for name in peer.hooks]
 
 
 def take(log: Path) -> list[str]:
-    """Return what the hooks wrote since the last call."""
+    """Return the hooks' output since the last call."""
     lines = log.read_text().splitlines() if log.exists() else []
     log.unlink(missing_ok=True)
     return lines
 
 
 def commit_and_take(worktree: Path, log: Path, name: str) -> list[str]:
-    """Commit in a worktree and return what the manager's hooks wrote."""
+    """Commit in a worktree and return the output of the manager's hooks."""
     take(log)
     commit(worktree, name)
     return take(log)
 
 
 def prepare(repository: Path, tmp_path: Path, peer: Peer) -> tuple[Seat, Path]:
-    """Commit the manager's configuration, then make a seat without hooks."""
+    """Commit the manager's configuration, then create a worker without hooks."""
     log = tmp_path / "log"
     peer.configure(repository, log)
     git(repository, "add", "-A")
