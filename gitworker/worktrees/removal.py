@@ -33,7 +33,6 @@ from gitworker.repo.worktrees.ownership import (
     has_worktree,
     is_lost,
     owner_of,
-    refusal_of,
 )
 from gitworker.repo.worktrees.worktree_list import (
     detached_head,
@@ -336,8 +335,22 @@ def trash_of(session: Session, operation: Operation) -> str:
     if place and admin_dir:
         owner = Owner(session.repository.common_dir, place, admin_dir)
         if find_flaw(owner) is Flaw.COPIED:
-            raise refusal_of(owner, Flaw.COPIED)
+            raise _not_of_this_copy(operation, owner)
     return str(operation.data.get("trash") or trash_root(session))
+
+
+def _not_of_this_copy(operation: Operation, owner: Owner) -> Refused:
+    """Return the refusal of an operation on the original; its hint brings the commits back here."""
+    tip, rescue = operation.data["tip"], operation.data["rescue"]
+    branch = operation.data["ref"].removeprefix("refs/heads/")
+    rest = f"; uncommitted work is in {rescue}" if rescue else ""
+    hint = f"git branch {branch} {tip}   (its commits{rest})" if tip else f"git log {rescue or ''}"
+    return Refused(
+        f"{operation.kind} {operation.id} removed {owner.place} of the repository that this one was"
+        " copied from",
+        hint,
+        code=f"worktree_{Flaw.COPIED}",
+    )
 
 
 def forget_branch(writer: Writer, operation: Operation) -> None:

@@ -71,3 +71,41 @@ def test_the_hint_leads_to_the_verb(world: World, state: str, verb: str) -> None
     if verb == "merge":  # which brings the file of `auth`
         assert after.pop(f"{world.root}/a") == b"1\n"
     assert (after, bytes_below(world.path("bob"))) == (mine, bobs)
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage", b"\0" * 300, b"DIRC" + b"\xff" * 300])
+@pytest.mark.parametrize("verb", ["done", "cancel"])
+def test_a_damaged_index(world: World, verb: str, content: bytes) -> None:
+    """A command that git cannot run beside a damaged index names the index and the repair."""
+    prepared(world, verb)
+    index = Path(world.worker("auth").admin_dir or "") / "index"
+    index.write_bytes(content)
+    refused = run(world.root, *VERBS[verb])
+    assert refused.status == 1, refused
+    assert "index" in refused.err
+    assert list(hints(refused)) == ["git worker fsck --repair"], refused
+    assert follow(world, "git worker fsck --repair").status == 0
+    assert run(world.root, *VERBS[verb]).status == 0
+
+
+@pytest.mark.parametrize("name", ["HEAD", "commondir"])
+def test_inside_a_damaged_worktree(world: World, name: str) -> None:
+    """A command inside a worktree that git does not recognise names a repair that works there."""
+    place = prepared(world, "done")
+    (Path(world.worker("auth").admin_dir or "") / name).write_bytes(b"")
+    refused = run(place, "done")
+    assert refused.status == 1, refused
+    (hint,) = hints(refused)
+    assert follow(world, f"cd {place} && {hint}").status == 0
+    assert run(place, "done", "--commit", "-m", "x").status == 0
+
+
+def test_a_spawn_beside_a_half_made_worktree(world: World) -> None:
+    """A spawn that git refuses for another worktree says so in two lines."""
+    prepared(world, "done")
+    (Path(world.worker("bob").admin_dir or "") / "commondir").write_bytes(b"")
+    refused = run(world.root, "spawn", "new", "t9")
+    assert (refused.err.count("\n"), "fatal" in refused.err) == (2, False), refused
+    (hint,) = hints(refused)
+    assert follow(world, hint).status == 0
+    assert run(world.root, "spawn", "new", "t9").status == 0

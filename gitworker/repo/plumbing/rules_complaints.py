@@ -14,9 +14,18 @@ LOCKED = (
 STORE = re.compile(
     r"insufficient permission for adding an object to repository database (?P<path>[^\n]+)"
 )
-# A killed `git worktree add` leaves an empty file in the admin directory.
-EMPTY = re.compile(r"failed to read (?P<path>[^\n]+/commondir): Success")
+# A killed `git worktree add` leaves an empty file in the admin directory. git reports the errno of
+# an earlier call then.
+EMPTY = re.compile(
+    r"failed to read (?P<path>[^\n]+/commondir): (?:Success|No such file or directory)"
+)
 HOLLOW = re.compile(r"object file (?P<path>[^\n]+) is empty")
+# A damaged index, and git's own directory of a worktree with a damaged HEAD or commondir.
+INDEX = re.compile(
+    r"(?P<path>[^\s]+): index file smaller than expected|index file corrupt"
+    r"|bad (?:index version|index file sha1 signature)\b"
+)
+ADMIN = re.compile(r"not a git repository: (?P<path>[^\n]+)/worktrees/(?P<name>[^/\n]+)$", re.M)
 CAUSES = {  # the texts of strerror(3), with the error code of gitworker
     "No space left on device": "disk",
     "Out of diskspace": "disk",  # git's own words if a write stops without an error
@@ -66,7 +75,7 @@ def find_cause(complaint: str, directory: str) -> Cause | None:
         path = _complete(found["path"], directory)
         return Cause(
             f"{path} is empty: a killed git worktree add left it, and git cannot work with it",
-            f"git worker fsck --repair   ({ALONE})",
+            f"{_repair_from_main(path.partition('/worktrees/')[0])}   ({ALONE})",
             "worktree_half_made",
             REFUSED_STATUS,
         )
@@ -83,7 +92,35 @@ def find_cause(complaint: str, directory: str) -> Cause | None:
         for reason in CAUSES:
             if line.endswith(reason):
                 return _of_system(reason, _path_in(line, directory))
-    return None
+    return _damage(complaint, directory)
+
+
+def _damage(complaint: str, directory: str) -> Cause | None:
+    found = INDEX.search(complaint)
+    if found is not None:
+        named = found["path"]
+        path = _complete(named, directory) if named else f"the index of {directory}"
+        return Cause(
+            f"git cannot read {path}: it is damaged",
+            "git worker fsck --repair",
+            "index_damaged",
+            REFUSED_STATUS,
+        )
+    found = ADMIN.search(complaint)
+    if found is None:
+        return None
+    return Cause(
+        f"git cannot use {found['path']}/worktrees/{found['name']}: its HEAD or commondir is"
+        " damaged, or it does not exist",
+        _repair_from_main(found["path"]),
+        "worktree_damaged",
+        REFUSED_STATUS,
+    )
+
+
+def _repair_from_main(common_dir: str) -> str:
+    """Return the repair, run from the main checkout: git fails inside the damaged worktree."""
+    return f"git -C {quote(common_dir.removesuffix('/.git'))} worker fsck --repair"
 
 
 def find_unwritten(complaint: str, directory: str) -> str | None:

@@ -259,7 +259,7 @@ def _try_patiently(attempt: Callable[[], GitFailed | None], branch: Branch) -> N
                 f"no worktree was made for {branch}: {because}",
                 failure.hint if known else "git worktree list",
                 code="locked",
-                detail=failure.detail,
+                detail="" if known else failure.detail,
             ) from failure
         sleep(pause_s)
 

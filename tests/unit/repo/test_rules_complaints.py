@@ -30,8 +30,18 @@ CASES = [
      "git cannot write /r/wt: Input/output error", "disk", 1),
     ("fatal: failed to read /r/.git/worktrees/wt/commondir: Success",
      "/r/.git/worktrees/wt/commondir is empty: ", "worktree_half_made", 1),
+    ("fatal: failed to read /r/.git/worktrees/wt/commondir: No such file or directory",
+     "/r/.git/worktrees/wt/commondir is empty: ", "worktree_half_made", 1),
     ("error: object file .git/objects/0c/fbf0 is empty\nfatal: loose object 0cfbf0 is corrupt",
      "the git object /r/wt/.git/objects/0c/fbf0 is empty; ", "object_empty", 1),
+    ("fatal: .git/index: index file smaller than expected",
+     "git cannot read /r/wt/.git/index: ", "index_damaged", 1),
+    ("error: bad signature 0x00000000\nfatal: index file corrupt",
+     "git cannot read the index of /r/wt: ", "index_damaged", 1),
+    ("error: bad index file sha1 signature\nfatal: index file corrupt",
+     "git cannot read the index of /r/wt: ", "index_damaged", 1),
+    ("fatal: not a git repository: /r/.git/worktrees/wt",
+     "git cannot use /r/.git/worktrees/wt: ", "worktree_damaged", 1),
 ]  # fmt: skip
 
 
@@ -51,6 +61,7 @@ def test_a_cause(complaint: str, message: str, code: str, status: int) -> None:
         ("error: unable to write file a: No space left on device", "df -h /r/wt"),
         ("error: unable to create '/r/a.lock': Permission denied", "ls -ld /r/a.lock"),
         ("fatal: unable to open /r/pack: Too many open files", "ulimit -n"),
+        ("fatal: not a git repository: /r x/.git/worktrees/wt", "git -C '/r x' worker fsck --rep"),
     ],
 )
 def test_a_hint(complaint: str, hint: str) -> None:
