@@ -81,7 +81,7 @@ def watching(bus: Bus) -> Watch:
 
 
 def test_a_pause_freezes_no_writer(agent: int) -> None:
-    """An agent is stopped while its supervisor holds the write lock, so it never stops in a write."""
+    """An agent is stopped while its supervisor holds the write lock, so it holds none itself."""
     bus = Bus(agent)
     order = Order(seq=1, id="m", sender="hq", command="pause", reason=None)
     watching(bus)._carry_out(order)

@@ -174,7 +174,7 @@ def test_ages_and_budgets(world: World) -> None:
 
 @contextmanager
 def nothing_gone(world: World) -> Iterator[None]:
-    """Expect that nothing goes."""
+    """Expect that gc deletes nothing."""
     before = (world.refs(), trash(world))
     yield
     assert (world.refs(), trash(world)) == before
