@@ -29,52 +29,52 @@ ENDED_HINTS = {
 
 
 def gives_seat(kind: str) -> bool:
-    """Tell whether an act gives a worker its task, under the lock of the worktrees."""
+    """Return whether an act gives a worker its task, under the lock of the worktrees."""
     return kind in SEATING
 
 
 def is_landed(state: WorkerState) -> bool:
-    """Tell whether a seat's task has landed, so that it is recycled before its next one."""
+    """Return whether a seat's task has landed, so that it is recycled before its next one."""
     return state is WorkerState.COMPLETED
 
 
 def is_assigned(state: WorkerState) -> bool:
-    """Tell whether a seat has its task and nobody has begun yet."""
+    """Return whether a seat has its task and nobody has begun yet."""
     return state is WorkerState.ASSIGNED
 
 
 def is_approved(state: WorkerState) -> bool:
-    """Tell whether a seat waits to be merged."""
+    """Return whether a seat waits to be merged."""
     return state is WorkerState.APPROVED
 
 
 def is_stale(state: WorkerState) -> bool:
-    """Tell whether a seat has to be resumed before anything else happens to it."""
+    """Return whether a seat has to be resumed before anything else happens to it."""
     return state is WorkerState.STALE
 
 
 def is_rightly_silent(status: TaskStatus) -> bool:
-    """Tell whether nobody is expected to beat for a task: it is paused or waits for an answer."""
+    """Return whether nobody is expected to beat for a task: it is paused or waits for an answer."""
     return status in RIGHTLY_SILENT
 
 
 def waits_for_retry(status: TaskStatus) -> bool:
-    """Tell whether a task has failed and may be tried again later."""
+    """Return whether a task has failed and may be tried again later."""
     return status is TaskStatus.FAILED
 
 
 def verification_ends(status: TaskStatus, *, retries_left: bool) -> bool:
-    """Tell whether a failed verification is the end of a task: a review round is no retry."""
+    """Return whether a failed verification is the end of a task: a review round is no retry."""
     return status is TaskStatus.VERIFYING and not retries_left
 
 
 def waits_for_dependencies(status: TaskStatus) -> bool:
-    """Tell whether a task's dependencies still decide about it."""
+    """Return whether a task's dependencies still decide about it."""
     return status is TaskStatus.DEFINED
 
 
 def seat_refusal(worker: str, state: WorkerState, held_task: str | None) -> GitWorkerError | None:
-    """Return why a seat cannot take a task, or None where it can."""
+    """Return why a seat cannot take a task, or None if it can."""
     if state in FREE:
         return None
     if state is WorkerState.FAILED:
@@ -85,10 +85,10 @@ def seat_refusal(worker: str, state: WorkerState, held_task: str | None) -> GitW
 def task_refusal(
     task: str, status: TaskStatus, *, waits_for: list[str], holder: str | None, retries_left: bool
 ) -> GitWorkerError | None:
-    """Return why a task cannot be assigned, or None where it can."""
+    """Return why a task cannot be assigned, or None if it can."""
     if status in HELD:
         return Refused(
-            f"task {task} is {status}, held by {holder or 'somebody else'}",
+            f"task {task} is {status}, held by {holder or 'another worker'}",
             f"git worker show {holder or task}",
         )
     if status in ENDED_HINTS and not (status is TaskStatus.BLOCKED and retries_left):
@@ -103,16 +103,16 @@ def task_refusal(
 
 
 def may_judge(actor: str, worker: str, *, self_review: bool) -> GitWorkerError | None:
-    """Return why `actor` must not judge `worker`'s work (DESIGN section 8), or None.
+    """Return why `actor` must not review `worker`'s work, or None.
 
-    Whoever it is may judge others' work; its own a worker judges only with `review.self`.
+    Every worker may review the work of others, and its own only with `review.self`.
     """
     if actor in RESERVED or (self_review and actor == worker):
         return None
     if actor == worker:
         return Refused(
             f"worker {worker} cannot review its own work",
-            "leave the review to somebody else (setting: review.self)",
+            "ask another worker or a person to review it   (setting: review.self)",
             code="not_allowed",
         )
     return None
@@ -123,8 +123,8 @@ def may_undo(actor: str, operation_actor: str, *, self_review: bool) -> GitWorke
     if actor in RESERVED or actor == operation_actor or self_review:
         return None
     return Refused(
-        f"worker {actor} cannot undo what {operation_actor} did",
-        "leave it to whoever runs the repository",
+        f"worker {actor} cannot undo an operation of {operation_actor}",
+        "ask the user of the repository to undo it",
         code="not_allowed",
     )
 
@@ -162,14 +162,14 @@ def taken_back_as(state: WorkerState) -> str:
 
 
 def return_refusal(task: str, status: TaskStatus, *, holder: str | None) -> GitWorkerError | None:
-    """Return why a task cannot go back to the seat that it was taken from, or None.
+    """Return why a task cannot return to the worker that had it, or None.
 
-    `holder` is whoever else has it now.
+    `holder` is another worker that has the task now.
     """
     if holder is None and status not in HELD:
         return None
     return Refused(
-        f"task {task} is {status} by now, held by {holder or 'somebody else'}",
+        f"task {task} is {status} by now, held by {holder or 'another worker'}",
         f"git worker show {holder or task}",
         code="moved_on",
     )

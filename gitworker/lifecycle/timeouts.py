@@ -46,7 +46,7 @@ def _apply(session: Session, seen: Worker, event: WorkerEvent) -> bool:
 
 
 def _waits(writer: Writer, worker: Worker, event: WorkerEvent) -> bool:
-    """Tell whether the seat is rightly silent: its task is paused or waits for an answer."""
+    """Return whether the seat is rightly silent: its task is paused or waits for an answer."""
     if event is not WorkerEvent.HEARTBEAT_TIMEOUT or worker.task_id is None:
         return False
     task = find_task(writer, worker.task_id)

@@ -138,7 +138,7 @@ def test_self_approval(scene: Scene) -> None:
         1,
         "",
         "error: worker auth cannot review its own work\n"
-        "hint: leave the review to somebody else (setting: review.self)\n",
+        "hint: ask another worker or a person to review it   (setting: review.self)\n",
     )
     assert scene.run("approve", "auth", cwd=seat) == told
     assert scene.run("--as", "auth", "approve", "auth") == told

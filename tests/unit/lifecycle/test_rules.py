@@ -77,7 +77,7 @@ def test_a_holder_without_a_name() -> None:
     """A task that an unknown agent holds is still refused."""
     refusal = rules.task_refusal("t1", T.ASSIGNED, waits_for=[], holder=None, retries_left=True)
     assert refusal is not None
-    assert "somebody else" in refusal.message
+    assert "another worker" in refusal.message
     assert refusal.hint == "git worker show t1"
 
 
