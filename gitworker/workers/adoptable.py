@@ -31,7 +31,7 @@ class Found:
 
 
 def find_adoptable(session: Session, name: str) -> Found:
-    """Return what a name means; raise NotFound for nothing, Refused for two things or no branch."""
+    """Return what a name means; raise NotFound or, if it is ambiguous or no branch, Refused."""
     worktrees = list_worktrees(session.git)
     real = os.path.realpath(name)
     at_path = next((one for one in worktrees if os.path.realpath(one.path) == real), None)
@@ -67,7 +67,7 @@ def _in_worktree(
     path = worktree.path
     if worktree == main:
         raise Refused(
-            f"{session.main_top} is the main checkout, which is nobody's seat",
+            f"{session.main_top} is the main checkout and cannot belong to a worker",
             "git switch OTHER-BRANCH   (there; then adopt the branch)",
             code="main_checkout",
         )
@@ -100,7 +100,7 @@ def require_adoptable(session: Session, found: Found) -> None:
     """Refuse the target, a worker's branch, and a worktree that no trash could ever take."""
     if found.ref == session.target:
         raise Refused(
-            f"{found.branch} is the target, which is nobody's branch",
+            f"{found.branch} is the target branch and cannot belong to a worker",
             f"git switch -c NEW-BRANCH {found.branch}",
             code="is_target",
         )
@@ -138,8 +138,8 @@ def _check_place(session: Session, worktree: Worktree) -> None:
     why = find_barrier(session, os.path.dirname(path)) or find_barrier(session, path)
     if why is not None:
         raise Refused(
-            f"{path} cannot be renamed to where the repository is ({why}), so no trash could take"
-            " it",
+            f"{path} cannot be renamed to where the repository is ({why}), so it"
+            " could not be moved to the trash",
             f"git -C {path} switch --detach   (it stays yours; then adopt the branch alone)",
             code="other_file_system",
         )

@@ -203,8 +203,8 @@ def _require_rest(session: Session, worker: Worker, tips: Tips) -> None:
     )  # fmt: skip
     if done.status == 0 and int(done.text) > 0:
         raise Refused(
-            f"{worker.branch} has no commit of its own any more; what {worker.worker_id} handed in"
-            f" was {requested[:12]}",
+            f"{worker.branch} has no commit of its own any more; {worker.worker_id} submitted"
+            f" {requested[:12]}",
             f"git worker reject {worker.worker_id}   (to go on there: git reset --keep"
             f" {requested[:12]})",
             code="nothing_left",

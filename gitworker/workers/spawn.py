@@ -189,7 +189,7 @@ def end_interrupted(session: Session, request: Request) -> None:
 
 
 def check_seat(reader: Reader, request: Request) -> None:
-    """Raise NotFound, Refused or Conflict where the worker or the task is not free."""
+    """Raise NotFound, Refused or Conflict if the worker or the task is not free."""
     worker = find_worker(reader, request.worker)
     if worker is None and request.must_exist:
         raise NotFound(

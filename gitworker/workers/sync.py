@@ -130,7 +130,7 @@ def _tips(session: Session, worker: Worker, ref: Ref) -> tuple[Oid, Oid]:
 
 
 def _replaces(session: Session, old: Oid, ground: Ground) -> bool:
-    """Tell whether a rebase may replace commits of the branch: it is neither behind nor on top."""
+    """Return whether a rebase may replace commits: the branch is neither behind nor on top."""
     if ground.exclude is not None:
         return True
     return not (
