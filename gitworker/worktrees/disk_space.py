@@ -16,7 +16,7 @@ KEPT = 50
 
 
 def require_space(session: Session, commit: Oid) -> None:
-    """Raise Refused where the files of a commit would not leave `worktree.spare_bytes` free.
+    """Raise Refused if the files of a commit would not leave `worktree.spare_bytes` free.
 
     In a partial clone, whose objects are not all here, and a sparse checkout, which takes less,
     nobody can tell what is needed: there only the spare bytes are asked for.
@@ -34,7 +34,7 @@ def require_space(session: Session, commit: Oid) -> None:
 
 
 def require_free(session: Session, place: str, needed: int) -> None:
-    """Raise Refused where so many more bytes would not leave `worktree.spare_bytes` free."""
+    """Raise Refused if so many more bytes would not leave `worktree.spare_bytes` free."""
     spare = session.settings.worktree_spare_bytes
     refusal = space_refusal(place, needed=needed, free=_free(place), spare=spare)
     if refusal is not None:
@@ -62,7 +62,7 @@ def _needed(session: Session, commit: Oid, *, free: int, spare: int) -> int:
 
 
 def holds_a_part(config: Mapping[str, str]) -> bool:
-    """Tell whether a checkout here takes less than its commit, or may have to fetch it."""
+    """Return whether a checkout here takes less than its commit, or may have to fetch it."""
     is_partial = "extensions.partialclone" in config or any(
         name.startswith("remote.") and name.endswith(".promisor") for name in config
     )

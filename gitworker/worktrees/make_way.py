@@ -16,7 +16,7 @@ def make_room(session: Session, *, worker: str, task: str) -> str:
 
     An older worktree of the same task is moved to `<task>@<its worker>`; where an agent lives in
     it, or git does not move it (with submodules, locked), it stays and the new one becomes
-    `<task>@<worker>`. Raises Refused where the path is taken by something else.
+    `<task>@<worker>`. Raises Refused if the path is taken by something else.
     """
     path = f"{session.worktree_root}/{task}"
     if not os.path.lexists(path):

@@ -93,7 +93,7 @@ def _directories_in(folder: str) -> list[str]:
 
 
 def _is_at(owner: "Owner", place: str) -> bool:
-    """Tell whether a directory leads to the owner's admin directory and is no copy."""
+    """Return whether a directory leads to the owner's admin directory and is no copy."""
     from gitworker.repo.worktrees.ownership import find_named, is_recorded_directory
 
     admin = owner.admin_dir or ""

@@ -39,7 +39,7 @@ class Looks:
             thread.start()
 
     def serves(self, workers: Sequence[Worker]) -> bool:
-        """Tell whether it was begun just now, at the worktrees of these workers."""
+        """Return whether it was begun just now, at the worktrees of these workers."""
         is_fresh = clock.monotonic_ms() - self._begun_ms <= FRESH_MS
         return is_fresh and self._workers == {worker.worker_id for worker in workers}
 
@@ -76,7 +76,7 @@ def look_early(session: Session, workers: Sequence[Worker]) -> Looks | None:
 
 
 def is_dirty(session: Session, worker: Worker, *, is_calm: bool = False) -> bool:
-    """Tell whether the worktree holds anything untracked, or uncommitted, hidden or not.
+    """Return whether the worktree holds anything untracked, or uncommitted, hidden or not.
 
     `is_calm` is as in `holds_work`.
     """

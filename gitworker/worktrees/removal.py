@@ -65,7 +65,7 @@ EVENTS = {"cancel": WorkerEvent.CANCEL, "reset": WorkerEvent.RESET}
 
 
 def is_locked(worker: Worker) -> bool:
-    """Tell whether the worktree was locked by its user (git-worktree(1))."""
+    """Return whether the worktree was locked by its user (git-worktree(1))."""
     return worker.admin_dir is not None and is_locked_by_user(worker.admin_dir)
 
 
@@ -134,7 +134,7 @@ def plan_removals(session: Session, going: Sequence[Going], kind: str) -> list[O
 
 
 def _refuse_agent(session: Session, writer: Writer, worker: Worker) -> None:
-    """Raise Refused where the task's supervised agent lives: one that has begun since somebody
+    """Raise Refused if the task's supervised agent lives: one that has begun since somebody
     looked, or that has gone to another directory. From the journal on none can begin.
     """
     run = writer.row("runs.latest", worker=worker.worker_id)
@@ -187,7 +187,7 @@ def find_detached_head(session: Session, worker: Worker) -> Oid | None:
 
 
 def has_landed(session: Session, commit: str | None, known: Sequence[str]) -> bool:
-    """Tell whether a commit is one of `known` or contained in the target; None asks nothing."""
+    """Return whether a commit is one of `known` or contained in the target; None asks nothing."""
     if commit is None or commit in known:
         return True
     target = find_ref(session.git, session.target)

@@ -13,7 +13,7 @@ def needed_bytes(sizes: list[int]) -> int:
 
 
 def is_plenty(free: int, *, spare: int, known: int) -> bool:
-    """Tell whether there is room enough for any commit like the one that is known."""
+    """Return whether there is room enough for any commit like the one that is known."""
     return free - spare > PLENTY * known
 
 

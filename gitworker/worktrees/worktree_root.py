@@ -136,7 +136,7 @@ def _inside(session: Session, root: str) -> str | None:
 
 
 def _is_the_projects(session: Session, root: str) -> bool:
-    """Tell whether a place holds files that are, or could become, the project's."""
+    """Return whether a place holds files that are, or could become, the project's."""
     if not os.path.isdir(root):
         return os.path.lexists(root)
     _refuse_waiting(f"{root}/{MARK_NAME}")
@@ -192,7 +192,7 @@ def _refuse_far(session: Session, root: str) -> None:
 
     raise Refused(
         f"{FILE_NAME} asks for worktrees in {root}, which is neither in the repository nor beside"
-        " it; whoever runs it has to say that",
+        " it; only the user of this clone can set that",
         f"git config worker.worktree.root {quote(root)}",
         code="root_not_trusted",
     )

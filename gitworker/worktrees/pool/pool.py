@@ -148,7 +148,7 @@ def _refuse(session: Session, claimed: Parked, parked: Parked) -> None:
 
 
 def lend(session: Session, place: str, commit: Oid) -> bool:
-    """Make a parked worktree a detached one at a place, for verify; tell whether one was fit.
+    """Make a parked worktree a detached one at a place, for verify; return whether one was fit.
 
     Our hooks are taken out of it. What git ignores may be in it, where all have caches.
     """
@@ -218,7 +218,7 @@ def _fit_first(pool: Pool, parked: Sequence[Parked], base: Oid | None) -> list[P
 
 
 def _is_fit(pool: Pool, claimed: Parked, base: Oid, *, seen: bool) -> bool:
-    """Bring a claimed worktree to a commit; tell whether it is then as a fresh one would be."""
+    """Bring a claimed worktree to a commit; return whether it is then as a fresh one would be."""
     try:
         if not seen and not is_clean(pool, claimed.path, claimed.commit):
             return False
@@ -231,7 +231,7 @@ def _is_fit(pool: Pool, claimed: Parked, base: Oid, *, seen: bool) -> bool:
 
 
 def _has_seen(look: Look, parked: Parked) -> bool:
-    """Tell whether a worktree is untouched by a look at it, which ends by that."""
+    """Return whether a worktree is untouched by a look at it, which ends by that."""
     return has_stamps(parked) and look.found_nothing()
 
 
@@ -260,7 +260,7 @@ def _hand_over(session: Session, pool: Pool, claimed: Parked, place: Wanted) -> 
 
 
 def _is_relative(session: Session) -> bool:
-    """Tell whether git would write relative paths into a worktree."""
+    """Return whether git would write relative paths into a worktree."""
     wanted = session.git_config.get("worktree.userelativepaths") == "true"
     return wanted and session.git.version() >= RELATIVE_SINCE
 

@@ -26,7 +26,7 @@ SMALL = 1024 * 1024  # so much is copied without a look at the disk
 def copy_included(session: Session, worktree: str, *, is_warm: bool = False) -> None:
     """Copy what the patterns name into a new worktree.
 
-    In a warm one, which an earlier task has used, the copies are made anew. Raises Refused where a
+    In a warm one, which an earlier task has used, the copies are made anew. Raises Refused if a
     file cannot be read, or all of them would leave too little of the disk free.
     """
     names = _named(session)

@@ -64,7 +64,7 @@ def _names(session: Session, top: str) -> Iterator[str]:
 
 
 def _may_link(session: Session, name: str) -> bool:
-    """Tell whether a path is one inside the main checkout that is not git's and not ours."""
+    """Return whether a path is one inside the main checkout that is not git's and not ours."""
     first = name.split("/")[0]
     if os.path.isabs(name) or first == ".." or first in OURS or "\n" in name:
         return False
@@ -86,7 +86,7 @@ def _link(session: Session, here: Git, *, source: str, link: str, name: str) -> 
 
 
 def _is_ignored(git: Git, name: str) -> bool:
-    """Tell whether git ignores a path; it does not say so of one in a submodule."""
+    """Return whether git ignores a path; it does not say so of one in a submodule."""
     return git.run("check-ignore", "--quiet", "--", name, ok=(0, 1, 128)).status == 0
 
 

@@ -6,7 +6,7 @@ INCLUDE_FILE = ".worktreeinclude"
 
 
 def has_place(top: str, name: str) -> bool:
-    """Tell whether a path can be made in a worktree: no file and no link stands on the way.
+    """Return whether a path can be made in a worktree: no file and no link stands on the way.
 
     `top` is the worktree without links.
     """

@@ -55,7 +55,7 @@ def run_setup(
 ) -> None:
     """Run the setup commands in a worker's new worktree; each has worktree.setup_timeout_s.
 
-    What they write goes to a log and, line by line, to `narrate`. Raises Refused where one fails:
+    What they write goes to a log and, line by line, to `narrate`. Raises Refused if one fails:
     the worker is FAILED then, its worktree stays. An interrupt counts as a failure and goes on.
     """
     reason = "it was interrupted"
@@ -106,7 +106,7 @@ def _end_left(operation: Operation, worker: Worker) -> None:
 
 
 def _is_dead(operation: Operation, settings: Settings) -> bool:
-    """Tell whether the process that runs a setup has ended.
+    """Return whether the process that runs a setup has ended.
 
     One of another host, boot or PID namespace has ended once every command has used up its time.
     """
