@@ -46,7 +46,7 @@ def test_a_nul_byte_is_left_to_git() -> None:
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_valid_text_is_kept(text: str) -> None:
-    """UTF-8 without non-characters stays as it is; nothing comes out invalid."""
+    """UTF-8 without non-characters is not changed, and no output is invalid UTF-8."""
     data = text.encode()
     if not any(0xFDD0 <= ord(c) <= 0xFDEF or ord(c) & 0xFFFE == 0xFFFE for c in text):
         assert to_utf8(data) == data

@@ -252,7 +252,7 @@ def test_a_commit_in_the_middle_is_kept(
 
 
 def test_a_commit_of_the_files_git_wrote_keeps_it(repo: Repo) -> None:
-    """Who commits while git is between index and ref has the landed files, and keeps them."""
+    """A commit made while git is between index and ref has the landed files and keeps them."""
     install(
         repo, "post-index-change",
         "test -e .git/once && exit 0; touch .git/once; git commit -qm 'By the user'",
@@ -314,7 +314,7 @@ def test_a_linked_worktree_of_the_target_follows(repo: Repo, tmp_path: Path) -> 
 
 
 def test_a_missing_worktree_of_the_target_is_refused(repo: Repo, tmp_path: Path) -> None:
-    """An unmounted worktree would come back behind its branch: refused."""
+    """An unmounted worktree would be behind its branch when mounted again: refused."""
     repo.git("checkout", "-q", "-b", "other")
     repo.worktree(tmp_path / "linked", "main")
     (tmp_path / "linked").rename(tmp_path / "unmounted")

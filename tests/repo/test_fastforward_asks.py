@@ -32,7 +32,7 @@ def test_a_change_staged_as_it_lands_is_an_overlap(repo: Repo) -> None:
 
 @pytest.mark.parametrize("name", [":(glob)x", "*", "-f", "a b", "é", "sub/x"])
 def test_a_path_is_no_pattern(repo: Repo, name: str) -> None:
-    """Paths with a meaning to git are taken as they are, in moves and in refusals."""
+    """Paths with a meaning to git are taken literally, in moves and in refusals."""
     repo.git("checkout", "-q", "new")
     repo.commit("odd", {name: "odd\n"})
     repo.git("checkout", "-q", "main")

@@ -58,7 +58,7 @@ def test_a_lock_that_stays(repo: Repo) -> None:
 
 
 def test_time_limit(repo: Repo) -> None:
-    """A remote that says nothing is given up after a while."""
+    """A fetch from a remote that sends nothing ends after a time limit."""
     fifo = repo.root.parent / "fifo"
     os.mkfifo(fifo)
     served_by(repo, f"read x <{fifo}")

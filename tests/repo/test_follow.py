@@ -103,7 +103,7 @@ class Seat:
 
 @pytest.fixture
 def seat(tmp_path: Path) -> Seat:
-    """A seat ready to move."""
+    """A worktree ready to move."""
     return Seat(tmp_path)
 
 

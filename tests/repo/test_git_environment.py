@@ -1,4 +1,4 @@
-"""The environment of our git: nothing inherited changes what a command reads or answers."""
+"""The environment of our git: no inherited variable changes a command's input or output."""
 
 import re
 import shutil
@@ -55,7 +55,7 @@ def test_every_variable_of_git_is_in_the_table() -> None:
 
 
 def test_dropped_variables_do_not_reach_git(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
-    """git gets the fixed variables and none that the table drops; others it gets as they are."""
+    """git gets the fixed variables and none that the table drops; others are passed unchanged."""
     for name in (*DROPPED, *(f"{prefix}X" for prefix in DROPPED_PREFIXES)):
         monkeypatch.setenv(name, "1")
     kept = {"GIT_LFS_SKIP_SMUDGE": "1", "GIT_AUTHOR_NAME": "Eve", "GIT_PASSWORD": "x"}
@@ -99,7 +99,7 @@ def by_named_file(repo: Repo) -> None:
 def test_real_commits_are_read(
     repo: Repo, monkeypatch: pytest.MonkeyPatch, hide: Callable[[Repo], None], base: str
 ) -> None:
-    """Replace refs and grafts, wherever they are, hide no commit from us; git says nothing."""
+    """Replace refs and grafts, wherever they are, hide no commit from us; git prints no warning."""
     commits = repo.git("rev-list", "main").split()
     monkeypatch.setenv("GIT_REPLACE_REF_BASE", base)
     hide(repo)

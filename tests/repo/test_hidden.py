@@ -85,7 +85,7 @@ def test_ids_of_another_length_are_asked_for(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("flag", FLAGS)
 def test_a_hidden_change_is_rescued(work: Repo, flag: str) -> None:
-    """A rescue holds the hidden change, and the flag stays as it is."""
+    """A rescue holds the hidden change, and the flag does not change."""
     work.git("update-index", flag, "a")
     work.write({"a": "mine\n"})
     before = work.git("ls-files", "-v")

@@ -24,7 +24,7 @@ with hold(sys.argv[1], what="landing"):
 
 
 def test_a_held_lock_is_a_conflict(tmp_path: Path) -> None:
-    """The second holder is refused in time, and not after the first has let go."""
+    """The second holder is refused in time, and not after the first has released the lock."""
     lock = str(tmp_path / "locks" / "landing")
     with hold(lock, what="landing"):
         assert descriptor_of(lock) is not None
@@ -54,7 +54,7 @@ def test_filelock_and_hold_exclude_each_other(tmp_path: Path) -> None:
 
 
 def test_a_waiter_gets_the_lock(tmp_path: Path) -> None:
-    """Who waits has the lock when its holder has let go, and lets go of it in turn."""
+    """A waiter gets the lock when its holder has released it, and releases it in turn."""
     path = str(tmp_path / "landing")
     waits = threading.Event()
 
@@ -75,7 +75,7 @@ def test_a_waiter_gets_the_lock(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_locked_is_reported(tmp_path: Path) -> None:
-    """A symbolic link in the lock's place is not followed, and nothing is held."""
+    """A symbolic link in the lock's place is not followed, and no lock is held."""
     path = tmp_path / "landing"
     path.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(OSError, match="symbolic links"), hold(str(path), what="landing"):

@@ -103,7 +103,7 @@ def turned_back(work: Repo) -> bool:
     return has_turned_back(work.git("rev-parse", "--absolute-git-dir"))
 
 
-def test_who_only_went_forward_has_not_turned_back(work: Repo) -> None:
+def test_a_head_that_only_went_forward_has_not_turned_back(work: Repo) -> None:
     """Commits of every kind on top of each other, moves of ours, and moves before the first one."""
     work.git("checkout", "-q", "--detach")
     work.git("checkout", "-q", "auth/task")
@@ -128,7 +128,7 @@ def test_who_only_went_forward_has_not_turned_back(work: Repo) -> None:
         ["update-ref", "-m", "mine", "HEAD", "HEAD~1"],
     ],
 )
-def test_who_left_a_commit_has_turned_back(work: Repo, act: list[str]) -> None:
+def test_a_head_that_left_a_commit_has_turned_back(work: Repo, act: list[str]) -> None:
     """After an amend, a reset, a switch, a rebase or an unknown move the log has to be read."""
     work.commit("one", {"f": "2\n"})
     assert not turned_back(work)

@@ -56,7 +56,7 @@ def test_parent_with_new_commits(repo: Repo) -> None:
 
 
 def test_rebased_onto_a_newer_parent(repo: Repo) -> None:
-    """A child that was rebased by hand begins at the newest commit of the parent's in it."""
+    """A child that was rebased by hand begins at the newest commit of the parent in it."""
     parent = repo.head("parent")
     repo.git("checkout", "-q", "parent")
     newer = repo.commit("parent 3", {"late": "l\n"})

@@ -1,4 +1,4 @@
-"""Merging pairs in memory gives what `git merge` gives, and leaves nothing behind."""
+"""Merging pairs in memory gives the same result as `git merge`, and leaves nothing behind."""
 
 import os
 import shutil
@@ -121,7 +121,7 @@ def test_unrelated_histories(repo: Repo) -> None:
 
 @pytest.mark.parametrize("text", ["f merge=union\n", "f -merge\n", "f merge=binary\n"])
 def test_attributes(repo: Repo, text: str) -> None:
-    """The attributes that are handed in hold: union merges both sides, others conflict."""
+    """The given attributes apply: union merges both sides, others conflict."""
     repo.commit("attributes", {".gitattributes": text, "sub/f": "1\n"})
     one, other = (
         side(repo, {"f": f"{name}{lines(20)}", "g": "1\n"}) for name in ("one\n", "two\n")
@@ -161,7 +161,7 @@ def test_filters_do_not_run(repo: Repo, tmp_path: Path) -> None:
 
 
 def test_options_for_settings() -> None:
-    """Only merge programs and filters are put out of action."""
+    """Only merge programs and filters are disabled."""
     keys = ["core.bare", "merge.default", "merge.a.b.name", "filter.lfs.smudge", "filter.lfs.clean"]
     assert neutral_options(dict.fromkeys(keys, "x")) == [
         "--config-env=filter.lfs.clean=GITWORKER_NOTHING",
@@ -232,7 +232,7 @@ def test_a_repository_that_git_cannot_read(repo: Repo) -> None:
 
 
 def test_names_that_are_no_text(repo: Repo) -> None:
-    """A path with a line feed, and one that is no UTF-8, come back as they are."""
+    """A path with a line feed, and one that is no UTF-8, are returned unchanged."""
     name = b"a\nb\xff".decode("utf-8", "surrogateescape")
     pair = (side(repo, {name: "1\n"}), side(repo, {name: "2\n"}))
     assert merged(repo, pair).files == {pair: (name,)}

@@ -135,7 +135,7 @@ def test_patches_of_the_same_blobs_are_kept(repo: Repo) -> None:
 
 
 def test_a_patch_of_other_blobs_is_not_surely_kept(repo: Repo) -> None:
-    """A file that the target changed elsewhere, a lost commit's place, and a merge say nothing."""
+    """A file that the target changed elsewhere, a lost commit, and a merge decide nothing."""
     repo.commit("main", {"f": lines(30, {25: "main"})})
     repo.git("branch", "old", "topic")
     repo.git("checkout", "-q", "topic")

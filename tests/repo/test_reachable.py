@@ -86,7 +86,7 @@ HALF_MADE = {  # files of a worktree's directory while `git worktree add` runs, 
 def test_unreferenced_beside_a_half_made_worktree(
     lone: tuple[Git, Repo, Oid], tmp_path: Path, state: str
 ) -> None:
-    """A worktree that is being made or removed changes no answer, whatever of it is there."""
+    """A worktree that is being made or removed changes no answer, whichever of its files exist."""
     git, repo, alone = lone
     admin = repo.root / ".git/worktrees/half"
     admin.mkdir(parents=True)

@@ -42,7 +42,7 @@ def on(repo: Repo, branch: str, *steps: Mapping[str, Content]) -> str:
 
 
 def test_a_branch_on_the_target_is_unchanged(repo: Repo) -> None:
-    """A linear branch whose base is the target comes back as it is."""
+    """A linear branch whose base is the target is returned unchanged."""
     topic = on(repo, "topic", {"f": "1\n"}, {"f": "2\n"})
     result = assert_same(repo, repo.head("main"), topic)
     assert result == Replayed(Oid(topic), (), unchanged=True)

@@ -31,7 +31,7 @@ def subjects(repo: Repo, base: str, tip: str) -> list[str]:
 
 
 def test_only_own_commits(repo: Repo) -> None:
-    """The parent's commits stay away from a target that has none of them."""
+    """The parent's commits are not added to a target that has none of them."""
     repo.commit("other", {"new": "n\n"})
     result = assert_same(repo, repo.head("main"), repo.head("child"), exclude=repo.head("parent"))
     assert isinstance(result, Replayed)

@@ -64,7 +64,7 @@ def test_numbers_count_up(work: Repo) -> None:
 
 
 def test_uncommitted_work_is_a_stash(work: Repo) -> None:
-    """Staged, unstaged and untracked work comes back by `git stash apply`; ignored is left out."""
+    """`git stash apply` restores staged, unstaged and untracked work, but no ignored files."""
     work.write({"f": "staged\n", "staged": "s\n"})
     work.git("add", "f", "staged")
     work.write({"f": "dirty\n", "g": "dirty\n", "deep/untracked": "u\n", "my.log": "secret\n"})
@@ -230,7 +230,7 @@ def test_packed_rescues_are_found(work: Repo, prune: str) -> None:
 
 
 def test_another_ref_backend_is_asked(work: Repo) -> None:
-    """With a directory of reftables the files say nothing, and git is asked."""
+    """With a directory of reftables the files show nothing, and git is asked."""
     first = save(work)
     common = Path(work.git("rev-parse", "--git-common-dir"))
     (common / "reftable").mkdir()

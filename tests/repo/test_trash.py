@@ -60,7 +60,7 @@ class Seat:
 
 @pytest.fixture
 def seat(tmp_path: Path) -> Seat:
-    """A seat to remove."""
+    """A worktree to remove."""
     return Seat(tmp_path)
 
 
@@ -78,7 +78,7 @@ restore_from_trash(list_trash(sys.argv[1])[0])
 """
 
 
-def test_a_removed_worktree_comes_back_byte_for_byte(seat: Seat) -> None:
+def test_a_removed_worktree_is_restored_byte_for_byte(seat: Seat) -> None:
     """Index, staged, untracked and ignored files and the open rebase are as they were."""
     before = seat.state()
     entry = seat.remove()
@@ -94,7 +94,7 @@ def test_a_removed_worktree_comes_back_byte_for_byte(seat: Seat) -> None:
     seat.work.git("-c", "core.editor=true", "rebase", "--continue")
 
 
-def test_it_comes_back_elsewhere_too(seat: Seat, tmp_path: Path) -> None:
+def test_it_is_restored_to_another_place_too(seat: Seat, tmp_path: Path) -> None:
     """At another place, and if its admin name is taken, git finds its way."""
     before = seat.work.git("status", "--porcelain", "--ignored")
     entry = seat.remove()
@@ -227,7 +227,7 @@ def test_warnings_of_git_are_no_content(
 def test_a_late_write_is_not_deleted(
     seat: Seat, clean: TrashEntry, monkeypatch: pytest.MonkeyPatch, late: str
 ) -> None:
-    """A file that was made or changed after the look keeps the whole entry in the trash."""
+    """A file that was made or changed after the check keeps the whole entry in the trash."""
     (Path(clean.tree) / "deep").chmod(0o755)
     (Path(clean.tree) / late).write_text("late\n")
     discard(seat, clean, monkeypatch)
@@ -286,7 +286,7 @@ def test_a_commit_that_its_own_ref_holds_is_not_deleted(
 def test_ignored_files_keep_an_entry_for_a_week(
     seat: Seat, clean: TrashEntry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An entry with ignored files can come back for seven days, then the next deletion takes it."""
+    """An entry with ignored files can be restored for seven days; the next deletion deletes it."""
     (Path(clean.tree) / "secret.log").write_text("the only copy\n")
     discard(seat, clean, monkeypatch)
     assert list_trash(seat.trash_root) == (clean,)

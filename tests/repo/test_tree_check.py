@@ -104,7 +104,7 @@ def test_trees_of_the_base_are_not_judged(repo: Repo) -> None:
 
 
 def test_a_repository_may_allow_names(repo: Repo) -> None:
-    """A name that only another file system takes for `.git` passes if the repository says so."""
+    """A name that only another file system takes for `.git` passes if the repository allows it."""
     tip = commit_tree(repo, hostile_tree(repo, "NTFS short"), parent=repo.head())
     assert check(repo, tip) is not None
     repo.git("config", "core.protectNTFS", "false")

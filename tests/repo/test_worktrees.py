@@ -68,7 +68,7 @@ def test_a_bare_and_an_empty_repository_are_listed(tmp_path: Path) -> None:
 
 
 def test_an_added_worktree_tracks_nothing(repo: Repo, tmp_path: Path) -> None:
-    """The branch starts at the base, without an upstream, whatever branch.autoSetupMerge says."""
+    """The branch starts at the base, without an upstream, whatever branch.autoSetupMerge is."""
     repo.git("config", "branch.autoSetupMerge", "always")
     path = add(repo, tmp_path / "one")
     assert Repo(Path(path)).head("auth/task") == repo.head("main")

@@ -21,7 +21,7 @@ DIALECTS = {
 
 @pytest.fixture
 def seat(repository: Path, tmp_path: Path) -> Seat:
-    """A worktree with our hooks installed, whose drain takes the ring off at once."""
+    """A worktree with our hooks installed, whose drain removes the ring file at once."""
     made = make_seat(tmp_path, repository)
     made.install()
     return made
@@ -38,7 +38,7 @@ def dialect(request: pytest.FixtureRequest) -> tuple[str, ...]:
 
 @pytest.fixture
 def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Build:
-    """Return a builder of equal repositories with a seat each, and the log of its user's hooks."""
+    """Return a builder of equal repositories with a worktree each, and the user's hook log."""
     monkeypatch.setenv("GIT_AUTHOR_DATE", FIXED)
     monkeypatch.setenv("GIT_COMMITTER_DATE", FIXED)
 

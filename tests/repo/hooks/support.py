@@ -19,7 +19,7 @@ DEADLINE_S = 60
 # Hooks that a user has in these tests; all of them are called by `use_git_in_every_way`.
 NAMES = (*ALWAYS, "prepare-commit-msg", "commit-msg", "pre-push", "pre-merge-commit",
          "pre-rebase", "applypatch-msg", "pre-applypatch", "reference-transaction")  # fmt: skip
-# A stand-in for the interpreter: records its pid, directory and arguments, then removes the ring.
+# A stand-in for the interpreter: records pid, directory and arguments, removes the ring file.
 RECORDER = """\
 #!/bin/sh
 printf '%s|%s|%s\\n' "$$" "$PWD" "$*" >>{log}
@@ -109,7 +109,7 @@ def make_seat(base: Path, root: Path, *, answers: bool = True) -> Seat:
 
 
 def quoted(path: Path) -> str:
-    """Return a path as one word of a shell."""
+    """Return a path as one shell argument."""
     return "'" + str(path).replace("'", "'\\''") + "'"
 
 

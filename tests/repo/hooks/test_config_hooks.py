@@ -142,7 +142,7 @@ def test_users_hooks_run_as_they_would_without_us(build: Build) -> None:
 
 @pytest.mark.usefixtures("newer_git")
 def test_ours_fire_in_our_worktree_only(build: Build) -> None:
-    """A commit in our worktree rings once, one in the main checkout does not."""
+    """A commit in our worktree starts one drain, a commit in the main checkout starts none."""
     seat, log = build("x")
     install_config_hooks(seat)
     commit(seat.root, "main")

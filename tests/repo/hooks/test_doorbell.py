@@ -54,7 +54,7 @@ def test_a_commit_writes_one_line_and_starts_one_drain(seat: Seat) -> None:
     assert [line.split("|", 1)[1] for line in seat.told()] == [f"/|{DRAIN} {seat.root}/.git"]
 
 
-def test_every_doorbell_rings(seat: Seat) -> None:
+def test_every_hook_starts_a_drain(seat: Seat) -> None:
     """Merge, amend, rebase, am and switch each leave a line of their hook."""
     commit(seat.worktree, "a")
     git(seat.worktree, "commit", "-q", "--amend", "-m", "b")
@@ -69,7 +69,7 @@ def test_every_doorbell_rings(seat: Seat) -> None:
     assert hooks == expected
 
 
-def test_checking_out_files_rings_nothing(seat: Seat) -> None:
+def test_checking_out_files_starts_no_drain(seat: Seat) -> None:
     """A checkout of files moves no ref and leaves no line."""
     (seat.worktree / "README").write_text("changed\n")
     git(seat.worktree, "checkout", "-q", "--", "README")
@@ -104,7 +104,7 @@ def test_commits_of_a_rebase_wait_for_its_end(
 def test_the_checkout_that_begins_a_rebase(
     seat: Seat, dialect: tuple[str, ...], todo: str | None, lines: int
 ) -> None:
-    """The first checkout of a rebase rings only if no commit is to be picked afterwards."""
+    """The first checkout of a rebase starts a drain only if no commit is to be picked later."""
     rebase = seat.root / ".git" / "worktrees" / "w" / "rebase-merge"
     rebase.mkdir()
     if todo is not None:
@@ -114,8 +114,8 @@ def test_the_checkout_that_begins_a_rebase(
 
 
 @pytest.mark.parametrize("kind", ["picked", "become empty", "upstream already", "skipped"])
-def test_each_rebase_rings_in_the_end(seat: Seat, kind: str) -> None:
-    """A rebase that moves the branch rings at least once, whatever becomes of its commits."""
+def test_each_rebase_starts_a_drain_in_the_end(seat: Seat, kind: str) -> None:
+    """A rebase that moves the branch starts a drain at least once, even if it drops commits."""
     commit(seat.worktree, "a")
     if kind == "become empty":
         commit(seat.root, "b")
@@ -138,7 +138,7 @@ def test_each_rebase_rings_in_the_end(seat: Seat, kind: str) -> None:
 
 
 def test_a_drain_on_its_way_is_not_started_twice(seat: Seat, dialect: tuple[str, ...]) -> None:
-    """A ring that a living process holds silences forty bells, and no more."""
+    """While a living process holds the ring file, forty hooks start no drain; the next one does."""
     bell = seat.spool / "ring"
     bell.write_text(f"{os.getpid()}\n")
     for _ in range(40):
@@ -152,7 +152,7 @@ def test_a_drain_on_its_way_is_not_started_twice(seat: Seat, dialect: tuple[str,
 
 @pytest.mark.parametrize("left", ["dead", "", "0\n", "1x\n", "\n", "...", "-1\n"])
 def test_a_killed_drain_silences_no_hook(seat: Seat, dialect: tuple[str, ...], left: str) -> None:
-    """A ring left by a dead process, or without a pid, does not stop the next bell."""
+    """A ring file of a dead process, or without a pid, does not stop the next drain."""
     if left == "dead":
         gone = subprocess.Popen(["true"])
         gone.wait()
@@ -162,10 +162,10 @@ def test_a_killed_drain_silences_no_hook(seat: Seat, dialect: tuple[str, ...], l
     wait_until(lambda: bool(seat.told()), "the drain")
 
 
-def test_the_ring_names_the_drain_itself(
+def test_the_ring_file_names_the_drain_itself(
     repository: Path, tmp_path: Path, dialect: tuple[str, ...]
 ) -> None:
-    """The pid in the ring is the drain's own: the hook forks once and no more."""
+    """The pid in the ring file is the drain's own: the hook forks once and no more."""
     seat = make_seat(tmp_path, repository, answers=False)
     seat.install()
     ring(seat, dialect)
@@ -185,7 +185,7 @@ def test_arguments_never_break_lines(seat: Seat, dialect: tuple[str, ...], nasty
 
 
 def test_lines_written_at_once_stay_whole(seat: Seat, dialect: tuple[str, ...]) -> None:
-    """Hooks that ring at the same moment in many processes leave one whole line each."""
+    """Hooks that run at the same moment in many processes leave one whole line each."""
     env = {**os.environ, "GIT_DIR": f"{seat.root}/.git/worktrees/w"}
     argv = [*dialect, str(seat.hooks / "post-merge")]
     running = [
@@ -243,7 +243,7 @@ def break_spool(seat: Seat) -> None:
 
 
 def break_disk(seat: Seat) -> None:
-    """Let every write to the spool and the ring end with `no space left`."""
+    """Let every write to the spool and the ring file end with `no space left`."""
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full to stand in for a full disk")
     (seat.spool / "hooks").symlink_to("/dev/full")

@@ -66,7 +66,7 @@ def bare_in_dot_git(base: Path) -> Path:
 
 
 def with_work_tree_elsewhere(base: Path) -> Path:
-    """Build a repository whose git directory lies elsewhere, as a submodule's does."""
+    """Build a repository whose git directory is elsewhere, as a submodule's is."""
     root = plain(base)
     (root / ".git").rename(base / "elsewhere")
     (root / ".git").write_text(f"gitdir: {base}/elsewhere\n")
@@ -81,7 +81,7 @@ BUILDERS = [plain, with_extension, with_odd_configuration, bare, bare_in_dot_git
 
 @pytest.fixture(params=BUILDERS, ids=lambda builder: builder.__name__)
 def any_seat(request: pytest.FixtureRequest, tmp_path: Path) -> Seat:
-    """A seat without hooks in each kind of repository."""
+    """A worktree without hooks in each kind of repository."""
     base = tmp_path / 'a "b" it\'s'
     base.mkdir()
     return make_seat(base, request.param(base))
@@ -103,7 +103,7 @@ def test_uninstall_leaves_no_trace(any_seat: Seat) -> None:
 
 
 def test_install_works_and_again_changes_nothing(any_seat: Seat) -> None:
-    """A commit rings in any kind of repository, and a second install writes nothing."""
+    """A commit starts a drain in any kind of repository, and a second install writes nothing."""
     any_seat.install()
     commit(any_seat.worktree)
     assert [line[1] for line in any_seat.spooled()] == ["post-commit"]
@@ -142,7 +142,7 @@ def test_the_extension_is_removed_when_only_the_shared_file_changed(any_seat: Se
 
 @pytest.mark.parametrize("build", [bare, with_work_tree_elsewhere])
 def test_the_main_worktrees_own_settings_keep_the_extension(tmp_path: Path, build: Builder) -> None:
-    """A setting made for the main worktree meanwhile stays, with the extension that it needs."""
+    """A setting made later for the main worktree stays, with the extension that it needs."""
     seat = make_seat(tmp_path, build(tmp_path))
     is_bare = git(seat.root, "rev-parse", "--is-bare-repository")
     seat.install()
@@ -154,8 +154,8 @@ def test_the_main_worktrees_own_settings_keep_the_extension(tmp_path: Path, buil
 
 
 @pytest.mark.parametrize("build", [bare, with_work_tree_elsewhere])
-def test_a_leftover_of_the_main_worktree_comes_back(tmp_path: Path, build: Builder) -> None:
-    """A config.worktree from before the extension is as it was, whatever happened meanwhile."""
+def test_a_leftover_of_the_main_worktree_is_restored(tmp_path: Path, build: Builder) -> None:
+    """A config.worktree from before the extension is unchanged, whatever happened in between."""
     seat = make_seat(tmp_path, build(tmp_path))
     private = Path(seat.repository.common_dir, "config.worktree")
     private.write_text("# from before\n")
@@ -167,7 +167,7 @@ def test_a_leftover_of_the_main_worktree_comes_back(tmp_path: Path, build: Build
     assert git(seat.worktree, "status", "--short") == ""
 
 
-def test_a_worktrees_own_hooks_path_comes_back(tmp_path: Path) -> None:
+def test_a_worktrees_own_hooks_path_is_restored(tmp_path: Path) -> None:
     """A core.hooksPath that the worktree had itself is there again, other changes or not."""
     seat = make_seat(tmp_path, with_extension(tmp_path))
     git(seat.worktree, "config", "--worktree", "core.hooksPath", "mine")

@@ -139,7 +139,7 @@ def test_a_damaged_stamp_is_stale(seat: Seat, content: bytes) -> None:
 
 
 def test_a_hook_that_the_user_adds_is_taken_up(seat: Seat, tmp_path: Path) -> None:
-    """After a refresh a new hook of the user's has its shim, and a removed one has none."""
+    """After a refresh a new hook of the user's has its shim, and a removed hook has no shim."""
     hook = add_user_hook(seat.root / ".git" / "hooks", "commit-msg", tmp_path / "log")
     make_newer(hook.parent, seat.hooks / STAMP)
     refresh_shims(seat.git, seat.repository)
@@ -168,7 +168,7 @@ def test_a_directory_that_an_earlier_version_closed_is_opened(seat: Seat) -> Non
 
 
 def test_foreign_files_there_are_moved_aside(seat: Seat) -> None:
-    """A refresh puts ours back; foreign files and directories are kept, the newest by its name."""
+    """A refresh restores ours; foreign files and directories are kept, the newest by its name."""
     found = seat.hooks.parent / "hooks-found"
     for number in (1, 2, 3):
         seat.hooks.chmod(0o755)
