@@ -10,7 +10,7 @@ from tests.workers.world import World, no_beater
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    """A repository without workers; our hooks there ring no doorbell."""
+    """A repository without workers; our hooks there start no drain."""
     monkeypatch.setenv("GITWORKER_HOOKS", "off")
     made = World.make(tmp_path / "repo")
     with no_beater(made):

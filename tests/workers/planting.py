@@ -20,9 +20,9 @@ DAY_S = 24 * 60 * 60
 
 @dataclass(frozen=True)
 class Plant:
-    """One inconsistency: how it is made, whether all of it can be mended.
+    """One inconsistency: how it is made, and whether all of it can be repaired.
 
-    It is found by the first of `codes`, and may show by the others.
+    The first of `codes` finds it, and the others may report it as well.
     """
 
     make: Callable[[World], object]
@@ -44,7 +44,7 @@ def broken(world: World) -> None:
 
 
 def sql(world: World, *statements: str, past: tuple[str, ...] = ()) -> None:
-    """Run SQL as a program that drops the guards named, and puts them back afterwards."""
+    """Run SQL as a program that drops the guards named, and restores them afterwards."""
     with closing(apsw.Connection(f"{world.state_dir}/bus.db")) as connection:
         connection.set_busy_timeout(5000)
         texts = []
@@ -147,7 +147,7 @@ def half_journal(world: World) -> None:
 
 
 def unreadable_journal(world: World) -> None:
-    """Cut the data of an act."""
+    """Cut the data of an operation."""
     sql(world, "UPDATE operations SET data = '{\"ref\": ' WHERE kind = 'approve'")
 
 
@@ -189,7 +189,7 @@ def rename_admin(world: World) -> None:
 
 
 def retask(world: World, task: str) -> None:
-    """Give a seat a task behind everybody's back."""
+    """Write another task into a worker's row."""
     sql(world, f"UPDATE workers SET task_id = '{task}' WHERE worker_id = 'auth'")
 
 
@@ -249,7 +249,7 @@ def misplace_view(world: World) -> None:
 
 
 def damage_note(world: World) -> None:
-    """Write NUL bytes into the note of the directory that worktrees are made in."""
+    """Write NUL bytes into the recorded directory of the worktrees."""
     (world.state_dir / "worktree-root").write_bytes(b"work\0trees\n")
 
 
@@ -287,7 +287,7 @@ def leave_anchor(world: World) -> None:
 
 
 def unknown_trash(world: World) -> None:
-    """Put an entry into the trash that no act made."""
+    """Put an entry into the trash that no operation made."""
     (entry,) = (world.root / "worktrees/.trash").glob("*-gone-away-*")
     copy = entry.parent / "20200101T000000000Z-who-knows-99"
     copy.mkdir()
@@ -319,7 +319,7 @@ def switch(world: World) -> None:
 
 
 def forget_seat(world: World) -> None:
-    """Take the mark of its seat from a worktree."""
+    """Delete the mark of its worker from a worktree."""
     Path(world.worker("auth").admin_dir or "", "gitworker-seat").unlink()
 
 
@@ -341,7 +341,7 @@ def leave_lock(world: World) -> None:
 
 
 def leave_move(world: World) -> None:
-    """Leave a lock of a move of ours, without the act that it belonged to."""
+    """Leave a lock of a move of ours, without the operation that it belonged to."""
     world.drive("approve", "docs", GITWORKER_CRASH_AT="move-ref")
     sql(world, "UPDATE operations SET status = 'rolled_back' WHERE status = 'open'")
 

@@ -1,4 +1,4 @@
-"""adopt: existing work becomes a worker's as it is, and every reason to leave it alone."""
+"""adopt: existing work becomes a worker's without a change, and every reason to leave it alone."""
 
 import os
 from pathlib import Path
@@ -58,7 +58,7 @@ def test_worktree(world: World) -> None:
 
 
 def test_it_lands(world: World) -> None:
-    """Adopted work is handed in, approved and landed as any other; old commits are no news."""
+    """Adopted work is submitted, approved and landed as any other; old commits are not reported."""
     place = by_hand(world)
     take(world, str(place))
     start(world.session(), "auth", pid=None)
@@ -127,7 +127,7 @@ def test_branch_that_is_called_like_the_worker(world: World) -> None:
 
 
 def test_cancel_and_undo(world: World) -> None:
-    """Adopted work is withdrawn into the trash and comes back to its place."""
+    """Adopted work is withdrawn into the trash, and undo restores it to its place."""
     place = by_hand(world)
     make_dirty(world, place)
     take(world, str(place))
@@ -170,7 +170,7 @@ def test_another_workers(world: World) -> None:
 
 
 def test_no_such_thing(world: World) -> None:
-    """A name of nothing is not found."""
+    """A name without a branch or worktree is not found."""
     for name in ("nothing", "-d", "../x", str(world.root.parent)):
         with unchanged(world, "not_found", NotFound):
             take(world, name)
@@ -254,7 +254,7 @@ def test_name_is_taken(world: World, name: str) -> None:
         take(world, "feature")
 
 
-def test_busy_seat(world: World) -> None:
+def test_busy_worker(world: World) -> None:
     """A worker that has a task takes no other."""
     by_hand(world)
     world.spawn("auth", "other")
@@ -288,7 +288,7 @@ def test_failure_gives_everything_back(world: World) -> None:
 
 
 def test_late_failure(world: World) -> None:
-    """A claim that a foreign program takes meanwhile undoes the rename, the hooks and the mark."""
+    """A claim by a foreign program during adopt undoes the rename, the hooks and the mark."""
     place = by_hand(world)
     before, refs = look(world, place), world.refs()
     with world.session().store.write() as writer:

@@ -14,7 +14,7 @@ from tests.workers.world import World, kept, unchanged
 
 
 def test_inside_another_worktree(world: World) -> None:
-    """A worktree that lies in another one would be removed with it."""
+    """A worktree inside another one is refused, since it would be removed with that one."""
     outer = Path(world.spawn("bob", "other").path)
     world.git("worktree", "add", "-q", "-b", "inner", str(outer / "build.o" / "inner"))
     for name in ("inner", str(outer / "build.o" / "inner")):
@@ -23,7 +23,7 @@ def test_inside_another_worktree(world: World) -> None:
 
 
 def test_around_another_worktree(world: World) -> None:
-    """A worktree that another one lies in would take it along."""
+    """A worktree with another one inside is refused, since it would be removed with it."""
     place = by_hand(world)
     world.git("worktree", "add", "-q", "-b", "inner", str(place / "inner"))
     with unchanged(world, "nested"):

@@ -23,7 +23,7 @@ def lock_of(world: World, worker: str) -> Path:
 
 
 def started(world: World) -> "subprocess.Popen[bytes]":
-    """Start an agent in a seat: a process that ends when its input does."""
+    """Start an agent in a worktree: a process that ends when its input does."""
     world.spawn("auth", "login")
     agent = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
     start(world.session(), "auth", pid=agent.pid)
@@ -62,7 +62,7 @@ def test_the_end_unlocks(world: World) -> None:
 
 
 def test_our_lock_stops_none_of_ours(world: World) -> None:
-    """Removing, restoring and moving aside go by who lives there, not by our own lock."""
+    """Removing, restoring and moving aside depend on live agents, not on our own lock."""
     agent = started(world)
     cancel(world.session(), "auth")
     undo(world.session())

@@ -240,7 +240,7 @@ def test_a_deleted_branch(world: World) -> None:
 
 
 def test_not_in_review(world: World) -> None:
-    """Work that was not handed in is not approved."""
+    """Work that was not submitted is not approved."""
     world.working("auth", "login", {"a": "1\n"})
     with unchanged(world, "invalid_transition", InvalidTransition):
         world.approve("auth")
@@ -276,7 +276,7 @@ def test_a_branch_that_was_reset(world: World) -> None:
 
 
 def test_patches_that_the_target_has(world: World) -> None:
-    """A branch of which nothing is left, since the target has its patches, is approved."""
+    """A branch whose patches are all in the target is approved."""
     place = world.in_review("auth", "login", {"a": "1\n"})
     world.advance({"b": "1\n"})
     world.git("cherry-pick", "auth/login")

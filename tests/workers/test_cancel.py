@@ -115,7 +115,7 @@ def test_gits_own_upkeep_is_no_occupant(world: World) -> None:
 
 
 def test_locked(world: World) -> None:
-    """A worktree that its user locked is not taken away, and nothing is left half done."""
+    """A worktree that its user locked is not deleted, and nothing is left half done."""
     place = world.working("auth", "login", {"a": "1\n"})
     world.git("worktree", "unlock", str(place))  # as the agent had it locked
     world.git("worktree", "lock", str(place))
@@ -170,8 +170,8 @@ def test_nothing_to_rescue(world: World) -> None:
     assert not place.exists()
 
 
-def test_cancel_of_a_free_seat(world: World) -> None:
-    """A seat without a task has nothing to withdraw."""
+def test_cancel_of_a_free_worker(world: World) -> None:
+    """A worker without a task has nothing to withdraw."""
     world.working("auth", "login", {"a": "1\n"})
     cancel(world.session(), "auth")
     with unchanged(world, "invalid_transition", InvalidTransition):
@@ -185,7 +185,7 @@ def test_cancel_of_an_unknown_worker(world: World) -> None:
 
 
 def test_reset(world: World) -> None:
-    """Resetting a FAILED seat rescues its work and leaves its task as it is."""
+    """Resetting a FAILED worker rescues its work and does not change its task."""
     world.working("auth", "login", {"a": "1\n"})
     fail(world.session(), "auth", reason="stuck")
     tip = world.tip("auth/login")
@@ -196,22 +196,22 @@ def test_reset(world: World) -> None:
     assert world.worktrees() == []
 
 
-def test_reset_of_a_working_seat(world: World) -> None:
-    """Only a FAILED seat is reset."""
+def test_reset_of_a_working_worker(world: World) -> None:
+    """Only a FAILED worker is reset."""
     world.working("auth", "login", {"a": "1\n"})
     with unchanged(world, "invalid_transition", InvalidTransition):
         reset(world.session(), "auth")
 
 
-def test_recycle_of_a_working_seat(world: World) -> None:
-    """Only a COMPLETED seat is recycled."""
+def test_recycle_of_a_working_worker(world: World) -> None:
+    """Only a COMPLETED worker is recycled."""
     world.working("auth", "login", {"a": "1\n"})
     with unchanged(world, "invalid_transition", InvalidTransition):
         recycle(world.session(), "auth")
 
 
-def test_cancel_of_a_failed_seat_spares_the_new_holder(world: World) -> None:
-    """Cancelling a FAILED seat touches neither the task nor the claim of who holds it now."""
+def test_cancel_of_a_failed_worker_spares_the_new_holder(world: World) -> None:
+    """Cancelling a FAILED worker touches neither the task nor the claim of its new worker."""
     world.working("auth", "login", {"a": "1\n"})
     fail(world.session(), "auth", reason="stuck")
     world.spawn("docs", "login")
@@ -225,7 +225,7 @@ def test_cancel_of_a_failed_seat_spares_the_new_holder(world: World) -> None:
 
 
 def test_older_worktree_of_the_task_moves_aside(world: World) -> None:
-    """A task that is given to another seat gets its place; the older worktree is kept beside."""
+    """A task that is given to another worker gets its place; the older worktree is kept beside."""
     place = world.working("auth", "login", {"a": "1\n"})
     (place / "left").write_text("uncommitted\n")
     fail(world.session(), "auth", reason="stuck")

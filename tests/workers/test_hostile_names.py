@@ -1,4 +1,4 @@
-"""A file of the project, or anything else, that has one of our names stays as it is."""
+"""A file of the project, or any other file, that has one of our names is not changed."""
 
 import os
 import shutil
@@ -186,7 +186,7 @@ def test_in_our_way(world: World, tmp_path: Path, name: str, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["file", "link to a directory", "fifo"])
 def test_the_trash_is_taken(world: World, tmp_path: Path, kind: str) -> None:
-    """`cancel` refuses, says which place to clear, and works once that is done."""
+    """`cancel` refuses, names the path to clear, and works once that is done."""
     path = world.working("auth", "login", {"a": "1\n"})
     trash = world.root / "worktrees" / ".trash"
     plant(trash, kind, tmp_path / "outside")

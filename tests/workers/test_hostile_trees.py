@@ -19,7 +19,7 @@ FEW = ("..", ".git", "empty", "below ..", "file and directory", "wrong order", "
 
 
 def plant(world: World, shape: str, branch: str = "auth/login") -> str:
-    """Put a hostile commit on top of a branch behind everybody's back; return it."""
+    """Put a hostile commit on top of a branch by plumbing; return it."""
     repo, tip = Repo(world.root), world.tip(branch)
     bad = commit_tree(repo, hostile_tree(repo, shape), parent=tip)
     world.git("update-ref", f"refs/heads/{branch}", bad)
@@ -41,7 +41,7 @@ def test_done(world: World, shape: str) -> None:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_approve(world: World, shape: str) -> None:
-    """`approve` refuses it, and the branch stays as it is."""
+    """`approve` refuses it, and the branch does not change."""
     world.in_review("auth", "login", {"a": "1\n"})
     bad = plant(world, shape)
     with pytest.raises(Refused) as caught:

@@ -1,4 +1,4 @@
-"""reject, and who may judge."""
+"""reject, and which users may judge."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def test_reject(world: World) -> None:
 
 
 def test_second_round(world: World) -> None:
-    """After a rejection the worker hands in again, and the round is no retry."""
+    """After a rejection the worker submits again, and the round is no retry."""
     world.in_review("auth", "login", {"a": "1\n"})
     reject(world.session(), "auth", note="more")
     world.commit("auth", {"b": "2\n"})

@@ -139,15 +139,15 @@ def test_path_in_the_way(world: World) -> None:
         world.spawn("auth", "login")
 
 
-def test_busy_seat(world: World) -> None:
-    """A seat that holds a task takes no second one."""
+def test_busy_worker(world: World) -> None:
+    """A worker that holds a task takes no second one."""
     world.spawn("auth", "login")
     with unchanged(world):
         world.spawn("auth", "other")
 
 
-def test_failed_seat(world: World) -> None:
-    """A FAILED seat must be reset before it takes a task."""
+def test_failed_worker(world: World) -> None:
+    """A FAILED worker must be reset before it takes a task."""
     world.spawn("auth", "login")
     fail(world.session(), "auth", reason="no idea")
     with unchanged(world) as caught:
@@ -213,8 +213,8 @@ def test_unborn_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert world.query("SELECT * FROM operations") == []
 
 
-def test_assign_wants_a_seat(world: World) -> None:
-    """assign gives a task to a seat that exists, and to no other."""
+def test_assign_needs_a_worker(world: World) -> None:
+    """assign gives a task to a worker that exists, and to no other."""
     with unchanged(world, "not_found", NotFound):
         world.spawn("auth", "login", must_exist=True)
     world.approved("auth", "login", {"a": "1\n"})
@@ -223,8 +223,8 @@ def test_assign_wants_a_seat(world: World) -> None:
     assert world.stands("auth", "next") == ("ASSIGNED", "ASSIGNED")
 
 
-def test_recycled_seat(world: World) -> None:
-    """A recycled seat is IDLE, holds nothing, and takes the next task."""
+def test_recycled_worker(world: World) -> None:
+    """A recycled worker is IDLE, holds nothing, and takes the next task."""
     world.approved("auth", "login", {"a": "1\n"})
     world.land("auth")
     freed = recycle(world.session(), "auth")

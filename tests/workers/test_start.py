@@ -13,7 +13,7 @@ from tests.workers.world import World, unchanged
 
 
 def test_start_binds_the_process(world: World) -> None:
-    """A started seat is WORKING and knows its process by id and start time."""
+    """A started worker is WORKING, and its process is recorded by id and start time."""
     world.spawn("auth", "login")
     started = start(world.session(), "auth", pid=os.getpid())
     process = find_process(os.getpid())
@@ -49,7 +49,7 @@ def test_start_of_a_process_that_ended(world: World) -> None:
 
 
 def test_start_twice(world: World) -> None:
-    """A seat that is at work is not started again."""
+    """A worker that is at work is not started again."""
     world.working("auth", "login", {"a": "1\n"})
     with unchanged(world, "invalid_transition", InvalidTransition):
         start(world.session(), "auth", pid=os.getpid())
@@ -70,7 +70,7 @@ def test_worker_id_wins_over_task_id(world: World) -> None:
 
 
 def test_name_that_means_nothing(world: World) -> None:
-    """An unknown name says which workers there are."""
+    """The error for an unknown name lists the workers."""
     world.spawn("auth", "login")
     with unchanged(world, "not_found", NotFound) as caught:
         start(world.session(), "nobody")

@@ -103,7 +103,7 @@ def test_sync(world: World, disturb: Disturb) -> None:
 
 @WAYS
 def test_cancel_and_undo(world: World, disturb: Disturb) -> None:
-    """A cancelled worktree whose files were only touched comes back, then follows the target."""
+    """A cancelled worktree whose files were only touched is restored, then follows the target."""
     place = world.in_review("auth", "login", {"a": "1\n"})
     world.advance({"README": "theirs\n"})
     every_file(place, disturb)

@@ -34,7 +34,7 @@ def test_review_file_of_a_request(world: World) -> None:
     assert world.view("auth")["review_state"] == "pending"
 
 
-def test_conflict_is_foretold(world: World) -> None:
+def test_conflict_is_reported_early(world: World) -> None:
     """A submission reports at once the files that would conflict with the target, and is valid."""
     world.working("auth", "login", {"README": "mine\n"})
     world.advance({"README": "theirs\n"})
@@ -103,7 +103,7 @@ def test_submit_twice(world: World) -> None:
 
 
 def test_hook_of_the_user_may_refuse(world: World) -> None:
-    """A pre-commit hook of the user's that refuses stops the submission with git's words."""
+    """If the user's pre-commit hook refuses, the submission stops with git's message."""
     place = world.working("auth", "login", {"a": "1\n"})
     hook = world.root / ".git" / "hooks" / "pre-commit"
     hook.write_text("#!/bin/sh\necho no way >&2\nexit 1\n")

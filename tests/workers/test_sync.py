@@ -60,7 +60,7 @@ def test_nothing_to_do(world: World) -> None:
 
 
 def test_continue(world: World) -> None:
-    """A conflict that the agent resolved is continued, and the work can be handed in."""
+    """A conflict that the agent resolved is continued, and the work can be submitted."""
     place = conflicted(world)
     Repo(place).write({"README": "both\n"})
     world.git("add", "README", cwd=place)
@@ -85,7 +85,7 @@ def test_abort(world: World) -> None:
 
 
 def test_uncommitted_work(world: World) -> None:
-    """git refuses to begin over uncommitted work; its words are passed on, nothing is stashed."""
+    """git refuses to begin over uncommitted work; its message is passed on, nothing is stashed."""
     place = world.working("auth", "login", {"a": "1\n"})
     world.advance({"b": "2\n"})
     Repo(place).write({"a": "changed\n"})

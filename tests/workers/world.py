@@ -85,7 +85,7 @@ class World:
         self.git("commit", "-q", "-m", message)
         return self.tip("HEAD")
 
-    # ------------------------------------------------------------------ acts
+    # ------------------------------------------------------------------ operations
     def session(self, where: Path | str | None = None, identity: str | None = None) -> Session:
         """Open a session as a command started in `where` does."""
         with WHERE, contextlib.chdir(where or self.root):
@@ -195,7 +195,7 @@ class World:
         return found
 
     def rows(self) -> dict[str, list[tuple[Any, ...]]]:
-        """Return everything in the database but beats and positions."""
+        """Return everything in the database except heartbeats and positions."""
         names = self.query("SELECT name FROM sqlite_schema WHERE type = 'table'")
         return {
             name: sorted(self.query(f"SELECT * FROM {name}"), key=repr)
@@ -231,7 +231,7 @@ class World:
 
 
 def newest(world: World, kind: str) -> int:
-    """Return the number of the newest act of a kind."""
+    """Return the number of the newest operation of a kind."""
     rows = world.query(f"SELECT MAX(id) FROM operations WHERE kind = '{kind}'")
     return int(rows[0][0])
 
@@ -269,10 +269,10 @@ def essence(world: World) -> tuple[object, ...]:
 
 @contextlib.contextmanager
 def no_beater(world: World) -> Iterator[None]:
-    """Hold the beater's lock, so that a test leaves no background process behind."""
+    """Hold the heartbeat daemon's lock, so that a test leaves no background process behind."""
     descriptor = os.open(lock_path(world.session().paths), os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        wait_until(lambda: is_locked(descriptor))  # who looks whether one beats has it a moment
+        wait_until(lambda: is_locked(descriptor))  # a check for a daemon holds it briefly
         yield
     finally:
         os.close(descriptor)
@@ -289,7 +289,7 @@ def is_locked(descriptor: int) -> bool:
 def is_at_work(root: Path) -> bool:
     """Return whether another process, such as a deletion, was started for a place or runs in it."""
     for place in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # it has ended meanwhile
+        with contextlib.suppress(OSError):  # the process may have ended
             seen = (place / "cmdline").read_bytes() + os.readlink(os.fsencode(place / "cwd"))
             if os.fsencode(root) in seen and place.name != str(os.getpid()):
                 return True
