@@ -154,7 +154,7 @@ def write_again(path: Path, text: str) -> None:
 
 
 def replace(path: Path, text: str) -> None:
-    """Put another file of the same size and time in a file's place."""
+    """Replace a file by another of the same size and time."""
     other = path.with_name("other")
     other.write_text(text)
     before = path.stat()
@@ -208,7 +208,7 @@ def test_a_week_later_it_is_deleted(world: World) -> None:
 def test_gc_keeps_them_for_a_week(
     world: World, name: str, ending: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """gc of any age keeps stripped bytes for a week, names the file, and then lets go of them."""
+    """gc of any age keeps stripped bytes for a week, names the file, and deletes them later."""
     prepare(world, LOSSY[name])
     if ending == "land":
         world.land("auth")

@@ -40,7 +40,7 @@ def removed(world: World) -> None:
 
 
 def reinstalled(world: World) -> None:
-    """Let another program write into our hook directory, and let us put it aside."""
+    """Let another program write into our hook directory, and let a sweep move its file aside."""
     world.spawn("auth", "login")
     (world.state_dir / "hooks" / "commit-msg").write_text("#!/bin/sh\n")
     world.drive("sweep")
@@ -49,7 +49,7 @@ def reinstalled(world: World) -> None:
 
 @pytest.mark.parametrize("live", [spawned, removed, reinstalled])
 def test_an_ordinary_user_deletes_a_clone(clone: World, live: Callable[[World], None]) -> None:
-    """`rm -rf` of a clone works for its owner, who is not root."""
+    """`rm -rf` of a clone works for its owner without root rights."""
     live(clone)
     wait_until(lambda: not is_at_work(clone.root))
     command = ["rm", "-rf", "--", str(clone.root)]

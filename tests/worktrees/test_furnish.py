@@ -154,7 +154,7 @@ def test_a_copy_that_cannot_be_read(furnished: World) -> None:
 
 
 def test_everything_that_is_ignored(furnished: World) -> None:
-    """Nothing of ours is copied, wherever worktrees are made now or were made before."""
+    """None of our files are copied, in the present directory for worktrees or an earlier one."""
     furnished.git("config", "worker.worktree.copy", "*")
     furnished.spawn("bob", "other")
     furnished.git("config", "worker.worktree.root", "../seats")

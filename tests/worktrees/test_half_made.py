@@ -51,7 +51,7 @@ def test_of_verify(world: World) -> None:
 
 
 def test_of_verify_at_work(world: World) -> None:
-    """A verify worktree whose slot is in use may be being made, and stays."""
+    """A verify worktree whose slot is in use stays, since another process may be making it."""
     admin = plant(world, slot_of(world))
     with open(f"{world.state_dir}/verify/1.lock", "rb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -73,7 +73,7 @@ def test_of_the_pool(world: World) -> None:
 
 @pytest.mark.parametrize("lock", ["initializing\n", "mine\n"])
 def test_of_others(world: World, tmp_path: Path, lock: str) -> None:
-    """A worktree at a place that is not ours stays, half made or locked by its user."""
+    """A worktree outside our directories stays, half made or locked by its user."""
     admin = plant(world, str(tmp_path / "elsewhere"), lock=lock)
     drop_half_made(world.session())
     assert admin.exists()

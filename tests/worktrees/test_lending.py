@@ -80,7 +80,7 @@ def test_caches_are_left_out(parking: World, is_behind: bool) -> None:
 
 
 def test_a_changed_parked_worktree_is_not_taken(parking: World) -> None:
-    """A parked worktree with an untracked file goes to the trash; a fresh one is verified."""
+    """A parked worktree with an untracked file is moved to the trash; a fresh one is verified."""
     (one,) = list_parked(open_pool(parking.session()))
     Repo(Path(one.tree)).write({"new": "mine\n"})
     verdict = verify(parking.session(), parking.tip())

@@ -82,7 +82,7 @@ def test_cancel_of_a_missing_worktree(world: World, is_deleted: bool) -> None:
 
 
 def test_moved_back_before_the_undo(world: World) -> None:
-    """A worktree that is at its place again when a cancel is undone comes back as it was."""
+    """A worktree that was moved back before the undo of its cancel is restored unchanged."""
     place = _with_work(world)
     before, status = bytes_below(place), world.git("status", "--porcelain", cwd=place)
     far = world.root.parent / "far" / "away"
@@ -127,7 +127,7 @@ def test_copied_repository(world: World, verb: tuple[str, ...], is_left: bool) -
 
 
 def test_in_a_copied_worktree(world: World) -> None:
-    """A command inside the copy of a worktree does not act on the original."""
+    """A command inside the copy of a worktree does not change the original."""
     place = _with_work(world)
     tip = world.tip("auth/login")
     copy = world.root.parent / "copy"

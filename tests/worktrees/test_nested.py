@@ -29,7 +29,7 @@ def test_landing(world: World) -> None:
 
 
 def test_cancel(world: World) -> None:
-    """Work is not withdrawn while another worktree lies in its own."""
+    """Work is not withdrawn while another worktree is inside its worktree."""
     inner = nested(world, world.working("auth", "login", {"a": "1\n"}))
     with unchanged(world, "nested"):
         cancel(world.session(), "auth")

@@ -258,7 +258,7 @@ def test_many_at_once(world: World) -> None:
 
 @pytest.mark.parametrize("size", [0, 1])
 def test_a_branch_in_the_way(pooled: World, size: int) -> None:
-    """A branch below the worker's is refused in the same words with a pool and without one."""
+    """A branch below the worker's is refused with the same message with a pool and without one."""
     pooled.git("config", "worker.worktree.pool", str(size))
     pooled.git("branch", "auth/login/more")
     with kept(pooled, "branch_blocked", Refused):
@@ -326,7 +326,7 @@ def test_a_landed_worktree_is_parked(pooled: World) -> None:
 
 
 @pytest.mark.parametrize("kind", ["file", "link", "directory"])
-def test_a_tracked_log_comes_back(pooled: World, kind: str) -> None:
+def test_a_tracked_log_is_restored(pooled: World, kind: str) -> None:
     """A file of the project that has the log's name stays in a worktree that returns."""
     log = pooled.root / ".worker.log"
     if kind == "file":
@@ -361,7 +361,7 @@ def test_a_landed_worktree_is_not_parked(pooled: World) -> None:
     assert "of bob" in trashed(pooled)
 
 
-def test_unfinished_work_does_not_come_back(pooled: World) -> None:
+def test_unfinished_work_is_not_parked(pooled: World) -> None:
     """A landed worktree with untracked work stays in the trash."""
     place = pooled.approved("bob", "t-bob", {"bob": "1\n"})
     (place / "note").write_text("precious")
@@ -371,7 +371,7 @@ def test_unfinished_work_does_not_come_back(pooled: World) -> None:
     assert not any(one.is_warm for one in list_parked(open_pool(pooled.session())))
 
 
-def test_refs_of_its_own_do_not_come_back(pooled: World) -> None:
+def test_refs_of_its_own_are_not_parked(pooled: World) -> None:
     """A landed worktree with refs of its own (refs/worktree/) stays in the trash with them."""
     place = pooled.approved("auth", "login", {"a": "1\n"})
     kept = pooled.git("commit-tree", "-m", "Experiment", "HEAD^{tree}", cwd=place)
@@ -394,7 +394,7 @@ def test_a_reader_does_not_stop_the_job(world: World) -> None:
     assert len(parked(world)) == 1
 
 
-def test_who_keeps_it_is_left_alone(world: World) -> None:
+def test_a_running_job_is_left_alone(world: World) -> None:
     """If a job is at work another does not wait, and `pool` reports it."""
     world.git("config", "worker.worktree.pool", "1")
     lock = Path(world.session().paths.locks) / "pool"
@@ -427,7 +427,7 @@ def link_in_an_entry(copy: World, original: World) -> None:
 
 
 def copy_as_it_is(copy: World, original: World) -> None:
-    """Leave the copy as `cp -a` made it."""
+    """Leave the copy unchanged after `cp -a`."""
 
 
 def inventory(top: Path) -> dict[str, object]:

@@ -98,7 +98,7 @@ def test_among_the_projects_files(world: World, setting: str) -> None:
 
 @pytest.mark.parametrize("setting", [".git", ".git/wt", ".worker-state/wt", ".git/worktrees"])
 def test_inside_git(world: World, setting: str) -> None:
-    """git's own directory is git's: nothing is made in it, by whichever name."""
+    """No worktree is made in git's own directory, by whichever name."""
     set_root(world, setting)
     with unchanged(world, "root_taken"):
         world.spawn("auth", "login")

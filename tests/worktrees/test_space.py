@@ -1,4 +1,4 @@
-"""The look at the disk before a worktree is made."""
+"""The check of the disk space before a worktree is made."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A worktree that the system does not let go stays a worktree, and nothing is left open."""
+"""A worktree that the system cannot move stays a worktree, and no operation is left open."""
 
 import os
 import subprocess
@@ -31,7 +31,7 @@ def require_whole(world: World, place: Path) -> None:
 
 
 def test_cancel(world: World) -> None:
-    """Cancelling work in a mount is refused, and done once nothing is mounted there."""
+    """Cancelling work in a mount is refused, and works once nothing is mounted there."""
     place = Path(world.spawn("auth", "login").path)
     (place / "new").write_text("untracked\n")
     done = run(world, (*MOUNTED, str(place)), "cancel", "auth")
