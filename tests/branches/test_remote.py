@@ -106,7 +106,7 @@ def test_push_that_is_no_fast_forward(shore: Shore) -> None:
 
 
 def test_another_push_was_faster(shore: Shore) -> None:
-    """A remote that has moved since it was fetched is left as it is."""
+    """A remote that has moved since it was fetched is not changed."""
     remote = shore.remote()
     expect = remote.fetch()
     theirs = shore.theirs()

@@ -74,7 +74,7 @@ def test_start_on_a_commit(world: World, name: str) -> None:
     assert world.rows()["stacks"] == []
 
 
-def test_start_on_a_seat_without_work(world: World) -> None:
+def test_start_on_a_worker_without_work(world: World) -> None:
     """A worker that holds no task is no parent."""
     world.working("auth", "login", {"a": "1\n"})
     cancel(world.session(), "auth")
@@ -287,7 +287,7 @@ def test_diff_shows_own_commits(world: World) -> None:
 
 
 def test_sync_onto_the_parent(world: World) -> None:
-    """While the parent is to land, sync brings the child onto its branch as it is now."""
+    """While the parent is to land, sync rebases the child onto the parent's present branch."""
     place = stacked(world)
     amended = Repo(place).commit("Amended", {"f": lines(20, {2: "amended"})}, "--amend")
     done = sync(world.session(world.path("ui")))
