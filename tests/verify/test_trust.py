@@ -69,7 +69,7 @@ def test_ones_own_commands(bench: Bench) -> None:
 
 
 def test_kinds_are_apart(bench: Bench) -> None:
-    """Who agrees to verify commands has not agreed to the same ones as setup commands."""
+    """Agreement to verify commands is no agreement to the same commands for setup."""
     bring(bench, '[verify]\ncommands = ["make"]\n')
     agree(bench)
     bring(bench, '[verify]\ncommands = ["make"]\n[worktree]\nsetup = ["make"]\n')

@@ -174,7 +174,7 @@ def test_failed_twice(bench: Bench) -> None:
 
 
 def test_several_at_once(bench: Bench, tmp_path: Path) -> None:
-    """As many run at once as merge.parallel says, each in a worktree of its own; others wait."""
+    """As many runs are active as merge.parallel allows, each in its own worktree; others wait."""
     first, second, third = (bench.commit({"n": f"{n}\n"}) for n in range(3))
     meet = (
         f"pwd >>{tmp_path}/places; cat n >>{tmp_path}/met; until [ $(wc -l <{tmp_path}/met) -ge 2 ]"
@@ -206,7 +206,7 @@ def test_waiting_is_bounded(bench: Bench) -> None:
 
 
 def test_cancel(bench: Bench) -> None:
-    """A cancelled run leaves no verdict, a log that says so, and a worktree for the next one."""
+    """A cancelled run leaves no verdict, a note in the log, and a worktree for the next run."""
     bench.set("test -e quick || exec sleep 300")
     quick = bench.commit({"quick": ""})
     with Verifier(bench.session()) as verifier:

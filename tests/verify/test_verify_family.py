@@ -14,7 +14,7 @@ from tests.workers.world import pass_time, wait_until
 
 LIMIT_S = 90
 
-# Ways to run on in the background: the pid goes into the file $1.
+# Ways to run on in the background: the file $1 gets the pid.
 IN_GROUP = "sh -c 'echo $$ >$0; exec sleep 300' {0} &"
 DEAF = """sh -c 'trap "" TERM; echo $$ >$0; while :; do sleep 1; done' {0} &"""
 OWN_SESSION = "setsid sh -c 'echo $$ >$0; exec sleep 300' {0} &"
@@ -108,7 +108,7 @@ def test_a_daemon_lives_on(bench: Bench, pid_file: Path) -> None:
 
 
 def test_a_person_in_the_worktree(bench: Bench) -> None:
-    """A person who looks around in a verify worktree is not one of the run's processes."""
+    """A user's process in a verify worktree is not one of the run's processes."""
     bench.set("true")
     bench.verify()
     bench.set("sleep 300", verify_timeout_s=1)

@@ -113,7 +113,7 @@ def test_nothing_stays(bench: Bench, damage: str) -> None:
 
 
 @pytest.mark.parametrize("lead", ["worker", "main", "other"])
-def test_a_pointer_that_leads_elsewhere(
+def test_a_pointer_to_another_checkout(
     bench: Bench, lead: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A verify worktree whose .git file leads to another checkout is made again; that one stays."""
@@ -175,7 +175,7 @@ def test_kept_files(bench: Bench) -> None:
 def test_switching_costs_the_difference(
     bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file that both commits have is not written again, and no worktree is made a second time."""
+    """A file that both commits have is not written again, and the worktree is reused."""
     bench.set("ls -i README; stat -c %Z README", "true")
     first, second = bench.tip(), bench.commit({"more": "1\n"})
     session = bench.session()
