@@ -55,7 +55,7 @@ class RadarScene:
         return [(to, json.loads(payload)) for to, payload in rows]
 
     def warned(self) -> list[tuple[str, str]]:
-        """Return who was warned of whom, oldest first."""
+        """Return the pairs of warned worker and other worker, oldest first."""
         return [(to, payload["with"]) for to, payload in self.warnings()]
 
     def due(self) -> list[str]:

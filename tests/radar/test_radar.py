@@ -1,4 +1,4 @@
-"""The survey: who is on the radar, and how each two of them get on."""
+"""The survey: the workers on the radar, and the conflicts between each two of them."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +14,7 @@ from tests.workers.world import World, no_beater
 
 @pytest.fixture
 def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RadarScene]:
-    """A repository without workers; our hooks there ring no doorbell."""
+    """A repository without workers; our hooks there start no drain."""
     monkeypatch.setenv("GITWORKER_HOOKS", "off")
     world = World.make(tmp_path / "repo")
     world.advance({"f": TEXT})
@@ -35,7 +35,7 @@ def test_everybody_with_everybody(scene: RadarScene) -> None:
     assert len(scene.survey().meetings) == 6
 
 
-def test_who_is_on_the_radar(scene: RadarScene) -> None:
+def test_workers_on_the_radar(scene: RadarScene) -> None:
     """A worker that has no commits, has not begun, has failed or is done is not compared."""
     from gitworker.lifecycle.fail import fail
 

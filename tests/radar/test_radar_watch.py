@@ -76,7 +76,7 @@ def test_both_workers_are_warned(scene: RadarScene) -> None:
 
 
 def test_once_until_it_was_clean_again(scene: RadarScene) -> None:
-    """Further commits to a conflict are no news; one that comes back after peace is."""
+    """Further commits to a conflict are not reported; a conflict that appears again is."""
     scene.working("auth", at_line(3, "auth"))
     scene.working("docs", at_line(3, "docs"))
     assert scene.look() == 2
@@ -282,8 +282,10 @@ def test_radars_at_once_double_nothing(scene: RadarScene) -> None:
     assert len(scene.warnings()) == len(set(scene.warned())) == 6
 
 
-def test_who_lives_long_leaves_no_dead(scene: RadarScene, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A follower that rings radar after radar buries those that have ended."""
+def test_a_long_lived_process_leaves_no_zombies(
+    scene: RadarScene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A follower that starts radar after radar waits for those that have ended."""
     monkeypatch.setattr("gitworker.proc.spawn_detached", lambda argv: spawn_detached(["true"]))
     for name in ("auth", "docs"):
         scene.working(name, at_line(3, name))

@@ -49,7 +49,7 @@ def side(repo: Repo, files: dict[str, str | None], start: str = "main") -> Oid:
 
 
 def all_pairs(target: Oid, tips: list[Oid]) -> list[Pair]:
-    """Return every pair of tips and each with the target, as they are kept."""
+    """Return every pair of tips and each with the target, in the form of the cache."""
     return [pair_of(one, other, target=target) for one, other in combinations([target, *tips], 2)]
 
 
@@ -220,7 +220,7 @@ def test_verdicts_on_old_commits_are_deleted(repo: Repo, monkeypatch: pytest.Mon
 
 
 def test_a_pair_that_git_cannot_merge(repo: Repo) -> None:
-    """It stays unknown, with git's words, and the others are known."""
+    """A pair that git cannot merge stays unknown, with git's message, and the others are known."""
     one, other = side(repo, {"f": "1\n"}), side(repo, {"f": "2\n"})
     target = Oid(repo.head("main"))
     blob = repo.git("rev-parse", f"{other}:f")
