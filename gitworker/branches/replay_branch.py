@@ -1,7 +1,7 @@
 """Replay a worker's branch onto the target; shared by approve and merge."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gitworker import clock
@@ -19,6 +19,7 @@ from gitworker.repo.worktrees.worktree_list import find_checkout
 from gitworker.session import Session, missing_target
 from gitworker.store.api import Writer
 from gitworker.store.operations import Operation, begin_operation
+from gitworker.store.payloads.payload import ApproveData, MergeData
 from gitworker.store.workers import Worker
 
 ANCHORS = "refs/worker/landing/"
@@ -134,17 +135,11 @@ def drop_anchors(session: Session, operations: Sequence[Operation]) -> None:
 
 
 def begin_rewrite(
-    writer: Writer,
-    worker: Worker,
-    rewrite: Rewrite,
-    *,
-    kind: str,
-    actor: str,
-    data: Mapping[str, object],
+    writer: Writer, worker: Worker, kind: str, *, actor: str, data: ApproveData | MergeData
 ) -> int:
     """Write the journal of an operation that replaces a branch's commits; return its id."""
-    if rewrite.new != rewrite.old:
-        record_rewrite(writer, rewrite.ref, old=rewrite.old, new=rewrite.new)
+    if data.new != data.old:
+        record_rewrite(writer, data.ref, old=data.old, new=data.new)
     return begin_operation(
         writer,
         kind,
@@ -152,12 +147,8 @@ def begin_rewrite(
         task=worker.task_id or "",
         actor=actor,
         now=clock.now_ms(),
-        data={
-            "ref": rewrite.ref, "old": rewrite.old, "new": rewrite.new,
-            "rescue": rewrite.rescue_ref, "worktree": rewrite.worktree,
-            "admin_dir": rewrite.admin_dir, **data,
-        },
-    )  # fmt: skip
+        data=data,
+    )
 
 
 def move_to(session: Session, rewrite: Rewrite) -> None:

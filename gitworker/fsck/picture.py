@@ -1,10 +1,9 @@
 """Everything that the checks compare, read once: rows, refs, worktrees, the acts in the journal."""
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from gitworker.model.ids import Branch, Oid, Ref, ref_of
 from gitworker.repo.history.reachable import find_missing
@@ -12,16 +11,16 @@ from gitworker.repo.plumbing.refs import read_refs
 from gitworker.repo.worktrees.worktree_list import Worktree, list_worktrees
 from gitworker.session import Session
 from gitworker.store.api import Row
+from gitworker.store.payloads.payload import GcData, Payload, deleted_refs, from_text
 from gitworker.store.tasks import StoredTask, all_tasks
 from gitworker.store.workers import Worker, all_workers
 
-MADE_BY_WORKERS = ("old", "new", "tip")  # commits that an act names
 REWRITING = frozenset({"approve", "merge", "cancel", "reset", "remove"})
 TAKEN_AWAY = frozenset({"gc", "fsck"})  # acts that took refs or trash away, and say which
 
 
 class Act(NamedTuple):
-    """One row of the journal; `data` is None where it is no JSON object."""
+    """One row of the journal."""
 
     id: int
     kind: str
@@ -29,7 +28,7 @@ class Act(NamedTuple):
     task: str
     status: str
     step: str
-    data: dict[str, Any] | None
+    data: Payload
     updated_at_ms: int
 
     @property
@@ -100,7 +99,7 @@ def take_picture(session: Session, *, at_work: bool = False) -> Picture:
         landings = tuple(reader.rows("fsck.landings"))
     refs = read_refs(session.git, ["refs/"])
     missing = frozenset(find_missing(session.git, set(refs.values())))
-    taken = [act.data for act in acts if act.has_taken and act.data]
+    taken = [act.data for act in acts if act.has_taken]
     return Picture(
         session=session,
         workers=workers,
@@ -111,14 +110,15 @@ def take_picture(session: Session, *, at_work: bool = False) -> Picture:
         refs=refs,
         missing=missing,
         worktrees={os.path.realpath(one.path): one for one in list_worktrees(session.git)},
-        expired={ref: oid for data in taken for ref, oid in data.get("refs", {}).items()},
-        emptied=frozenset(name for data in taken for name in data.get("entries", ())),
+        expired={ref: oid for data in taken for ref, oid in deleted_refs(data).items()},
+        emptied=frozenset(
+            name for data in taken if isinstance(data, GcData) for name in data.entries
+        ),
         at_work=at_work,
     )
 
 
 def _act(row: Row) -> Act:
-    data = json.loads(row["data"]) if row["is_json"] else None
     return Act(
         row["id"],
         row["kind"],
@@ -126,6 +126,6 @@ def _act(row: Row) -> Act:
         row["task_id"],
         row["status"],
         row["step"],
-        data if isinstance(data, dict) else None,
+        from_text(row["kind"], row["data"]),
         row["updated_at_ms"],
     )

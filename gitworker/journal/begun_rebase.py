@@ -25,6 +25,7 @@ from gitworker.store.operations import (
     find_operation,
     unfinished_operations,
 )
+from gitworker.store.payloads.payload import SyncData
 from gitworker.store.workers import Worker
 
 KIND = "sync"
@@ -54,10 +55,7 @@ def journaled(session: Session, worker: Worker, ref: Ref, *, old: Oid, onto: Oid
         number = begin_operation(
             writer, KIND, worker=worker.worker_id, task=worker.task_id or "", actor=session.actor,
             now=clock.now_ms(),
-            data={
-                "ref": ref, "old": onto, "new": old, "worktree": move.worktree,
-                "admin_dir": move.admin_dir,
-            },
+            data=SyncData(ref, onto, old, move.worktree, move.admin_dir),
         )  # fmt: skip
         operation = find_operation(writer, number)
     assert operation is not None
@@ -105,10 +103,10 @@ def _is_of(operation: Operation, worker_id: str) -> bool:
 
 def _end(session: Session, operation: Operation) -> None:
     """Take the files back unless git has begun: an open rebase is ended by the worker."""
-    data = operation.data
-    place, admin_dir, ref = data["worktree"], data["admin_dir"], Ref(data["ref"])
+    data = operation.payload(SyncData)
+    place, admin_dir, ref = data.worktree, data.admin_dir, data.ref
     if os.path.isdir(place) and find_head_ref(session.git.at(place)) == ref:
-        move = Move(ref, Oid(data["old"]), Oid(data["new"]), place, admin_dir)
+        move = Move(ref, data.old, data.new, place, admin_dir)
         if find_ref(session.git, ref) == move.new:
             take_back_checkout(session.git, move)
         _drop_ended_rebase(session, place, admin_dir, ref)

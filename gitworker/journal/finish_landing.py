@@ -5,16 +5,16 @@ days (`repo/trash`); anything uncommitted or untracked stays in the trash, and u
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from gitworker import clock
 from gitworker.branches.replay_branch import drop_anchors
 from gitworker.bus.drain import record_tip
 from gitworker.errors import GitWorkerError
 from gitworker.lifecycle.moves import advance, release_task
-from gitworker.model.ids import Branch, Oid, Ref, ref_of
+from gitworker.model.ids import Branch, ref_of
 from gitworker.model.worker import WorkerEvent
 from gitworker.repo.checkout.move_branch import move_branch
 from gitworker.repo.checkout.recover_move import find_unfinished, recover_move
@@ -25,6 +25,7 @@ from gitworker.repo.worktrees.worktree_list import find_inner, linked_places
 from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.operations import Operation, advance_operation, close_operation
+from gitworker.store.payloads.payload import MergeData
 from gitworker.store.workers import Worker, find_worker
 from gitworker.worktrees.occupied import distant_process, occupants
 from gitworker.worktrees.removal import (
@@ -49,22 +50,22 @@ def finish_merge(writer: Writer, operation: Operation) -> Worker:
 
     The act stays open, as `recorded`, until what landed is cleaned up.
     """
-    data = operation.data
+    data = operation.payload(MergeData)
     worker = find_worker(writer, operation.worker_id)
     assert worker is not None
     now = clock.now_ms()
     worker = advance(
         writer, worker, WorkerEvent.MERGE, actor=operation.actor,
-        metadata={"commit": data["new"], "target": data["target_ref"]},
+        metadata={"commit": data.new, "target": data.target_ref},
     )  # fmt: skip
     writer.run(
         "operations.land",
         operation=operation.id, worker=operation.worker_id, task=operation.task_id,
-        branch=worker.branch, target_ref=data["target_ref"], target_old=data["target_old"],
-        target_new=data["new"], branch_old=data["old"], now=now,
+        branch=worker.branch, target_ref=data.target_ref, target_old=data.target_old,
+        target_new=data.new, branch_old=data.old, now=now,
     )  # fmt: skip
-    record_tip(writer, data["ref"], data["old"])
-    record_tip(writer, data["target_ref"], data["new"])
+    record_tip(writer, data.ref, data.old)
+    record_tip(writer, data.target_ref, data.new)
     release_task(writer, worker)
     advance_operation(writer, operation.id, step=RECORDED, data=data, now=now)
     return worker
@@ -94,7 +95,7 @@ class Landing(NamedTuple):
     """A landed worker, the data of its journal, and whether its worktree is dirty, if known."""
 
     worker: Worker
-    data: Mapping[str, Any]
+    data: MergeData
     dirty: bool | None = None
 
 
@@ -104,14 +105,14 @@ def clean_up(session: Session, landings: Sequence[Landing]) -> list[Cleaned]:
     What is kept follows to the commits that landed.
     """
     going = [
-        Gone(one.worker, (one.data["old"], one.data["new"]), one.dirty)
+        Gone(one.worker, (one.data.old, one.data.new), one.dirty)
         for one in landings
-        if not one.data["keep"]
+        if not one.data.keep
     ]
     removed = iter(remove_landed(session, going))
     results = []
     for one in landings:
-        cleaned = Cleaned(one.worker.worktree, "--keep") if one.data["keep"] else next(removed)
+        cleaned = Cleaned(one.worker.worktree, "--keep") if one.data.keep else next(removed)
         if cleaned.why is not None:
             _follow(session, one.data)
         results.append(cleaned if cleaned.kept else Cleaned(discard=cleaned.discard))
@@ -183,24 +184,26 @@ def find_left(session: Session, worker: Worker) -> str | None:
     return worker.branch if found is None or ref in found else None
 
 
-def _follow(session: Session, landing: Mapping[str, Any]) -> None:
+def _follow(session: Session, landing: MergeData) -> None:
     """Move a branch that is kept, and its worktree, to the commits that landed.
 
     Where that is refused (local changes in the way, an agent in the middle of something), the
     branch stays as it is: its patches have landed, and `git worker sync` brings it there later.
     Raises the error if the move stopped in the middle: the landing is not finished then.
     """
-    ref, old, new = Ref(landing["ref"]), Oid(landing["old"]), Oid(landing["new"])
-    places = {"worktree": landing["worktree"], "admin_dir": landing["admin_dir"]}
-    if places["worktree"] is not None and not os.path.isdir(places["worktree"]):
-        places = {"worktree": None, "admin_dir": None}
+    ref, old, new = landing.ref, landing.old, landing.new
+    place, admin_dir = landing.worktree, landing.admin_dir
+    if place is not None and not os.path.isdir(place):
+        place = admin_dir = None
     if old == new or find_ref(session.git, ref) is None:
         return
     try:
-        if not recover_move(session.git, ref=ref, old=old, new=new, **places):
-            move_branch(session.git, ref=ref, old=old, new=new, **places)
+        if not recover_move(
+            session.git, ref=ref, old=old, new=new, worktree=place, admin_dir=admin_dir
+        ):
+            move_branch(session.git, ref=ref, old=old, new=new, worktree=place, admin_dir=admin_dir)
     except (GitWorkerError, OSError):
-        if places["admin_dir"] is not None and find_unfinished(places["admin_dir"]) is not None:
+        if admin_dir is not None and find_unfinished(admin_dir) is not None:
             raise
 
 

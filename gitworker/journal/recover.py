@@ -30,7 +30,7 @@ from gitworker.journal.undo.takeback import finish_undo
 from gitworker.lifecycle.rules import gives_seat
 from gitworker.lifecycle.state_views import catch_up, publish_views
 from gitworker.lifecycle.verdict import finish_approval
-from gitworker.model.ids import Oid, Ref
+from gitworker.model.ids import Oid
 from gitworker.repo.checkout.fastforward import fast_forward, settle_checkout
 from gitworker.repo.checkout.recover_move import contains, recover_move
 from gitworker.repo.plumbing.lock import descriptor_of, hold
@@ -45,6 +45,7 @@ from gitworker.store.operations import (
     unfinished_operations,
     window_of,
 )
+from gitworker.store.payloads.payload import ApproveData, MergeData
 from gitworker.store.workers import find_worker
 from gitworker.worktrees.pool.half_made import drop_half_made
 from gitworker.worktrees.removal import discard, finish_removal
@@ -213,25 +214,20 @@ def _finish_one(session: Session, operation: Operation) -> None:
 
 def settle_branch(session: Session, operation: Operation) -> Oid | None:
     """Bring an interrupted move of a branch to its end and return where the branch is now."""
-    data = operation.data
-    ref = Ref(data["ref"])
-    if data["old"] != data["new"]:
+    data = operation.payload(ApproveData)
+    if data.old != data.new:
         recover_move(
-            session.git,
-            ref=ref,
-            old=Oid(data["old"]),
-            new=Oid(data["new"]),
-            worktree=data["worktree"],
-            admin_dir=data["admin_dir"],
-        )
-    return read_refs(session.git, [ref]).get(ref)
+            session.git, ref=data.ref, old=data.old, new=data.new,
+            worktree=data.worktree, admin_dir=data.admin_dir,
+        )  # fmt: skip
+    return read_refs(session.git, [data.ref]).get(data.ref)
 
 
 def _finish_approve(session: Session, operation: Operation) -> None:
     tip = settle_branch(session, operation)
     if not _holds_task(session, operation):
         roll_back(session, operation.id)
-    elif tip is not None and contains(session.git, tip, Oid(operation.data["new"])):
+    elif tip is not None and contains(session.git, tip, operation.payload(ApproveData).new):
         try:
             with session.store.write() as writer:
                 finish_approval(writer, operation)
@@ -249,12 +245,12 @@ def _holds_task(session: Session, operation: Operation) -> bool:
 
 
 def _finish_merge(session: Session, operation: Operation) -> None:
-    data = operation.data
+    data = operation.payload(MergeData)
     if operation.step != RECORDED:
-        if data.get("remote"):
-            _follow_push(session, operation)
-        target = find_ref(session.git, Ref(data["target_ref"]))
-        if target is None or not contains(session.git, target, Oid(data["new"])):
+        if data.remote:
+            _follow_push(session, operation, data.remote)
+        target = find_ref(session.git, data.target_ref)
+        if target is None or not contains(session.git, target, data.new):
             _put_checkout_back(session, operation)
             roll_back(session, operation.id)
             return
@@ -276,17 +272,17 @@ def _finish_merge(session: Session, operation: Operation) -> None:
     close_merges(session, [operation])
 
 
-def _follow_push(session: Session, operation: Operation) -> None:
+def _follow_push(session: Session, operation: Operation, remote: str) -> None:
     """Bring the target to what the remote took; raise Conflict where nobody knows if it did."""
-    data = operation.data
+    data = operation.payload(MergeData)
     if operation.step == PUSHING:
         raise Conflict(
-            f"whether {data['remote']} took the push of {operation.worker_id} is not known",
+            f"whether {remote} took the push of {operation.worker_id} is not known",
             "git worker recover   (it asks the remote)",
             code="push_unknown",
         )
-    ref, new = Ref(data["target_ref"]), Oid(data["new"])
-    kept = find_ref(session.git, tracking_ref(data["remote"], ref))
+    ref, new = data.target_ref, data.new
+    kept = find_ref(session.git, tracking_ref(remote, ref))
     took = operation.step == PUSHED or (
         operation.step == ANSWERED and kept is not None and contains(session.git, kept, new)
     )
@@ -310,11 +306,11 @@ def _put_checkout_back(session: Session, operation: Operation) -> None:
     The window went by one fast-forward to its last commit, so that is what git was writing.
     """
     with session.store.read() as reader:
-        new = Oid(window_of(reader, operation)[-1].data["new"])
+        new = window_of(reader, operation)[-1].payload(MergeData).new
     if session.git.find_oid(new) is not None:
         settle_checkout(
             session.git,
-            ref=Ref(operation.data["target_ref"]),
+            ref=operation.payload(MergeData).target_ref,
             new=new,
             since_ms=operation.created_at_ms,
         )

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from gitworker import clock
 from gitworker.errors import Refused
-from gitworker.model.ids import Branch, Oid, TaskId, WorkerId, ref_of
+from gitworker.model.ids import TaskId, WorkerId, ref_of
 from gitworker.paths import read_seat
 from gitworker.repo.plumbing.refs import delete_branch, read_refs
 from gitworker.repo.rescue.rescue_refs import rescue
@@ -13,6 +13,8 @@ from gitworker.repo.worktrees.ownership import find_named, is_inside
 from gitworker.repo.worktrees.worktree_list import find_admin_dir
 from gitworker.session import Session
 from gitworker.store.operations import Operation, close_operation, find_operation
+from gitworker.store.payloads.payload import AdoptData
+from gitworker.store.payloads.spawn_data import SpawnData
 from gitworker.worktrees.occupied import refuse_move
 from gitworker.worktrees.trashing import (
     entry_name,
@@ -47,14 +49,16 @@ def give_up_spawn(session: Session, operation_id: int) -> None:
 
 def drop_worktree(session: Session, operation: Operation) -> None:
     """Put the worktree that an act has made, or half made, into the trash."""
-    path = operation.data["path"]
+    data = operation.data
+    assert isinstance(data, SpawnData | AdoptData)
+    path = data.path
     name = entry_name(operation.worker_id, operation.task_id, operation.id)
     admin_dir = find_admin_dir(session.repository.common_dir, path)
     if admin_dir and read_seat(admin_dir) not in (None, (operation.worker_id, operation.task_id)):
         return  # somebody else's by now
     unfinished = admin_dir is None or os.path.lexists(f"{admin_dir}/locked")  # git's own mark
     if admin_dir is not None and not unfinished and os.path.isfile(f"{path}/.git"):
-        ref = ref_of(Branch(operation.data["branch"]))
+        ref = ref_of(data.branch)
         trash = trash_root(session)
         ready_trash(session, trash)
         try:
@@ -76,7 +80,7 @@ def drop_worktree(session: Session, operation: Operation) -> None:
 
 def _drop_claimed(session: Session, operation: Operation) -> None:
     """Put what is left of a parked worktree that the spawn had claimed into the trash."""
-    pool = operation.data.get("pool")
+    pool = operation.payload(SpawnData).pool
     if pool is not None:
         from gitworker.worktrees.pool.pool import claim_name  # only where there is a pool
 
@@ -88,11 +92,12 @@ def _drop_claimed(session: Session, operation: Operation) -> None:
 
 
 def _drop_branch(session: Session, operation: Operation) -> None:
-    ref = ref_of(Branch(operation.data["branch"]))
+    data = operation.payload(SpawnData)
+    ref = ref_of(data.branch)
     tip = read_refs(session.git, [ref]).get(ref)
     if tip is None:
         return
-    if tip != Oid(operation.data["base"]):
+    if tip != data.base:
         rescue(
             session.git,
             worker=WorkerId(operation.worker_id),

@@ -6,7 +6,6 @@ from contextlib import suppress
 from gitworker import clock
 from gitworker.branches.replay_branch import drop_anchors
 from gitworker.journal.rollback import drop_worktree
-from gitworker.model.ids import Oid, Ref
 from gitworker.paths import SEAT_FILE, read_seat
 from gitworker.repo.hooks.install import uninstall_one
 from gitworker.repo.plumbing.refs import create_ref, read_refs
@@ -14,6 +13,7 @@ from gitworker.repo.worktrees.branch_rename import KeptLog, rename_branch
 from gitworker.repo.worktrees.worktree_list import find_admin_dir
 from gitworker.session import Session
 from gitworker.store.operations import Operation, close_operation, find_operation
+from gitworker.store.payloads.payload import AdoptData
 
 
 def roll_back_adopt(session: Session, operation_id: int) -> None:
@@ -26,7 +26,7 @@ def roll_back_adopt(session: Session, operation_id: int) -> None:
         operation = find_operation(reader, operation_id)
     if operation is None or operation.status != "open":
         return
-    if operation.data["made"]:
+    if operation.payload(AdoptData).made:
         drop_worktree(session, operation)
     else:
         release_worktree(session, operation)
@@ -47,7 +47,7 @@ def give_up_adopt(session: Session, operation_id: int) -> None:
 
 def release_worktree(session: Session, operation: Operation) -> None:
     """Take our mark and our hooks out of a worktree that is its user's own again."""
-    admin_dir = find_admin_dir(session.repository.common_dir, operation.data["path"])
+    admin_dir = find_admin_dir(session.repository.common_dir, operation.payload(AdoptData).path)
     if admin_dir is None or read_seat(admin_dir) not in (
         None,
         (operation.worker_id, operation.task_id),
@@ -60,7 +60,8 @@ def release_worktree(session: Session, operation: Operation) -> None:
 
 def name_back(session: Session, operation: Operation) -> None:
     """Give the branch its name back with its reflog, also if a killed git left neither name."""
-    old, new = Ref(operation.data["old_ref"]), Ref(operation.data["ref"])
+    data = operation.payload(AdoptData)
+    old, new = data.old_ref, data.ref
     if old == new:
         return
     log = log_of_rename(session, operation.id)
@@ -69,9 +70,7 @@ def name_back(session: Session, operation: Operation) -> None:
         rename_branch(session.git, new, old, log=log)
     elif old not in refs:
         log.clear(new)  # else git does not make `auth` beside the reflog of `auth/login`
-        create_ref(
-            session.git, old, Oid(operation.data["tip"]), reason="gitworker: adopt taken back"
-        )
+        create_ref(session.git, old, data.tip, reason="gitworker: adopt taken back")
     log.put_back(old)
 
 

@@ -15,6 +15,7 @@ from gitworker.repo.plumbing.lock import hold
 from gitworker.repo.remote.rules_transfer import TransferFailed
 from gitworker.session import Session
 from gitworker.store.operations import unfinished_operations
+from gitworker.store.payloads.payload import MergeData
 
 
 class RemoteMoved(Conflict):
@@ -60,11 +61,14 @@ def settle_pushes(session: Session) -> None:
     """
     with session.store.read() as reader:
         pending = [one for one in unfinished_operations(reader) if one.step == PUSHING]
-    for name in sorted({str(one.data["remote"]) for one in pending}):
+    remotes = {one.id: str(one.payload(MergeData).remote) for one in pending}
+    for name in sorted(set(remotes.values())):
         if name in known_remotes(session):
             with suppress(NotFound):  # the branch does not exist there: it took no commits
                 Remote(session, name).fetch()
-        note_step(session, [one.id for one in pending if one.data["remote"] == name], ANSWERED)
+        note_step(
+            session, [number for number, remote in remotes.items() if remote == name], ANSWERED
+        )
 
 
 def recover_pushes(session: Session) -> Settled:

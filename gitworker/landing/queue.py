@@ -34,6 +34,7 @@ from gitworker.repo.replay.replay_cache import Memory
 from gitworker.repo.worktrees.worktree_list import find_checkout
 from gitworker.session import Session
 from gitworker.store.operations import find_last_operation
+from gitworker.store.payloads.payload import MergeData
 from gitworker.store.windows import newest_windows
 from gitworker.store.workers import Worker, find_worker
 from gitworker.verify.target_settings import changes_settings, settings_at
@@ -218,7 +219,7 @@ class Queue:
         with self.session.store.read() as reader:
             operation = find_last_operation(reader, "merge", worker=name, task=chosen.task_id)
         if operation is not None and worker.task_id == chosen.task_id:
-            commit = Oid(operation.data["new"])
+            commit = operation.payload(MergeData).new
             self._note({name: Landed(worker, commit, self.session.target, worker.worktree, None)})
 
     def _read_worker(self, name: str) -> Worker:

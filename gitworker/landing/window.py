@@ -39,6 +39,7 @@ from gitworker.store.operations import (
     advance_operation,
     find_operation,
 )
+from gitworker.store.payloads.payload import MergeData
 from gitworker.store.workers import Worker
 from gitworker.worktrees.prefetched_checks import Looks
 from gitworker.worktrees.removal import discard
@@ -104,7 +105,10 @@ def land(
         return _clean_up(session, landed, checks)
     except Exception as error:  # noqa: BLE001 - they have landed; the next command cleans up
         why = error_of(error).message
-        return {one.worker_id: _landed(session, one, op.data["new"], why) for op, one in landed}
+        return {
+            one.worker_id: _landed(session, one, op.payload(MergeData).new, why)
+            for op, one in landed
+        }
 
 
 def _dirty_checks(session: Session, workers: list[Worker], prefetched: Looks | None) -> Looks:
@@ -134,7 +138,7 @@ def note_step(session: Session, numbers: list[int], step: str) -> None:
         for number in numbers:
             operation = find_operation(writer, number)
             assert operation is not None
-            data = {**operation.data, "pushed": step == PUSHED}
+            data = operation.payload(MergeData)._replace(pushed=step == PUSHED)
             advance_operation(writer, number, step=step, data=data, now=clock.now_ms())
 
 
@@ -200,21 +204,15 @@ def _journal(session: Session, window: list[Prepared], *, keep: bool, pushes: bo
         for prepared in window:
             worker = prepared.worker
             require_task_free(writer, worker.task_id or "", worker.worker_id)
-            data = {
-                "target_ref": session.target,
-                "target_old": prepared.base,
-                "keep": keep,
-                "window": numbers[0] if numbers else None,  # None for the first worker
-                "remote": session.settings.merge_remote if pushes else None,
-            }
-            number = begin_rewrite(
-                writer,
-                worker,
-                prepared.rewrite,
-                kind="merge",
-                actor=session.actor,
-                data=data,
-            )
+            rewrite = prepared.rewrite
+            data = MergeData(
+                ref=rewrite.ref, old=rewrite.old, new=rewrite.new, rescue=rewrite.rescue_ref,
+                worktree=rewrite.worktree, admin_dir=rewrite.admin_dir,
+                target_ref=session.target, target_old=prepared.base, keep=keep,
+                window=numbers[0] if numbers else None,
+                remote=session.settings.merge_remote if pushes else None,
+            )  # fmt: skip
+            number = begin_rewrite(writer, worker, "merge", actor=session.actor, data=data)
             numbers.append(number)
     crash_point("merge.journal")
     return numbers
@@ -226,14 +224,15 @@ def _clean_up(
     """Clean up after all workers, close their journal rows, and publish once for all."""
     dirty = checks.results()
     landings = [
-        Landing(worker, operation.data, dirty.get(worker.worker_id)) for operation, worker in landed
+        Landing(worker, operation.payload(MergeData), dirty.get(worker.worker_id))
+        for operation, worker in landed
     ]
     results: dict[str, Landed | NotLanded] = {}
     discarded = []
     for landing, cleaned in zip(landings, clean_up(session, landings), strict=True):
         if cleaned.discard is not None:
             discarded.append(cleaned.discard)
-        commit = Oid(landing.data["new"])
+        commit = landing.data.new
         results[landing.worker.worker_id] = Landed(
             landing.worker, commit, session.target, cleaned.kept, cleaned.why
         )

@@ -15,6 +15,7 @@ from gitworker.repo.replay.replay import ReplayConflict
 from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.operations import Operation, close_operation
+from gitworker.store.payloads.payload import ApproveData
 from gitworker.store.tasks import find_task
 from gitworker.store.workers import Worker, find_worker
 
@@ -38,7 +39,7 @@ def tell_verdict(
 
 def finish_approval(writer: Writer, operation: Operation) -> Worker:
     """Record an approval whose branch has moved: the worker's state, the verdict, the message."""
-    data = operation.data
+    data = operation.payload(ApproveData)
     worker = find_worker(writer, operation.worker_id)
     assert worker is not None
     advance(
@@ -46,26 +47,26 @@ def finish_approval(writer: Writer, operation: Operation) -> Worker:
         worker,
         WorkerEvent.APPROVE,
         actor=operation.actor,
-        metadata={"commit": data["new"], "reviewer": data["reviewer"]},
+        metadata={"commit": data.new, "reviewer": data.reviewer},
     )
     now = clock.now_ms()
     writer.run(
         "reviews.insert",
         worker=operation.worker_id, task=operation.task_id, verdict="approved",
-        reviewer=data["reviewer"], identity=data["identity"], commit_oid=data["new"],
-        base_oid=data["base"], patches=json.dumps(data["patches"]), note=data["note"], now=now,
+        reviewer=data.reviewer, identity=data.identity, commit_oid=data.new,
+        base_oid=data.base, patches=json.dumps(data.patches), note=data.note, now=now,
     )  # fmt: skip
     writer.run("workers.set_review", worker=operation.worker_id, review_state="approved")
     writer.run("workers.set_stale_from", worker=operation.worker_id, stale_from=None)
-    record_tip(writer, data["ref"], data["new"])
+    record_tip(writer, data.ref, data.new)
     tell_verdict(
         writer,
         operation,
         {
             "verdict": "approved",
-            "commit": data["new"],
-            "reviewer": data["reviewer"],
-            "note": data["note"],
+            "commit": data.new,
+            "reviewer": data.reviewer,
+            "note": data.note,
         },
         sender=operation.actor,
     )

@@ -1,14 +1,22 @@
-"""The journal as stored: operations on git and the database, written before their first step."""
+"""The journal as stored: one row for each operation that changes git and the database."""
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from gitworker.errors import Unavailable
 from gitworker.store.api import Reader, Row, Writer
 
-LAST = 2**63 - 1  # the highest possible id
+if TYPE_CHECKING:
+    from gitworker.store.payloads.payload import Payload
+
+LAST = 2**63 - 1  # no id is higher
+P = TypeVar("P")
 
 
 class Operation(NamedTuple):
-    """One operation. `data` holds the facts to finish it, roll it back or undo it."""
+    """One operation. `data` holds the facts that finishing it, rolling it back or undoing it needs.
+
+    Each kind has its own class of data (`payloads`).
+    """
 
     id: int
     kind: str
@@ -19,16 +27,26 @@ class Operation(NamedTuple):
     actor: str
     created_at_ms: int
     updated_at_ms: int
-    data: dict[str, Any]
+    data: "Payload"
+
+    def payload(self, expected: type[P]) -> P:
+        """Return the data as that class; raise Unavailable if the row could not be read."""
+        if not isinstance(self.data, expected):
+            raise Unavailable(
+                f"the journal's row of {self.kind} {self.id} ({self.worker_id}) cannot be read",
+                "git worker fsck",
+                code="journal_broken",
+            )
+        return self.data
 
 
 def begin_operation(
-    writer: Writer, kind: str, *, worker: str, task: str, actor: str, now: int, data: dict[str, Any]
+    writer: Writer, kind: str, *, worker: str, task: str, actor: str, now: int, data: "Payload"
 ) -> int:
-    """Insert the row of an operation and return its id."""
+    """Write the first row of an operation and return its id."""
     writer.run(
         "operations.open",
-        kind=kind, worker=worker, task=task, step="begun", data=_dumped(data), actor=actor,
+        kind=kind, worker=worker, task=task, step="begun", data=to_text(data), actor=actor,
         now=now,
     )  # fmt: skip
     row = writer.row("operations.last_id")
@@ -37,33 +55,41 @@ def begin_operation(
 
 
 def advance_operation(
-    writer: Writer, operation: int, *, step: str, data: dict[str, Any], now: int
+    writer: Writer, operation: int, *, step: str, data: "Payload", now: int
 ) -> None:
     """Record that an operation is about to take its next step."""
-    writer.run("operations.update", id=operation, step=step, data=_dumped(data), now=now)
+    writer.run("operations.update", id=operation, step=step, data=to_text(data), now=now)
 
 
 def close_operation(
-    writer: Writer, operation: int, *, status: str, step: str, data: dict[str, Any], now: int
+    writer: Writer, operation: int, *, status: str, step: str, data: "Payload", now: int
 ) -> None:
     """Record the end of an operation: done, rolled_back or undone."""
     writer.run(
-        "operations.close", id=operation, status=status, step=step, data=_dumped(data), now=now
+        "operations.close", id=operation, status=status, step=step, data=to_text(data), now=now
     )
 
 
 def unfinished_operations(reader: Reader) -> list[Operation]:
-    """Return the operations that have begun and not ended, oldest first."""
+    """Return the operations that are still open, oldest first."""
     return [_operation(row) for row in reader.rows("operations.unfinished")]
 
 
 def begin_undo(
-    writer: Writer, done: Operation, *, actor: str, now: int, **data: str | None
+    writer: Writer,
+    done: Operation,
+    *,
+    actor: str,
+    now: int,
+    rescue: str | None = None,
+    checkout: str | None = None,
 ) -> Operation:
-    """Insert an operation that undoes another, and return it."""
+    """Record that an operation is about to be undone, and return the operation that undoes it."""
+    from gitworker.store.payloads.payload import UndoData
+
     number = begin_operation(
         writer, "undo", worker=done.worker_id, task=done.task_id, actor=actor, now=now,
-        data={"undoes": done.id, **data},
+        data=UndoData(done.id, rescue, checkout),
     )  # fmt: skip
     operation = find_operation(writer, number)
     assert operation is not None
@@ -85,39 +111,49 @@ def find_last_operation(
 
 
 def undoable_operations(reader: Reader, limit: int = 20, *, before: int = LAST) -> list[Operation]:
-    """Return finished operations that can be undone, newest first, with ids below `before`."""
+    """Return finished operations that leave something to undo and are older than `before`.
+
+    The newest comes first.
+    """
     rows = reader.rows("operations.newest_done", limit=limit, before=before)
     return [_operation(row) for row in rows]
 
 
-def window_of(reader: Reader, operation: Operation) -> list[Operation]:
-    """Return every landing of the same fast-forward as this one, in their order."""
-    first = operation.data.get("window") or operation.id
-    return [_operation(row) for row in reader.rows("takeback.window", first=first)]
+def window_of(reader: Reader, landing: Operation) -> list[Operation]:
+    """Return the landings that moved the target together with this one, in their order."""
+    rows = reader.rows("takeback.window", first=first_of_window(landing))
+    return [_operation(row) for row in rows]
 
 
-def later_acts(reader: Reader, operation: Operation) -> list[Operation]:
+def first_of_window(operation: Operation) -> int:
+    """Return the number of the first landing of a window; of another operation, its own number."""
+    return getattr(operation.data, "window", None) or operation.id
+
+
+def later_acts(reader: Reader, act: Operation) -> list[Operation]:
     """Return later operations on the same worker's task that were not undone, newest first."""
-    rows = reader.rows(
-        "takeback.later", id=operation.id, worker=operation.worker_id, task=operation.task_id
-    )
+    rows = reader.rows("takeback.later", id=act.id, worker=act.worker_id, task=act.task_id)
     return [_operation(row) for row in rows]
 
 
 def _operation(row: Row) -> Operation:
+    from gitworker.store.payloads.payload import from_text  # 2 ms, if there is one
+
     values = dict(row)
-    values["data"] = _loaded(values["data"])
+    values["data"] = from_text(values["kind"], values["data"])
     return Operation(**values)
 
 
-def _dumped(data: dict[str, Any]) -> str:
-    import json  # 1 ms; every command looks for open operations, and most find none
+def to_text(data: "Payload") -> str:
+    """Return a payload as the column stores it; a damaged one stays as it was."""
+    import json  # 1 ms; most commands begin no operation
 
-    return json.dumps(data)
-
-
-def _loaded(text: str) -> dict[str, Any]:
-    import json
-
-    data: dict[str, Any] = json.loads(text)
-    return data
+    text = getattr(data, "text", None)  # of `Unreadable`
+    if text is not None:
+        return str(text)
+    return json.dumps(
+        {
+            name: value._asdict() if hasattr(value, "_asdict") else value
+            for name, value in data._asdict().items()
+        }
+    )

@@ -25,6 +25,7 @@ from gitworker.repo.worktrees.branch_rename import rename_branch
 from gitworker.repo.worktrees.worktree_list import check_out, find_admin_dir
 from gitworker.session import Session
 from gitworker.store.operations import begin_operation, close_operation, find_operation
+from gitworker.store.payloads.payload import AdoptData
 from gitworker.verify.trust import require_trusted
 from gitworker.workers.adoptable import Found, find_adoptable, require_adoptable
 from gitworker.workers.spawn import (
@@ -140,10 +141,7 @@ def _journal(session: Session, wanted: Adoption, found: Found, ref: Ref) -> tupl
         path = found.worktree.path
     base = _find_base(session, found.tip)
     branch = Branch(ref.removeprefix("refs/heads/"))
-    data = {
-        "ref": ref, "branch": branch, "old_ref": found.ref, "tip": found.tip, "base": base,
-        "path": path, "made": made,
-    }  # fmt: skip
+    data = AdoptData(ref, branch, found.ref, found.tip, base, path, made)
     with session.store.write() as writer:
         number = begin_operation(
             writer, "adopt", worker=wanted.worker, task=wanted.task, actor=session.actor,

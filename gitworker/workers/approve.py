@@ -34,6 +34,7 @@ from gitworker.session import Session
 from gitworker.states.engine import InvalidTransition
 from gitworker.states.worker_machine import require_transition
 from gitworker.store.operations import find_operation
+from gitworker.store.payloads.payload import ApproveData
 from gitworker.store.workers import Worker
 from gitworker.workers.review import reviewer_of_record
 
@@ -126,21 +127,19 @@ def _approve(round_: _Round, name: str) -> Approved:
     if outcome.new == tips.target:
         _require_rest(session, worker, tips)
     require_published(session, worker, base=tips.target, tip=outcome.new)
-    verdict = {
-        "base": tips.target,
-        "note": round_.note,
-        "reviewer": round_.reviewer,
-        "identity": session.actor,
-        "patches": list(fingerprints(session.git, tips.target, outcome.new)),
-    }
+    patches = list(fingerprints(session.git, tips.target, outcome.new))
+    reviewer = round_.reviewer
     _require_worktree_or_none(session, worker, moves=outcome.new != tips.branch)
     unrequested = _count_unrequested(session, worker, tips, ground.exclude)
     planned = plan_rewrite(session, worker, tips, new=outcome.new)
     (rewrite,) = rescue_old_tips(session, [(worker, planned)])
+    data = ApproveData(
+        ref=rewrite.ref, old=rewrite.old, new=rewrite.new, rescue=rewrite.rescue_ref,
+        worktree=rewrite.worktree, admin_dir=rewrite.admin_dir, base=tips.target,
+        note=round_.note, reviewer=reviewer, identity=session.actor, patches=patches,
+    )  # fmt: skip
     with session.store.write() as writer:
-        operation = begin_rewrite(
-            writer, worker, rewrite, kind="approve", actor=session.actor, data=verdict
-        )
+        operation = begin_rewrite(writer, worker, "approve", actor=session.actor, data=data)
     crash_point("approve.journal")
     try:
         move_to(session, rewrite)

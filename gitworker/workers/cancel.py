@@ -67,6 +67,6 @@ def _free(session: Session, name: str, kind: str) -> Freed:
         )
         refuse_stuck(session, worker)
         operation = plan_removal(session, worker, kind)
-        freed = finish_removal(session, operation)
-    missing = operation.data["lost"] and operation.data["lost"]["worktree"]
-    return Freed(freed, worker.task_id, operation.data["rescue"], stacked, missing)
+        removed = finish_removal(session, operation)
+    missing = removed.data.lost and removed.data.lost.worktree
+    return Freed(removed.worker, worker.task_id, removed.data.rescue, stacked, missing)

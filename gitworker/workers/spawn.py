@@ -38,6 +38,7 @@ from gitworker.store.operations import (
     find_last_operation,
     unfinished_operations,
 )
+from gitworker.store.payloads.spawn_data import SpawnData
 from gitworker.store.rules_leases import Length
 from gitworker.store.tasks import find_task, open_dependencies, require_stored_task
 from gitworker.store.workers import Worker, add_worker, find_worker
@@ -129,7 +130,7 @@ def _make(
     ready_root(session)
     path = make_room(session, worker=request.worker, task=request.task)
     now = clock.now_ms()
-    data = {"branch": branch, "base": base, "path": path, **_pool_note(session)}
+    data = SpawnData(branch, base, path, _find_pool(session))
     with session.store.write() as writer:
         operation = begin_operation(
             writer, "spawn", worker=request.worker, task=request.task, actor=session.actor,
@@ -161,8 +162,11 @@ def tidy_seat(session: Session, request: Request) -> None:
         if worker is None or not is_landed(worker.state) or worker.worktree is None:
             return
         landing = find_last_operation(reader, "merge", worker=worker.worker_id, task=worker.task_id)
-    if landing is not None and landing.data["keep"]:
-        return
+    if landing is not None:
+        from gitworker.store.payloads.payload import MergeData  # 2 ms, for a worktree that was left
+
+        if landing.payload(MergeData).keep:
+            return
     from gitworker.journal.finish_landing import (  # 20 ms, for a seat that was left
         Gone,
         remove_landed,
@@ -279,13 +283,13 @@ def tend_pool(session: Session) -> None:
         ring_pool(session)
 
 
-def _pool_note(session: Session) -> dict[str, str]:
-    """Return what rolling back needs to know of the pool; nothing where there is none."""
+def _find_pool(session: Session) -> str | None:
+    """Return the directory of the pool, which rolling back needs; None without a pool."""
     if not session.settings.worktree_pool:
-        return {}
+        return None
     from gitworker.worktrees.pool.pool import pool_root
 
-    return {"pool": pool_root(session)}
+    return pool_root(session)
 
 
 def _begin_look(session: Session, early: Look | None) -> Look | None:

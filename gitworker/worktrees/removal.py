@@ -8,7 +8,7 @@ its working directory is never removed.
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from gitworker import clock
 from gitworker.branches.replay_branch import anchor_of, drop_anchors
@@ -48,6 +48,7 @@ from gitworker.store.operations import (
     close_operation,
     find_operation,
 )
+from gitworker.store.payloads.payload import LostWorktree, RemovalData
 from gitworker.store.workers import Worker, find_worker
 from gitworker.worktrees.occupied import refuse_occupied
 from gitworker.worktrees.prefetched_checks import is_dirty
@@ -94,9 +95,13 @@ def refuse_stuck(session: Session, worker: Worker) -> None:
 
 
 class Removed(NamedTuple):
-    """A worker whose worktree and branch are gone, and what need not be kept of it."""
+    """A worker whose worktree and branch are removed; `discard` need not be kept.
+
+    `data` is the record of the removal.
+    """
 
     worker: Worker
+    data: RemovalData
     discard: Discard | None
 
 
@@ -147,7 +152,7 @@ def _refuse_agent(session: Session, writer: Writer, worker: Worker) -> None:
         )
 
 
-def _plan(session: Session, going: Going, kind: str) -> dict[str, Any]:
+def _plan(session: Session, going: Going, kind: str) -> RemovalData:
     worker = going.worker
     ref = ref_of(Branch(worker.branch or ""))
     tip = find_tip(session.git, session.repository.common_dir, ref)
@@ -156,26 +161,26 @@ def _plan(session: Session, going: Going, kind: str) -> dict[str, Any]:
     lost = None
     if owner is not None and not has_tree:
         admin_dir = owner.admin_dir if is_lost(owner) else None
-        lost = {"worktree": owner.place, "admin_dir": admin_dir}
+        lost = LostWorktree(owner.place, admin_dir)
     dirty = is_dirty(session, worker) if going.dirty is None else going.dirty
     if kind == "remove" and not dirty:  # a commit may have come since the landing was looked at
         heads = (tip, find_detached_head(session, worker))
         dirty = not all(has_landed(session, head, going.known) for head in heads)
     saved = _rescue(session, worker, tip, kind=kind, dirty=dirty)
-    return {
-        "ref": ref,
-        "tip": tip,
-        "base": worker.base_oid,
-        "rescue": saved and str(saved.ref),
-        "rescued": saved and saved.oid,
-        "submodules": _rescue_submodules(session, worker) if has_tree else [],
-        "worktree": worker.worktree if has_tree else None,
-        "admin_dir": worker.admin_dir if has_tree else None,
-        "trash": trash_root(session),
-        "dirty": dirty,
-        "state": worker.state.value,
-        "lost": lost,
-    }
+    return RemovalData(
+        ref=ref,
+        tip=tip,
+        base=worker.base_oid,
+        rescue=None if saved is None else str(saved.ref),
+        rescued=None if saved is None else saved.oid,
+        submodules=_rescue_submodules(session, worker) if has_tree else [],
+        worktree=worker.worktree if has_tree else None,
+        admin_dir=worker.admin_dir if has_tree else None,
+        trash=trash_root(session),
+        dirty=dirty,
+        state=worker.state.value,
+        lost=lost,
+    )
 
 
 def find_detached_head(session: Session, worker: Worker) -> Oid | None:
@@ -195,7 +200,7 @@ def has_landed(session: Session, commit: str | None, known: Sequence[str]) -> bo
 
 
 def _journal(
-    session: Session, writer: Writer, kind: str, *, worker: Worker, data: dict[str, Any]
+    session: Session, writer: Writer, kind: str, *, worker: Worker, data: RemovalData
 ) -> Operation:
     number = begin_operation(
         writer,
@@ -211,7 +216,7 @@ def _journal(
     return operation
 
 
-def finish_removal(session: Session, operation: Operation) -> Worker:
+def finish_removal(session: Session, operation: Operation) -> Removed:
     """Carry a journaled removal out to its end: trash, branch, rows. Safe to repeat.
 
     Raises Refused, the journal closed and nothing changed, where the worktree cannot be moved;
@@ -222,7 +227,7 @@ def finish_removal(session: Session, operation: Operation) -> Worker:
         raise removed
     discard(session, [] if removed.discard is None else [removed.discard])
     publish_views(session, operation.worker_id)
-    return removed.worker
+    return removed
 
 
 def remove(session: Session, operations: Sequence[Operation]) -> list[Removed | GitWorkerError]:
@@ -246,13 +251,11 @@ def remove(session: Session, operations: Sequence[Operation]) -> list[Removed | 
                 refused[operation.id] = error
             except (GitWorkerError, OSError) as error:
                 stuck[operation.id] = error_of(error)
-        stuck |= _delete_branches(session, [one for one in operations if one.id in entries])
-        gone = [one for one in operations if one.id in entries and one.id not in stuck]
+        deleted, left = _delete_branches(session, [one for one in operations if one.id in entries])
+        stuck |= left
         crash_point(f"{operations[0].kind}.branch")
     with session.store.write() as writer:
-        done = {
-            operation.id: _record(writer, operation, entries[operation.id]) for operation in gone
-        }
+        done = {one.id: _record(writer, one, entries[one.id]) for one in deleted}
         for operation in operations:
             if operation.id in refused:
                 _close(writer, operation, status="rolled_back")
@@ -269,13 +272,14 @@ def _record(writer: Writer, operation: Operation, entry: TrashEntry | None) -> R
         writer.run("workers.clear_assignment", worker=worker.worker_id)
     elif worker.task_id == operation.task_id:  # a seat may have its next task by now
         writer.run("workers.set_worktree", worker=worker.worker_id, worktree=None, admin_dir=None)
-    forget_branch(writer, operation)
+    data = operation.payload(RemovalData)
+    forget_branch(writer, data.ref)
     _close(writer, operation, status="done")
     stored = find_worker(writer, operation.worker_id)
     assert stored is not None
-    tip = operation.data["tip"]
-    landed = operation.kind == "remove" and tip and not operation.data["dirty"]
-    return Removed(stored, (entry, tip) if entry is not None and landed else None)
+    landed = operation.kind == "remove" and not data.dirty
+    clean = (entry, data.tip) if entry is not None and data.tip and landed else None
+    return Removed(stored, data, clean)
 
 
 def discard(session: Session, entries: Sequence[Discard]) -> None:
@@ -307,21 +311,20 @@ def carry_out_locked(session: Session, operation: Operation) -> None:
 
 
 def _put_away(session: Session, operation: Operation) -> TrashEntry | None:
-    data = operation.data
+    data = operation.payload(RemovalData)
+    name = entry_name(operation.worker_id, operation.task_id, operation.id)
     entry = None
-    lost = data.get("lost")
-    if lost is not None and lost["admin_dir"] is not None:
-        name = entry_name(operation.worker_id, operation.task_id, operation.id)
-        put_lost_into_trash(trash_of(session, operation), **lost, name=name, ref=data["ref"])
-    if data["worktree"]:
+    lost = data.lost
+    if lost is not None and lost.admin_dir is not None:
+        put_lost_into_trash(
+            trash_of(session, operation), worktree=lost.worktree, admin_dir=lost.admin_dir,
+            name=name, ref=data.ref,
+        )  # fmt: skip
+    if data.worktree:
         entry = put_into_trash(
-            session,
-            trash_of(session, operation),
-            worktree=data["worktree"],
-            admin_dir=data["admin_dir"],
-            name=entry_name(operation.worker_id, operation.task_id, operation.id),
-            ref=data["ref"],
-        )
+            session, trash_of(session, operation), worktree=data.worktree,
+            admin_dir=data.admin_dir or "", name=name, ref=data.ref,
+        )  # fmt: skip
     crash_point(f"{operation.kind}.trashed")
     return entry
 
@@ -331,20 +334,22 @@ def trash_of(session: Session, operation: Operation) -> str:
 
     Raises Refused for an operation of the repository that this one is a copy of.
     """
-    place, admin_dir = operation.data.get("worktree"), operation.data.get("admin_dir")
-    if place and admin_dir:
-        owner = Owner(session.repository.common_dir, place, admin_dir)
+    data = operation.payload(RemovalData)
+    if data.worktree and data.admin_dir:
+        owner = Owner(session.repository.common_dir, data.worktree, data.admin_dir)
         if find_flaw(owner) is Flaw.COPIED:
             raise _not_of_this_copy(operation, owner)
-    return str(operation.data.get("trash") or trash_root(session))
+    return data.trash or trash_root(session)
 
 
 def _not_of_this_copy(operation: Operation, owner: Owner) -> Refused:
     """Return the refusal of an operation on the original; its hint brings the commits back here."""
-    tip, rescue = operation.data["tip"], operation.data["rescue"]
-    branch = operation.data["ref"].removeprefix("refs/heads/")
-    rest = f"; uncommitted work is in {rescue}" if rescue else ""
-    hint = f"git branch {branch} {tip}   (its commits{rest})" if tip else f"git log {rescue or ''}"
+    data = operation.payload(RemovalData)
+    branch = data.ref.removeprefix("refs/heads/")
+    rest = f"; uncommitted work is in {data.rescue}" if data.rescue else ""
+    hint = f"git log {data.rescue or ''}"
+    if data.tip:
+        hint = f"git branch {branch} {data.tip}   (its commits{rest})"
     return Refused(
         f"{operation.kind} {operation.id} removed {owner.place} of the repository that this one was"
         " copied from",
@@ -353,10 +358,10 @@ def _not_of_this_copy(operation: Operation, owner: Owner) -> Refused:
     )
 
 
-def forget_branch(writer: Writer, operation: Operation) -> None:
-    """Drop what was remembered of a branch that is gone."""
-    writer.run("tips.forget", ref=operation.data["ref"])
-    writer.run("tips.forget_rewrites", ref=operation.data["ref"])
+def forget_branch(writer: Writer, ref: Ref) -> None:
+    """Delete the records of a branch that does not exist any more."""
+    writer.run("tips.forget", ref=ref)
+    writer.run("tips.forget_rewrites", ref=ref)
 
 
 def _rescue(
@@ -400,45 +405,43 @@ def _rescue_submodules(session: Session, worker: Worker) -> list[str]:
 
 def _delete_branches(
     session: Session, operations: Sequence[Operation]
-) -> dict[int, GitWorkerError]:
-    """Delete branches and anchors by one process; where one has moved, one after the other.
+) -> tuple[list[Operation], dict[int, GitWorkerError]]:
+    """Delete branches and anchors by one process; if one has moved, one after the other.
 
-    Returns the errors of those that cannot be deleted now.
+    Returns the operations with what was rescued, and the errors of branches that stay for now.
     """
-    orders = [
-        f"delete {operation.data['ref']} {operation.data['tip']}"
-        for operation in operations
-        if operation.data["tip"] is not None
-    ]
-    anchors = [f"delete {anchor_of(one.worker_id, one.task_id)}" for one in operations]
     if not operations:
-        return {}
+        return [], {}
+    plans = [one.payload(RemovalData) for one in operations]
+    orders = [f"delete {data.ref} {data.tip}" for data in plans if data.tip is not None]
+    anchors = [f"delete {anchor_of(one.worker_id, one.task_id)}" for one in operations]
     if len(orders) == len(operations) and change_refs(
         session.git, [*orders, *anchors], reason="gitworker: remove"
     ):
-        return {}
+        return list(operations), {}
+    deleted: list[Operation] = []
     stuck: dict[int, GitWorkerError] = {}
     for operation in operations:
         try:
-            _delete_branch(session, operation)
+            deleted.append(_delete_branch(session, operation))
         except GitWorkerError as error:
             stuck[operation.id] = error
-    drop_anchors(session, [one for one in operations if one.id not in stuck])
-    return stuck
+    drop_anchors(session, deleted)
+    return deleted, stuck
 
 
-def _delete_branch(session: Session, operation: Operation) -> None:
-    """Delete the branch; what was committed since the plan is rescued first."""
-    data = operation.data
-    ref = Ref(data["ref"])
-    if data["tip"] is not None:
+def _delete_branch(session: Session, operation: Operation) -> Operation:
+    """Delete the branch; commits that came after the plan are rescued, and recorded, first."""
+    data = operation.payload(RemovalData)
+    ref = data.ref
+    if data.tip is not None:
         with suppress(Conflict):
-            delete_branch(session.git, ref, Oid(data["tip"]))
-            return
+            delete_branch(session.git, ref, data.tip)
+            return operation
     tip = find_ref(session.git, ref)
     if tip is None:
-        return
-    if tip != data["tip"]:
+        return operation
+    if tip != data.tip:
         saved = rescue(
             session.git,
             worker=WorkerId(operation.worker_id),
@@ -446,8 +449,9 @@ def _delete_branch(session: Session, operation: Operation) -> None:
             tip=tip,
             worktree=None,
         )
-        data.update(tip=tip, rescue=str(saved.ref), rescued=saved.oid)
+        data = data._replace(tip=tip, rescue=str(saved.ref), rescued=saved.oid)
     delete_branch(session.git, ref, tip)
+    return operation._replace(data=data)
 
 
 def _close(writer: Writer, operation: Operation, *, status: str) -> None:

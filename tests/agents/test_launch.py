@@ -16,6 +16,7 @@ from gitworker.errors import Conflict, NotFound, Refused
 from gitworker.lifecycle.fail import fail
 from gitworker.liveness.life_lock import Proof
 from gitworker.store.operations import begin_operation
+from gitworker.store.payloads.payload import Unreadable
 from gitworker.store.sqlite.database import Database
 from gitworker.workers.cancel import reset
 from gitworker.workers.start import start
@@ -135,7 +136,9 @@ def test_an_act_that_began_meanwhile(seat: Seat) -> None:
     desk = post(seat.world)
     found = require_worker(desk, "auth")
     with desk.store.write() as writer:
-        begin_operation(writer, "cancel", worker="auth", task="t1", actor="hq", now=1, data={})
+        begin_operation(
+            writer, "cancel", worker="auth", task="t1", actor="hq", now=1, data=Unreadable("{}")
+        )
     before = seat.world.rows()
     mark = seat.path / "ran"
     with pytest.raises(UnfinishedAct, match="another cancel of auth is not finished"):

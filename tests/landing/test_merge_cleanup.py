@@ -103,7 +103,7 @@ def test_commit_between_look_and_plan_is_rescued(world: World) -> None:
     late = world.commit("auth", {"late": "x\n"})
     (operation,) = plan_removals(world.session(), [looked], "remove")
     removed = finish_removal(world.session(), operation)
-    assert removed.worktree is None
+    assert removed.worker.worktree is None
     assert world.refs()["refs/worker/rescue/auth/login/1"] == late
     (tree,) = trashed(world)
     assert (tree / "late").exists()

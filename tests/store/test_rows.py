@@ -2,6 +2,7 @@
 
 import pytest
 
+from gitworker.model.ids import Oid, Ref
 from gitworker.model.task import LifecycleState, TaskStatus
 from gitworker.model.worker import WorkerState
 from gitworker.store.heartbeats import beat, touch
@@ -13,6 +14,7 @@ from gitworker.store.operations import (
     undoable_operations,
     unfinished_operations,
 )
+from gitworker.store.payloads.payload import RemovalData, Unreadable
 from gitworker.store.sqlite.database import Database
 from gitworker.store.tasks import (
     all_tasks,
@@ -83,22 +85,23 @@ def test_tasks_and_their_dependencies(store: Database) -> None:
 
 def test_the_journal_of_operations(store: Database) -> None:
     """An operation is open from its first row to its end, and undoable only after success."""
+    moved = RemovalData(Ref("refs/heads/w/t"), Oid("a"), None, None, None, submodules=[])
     with store.write() as writer:
         ids = [
             begin_operation(
-                writer, kind, worker="w", task="t", actor="hq", now=1, data={"old": "a"}
+                writer, kind, worker="w", task="t", actor="hq", now=1, data=Unreadable("{}")
             )
             for kind in ("reset", "cancel", "spawn")
         ]
-        advance_operation(writer, ids[0], step="moved", data={"old": "a", "new": "b"}, now=2)
+        advance_operation(writer, ids[0], step="moved", data=moved, now=2)
     with store.read() as reader:
         first = unfinished_operations(reader)[0]
         assert [operation.id for operation in unfinished_operations(reader)] == ids
-    assert (first.step, first.data, first.updated_at_ms) == ("moved", {"old": "a", "new": "b"}, 2)
+    assert (first.step, first.data, first.updated_at_ms) == ("moved", moved, 2)
     with store.write() as writer:
         for operation, status in zip(ids, ("done", "rolled_back", "done"), strict=True):
-            close_operation(writer, operation, status=status, step="end", data={}, now=3)
-        advance_operation(writer, ids[0], step="late", data={}, now=4)
+            close_operation(writer, operation, status=status, step="end", data=moved, now=3)
+        advance_operation(writer, ids[0], step="late", data=moved, now=4)
     with store.read() as reader:
         assert unfinished_operations(reader) == []
         assert [operation.id for operation in undoable_operations(reader)] == ids[:1]

@@ -15,6 +15,7 @@ from gitworker.repo.plumbing.git import Git
 from gitworker.repo.plumbing.opening import SETTINGS_UNREADABLE
 from gitworker.repo.worktrees.ownership import find_flaw, owner_of
 from gitworker.session import Session
+from gitworker.store.payloads.payload import recorded_commits
 from gitworker.worktrees.disk_space import holds_a_part
 
 NAMED = 5  # objects that one line names
@@ -63,8 +64,8 @@ def check_objects(picture: Picture) -> Iterator[Finding]:
     session = picture.session
     tips = {*picture.refs.values(), *(tree.head for tree in picture.worktrees.values())}
     for act in picture.acts:
-        if act.is_open and act.data is not None:
-            tips |= {Oid(act.data[key]) for key in ("old", "tip", "new") if act.data.get(key)}
+        if act.is_open:
+            tips |= recorded_commits(act.data)
     git = session.git
     is_partial = holds_a_part(session.git_config)
     absent, complaint = find_absent(git, sorted(filter(None, tips)), is_partial=is_partial)

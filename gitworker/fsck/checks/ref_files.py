@@ -13,6 +13,7 @@ from gitworker.repo.plumbing.disk import write_atomically
 from gitworker.repo.status.checkout_status import open_operation
 from gitworker.repo.worktrees.ownership import Owner, has_head
 from gitworker.session import Session
+from gitworker.store.payloads.payload import rescue_of
 
 
 def check_ref_files(picture: Picture) -> Iterator[Finding]:
@@ -75,9 +76,9 @@ def _last_oid(picture: Picture, ref: Ref) -> Oid | None:
         if picture.branch(worker) == ref:
             candidates += [_logged(f"{worker.admin_dir}/logs/HEAD"), picture.tips.get(ref)]
     for act in picture.acts:
-        data = act.data or {}
-        if data.get("rescue") == ref:
-            candidates.append(data.get("rescued") or data.get("old"))
+        rescue, rescued = rescue_of(act.data)
+        if rescue == ref:
+            candidates.append(rescued)
     for oid in candidates:
         if oid and is_oid(oid):
             there = picture.session.git.find_oid(oid)

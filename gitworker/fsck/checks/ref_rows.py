@@ -16,6 +16,7 @@ from gitworker.repo.rescue.rescue_refs import PREFIX, rescue
 from gitworker.repo.worktrees.worktree_list import last_head
 from gitworker.session import Session
 from gitworker.store.operations import begin_operation, close_operation
+from gitworker.store.payloads.payload import FsckData, rescue_of
 from gitworker.store.workers import Worker
 
 
@@ -112,13 +113,12 @@ def check_rescues(picture: Picture) -> Iterator[Finding]:
             )  # fmt: skip
     told: set[str] = set()
     for act in picture.acts:
-        data = act.data or {}
-        named = Ref(data.get("rescue") or "")
+        named, rescued = rescue_of(act.data)
         known = named in picture.refs or named in picture.expired or named in told
-        if not act.is_over or not named or known:
+        if not act.is_over or named is None or known:
             continue
         told.add(named)
-        kept = data.get("rescued") or data.get("old") or ""
+        kept = rescued or ""
         there = picture.session.git.find_oid(kept) if is_oid(kept) else None
         what = f"{named}, which {act.kind} {act.id} of {act.worker} made, is gone"
         if there is None:
@@ -154,7 +154,7 @@ def _drop_anchor(ref: Ref, oid: Oid, *, is_there: bool) -> Mend:
 
 def _drop(ref: Ref, oid: Oid) -> Mend:
     def mend(session: Session) -> None:
-        data = {"refs": {ref: oid}}
+        data = FsckData({ref: oid})
         now = clock.now_ms()
         with session.store.write() as writer:
             number = begin_operation(

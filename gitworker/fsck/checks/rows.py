@@ -12,6 +12,7 @@ from gitworker.session import Session
 from gitworker.store.api import Row
 from gitworker.store.backend import expected_guards, restate, restore_guards
 from gitworker.store.claims import release_claim
+from gitworker.store.payloads.payload import Unreadable
 from gitworker.store.workers import Worker
 
 SOUND = "ok"
@@ -84,7 +85,7 @@ def check_journal(picture: Picture) -> Iterator[Finding]:
     """Find acts that were interrupted, and rows of the journal that nobody can read."""
     for act in picture.acts:
         where = f"operation {act.id}"
-        if act.data is None:
+        if isinstance(act.data, Unreadable):
             yield Finding(
                 "journal_broken", where,
                 f"the journal's row of {act.kind} {act.id} ({act.worker}) holds no data",

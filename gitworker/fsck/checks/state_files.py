@@ -17,12 +17,13 @@ from gitworker.lifecycle.state_views import expected_views, publish_views
 from gitworker.paths import regular
 from gitworker.repo.rescue.trash import list_trash
 from gitworker.session import Session
+from gitworker.store.operations import to_text
+from gitworker.store.payloads.payload import RemovalData
 from gitworker.worktrees.trashing import entry_name, trash_root
 
 BATCH = 500
 BEAT = "last_heartbeat"  # a beat tells it without a transaction
 PAUSES_S = (0.02, 0.05, 0.1, 0.2, 0.4)
-GIVING = frozenset({"cancel", "reset", "remove"})
 
 
 def check_views(picture: Picture) -> Iterator[Finding]:
@@ -157,7 +158,11 @@ def check_trash(picture: Picture) -> Iterator[Finding]:
     """Find removed worktrees that no act knows of, and acts whose worktree is not in the trash."""
     session = picture.session
     acts = {entry_name(act.worker, act.task, act.id): act for act in picture.acts}
-    roots = {act.data["trash"] for act in picture.acts if act.data and act.data.get("trash")}
+    roots = {
+        act.data.trash
+        for act in picture.acts
+        if isinstance(act.data, RemovalData) and act.data.trash
+    }
     present = set()
     for root in sorted({trash_root(session), *roots}):
         for entry in list_trash(root):
@@ -169,28 +174,28 @@ def check_trash(picture: Picture) -> Iterator[Finding]:
                     f"git worker gc --unlanded   (or look at it: ls {entry.tree})",
                 )  # fmt: skip
     for name, act in acts.items():
-        if act.kind in GIVING and act.status == "done" and name not in present:
-            yield from _not_in_trash(picture, name, act)
+        data = act.data
+        if isinstance(data, RemovalData) and act.status == "done" and name not in present:
+            yield from _not_in_trash(picture, name, act, data)
 
 
-def _not_in_trash(picture: Picture, name: str, act: Act) -> Iterator[Finding]:
-    data = act.data or {}
-    clean = act.kind == "remove" and not data.get("dirty")  # deleted in the background
-    if clean or not data.get("worktree") or name in picture.emptied or data.get("trash_gone"):
+def _not_in_trash(picture: Picture, name: str, act: Act, data: RemovalData) -> Iterator[Finding]:
+    clean = act.kind == "remove" and not data.dirty  # deleted in the background
+    if clean or not data.worktree or name in picture.emptied or data.trash_gone:
         return
-    kept = f"; {data['rescue']} keeps its work" if data.get("rescue") in picture.refs else ""
+    kept = f"; {data.rescue} keeps its work" if data.rescue in picture.refs else ""
     yield Finding(
         "trash_gone", name,
-        f"the worktree that {act.kind} {act.id} removed is not in {data.get('trash')}{kept}",
+        f"the worktree that {act.kind} {act.id} removed is not in {data.trash}{kept}",
         "notes that it is gone: an undo makes a new worktree",
-        _note_gone(act),
+        _note_gone(act, data),
     )  # fmt: skip
 
 
-def _note_gone(act: Act) -> Mend:
+def _note_gone(act: Act, data: RemovalData) -> Mend:
     def mend(session: Session) -> None:
-        data = json.dumps({**(act.data or {}), "trash_gone": True})
-        session.store.write_one("fsck.set_data", id=act.id, data=data)
+        text = to_text(data._replace(trash_gone=True))
+        session.store.write_one("fsck.set_data", id=act.id, data=text)
 
     return mend
 

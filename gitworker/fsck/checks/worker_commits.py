@@ -5,12 +5,13 @@ from itertools import groupby
 
 from gitworker.fsck.checks.reflogs import named_commits, read_reflogs
 from gitworker.fsck.fsck_finding import Finding, Mend
-from gitworker.fsck.picture import MADE_BY_WORKERS, REWRITING, Picture
+from gitworker.fsck.picture import REWRITING, Picture
 from gitworker.model.ids import Oid, Ref, TaskId, WorkerId, is_oid
 from gitworker.paths import read_seat
 from gitworker.repo.history.reachable import find_missing, find_unreachable, heads_of
 from gitworker.repo.rescue.rescue_refs import PREFIX, rescue
 from gitworker.session import Session
+from gitworker.store.payloads.payload import recorded_commits, replaced_commits
 
 ANCHORS = "refs/worker/landing/"
 MOVING_TARGET = frozenset({"merge", "undo"})
@@ -33,10 +34,9 @@ def made_commits(picture: Picture) -> dict[Oid, Owner]:
         if row["worker"] in ours and isinstance(row["oid"], str) and is_oid(row["oid"]):
             made[Oid(row["oid"])] = (str(row["worker"]), str(row["task"]))
     for act in picture.acts:
-        if act.kind in REWRITING and act.data is not None:
-            keys = MADE_BY_WORKERS if act.is_over else ("old", "tip")
-            found = [act.data.get(key) for key in keys]
-            made |= {Oid(oid): (act.worker, act.task) for oid in found if oid and is_oid(oid)}
+        if act.kind in REWRITING:
+            found = recorded_commits(act.data) if act.is_over else replaced_commits(act.data)
+            made |= {oid: (act.worker, act.task) for oid in found if is_oid(oid)}
     for row in picture.landings:
         owner = (row["worker_id"], row["task_id"])
         made |= {Oid(row["target_new"]): owner, Oid(row["branch_old"]): owner}

@@ -22,6 +22,8 @@ from gitworker.repo.status.checkout_status import open_operation
 from gitworker.repo.worktrees.ownership import Flaw, Owner, find_flaw, find_named, owner_of
 from gitworker.repo.worktrees.worktree_list import Worktree, find_admin_dir
 from gitworker.session import Session
+from gitworker.store.payloads.payload import AdoptData
+from gitworker.store.payloads.spawn_data import SpawnData
 from gitworker.store.workers import Worker
 from gitworker.worktrees.moved_worktrees import find_moved
 
@@ -147,7 +149,11 @@ def check_unowned(picture: Picture) -> Iterator[Finding]:
     """Find worktrees with the mark of a seat that is not theirs, and that never landed."""
     owned = {os.path.realpath(w.worktree) for w in picture.workers if w.worktree}
     landed = {(row["worker_id"], row["task_id"]) for row in picture.landings}
-    begun = {act.data.get("path") for act in picture.acts if act.is_open and act.data}
+    begun = {
+        act.data.path
+        for act in picture.acts
+        if act.is_open and isinstance(act.data, SpawnData | AdoptData)
+    }
     for path, tree in picture.worktrees.items():
         seat = read_seat(tree.admin_dir)
         if seat is None or path in owned or seat in landed or tree.path in begun:

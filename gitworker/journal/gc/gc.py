@@ -7,7 +7,6 @@ keeps the commits; what is deleted from the disk is gone.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from gitworker import clock
 from gitworker.crashpoint import crash_point
@@ -34,6 +33,7 @@ from gitworker.model.ids import HQ
 from gitworker.repo.plumbing.lock import hold
 from gitworker.session import Session
 from gitworker.store.operations import Operation, begin_operation, find_operation
+from gitworker.store.payloads.payload import GcData
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,17 +116,17 @@ def _journal(session: Session, going: Sequence[Item], *, by_itself: bool) -> Ope
     def names(kind: str) -> list[str]:
         return [item.name for item in going if item.kind == kind]
 
-    data: dict[str, Any] = {
-        "refs": {item.name: item.what for item in going if item.kind == RESCUE},
-        "unlanded": [item.name for item in going if item.kind == RESCUE and item.holds],
-        "entries": [item.what or item.name for item in going if item.kind == TRASH],
-        "entry_paths": names(TRASH),
-        "logs": names(LOG),
-        "verify": names(VERIFY),
-        "pool": bool(names(POOL)),
-        "bytes": sum(item.size_bytes for item in going),
-        "by_itself": by_itself,
-    }
+    data = GcData(
+        refs={item.name: item.what for item in going if item.kind == RESCUE},
+        unlanded=[item.name for item in going if item.kind == RESCUE and item.holds],
+        entries=[item.what or item.name for item in going if item.kind == TRASH],
+        entry_paths=names(TRASH),
+        logs=names(LOG),
+        verify=names(VERIFY),
+        pool=bool(names(POOL)),
+        bytes=sum(item.size_bytes for item in going),
+        by_itself=by_itself,
+    )
     with session.store.write() as writer:
         number = begin_operation(
             writer, "gc", worker=HQ, task="", actor=session.actor, now=clock.now_ms(), data=data

@@ -1,7 +1,7 @@
 """What on the disk gc may take: removed worktrees, verify worktrees, parked ones, logs."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
@@ -22,6 +22,8 @@ from gitworker.repo.rescue.trash import (
 from gitworker.repo.rescue.unsaved import find_unkept
 from gitworker.session import Session
 from gitworker.store.operations import Operation, find_operation
+from gitworker.store.payloads.payload import AdoptData, RemovalData, rescue_of
+from gitworker.store.payloads.spawn_data import SpawnData
 from gitworker.verify.verify_worktree import Slot, idle_slots
 from gitworker.worktrees.pool.pool import pool_root
 from gitworker.worktrees.trashing import entry_name, trash_root
@@ -88,7 +90,7 @@ def disk_left(session: Session, items: Iterable[Item]) -> list[Item]:
     ]
 
 
-def delete_trash(session: Session, names: list[str]) -> None:
+def delete_trash(session: Session, names: Sequence[str]) -> None:
     """Delete these directories of the trash in the background; absent is fine."""
     root = trash_root(session)
     with hold(session.worktree_lock, what="worktree"):  # no undo takes one back meanwhile
@@ -97,14 +99,14 @@ def delete_trash(session: Session, names: list[str]) -> None:
                 delete_in_background(f"{root}/{name}")
 
 
-def delete_logs(session: Session, names: list[str]) -> None:
+def delete_logs(session: Session, names: Sequence[str]) -> None:
     """Delete these files below `logs/`; absent is fine."""
     for name in names:
         with suppress(FileNotFoundError):
             os.unlink(f"{session.paths.logs}/{name}")
 
 
-def delete_verify(session: Session, names: list[str]) -> None:
+def delete_verify(session: Session, names: Sequence[str]) -> None:
     """Delete these verify worktrees, those that nobody has taken meanwhile."""
     if not names:
         return
@@ -147,14 +149,15 @@ def _held_by(act: Operation | None, entry: TrashEntry, kept: Mapping[Ref, Oid]) 
 
 def _kept_by(act: Operation, kept: Mapping[Ref, Oid]) -> Oid | None:
     """Return the commit that keeps what an act removed; what had not begun is in its base."""
-    if act.kind == "spawn":
-        return Oid(act.data["base"])
-    if act.kind == "adopt":  # undone, or taken back: its branch has the name that it had
-        return Oid(act.data["tip"])
-    if act.kind == "remove" and not act.data.get("dirty"):
-        return act.data["tip"] and Oid(act.data["tip"])
-    ref = act.data.get("rescue")
-    return kept.get(Ref(ref)) if ref else None
+    data = act.data
+    if isinstance(data, SpawnData):
+        return data.base
+    if isinstance(data, AdoptData):  # undone, or rolled back: its branch has the name that it had
+        return data.tip
+    if isinstance(data, RemovalData) and act.kind == "remove" and not data.dirty:
+        return data.tip
+    ref, _ = rescue_of(data)
+    return kept.get(ref) if ref else None
 
 
 def _act(session: Session, name: str) -> Operation | None:

@@ -6,6 +6,7 @@ from gitworker.journal.gc.gc_disk import delete_logs, delete_trash, delete_verif
 from gitworker.journal.gc.gc_refs import expire
 from gitworker.session import Session
 from gitworker.store.operations import Operation, close_operation
+from gitworker.store.payloads.payload import GcData
 from gitworker.worktrees.pool.pool_care import empty_pool
 
 
@@ -14,18 +15,19 @@ def finish_gc(session: Session, operation: Operation) -> dict[str, str]:
 
     A ref that somebody has moved since is not this gc's any more, and is taken off the record.
     """
-    data = dict(operation.data)
-    data["refs"] = expire(session, data["refs"], unlanded=data.get("unlanded", data["refs"]))
+    data = operation.payload(GcData)
+    unlanded = data.refs if data.unlanded is None else data.unlanded
+    refs = expire(session, data.refs, unlanded=unlanded)
     crash_point("gc.refs")
-    delete_trash(session, data["entry_paths"])
-    delete_logs(session, data["logs"])
-    delete_verify(session, data["verify"])
-    if data["pool"] and session.settings.worktree_pool == 0:
+    delete_trash(session, data.entry_paths)
+    delete_logs(session, data.logs)
+    delete_verify(session, data.verify)
+    if data.pool and session.settings.worktree_pool == 0:
         empty_pool(session)
     crash_point("gc.disk")
     with session.store.write() as writer:
         close_operation(
-            writer, operation.id, status="done", step="collected", data=data, now=clock.now_ms()
-        )
-    gone: dict[str, str] = data["refs"]
-    return gone
+            writer, operation.id, status="done", step="collected",
+            data=data._replace(refs=refs), now=clock.now_ms(),
+        )  # fmt: skip
+    return refs

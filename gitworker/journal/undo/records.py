@@ -21,9 +21,11 @@ from gitworker.store.operations import (
     Operation,
     find_last_operation,
     find_operation,
+    first_of_window,
     later_acts,
     undoable_operations,
 )
+from gitworker.store.payloads.payload import GcData, rescue_of
 from gitworker.store.workers import find_worker
 
 PAGE = 50
@@ -65,7 +67,7 @@ class Record:
     @property
     def rescue(self) -> str | None:
         """Return the ref that keeps what was replaced, the first of several."""
-        return next((act.data["rescue"] for act in self.acts if act.data.get("rescue")), None)
+        return next(filter(None, (rescue_of(act.data)[0] for act in self.acts)), None)
 
     @property
     def window(self) -> Window:
@@ -144,7 +146,7 @@ def refuse_later(session: Session, record: Record) -> GitWorkerError | None:
             later = [one for one in later_acts(reader, act) if one.kind not in own]
             if later:
                 first = next((one for one in later if one.kind != "remove"), later[0])
-                number = first.data.get("window") or first.id
+                number = first_of_window(first)
                 return later_refusal(record.kind, (number, first.kind))
     return None
 
@@ -178,7 +180,8 @@ def _is_passed_by(reader: Reader, record: Record) -> bool:
     """
     act = record.acts[0]
     if record.kind == "gc":
-        return not act.data["refs"] or bool(act.data.get("by_itself"))
+        data = act.payload(GcData)
+        return not data.refs or data.by_itself
     return record.kind == "remove" and _has_landing(reader, act)
 
 

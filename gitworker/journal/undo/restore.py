@@ -32,6 +32,7 @@ from gitworker.repo.worktrees.worktree_list import (
 from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.operations import Operation, close_operation
+from gitworker.store.payloads.payload import ApproveData, RemovalData
 from gitworker.store.rules_leases import Length
 from gitworker.store.tasks import find_task
 from gitworker.store.workers import Worker, find_worker
@@ -75,14 +76,18 @@ def finish_return(session: Session, operation: Operation, done: Operation) -> No
 
 def has_begun(session: Session, done: Operation) -> bool:
     """Tell whether anything of the undo of `done` has taken effect in git."""
-    tip = find_ref(session.git, Ref(done.data["ref"]))
-    return tip != (done.data["new"] if done.kind == "approve" else None)
+    data = done.data
+    if isinstance(data, ApproveData):
+        return find_ref(session.git, data.ref) != data.new
+    return find_ref(session.git, done.payload(RemovalData).ref) is not None
 
 
 def require_branch(session: Session, done: Operation) -> None:
     """Raise Refused where the branch is not where the act left it: somebody built on it since."""
     if has_begun(session, done):
-        name = done.data["ref"].removeprefix("refs/heads/")
+        data = done.data
+        assert isinstance(data, ApproveData | RemovalData)
+        name = data.ref.removeprefix("refs/heads/")
         raise Refused(
             f"the branch {name} has changed since; undoing would drop that",
             f"git log {name}",
@@ -131,7 +136,7 @@ def _undo_removal(session: Session, operation: Operation, done: Operation) -> No
     repair_trash(trash_of(session, done), common_dir=session.repository.common_dir)
     try:
         require_returnable(session, done)
-        bring_back(session, seat_of(done), done)
+        done = bring_back(session, seat_of(done), done) or done
     except Refused:
         _take_again(session, done)
         raise
@@ -144,11 +149,12 @@ def _undo_removal(session: Session, operation: Operation, done: Operation) -> No
 
 def _take_again(session: Session, done: Operation) -> None:
     """Take back what an undo restored before it turned out to be refused."""
-    place = done.data["worktree"]
+    data = done.payload(RemovalData)
+    place = data.worktree
     admin_dir = place and find_admin_dir(session.repository.common_dir, place)
     seat = read_seat(admin_dir) if admin_dir else None
     if place and seat != (done.worker_id, done.task_id):  # it is somebody else's by now
-        done.data.update(worktree=None)
+        done = done._replace(data=data._replace(worktree=None))
     carry_out_locked(session, done)
 
 
@@ -161,38 +167,37 @@ def close(writer: Writer, operation: Operation, status: str) -> None:
 
 
 def _move_back(session: Session, done: Operation) -> None:
-    data = done.data
-    ref, old, new = Ref(data["ref"]), Oid(data["new"]), Oid(data["old"])
+    data = done.payload(ApproveData)
+    ref, old, new = data.ref, data.new, data.old
     if old == new:
         return
-    places = {"worktree": data["worktree"], "admin_dir": data["admin_dir"]}
-    if data["worktree"] and not os.path.isdir(data["worktree"]):  # moved, or removed by hand
-        place = find_checkout(session.git, ref)
-        places = {"worktree": place if place and os.path.isdir(place) else None, "admin_dir": None}
-    elif data["worktree"]:
-        common_dir, place, admin_dir = (
-            session.repository.common_dir,
-            data["worktree"],
-            data["admin_dir"],
+    place, admin_dir = data.worktree, data.admin_dir
+    if data.worktree and not os.path.isdir(data.worktree):  # moved, or removed by hand
+        found = find_checkout(session.git, ref)
+        place, admin_dir = found if found and os.path.isdir(found) else None, None
+    elif data.worktree:
+        common_dir = session.repository.common_dir
+        require_owned(
+            Owner(common_dir, data.worktree, data.admin_dir, ref, done.worker_id, done.task_id)
         )
-        require_owned(Owner(common_dir, place, admin_dir, ref, done.worker_id, done.task_id))
-    if not recover_move(session.git, ref=ref, old=old, new=new, **places):
-        move_branch(session.git, ref=ref, old=old, new=new, **places)
+    if not recover_move(
+        session.git, ref=ref, old=old, new=new, worktree=place, admin_dir=admin_dir
+    ):
+        move_branch(session.git, ref=ref, old=old, new=new, worktree=place, admin_dir=admin_dir)
 
 
 def seat_of(done: Operation) -> Seat:
     """Return what a removal took away."""
-    data = done.data
-    tip = data["tip"] and Oid(data["tip"])
-    place = data["worktree"] or (data.get("lost") or {}).get("worktree")
-    return Seat(done.worker_id, done.task_id, Ref(data["ref"]), tip, data["base"], place)
+    data = done.payload(RemovalData)
+    return Seat(done.worker_id, done.task_id, data.ref, data.tip, data.base, data.place)
 
 
-def bring_back(session: Session, seat: Seat, removal: Operation | None) -> None:
-    """Bring branch and worktree back: from the trash, or anew where it is not there any more.
+def bring_back(session: Session, seat: Seat, removal: Operation | None) -> Operation | None:
+    """Bring branch and worktree back; return the removal, which records if unpacking failed.
 
-    Anew it has what a rescue ref kept of uncommitted work, but no ignored files. For who holds the
-    worktree lock. Raises Refused where something stands in the way.
+    The worktree comes from the trash. If it is not there any more, a new one is made: it has the
+    uncommitted work that a rescue ref kept, but no ignored files. The caller holds the worktree
+    lock. Raises Refused if something is in the way.
     """
     place = seat.worktree
     entry = None
@@ -213,13 +218,21 @@ def bring_back(session: Session, seat: Seat, removal: Operation | None) -> None:
     if place and not _is_marked(session, place):
         _make_anew(session, seat, place)
         crash_point("undo.made")
-        rescued = removal and removal.data["rescued"]
-        if removal is not None and rescued and seat.tip not in (None, rescued):
-            git = session.git.at(place)
-            removal.data["unpacked"] = unpack(git, Oid(rescued), tip=Oid(seat.tip or ""))
-            crash_point("undo.unpacked")
+        if removal is not None:
+            removal = _unpack(session, seat, removal)
     if place and not _is_ours(session, seat, place):
         raise path_exists(place)
+    return removal
+
+
+def _unpack(session: Session, seat: Seat, removal: Operation) -> Operation:
+    """Bring the uncommitted work into the new worktree; return the removal with the result."""
+    data = removal.payload(RemovalData)
+    if not data.rescued or seat.tip is None or seat.tip == data.rescued:
+        return removal
+    unpacked = unpack(session.git.at(seat.worktree or ""), data.rescued, tip=seat.tip)
+    crash_point("undo.unpacked")
+    return removal._replace(data=data._replace(unpacked=unpacked))
 
 
 def _names(place: str, admin_dir: str) -> bool:
@@ -277,7 +290,8 @@ def _withdraw(writer: Writer, done: Operation, *, actor: str) -> None:
             metadata={"reason": "undo"},
         )  # fmt: skip
     writer.run("workers.set_review", worker=done.worker_id, review_state="pending")
-    record_tip(writer, done.data["ref"], done.data["old"])
+    data = done.payload(ApproveData)
+    record_tip(writer, data.ref, data.old)
 
 
 def _give_back(session: Session, writer: Writer, done: Operation, *, actor: str) -> None:

@@ -7,6 +7,7 @@ passes here.
 from gitworker.journal.undo.restore import finish_return
 from gitworker.session import Session
 from gitworker.store.operations import Operation, find_operation
+from gitworker.store.payloads.payload import UndoData
 
 
 def finish_undo(session: Session, operation: Operation) -> None:
@@ -15,7 +16,7 @@ def finish_undo(session: Session, operation: Operation) -> None:
     Raises what stands in the way; the journal is closed where nothing of it has taken effect.
     """
     with session.store.read() as reader:
-        done = find_operation(reader, operation.data["undoes"])
+        done = find_operation(reader, operation.payload(UndoData).undoes)
     assert done is not None
     if done.kind == "merge":
         from gitworker.journal.undo.undo_merge import finish_landing

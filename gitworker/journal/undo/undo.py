@@ -21,7 +21,7 @@ from gitworker.journal.undo.rules_undo import listed
 from gitworker.journal.undo.takeback import finish_undo
 from gitworker.journal.undo.undo_merge import plan_undo
 from gitworker.lifecycle.rules import may_undo
-from gitworker.model.ids import Oid, TaskId, WorkerId
+from gitworker.model.ids import TaskId, WorkerId
 from gitworker.repo.plumbing.lock import hold
 from gitworker.repo.rescue.rescue_refs import rescue
 from gitworker.session import Session
@@ -32,6 +32,7 @@ from gitworker.store.operations import (
     find_last_operation,
     find_operation,
 )
+from gitworker.store.payloads.payload import AdoptData, ApproveData, GcData, MergeData, RemovalData
 from gitworker.store.workers import Worker, find_worker
 
 
@@ -75,12 +76,7 @@ def undo(session: Session, number: int | None = None) -> Undone:
             found = [find_worker(reader, name) for name in record.workers]
             kept = [ref for act in record.acts if (ref := _still_kept(reader, act))]
     workers = tuple(worker for worker in found if worker is not None)
-    message = MESSAGES[record.kind].format(
-        op=record.acts[0], worker=workers[0] if workers else None,
-        names=listed(record.workers), number=len(record.acts[0].data.get("refs", ())),
-        target=str(record.acts[0].data.get("target_ref")).removeprefix("refs/heads/"),
-        old=str(record.acts[0].data.get("target_old"))[:12],
-    )  # fmt: skip
+    message = _message(record, workers)
     for ref in kept:
         message += f"; what was uncommitted is still under {ref} (git stash apply {ref})"
     return Undone(record.number, record.kind, workers, message)
@@ -93,20 +89,27 @@ def _still_kept(reader: Reader, act: Operation) -> str | None:
     done = find_operation(reader, act.id)
     if act.kind == "merge":
         done = find_last_operation(reader, "remove", worker=act.worker_id, task=act.task_id)
-    if done is None or done.data.get("unpacked", True):
+    if done is None or not isinstance(done.data, RemovalData) or done.data.unpacked:
         return None
-    return str(done.data["rescue"])
+    return done.data.rescue
 
 
-MESSAGES = {
-    "adopt": "{op.data[old_ref]} is nobody's work again; {worker.worker_id} is {worker.state}",
-    "approve": "the rebase and the approval of {op.worker_id} are taken back; it is {worker.state}",
-    "merge": "{target} is back at {old}; {names} at work again",
-    "cancel": "{op.task_id} is back with {op.worker_id}, which is {worker.state}",
-    "reset": "{op.task_id} is back with {op.worker_id}, which is {worker.state}",
-    "remove": "the worktree and the branch of {op.worker_id} are back; it is {worker.state}",
-    "gc": "{number} rescue refs are back; what was deleted from the disk is not",
-}
+def _message(record: Record, workers: tuple[Worker, ...]) -> str:
+    done = record.acts[0]
+    data = done.data
+    if isinstance(data, GcData):
+        return f"{len(data.refs)} rescue refs are back; what was deleted from the disk is not"
+    if isinstance(data, MergeData):
+        name = data.target_ref.removeprefix("refs/heads/")
+        return f"{name} is back at {data.target_old[:12]}; {listed(record.workers)} at work again"
+    state = workers[0].state
+    if isinstance(data, AdoptData):
+        return f"{data.old_ref} is nobody's work again; {done.worker_id} is {state}"
+    if isinstance(data, ApproveData):
+        return f"the rebase and the approval of {done.worker_id} are taken back; it is {state}"
+    if done.kind == "remove":
+        return f"the worktree and the branch of {done.worker_id} are back; it is {state}"
+    return f"{done.task_id} is back with {done.worker_id}, which is {state}"
 
 
 def _plan(session: Session, record: Record) -> Operation:
@@ -120,15 +123,16 @@ def _plan(session: Session, record: Record) -> Operation:
 
 
 def _journal(session: Session, done: Operation) -> Operation:
-    if done.kind == "approve" and done.data["old"] != done.data["new"]:
+    data = done.data
+    if isinstance(data, ApproveData) and data.old != data.new:
         rescue(  # taking a rewrite back is a rewrite: what it replaces is kept
             session.git,
             worker=WorkerId(done.worker_id),
             task=TaskId(done.task_id),
-            tip=Oid(done.data["new"]),
+            tip=data.new,
             worktree=None,
         )
     with session.store.write() as writer:
-        if done.kind == "approve":
-            record_rewrite(writer, done.data["ref"], old=done.data["new"], new=done.data["old"])
+        if isinstance(data, ApproveData):
+            record_rewrite(writer, data.ref, old=data.new, new=data.old)
         return begin_undo(writer, done, actor=session.actor, now=clock.now_ms())

@@ -26,6 +26,7 @@ from gitworker.repo.worktrees.worktree_list import find_admin_dir
 from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.operations import Operation
+from gitworker.store.payloads.payload import AdoptData
 from gitworker.store.workers import Worker, find_worker
 from gitworker.worktrees.prefetched_checks import is_dirty
 from gitworker.worktrees.removal import forget_branch, refuse_stuck
@@ -52,10 +53,10 @@ def finish_adopt_undo(session: Session, operation: Operation, done: Operation) -
         try:
             if not _has_begun(session, done):
                 require_untouched(session, done)
-            _carry_back(session, done)
+            done = _carry_back(session, done)
         except BaseException:
             if not _has_begun(session, done):
-                log_of_rename(session, done.id).put_back(Ref(done.data["ref"]))
+                log_of_rename(session, done.id).put_back(done.payload(AdoptData).ref)
                 drop_anchors(session, [operation])
                 with session.store.write() as writer:
                     close(writer, operation, "rolled_back")
@@ -68,12 +69,13 @@ def finish_adopt_undo(session: Session, operation: Operation, done: Operation) -
 
 def _check_branch(session: Session, done: Operation) -> None:
     """Refuse where the branch is not as it was adopted, or its old name is not free any more."""
-    ref, old = Ref(done.data["ref"]), Ref(done.data["old_ref"])
+    data = done.payload(AdoptData)
+    ref, old = data.ref, data.old_ref
     parts = old.split("/")
     above = [Ref("/".join(parts[:end])) for end in range(3, len(parts))]
     found = read_refs(session.git, [ref, old, f"{old}/", *above])
     name, old_name = (one.removeprefix("refs/heads/") for one in (ref, old))
-    if found.pop(ref, None) != done.data["tip"]:
+    if found.pop(ref, None) != data.tip:
         raise Refused(
             f"the branch {name} has changed since it was adopted", f"git log {name}",
             code="branch_moved",
@@ -99,10 +101,11 @@ def _check_worktree(session: Session, done: Operation, worker: Worker) -> None:
             f"a {busy} is open in {place}", f"git -C {place} {abort_command(busy)}",
             code="operation_open",
         )  # fmt: skip
-    if not done.data["made"]:
+    data = done.payload(AdoptData)
+    if not data.made:
         return
     refuse_stuck(session, worker)
-    if is_dirty(session, worker) or find_head_ref(session.git.at(place)) != done.data["ref"]:
+    if is_dirty(session, worker) or find_head_ref(session.git.at(place)) != data.ref:
         raise Refused(
             f"{place}, which the adoption made, is not as it was made",
             f"git worker cancel {worker.worker_id}   (keeps all that is in it for an undo)",
@@ -112,7 +115,7 @@ def _check_worktree(session: Session, done: Operation, worker: Worker) -> None:
 
 def _has_begun(session: Session, done: Operation) -> bool:
     """Tell whether the name or the mark of the seat has gone back already."""
-    if find_ref(session.git, Ref(done.data["ref"])) is None:
+    if find_ref(session.git, done.payload(AdoptData).ref) is None:
         return True
     admin_dir = find_admin_dir(session.repository.common_dir, _place(session, done))
     return admin_dir is not None and read_seat(admin_dir) is None
@@ -123,30 +126,34 @@ def _place(session: Session, done: Operation) -> str:
     with session.store.read() as reader:
         worker = find_worker(reader, done.worker_id)
     if worker is None or worker.task_id != done.task_id or worker.worktree is None:
-        return str(done.data["path"])
+        return done.payload(AdoptData).path
     return worker.worktree
 
 
-def _carry_back(session: Session, done: Operation) -> None:
+def _carry_back(session: Session, done: Operation) -> Operation:
+    """Carry the undo out in git; return the adoption with the place of its worktree now."""
+    data = done.payload(AdoptData)
     anchor = anchor_of(done.worker_id, done.task_id)  # a killed rename may leave neither name
-    require_refs(session.git, [f"update {anchor} {done.data['tip']}"], reason="gitworker: undo")
+    require_refs(session.git, [f"update {anchor} {data.tip}"], reason="gitworker: undo")
     name_back(session, done)
-    done.data["path"] = _place(session, done)
-    _end_rename(session, done)
+    data = data._replace(path=_place(session, done))
+    done = done._replace(data=data)
+    _end_rename(session, data)
     crash_point("undo.renamed")
-    if done.data["made"]:
+    if data.made:
         drop_worktree(session, done)
     else:
-        admin_dir = find_admin_dir(session.repository.common_dir, done.data["path"])
+        admin_dir = find_admin_dir(session.repository.common_dir, data.path)
         if admin_dir is not None:
             unlock_seat(admin_dir)  # of an agent that is gone
         release_worktree(session, done)
     crash_point("undo.released")
+    return done
 
 
-def _end_rename(session: Session, done: Operation) -> None:
+def _end_rename(session: Session, data: AdoptData) -> None:
     """Do what a git that was killed in the rename has left: the worktree's HEAD, the settings."""
-    ref, old, place = done.data["ref"], done.data["old_ref"], done.data["path"]
+    ref, old, place = data.ref, data.old_ref, data.path
     if ref == old:
         return
     if os.path.isdir(place):
@@ -167,6 +174,6 @@ def _record(writer: Writer, operation: Operation, done: Operation) -> None:
         )  # fmt: skip
         release_task(writer, worker)
         writer.run("workers.clear_assignment", worker=worker.worker_id)
-    forget_branch(writer, done)
+    forget_branch(writer, done.payload(AdoptData).ref)
     close(writer, done, "undone")
     close(writer, operation, "done")

@@ -9,11 +9,12 @@ from gitworker.repo.plumbing.refs import read_refs, require_refs
 from gitworker.repo.rescue.rescue_refs import PREFIX, rescue
 from gitworker.session import Session
 from gitworker.store.operations import Operation
+from gitworker.store.payloads.payload import GcData
 
 
 def expired_refs(done: Operation) -> dict[Ref, Oid]:
     """Return the rescue refs that a gc took away, with what they pointed at."""
-    return {Ref(ref): Oid(oid) for ref, oid in done.data["refs"].items()}
+    return {Ref(ref): Oid(oid) for ref, oid in done.payload(GcData).refs.items()}
 
 
 def require_objects(session: Session, done: Operation) -> None:

@@ -18,7 +18,7 @@ from gitworker.journal.undo.restore import Seat, assign_again, bring_back, close
 from gitworker.journal.undo.rules_undo import is_completed
 from gitworker.journal.undo.undo_window import Window, read_window, refuse_seat, window_refusal
 from gitworker.lifecycle.state_views import publish_views
-from gitworker.model.ids import Oid, Ref, TaskId, WorkerId
+from gitworker.model.ids import TaskId, WorkerId
 from gitworker.model.task import TaskEvent
 from gitworker.paths import read_seat
 from gitworker.repo.checkout.move_branch import move_branch
@@ -33,6 +33,7 @@ from gitworker.repo.worktrees.worktree_list import find_admin_dir, find_checkout
 from gitworker.session import Session, missing_target
 from gitworker.store.api import Writer
 from gitworker.store.operations import Operation, begin_undo, find_last_operation
+from gitworker.store.payloads.payload import MergeData, RemovalData, UndoData
 from gitworker.store.tasks import find_task
 from gitworker.store.workers import find_worker
 from gitworker.worktrees.removal import trash_of
@@ -70,11 +71,12 @@ def plan_undo(session: Session, window: Window) -> Operation:
 
 def _require_whole(session: Session, act: Operation) -> None:
     """Raise where a landed worker's branch or worktree could not come back as it was."""
-    ref, old, new = Ref(act.data["ref"]), Oid(act.data["old"]), Oid(act.data["new"])
+    data = act.payload(MergeData)
+    ref, old, new = data.ref, data.old, data.new
     if session.git.find_oid(old) is None:
         raise Refused(
             f"the commits of {act.worker_id} before they were replayed are gone ({old[:12]})",
-            f"git revert {act.data['target_old'][:12]}..{new[:12]}",
+            f"git revert {data.target_old[:12]}..{new[:12]}",
             code="commits_gone",
         )
     tip = find_ref(session.git, ref)
@@ -171,7 +173,7 @@ def _reopen(writer: Writer, act: Operation, *, actor: str) -> None:
 def _take_back(session: Session, operation: Operation, window: Window) -> None:
     if window.old == window.new:
         return
-    checkout = operation.data["checkout"]
+    checkout = operation.payload(UndoData).checkout
     if checkout is not None and not os.path.isdir(checkout):
         checkout = None
     if not _is_back(session, window):
@@ -200,7 +202,7 @@ def _is_back(session: Session, window: Window) -> bool:
 
 def _what_was_taken(session: Session, act: Operation) -> tuple[Operation | None, Seat]:
     """Return the removal that followed a landing, if one did, and what the worker gets back."""
-    data = act.data
+    data = act.payload(MergeData)
     with session.store.read() as reader:
         removal = find_last_operation(reader, "remove", worker=act.worker_id, task=act.task_id)
         worker = find_worker(reader, act.worker_id)
@@ -208,18 +210,19 @@ def _what_was_taken(session: Session, act: Operation) -> tuple[Operation | None,
     if removal is not None and (removal.id < act.id or removal.status != "done"):
         removal = None
     same = worker if worker.task_id == act.task_id else None
-    place = removal.data["worktree"] if removal else same and same.worktree
+    taken = removal and removal.payload(RemovalData)
+    place = taken.worktree if taken else same and same.worktree
     if removal is None and not (place and os.path.isdir(place)):  # moved, or removed by hand
-        place = find_checkout(session.git, Ref(data["ref"]), alone=False)
-    base = removal.data["base"] if removal else same and same.base_oid
-    tip = (removal and removal.data["tip"]) or data["old"]
+        place = find_checkout(session.git, data.ref, alone=False)
+    base = taken.base if taken else same and same.base_oid
+    tip = (taken and taken.tip) or data.old
     seat = Seat(
         act.worker_id,
         act.task_id,
-        Ref(data["ref"]),
-        Oid(tip),
-        base or session.git.text("merge-base", data["old"], data["target_old"]),
-        place or data["worktree"] or f"{session.worktree_root}/{act.task_id}",
+        data.ref,
+        tip,
+        base or session.git.text("merge-base", data.old, data.target_old),
+        place or data.worktree or f"{session.worktree_root}/{act.task_id}",
     )
     return removal, seat
 
@@ -231,8 +234,9 @@ def _bring_back(session: Session, act: Operation) -> tuple[Operation | None, Sea
     stays on them.
     """
     removal, seat = _what_was_taken(session, act)
-    bring_back(session, seat, removal)
-    old, new = Oid(act.data["old"]), Oid(act.data["new"])
+    removal = bring_back(session, seat, removal)
+    data = act.payload(MergeData)
+    old, new = data.old, data.new
     place = seat.worktree
     if old != new and find_ref(session.git, seat.ref) in (old, new):  # a killed undo may be there
         with suppress(Refused):

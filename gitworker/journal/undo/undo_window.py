@@ -11,6 +11,7 @@ from gitworker.repo.plumbing.refs import find_ref
 from gitworker.session import Session
 from gitworker.store.api import Reader
 from gitworker.store.operations import Operation, window_of
+from gitworker.store.payloads.payload import MergeData
 from gitworker.store.tasks import find_task
 from gitworker.store.workers import all_workers, find_worker
 
@@ -30,17 +31,17 @@ class Window(NamedTuple):
     @property
     def ref(self) -> Ref:
         """Return the target's full name."""
-        return Ref(self.acts[0].data["target_ref"])
+        return self.acts[0].payload(MergeData).target_ref
 
     @property
     def old(self) -> Oid:
         """Return the target's commit before the window."""
-        return Oid(self.acts[0].data["target_old"])
+        return self.acts[0].payload(MergeData).target_old
 
     @property
     def new(self) -> Oid:
         """Return the target's commit with the whole window."""
-        return Oid(self.acts[-1].data["new"])
+        return self.acts[-1].payload(MergeData).new
 
     @property
     def name(self) -> str:
@@ -71,7 +72,8 @@ def window_refusal(session: Session, window: Window) -> GitWorkerError | None:
 
 def _remote_of(act: Operation) -> str | None:
     """Return the remote that a landing was pushed to."""
-    return str(act.data.get("remote") or "a remote") if act.data.get("pushed") else None
+    data = act.payload(MergeData)
+    return (data.remote or "a remote") if data.pushed else None
 
 
 def refuse_seat(reader: Reader, act: Operation) -> GitWorkerError | None:
@@ -109,7 +111,7 @@ def _who_has(session: Session, window: Window) -> tuple[str | None, tuple[str, .
             rows = reader.rows("takeback.stacked_on", worker=act.worker_id, task=act.task_id)
             ours |= {(row["worker_id"], row["task_id"]) for row in rows}
         workers = [worker for worker in all_workers(reader) if worker.branch]
-    own = {act.data["ref"] for act in window.acts}
+    own = {act.payload(MergeData).ref for act in window.acts}
     builders = []
     for worker in workers:
         ref = ref_of(Branch(worker.branch or ""))

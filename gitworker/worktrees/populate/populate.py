@@ -10,6 +10,7 @@ from gitworker.liveness.origin import this_origin
 from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.operations import begin_operation
+from gitworker.store.payloads.spawn_data import SetupData
 from gitworker.store.workers import Worker
 from gitworker.worktrees.populate.place import INCLUDE_FILE
 
@@ -69,7 +70,5 @@ def begin_setup(session: Session, writer: Writer, worker: Worker) -> int | None:
     return begin_operation(
         writer, "setup", worker=worker.worker_id, task=worker.task_id or "",
         actor=session.actor, now=clock.now_ms(),
-        data={
-            "pid": pid, "start": proc.find_start(pid), "host": host, "boot": boot, "pid_ns": pid_ns,
-        },
+        data=SetupData(pid, proc.find_start(pid), host, boot, pid_ns),
     )  # fmt: skip

@@ -27,6 +27,7 @@ from gitworker.store.operations import (
     find_operation,
     unfinished_operations,
 )
+from gitworker.store.payloads.spawn_data import SetupData
 from gitworker.store.workers import Worker, find_worker
 from gitworker.verify.rules_verify import command_environment
 from gitworker.verify.verify_family import Family, end_orphans
@@ -100,9 +101,9 @@ def finish_setups(session: Session) -> list[Operation]:
 
 def _end_left(operation: Operation, worker: Worker) -> None:
     """End what a killed setup has sent out of its session, which ended with its spawn."""
-    data = operation.data
     if is_local(_origin(operation)) and worker.worktree is not None:
-        end_orphans(Family(0, data["start"], worker.worktree))
+        start = operation.payload(SetupData).start
+        end_orphans(Family(0, start, worker.worktree))
 
 
 def _is_dead(operation: Operation, settings: Settings) -> bool:
@@ -110,16 +111,16 @@ def _is_dead(operation: Operation, settings: Settings) -> bool:
 
     One of another host, boot or PID namespace has ended once every command has used up its time.
     """
-    data = operation.data
+    data = operation.payload(SetupData)
     if is_local(_origin(operation)):
-        return is_running(data["pid"], data["start"]) is False
+        return is_running(data.pid, data.start) is False
     limit_s = settings.worktree_setup_timeout_s * (len(settings.worktree_setup) + 1)
     return clock.now_ms() - operation.created_at_ms > limit_s * 1000
 
 
 def _origin(operation: Operation) -> Origin:
-    data = operation.data
-    return (data["host"], data["boot"], data.get("pid_ns"))
+    data = operation.payload(SetupData)
+    return (data.host, data.boot, data.pid_ns)
 
 
 def _run(session: Session, worker: Worker, log: RunLog, told: "_Told") -> Ended:

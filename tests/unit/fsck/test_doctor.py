@@ -25,6 +25,7 @@ from gitworker.model.ids import Branch, Oid, ref_of
 from gitworker.paths import require_repository
 from gitworker.session import Session
 from gitworker.store.operations import begin_operation
+from gitworker.store.payloads.payload import Unreadable
 from gitworker.store.sqlite.database import Database
 from tests.conftest import git
 from tests.unit.observe.conftest import NOW_MS
@@ -161,7 +162,7 @@ def test_interrupted_operation(session: Session) -> None:
     """An unfinished operation is reported with its step."""
     with session.store.write() as writer:
         begin_operation(writer, "merge", worker="auth", task="t", actor="hq",
-                        now=NOW_MS - 60_000, data={})  # fmt: skip
+                        now=NOW_MS - 60_000, data=Unreadable("{}"))  # fmt: skip
     assert found(read_doctor(session), "operations") == [
         ("warn", "merge of auth stands at step begun for 1m", "git worker recover")
     ]

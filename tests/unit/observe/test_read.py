@@ -19,6 +19,7 @@ from gitworker.observe.workers.path import json_path, read_path, render_path
 from gitworker.observe.workers.status import OpenOperation, read_status
 from gitworker.session import Session
 from gitworker.store.operations import begin_operation
+from gitworker.store.payloads.payload import Unreadable
 from tests.conftest import git
 from tests.unit.observe.conftest import NOW_MS, Clock
 from tests.unit.observe.scene import commit, landed, spawned, worker, working
@@ -33,7 +34,7 @@ def test_status(session: Session, clock: Clock, repository: Path) -> None:
     spawned(session, "tests", "more")
     with session.store.write() as writer:
         begin_operation(writer, "approve", worker="auth", task="skills", actor="hq", now=NOW_MS,
-                        data={})  # fmt: skip
+                        data=Unreadable("{}"))  # fmt: skip
     clock.ms += 45_000
     status = read_status(session, drain(session))
     assert status.now_ms == NOW_MS + 45_000

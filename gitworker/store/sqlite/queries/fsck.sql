@@ -1,5 +1,5 @@
--- name: operations — every operation; its data may be invalid JSON
-SELECT id, kind, worker_id, task_id, status, step, data, json_valid(data) AS is_json, updated_at_ms
+-- name: operations — every operation, with its data, which may be damaged
+SELECT id, kind, worker_id, task_id, status, step, data, updated_at_ms
 FROM operations ORDER BY id;
 
 -- name: commits — every commit that a message names
@@ -49,5 +49,5 @@ SELECT payload_ref AS ref, 'message ' || seq AS place FROM messages WHERE payloa
 UNION ALL
 SELECT payload_ref, 'dead letter ' || id FROM dead_letters WHERE payload_ref IS NOT NULL;
 
--- name: set_data — record in an operation that something it names no longer exists
+-- name: set_data — replace the data of an operation
 UPDATE operations SET data = :data WHERE id = :id;

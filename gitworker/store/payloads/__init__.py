@@ -1,0 +1,1 @@
+"""The data of operations, as the journal stores it."""
