@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 
 from gitworker import clock
 from gitworker.errors import Conflict
+from gitworker.journal.settled import Settled, end_each
 from gitworker.model.ids import Oid, Ref
 from gitworker.repo.checkout.move_branch import Move, hold_journal, write_marker
 from gitworker.repo.checkout.recover_move import take_back_checkout
@@ -87,6 +88,21 @@ def is_left_open(session: Session, worker_id: str) -> bool:
     """Return whether a rebase that git did not begin could not be taken back."""
     with session.store.read() as reader:
         return any(_is_of(one, worker_id) for one in unfinished_operations(reader))
+
+
+def finish_syncs(session: Session) -> Settled:
+    """Take back every rebase that git could not begin, except those that are still running."""
+    running: list[int] = []
+
+    def end(_: Session, operation: Operation) -> None:
+        if not finish_sync(session, operation):
+            running.append(operation.id)
+
+    with session.store.read() as reader:
+        pending = [one for one in unfinished_operations(reader) if one.kind == KIND]
+    settled = end_each(session, pending, end)
+    ended = [one for one in settled.ended if one.id not in running]
+    return settled._replace(ended=ended)
 
 
 def finish_sync(session: Session, operation: Operation) -> bool:

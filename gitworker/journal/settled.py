@@ -1,8 +1,11 @@
 """The result of settling: interrupted operations that ended, and those that are still open."""
 
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from gitworker.errors import GitWorkerError
+from gitworker.errors import GitWorkerError, error_of
+from gitworker.lifecycle.state_views import publish_views
+from gitworker.session import Session
 from gitworker.store.operations import Operation
 
 
@@ -22,3 +25,27 @@ class Settled(NamedTuple):
     ended: list[Operation]
     left: list[Unfinished]
     untold: GitWorkerError | None = None
+
+
+def end_each(
+    session: Session,
+    pending: Sequence[Operation],
+    end: Callable[[Session, Operation], object],
+) -> Settled:
+    """End these operations; one that cannot be ended stops only others of the same worker."""
+    settled = Settled([], [])
+    held: dict[str, GitWorkerError] = {}
+    for operation in pending:
+        error = held.get(operation.worker_id)
+        if error is None:
+            try:
+                end(session, operation)
+            except Exception as failure:  # noqa: BLE001 - one act never stops everybody
+                held[operation.worker_id] = error = error_of(failure)
+        if error is None:
+            settled.ended.append(operation)
+        else:
+            settled.left.append(Unfinished(operation, error))
+    if settled.ended:  # an approval that is recorded only now changes the state files, too
+        publish_views(session, *{operation.worker_id for operation in settled.ended})
+    return settled

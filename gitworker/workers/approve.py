@@ -18,7 +18,8 @@ from gitworker.branches.stack import find_ground, require_parent_ready
 from gitworker.bus.drain import drain
 from gitworker.crashpoint import crash_point
 from gitworker.errors import GitWorkerError, Refused, error_of
-from gitworker.journal.recover import finish_interrupted, give_up, require_ended, roll_back
+from gitworker.journal.recover import finish_interrupted, require_ended
+from gitworker.journal.settle_rewrite import give_up, roll_back
 from gitworker.lifecycle.find import require_worker
 from gitworker.lifecycle.rules import may_judge
 from gitworker.lifecycle.state_views import publish_views

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from itertools import islice
 
 from gitworker.errors import GitWorkerError, NotFound
-from gitworker.journal.undo.restore import require_branch, require_returnable, seat_refusal
+from gitworker.journal.operation_kinds import UNDOABLE, require_undoable
+from gitworker.journal.undo.restore import seat_refusal
 from gitworker.journal.undo.rules_undo import later_refusal
-from gitworker.journal.undo.undo_adopt import require_untouched
-from gitworker.journal.undo.undo_gc import require_objects
-from gitworker.journal.undo.undo_window import Window, read_window, window_refusal
+from gitworker.journal.undo.undo_window import Window, read_window
 from gitworker.session import Session
 from gitworker.store.api import Reader
 from gitworker.store.operations import (
@@ -29,7 +28,6 @@ from gitworker.store.payloads.payload import GcData, rescue_of
 from gitworker.store.workers import find_worker
 
 PAGE = 50
-KINDS = frozenset({"approve", "merge", "cancel", "reset", "remove", "gc", "adopt"})
 DONE, UNDONE = "done", "undone"
 
 
@@ -99,7 +97,7 @@ def find_record(session: Session, number: int) -> Record:
     """
     with session.store.read() as reader:
         act = find_operation(reader, number)
-        if act is not None and act.kind in KINDS and _stands(act):
+        if act is not None and act.kind in UNDOABLE and _stands(act):
             return _whole(reader, act)
     why = "was undone already" if act is not None and act.status == UNDONE else "is no such act"
     raise NotFound(f"there is nothing to undo under {number}: it {why}", "git worker undo --list")
@@ -115,24 +113,13 @@ def list_records(session: Session, *, limit: int) -> list[Listed]:
 def find_refusal(session: Session, record: Record) -> GitWorkerError | None:
     """Return why a record cannot be taken back now, as far as a look without locks tells."""
     later = refuse_later(session, record)
-    if later is not None or record.kind == "merge":
-        return later or window_refusal(session, record.window)
+    if later is not None:
+        return later
     try:
         require_undoable(session, record.acts[0])
     except GitWorkerError as error:
         return error
     return None
-
-
-def require_undoable(session: Session, done: Operation) -> None:
-    """Raise where an act other than a landing cannot be taken back now."""
-    if done.kind == "gc":
-        require_objects(session, done)
-    elif done.kind == "adopt":
-        require_untouched(session, done)
-    else:
-        require_returnable(session, done)
-        require_branch(session, done)
 
 
 def refuse_later(session: Session, record: Record) -> GitWorkerError | None:

@@ -9,16 +9,14 @@ from gitworker import clock
 from gitworker.bus.drain import drain, record_rewrite
 from gitworker.crashpoint import crash_point
 from gitworker.errors import NotFound
+from gitworker.journal.operation_kinds import describe_undo, finish_undo, require_undoable
 from gitworker.journal.recover import finish_interrupted, require_ended
 from gitworker.journal.undo.records import (
     Record,
     find_record,
     newest_record,
     refuse_later,
-    require_undoable,
 )
-from gitworker.journal.undo.rules_undo import listed
-from gitworker.journal.undo.takeback import finish_undo
 from gitworker.journal.undo.undo_merge import plan_undo
 from gitworker.lifecycle.rules import may_undo
 from gitworker.model.ids import TaskId, WorkerId
@@ -32,7 +30,7 @@ from gitworker.store.operations import (
     find_last_operation,
     find_operation,
 )
-from gitworker.store.payloads.payload import AdoptData, ApproveData, GcData, MergeData, RemovalData
+from gitworker.store.payloads.payload import ApproveData, RemovalData
 from gitworker.store.workers import Worker, find_worker
 
 
@@ -76,7 +74,7 @@ def undo(session: Session, number: int | None = None) -> Undone:
             found = [find_worker(reader, name) for name in record.workers]
             kept = [ref for act in record.acts if (ref := _still_kept(reader, act))]
     workers = tuple(worker for worker in found if worker is not None)
-    message = _message(record, workers)
+    message = describe_undo(record.acts, workers)
     for ref in kept:
         message += f"; what was uncommitted is still under {ref} (git stash apply {ref})"
     return Undone(record.number, record.kind, workers, message)
@@ -92,24 +90,6 @@ def _still_kept(reader: Reader, act: Operation) -> str | None:
     if done is None or not isinstance(done.data, RemovalData) or done.data.unpacked:
         return None
     return done.data.rescue
-
-
-def _message(record: Record, workers: tuple[Worker, ...]) -> str:
-    done = record.acts[0]
-    data = done.data
-    if isinstance(data, GcData):
-        return f"{len(data.refs)} rescue refs are back; what was deleted from the disk is not"
-    if isinstance(data, MergeData):
-        name = data.target_ref.removeprefix("refs/heads/")
-        return f"{name} is back at {data.target_old[:12]}; {listed(record.workers)} at work again"
-    state = workers[0].state
-    if isinstance(data, AdoptData):
-        return f"{data.old_ref} is nobody's work again; {done.worker_id} is {state}"
-    if isinstance(data, ApproveData):
-        return f"the rebase and the approval of {done.worker_id} are taken back; it is {state}"
-    if done.kind == "remove":
-        return f"the worktree and the branch of {done.worker_id} are back; it is {state}"
-    return f"{done.task_id} is back with {done.worker_id}, which is {state}"
 
 
 def _plan(session: Session, record: Record) -> Operation:

@@ -1,0 +1,160 @@
+"""End an interrupted approve or merge by the commits that git has: record it, or roll it back."""
+
+from contextlib import suppress
+
+from gitworker import clock
+from gitworker.branches.replay_branch import drop_anchors
+from gitworker.errors import Conflict
+from gitworker.journal.finish_landing import (
+    ANSWERED,
+    PUSHED,
+    PUSHING,
+    RECORDED,
+    Landing,
+    clean_up,
+    close_merges,
+    finish_merge,
+)
+from gitworker.lifecycle.state_views import publish_views
+from gitworker.lifecycle.verdict import finish_approval
+from gitworker.model.ids import Oid
+from gitworker.repo.checkout.fastforward import fast_forward, settle_checkout
+from gitworker.repo.checkout.recover_move import contains, recover_move
+from gitworker.repo.plumbing.lock import descriptor_of
+from gitworker.repo.plumbing.refs import find_ref, read_refs, tracking_ref
+from gitworker.repo.worktrees.worktree_list import find_checkout
+from gitworker.session import Session
+from gitworker.states.engine import InvalidTransition
+from gitworker.store.operations import Operation, close_operation, find_operation, window_of
+from gitworker.store.payloads.payload import ApproveData, MergeData
+from gitworker.store.workers import find_worker
+from gitworker.worktrees.removal import discard
+
+
+def roll_back(session: Session, operation_id: int) -> None:
+    """Close an act whose git part did not happen (the mover has put everything back)."""
+    with session.store.write() as writer:
+        operation = find_operation(writer, operation_id)
+        assert operation is not None
+        close_operation(
+            writer, operation.id, status="rolled_back", step=operation.step, data=operation.data,
+            now=clock.now_ms(),
+        )  # fmt: skip
+    drop_anchors(session, [operation])
+
+
+def give_up(session: Session, operation_id: int) -> None:
+    """End an act that failed; a move that was cut off in the middle (Ctrl-C) is settled first.
+
+    Where that is not possible now the act stays open, for whoever comes next.
+    """
+    with suppress(Exception):
+        with session.store.read() as reader:
+            operation = find_operation(reader, operation_id)
+        assert operation is not None
+        settle_branch(session, operation)
+        roll_back(session, operation_id)
+
+
+def settle_approve(session: Session, operation: Operation) -> None:
+    tip = settle_branch(session, operation)
+    if not _holds_task(session, operation):
+        roll_back(session, operation.id)
+    elif tip is not None and contains(session.git, tip, operation.payload(ApproveData).new):
+        try:
+            with session.store.write() as writer:
+                finish_approval(writer, operation)
+        except InvalidTransition:  # somebody rejected the work since: that stands
+            roll_back(session, operation.id)
+    else:
+        roll_back(session, operation.id)
+
+
+def _holds_task(session: Session, operation: Operation) -> bool:
+    """Tell whether the worker is still on the task that the act was about."""
+    with session.store.read() as reader:
+        worker = find_worker(reader, operation.worker_id)
+    return worker is not None and worker.task_id == operation.task_id
+
+
+def settle_merge(session: Session, operation: Operation) -> None:
+    data = operation.payload(MergeData)
+    if operation.step != RECORDED:
+        if data.remote:
+            _follow_push(session, operation, data.remote)
+        target = find_ref(session.git, data.target_ref)
+        if target is None or not contains(session.git, target, data.new):
+            _put_checkout_back(session, operation)
+            roll_back(session, operation.id)
+            return
+        if not _holds_task(session, operation):
+            roll_back(session, operation.id)
+            return
+        try:
+            with session.store.write() as writer:
+                finish_merge(writer, operation)
+        except InvalidTransition:  # it is recorded already, or somebody has failed it: that stands
+            roll_back(session, operation.id)
+            return
+    with session.store.read() as reader:
+        worker = find_worker(reader, operation.worker_id)
+    if worker is not None and worker.task_id == operation.task_id:
+        (cleaned,) = clean_up(session, [Landing(worker, data)])
+        discard(session, [] if cleaned.discard is None else [cleaned.discard])
+        publish_views(session, worker.worker_id)
+    close_merges(session, [operation])
+
+
+def _follow_push(session: Session, operation: Operation, remote: str) -> None:
+    """Bring the target to what the remote took; raise Conflict where nobody knows if it did."""
+    data = operation.payload(MergeData)
+    if operation.step == PUSHING:
+        raise Conflict(
+            f"whether {remote} took the push of {operation.worker_id} is not known",
+            "git worker recover   (it asks the remote)",
+            code="push_unknown",
+        )
+    ref, new = data.target_ref, data.new
+    kept = find_ref(session.git, tracking_ref(remote, ref))
+    took = operation.step == PUSHED or (
+        operation.step == ANSWERED and kept is not None and contains(session.git, kept, new)
+    )
+    target = find_ref(session.git, ref)
+    if took and target is not None and not contains(session.git, target, new):
+        _put_checkout_back(session, operation)
+        fast_forward(
+            session.git,
+            ref=ref,
+            old=target,
+            new=new,
+            worktree=find_checkout(session.git, ref),
+            reason=f"git worker merge {operation.worker_id}: {operation.task_id}",
+            lock_fd=descriptor_of(session.landing_lock),
+        )
+
+
+def _put_checkout_back(session: Session, operation: Operation) -> None:
+    """Put back the files of the target's checkout that a killed git had moved already.
+
+    The window went by one fast-forward to its last commit, so that is what git was writing.
+    """
+    with session.store.read() as reader:
+        new = window_of(reader, operation)[-1].payload(MergeData).new
+    if session.git.find_oid(new) is not None:
+        settle_checkout(
+            session.git,
+            ref=operation.payload(MergeData).target_ref,
+            new=new,
+            since_ms=operation.created_at_ms,
+        )
+
+
+def settle_branch(session: Session, operation: Operation) -> Oid | None:
+    """Bring an interrupted move of a branch to its end and return where the branch is now."""
+    data = operation.payload(ApproveData)
+    if data.old != data.new:
+        recover_move(
+            session.git, ref=data.ref, old=data.old, new=data.new,
+            worktree=data.worktree, admin_dir=data.admin_dir,
+        )  # fmt: skip
+    return read_refs(session.git, [data.ref]).get(data.ref)
