@@ -70,7 +70,7 @@ def journaled(session: Session, worker: Worker, ref: Ref, *, old: Oid, onto: Oid
 
 
 def settle_left(session: Session, worker: Worker, ref: Ref) -> bool:
-    """End what a killed `sync` of the worker left; return whether that ended an open rebase.
+    """End the operation of a killed `sync` of the worker; return whether that ended an open rebase.
 
     The caller holds the lock of the worker. Raises if the files cannot be taken back now.
     """

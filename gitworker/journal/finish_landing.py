@@ -1,7 +1,8 @@
-"""What follows once the target has moved: the record, then the worktree and the branch away.
+"""Finish a landing whose target has moved: record it, then remove worktree and branch.
 
-What held nothing but the commit is deleted at once, what held ignored files besides after seven
-days (`repo/trash`); anything uncommitted or untracked stays in the trash, and under a rescue ref.
+A worktree that held only the commit is deleted at once, one with ignored files after seven days
+(`repo/rescue/trash.py`). One with uncommitted or untracked files stays in the trash, and a rescue
+ref keeps these files.
 """
 
 import os
@@ -38,17 +39,17 @@ from gitworker.worktrees.removal import (
     remove,
 )
 
-# The steps of a landing. A push that has begun may have landed, whatever became of us.
+# The steps of a landing. A push that has begun may have landed, even if we were killed.
 PUSHING = "pushing"
 ANSWERED = "answered"  # the remote was asked since: its tracking ref says whether it took the push
 PUSHED = "pushed"
-RECORDED = "recorded"  # told, but not cleaned up
+RECORDED = "recorded"  # published, but not cleaned up
 
 
 def finish_merge(writer: Writer, operation: Operation) -> Worker:
     """Record a landing whose target has moved: COMPLETED, the landing's row, the message.
 
-    The act stays open, as `recorded`, until what landed is cleaned up.
+    The operation stays open, at step `recorded`, until the worktree and branch are removed.
     """
     data = operation.payload(MergeData)
     worker = find_worker(writer, operation.worker_id)
@@ -72,7 +73,7 @@ def finish_merge(writer: Writer, operation: Operation) -> Worker:
 
 
 def close_merges(session: Session, operations: Sequence[Operation]) -> None:
-    """End the journals of landings, once everything of them is done."""
+    """Close the operations of landings that are complete."""
     drop_anchors(session, operations)
     with session.store.write() as writer:
         for operation in operations:
@@ -84,7 +85,7 @@ def close_merges(session: Session, operations: Sequence[Operation]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """What became of a landed worktree: kept, and why, or gone, and what may be deleted of it."""
+    """A landed worktree: kept, and the reason, or removed, and the part that may be deleted."""
 
     kept: str | None = None
     why: str | None = None
@@ -100,16 +101,16 @@ class Landing(NamedTuple):
 
 
 def clean_up(session: Session, landings: Sequence[Landing]) -> list[Cleaned]:
-    """Remove the worktrees and branches of landed workers, or say of each why it is kept.
+    """Remove the worktrees and branches of landed workers; return the reason for each kept one.
 
-    What is kept follows to the commits that landed.
+    A branch that is kept moves to the commits that landed.
     """
-    going = [
+    landed = [
         Gone(one.worker, (one.data.old, one.data.new), one.dirty)
         for one in landings
         if not one.data.keep
     ]
-    removed = iter(remove_landed(session, going))
+    removed = iter(remove_landed(session, landed))
     results = []
     for one in landings:
         cleaned = Cleaned(one.worker.worktree, "--keep") if one.data.keep else next(removed)
@@ -128,7 +129,7 @@ class Gone(NamedTuple):
 
 
 def remove_landed(session: Session, landed: Sequence[Gone]) -> list[Cleaned]:
-    """Remove the worktrees and branches of workers that have landed, where nobody needs them."""
+    """Remove the worktrees and branches of landed workers that are not in use."""
     places = linked_places(session.repository.common_dir)
     results = [_kept(session, one, places) for one in landed]
     going = [
@@ -141,9 +142,9 @@ def remove_landed(session: Session, landed: Sequence[Gone]) -> list[Cleaned]:
 
 
 def _kept(session: Session, landed: Gone, places: Sequence[str]) -> Cleaned | None:
-    """Return why a landed worktree stays, None where it goes; `places` are those of all worktrees.
+    """Return why a landed worktree is kept, or None; `places` are those of all worktrees.
 
-    One that another lies in, as some agents make them, would take it along.
+    A worktree inside it, as some agents make them, would be removed with it.
     """
     worker = landed.worker
     inner = None if worker.worktree is None else find_inner(places, worker.worktree)
@@ -156,11 +157,11 @@ def _kept(session: Session, landed: Gone, places: Sequence[str]) -> Cleaned | No
 
 
 def _try_to_remove(session: Session, going: Sequence[Going]) -> list[Cleaned]:
-    """Remove worktrees; they have landed, so what cannot go stays, and that is said."""
+    """Remove landed worktrees; one that cannot be removed is kept, with the reason."""
     try:
         operations = plan_removals(session, going, "remove")
     except GitWorkerError as error:
-        if len(going) > 1:  # nothing is written yet: one of them is in the way of all
+        if len(going) > 1:  # nothing is written yet, and one of them blocks all
             return [cleaned for one in going for cleaned in _try_to_remove(session, [one])]
         return [Cleaned(going[0].worker.worktree, error.message)]
     try:
@@ -176,7 +177,7 @@ def _try_to_remove(session: Session, going: Sequence[Going]) -> list[Cleaned]:
 
 
 def find_left(session: Session, worker: Worker) -> str | None:
-    """Return what is left of a landed worker: its worktree, else its branch, else None."""
+    """Return the rest of a landed worker: its worktree, else its branch, else None."""
     if worker.worktree is not None and os.path.isdir(worker.worktree):
         return worker.worktree
     ref = ref_of(Branch(worker.branch or ""))
@@ -187,9 +188,9 @@ def find_left(session: Session, worker: Worker) -> str | None:
 def _follow(session: Session, landing: MergeData) -> None:
     """Move a branch that is kept, and its worktree, to the commits that landed.
 
-    Where that is refused (local changes in the way, an agent in the middle of something), the
-    branch stays as it is: its patches have landed, and `git worker sync` brings it there later.
-    Raises the error if the move stopped in the middle: the landing is not finished then.
+    If that is refused (local changes are in the way, an agent is in the middle of a rebase), the
+    branch stays as it is: its patches have landed, and `git worker sync` moves it later. Raises
+    the error if the move stopped in the middle: the landing is not finished then.
     """
     ref, old, new = landing.ref, landing.old, landing.new
     place, admin_dir = landing.worktree, landing.admin_dir
@@ -231,6 +232,6 @@ def _reason_to_keep(session: Session, worker: Worker, known: tuple[str, ...]) ->
     if not has_landed(session, find_detached_head(session, worker), known):
         return "its HEAD is detached at commits that have not landed"
     busy = open_operation(worker.admin_dir or "")
-    if busy is not None:  # which may hold more than git status tells, as an autostash
+    if busy is not None:  # it may hold work that git status does not show, as an autostash
         return f"a {busy} is open there"
     return None

@@ -85,8 +85,8 @@ def _undo_adopt(session: Session, operation: Operation, done: Operation) -> None
 
 def _describe_adopt(undone: Sequence[Operation], workers: Sequence[Worker]) -> str:
     (done,), (worker,) = undone, workers
-    old = done.payload(AdoptData).old_ref
-    return f"{old} is nobody's work again; {done.worker_id} is {worker.state}"
+    name = done.payload(AdoptData).old_ref.removeprefix("refs/heads/")
+    return f"{name} is no longer managed; {done.worker_id} is {worker.state}"
 
 
 def _finish_setups(session: Session) -> Settled:
@@ -132,7 +132,7 @@ def _undo_merge(session: Session, operation: Operation, done: Operation) -> None
 
 def _describe_approve(undone: Sequence[Operation], workers: Sequence[Worker]) -> str:
     (done,), (worker,) = undone, workers
-    return f"the rebase and the approval of {done.worker_id} are taken back; it is {worker.state}"
+    return f"the rebase and the approval of {done.worker_id} are undone; it is {worker.state}"
 
 
 def _describe_merge(undone: Sequence[Operation], workers: Sequence[Worker]) -> str:
@@ -195,7 +195,7 @@ def _undo_gc(session: Session, operation: Operation, done: Operation) -> None:
 
 def _describe_gc(undone: Sequence[Operation], workers: Sequence[Worker]) -> str:
     number = len(undone[0].payload(GcData).refs)
-    return f"{number} rescue refs are back; what was deleted from the disk is not"
+    return f"{number} rescue refs are back; deleted files are not"
 
 
 FREEING = Kind(

@@ -1,10 +1,10 @@
-"""Finishing or rolling back what a killed command left: the journal's open acts.
+"""Finish or roll back the operations that killed commands left open in the journal.
 
-Acts run under the landing or the worktree lock. Whoever holds the lock knows that an open act of
-its kind has no living owner, so nothing is ever guessed from a pid. The result is as before or
-done, never between. What can be neither now (a lock that somebody left, a worktree that git cannot
-read) stays in the journal and stops only what touches the same worker or task; everybody else goes
-on.
+Operations run under the landing or the worktree lock. A process that holds the lock knows that an
+open operation of its kind has no living owner, so no pid is ever examined. The result is the state
+before the operation or the state after it, never one between. An operation that can be neither
+finished nor rolled back now (because of a lock file that git left, or a worktree that git cannot
+read) stays open. It blocks only commands on the same worker or task.
 """
 
 from collections.abc import Callable
@@ -22,16 +22,16 @@ from gitworker.worktrees.pool.half_made import drop_half_made
 
 
 def recover_all(session: Session) -> Settled:
-    """Finish or roll back every interrupted act, and tell what was not told.
+    """Finish or roll back every interrupted operation, and publish unpublished views.
 
-    Never waits: where a lock is taken somebody is at work, and what is open is theirs. Raises
-    nothing for an act that cannot be ended: it is returned among those left.
+    Never waits: while another command holds a lock, the open operations are its own. An operation
+    that cannot be ended is returned in `left` and raises nothing.
     """
-    untold = catch_up(session)
+    unpublished = catch_up(session)
     drop_half_made(session)
     with session.store.read() as reader:
         kinds = {operation.kind for operation in unfinished_operations(reader)}
-    settled = Settled([], [], untold)
+    settled = Settled([], [], unpublished)
     if kinds & FINISHED:
         with suppress(Conflict), hold(session.landing_lock, what="landing", timeout_s=0):
             _add(settled, finish_interrupted(session))
@@ -45,14 +45,14 @@ def recover_all(session: Session) -> Settled:
 
 
 def finish_interrupted(session: Session) -> Settled:
-    """Deal with interrupted acts of the landing kind; the caller holds the landing lock.
+    """End interrupted operations that run under the landing lock, which the caller holds.
 
-    One that cannot be ended now stops no other, but for older ones of the same worker.
+    One that cannot be ended now blocks only older ones of the same worker.
     """
     with session.store.read() as reader:
         pending = [o for o in unfinished_operations(reader) if o.kind in FINISHED]
-    # Newest first, since a landing's removal is inside the landing; landings as they stand on the
-    # target, so that the tip that is told last is the target's.
+    # Newest first, since the removal of a landing is a part of it. Landings are ended in the order
+    # in which they are on the target, so that the tip published last is the target's.
     landings = [one for one in pending if one.kind == "merge"]
     others = [one for one in reversed(pending) if one.kind != "merge"]
     return end_each(session, others + landings, _finish_one)
@@ -72,17 +72,17 @@ def _roll_back_one(session: Session, operation: Operation) -> None:
 
 
 def require_ended(session: Session, worker: str) -> None:
-    """Raise Conflict where an act on a worker is still open, after `finish_interrupted`."""
+    """Raise Conflict if an operation on a worker is still open, after `finish_interrupted`."""
     _refuse_open(session, lambda one: one.kind in FINISHED and one.worker_id == worker)
 
 
 def require_landed(session: Session) -> None:
-    """Raise Conflict where a landing may have moved the target and could not be recorded yet."""
+    """Raise Conflict if a landing may have moved the target and is not recorded yet."""
     _refuse_open(session, lambda one: one.kind == "merge" and one.step != RECORDED)
 
 
 def require_rolled_back(session: Session, *, worker: str, task: str) -> None:
-    """Raise Conflict where a spawn for a worker or a task is still open, after `finish_spawns`."""
+    """Raise Conflict if a spawn for a worker or a task is still open, after `finish_spawns`."""
     _refuse_open(
         session,
         lambda one: one.kind in ROLLED_BACK and (one.worker_id == worker or one.task_id == task),
@@ -95,20 +95,20 @@ def _add(settled: Settled, more: Settled) -> None:
 
 
 def _refuse_open(session: Session, concerns: Callable[[Operation], bool]) -> None:
-    """Raise Conflict for the first open act that concerns the caller, who holds its kind's lock."""
+    """Raise Conflict for the first open operation that concerns the caller (it holds the lock)."""
     with session.store.read() as reader:
         found = [one for one in unfinished_operations(reader) if concerns(one)]
     if found:
         raise Conflict(
-            f"an interrupted {found[0].kind} of {found[0].worker_id} can neither be finished nor"
-            " taken back yet",
-            "git worker recover   (it says what is in the way)",
+            f"an interrupted {found[0].kind} of {found[0].worker_id} can be neither finished nor"
+            " rolled back yet",
+            "git worker recover   (it reports the reason)",
             code="unfinished_act",
         )
 
 
 def _finish_one(session: Session, operation: Operation) -> None:
-    """Finish one act; an act that refuses for good is closed and stands in nobody's way."""
+    """Finish one operation; one that is refused for good is closed and raises nothing."""
     finish = KINDS[operation.kind].finish
     assert finish is not None
     try:

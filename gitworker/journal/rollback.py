@@ -1,4 +1,4 @@
-"""Rolling back a spawn: its worktree to the trash, its branch away, the journal closed."""
+"""Roll back a spawn: move its worktree to the trash, delete its branch, close the operation."""
 
 import os
 from contextlib import suppress
@@ -26,7 +26,7 @@ from gitworker.worktrees.trashing import (
 
 
 def roll_back_spawn(session: Session, operation_id: int) -> None:
-    """Undo whatever a spawn got done; a commit made there meanwhile stays under a rescue ref."""
+    """Undo each finished step of a spawn; a commit made there since is kept by a rescue ref."""
     with session.store.read() as reader:
         operation = find_operation(reader, operation_id)
     if operation is None or operation.status != "open":
@@ -42,20 +42,20 @@ def roll_back_spawn(session: Session, operation_id: int) -> None:
 
 
 def give_up_spawn(session: Session, operation_id: int) -> None:
-    """Roll a spawn back that has just failed; what cannot be undone now is left to who comes."""
+    """Roll back a spawn that has just failed; if that fails too, the next command does it."""
     with suppress(Exception):
         roll_back_spawn(session, operation_id)
 
 
 def drop_worktree(session: Session, operation: Operation) -> None:
-    """Put the worktree that an act has made, or half made, into the trash."""
-    data = operation.data
-    assert isinstance(data, SpawnData | AdoptData)
+    """Move the worktree that an operation made, perhaps only in part, to the trash."""
+    is_spawn = operation.kind == "spawn"
+    data = operation.payload(SpawnData) if is_spawn else operation.payload(AdoptData)
     path = data.path
     name = entry_name(operation.worker_id, operation.task_id, operation.id)
     admin_dir = find_admin_dir(session.repository.common_dir, path)
     if admin_dir and read_seat(admin_dir) not in (None, (operation.worker_id, operation.task_id)):
-        return  # somebody else's by now
+        return  # it belongs to another worker now
     unfinished = admin_dir is None or os.path.lexists(f"{admin_dir}/locked")  # git's own mark
     if admin_dir is not None and not unfinished and os.path.isfile(f"{path}/.git"):
         ref = ref_of(data.branch)
@@ -79,7 +79,7 @@ def drop_worktree(session: Session, operation: Operation) -> None:
 
 
 def _drop_claimed(session: Session, operation: Operation) -> None:
-    """Put what is left of a parked worktree that the spawn had claimed into the trash."""
+    """Move the rest of a parked worktree that the spawn had claimed to the trash."""
     pool = operation.payload(SpawnData).pool
     if pool is not None:
         from gitworker.worktrees.pool.pool import claim_name  # only where there is a pool

@@ -1,4 +1,4 @@
-"""Rolling back an adoption: branch name, hooks and mark as they were; work is never touched."""
+"""Roll back an adoption: restore branch name, hooks and mark; the work is never touched."""
 
 import os
 from contextlib import suppress
@@ -17,10 +17,10 @@ from gitworker.store.payloads.payload import AdoptData
 
 
 def roll_back_adopt(session: Session, operation_id: int) -> None:
-    """Undo whatever an adoption got done.
+    """Undo each finished step of an adoption.
 
-    A worktree that it made goes to the trash; one that was adopted stays where it is, with all
-    that is in it.
+    A worktree that it made is moved to the trash. One that it found stays at its place with all
+    its files.
     """
     with session.store.read() as reader:
         operation = find_operation(reader, operation_id)
@@ -40,13 +40,13 @@ def roll_back_adopt(session: Session, operation_id: int) -> None:
 
 
 def give_up_adopt(session: Session, operation_id: int) -> None:
-    """Roll an adoption back that has just failed; what cannot be undone now is left to others."""
+    """Roll back an adoption that has just failed; if that fails too, the next command does it."""
     with suppress(Exception):
         roll_back_adopt(session, operation_id)
 
 
 def release_worktree(session: Session, operation: Operation) -> None:
-    """Take our mark and our hooks out of a worktree that is its user's own again."""
+    """Remove our mark and our hooks from a worktree that is no longer managed."""
     admin_dir = find_admin_dir(session.repository.common_dir, operation.payload(AdoptData).path)
     if admin_dir is None or read_seat(admin_dir) not in (
         None,
@@ -59,7 +59,7 @@ def release_worktree(session: Session, operation: Operation) -> None:
 
 
 def name_back(session: Session, operation: Operation) -> None:
-    """Give the branch its name back with its reflog, also if a killed git left neither name."""
+    """Rename the branch and its reflog back, also if a killed git left neither name."""
     data = operation.payload(AdoptData)
     old, new = data.old_ref, data.ref
     if old == new:

@@ -1,6 +1,6 @@
-"""Settling before a command looks or acts: what was killed is ended, what is due is applied.
+"""Settle before a command begins: end interrupted operations, apply changes that are due.
 
-Light, since every command passes here: what does the work is imported when there is work.
+Every command runs this, so the modules that do the work are imported only if there is work.
 """
 
 from gitworker.bus.files.export import TRANSITIONS
@@ -12,16 +12,16 @@ from gitworker.store.workers import Worker
 
 
 def settle(session: Session) -> tuple[Settled, list[Worker] | None]:
-    """End interrupted acts, tell what was not told, apply what is due.
+    """End interrupted operations, publish unpublished views, apply changes that are due.
 
-    Returns what became of the acts, and all workers as they stand then (None: read them anew). An
-    act that cannot be ended now stops nobody here: it is for the caller to tell.
+    Returns the result, and all workers as they are then (None: the caller must read them again).
+    An operation that cannot be ended now raises nothing here; the caller reports it.
     """
     with session.store.read() as reader:
         pending = bool(unfinished_operations(reader))
-        untold = bool(reader.rows("exports.untold_workers", log=TRANSITIONS))
+        unpublished = bool(reader.rows("exports.untold_workers", log=TRANSITIONS))
     settled = Settled([], [])
-    if pending or untold:
+    if pending or unpublished:
         from gitworker.journal.recover import recover_all  # 25 ms, only after a crash
 
         settled = recover_all(session)

@@ -32,7 +32,7 @@ from gitworker.worktrees.removal import discard
 
 
 def roll_back(session: Session, operation_id: int) -> None:
-    """Close an act whose git part did not happen (the mover has put everything back)."""
+    """Close an operation that changed nothing in git: the move has put everything back."""
     with session.store.write() as writer:
         operation = find_operation(writer, operation_id)
         assert operation is not None
@@ -44,9 +44,9 @@ def roll_back(session: Session, operation_id: int) -> None:
 
 
 def give_up(session: Session, operation_id: int) -> None:
-    """End an act that failed; a move that was cut off in the middle (Ctrl-C) is settled first.
+    """End an operation that failed; a move that was interrupted (Ctrl-C) is settled first.
 
-    Where that is not possible now the act stays open, for whoever comes next.
+    If that is not possible now, the operation stays open for the next command.
     """
     with suppress(Exception):
         with session.store.read() as reader:
@@ -57,6 +57,7 @@ def give_up(session: Session, operation_id: int) -> None:
 
 
 def settle_approve(session: Session, operation: Operation) -> None:
+    """Record an interrupted approval if the branch has moved; else roll it back."""
     tip = settle_branch(session, operation)
     if not _holds_task(session, operation):
         roll_back(session, operation.id)
@@ -64,20 +65,21 @@ def settle_approve(session: Session, operation: Operation) -> None:
         try:
             with session.store.write() as writer:
                 finish_approval(writer, operation)
-        except InvalidTransition:  # somebody rejected the work since: that stands
+        except InvalidTransition:  # the work was rejected since, which remains
             roll_back(session, operation.id)
     else:
         roll_back(session, operation.id)
 
 
 def _holds_task(session: Session, operation: Operation) -> bool:
-    """Tell whether the worker is still on the task that the act was about."""
+    """Return whether the worker still has the task of the operation."""
     with session.store.read() as reader:
         worker = find_worker(reader, operation.worker_id)
     return worker is not None and worker.task_id == operation.task_id
 
 
 def settle_merge(session: Session, operation: Operation) -> None:
+    """Record and clean up an interrupted landing if the target has it; else roll it back."""
     data = operation.payload(MergeData)
     if operation.step != RECORDED:
         if data.remote:
@@ -93,7 +95,7 @@ def settle_merge(session: Session, operation: Operation) -> None:
         try:
             with session.store.write() as writer:
                 finish_merge(writer, operation)
-        except InvalidTransition:  # it is recorded already, or somebody has failed it: that stands
+        except InvalidTransition:  # it is recorded already, or the worker has FAILED since
             roll_back(session, operation.id)
             return
     with session.store.read() as reader:
@@ -106,11 +108,11 @@ def settle_merge(session: Session, operation: Operation) -> None:
 
 
 def _follow_push(session: Session, operation: Operation, remote: str) -> None:
-    """Bring the target to what the remote took; raise Conflict where nobody knows if it did."""
+    """Move the target to the commits that the remote took; raise Conflict if that is not known."""
     data = operation.payload(MergeData)
     if operation.step == PUSHING:
         raise Conflict(
-            f"whether {remote} took the push of {operation.worker_id} is not known",
+            f"it is not known whether {remote} took the push of {operation.worker_id}",
             "git worker recover   (it asks the remote)",
             code="push_unknown",
         )
@@ -134,9 +136,9 @@ def _follow_push(session: Session, operation: Operation, remote: str) -> None:
 
 
 def _put_checkout_back(session: Session, operation: Operation) -> None:
-    """Put back the files of the target's checkout that a killed git had moved already.
+    """Put back the files of the target's checkout that a killed git had already written.
 
-    The window went by one fast-forward to its last commit, so that is what git was writing.
+    The whole window lands by one fast-forward, so git was writing the files of its last commit.
     """
     with session.store.read() as reader:
         new = window_of(reader, operation)[-1].payload(MergeData).new

@@ -10,16 +10,16 @@ from gitworker.store.operations import Operation
 
 
 class Unfinished(NamedTuple):
-    """An interrupted act that can neither be finished nor taken back now, and why not."""
+    """An interrupted operation that can neither be finished nor rolled back now, and the reason."""
 
     operation: Operation
     error: GitWorkerError
 
 
 class Settled(NamedTuple):
-    """What became of interrupted acts: those that were ended, and those that are left open.
+    """The interrupted operations that were ended, and those that stay open.
 
-    `untold` is why views and logs are not up to date, where they are not.
+    `untold` is the reason why views and logs are not up to date; None if they are.
     """
 
     ended: list[Operation]
@@ -40,12 +40,12 @@ def end_each(
         if error is None:
             try:
                 end(session, operation)
-            except Exception as failure:  # noqa: BLE001 - one act never stops everybody
+            except Exception as failure:  # noqa: BLE001 - one operation never blocks all
                 held[operation.worker_id] = error = error_of(failure)
         if error is None:
             settled.ended.append(operation)
         else:
             settled.left.append(Unfinished(operation, error))
-    if settled.ended:  # an approval that is recorded only now changes the state files, too
+    if settled.ended:  # an approval recorded only now changes state files too
         publish_views(session, *{operation.worker_id for operation in settled.ended})
     return settled

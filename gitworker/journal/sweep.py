@@ -1,7 +1,7 @@
-"""What became due by the passing of time, applied by whoever looks: no daemon is needed.
+"""Apply the changes that time makes due; every command does it, so no daemon is needed.
 
-Looking is on every command's way, so it is light: a seat that beat lately costs no query and no
-look at its process, and what applies a change is imported when there is one.
+It is on the path of every command: a worker with a recent heartbeat costs no query and no check of
+its process, and the module that applies a change is imported only if there is one.
 """
 
 from typing import NamedTuple
@@ -34,17 +34,18 @@ Quiet = list[tuple[Worker, Facts]]
 
 
 class Swept(NamedTuple):
-    """The seats that changed; all seats as they stand, None where they must be read anew."""
+    """The workers that changed, and all workers now; None if they must be read again."""
 
     changed: list[str]
     workers: list[Worker] | None
 
 
 def sweep(session: Session) -> Swept:
-    """Apply what is due: stale, recovered and expired seats, retries whose back-off is over.
+    """Apply what is due: stale, recovered and expired workers, retries whose back-off is over.
 
-    A seat whose process runs while its beater has died is beaten for and gets a new beater: being
-    busy is never taken for being dead. So does an agent whose supervisor has died.
+    If a worker's process runs although its heartbeat daemon has died, this records a heartbeat and
+    starts a new daemon: a busy worker is never taken for a dead one. The same holds for an agent
+    whose supervisor has died.
     """
     moment = this_moment()
     with session.store.read() as reader:
@@ -61,7 +62,7 @@ def sweep(session: Session) -> Swept:
         )
 
         settle_runs(session, [*lost.over, *silent])
-    if lost.orphans:  # the beater attends to them: it is one, so nobody is signalled twice
+    if lost.orphans:  # the daemon ends them: there is one, so none is signalled twice
         ensure_beater(session.paths, every_s=session.settings.liveness_beat_s)
     _unlock_left(session, workers, moment)
     moved = follow_moves(session, workers)
@@ -82,12 +83,12 @@ def sweep(session: Session) -> Swept:
 
 
 def _unlock_left(session: Session, workers: list[Worker], moment: Moment) -> None:
-    """Take our lock off worktrees whose agent has ended while nobody saw it."""
+    """Remove our lock from worktrees whose agent has ended unnoticed."""
     for worker in workers:
         if worker.admin_dir is None or worker.pid is None:
             continue
         if not worker.admin_dir.startswith(f"{session.repository.common_dir}/"):
-            continue  # of the repository that this one is a copy of
+            continue  # it belongs to the repository of which this one is a copy
         if not is_locked_by_agent(worker.admin_dir):
             continue
         if process_runs(worker, moment, session.paths) is False:
@@ -97,7 +98,7 @@ def _unlock_left(session: Session, workers: list[Worker], moment: Moment) -> Non
 def _quiet(
     session: Session, workers: list[Worker], beats: dict[str, Beat], moment: Moment
 ) -> Quiet:
-    """Return the seats that time can change and that have not beaten lately, with the facts."""
+    """Return the workers that time can change and that have no recent heartbeat, with the facts."""
     found = []
     for worker in workers:
         beat = beats.get(worker.worker_id)
@@ -117,9 +118,9 @@ def _quiet(
 
 
 def _revive(session: Session, quiet: Quiet, moment: Moment) -> bool:
-    """Beat for seats whose process runs without a heartbeat; tell whether there were any.
+    """Record a heartbeat for workers whose process runs without one; return whether any did.
 
-    One of another PID namespace has its own beater there, so it is beaten for only this once.
+    A worker of another PID namespace has its own daemon there, so it gets only this heartbeat.
     """
     silent = [w for w, facts in quiet if is_at_work(w.state) and facts.process_runs]
     ours = [worker for worker in silent if is_here(worker, moment)]

@@ -15,7 +15,7 @@ def test_a_landing_and_its_undo(scene: Scene) -> None:
     listed = scene.run("undo", "--list")
     assert listed.status == 0
     rows = [line.split("\t") for line in listed.out.splitlines()]
-    first = "the approve cannot be undone before what came after it: merge (3)"
+    first = "the approve cannot be undone before the later merge (3)"
     assert [(row[2], row[3], row[4], row[6]) for row in rows] == [
         ("remove", "auth", "hq", "can be undone"),
         ("merge", "auth", "hq", "can be undone"),
@@ -36,7 +36,7 @@ def test_a_refused_undo_says_how_to_revert(scene: Scene) -> None:
     scene.commit(scene.root, "on-top.txt")
     answer = scene.run("undo")
     assert (answer.status, answer.out) == (1, "")
-    assert "main has moved on since" in answer.err
+    assert "main has moved since" in answer.err
     assert "hint: git revert " in answer.err
     (first,) = [
         one
@@ -56,7 +56,7 @@ def test_wrong_words(scene: Scene) -> None:
     assert scene.run("undo", "3") == Answer(
         4,
         "",
-        "error: there is nothing to undo under 3: it is no such act\n"
+        "error: operation 3 cannot be undone: there is no such operation to undo\n"
         "hint: git worker undo --list\n",
     )
     assert scene.run("undo", "--list").out == "there is nothing to undo\n"

@@ -150,7 +150,7 @@ def test_work_that_only_the_trash_holds_stays(world: World) -> None:
     assert held == {
         auth.name: "work that no rescue ref keeps",
         docs.name: "files that were written after it was removed",
-        web.name: "a worktree that no act on record removed",
+        web.name: "a worktree that no recorded operation removed",
     }
 
 

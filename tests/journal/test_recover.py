@@ -241,7 +241,7 @@ def test_landings_that_could_not_be_recorded(world: World) -> None:
     results = world.merge(everything=True)
     assert [one.error.code for one in results if isinstance(one, NotLanded)] == ["not_recorded"] * 2
     assert open_acts(world) == [("merge", "amy"), ("merge", "bob")]
-    with pytest.raises(Conflict, match="can neither be finished"):
+    with pytest.raises(Conflict, match="can be neither finished"):
         world.merge(everything=True)
     world.spawn("cat", "t-cat")
     allow_rows(world, "landings")

@@ -50,7 +50,7 @@ def test_an_open_rebase_stays_under_its_ref(world: World) -> None:
     done = undo_cancel(world)
     assert world.git("status", "--porcelain", cwd=place) == ""
     ref = "refs/worker/rescue/auth/login/1"
-    assert done.message.endswith(f"uncommitted is still under {ref} (git stash apply {ref})")
+    assert done.message.endswith(f"uncommitted work is still under {ref} (git stash apply {ref})")
 
 
 def test_a_landing(world: World) -> None:

@@ -427,7 +427,7 @@ def test_unknown_numbers(world: World) -> None:
     cancel(world.session(), "auth")
     number = newest(world, "cancel")
     undo(world.session(), number)
-    for wanted, why in ((number, "undone already"), (999, "no such act")):
+    for wanted, why in ((number, "undone already"), (999, "no such operation")):
         with unchanged(world, "not_found", NotFound) as caught:
             undo(world.session(), wanted)
         assert why in caught.value.message

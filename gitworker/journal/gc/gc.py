@@ -1,8 +1,8 @@
-"""gc: lets go of what is old and needed nowhere: rescue refs, removed and verify worktrees, logs.
+"""Delete old rescue refs, removed worktrees, verify worktrees and logs that are not needed.
 
-Nothing that only such a ref or worktree holds goes unless it is asked for by name. The journal
-names every ref with its commit before it goes, so that `undo` can make it again for as long as git
-keeps the commits; what is deleted from the disk is gone.
+Work that only such a ref or worktree has is deleted only if the user asks for it by name. The
+journal records each ref with its commit before it is deleted, so that `undo` can make it again as
+long as git keeps the commit. Files that are deleted cannot be restored.
 """
 
 from collections.abc import Sequence
@@ -38,22 +38,22 @@ from gitworker.store.payloads.payload import GcData
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What went, or would go, and what stays though it is old; the number of the record, if any."""
+    """The items deleted or to be deleted, the old ones that stay, and the record's number."""
 
     choice: Choice
     number: int | None
 
 
 def gc(session: Session, wish: Wish, *, by_itself: bool = False) -> Collected:
-    """Let go of what the wish says; raise Refused for a worker, which may not clear others' away.
+    """Delete the items that the wish selects; raise Refused for a worker.
 
-    Refused too while the wall clock has jumped, if an age is asked for. Nothing is recorded where
-    nothing goes. One that runs `by_itself` is not what `undo` without a number takes back.
+    Also raises Refused while the wall clock has jumped, if an age was given. If nothing is to be
+    deleted, nothing is recorded. `undo` without a number ignores a gc that ran `by_itself`.
     """
     refusal = may_clear(session.actor, self_review=session.settings.review_self)
     if refusal is not None:
         raise refusal
-    would = preview_gc(session, wish)  # before the lock: it may take its time
+    would = preview_gc(session, wish)  # before the lock: it may take long
     if not would.choice.going:
         return would
     with hold(session.landing_lock, what="landing"):
@@ -69,7 +69,7 @@ def gc(session: Session, wish: Wish, *, by_itself: bool = False) -> Collected:
 
 
 def preview_gc(session: Session, wish: Wish) -> Collected:
-    """Return what would go, changing nothing."""
+    """Return the items that would be deleted; change nothing."""
     _require_steady_clock(session, wish)
     now = clock.now_ms()
     disk = look_closer(session, disk_items(session), wish, now)
@@ -77,9 +77,9 @@ def preview_gc(session: Session, wish: Wish) -> Collected:
 
 
 def gc_daily(session: Session) -> Collected:
-    """Let go of what the settings say, as a background job does once a day.
+    """Delete the items that the settings select, as a background job does once a day.
 
-    A budget on the disk takes nothing of the last day.
+    A disk budget deletes no item of the last day.
     """
     return gc(session, replace(wish_of(session), spared_ms=DAY_MS), by_itself=True)
 
@@ -91,7 +91,7 @@ def wish_of(
     max_bytes: int | None = None,
     unlanded: bool = False,
 ) -> Wish:
-    """Return what is asked for, by the settings where nothing is said; 0 sets no limit."""
+    """Return the request, completed from the settings; 0 sets no limit."""
     settings = session.settings
     return Wish(
         days if days is not None else settings.gc_days or None,
@@ -101,13 +101,13 @@ def wish_of(
 
 
 def _require_steady_clock(session: Session, wish: Wish) -> None:
-    """Raise Refused where what is old by the wall clock may be new."""
+    """Raise Refused if the age of items cannot be trusted."""
     with session.store.read() as reader:
         if wish.days and clock_has_jumped(reader):
             raise Refused(
-                "the wall clock has moved by a day or more since the last beat: what is old by it"
-                " may be new",
-                "git worker heartbeat WORKER   (where the clock is right now: then run gc again)",
+                "the wall clock has moved by a day or more since the last heartbeat, so ages"
+                " cannot be trusted",
+                "git worker heartbeat WORKER   (if the clock is right: then run gc again)",
                 code="clock_jumped",
             )
 

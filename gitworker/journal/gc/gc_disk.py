@@ -1,4 +1,4 @@
-"""What on the disk gc may take: removed worktrees, verify worktrees, parked ones, logs."""
+"""Find the files that gc may delete: removed worktrees, verify worktrees, parked ones, logs."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,8 +28,8 @@ from gitworker.verify.verify_worktree import Slot, idle_slots
 from gitworker.worktrees.pool.pool import pool_root
 from gitworker.worktrees.trashing import entry_name, trash_root
 
-PARTIAL = "-partial"  # what `set_aside` put there
-SETTLING_MS = 2000  # what is written while a worktree is being moved counts as written before
+PARTIAL = "-partial"  # directories that `set_aside` moved there
+SETTLING_MS = 2000  # files written during the move of a worktree count as written before
 
 
 class Extent(NamedTuple):
@@ -40,14 +40,14 @@ class Extent(NamedTuple):
 
 
 def disk_items(session: Session) -> list[Item]:
-    """Return everything on the disk that is ours to clear away, with its size."""
+    """Return all files of ours on the disk that gc may delete, with their sizes."""
     return [*_trash(session), *_logs(session), *_verify(session), *_pool(session)]
 
 
 def look_closer(session: Session, items: list[Item], wish: Wish, now_ms: int) -> list[Item]:
-    """Return the items, those worktrees that would go compared with what keeps their work.
+    """Return the items; the selected worktrees are compared with the commits that keep their work.
 
-    It reads each of them, so only those that are chosen, until all that are chosen were read.
+    This reads every file of a worktree, so only selected ones are read, until all of them are.
     """
     looked: dict[Item, Item] = {}
     while True:
@@ -62,14 +62,14 @@ def look_closer(session: Session, items: list[Item], wish: Wish, now_ms: int) ->
 
 
 def _unkept(session: Session, item: Item, now_ms: int) -> str:
-    """Return what would be lost with something in the trash, by a look at each file.
+    """Return the work that would be lost with a trash entry, by comparing each file.
 
-    What git strips from a file is kept for a week.
+    For a week, bytes that git strips from a file count as work.
     """
     path = f"{trash_root(session)}/{item.name}"
     act = _act(session, item.what)
     commit = act and _kept_by(act, read_refs(session.git, [PREFIX]))
-    if act is None:  # of the pool, which keeps tree and admin directory the same way
+    if act is None:  # of the pool, whose entries have the same form
         commit = Oid("HEAD") if os.path.isdir(f"{path}/admin") else None
     if commit is None:
         return ""
@@ -80,7 +80,7 @@ def _unkept(session: Session, item: Item, now_ms: int) -> str:
 
 
 def disk_left(session: Session, items: Iterable[Item]) -> list[Item]:
-    """Return those of these items on the disk that nobody has taken meanwhile."""
+    """Return those of these items on the disk that still exist."""
     roots = {TRASH: trash_root(session), LOG: session.paths.logs}
     return [
         item
@@ -93,7 +93,7 @@ def disk_left(session: Session, items: Iterable[Item]) -> list[Item]:
 def delete_trash(session: Session, names: Sequence[str]) -> None:
     """Delete these directories of the trash in the background; absent is fine."""
     root = trash_root(session)
-    with hold(session.worktree_lock, what="worktree"):  # no undo takes one back meanwhile
+    with hold(session.worktree_lock, what="worktree"):  # no undo may restore one now
         for name in names:
             with suppress(FileNotFoundError):
                 delete_in_background(f"{root}/{name}")
@@ -107,7 +107,7 @@ def delete_logs(session: Session, names: Sequence[str]) -> None:
 
 
 def delete_verify(session: Session, names: Sequence[str]) -> None:
-    """Delete these verify worktrees, those that nobody has taken meanwhile."""
+    """Delete these verify worktrees, except those in use."""
     if not names:
         return
     for slot in idle_slots(session):
@@ -138,9 +138,9 @@ def _trash(session: Session) -> Iterator[Item]:
 
 
 def _held_by(act: Operation | None, entry: TrashEntry, kept: Mapping[Ref, Oid]) -> str:
-    """Return what would be lost with a removed worktree, as far as a glance tells."""
+    """Return the work that would be lost with a removed worktree, by the records alone."""
     if act is None or entry_name(act.worker_id, act.task_id, act.id) != entry.name:
-        return "a worktree that no act on record removed"
+        return "a worktree that no recorded operation removed"
     written_ms = measure(entry.tree).newest_ms  # our own marks lie beside it
     if written_ms > act.updated_at_ms + SETTLING_MS:
         return "files that were written after it was removed"
@@ -148,7 +148,7 @@ def _held_by(act: Operation | None, entry: TrashEntry, kept: Mapping[Ref, Oid]) 
 
 
 def _kept_by(act: Operation, kept: Mapping[Ref, Oid]) -> Oid | None:
-    """Return the commit that keeps what an act removed; what had not begun is in its base."""
+    """Return the commit that keeps the removed work; of a rolled back spawn, its base."""
     data = act.data
     if isinstance(data, SpawnData):
         return data.base
@@ -200,7 +200,7 @@ def _used_ms(session: Session, slot: Slot) -> int:
 
 
 def _pool(session: Session) -> Iterator[Item]:
-    """Yield the pool as a whole where the settings want none; else it is in use."""
+    """Yield the whole pool if the settings disable it; else it is in use."""
     root = pool_root(session)
     if session.settings.worktree_pool == 0 and os.path.isdir(root):
         extent = measure(root)
@@ -208,7 +208,7 @@ def _pool(session: Session) -> Iterator[Item]:
 
 
 def measure(path: str) -> Extent:
-    """Return how much a directory holds on the disk; what cannot be read counts nothing.
+    """Return the size of a directory on the disk; unreadable parts count nothing.
 
     Another file system mounted inside is not looked at.
     """

@@ -1,4 +1,4 @@
-"""Carrying a journaled gc out, or what a killed one left of it."""
+"""Carry out a journaled gc, or the rest of a killed one."""
 
 from gitworker import clock
 from gitworker.crashpoint import crash_point
@@ -11,9 +11,9 @@ from gitworker.worktrees.pool.pool_care import empty_pool
 
 
 def finish_gc(session: Session, operation: Operation) -> dict[str, str]:
-    """Carry a journaled gc out to its end and return the refs that went; repeating does no harm.
+    """Carry out a journaled gc and return the refs that it deleted; repeating it does no harm.
 
-    A ref that somebody has moved since is not this gc's any more, and is taken off the record.
+    A ref that was moved since is not deleted, and its name is removed from the record.
     """
     data = operation.payload(GcData)
     unlanded = data.refs if data.unlanded is None else data.unlanded

@@ -1,6 +1,6 @@
-"""Which rescue refs can go: what they keep has landed, or is on another ref.
+"""Find the rescue refs that can be deleted: their commits have landed, or are on another ref.
 
-A ref whose commits are nowhere else, or that keeps uncommitted work, says so and stays.
+A ref stays, with the reason, if it alone has its commits or keeps uncommitted work.
 """
 
 import os
@@ -15,12 +15,12 @@ from gitworker.repo.rescue.rescue_refs import PREFIX
 from gitworker.session import Session
 from gitworker.store.api import Row
 
-# Of ours none keeps work for its own sake; of git's some go by themselves.
+# None of our refs keeps work permanently; git deletes some of its own refs without asking.
 PASSING = ("refs/worker/", "refs/bisect/", "refs/rewritten/", "refs/worktree/", "refs/prefetch/")
 
 
 def rescue_items(session: Session) -> list[Item]:
-    """Return every rescue ref with the time it was made and what only it holds."""
+    """Return every rescue ref with its time, and the work that only it has."""
     refs = read_refs(session.git, ["refs/"])
     rescues = {ref: oid for ref, oid in refs.items() if ref.startswith(PREFIX)}
     if not rescues:
@@ -50,7 +50,7 @@ def refs_left(session: Session, items: Sequence[Item]) -> list[Item]:
 def _find_held(
     session: Session, rescues: Mapping[Ref, Oid], refs: Mapping[Ref, Oid]
 ) -> dict[Oid, str]:
-    """Return for the commits of rescue refs what would be lost with them; `refs` are all refs."""
+    """Return the work that would be lost with each rescued commit; `refs` are all refs."""
     with session.store.read() as reader:
         landings = reader.rows("fsck.landings")
         before = _replaced(reader.rows("takeback.rewrites"))
@@ -58,7 +58,7 @@ def _find_held(
     tips = others | _landed_tips(session, landings, before, others=others)
     kept, target = set(rescues.values()), refs.get(session.target)
     missing = find_missing(session.git, kept | tips)
-    held = dict.fromkeys(kept & missing, "its commit is gone: git worker fsck")
+    held = dict.fromkeys(kept & missing, "its commit does not exist: git worker fsck")
     for oid in find_unreachable(session.git, kept - missing, tips=tips - missing):
         if target is None or not _has_landed(session, oid, target):
             held[oid] = "commits, or uncommitted work, that nothing else has"
@@ -66,9 +66,9 @@ def _find_held(
 
 
 def _has_landed(session: Session, oid: Oid, target: Oid) -> bool:
-    """Tell whether each commit is in the target under another id; a merge (a snapshot) is not.
+    """Return whether each commit is in the target under another id; a merge (a snapshot) is not.
 
-    git's own comparison passes by white space and modes, so what it finds is compared once more.
+    git's own comparison ignores white space and modes, so its result is compared again.
     """
     lines = session.git.run(
         "rev-list", "--cherry-mark", "--left-right", f"{target}...{oid}", "--", ok=(0, 128)
@@ -89,9 +89,9 @@ def _landed_tips(
     *,
     others: set[Oid],
 ) -> set[Oid]:
-    """Return what branches that landed were before they were replayed, at each step of that.
+    """Return the tips of landed branches before they were replayed, at each step of that.
 
-    A landing that no ref leads to any more, since somebody has moved the target back, is none.
+    A landing that no ref reaches, since the target was moved back, does not count.
     """
     ends = {Oid(row["target_new"]) for row in landings}
     gone = find_missing(session.git, ends | others)
@@ -113,7 +113,7 @@ def _replaced(rows: Sequence[Row]) -> dict[Oid, list[Oid]]:
 
 
 def _made_ms(session: Session, ref: Ref) -> int:
-    """Return when a ref that no act names was made: by its file, else by its commit's date."""
+    """Return the time of a ref that no operation names: of its file, else of its commit."""
     try:
         return os.stat(f"{session.repository.common_dir}/{ref}").st_mtime_ns // 1_000_000
     except OSError:
@@ -124,10 +124,10 @@ def _made_ms(session: Session, ref: Ref) -> int:
 def expire(
     session: Session, refs: Mapping[str, str], *, unlanded: Collection[str]
 ) -> dict[str, str]:
-    """Delete those of these refs that still point where they did; return the ones that are gone.
+    """Delete those of these refs that have not moved; return the ones that do not exist now.
 
-    What has lost its other place since they were chosen (a `sync`, a branch deleted by hand) comes
-    back, but for the `unlanded`, which were asked for.
+    A ref is made again if the other ref with its commits was lost meanwhile (a `sync`, a branch
+    deleted by hand), except for the `unlanded`, which the user asked for.
     """
     if not refs:
         return {}
@@ -147,5 +147,5 @@ def expire(
 
 def _delete(session: Session, orders: Sequence[str]) -> None:
     if orders and not change_refs(session.git, orders, reason="gitworker: gc"):
-        for order in orders:  # one of them is in the way of all
+        for order in orders:  # one of them blocks all
             change_refs(session.git, [order], reason="gitworker: gc")

@@ -1,4 +1,4 @@
-"""What gc takes: by age, then by a disk budget, the oldest first. Pure."""
+"""Select the items that gc deletes: by age, then by a disk budget, the oldest first. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ RESCUE, TRASH, VERIFY, POOL, LOG = "rescue", "trash", "verify", "pool", "log"
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Something that gc may take: a rescue ref, a removed worktree, a verify worktree, a log.
+    """Something that gc may delete: a rescue ref, a removed worktree, a verify worktree, a log.
 
-    `at_ms` is when it was last of use. `holds` says what would be lost with it, empty where that is
-    nothing; `what` it is (a commit, a path).
+    `at_ms` is the time of its last use. `holds` names the work that would be lost with it, or is
+    empty; `what` is its commit or path.
     """
 
     kind: str
@@ -28,11 +28,11 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What is asked for: items that are older than `days` (None: no age), then down to a budget.
+    """A request: delete items older than `days` (None: no age), then more, down to a budget.
 
-    `max_bytes` is for everything on the disk together, None for no budget; it takes nothing that
-    is younger than `spared_ms`. What holds work that nothing else has goes only where `unlanded` is
-    asked for by name.
+    `max_bytes` limits all items on the disk together, None for no budget; it deletes no item
+    younger than `spared_ms`. An item with work that nothing else has is deleted only with
+    `unlanded`, which the user gives by name.
     """
 
     days: int | None
@@ -43,19 +43,19 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What goes, oldest first, and what is as old and stays because of what it holds."""
+    """The items to delete, oldest first, and items as old that stay because of their work."""
 
     going: tuple[Item, ...]
     held: tuple[Item, ...]
 
     @property
     def size_bytes(self) -> int:
-        """Return how many bytes go."""
+        """Return the size of the items to delete."""
         return sum(item.size_bytes for item in self.going)
 
 
 def choose(items: Iterable[Item], wish: Wish, now_ms: int) -> Choice:
-    """Decide what goes."""
+    """Select the items to delete."""
     ordered = sorted(items, key=lambda item: (item.at_ms, item.kind, item.name))
     old = [item for item in ordered if is_old(item, wish, now_ms)]
     going = [item for item in old if wish.unlanded or not item.holds]
@@ -74,16 +74,16 @@ def choose(items: Iterable[Item], wish: Wish, now_ms: int) -> Choice:
 
 
 def is_old(item: Item, wish: Wish, now_ms: int) -> bool:
-    """Tell whether something is past the age that is asked for."""
+    """Return whether an item has reached the requested age."""
     return wish.days is not None and now_ms - item.at_ms >= wish.days * DAY_MS
 
 
 def may_clear(actor: str, *, self_review: bool) -> GitWorkerError | None:
-    """Return why `actor` must not clear away what others left, or None."""
+    """Return why `actor` must not delete the leftovers of others, or None."""
     if actor in RESERVED or self_review:
         return None
     return Refused(
-        f"worker {actor} may not clear away what others left",
-        "leave it to whoever runs the repository",
+        f"worker {actor} may not delete the leftovers of others",
+        "ask the person who runs the repository",
         code="not_allowed",
     )

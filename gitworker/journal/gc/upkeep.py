@@ -1,4 +1,4 @@
-"""Upkeep, once a day: old messages pruned, what is needed nowhere let go of; pruning when asked."""
+"""Upkeep once a day: prune old messages, delete items that are not needed; prune on request."""
 
 import os
 from collections.abc import Callable
@@ -15,9 +15,9 @@ from gitworker.store.workers import all_workers
 
 
 def run_upkeep(session: Session) -> None:
-    """Do what is due once a day, as the settings say; what fails stops nothing else.
+    """Do the daily work by the settings; a failed part does not stop the others.
 
-    Nothing goes while the wall clock has jumped (see `wish_for`).
+    Nothing is deleted while the wall clock has jumped (see `wish_for`).
     """
     if _has_jumped(session):
         return
@@ -32,16 +32,16 @@ def run_upkeep(session: Session) -> None:
 
 
 def wish_for(session: Session, *, days: int, archiving: bool) -> Wish:
-    """Return what pruning messages older than `days` means now: who lives, what is old.
+    """Return the request to prune messages older than `days`, with the agents that are alive.
 
-    Raises Refused while the wall clock has moved by a day against the newest beat: by a clock that
-    was set forward a month everything would be old, and every cursor forgotten.
+    Raises Refused while the wall clock has moved by a day against the newest heartbeat: after a
+    clock was set forward by a month, all messages would be old and all cursors deleted.
     """
     if _has_jumped(session):
         raise Refused(
-            "the wall clock has moved by a day or more since the last beat: what is old by it may"
-            " be new",
-            "git worker heartbeat WORKER   (where the clock is right now: then prune again)",
+            "the wall clock has moved by a day or more since the last heartbeat, so ages"
+            " cannot be trusted",
+            "git worker heartbeat WORKER   (if the clock is right: then prune again)",
             code="clock_jumped",
         )
     now = clock.now_ms()
@@ -54,18 +54,18 @@ def wish_for(session: Session, *, days: int, archiving: bool) -> Wish:
 
 
 def preview_prune(session: Session, wish: Wish) -> Plan:
-    """Return what a prune would take, changing nothing."""
+    """Return the messages that a prune would delete; change nothing."""
     return plan_prune(session.store, wish)
 
 
 def prune_bus(
     session: Session, wish: Wish, *, announce: Callable[[Plan], None] = lambda _: None
 ) -> Pruned:
-    """Prune, and take what is gone out of the search index; raise Conflict while another runs."""
+    """Prune messages and their search index entries; raise Conflict while another prune runs."""
     done = prune(session.store, session.paths, wish, announce=announce)
     if done.plan.messages and os.path.exists(session.paths.search):
         from gitworker.bus.search.search_messages import (
-            forget_pruned,  # only where somebody searches
+            forget_pruned,  # only if there is a search index
         )
 
         forget_pruned(session.store, session.paths)
@@ -73,7 +73,7 @@ def prune_bus(
 
 
 def living_agents(session: Session) -> frozenset[str]:
-    """Return the agents that are not DEAD: they beat, or the process in their seat runs."""
+    """Return the agents that are not DEAD: they have a heartbeat or a running process."""
     moment = this_moment()
     with session.store.read() as reader:
         beats = read_beats(reader)

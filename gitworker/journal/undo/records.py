@@ -1,7 +1,7 @@
-"""The record of what can be taken back: every destructive act, a landed window as one.
+"""The records that `undo` can take back: each destructive operation, a landed window as one.
 
-A landing's own removals are part of it: `undo` alone takes them back together, while the number of
-a removal brings only that worktree back.
+The removals after a landing are a part of it: `undo` takes them back together, while the number of
+a removal brings back only that worktree.
 """
 
 from collections.abc import Iterator
@@ -33,56 +33,56 @@ DONE, UNDONE = "done", "undone"
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One entry: `acts` are the journal's rows, several for a window of landings."""
+    """One entry: `acts` are its operations, several for a window of landings."""
 
     acts: tuple[Operation, ...]
 
     @property
     def number(self) -> int:
-        """Return what `undo N` calls it."""
+        """Return the number for `undo N`."""
         return self.acts[0].id
 
     @property
     def kind(self) -> str:
-        """Return what was done."""
+        """Return the kind of the operation."""
         return self.acts[0].kind
 
     @property
     def actor(self) -> str:
-        """Return who did it."""
+        """Return the actor of the operation."""
         return self.acts[0].actor
 
     @property
     def at_ms(self) -> int:
-        """Return when it was done, epoch milliseconds."""
+        """Return the time of the operation, epoch milliseconds."""
         return self.acts[-1].updated_at_ms
 
     @property
     def workers(self) -> tuple[str, ...]:
-        """Return the workers that it was done to; those of a window that landed and stand."""
-        return tuple(act.worker_id for act in self.acts if self.kind != "gc" and _stands(act))
+        """Return the workers of the operation; of a window, those whose landing was not undone."""
+        return tuple(act.worker_id for act in self.acts if self.kind != "gc" and _is_done(act))
 
     @property
     def rescue(self) -> str | None:
-        """Return the ref that keeps what was replaced, the first of several."""
+        """Return the ref that keeps the replaced commits, the first of several."""
         return next(filter(None, (rescue_of(act.data)[0] for act in self.acts)), None)
 
     @property
     def window(self) -> Window:
-        """Return a landing's acts as a window."""
+        """Return the operations of a landing as a window."""
         return Window(self.acts)
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A record, and why it cannot be taken back now; None where it can."""
+    """A record, and the reason why it cannot be undone now, or None."""
 
     record: Record
     refusal: GitWorkerError | None
 
 
 def newest_record(session: Session) -> Record | None:
-    """Return what `undo` alone takes back, or None: the newest thing that somebody asked for."""
+    """Return the record that `undo` without a number takes back: the newest that a user made."""
     with session.store.read() as reader:
         for record in _records(reader):
             if not _is_passed_by(reader, record):
@@ -91,27 +91,28 @@ def newest_record(session: Session) -> Record | None:
 
 
 def find_record(session: Session, number: int) -> Record:
-    """Return the record of that number, any number of a window meaning all of it.
+    """Return the record with this number; any number of a window means the whole window.
 
-    Raises NotFound where there is none, or it was undone already.
+    Raises NotFound if it does not exist, or was undone already.
     """
     with session.store.read() as reader:
         act = find_operation(reader, number)
-        if act is not None and act.kind in UNDOABLE and _stands(act):
+        if act is not None and act.kind in UNDOABLE and _is_done(act):
             return _whole(reader, act)
-    why = "was undone already" if act is not None and act.status == UNDONE else "is no such act"
-    raise NotFound(f"there is nothing to undo under {number}: it {why}", "git worker undo --list")
+    undone = act is not None and act.status == UNDONE
+    why = "it was undone already" if undone else "there is no such operation to undo"
+    raise NotFound(f"operation {number} cannot be undone: {why}", "git worker undo --list")
 
 
 def list_records(session: Session, *, limit: int) -> list[Listed]:
-    """Return the newest records, newest first, each with why it cannot be taken back now."""
+    """Return the newest records, newest first, each with the reason why it cannot be undone now."""
     with session.store.read() as reader:
         records = list(islice(_records(reader), limit))
     return [Listed(record, find_refusal(session, record)) for record in records]
 
 
 def find_refusal(session: Session, record: Record) -> GitWorkerError | None:
-    """Return why a record cannot be taken back now, as far as a look without locks tells."""
+    """Return why a record cannot be undone now, as far as can be seen without locks."""
     later = refuse_later(session, record)
     if later is not None:
         return later
@@ -123,9 +124,9 @@ def find_refusal(session: Session, record: Record) -> GitWorkerError | None:
 
 
 def refuse_later(session: Session, record: Record) -> GitWorkerError | None:
-    """Return what has to be undone first: later acts on the same work, its own removals aside.
+    """Return a refusal if a later operation on the same work must be undone first.
 
-    A landing stands for the removal that followed it.
+    The removals of a landing are a part of it and do not count.
     """
     own = ("merge", "remove") if record.kind == "merge" else ()
     with session.store.read() as reader:
@@ -139,17 +140,17 @@ def refuse_later(session: Session, record: Record) -> GitWorkerError | None:
 
 
 def _records(reader: Reader) -> Iterator[Record]:
-    """Yield every record that stands, newest first."""
+    """Yield every record that was not undone, newest first."""
     before = LAST
-    told: set[int] = set()
+    seen: set[int] = set()
     while True:
         acts = undoable_operations(reader, PAGE, before=before)
         for act in acts:
             if act.kind == "adopt" and _has_gone_on(reader, act):
                 continue
             record = _whole(reader, act)
-            if record.number not in told:
-                told.add(record.number)
+            if record.number not in seen:
+                seen.add(record.number)
                 yield record
         if len(acts) < PAGE:
             return
@@ -161,9 +162,10 @@ def _whole(reader: Reader, act: Operation) -> Record:
 
 
 def _is_passed_by(reader: Reader, record: Record) -> bool:
-    """Tell whether only `undo N` means a record: a landing's removal, a gc of nothing or by itself.
+    """Return True if only `undo N` takes a record back: a landing's removal, some runs of gc.
 
-    Else the gc of last night, or one that let go of a log, would stand before what was done last.
+    A gc counts if it ran by itself or deleted no ref. Without this rule, `undo` would take back the
+    gc of last night instead of the user's last command.
     """
     act = record.acts[0]
     if record.kind == "gc":
@@ -173,16 +175,16 @@ def _is_passed_by(reader: Reader, record: Record) -> bool:
 
 
 def _has_gone_on(reader: Reader, adoption: Operation) -> bool:
-    """Tell whether what was adopted has become its worker's own work, as it was meant to."""
+    """Return whether the adopted work has become the worker's own, as intended."""
     worker = find_worker(reader, adoption.worker_id)
     return worker is None or seat_refusal(worker, adoption) is not None
 
 
 def _has_landing(reader: Reader, removal: Operation) -> bool:
-    """Tell whether a removal followed a landing that stands."""
+    """Return whether a removal followed a landing that was not undone."""
     landing = find_last_operation(reader, "merge", worker=removal.worker_id, task=removal.task_id)
-    return landing is not None and _stands(landing)
+    return landing is not None and _is_done(landing)
 
 
-def _stands(act: Operation) -> bool:
+def _is_done(act: Operation) -> bool:
     return act.status == DONE

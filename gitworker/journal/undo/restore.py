@@ -1,4 +1,4 @@
-"""Giving back what an act took: the branch moved back, or branch, worktree and seat."""
+"""Undo an approve or a removal: move the branch back, or restore branch, worktree and task."""
 
 import os
 from contextlib import suppress
@@ -44,7 +44,7 @@ FREEING = frozenset({"cancel", "reset"})
 
 
 class Seat(NamedTuple):
-    """What a worker gets back: its task's branch, its tip, what it started from, its worktree."""
+    """The things that a worker gets back: its task, branch and tip, its base and its worktree."""
 
     worker_id: str
     task_id: str
@@ -57,14 +57,14 @@ class Seat(NamedTuple):
 def finish_return(session: Session, operation: Operation, done: Operation) -> None:
     """Carry the undo of an approve or a removal out to its end; repeating it does no harm.
 
-    Where it cannot be done the journal is closed, what was done of it is taken back, and the
-    error goes on.
+    If it is impossible, the finished steps are reverted, the operation is closed and the error is
+    raised.
     """
     try:
         if done.kind == "approve":
             _undo_approve(session, operation, done)
         else:
-            with hold(session.worktree_lock, what="worktree"):  # no spawn takes the seat meanwhile
+            with hold(session.worktree_lock, what="worktree"):  # no spawn may take the worker now
                 _undo_removal(session, operation, done)
     except BaseException:
         if not has_begun(session, done):
@@ -75,7 +75,7 @@ def finish_return(session: Session, operation: Operation, done: Operation) -> No
 
 
 def has_begun(session: Session, done: Operation) -> bool:
-    """Tell whether anything of the undo of `done` has taken effect in git."""
+    """Return whether any step of the undo of `done` has taken effect in git."""
     data = done.data
     if isinstance(data, ApproveData):
         return find_ref(session.git, data.ref) != data.new
@@ -83,20 +83,20 @@ def has_begun(session: Session, done: Operation) -> bool:
 
 
 def require_branch(session: Session, done: Operation) -> None:
-    """Raise Refused where the branch is not where the act left it: somebody built on it since."""
+    """Raise Refused if the branch has moved since the operation: it has new work."""
     if has_begun(session, done):
-        data = done.data
-        assert isinstance(data, ApproveData | RemovalData)
+        is_approve = done.kind == "approve"
+        data = done.payload(ApproveData) if is_approve else done.payload(RemovalData)
         name = data.ref.removeprefix("refs/heads/")
         raise Refused(
-            f"the branch {name} has changed since; undoing would drop that",
+            f"the branch {name} has changed since; an undo would drop its new commits",
             f"git log {name}",
             code="branch_moved",
         )
 
 
 def seat_refusal(worker: Worker, done: Operation) -> GitWorkerError | None:
-    """Return why the worker has gone on too far for an act on it to be undone, or None."""
+    """Return why an operation on the worker can no longer be undone, or None."""
     return undo_refusal(
         done.kind,
         worker=worker.worker_id,
@@ -106,7 +106,7 @@ def seat_refusal(worker: Worker, done: Operation) -> GitWorkerError | None:
 
 
 def require_returnable(session: Session, done: Operation) -> None:
-    """Raise Refused where an act can no longer be undone: seat, task or place have gone on."""
+    """Raise Refused if an operation can no longer be undone: worker or task have changed."""
     with session.store.read() as reader:
         worker = find_worker(reader, done.worker_id)
         task = find_task(reader, done.task_id)
@@ -148,18 +148,18 @@ def _undo_removal(session: Session, operation: Operation, done: Operation) -> No
 
 
 def _take_again(session: Session, done: Operation) -> None:
-    """Take back what an undo restored before it turned out to be refused."""
+    """Revert the steps of an undo that was refused in the middle."""
     data = done.payload(RemovalData)
     place = data.worktree
     admin_dir = place and find_admin_dir(session.repository.common_dir, place)
     seat = read_seat(admin_dir) if admin_dir else None
-    if place and seat != (done.worker_id, done.task_id):  # it is somebody else's by now
+    if place and seat != (done.worker_id, done.task_id):  # it belongs to another worker now
         done = done._replace(data=data._replace(worktree=None))
     carry_out_locked(session, done)
 
 
 def close(writer: Writer, operation: Operation, status: str) -> None:
-    """End an act: done, undone or rolled back."""
+    """Close an operation: done, undone or rolled back."""
     close_operation(
         writer, operation.id, status=status, step=operation.step, data=operation.data,
         now=clock.now_ms(),
@@ -187,7 +187,7 @@ def _move_back(session: Session, done: Operation) -> None:
 
 
 def seat_of(done: Operation) -> Seat:
-    """Return what a removal took away."""
+    """Return the things that a removal took away."""
     data = done.payload(RemovalData)
     return Seat(done.worker_id, done.task_id, data.ref, data.tip, data.base, data.place)
 
@@ -211,12 +211,12 @@ def bring_back(session: Session, seat: Seat, removal: Operation | None) -> Opera
     if seat.tip and find_ref(session.git, seat.ref) is None:
         create_ref(session.git, seat.ref, seat.tip, reason="gitworker: undo")
     if entry is not None and is_back:
-        restore_admin(entry)  # its files were moved by hand, and are at their place again
+        restore_admin(entry)  # its files were moved by hand, and are back at their place
     elif entry is not None and not is_lost:
-        with suppress(NotFound):  # landed and clean: it is being deleted, and made anew below
+        with suppress(NotFound):  # landed and clean: it is being deleted, and is made again below
             restore_from_trash(entry)
     if place and not _is_marked(session, place):
-        _make_anew(session, seat, place)
+        _make_again(session, seat, place)
         crash_point("undo.made")
         if removal is not None:
             removal = _unpack(session, seat, removal)
@@ -236,18 +236,18 @@ def _unpack(session: Session, seat: Seat, removal: Operation) -> Operation:
 
 
 def _names(place: str, admin_dir: str) -> bool:
-    """Tell whether the `.git` file in a directory names an admin directory, existing or not."""
+    """Return whether the `.git` file in a directory names this admin directory, existing or not."""
     return not os.path.lexists(admin_dir) and find_named(place) == os.path.realpath(admin_dir)
 
 
 def _is_marked(session: Session, place: str) -> bool:
-    """Tell whether a place is a worktree with a seat's mark, which it gets when it is whole."""
+    """Return whether a place is a worktree with a worker's mark, which is written last."""
     admin_dir = find_admin_dir(session.repository.common_dir, place)
     return admin_dir is not None and read_seat(admin_dir) is not None
 
 
-def _make_anew(session: Session, seat: Seat, place: str) -> None:
-    """Make a worktree for the branch; one that a killed git has left half made is set aside."""
+def _make_again(session: Session, seat: Seat, place: str) -> None:
+    """Make a worktree for the branch; an incomplete one of a killed git is set aside."""
     admin_dir = find_admin_dir(session.repository.common_dir, place)
     if admin_dir is not None and is_half_made(admin_dir):
         for left in (admin_dir, place):
@@ -257,23 +257,23 @@ def _make_anew(session: Session, seat: Seat, place: str) -> None:
     workers = session.settings.checkout_workers
     branch = Branch(seat.ref.removeprefix("refs/heads/"))
     check_out(session.git, path=place, branch=branch, workers_setting=workers)
-    with suppress(GitWorkerError, OSError):  # what it lacks can be had by hand
+    with suppress(GitWorkerError, OSError):  # the user can populate it by hand
         furnish(session, place, is_warm=False)
 
 
 def path_exists(place: str) -> Refused:
-    """Return the refusal of whatever needs a path where something else is."""
+    """Return the refusal for a path that something else occupies."""
     return Refused(f"{place} is in the way", f"mv {place} {place}.old", code="path_exists")
 
 
 def _is_ours(session: Session, seat: Seat, place: str) -> bool:
-    """Tell whether a place holds the seat's own worktree, and set it up where so."""
+    """Return whether a place holds the worker's own worktree; if it does, set it up."""
     admin_dir = find_admin_dir(session.repository.common_dir, place)
     mark = None if admin_dir is None else read_seat(admin_dir)
     if admin_dir is None or mark not in (None, (seat.worker_id, seat.task_id)):
         return False
     git = session.git.at(place)
-    # One that has the seat's mark came back as it was, on whatever branch its user had switched to.
+    # A worktree with the worker's mark came back unchanged, on the branch of its user's choice.
     if mark is None and find_head_ref(git) not in (None, seat.ref):
         return False
     write_seat(admin_dir, seat.worker_id, seat.task_id)
@@ -295,7 +295,7 @@ def _withdraw(writer: Writer, done: Operation, *, actor: str) -> None:
 
 
 def _give_back(session: Session, writer: Writer, done: Operation, *, actor: str) -> None:
-    """Give the seat its task again; the undo of a removal changes no state."""
+    """Give the worker its task again; the undo of a removal changes no state."""
     seat = seat_of(done)
     if done.kind in FREEING:
         assign_again(session, writer, seat, actor=actor)
@@ -309,7 +309,7 @@ def _give_back(session: Session, writer: Writer, done: Operation, *, actor: str)
 
 
 def assign_again(session: Session, writer: Writer, seat: Seat, *, actor: str) -> None:
-    """Give a free seat the task that it had: recycled if need be, assigned and at work."""
+    """Give a free worker its former task: recycle it if necessary, assign and start it."""
     if seat.tip:
         record_tip(writer, seat.ref, seat.tip)
     worker = find_worker(writer, seat.worker_id)

@@ -1,4 +1,4 @@
-"""What decides whether an act can be taken back now. Pure: facts in, a refusal or None out."""
+"""Decide whether an operation can be undone now. Pure: facts in, a refusal or None out."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ FREE = frozenset({WorkerState.IDLE, WorkerState.COMPLETED})
 
 @dataclass(frozen=True, slots=True)
 class Landing:
-    """A landed window as it stands now: the target took `old..new`.
+    """A landed window as it is now: it moved the target from `old` to `new`.
 
-    `tip` is where the target is, `remote` who has the commits too, `builders` are workers whose
-    branches were begun on them.
+    `tip` is the target's commit now, `remote` a remote that has the commits too, `builders` are
+    workers whose branches start from them.
     """
 
     target: str
@@ -27,16 +27,16 @@ class Landing:
 
 
 def landing_refusal(landing: Landing) -> GitWorkerError | None:
-    """Return why a landed window cannot be taken back, and what to run instead, or None.
+    """Return why a landed window cannot be undone, with the command to run instead, or None.
 
-    Only what nobody has seen or built upon goes: anything else is reverted by a new commit.
+    Only commits that no remote and no other branch has are removed; others need a revert.
     """
     if landing.remote is not None:
-        why = f"{landing.remote} has it already"
+        why = f"{landing.remote} already has it"
     elif landing.tip is None:
-        why = f"there is no branch {landing.target} any more"
+        why = f"branch {landing.target} does not exist"
     elif landing.tip != landing.new:
-        why = f"{landing.target} has moved on since"
+        why = f"{landing.target} has moved since"
     elif landing.builders:
         why = f"{listed(landing.builders)} builds on it"
     else:
@@ -44,7 +44,7 @@ def landing_refusal(landing: Landing) -> GitWorkerError | None:
     span = f"{landing.old[:12]}..{landing.new[:12]}"
     return Refused(
         f"the landing cannot be undone: {why}",
-        f"git revert {span}   (new commits that take it back)",
+        f"git revert {span}   (new commits that revert it)",
         code="landed_for_good",
     )
 
@@ -52,31 +52,31 @@ def landing_refusal(landing: Landing) -> GitWorkerError | None:
 def seat_refusal(
     worker: str, state: WorkerState, *, same_task: bool, has_task: bool
 ) -> GitWorkerError | None:
-    """Return why a seat whose work had landed cannot go on with it, or None.
+    """Return why a worker whose work had landed cannot continue it, or None.
 
-    It is where the landing left it, or was made free since.
+    It can if it still has the task, or has none.
     """
     if state in FREE and (same_task or not has_task):
         return None
     return Refused(
-        f"the landing cannot be undone: worker {worker} is {state} with another task by now",
+        f"the landing cannot be undone: worker {worker} now has another task and is {state}",
         f"git worker show {worker}",
         code="moved_on",
     )
 
 
 def is_completed(status: TaskStatus) -> bool:
-    """Tell whether a task counts as done, so that it has to be opened when its work goes."""
+    """Return whether a task counts as done, so that it must be reopened if its work is removed."""
     return status is TaskStatus.COMPLETED
 
 
 def later_refusal(kind: str, later: tuple[int, str] | None) -> GitWorkerError | None:
-    """Return what has to be undone first, `later` being number and kind of what came after."""
+    """Return a refusal that names the later operation, `later`, by its number and kind."""
     if later is None:
         return None
-    number, what = later
+    number, later_kind = later
     return Refused(
-        f"the {kind} cannot be undone before what came after it: {what} ({number})",
+        f"the {kind} cannot be undone before the later {later_kind} ({number})",
         f"git worker undo {number}",
         code="later_first",
     )

@@ -1,6 +1,6 @@
-"""undo: takes back the newest act, or one by its number: an approve, a landing, a removal, a gc.
+"""Undo the newest operation, or one by its number: an approve, a landing, a removal, a gc.
 
-It is journaled like every act; its own steps can each be repeated, so a killed undo is finished.
+An undo is itself in the journal. Each of its steps can be repeated, so a killed undo is finished.
 """
 
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ from gitworker.store.workers import Worker, find_worker
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """What was taken back, and how its workers stand now; a gc has none."""
+    """An operation that was undone, and its workers now; a gc has none."""
 
     number: int
     kind: str
@@ -45,15 +45,15 @@ class Undone:
 
     @property
     def worker(self) -> Worker:
-        """Return the one worker of an act on one."""
+        """Return the worker of an operation that has only one."""
         return self.workers[0]
 
 
 def undo(session: Session, number: int | None = None) -> Undone:
-    """Take back the newest act, or the one of that number (`records.list_records`).
+    """Undo the newest operation, or the one with that number (`records.list_records`).
 
-    Raises NotFound where there is none, Refused where the worker has moved on since, something
-    later stands on it, or the landing cannot go back.
+    Raises NotFound if it does not exist. Raises Refused if the worker has continued since, a later
+    operation depends on it, or the landing cannot be undone.
     """
     with hold(session.landing_lock, what="landing"):
         finish_interrupted(session)
@@ -76,7 +76,7 @@ def undo(session: Session, number: int | None = None) -> Undone:
     workers = tuple(worker for worker in found if worker is not None)
     message = describe_undo(record.acts, workers)
     for ref in kept:
-        message += f"; what was uncommitted is still under {ref} (git stash apply {ref})"
+        message += f"; the uncommitted work is still under {ref} (git stash apply {ref})"
     return Undone(record.number, record.kind, workers, message)
 
 
@@ -93,7 +93,7 @@ def _still_kept(reader: Reader, act: Operation) -> str | None:
 
 
 def _plan(session: Session, record: Record) -> Operation:
-    """Check that everything can go back, and write the journal."""
+    """Check that the record can be undone, and write the journal."""
     if record.kind == "merge":
         return plan_undo(session, record.window)
     require_undoable(session, record.acts[0])
@@ -105,7 +105,7 @@ def _plan(session: Session, record: Record) -> Operation:
 def _journal(session: Session, done: Operation) -> Operation:
     data = done.data
     if isinstance(data, ApproveData) and data.old != data.new:
-        rescue(  # taking a rewrite back is a rewrite: what it replaces is kept
+        rescue(  # this is a rewrite too: the commits that it replaces are kept
             session.git,
             worker=WorkerId(done.worker_id),
             task=TaskId(done.task_id),

@@ -1,7 +1,7 @@
-"""Undoing an adoption: the branch has its old name again, the worktree is its user's own.
+"""Undo an adoption: rename the branch back, release the worktree to its user.
 
-Only while the worker has not gone on with it: later it is the worker's work, and other verbs take
-that away. A worktree that the adoption made goes to the trash, one that it found stays where it is.
+This is possible only until the worker continues the work; later, other commands remove it. A
+worktree that the adoption made is moved to the trash. One that it found stays at its place.
 """
 
 import os
@@ -33,7 +33,7 @@ from gitworker.worktrees.removal import forget_branch, refuse_stuck
 
 
 def require_untouched(session: Session, done: Operation) -> None:
-    """Raise Refused where the worker has gone on with what it adopted, or its name is taken."""
+    """Raise Refused if the worker has continued the adopted work, or the old name is taken."""
     with session.store.read() as reader:
         worker = find_worker(reader, done.worker_id)
     assert worker is not None
@@ -45,9 +45,9 @@ def require_untouched(session: Session, done: Operation) -> None:
 
 
 def finish_adopt_undo(session: Session, operation: Operation, done: Operation) -> None:
-    """Give the name back, then the worktree, then the seat; repeating it does no harm.
+    """Rename the branch back, release the worktree, free the worker; repeating it does no harm.
 
-    Where nothing of it has happened and it cannot be done any more, the journal is closed.
+    If it is impossible and no step has taken effect, the operation is closed.
     """
     with hold(session.worktree_lock, what="worktree"):
         try:
@@ -61,14 +61,16 @@ def finish_adopt_undo(session: Session, operation: Operation, done: Operation) -
                 with session.store.write() as writer:
                     close(writer, operation, "rolled_back")
             raise
-        drop_anchors(session, [operation])  # before the end, after which nobody would
+        drop_anchors(
+            session, [operation]
+        )  # before the operation is closed: later, no command would
         with session.store.write() as writer:
             _record(writer, operation, done)
     publish_views(session, done.worker_id)
 
 
 def _check_branch(session: Session, done: Operation) -> None:
-    """Refuse where the branch is not as it was adopted, or its old name is not free any more."""
+    """Refuse if the branch has changed since the adoption, or its old name is taken."""
     data = done.payload(AdoptData)
     ref, old = data.ref, data.old_ref
     parts = old.split("/")
@@ -90,7 +92,7 @@ def _check_branch(session: Session, done: Operation) -> None:
 
 
 def _check_worktree(session: Session, done: Operation, worker: Worker) -> None:
-    """Refuse where git would not rename what a worktree stands on, or one of ours is in use."""
+    """Refuse if git would not rename the checked-out branch, or a worktree of ours is in use."""
     admin_dir, place = worker.admin_dir, worker.worktree
     if admin_dir is None or place is None or not os.path.lexists(place):
         return
@@ -107,14 +109,14 @@ def _check_worktree(session: Session, done: Operation, worker: Worker) -> None:
     refuse_stuck(session, worker)
     if is_dirty(session, worker) or find_head_ref(session.git.at(place)) != data.ref:
         raise Refused(
-            f"{place}, which the adoption made, is not as it was made",
-            f"git worker cancel {worker.worker_id}   (keeps all that is in it for an undo)",
+            f"the worktree {place}, which the adoption made, has changed",
+            f"git worker cancel {worker.worker_id}   (an undo can restore all its files)",
             code="moved_on",
         )
 
 
 def _has_begun(session: Session, done: Operation) -> bool:
-    """Tell whether the name or the mark of the seat has gone back already."""
+    """Return whether the name is restored, or the mark of the worker removed, already."""
     if find_ref(session.git, done.payload(AdoptData).ref) is None:
         return True
     admin_dir = find_admin_dir(session.repository.common_dir, _place(session, done))
@@ -122,7 +124,7 @@ def _has_begun(session: Session, done: Operation) -> bool:
 
 
 def _place(session: Session, done: Operation) -> str:
-    """Return where the worktree is: it may have been moved since."""
+    """Return the place of the worktree now: it may have been moved since."""
     with session.store.read() as reader:
         worker = find_worker(reader, done.worker_id)
     if worker is None or worker.task_id != done.task_id or worker.worktree is None:
@@ -145,14 +147,14 @@ def _carry_back(session: Session, done: Operation) -> Operation:
     else:
         admin_dir = find_admin_dir(session.repository.common_dir, data.path)
         if admin_dir is not None:
-            unlock_seat(admin_dir)  # of an agent that is gone
+            unlock_seat(admin_dir)  # of an agent that has ended
         release_worktree(session, done)
     crash_point("undo.released")
     return done
 
 
 def _end_rename(session: Session, data: AdoptData) -> None:
-    """Do what a git that was killed in the rename has left: the worktree's HEAD, the settings."""
+    """Finish a rename in which git was killed: the HEAD of the worktree, the settings."""
     ref, old, place = data.ref, data.old_ref, data.path
     if ref == old:
         return
@@ -161,11 +163,13 @@ def _end_rename(session: Session, data: AdoptData) -> None:
     if os.path.isdir(place) and find_head_ref(session.git.at(place)) == ref:
         session.git.at(place).run("symbolic-ref", "-m", "gitworker: undo", "HEAD", old)
     sections = (f"branch.{name.removeprefix('refs/heads/')}" for name in (ref, old))
-    session.git.run("config", "--rename-section", *sections, ok=range(256))  # mostly there is none
+    session.git.run(
+        "config", "--rename-section", *sections, ok=range(256)
+    )  # mostly there is no section
 
 
 def _record(writer: Writer, operation: Operation, done: Operation) -> None:
-    """Free the seat and its task, which waits for whoever takes it next."""
+    """Free the worker and its task, which another worker can take."""
     worker = find_worker(writer, done.worker_id)
     if worker is not None and worker.task_id == done.task_id:
         advance(

@@ -1,4 +1,4 @@
-"""Undoing a gc: the rescue refs that it expired are made again, while their commits are there."""
+"""Undo a gc: make the rescue refs that it deleted again, while their commits exist."""
 
 from gitworker.errors import Refused
 from gitworker.journal.undo.restore import close
@@ -13,23 +13,23 @@ from gitworker.store.payloads.payload import GcData
 
 
 def expired_refs(done: Operation) -> dict[Ref, Oid]:
-    """Return the rescue refs that a gc took away, with what they pointed at."""
+    """Return the rescue refs that a gc deleted, with their commits."""
     return {Ref(ref): Oid(oid) for ref, oid in done.payload(GcData).refs.items()}
 
 
 def require_objects(session: Session, done: Operation) -> None:
-    """Raise Refused where a gc expired no ref, or git has deleted some of the commits since."""
+    """Raise Refused if a gc deleted no ref, or git has deleted some of the commits since."""
     refs = expired_refs(done)
     if not refs:
         raise Refused(
-            f"gc {done.id} expired no rescue ref; what it deleted from the disk is gone",
+            f"gc {done.id} deleted no rescue ref; deleted files cannot be restored",
             "git worker undo --list",
             code="nothing_kept",
         )
     gone = find_missing(session.git, list(refs.values()))
     if gone:
         raise Refused(
-            f"git has deleted {len(gone)} of the {len(refs)} commits that gc {done.id} let go",
+            f"git has deleted {len(gone)} of the {len(refs)} commits that gc {done.id} released",
             "git fsck --lost-found",
             code="commits_gone",
             detail="\n".join(f"{ref} {oid}" for ref, oid in refs.items() if oid in gone),
@@ -37,7 +37,7 @@ def require_objects(session: Session, done: Operation) -> None:
 
 
 def finish_gc_undo(session: Session, operation: Operation, done: Operation) -> None:
-    """Make the refs again, under a new number where the old one was given to another rescue."""
+    """Make the refs again, under a new number if another rescue has the old one."""
     refs = expired_refs(done)
     present = read_refs(session.git, list(refs))
     for ref in present:

@@ -1,8 +1,8 @@
-"""Undoing a landing: the target goes back over the whole window, and its workers are at work again.
+"""Undo a landing: move the target back over the whole window, give the workers their tasks again.
 
-A window came by one fast-forward, so it goes by one move, only while the target's tip is the
-window's own, no remote has it and nobody builds on it. Each branch comes back as it was before it
-was replayed; the replayed commits stay under a rescue ref.
+A window landed by one fast-forward, so one move takes it back. This needs that the target's tip is
+the last commit of the window, no remote has it and no other branch builds on it. Each branch comes
+back as it was before it was replayed; a rescue ref keeps the replayed commits.
 """
 
 import os
@@ -40,9 +40,9 @@ from gitworker.worktrees.removal import trash_of
 
 
 def plan_undo(session: Session, window: Window) -> Operation:
-    """Check everything, keep the replayed commits and write the journal; nothing is moved yet.
+    """Check everything, rescue the replayed commits and write the journal; nothing is moved yet.
 
-    Raises Refused or Conflict where the landing cannot be undone.
+    Raises Refused or Conflict if the landing cannot be undone.
     """
     refusal = window_refusal(session, window)
     if refusal is not None:
@@ -70,12 +70,12 @@ def plan_undo(session: Session, window: Window) -> Operation:
 
 
 def _require_whole(session: Session, act: Operation) -> None:
-    """Raise where a landed worker's branch or worktree could not come back as it was."""
+    """Raise if the branch or worktree of a landed worker could not come back unchanged."""
     data = act.payload(MergeData)
     ref, old, new = data.ref, data.old, data.new
     if session.git.find_oid(old) is None:
         raise Refused(
-            f"the commits of {act.worker_id} before they were replayed are gone ({old[:12]})",
+            f"the commits of {act.worker_id} before the replay do not exist ({old[:12]})",
             f"git revert {data.target_old[:12]}..{new[:12]}",
             code="commits_gone",
         )
@@ -83,11 +83,11 @@ def _require_whole(session: Session, act: Operation) -> None:
     name = ref.removeprefix("refs/heads/")
     if tip not in (None, old, new):
         raise Refused(
-            f"the branch {name} has changed since it landed; undoing would leave that behind",
+            f"the branch {name} has changed since it landed; an undo would abandon that",
             f"git log {name}",
             code="branch_moved",
         )
-    removal, seat = _what_was_taken(session, act)
+    removal, seat = _find_taken(session, act)
     place = seat.worktree
     if place is None:
         return
@@ -105,7 +105,7 @@ def _require_whole(session: Session, act: Operation) -> None:
 
 
 def _missing(act: Operation, place: str) -> Refused:
-    """Return the refusal for a kept worktree that git still lists at a place that is empty."""
+    """Return the refusal for a kept worktree that git lists at a place where nothing is."""
     return Refused(
         f"the worktree of {act.worker_id} is not at {place}: moved by hand, deleted or unmounted",
         f"git worktree repair NEW-PLACE   (if it was deleted: git worktree remove --force --force"
@@ -117,12 +117,12 @@ def _missing(act: Operation, place: str) -> Refused:
 def finish_landing(session: Session, operation: Operation, done: Operation) -> None:
     """Carry the undo of a landing out to its end; repeating it does no harm.
 
-    Where nothing has moved yet and cannot move the journal is closed. Once the target is back the
-    act stays open until branches and worktrees are too.
+    If nothing has moved and nothing can move, the operation is closed. Once the target is back, the
+    operation stays open until branches and worktrees are back too.
     """
     with session.store.read() as reader:
         window = read_window(reader, done)
-    with hold(session.worktree_lock, what="worktree"):  # no spawn takes a seat meanwhile
+    with hold(session.worktree_lock, what="worktree"):  # no spawn may take a worker now
         try:
             _take_back(session, operation, window)
         except BaseException:
@@ -136,15 +136,15 @@ def finish_landing(session: Session, operation: Operation, done: Operation) -> N
 
 
 def _give_back(session: Session, operation: Operation, window: Window) -> None:
-    """Bring branches, worktrees and seats back, and record the undo in one transaction.
+    """Bring branches, worktrees and tasks back, and record the undo in one transaction.
 
-    A seat that was given another task while a killed undo lay there keeps that: its landed task is
-    to be done again, by whoever takes it, and its commits are under the rescue ref.
+    A worker that got another task after the undo was killed keeps it. Its landed task is open
+    again, and the rescue ref keeps its commits.
     """
     with session.store.read() as reader:
         left = [act for act in window.landed if refuse_seat(reader, act) is not None]
     free = [act for act in window.landed if act not in left]
-    removals = [_what_was_taken(session, act)[0] for act in free]
+    removals = [_find_taken(session, act)[0] for act in free]
     for trash in {trash_of(session, removal) for removal in removals if removal is not None}:
         repair_trash(trash, common_dir=session.repository.common_dir)
     returned = [(act, *_bring_back(session, act)) for act in free]
@@ -159,12 +159,12 @@ def _give_back(session: Session, operation: Operation, window: Window) -> None:
             close(writer, act, "undone")
         for act in window.landed:
             writer.run("takeback.mark_landing", operation=act.id, now=clock.now_ms())
-        _tell_target(writer, operation, window)
+        _publish_target(writer, operation, window)
         close(writer, operation, "done")
 
 
 def _reopen(writer: Writer, act: Operation, *, actor: str) -> None:
-    """Let a task be done again whose work is no longer on the target."""
+    """Reopen a task whose work is no longer on the target."""
     task = find_task(writer, act.task_id)
     if task is not None and task.assigned_agent_id is None and is_completed(task.status):
         move_task(writer, task, (TaskEvent.ADMIN_RESTART,), actor=actor)
@@ -200,8 +200,8 @@ def _is_back(session: Session, window: Window) -> bool:
     return not contains(session.git, tip, window.new)
 
 
-def _what_was_taken(session: Session, act: Operation) -> tuple[Operation | None, Seat]:
-    """Return the removal that followed a landing, if one did, and what the worker gets back."""
+def _find_taken(session: Session, act: Operation) -> tuple[Operation | None, Seat]:
+    """Return the removal after a landing, if there was one, and the things to give back."""
     data = act.payload(MergeData)
     with session.store.read() as reader:
         removal = find_last_operation(reader, "remove", worker=act.worker_id, task=act.task_id)
@@ -228,25 +228,27 @@ def _what_was_taken(session: Session, act: Operation) -> tuple[Operation | None,
 
 
 def _bring_back(session: Session, act: Operation) -> tuple[Operation | None, Seat]:
-    """Bring one worker's branch and worktree back to what they were before the replay.
+    """Bring one worker's branch and worktree back to their state before the replay.
 
-    A branch that followed to the landed commits, and whose worktree cannot go back from there now,
-    stays on them.
+    A branch that moved to the landed commits stays there if its worktree cannot move back now.
     """
-    removal, seat = _what_was_taken(session, act)
+    removal, seat = _find_taken(session, act)
     removal = bring_back(session, seat, removal)
     data = act.payload(MergeData)
     old, new = data.old, data.new
     place = seat.worktree
-    if old != new and find_ref(session.git, seat.ref) in (old, new):  # a killed undo may be there
+    if old != new and find_ref(session.git, seat.ref) in (
+        old,
+        new,
+    ):  # a killed undo may have moved it
         with suppress(Refused):
             if not recover_move(session.git, ref=seat.ref, old=new, new=old, worktree=place):
                 move_branch(session.git, ref=seat.ref, old=new, new=old, worktree=place)
     return removal, seat._replace(tip=find_ref(session.git, seat.ref))
 
 
-def _tell_target(writer: Writer, operation: Operation, window: Window) -> None:
-    """Tell that the target went back, unless the drain has told it already."""
+def _publish_target(writer: Writer, operation: Operation, window: Window) -> None:
+    """Publish that the target moved back, unless the drain has published it already."""
     now = clock.now_ms()
     if writer.run("tips.move", ref=window.ref, old=window.new, new=window.old, now=now):
         payload = {"ref": window.ref, "from": window.new, "to": window.old, "undo": operation.id}

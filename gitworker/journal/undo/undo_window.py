@@ -1,4 +1,4 @@
-"""A landed window as a whole: what it moved, and why it cannot be taken back now."""
+"""A landed window as a whole: the move of the target, and why it cannot be undone now."""
 
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ class Window(NamedTuple):
 
     @property
     def landed(self) -> tuple[Operation, ...]:
-        """Return those that were recorded and stand."""
+        """Return those that were recorded and not undone."""
         return tuple(act for act in self.acts if act.status == "done")
 
     @property
@@ -55,7 +55,7 @@ def read_window(reader: Reader, act: Operation) -> Window:
 
 
 def window_refusal(session: Session, window: Window) -> GitWorkerError | None:
-    """Return why a landing cannot be undone now, or None; the cheap questions come first."""
+    """Return why a landing cannot be undone now, or None; the cheap checks come first."""
     tip = find_ref(session.git, window.ref)
     pushed = next(filter(None, map(_remote_of, window.acts)), None)
     refusal = landing_refusal(Landing(window.name, window.old, window.new, tip, pushed))
@@ -64,7 +64,7 @@ def window_refusal(session: Session, window: Window) -> GitWorkerError | None:
             refusal = next(filter(None, (refuse_seat(reader, act) for act in window.landed)), None)
     if refusal is not None or window.old == window.new:
         return refusal
-    remote, builders = _who_has(session, window)
+    remote, builders = _find_users(session, window)
     return landing_refusal(
         Landing(window.name, window.old, window.new, tip, remote, builders=builders)
     )
@@ -96,7 +96,7 @@ def refuse_seat(reader: Reader, act: Operation) -> GitWorkerError | None:
     )
 
 
-def _who_has(session: Session, window: Window) -> tuple[str | None, tuple[str, ...]]:
+def _find_users(session: Session, window: Window) -> tuple[str | None, tuple[str, ...]]:
     """Return a remote's branch that has some of the window, and the workers that build on it."""
     first = session.git.text("rev-list", "--reverse", f"{window.old}..{window.new}", "--")
     begun = first.partition("\n")[0]

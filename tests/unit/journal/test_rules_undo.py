@@ -21,9 +21,9 @@ NAMES = ("w1", "w2", "w3", "w4", "w5", "w6", "w7")
     ("facts", "why"),
     [
         ({"tip": NEW}, None),
-        ({"tip": OLD}, "main has moved on since"),
-        ({"tip": None}, "there is no branch main any more"),
-        ({"tip": NEW, "remote": "origin/main"}, "origin/main has it already"),
+        ({"tip": OLD}, "main has moved since"),
+        ({"tip": None}, "branch main does not exist"),
+        ({"tip": NEW, "remote": "origin/main"}, "origin/main already has it"),
         ({"tip": NEW, "builders": ["docs"]}, "docs builds on it"),
         ({"tip": NEW, "builders": NAMES}, "w1, w2, w3, w4, w5 and 2 more builds on it"),
     ],
