@@ -30,7 +30,7 @@ def fail(session: Session, name: str | None, *, reason: str) -> Worker:
 def stop(session: Session, name: str, *, reason: str, is_late: bool = False) -> Worker:
     """Record that the worker's agent was stopped by an order, or because its time was over.
 
-    The task is BLOCKED: nobody tries it again until somebody assigns it. Branch and worktree stay.
+    The task is BLOCKED: it is not tried again until it is assigned. Branch and worktree stay.
     Raises InvalidTransition for a seat that is not at work.
     """
     drain(session)

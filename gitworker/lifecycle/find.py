@@ -1,4 +1,4 @@
-"""Which worker somebody means: by id, by task, by branch, or the worktree one stands in."""
+"""Find the worker that a command names: by id, task, branch or the current worktree."""
 
 from gitworker.errors import NotFound
 from gitworker.model.ids import HQ

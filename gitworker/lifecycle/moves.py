@@ -35,7 +35,7 @@ def advance(
 def advance_task(
     writer: Writer, worker: Worker, happening: str, *, actor: str
 ) -> StoredTask | None:
-    """Fire what follows for the task alone; a task that somebody else holds now is left alone."""
+    """Fire the event of the task alone; a task that another worker holds now is left alone."""
     if worker.task_id is None:
         return None
     task = find_task(writer, worker.task_id)

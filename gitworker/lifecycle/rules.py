@@ -1,4 +1,4 @@
-"""What decides about a worker. Pure: facts in, a verdict or an error out."""
+"""Decisions about a worker. Pure: facts in, a verdict or an error out."""
 
 from collections.abc import Sequence
 
@@ -29,32 +29,32 @@ ENDED_HINTS = {
 
 
 def gives_seat(kind: str) -> bool:
-    """Return whether an act gives a worker its task, under the lock of the worktrees."""
+    """Return whether an operation gives a worker its task, under the lock of the worktrees."""
     return kind in SEATING
 
 
 def is_landed(state: WorkerState) -> bool:
-    """Return whether a seat's task has landed, so that it is recycled before its next one."""
+    """Return whether a worker's task has landed, so that it is recycled before its next one."""
     return state is WorkerState.COMPLETED
 
 
 def is_assigned(state: WorkerState) -> bool:
-    """Return whether a seat has its task and nobody has begun yet."""
+    """Return whether a worker has its task and no agent has started yet."""
     return state is WorkerState.ASSIGNED
 
 
 def is_approved(state: WorkerState) -> bool:
-    """Return whether a seat waits to be merged."""
+    """Return whether a worker waits to be merged."""
     return state is WorkerState.APPROVED
 
 
 def is_stale(state: WorkerState) -> bool:
-    """Return whether a seat has to be resumed before anything else happens to it."""
+    """Return whether a worker must be resumed before any other change."""
     return state is WorkerState.STALE
 
 
 def is_rightly_silent(status: TaskStatus) -> bool:
-    """Return whether nobody is expected to beat for a task: it is paused or waits for an answer."""
+    """Return whether a task needs no heartbeat: it is paused or waits for an answer."""
     return status in RIGHTLY_SILENT
 
 
@@ -74,7 +74,7 @@ def waits_for_dependencies(status: TaskStatus) -> bool:
 
 
 def seat_refusal(worker: str, state: WorkerState, held_task: str | None) -> GitWorkerError | None:
-    """Return why a seat cannot take a task, or None if it can."""
+    """Return why a worker cannot take a task, or None if it can."""
     if state in FREE:
         return None
     if state is WorkerState.FAILED:

@@ -1,4 +1,4 @@
-"""The end of supervised runs, told by their supervisor or by whoever finds that it died."""
+"""The end of supervised runs, recorded by the supervisor or by the command that finds it dead."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from gitworker.paths import unlock_seat
 from gitworker.session import Session
 from gitworker.store.api import Row, Writer
 
-SUPERVISOR_DIED = "its supervisor was killed, so nobody saw how it ended"
+SUPERVISOR_DIED = "its supervisor was killed, so its exit status is unknown"
 
 
 def record_end(

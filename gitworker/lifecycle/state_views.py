@@ -58,7 +58,7 @@ def expected_views(session: Session, name: str) -> dict[str, dict[str, Any] | No
 
 
 def catch_up(session: Session) -> GitWorkerError | None:
-    """Renew the views of workers whose last change nobody told: its command was killed.
+    """Rewrite the views of workers whose last change was not published: its command was killed.
 
     Returns why they cannot be renewed, where they cannot.
     """

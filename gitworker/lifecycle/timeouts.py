@@ -19,7 +19,7 @@ def apply_due(
 ) -> list[str]:
     """Fire the events that are due and the retries; return the workers that changed.
 
-    A seat that somebody else changed meanwhile is left for the next look.
+    A worker that another command changed meanwhile is left for the next check.
     """
     changed = [worker.worker_id for worker, event in due if _apply(session, worker, event)]
     retried = [worker for task in retries for worker in _retry(session, task)]

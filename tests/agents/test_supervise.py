@@ -243,7 +243,7 @@ def test_a_killed_supervisor_loses_nothing(seat: Seat) -> None:
         assert ended["ended_at_ms"]
         assert ended["exit_status"] is None
         (stopped,) = seat.world.messages("agent_stopped")
-        assert stopped["reason"] == "its supervisor was killed, so nobody saw how it ended"
+        assert stopped["reason"] == "its supervisor was killed, so its exit status is unknown"
         assert seat.exec(COMMIT).status == 0
         assert seat.state() == REVIEW
 
