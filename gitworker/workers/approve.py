@@ -81,7 +81,7 @@ def approve(session: Session, name: str, *, note: str = "") -> Approved:
 def approve_all(
     session: Session, names: Sequence[str], *, note: str = ""
 ) -> list[Approved | NotApproved]:
-    """Approve several workers, one after the other; one that cannot be stops nobody else."""
+    """Approve several workers in turn; one that cannot be approved does not stop the others."""
     results: list[Approved | NotApproved] = []
     with hold(session.landing_lock, what="landing"):
         finish_interrupted(session)

@@ -153,7 +153,7 @@ def _make(
 
 
 def tidy_seat(session: Session, request: Request) -> None:
-    """Remove the worktree that a landed task left behind because somebody was in it.
+    """Remove the worktree that a landed task left behind because a process was in it.
 
     One that was kept on purpose (`merge --keep`) stays: from then on it is its user's own.
     """

@@ -23,7 +23,7 @@ def start(session: Session, name: str | None, *, pid: int | None = None) -> Work
 
     Without `pid` it is the nearest ancestor that works (DESIGN section 8); without any, liveness
     goes by commands and commits. Raises NotFound for a pid that does not run, Conflict for a worker
-    whose claim on the task somebody else has taken over.
+    whose claim on the task another agent has taken over.
     """
     with session.store.read() as reader:
         worker = require_worker(reader, name, session)

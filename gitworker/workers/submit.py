@@ -52,7 +52,7 @@ def submit(session: Session, name: str | None, submission: Submission) -> Submit
 
     Raises Refused for uncommitted work (unless it is to be committed), for an open rebase or
     merge, and for a branch without a commit of its own; Conflict for a worker whose claim on the
-    task somebody else has taken over.
+    task another agent has taken over.
     """
     with session.store.read() as reader:
         worker = require_worker(reader, name, session)
