@@ -1,4 +1,4 @@
-"""Where worktrees are: rows follow what `git worktree move` did, by whoever it was run."""
+"""Keep the recorded places of worktrees: rows follow `git worktree move` and `mv`."""
 
 import os
 from contextlib import suppress

@@ -55,7 +55,7 @@ def refuse_occupied(session: Session, worker: Worker) -> None:
 
 
 def refuse_move(session: Session, worktree: str, admin_dir: str | None) -> None:
-    """Raise Refused if a worktree that is about to be moved is in use, whoever it belongs to."""
+    """Raise Refused if a worktree that is about to be moved is in use, by any worker."""
     seat = read_seat(admin_dir) if admin_dir is not None else None
     worker = None
     if seat is not None:

@@ -1,7 +1,7 @@
 """Looking through the worktrees that are about to go, while their commits are on the way.
 
 git reads the status of every file, which is most of what a removal costs. What is written after the
-look stays in the trash: whoever empties it looks again (`repo/trash`).
+look stays in the trash: the command that empties it checks again (`repo/trash`).
 """
 
 import threading
@@ -44,7 +44,7 @@ class Looks:
         return is_fresh and self._workers == {worker.worker_id for worker in workers}
 
     def results(self) -> dict[str, bool]:
-        """Return who is dirty; whoever git could not tell about is not in it."""
+        """Return the dirty workers, without those whose status git could not read."""
         for thread in self._threads:
             thread.join()
         return self._dirty
@@ -59,14 +59,14 @@ class Looks:
                 self._dirty[worker.worker_id] = is_dirty(
                     self._session, worker, is_calm=self._is_calm
                 )
-            except (GitWorkerError, OSError):  # whoever removes it looks again
+            except (GitWorkerError, OSError):  # the removal checks again
                 continue
 
 
 def look_early(session: Session, workers: Sequence[Worker]) -> Looks | None:
     """Begin to look while commits are replayed, where that takes no longer than a look is worth.
 
-    None as well where somebody is not approved, and so stays.
+    None also if a worker is not approved, and so stays.
     """
     if len(workers) > LOOKERS or session.settings.verify_commands:
         return None

@@ -4,7 +4,7 @@ from gitworker.errors import Refused
 
 BLOCK = 4096
 PER_FILE = 256  # its entry in the index, its name in a directory
-PLENTY = 4  # so many times what another commit needed: nobody measures this one
+PLENTY = 4  # so many times the need of another commit: this one is not measured
 
 
 def needed_bytes(sizes: list[int]) -> int:

@@ -99,7 +99,7 @@ def find_entry(root: str, name: str) -> TrashEntry | None:
 
 
 def set_aside(session: Session, path: str, name: str) -> None:
-    """Move a half-made worktree or admin directory into the trash, where nobody restores it.
+    """Move a half-made worktree or admin directory into the trash; no command restores it.
 
     One that can be neither renamed nor copied (EXDEV) stays where it is.
     """
@@ -131,7 +131,7 @@ def _keep_log(session: Session, worktree: str, name: str) -> None:
             return  # not ours: a link, a FIFO or a directory
     try:
         os.link(f"{worktree}/{AGENT_LOG}", kept, follow_symlinks=False)
-    except FileNotFoundError:  # nobody was supervised there
+    except FileNotFoundError:  # no agent was supervised there
         return
     except FileExistsError:  # by an earlier try of the same act
         return

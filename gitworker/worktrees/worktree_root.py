@@ -59,7 +59,7 @@ def ready_root(session: Session) -> None:
 
 
 def mark_root(session: Session) -> None:
-    """Put our `.gitignore` back where it was taken away, as `git clean -fdx` does."""
+    """Put our `.gitignore` back if it was deleted, as `git clean -fdx` does."""
     noted = session.noted_root
     if noted is None:
         return

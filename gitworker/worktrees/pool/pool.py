@@ -140,7 +140,7 @@ def take(session: Session, place: Wanted, *, operation: int, look: Look | None) 
 
 
 def _refuse(session: Session, claimed: Parked, parked: Parked) -> None:
-    """Set a worktree aside that somebody has written into."""
+    """Set a parked worktree aside that was changed."""
     from gitworker.worktrees.trashing import set_aside  # 3 ms, only where one is not fit
 
     with suppress(OSError):  # then it keeps the name, no other can have it, and one is made

@@ -48,7 +48,7 @@ from gitworker.worktrees.trashing import delete_landed, guard, set_aside, trash_
 from gitworker.worktrees.worktree_root import ready_root
 
 ROUNDS = 20
-PATIENCE_S = 30  # with whoever looks at the lock, which takes microseconds
+PATIENCE_S = 30  # for a command that probes the lock, which takes microseconds
 
 
 class PoolState(NamedTuple):
@@ -64,7 +64,7 @@ def keep_pool(session: Session, *, timeout_s: float = 0) -> None:
     """Bring the pool to what is wanted: as many as set, all at the target's tip, none touched.
 
     Returns where another process is at it for that long; that one sees what was rung for meanwhile.
-    Who only looks whether somebody is at it keeps nobody away.
+    A command that only probes the lock does not prevent the work.
     """
     for _ in range(ROUNDS):
         rung = _bell_ns(session)
@@ -174,7 +174,7 @@ def _come_in(session: Session, pool: Pool, entry: TrashEntry, tip: Oid) -> bool:
 
 
 def _retire(session: Session, pool: Pool, parked: Parked) -> None:
-    """Delete a parked worktree in the background; one with something of somebody's is kept."""
+    """Delete a parked worktree in the background; one with changes is kept."""
     claimed = claim(pool, parked, MOVING + os.path.basename(parked.path))
     if claimed is None:
         return

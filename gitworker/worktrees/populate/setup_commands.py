@@ -160,7 +160,7 @@ def _run(session: Session, worker: Worker, log: RunLog, told: "_Told") -> Ended:
 
 
 class _Told:
-    """How much of a log has been told; it is read on where somebody deletes the file meanwhile."""
+    """The part of a log that was shown; reading continues if the file is deleted meanwhile."""
 
     def __init__(self, path: str, narrate: Callable[[str], None]) -> None:
         self._file = open(path, "rb", buffering=0, opener=regular)  # noqa: SIM115 - it lives as long as we do
@@ -190,7 +190,7 @@ class _Told:
 
 
 def _fail(session: Session, operation: int, worker: Worker, reason: str) -> None:
-    """Make the worker FAILED, unless somebody has gone on with it already."""
+    """Make the worker FAILED, unless another command has changed it already."""
     with session.store.read() as reader:
         now = find_worker(reader, worker.worker_id)
     if now is not None and now.task_id == worker.task_id and is_assigned(now.state):
