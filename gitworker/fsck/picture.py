@@ -1,4 +1,4 @@
-"""Everything that the checks compare, read once: rows, refs, worktrees, the acts in the journal."""
+"""The facts that the checks compare, read once: rows, refs, worktrees and the journal."""
 
 import os
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from gitworker.store.tasks import StoredTask, all_tasks
 from gitworker.store.workers import Worker, all_workers
 
 REWRITING = frozenset({"approve", "merge", "cancel", "reset", "remove"})
-TAKEN_AWAY = frozenset({"gc", "fsck"})  # acts that took refs or trash away, and say which
+TAKEN_AWAY = frozenset({"gc", "fsck"})  # operations that deleted refs or trash, and record which
 
 
 class Act(NamedTuple):
@@ -33,27 +33,27 @@ class Act(NamedTuple):
 
     @property
     def is_open(self) -> bool:
-        """Tell whether nobody has ended it."""
+        """Return whether the operation is still open."""
         return self.status == "open"
 
     @property
     def has_taken(self) -> bool:
-        """Tell whether it took refs or removed worktrees away that are gone still."""
+        """Return whether it deleted refs or removed worktrees that were not restored since."""
         return self.kind in TAKEN_AWAY and self.status == "done"
 
     @property
     def is_over(self) -> bool:
-        """Tell whether it was carried out, and perhaps taken back since."""
+        """Return whether it was carried out, and perhaps undone since."""
         return self.status in ("done", "undone")
 
 
 @dataclass(frozen=True)
 class Picture:
-    """What there is.
+    """The state of the repository.
 
-    `refs` are all refs, `missing` those commits of theirs that are gone, `expired` the refs that gc
-    or a repair took away, with what they pointed at, `emptied` trash entries that gc deleted. While
-    somebody is `at_work`, an open act may be theirs.
+    `refs` are all refs and `missing` the commits of theirs that do not exist. `expired` are the
+    refs, with their commits, that gc or a repair deleted, and `emptied` the trash entries that gc
+    deleted. If another command is `at_work`, an open operation may be its own.
     """
 
     session: Session
@@ -76,7 +76,7 @@ class Picture:
 
     @property
     def settled(self) -> tuple[Worker, ...]:
-        """Return the workers on whom no act is open: of the others nothing can be said yet."""
+        """Return the workers without an open operation; the state of the others is not final."""
         busy = {act.worker for act in self.acts if act.is_open}
         return tuple(worker for worker in self.workers if worker.worker_id not in busy)
 
@@ -85,7 +85,7 @@ class Picture:
         return ref_of(Branch(worker.branch)) if worker.branch else None
 
     def is_expired(self, worker: str, task: str) -> bool:
-        """Tell whether gc let rescue refs of a task go, so that its old commits may be gone."""
+        """Return whether gc deleted rescue refs of a task, so that old commits may not exist."""
         return any(ref.startswith(f"refs/worker/rescue/{worker}/{task}/") for ref in self.expired)
 
 
