@@ -158,7 +158,8 @@ def test_sigterm_is_sent_first(
     ready, mark = tmp_path / "ready", tmp_path / "tidy"
     monkeypatch.setattr("gitworker.verify.verify_family.TERM_GRACE_S", 60)
     pass_time(monkeypatch, LIMIT_S, when=ready.exists)
-    command = f"trap 'touch {mark}; exit 1' TERM; touch {ready}; sleep 300 & wait"
+    # The shell writes the mark itself: a process that tidies up gets SIGTERM too.
+    command = f"trap ': >{mark}; exit 1' TERM; : >{ready}; sleep 300 & wait"
     bench.set(command, verify_timeout_s=LIMIT_S)
     assert not bench.verify().passed
     assert mark.exists()
