@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from gitworker.model.ids import Oid
+from gitworker.paths import regular, require_repository
 from gitworker.repo.history.rules_commit import commit_fault
 from gitworker.repo.plumbing.git import Git, GitFailed
 from gitworker.repo.plumbing.objects import read_objects
@@ -59,6 +60,9 @@ def find_bad_commit(git: Git, tips: Sequence[Oid], *, base: Oid) -> BadCommit | 
         if bad is None:
             raise
         return bad
+    bad = _cut_off(git, commits)
+    if bad is not None:
+        return bad
     raws = read_objects(git, [*commits, *(tree.oid for tree in trees)])
     bad = _bad_header(commits, raws[: len(commits)])
     if bad is not None:
@@ -87,6 +91,23 @@ def _changes(git: Git, tips: Sequence[Oid], base: Oid) -> tuple[list[Oid], list[
             if mode == "040000":
                 trees.setdefault(Oid(new), _Tree(commits[-1], f"{path}/", Oid(new)))
     return commits, list(trees.values())
+
+
+def _cut_off(git: Git, commits: Sequence[Oid]) -> BadCommit | None:
+    """Return the first commit whose parents a shallow repository hides.
+
+    The file `shallow` can list any commit. A replay would take such a commit for the first one of
+    all, and the branch's commits before it would be lost.
+    """
+    path = f"{require_repository(git.directory).common_dir}/shallow"
+    try:
+        with open(path, encoding="ascii", errors="replace", opener=regular) as file:
+            listed = file.read().split()
+    except FileNotFoundError:
+        return None
+    cut = set(listed)
+    found = next((commit for commit in commits if commit in cut), None)
+    return BadCommit(found, None, f"its parents are hidden by {path}") if found else None
 
 
 def _bad_header(commits: Sequence[Oid], raws: Sequence[bytes | None]) -> BadCommit | None:
