@@ -25,7 +25,7 @@ import apsw
 
 from gitworker.bus import open_bus
 from gitworker.bus.consume import POLL_LIMIT
-from gitworker.bus.following.follow_messages import Filter, follow
+from gitworker.bus.following.follow_messages import MessageFilter, follow
 from gitworker.bus.following.waking import open_waker
 from gitworker.paths import StatePaths
 from gitworker.store.sqlite.migrate import open_database
@@ -123,7 +123,7 @@ def follow_bus(state: str, way: str) -> None:
     paths = StatePaths(state)
     store = open_database(paths.database)
     with open_waker(store, paths, ways=(way,)) as waker:
-        messages = follow(store, paths, Filter(), since=None, waker=waker)
+        messages = follow(store, paths, MessageFilter(), since=None, waker=waker)
         begin(wait=False)
         for message in messages:
             if message is not None:

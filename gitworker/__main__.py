@@ -7,7 +7,7 @@ import sys
 
 from gitworker.cli.hot import run_hot
 from gitworker.cli.output import complain, silence
-from gitworker.errors import GitWorkerError, error_of, is_of_system
+from gitworker.errors import GitWorkerError, as_gitworker_error, is_environment_error
 from gitworker.proc import open_streams
 
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
@@ -42,8 +42,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         silence()
         return READER_GONE
     except Exception as error:  # noqa: BLE001 - the outermost frame
-        if isinstance(error, OSError) and is_of_system(error):
-            return _complain(error_of(error))
+        if isinstance(error, OSError) and is_environment_error(error):
+            return _complain(as_gitworker_error(error))
         from gitworker.cli.report import report_bug  # traceback: 10 ms, only for a bug
 
         return report_bug(error, words)

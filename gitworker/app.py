@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 
-from gitworker.bus.identity import task_here, who_asks
+from gitworker.bus.identity import caller_identity, find_worktree_task
 from gitworker.config import Settings, load_settings
 from gitworker.errors import Refused, Unavailable
 from gitworker.model.ids import HQ, Oid
@@ -13,7 +13,13 @@ from gitworker.paths import (
     require_repository,
     state_paths,
 )
-from gitworker.repo.plumbing.opening import Opening, Target, ask, read_kept_target, usual_targets
+from gitworker.repo.plumbing.opening import (
+    OpeningAnswers,
+    TargetAnswer,
+    ask,
+    read_kept_target,
+    usual_targets,
+)
 from gitworker.repo.plumbing.refs import follow_symbolic
 from gitworker.repo.worktrees.excludes import EXCLUDE_BEGIN, add_excludes, remove_excludes
 from gitworker.repo.worktrees.main_worktree import main_worktree, note_main_worktree
@@ -35,7 +41,7 @@ def open_session(
     env: Mapping[str, str] | None = None,
     create: bool = True,
     attended: bool = True,
-    opening: Opening | None = None,
+    opening: OpeningAnswers | None = None,
     reads_settings: bool = True,
 ) -> Session:
     """Open the repository of a directory (default: the working directory); set it up if `create`.
@@ -59,10 +65,10 @@ def open_session(
         if os.path.exists(paths.database):
             store = open_store(paths, repository, main_top, create=create)
         git_config = opening.settings()
-        actor = who_asks(repository, identity, env)
+        actor = caller_identity(repository, identity, env)
         recorded = None if store is None else find_target(store)
         named = env.get("GITWORKER_TARGET") or git_config.get("worker.target")
-        may_change = attended and actor == HQ and task_here(repository) is None
+        may_change = attended and actor == HQ and find_worktree_task(repository) is None
         chosen = named if recorded is None or may_change else None
         names = [name for name in (chosen or recorded,) if name]
         names = names or usual_targets(git_config)
@@ -116,7 +122,9 @@ def _refuse_copy(repository: Repository) -> None:
     )
 
 
-def _settle_target(store: Store, target: Target, *, recorded: str | None, named: str | None) -> str:
+def _settle_target(
+    store: Store, target: TargetAnswer, *, recorded: str | None, named: str | None
+) -> str:
     """Record the target branch once it has a commit; return a note for people, or an empty text."""
     name = target.ref.removeprefix("refs/heads/")
     if recorded is None:

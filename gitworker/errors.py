@@ -102,7 +102,7 @@ def is_disk_full(error: OSError) -> bool:
     return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
-def is_of_system(error: OSError) -> bool:
+def is_environment_error(error: OSError) -> bool:
     """Return whether the user or the system can repair a failure, so that it is no bug.
 
     Examples: a full disk, missing rights, a directory in the place of a file.
@@ -118,7 +118,7 @@ def is_of_system(error: OSError) -> bool:
     return is_disk_full(error) or error.errno in (*known, *misplaced)
 
 
-def error_of(error: Exception) -> GitWorkerError:
+def as_gitworker_error(error: Exception) -> GitWorkerError:
     """Return any exception as a GitWorkerError, for a caller that continues after it."""
     if isinstance(error, GitWorkerError):
         return error

@@ -18,7 +18,7 @@ import traceback
 from contextlib import suppress
 
 from gitworker import clock
-from gitworker.paths import regular
+from gitworker.paths import open_regular
 from gitworker.proc import open_streams
 
 TYPE_CHECKING = False
@@ -49,14 +49,14 @@ def main(arguments: list[str]) -> int:
 def _drain(common_dir: str) -> int:
     from gitworker.bus.drain import drain
     from gitworker.bus.files.export import export_logs
-    from gitworker.bus.jobs.upkeep_job import ring_upkeep
+    from gitworker.bus.jobs.upkeep_job import start_upkeep_job
 
     session = _open(common_dir)
     drain(session, skipped=lambda ref, error: _log(session.paths.root, f"drain: {ref}: {error}"))
     with suppress(OSError):  # the next command brings them up to date
         export_logs(session.store, session.paths)
     _wake_followers(session.paths.bell)
-    ring_upkeep(session.store, common_dir)
+    start_upkeep_job(session.store, common_dir)
     if session.settings.worktree_pool:
         _start_pool_job(session)
     if os.path.exists(session.paths.search):
@@ -76,7 +76,7 @@ def _upkeep(common_dir: str) -> int:
 
 
 def _pool(common_dir: str) -> int:
-    from gitworker.worktrees.pool.pool_care import keep_pool
+    from gitworker.worktrees.pool.keep_ready import keep_pool
 
     keep_pool(_open(common_dir))
     return 0
@@ -100,23 +100,23 @@ def _refresh_hooks(common_dir: str) -> int:
 
 
 def _beat(root: str, every_s: str) -> int:
-    from gitworker.agents.orphans import Keeper
-    from gitworker.liveness.heartbeat_daemon import run_beater
+    from gitworker.agents.orphans import OrphanSupervisor
+    from gitworker.liveness.heartbeat_daemon import run_heartbeat_daemon
 
     def open_session() -> "Session":
         session = _open(os.path.dirname(root))
         os.chdir("/")  # a long-lived process must not keep a directory in use
         return session
 
-    return run_beater(root, float(every_s), Keeper(open_session).attend)
+    return run_heartbeat_daemon(root, float(every_s), OrphanSupervisor(open_session).attend)
 
 
 def _compare(common_dir: str, entry: str, commit: str) -> int:
     from gitworker.model.ids import Oid
     from gitworker.repo.plumbing.git import Git
-    from gitworker.repo.rescue.unsaved import find_unkept
+    from gitworker.repo.rescue.unsaved import find_unsaved
 
-    unsaved = find_unkept(Git(common_dir), entry, Oid(commit), common_dir=common_dir)
+    unsaved = find_unsaved(Git(common_dir), entry, Oid(commit), common_dir=common_dir)
     return 1 if unsaved else 0
 
 
@@ -131,15 +131,15 @@ def _open(common_dir: str) -> "Session":
 
 
 def _start_pool_job(session: "Session") -> None:
-    from gitworker.worktrees.pool.pool import ring_pool  # only with a pool
+    from gitworker.worktrees.pool.hand_out import start_pool_job  # only with a pool
 
-    ring_pool(session)
+    start_pool_job(session)
 
 
 def _wake_followers(bell: str) -> None:
-    from gitworker.bus.following.bell import ring_bell
+    from gitworker.bus.following.bell import notify_followers
 
-    ring_bell(bell)
+    notify_followers(bell)
 
 
 def _log(state: str, text: str) -> None:
@@ -147,7 +147,7 @@ def _log(state: str, text: str) -> None:
     try:
         if os.path.exists(path) and os.path.getsize(path) > LOG_MAX_BYTES:
             os.replace(path, f"{path}.1")
-        with open(path, "a", encoding="utf-8", opener=regular) as file:
+        with open(path, "a", encoding="utf-8", opener=open_regular) as file:
             file.write(f"{clock.iso_utc(clock.now_ms())} {text}\n")
     except OSError:
         return

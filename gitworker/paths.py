@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 STATE_DIR_NAME = "worker-state"
 AGENT_LOG_ELSEWHERE = ".agent.log"  # suffix in the kept logs if `.worker.log` is taken
 AGENT_LOG = ".worker.log"  # in a worktree: the output of its supervised agent
-SEAT_FILE = "gitworker-seat"  # in a worktree's admin directory: worker id, task id
+OWNER_FILE = "gitworker-seat"  # in a worktree's admin directory: worker id, task id
 PLACE_FILE = "gitworker-place"  # there, too: device and inode of the worktree's directory
 LOCK_FILE = "locked"  # there, too: the reason of a lock, see git-worktree(1)
 CREATING = "unable to create"  # git's wording
@@ -208,7 +208,7 @@ def misplaced_hint(path: str) -> str:
     return "git worker fsck --repair"
 
 
-def regular(path: str, flags: int, mode: int = 0o666) -> int:
+def open_regular(path: str, flags: int, mode: int = 0o666) -> int:
     """Open a file for `open(…, opener=regular)`: never wait for a FIFO, never write through a link.
 
     Raises OSError unless it is a regular file. A test requires this opener for every `open`.
@@ -313,30 +313,30 @@ def _is_read_only(path: str) -> bool:
     return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
 
 
-def read_seat(git_dir: str) -> tuple[str, str] | None:
+def read_worktree_owner(git_dir: str) -> tuple[str, str] | None:
     """Return (worker id, task id) of the worktree whose admin directory is `git_dir`, if any."""
     try:
-        with open(f"{git_dir}/{SEAT_FILE}", encoding="utf-8", opener=regular) as file:
+        with open(f"{git_dir}/{OWNER_FILE}", encoding="utf-8", opener=open_regular) as file:
             worker, _, task = file.read().strip().partition(" ")
     except (OSError, ValueError):  # garbage in one file must not stop a command
         return None
     return (worker, task) if worker and task else None
 
 
-def write_seat(git_dir: str, worker: str, task: str) -> None:
+def write_worktree_owner(git_dir: str, worker: str, task: str) -> None:
     """Record in an admin directory the worker and the task of its worktree.
 
     Replaces the file atomically: half a name could be another worker's.
     """
-    partial = f"{git_dir}/{SEAT_FILE}.tmp"
-    with Naming(partial), open(partial, "w", encoding="utf-8", opener=regular) as file:
+    partial = f"{git_dir}/{OWNER_FILE}.tmp"
+    with Naming(partial), open(partial, "w", encoding="utf-8", opener=open_regular) as file:
         file.write(f"{worker} {task}\n")
-    os.replace(partial, f"{git_dir}/{SEAT_FILE}")
+    os.replace(partial, f"{git_dir}/{OWNER_FILE}")
     _write_place(git_dir)
 
 
 def read_place(git_dir: str) -> tuple[int, int] | None:
-    """Return device and inode of the worktree's directory as recorded by `write_seat`, if any."""
+    """Return device and inode of the worktree's directory, if they are recorded."""
     words = _read_line(f"{git_dir}/{PLACE_FILE}").split(" ")
     if len(words) != 2 or not all(word.isascii() and word.isdigit() for word in words):
         return None
@@ -349,21 +349,21 @@ def _write_place(git_dir: str) -> None:
     partial = f"{git_dir}/{PLACE_FILE}.tmp"  # half a number could be another inode
     try:
         found = os.stat(os.path.dirname(dot_git))
-        with open(partial, "w", encoding="ascii", opener=regular) as file:
+        with open(partial, "w", encoding="ascii", opener=open_regular) as file:
             file.write(f"{found.st_dev} {found.st_ino}\n")
         os.replace(partial, f"{git_dir}/{PLACE_FILE}")
     except (OSError, ValueError):  # it only helps to find a moved worktree
         return
 
 
-def lock_seat(git_dir: str, pid: int) -> None:
+def lock_worktree_for_agent(git_dir: str, pid: int) -> None:
     """Lock a worktree as `git worktree lock` does, while a process works in it.
 
     Keeps an existing lock of the user. If the lock cannot be written, the worktree has none.
     """
     lock, partial = f"{git_dir}/{LOCK_FILE}", f"{git_dir}/gitworker-lock"
     try:
-        with open(partial, "w", encoding="ascii", opener=regular) as file:
+        with open(partial, "w", encoding="ascii", opener=open_regular) as file:
             file.write(_lock_text(pid))
         if _read_line(lock).startswith(LOCK_MARK):
             os.replace(partial, lock)
@@ -374,7 +374,7 @@ def lock_seat(git_dir: str, pid: int) -> None:
     _remove(partial)
 
 
-def unlock_seat(git_dir: str, pid: int | None = None) -> None:
+def unlock_worktree_of_agent(git_dir: str, pid: int | None = None) -> None:
     """Remove our lock from a worktree, of one process or of any; never a lock of the user."""
     lock = f"{git_dir}/{LOCK_FILE}"
     line = _read_line(lock)
@@ -474,7 +474,7 @@ def _top_of(repository: Repository, start: str) -> str:
 
 def _read_line(path: str) -> str:
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape", opener=regular) as file:
+        with open(path, encoding="utf-8", errors="surrogateescape", opener=open_regular) as file:
             return file.read().rstrip("\n")  # git allows line feeds inside a path
     except OSError:
         return ""

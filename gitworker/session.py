@@ -6,7 +6,7 @@ from typing import NamedTuple
 from gitworker.config import Settings
 from gitworker.errors import Refused
 from gitworker.model.ids import Ref
-from gitworker.paths import Repository, StatePaths, regular
+from gitworker.paths import Repository, StatePaths, open_regular
 from gitworker.repo.plumbing.git import Git
 from gitworker.store.api import Store
 
@@ -51,7 +51,9 @@ class Session(NamedTuple):
         """
         note = f"{self.paths.root}/{ROOT_NOTE}"
         try:
-            with open(note, encoding="utf-8", errors="surrogateescape", opener=regular) as file:
+            with open(
+                note, encoding="utf-8", errors="surrogateescape", opener=open_regular
+            ) as file:
                 noted = file.read().removesuffix("\n")
         except OSError:
             return None

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from gitworker import clock
-from gitworker.agents.launch import Run
+from gitworker.agents.launch import AgentRun
 from gitworker.agents.rules import clipped, is_stale_seat, may_end, reason_of, shell_status
 from gitworker.errors import GitWorkerError, Unavailable
 from gitworker.lifecycle.fail import fail, recover, stop
-from gitworker.lifecycle.rules import is_rightly_silent
+from gitworker.lifecycle.rules import needs_no_heartbeat
 from gitworker.lifecycle.runs import record_end
-from gitworker.lifecycle.state_views import publish_views
+from gitworker.lifecycle.state_files import publish_views
 from gitworker.liveness.origin import origin_columns
-from gitworker.liveness.processes import nearest_agent
-from gitworker.liveness.start_daemon import ensure_beater
+from gitworker.liveness.processes import find_calling_agent
+from gitworker.liveness.start_daemon import ensure_heartbeat_daemon
 from gitworker.session import Session
 from gitworker.store.api import Row
 from gitworker.store.tasks import find_task
@@ -33,7 +33,7 @@ class Ending:
         self.is_late = is_late
 
 
-def finish(session: Session, run: Run, ending: Ending, *, is_attended: bool) -> str:
+def finish(session: Session, run: AgentRun, ending: Ending, *, is_attended: bool) -> str:
     """Record the end of a run and its consequences for the worker; return them in a sentence.
 
     Status 0 submits the work if there are commits and no uncommitted changes; otherwise the worker
@@ -59,7 +59,7 @@ def finish(session: Session, run: Run, ending: Ending, *, is_attended: bool) -> 
     return outcome
 
 
-def _settle_worker(session: Session, run: Run, reason: str, ending: Ending) -> str:
+def _settle_worker(session: Session, run: AgentRun, reason: str, ending: Ending) -> str:
     as_worker = session._replace(actor=run.worker)
     try:
         worker = _read_worker(session, run)
@@ -88,10 +88,10 @@ def _settle_worker(session: Session, run: Run, reason: str, ending: Ending) -> s
     return f"{run.worker} is {done.worker.state} at {done.commit[:10]}"
 
 
-def _bind_to_caller(session: Session, run: Run) -> None:
+def _bind_to_caller(session: Session, run: AgentRun) -> None:
     """Bind a worker that is still WORKING to the caller's process and keep its heartbeat alive."""
     worker = _read_worker(session, run)
-    caller = nearest_agent()
+    caller = find_calling_agent()
     if caller is None or not may_end(worker["state"], is_ours=worker["pid"] == run.pid):
         return
     with session.store.write() as writer:
@@ -99,17 +99,17 @@ def _bind_to_caller(session: Session, run: Run) -> None:
             "workers.set_process",
             worker=run.worker, pid=caller.pid, pid_start=caller.start, **origin_columns(),
         )  # fmt: skip
-    ensure_beater(session.paths, every_s=session.settings.liveness_beat_s)
+    ensure_heartbeat_daemon(session.paths, every_s=session.settings.liveness_beat_s)
 
 
-def _waits(session: Session, run: Run) -> bool:
+def _waits(session: Session, run: AgentRun) -> bool:
     """Return True if the task is paused or waits for an answer: its agent may end meanwhile."""
     with session.store.read() as reader:
         task = find_task(reader, run.task)
-    return task is not None and is_rightly_silent(task.status)
+    return task is not None and needs_no_heartbeat(task.status)
 
 
-def _read_worker(session: Session, run: Run) -> Row:
+def _read_worker(session: Session, run: AgentRun) -> Row:
     with session.store.read() as reader:
         row = reader.row("workers.by_id", worker=run.worker)
     if row is None:  # the state directory was replaced by another

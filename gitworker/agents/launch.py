@@ -10,14 +10,14 @@ from __future__ import annotations
 import os
 
 from gitworker import clock, proc
-from gitworker.agents.process.family import adopt_orphans
-from gitworker.agents.rules import UnfinishedAct, command_text, must_start, run_refusal
-from gitworker.bus.heartbeat_message import require_beating
+from gitworker.agents.process.agent_processes import adopt_orphans
+from gitworker.agents.rules import UnfinishedOperation, command_text, must_start, run_refusal
+from gitworker.bus.heartbeat_message import require_heartbeat_worker
 from gitworker.bus.message_ids import new_id
 from gitworker.errors import Conflict, NotFound
 from gitworker.liveness.origin import origin_columns
 from gitworker.liveness.supervised_agent import living_agent
-from gitworker.paths import lock_seat
+from gitworker.paths import lock_worktree_for_agent
 from gitworker.repo.plumbing.git_environment import HELD_ENV, LOCAL_ENV
 from gitworker.store.heartbeats import beat
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gitworker.store.api import Reader, Row, Store, Writer
 
 
-class Run:
+class AgentRun:
     """A supervised run: worker, worktree, process, and the message after which orders count."""
 
     __slots__ = (
@@ -57,7 +57,7 @@ class Run:
         self.started_mono_ms = clock.monotonic_ms()
 
 
-class Post:
+class LaunchContext:
     """The context of a start: the store, the state directory, the identity of the caller."""
 
     __slots__ = ("actor", "paths", "store")
@@ -68,14 +68,14 @@ class Post:
         self.actor = actor
 
 
-def require_worker(post: Post, name: str | None) -> Row:
+def require_worker(post: LaunchContext, name: str | None) -> Row:
     """Return the worker that may run an agent now: by id, task or branch, else the caller's.
 
     Raises NotFound if it does not exist, Refused if its state does not allow it, Conflict if
     another supervised agent is alive there, UnfinishedAct if an operation on it is open.
     """
     with post.store.read() as reader:
-        worker = require_beating(reader, name, post.actor)
+        worker = require_heartbeat_worker(reader, name, post.actor)
         worker_row = reader.row("workers.by_id", worker=worker)
         last = reader.row("runs.latest", worker=worker)
         assert worker_row is not None
@@ -86,21 +86,24 @@ def require_worker(post: Post, name: str | None) -> Row:
     if refusal is None:
         return worker_row
     if running is not None:
-        from gitworker.liveness.start_daemon import ensure_orphans_kept  # 1 ms, rarely needed
+        from gitworker.liveness.start_daemon import ensure_orphans_attended  # 1 ms, rarely needed
 
-        ensure_orphans_kept(post.store, post.paths)
+        ensure_orphans_attended(post.store, post.paths)
     raise refusal
 
 
-def _own_worktree(post: Post, worker_row: Row) -> str | None:
+def _own_worktree(post: LaunchContext, worker_row: Row) -> str | None:
     """Return the worker's worktree, verified; None without one. Raises as `require_owned`."""
     path = worker_row["worktree"]
     if path is None:
         return None
-    from gitworker.repo.worktrees.ownership import Owner, has_worktree  # after the cheap refusals
+    from gitworker.repo.worktrees.ownership import (  # after the cheap refusals
+        OwnershipClaim,
+        has_worktree,
+    )
 
     common_dir = os.path.dirname(post.paths.root)
-    owner = Owner(
+    owner = OwnershipClaim(
         common_dir,
         path,
         worker_row["admin_dir"],
@@ -130,7 +133,7 @@ def require_program(word: str, env: Mapping[str, str], *, directory: str | None)
         )
 
 
-def launch(post: Post, worker_row: Row, words: list[str], streams: Streams) -> Run:
+def launch(post: LaunchContext, worker_row: Row, words: list[str], streams: Streams) -> AgentRun:
     """Start a command in the worker's worktree; record WORKING, the run and `agent_started`.
 
     Raises NotFound if the program does not exist, Conflict if another command has changed the
@@ -145,7 +148,7 @@ def launch(post: Post, worker_row: Row, words: list[str], streams: Streams) -> R
         adopt_orphans()  # before any can exist
         with post.store.write() as writer:
             run = _record(writer, post, worker_row, pid=pid, command=command_text(words))
-        lock_seat(worker_row["admin_dir"], pid)
+        lock_worktree_for_agent(worker_row["admin_dir"], pid)
         os.write(gate, b"\n")
     except BaseException:
         os.close(gate)
@@ -155,7 +158,7 @@ def launch(post: Post, worker_row: Row, words: list[str], streams: Streams) -> R
     return run
 
 
-def environment(post: Post, worker_row: Row) -> dict[str, str]:
+def environment(post: LaunchContext, worker_row: Row) -> dict[str, str]:
     """Return the agent's environment: ours without git's variables, plus the worker's own."""
     left_out = (*LOCAL_ENV, HELD_ENV)
     env = {name: value for name, value in os.environ.items() if name not in left_out}
@@ -171,7 +174,9 @@ def environment(post: Post, worker_row: Row) -> dict[str, str]:
     return env
 
 
-def _record(writer: Writer, post: Post, worker_row: Row, *, pid: int, command: str) -> Run:
+def _record(
+    writer: Writer, post: LaunchContext, worker_row: Row, *, pid: int, command: str
+) -> AgentRun:
     """Write every change that the start of a run makes."""
     worker, task = worker_row["worker_id"], worker_row["task_id"]
     found = writer.row("workers.by_id", worker=worker)
@@ -208,7 +213,7 @@ def _record(writer: Writer, post: Post, worker_row: Row, *, pid: int, command: s
     newest = writer.row("messages.last_seq")
     assert newest is not None
     after = int(newest["seq"])
-    return Run(worker_row, run=run, process=(pid, start), command=command, after=after)
+    return AgentRun(worker_row, run=run, process=(pid, start), command=command, after=after)
 
 
 def _require_no_operation(reader: Reader, worker_row: Row) -> None:
@@ -217,7 +222,7 @@ def _require_no_operation(reader: Reader, worker_row: Row) -> None:
         "runs.open_act", worker=worker_row["worker_id"], task=worker_row["task_id"]
     )
     if operation is not None:
-        raise UnfinishedAct(worker_row["worker_id"], operation["kind"])
+        raise UnfinishedOperation(worker_row["worker_id"], operation["kind"])
 
 
 def _start(writer: Writer, worker_row: Row, *, actor: str, pid: int) -> None:

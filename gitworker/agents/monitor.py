@@ -8,21 +8,21 @@ import signal
 
 from gitworker import clock
 from gitworker.agents.orders import others_at_work, read_orders
-from gitworker.agents.process.family import Family, reap
+from gitworker.agents.process.agent_processes import AgentProcesses, reap
 from gitworker.agents.process.signals import ENDING, PASSED_ON, SUSPENDING
 from gitworker.agents.rules import PAUSE, RESUME, STOP, clipped, is_order
 from gitworker.bus.files.export import export_logs
-from gitworker.bus.following.bell import ring_bell
+from gitworker.bus.following.bell import notify_followers
 from gitworker.bus.message_ids import new_id
 from gitworker.errors import GitWorkerError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitworker.agents.heartbeats import Beats
-    from gitworker.agents.launch import Post, Run
+    from gitworker.agents.launch import AgentRun, LaunchContext
     from gitworker.agents.orders import Order
     from gitworker.agents.process.signals import Signals
     from gitworker.agents.process.streams import Streams
+    from gitworker.agents.run_heartbeats import RunHeartbeats
     from gitworker.bus.following.waking import Waker
 
 LOOK_S = 2.0
@@ -32,7 +32,7 @@ LEFT_S = 2.0  # for so long processes are killed again before they are left alon
 REST_S = 2.0  # between TERM and KILL for the agent's children, once it has ended
 
 
-class Watch:
+class Monitor:
     """One agent, from its start to its end; `why` is the reason if it was stopped.
 
     Orders are read from a position of the supervisor's own: the agent's cursor never moves, and
@@ -40,7 +40,13 @@ class Watch:
     """
 
     def __init__(
-        self, post: Post, run: Run, *, signals: Signals, streams: Streams, beats: Beats
+        self,
+        post: LaunchContext,
+        run: AgentRun,
+        *,
+        signals: Signals,
+        streams: Streams,
+        beats: RunHeartbeats,
     ) -> None:
         self.why = ""
         self.is_late = False  # True if the time limit stopped it
@@ -49,7 +55,7 @@ class Watch:
         self._signals = signals
         self._streams = streams
         self._beats = beats
-        self._family = Family(run.pid, run.pid_start, worktree=run.worktree, adopts=True)
+        self._family = AgentProcesses(run.pid, run.pid_start, worktree=run.worktree, adopts=True)
         self._code: int | None = None
         self._after = run.after
         self._grace_ms = 0
@@ -231,7 +237,7 @@ class Watch:
     def _publish(self) -> None:
         try:
             export_logs(self._post.store, self._post.paths)
-            ring_bell(self._post.paths.bell)
+            notify_followers(self._post.paths.bell)
         except OSError:  # the next writer brings them up to date
             return
 

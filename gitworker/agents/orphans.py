@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 from gitworker import clock
 from gitworker.agents.orders import Order, others_at_work, read_orders
-from gitworker.agents.process.family import Family
+from gitworker.agents.process.agent_processes import AgentProcesses
 from gitworker.agents.rules import PAUSE, RESUME, STOP, clipped, is_order, may_end
 from gitworker.bus.files.export import export_logs
-from gitworker.bus.following.bell import ring_bell
+from gitworker.bus.following.bell import notify_followers
 from gitworker.bus.message_ids import new_id
 from gitworker.errors import GitWorkerError
-from gitworker.liveness.readings import Lost, lost_runs, this_moment
+from gitworker.liveness.readings import LostRuns, lost_runs, this_moment
 
 if TYPE_CHECKING:
     from gitworker.session import Session
@@ -31,7 +31,7 @@ FOUND = (
 )
 
 
-class Keeper:
+class OrphanSupervisor:
     """Look after the agents without a supervisor, each time `attend` is called.
 
     `open_session` is called when the first one is found.
@@ -50,7 +50,7 @@ class Keeper:
                 self._attend(lost)
         return bool(lost.orphans)
 
-    def _attend(self, lost: Lost) -> None:
+    def _attend(self, lost: LostRuns) -> None:
         if self._session is None:
             self._session = self._open_session()
         session = self._session
@@ -62,7 +62,7 @@ class Keeper:
             settle_runs(session, lost.over)
         with suppress(OSError):  # the next command brings them up to date
             export_logs(session.store, session.paths)
-        ring_bell(session.paths.bell)
+        notify_followers(session.paths.bell)
 
 
 class _Orphan:
@@ -74,7 +74,7 @@ class _Orphan:
         self._run = run
         self._worker = str(run["worker_id"])
         self._is_paused = run["paused_at_ms"] is not None
-        self._family = Family(run["pid"], run["pid_start"], worktree="", adopts=False)
+        self._family = AgentProcesses(run["pid"], run["pid_start"], worktree="", adopts=False)
         self._excluded = others_at_work(self._store, run["id"])
 
     def attend(self) -> None:

@@ -28,7 +28,7 @@ HINTS = {
 }
 
 
-class UnfinishedAct(Conflict):
+class UnfinishedOperation(Conflict):
     """An operation on a worker is open: in progress, or left by a killed command."""
 
     code = "unfinished_act"

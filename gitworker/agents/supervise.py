@@ -5,7 +5,7 @@ Work that need not delay the agent is done while it starts: settings, heartbeats
 
 from __future__ import annotations
 
-from gitworker.agents.launch import Post, launch, require_worker
+from gitworker.agents.launch import LaunchContext, launch, require_worker
 from gitworker.agents.process.signals import Signals
 from gitworker.agents.process.streams import Streams
 from gitworker.agents.rules import shell_status
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeVar
 
-    from gitworker.agents.launch import Run
+    from gitworker.agents.launch import AgentRun
     from gitworker.agents.process.agent_log import AgentLog
     from gitworker.session import Session
 
     T = TypeVar("T")
 
 
-class Wish:
+class RunRequest:
     """The command to run, its time limit, and whether its output is hidden from the caller."""
 
     __slots__ = ("is_silent", "time_limit_s", "words")
@@ -36,20 +36,24 @@ class Wish:
         self.is_silent = is_silent
 
 
-class Ended:
+class SupervisedRun:
     """An ended run: its exit status as a shell reports it, and the outcome in words."""
 
     __slots__ = ("outcome", "run", "status")
 
-    def __init__(self, run: Run, status: int, outcome: str) -> None:
+    def __init__(self, run: AgentRun, status: int, outcome: str) -> None:
         self.run = run
         self.status = status
         self.outcome = outcome
 
 
 def supervise(
-    post: Post, name: str | None, request: Wish, *, open_session: Callable[[], Session]
-) -> Ended:
+    post: LaunchContext,
+    name: str | None,
+    request: RunRequest,
+    *,
+    open_session: Callable[[], Session],
+) -> SupervisedRun:
     """Run a command in a worker's worktree under supervision; return once it has ended.
 
     `open_session` is called once the agent has begun. Raises the errors of `require_worker` and
@@ -80,17 +84,17 @@ def supervise(
 
 
 def _supervise_run(
-    post: Post,
-    run: Run,
+    post: LaunchContext,
+    run: AgentRun,
     *,
     log: AgentLog,
-    request: Wish,
+    request: RunRequest,
     around: tuple[Signals, Streams],
     open_session: Callable[[], Session],
-) -> Ended:
+) -> SupervisedRun:
     """Supervise a running agent until its end."""
-    from gitworker.agents.heartbeats import Beats
-    from gitworker.agents.monitor import Watch
+    from gitworker.agents.monitor import Monitor
+    from gitworker.agents.run_heartbeats import RunHeartbeats
     from gitworker.bus.following.waking import open_waker
     from gitworker.config import Settings
 
@@ -104,12 +108,12 @@ def _supervise_run(
     session = _try(open_session)
     settings = session.settings if session else Settings()
     log.max_bytes = settings.agent_log_max_bytes
-    beats = Beats(post, run, every_s=settings.liveness_beat_s)
+    beats = RunHeartbeats(post, run, every_s=settings.liveness_beat_s)
     beats.start()
     if session is not None:
         _publish_start(session, run)
     waker = _try(lambda: open_waker(post.store, post.paths))
-    watch = Watch(post, run, signals=signals, streams=streams, beats=beats)
+    watch = Monitor(post, run, signals=signals, streams=streams, beats=beats)
     code = watch.until_end(waker, grace_s=settings.agent_stop_grace_s, limit_s=request.time_limit_s)
     beats.stop()
     streams.end()
@@ -126,12 +130,12 @@ def _supervise_run(
         outcome += f"\n.worker.log in the worktree is not the agent's log; see {log.moved_to}"
     if log.lost_bytes:
         outcome += f"\n{log.lost_bytes} bytes of its output could not be written to its log"
-    return Ended(run, shell_status(code), outcome)
+    return SupervisedRun(run, shell_status(code), outcome)
 
 
-def _publish_start(session: Session, run: Run) -> None:
+def _publish_start(session: Session, run: AgentRun) -> None:
     """Update the views that the start has changed, and notify the followers."""
-    from gitworker.lifecycle.state_views import publish_views
+    from gitworker.lifecycle.state_files import publish_views
 
     _try(lambda: publish_views(session, run.worker))
 

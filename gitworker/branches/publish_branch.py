@@ -20,7 +20,7 @@ from gitworker.store.pushes import begin_push, end_push, published_tips
 from gitworker.store.workers import Worker
 
 
-class Published(NamedTuple):
+class PublishedBranch(NamedTuple):
     """A published branch: the remote, its name there and the commit."""
 
     remote: str
@@ -50,7 +50,7 @@ def choose_remote(session: Session, branch: str | None, name: str | None = None)
 
 def publish_branch(
     session: Session, worker: Worker, remote: str, *, narrate: Narrate | None = None
-) -> Published:
+) -> PublishedBranch:
     """Push a worker's branch to a remote under its own name.
 
     Raises Conflict if the remote's branch has commits that we did not push, TransferFailed if the
@@ -77,7 +77,7 @@ def publish_branch(
         ):
             with session.store.write() as writer:
                 end_push(writer, remote, branch, oid=tip, now=clock.now_ms())
-            return Published(remote, branch, tip)
+            return PublishedBranch(remote, branch, tip)
     raise Conflict(
         f"branch {branch} on {remote} has commits from elsewhere; nothing there was replaced",
         f"git fetch {remote} {branch} && git log {branch}..FETCH_HEAD",

@@ -3,7 +3,7 @@
 from gitworker.errors import Refused
 from gitworker.model.ids import Oid
 from gitworker.repo.status.embedded_repositories import may_have_submodules
-from gitworker.repo.worktrees.ownership import Owner, find_flaw
+from gitworker.repo.worktrees.ownership import OwnershipClaim, find_flaw
 from gitworker.session import Session
 from gitworker.store.workers import Worker
 
@@ -16,9 +16,9 @@ def require_published(session: Session, worker: Worker, *, base: Oid, tip: Oid) 
     admin, worktree = worker.admin_dir, worker.worktree
     if admin is None or worktree is None or not may_have_submodules(admin):
         return
-    if find_flaw(Owner(session.repository.common_dir, worktree, admin)) is not None:
+    if find_flaw(OwnershipClaim(session.repository.common_dir, worktree, admin)) is not None:
         worktree = None  # its `.git` may lead to another worktree with other submodules
-    from gitworker.repo.rescue.submodules import unpublished_submodule_commits
+    from gitworker.repo.worktrees.submodules import unpublished_submodule_commits
 
     found = unpublished_submodule_commits(session.git, base, tip, worktree)
     if not found:

@@ -20,7 +20,7 @@ from gitworker.repo.worktrees.worktree_list import find_checkout
 from gitworker.session import Session, missing_target
 
 # Errors that prove that the remote did not take the commit.
-SURE = {
+NOT_TAKEN_CODES = {
     "remote_protected", "remote_hook_declined", "remote_authentication", "remote_permission",
     "remote_not_found", "pre_push_declined",
 }  # fmt: skip
@@ -89,7 +89,7 @@ class Remote:
                 limit_s=self.session.settings.merge_remote_timeout_s,
             )
         except TransferFailed as failure:
-            if failure.code in SURE:
+            if failure.code in NOT_TAKEN_CODES:
                 raise
             return self._look(new, expect, failure)
         return PushResult.LANDED if pushed else PushResult.MOVED

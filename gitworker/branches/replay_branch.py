@@ -12,7 +12,7 @@ from gitworker.repo.checkout.move_branch import move_branch
 from gitworker.repo.history.patch_ids import keeps_patches
 from gitworker.repo.plumbing.refs import change_refs, find_tip, read_loose_refs
 from gitworker.repo.replay.replay import ReplayConflict, Replayed, replay
-from gitworker.repo.replay.replay_cache import Memory
+from gitworker.repo.replay.replay_cache import ReplayCache
 from gitworker.repo.rescue.rescue_refs import rescue_tips
 from gitworker.repo.worktrees.ownership import has_worktree, owner_of, require_checkout
 from gitworker.repo.worktrees.worktree_list import find_checkout
@@ -26,7 +26,7 @@ ANCHORS = "refs/worker/landing/"
 
 
 @dataclass(frozen=True, slots=True)
-class Tips:
+class BranchTips:
     """The two commits at the start of a landing."""
 
     ref: Ref
@@ -49,7 +49,7 @@ class Rewrite:
     admin_dir: str | None
 
 
-def read_tips(session: Session, worker: Worker) -> Tips:
+def read_tips(session: Session, worker: Worker) -> BranchTips:
     """Return the tips of the worker's branch and of the target; raise NotFound without either."""
     assert worker.branch is not None
     ref = ref_of(Branch(worker.branch))
@@ -59,11 +59,11 @@ def read_tips(session: Session, worker: Worker) -> Tips:
         raise missing_target(session)
     if tip is None:
         raise NotFound(f"branch {worker.branch} does not exist", "git worker fsck --repair")
-    return Tips(ref, tip, target)
+    return BranchTips(ref, tip, target)
 
 
 def replay_onto_target(
-    session: Session, tips: Tips, *, memory: Memory, exclude: Oid | None = None
+    session: Session, tips: BranchTips, *, memory: ReplayCache, exclude: Oid | None = None
 ) -> Replayed | ReplayConflict:
     """Return the replayed branch, or the conflict. Moves nothing.
 
@@ -79,7 +79,7 @@ def replay_onto_target(
     )
 
 
-def carries_all_patches(session: Session, replayed: Replayed, *, memory: Memory) -> bool:
+def carries_all_patches(session: Session, replayed: Replayed, *, memory: ReplayCache) -> bool:
     """Return True if every commit certainly still has its patch; False proves nothing."""
     pairs = [(pick.old, pick.new) for pick in replayed.picks]
     kept = [(old, new) for old, new in pairs if new is not None]
@@ -90,7 +90,7 @@ def carries_all_patches(session: Session, replayed: Replayed, *, memory: Memory)
     )
 
 
-def plan_rewrite(session: Session, worker: Worker, tips: Tips, *, new: Oid) -> Rewrite:
+def plan_rewrite(session: Session, worker: Worker, tips: BranchTips, *, new: Oid) -> Rewrite:
     """Find the checkout of a branch that is to become `new`; rescue its tip before it moves."""
     worktree, admin_dir = _find_place(session, worker, tips.ref)
     return Rewrite(tips.ref, tips.branch, new, None, worktree, admin_dir)

@@ -8,7 +8,7 @@ from gitworker.model.worker import WorkerState
 NOT_HELD = frozenset({WorkerState.IDLE, WorkerState.COMPLETED})
 
 
-class Fate(Enum):
+class ParentState(Enum):
     """The state of the parent of a stacked worker.
 
     AHEAD: it lands first. LANDED: the target contains its commits. GONE: it was withdrawn and will
@@ -20,11 +20,11 @@ class Fate(Enum):
     GONE = "gone"
 
 
-def parent_fate(state: WorkerState | None, *, same_task: bool, landed: bool) -> Fate:
+def parent_state(state: WorkerState | None, *, same_task: bool, landed: bool) -> ParentState:
     """Return the parent's fate from its worker's state, task and landings."""
     if state is not None and same_task and state not in NOT_HELD:
-        return Fate.AHEAD
-    return Fate.LANDED if landed else Fate.GONE
+        return ParentState.AHEAD
+    return ParentState.LANDED if landed else ParentState.GONE
 
 
 def is_active(state: WorkerState) -> bool:
@@ -48,9 +48,9 @@ def approve_refusal(
     )
 
 
-def merge_refusal(worker: str, parent: str, fate: Fate) -> GitWorkerError | None:
+def merge_refusal(worker: str, parent: str, fate: ParentState) -> GitWorkerError | None:
     """Return the error if a worker cannot land before its parent, or None."""
-    if fate is not Fate.AHEAD:
+    if fate is not ParentState.AHEAD:
         return None
     return Refused(
         f"worker {worker} is stacked on {parent}, and {parent} has not landed yet",

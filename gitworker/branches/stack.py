@@ -8,11 +8,11 @@ amended or rebased, or not at all if the parent was cancelled.
 from collections.abc import Collection
 from typing import NamedTuple
 
-from gitworker.branches.replay_branch import Tips
-from gitworker.branches.rules_stack import Fate, approve_refusal, merge_refusal, parent_fate
+from gitworker.branches.replay_branch import BranchTips
+from gitworker.branches.rules_stack import ParentState, approve_refusal, merge_refusal, parent_state
 from gitworker.errors import NotFound
 from gitworker.model.ids import Branch, Oid, ref_of
-from gitworker.observe.workers.stack_base import own_start
+from gitworker.observe.workers.stack_base import own_fork_point
 from gitworker.repo.plumbing.refs import find_tip
 from gitworker.session import Session
 from gitworker.store.api import Reader
@@ -20,12 +20,12 @@ from gitworker.store.stacks import Stack, find_stack, has_landed, parents_of
 from gitworker.store.workers import Worker, find_worker
 
 __all__ = [
-    "Ground", "Stack", "fate_of", "find_ground", "own_start", "parents_of", "require_parent_landed",
-    "require_parent_ready",
+    "Stack", "StackBase", "find_stack_base", "own_fork_point", "parent_state_of", "parents_of",
+    "require_parent_landed", "require_parent_ready",
 ]  # fmt: skip
 
 
-class Ground(NamedTuple):
+class StackBase(NamedTuple):
     """The commit onto which a branch is replayed, and the commit before its own commits.
 
     Not stacked: the target, and None. `parent` is the worker that lands before it, None once it has
@@ -44,35 +44,35 @@ class Ground(NamedTuple):
         return "the target" if self.parent is None else self.parent.parent_branch
 
 
-def fate_of(reader: Reader, stack: Stack) -> Fate:
+def parent_state_of(reader: Reader, stack: Stack) -> ParentState:
     """Return the fate of the parent."""
     parent = find_worker(reader, stack.parent_worker)
-    return parent_fate(
+    return parent_state(
         None if parent is None else parent.state,
         same_task=parent is not None and parent.task_id == stack.parent_task,
         landed=has_landed(reader, stack.parent_worker, stack.parent_task),
     )
 
 
-def find_ground(session: Session, worker: Worker, tips: Tips) -> Ground:
+def find_stack_base(session: Session, worker: Worker, tips: BranchTips) -> StackBase:
     """Return the replay base of a branch: its parent's branch until that has landed.
 
     Raises NotFound if the branch of a parent that has not landed does not exist.
     """
     with session.store.read() as reader:
         stack = find_stack(reader, worker.worker_id, worker.task_id)
-        fate = None if stack is None else fate_of(reader, stack)
+        fate = None if stack is None else parent_state_of(reader, stack)
     if stack is None:
-        return Ground(tips.target, None, None, None)
+        return StackBase(tips.target, None, None, None)
     onto, parent = tips.target, None
-    if fate is Fate.AHEAD:
+    if fate is ParentState.AHEAD:
         parent = stack
         onto = _parent_tip(session, stack)
-    fork_point = own_start(session, worker, tip=tips.branch, target=tips.target)
-    return Ground(onto, fork_point, parent, stack, is_gone=fate is Fate.GONE)
+    fork_point = own_fork_point(session, worker, tip=tips.branch, target=tips.target)
+    return StackBase(onto, fork_point, parent, stack, is_gone=fate is ParentState.GONE)
 
 
-def require_parent_ready(session: Session, worker: Worker, ground: Ground) -> None:
+def require_parent_ready(session: Session, worker: Worker, ground: StackBase) -> None:
     """Raise Refused if the worker cannot be approved before its parent is."""
     if ground.parent is None:
         return
@@ -95,7 +95,7 @@ def require_parent_landed(
     stack = find_stack(reader, worker.worker_id, worker.task_id)
     if stack is None or stack.parent_task in with_tasks:
         return
-    refusal = merge_refusal(worker.worker_id, stack.parent_worker, fate_of(reader, stack))
+    refusal = merge_refusal(worker.worker_id, stack.parent_worker, parent_state_of(reader, stack))
     if refusal is not None:
         raise refusal
 

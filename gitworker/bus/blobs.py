@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from gitworker.errors import Unavailable
-from gitworker.paths import regular
+from gitworker.paths import open_regular
 
 PREFIX = "sha256-"
 HEX = frozenset("0123456789abcdef")
@@ -53,7 +53,7 @@ def find_blob(directory: str, ref: str) -> str | None:
         return None
     try:
         path = f"{directory}/{ref}"
-        with open(path, encoding="utf-8", errors="replace", opener=regular) as file:
+        with open(path, encoding="utf-8", errors="replace", opener=open_regular) as file:
             return file.read()
     except OSError:
         return None

@@ -16,7 +16,7 @@ from gitworker import clock
 from gitworker.bus.message_ids import derived_id
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.model.ids import HQ, Branch, Oid, Ref, ref_of
-from gitworker.paths import read_seat, regular
+from gitworker.paths import open_regular, read_worktree_owner
 from gitworker.repo.plumbing.refs import read_branches
 from gitworker.session import Session
 from gitworker.store.api import Writer
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gitworker.repo.history.new_commits import NewCommit
 
 
-class Move(NamedTuple):
+class MovedRef(NamedTuple):
     """A ref whose tip differs from the last published one."""
 
     ref: Ref
@@ -74,7 +74,7 @@ def drain(
         tip = refs.get(ref)
         if tip is None or tip == tips.get(ref):
             continue
-        move = Move(ref, tips.get(ref), tip)
+        move = MovedRef(ref, tips.get(ref), tip)
         for_radar = True
         try:
             if ref == session.target:
@@ -89,9 +89,9 @@ def drain(
                 if worker.worker_id in reported:
                     touch(writer, worker.worker_id, task=worker.task_id)
     if for_radar:
-        from gitworker.bus.jobs.radar_job import ring_radar  # only if a branch moved
+        from gitworker.bus.jobs.radar_job import start_radar_job  # only if a branch moved
 
-        ring_radar(session, known)
+        start_radar_job(session, known)
     return refs
 
 
@@ -107,7 +107,7 @@ def record_tip(writer: Writer, ref: Ref, oid: Oid) -> None:
     writer.run("tips.set", ref=ref, oid=oid, now=now)
 
 
-def _publish_branch(session: Session, worker: Worker, move: Move, target: Oid | None) -> None:
+def _publish_branch(session: Session, worker: Worker, move: MovedRef, target: Oid | None) -> None:
     with session.store.read() as reader:
         rewrites = reader.rows("tips.rewrites_of", ref=move.ref)
     ours = [Oid(row["new_oid"]) for row in rewrites]
@@ -127,7 +127,7 @@ def _publish_branch(session: Session, worker: Worker, move: Move, target: Oid | 
             touch(writer, worker.worker_id, task=worker.task_id)
 
 
-def _publish_target(session: Session, move: Move) -> None:
+def _publish_target(session: Session, move: MovedRef) -> None:
     """Publish that another program moved the target; our landings record its tip themselves."""
     now = clock.now_ms()
     with session.store.write() as writer:
@@ -144,7 +144,7 @@ def _publish_target(session: Session, move: Move) -> None:
         )
 
 
-def _claim_move(writer: Writer, move: Move, now: int) -> bool:
+def _claim_move(writer: Writer, move: MovedRef, now: int) -> bool:
     """Record the new tip, for the radar too; return False if another drain was faster."""
     if move.old is None:
         if writer.row("tips.of_ref", ref=move.ref) is not None:
@@ -193,7 +193,7 @@ def _empty_spool(spool: str) -> set[str]:
 
 
 def _read_batch(path: str) -> set[str]:
-    with open(path, encoding="utf-8", errors="surrogateescape", opener=regular) as file:
+    with open(path, encoding="utf-8", errors="surrogateescape", opener=open_regular) as file:
         reported = {worker for line in file if (worker := _worker_of(line)) is not None}
     os.unlink(path)
     return reported
@@ -202,5 +202,5 @@ def _read_batch(path: str) -> set[str]:
 def _worker_of(line: str) -> str | None:
     """Return the worker of the git directory that a hook's line names."""
     fields = line.rstrip("\n").split("\t")
-    found = read_seat(fields[2]) if len(fields) > 2 else None
+    found = read_worktree_owner(fields[2]) if len(fields) > 2 else None
     return found[0] if found else None

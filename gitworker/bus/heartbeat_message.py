@@ -5,7 +5,7 @@ On the hot path: nothing heavy is imported here.
 
 from __future__ import annotations
 
-from gitworker.bus.files.state_file_heartbeat import renew_beat
+from gitworker.bus.files.state_file_heartbeat import update_state_file_heartbeat
 from gitworker.bus.message_ids import new_id
 from gitworker.errors import Conflict, NotFound
 from gitworker.model.ids import HQ
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 BLOCKED = "blocked"
 
 
-class Sign:
+class HeartbeatReport:
     """The values that an agent reports with a heartbeat; None keeps the last reported value."""
 
     __slots__ = ("progress", "status", "task")
@@ -39,7 +39,9 @@ class Sign:
         return self.status is None and self.task is None and self.progress is None
 
 
-def give_sign(store: Store, paths: StatePaths, *, worker: str, sign: Sign, lease_ms: int) -> bool:
+def send_heartbeat(
+    store: Store, paths: StatePaths, *, worker: str, sign: HeartbeatReport, lease_ms: int
+) -> bool:
     """Record a heartbeat, also in the worker's state file, and renew the worker's claims.
 
     If the agent has just become blocked, publishes `task_blocked` and returns True. That message is
@@ -66,11 +68,11 @@ def give_sign(store: Store, paths: StatePaths, *, worker: str, sign: Sign, lease
                 payload=None,
                 payload_ref=None,
             )
-    renew_beat(paths, worker, now)
+    update_state_file_heartbeat(paths, worker, now)
     return blocks
 
 
-def require_unlost(store: Store, worker: str) -> None:
+def require_claims_kept(store: Store, worker: str) -> None:
     """Raise Conflict, naming the present holders, if a worker has lost a claim.
 
     The loss of its task is reported until it takes the task again or gives it up, the loss of
@@ -98,7 +100,7 @@ def require_unlost(store: Store, worker: str) -> None:
     )
 
 
-def require_beating(reader: Reader, name: str | None, actor: str) -> str:
+def require_heartbeat_worker(reader: Reader, name: str | None, actor: str) -> str:
     """Return the id of a worker that is named by id, task or branch, by default the caller.
 
     Raises NotFound if there is no such worker.
@@ -121,7 +123,9 @@ def require_beating(reader: Reader, name: str | None, actor: str) -> str:
     return str(row["worker_id"])
 
 
-def _record(writer: Writer, worker: str, sign: Sign, known: tuple[Row | None, str | None]) -> int:
+def _record(
+    writer: Writer, worker: str, sign: HeartbeatReport, known: tuple[Row | None, str | None]
+) -> int:
     before, task = known
     if sign.is_silent:
         return touch(writer, worker, task=task)

@@ -6,23 +6,23 @@ On the hot path: nothing heavy is imported here.
 from __future__ import annotations
 
 from gitworker.model.ids import HQ, parse_agent_id
-from gitworker.paths import Repository, read_seat
+from gitworker.paths import Repository, read_worktree_owner
 
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def who_asks(repository: Repository, identity: str | None, env: Mapping[str, str]) -> str:
+def caller_identity(repository: Repository, identity: str | None, env: Mapping[str, str]) -> str:
     """Return the identity of the caller; raise Invalid for a bad one."""
     chosen = identity or env.get("GITWORKER_ID")
     if chosen:
         return parse_agent_id(chosen)
-    found = read_seat(repository.git_dir) if repository.is_linked else None
+    found = read_worktree_owner(repository.git_dir) if repository.is_linked else None
     return found[0] if found else HQ
 
 
-def task_here(repository: Repository) -> str | None:
+def find_worktree_task(repository: Repository) -> str | None:
     """Return the task of the current worktree; None outside a worker's worktree."""
-    found = read_seat(repository.git_dir) if repository.is_linked else None
+    found = read_worktree_owner(repository.git_dir) if repository.is_linked else None
     return found[1] if found else None

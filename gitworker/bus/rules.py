@@ -7,7 +7,7 @@ is loaded, else `kind_of` does.
 from __future__ import annotations
 
 from gitworker.errors import Invalid
-from gitworker.model.message import PRIVATE, SEED_TYPES, MessageType
+from gitworker.model.message import PRIVATE, PUBLIC_TYPES, MessageType
 
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def check_type(text: str) -> None:
 
     A type is `[a-z][a-z0-9_-]*`, 64 characters at most; `heartbeat` is reserved.
     """
-    if text in SEED_TYPES and text != MessageType.HEARTBEAT:
+    if text in PUBLIC_TYPES and text != MessageType.HEARTBEAT:
         return
     if not text or text[0] not in FIRST or not TYPE_CHARS.issuperset(text):
         raise Invalid(
@@ -61,7 +61,7 @@ def check_type(text: str) -> None:
         raise Invalid(
             f"there is no message type {text}: private types begin with {PRIVATE!r}",
             f"git worker msg send {PRIVATE}{text.removeprefix(PRIVATE) or 'note'}"
-            f"   (or one of: {', '.join(sorted(SEED_TYPES - {MessageType.HEARTBEAT}))})",
+            f"   (or one of: {', '.join(sorted(PUBLIC_TYPES - {MessageType.HEARTBEAT}))})",
         )
 
 

@@ -19,7 +19,7 @@ INLINE_MAX_BYTES = 4096  # a larger payload is a blob, by the bus protocol
 ID_MAX = 200
 
 
-class Draft:
+class MessageDraft:
     """A message to send; `to` is a worker or a task, None a broadcast."""
 
     __slots__ = ("correlation_id", "id", "in_reply_to", "payload", "to", "type")
@@ -43,7 +43,7 @@ class Draft:
 
 
 def send(
-    store: Store, draft: Draft, *, sender: str, task: str | None, blobs: str, limits: Limits
+    store: Store, draft: MessageDraft, *, sender: str, task: str | None, blobs: str, limits: Limits
 ) -> str:
     """Publish a message and return its id; it is on disk on return.
 

@@ -7,29 +7,29 @@ from threading import get_ident
 from weakref import WeakKeyDictionary
 
 from gitworker import clock
-from gitworker.bus.following.bell import ring_bell
+from gitworker.bus.following.bell import notify_followers
 from gitworker.bus.following.waking import open_waker
-from gitworker.bus.identity import who_asks
+from gitworker.bus.identity import caller_identity
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.claims.leases import (
     Claim,
     all_claims,
     find_claim,
     find_rival,
-    give_back,
+    release_held_claim,
     renew_claim,
     require_claimable,
     require_valid,
     take_claim,
     taken_error,
 )
-from gitworker.claims.rules import Taken, is_one, is_task, parse_lease_ms, parse_name
+from gitworker.claims.rules import ClaimTaken, is_one, is_task, parse_lease_ms, parse_name
 from gitworker.errors import Conflict, NotFound
 from gitworker.model.message import MessageType
 from gitworker.paths import StatePaths, require_repository, state_paths
 from gitworker.store.api import Reader, Row, Store, Value, Writer
 from gitworker.store.backend import open_store
-from gitworker.store.rules_leases import SEED2_LEASE_MS, Length
+from gitworker.store.rules_leases import PROTOCOL_LEASE_MS, LeaseLength
 
 LOOK_ANYWAY_S = 2.0  # foreign leases follow the wall clock, which may jump while we wait
 SLACK_S = 0.002  # both clocks count whole milliseconds
@@ -44,11 +44,11 @@ class Claims:
     """
 
     def __init__(
-        self, store: Store, paths: StatePaths, *, holder: str, lease_ms: int = SEED2_LEASE_MS
+        self, store: Store, paths: StatePaths, *, holder: str, lease_ms: int = PROTOCOL_LEASE_MS
     ) -> None:
         self._store = store
         self._paths = paths
-        self._length = Length(lease_ms)
+        self._length = LeaseLength(lease_ms)
         self.holder = holder
         self._epochs: dict[str, int] = {}
 
@@ -60,11 +60,13 @@ class Claims:
         Refused for one that is not READY.
         """
         name = parse_name(name)
-        length = self._length if ttl_s is None else Length(parse_lease_ms(ttl_s), is_fixed=True)
+        length = (
+            self._length if ttl_s is None else LeaseLength(parse_lease_ms(ttl_s), is_fixed=True)
+        )
         deadline = clock.monotonic_ms() + wait_s * 1000
         try:
             claim = self._take(name, length)
-        except Taken:
+        except ClaimTaken:
             if wait_s <= 0:
                 raise
             claim = self._take_in_time(name, length, deadline)
@@ -78,7 +80,7 @@ class Claims:
         the claim under this epoch, is lost, and NotFound if it never existed.
         """
         name = parse_name(name)
-        length = None if ttl_s is None else Length(parse_lease_ms(ttl_s), is_fixed=True)
+        length = None if ttl_s is None else LeaseLength(parse_lease_ms(ttl_s), is_fixed=True)
         with self._store.write(durable=False) as writer:
             return renew_claim(
                 writer, name, self.holder, epoch=self._epoch(name, epoch), length=length
@@ -88,7 +90,7 @@ class Claims:
         """Release a claim and wake the waiting callers; raises like `renew`."""
         name = parse_name(name)
         with self._store.write() as writer:
-            give_back(writer, name, self.holder, epoch=self._epoch(name, epoch))
+            release_held_claim(writer, name, self.holder, epoch=self._epoch(name, epoch))
         self._epochs.pop(name, None)
         self._ring()
 
@@ -122,7 +124,7 @@ class Claims:
     def _epoch(self, name: str, epoch: int | None) -> int | None:
         return self._epochs.get(name) if epoch is None and not is_one(self.holder) else epoch
 
-    def _take(self, name: str, length: Length) -> Claim:
+    def _take(self, name: str, length: LeaseLength) -> Claim:
         with self._store.read() as reader:  # losing is cheap: 2.5 times the throughput
             if is_task(name):
                 require_claimable(reader, name, self.holder)
@@ -153,13 +155,13 @@ class Claims:
             now=clock.now_ms(),
         )
 
-    def _take_in_time(self, name: str, length: Length, deadline: float) -> Claim:
+    def _take_in_time(self, name: str, length: LeaseLength, deadline: float) -> Claim:
         """Try again after each write to the bus and when the lease ends."""
         with open_waker(self._store, self._paths) as waker:
             while True:
                 try:
                     return self._take(name, length)
-                except Taken as error:
+                except ClaimTaken as error:
                     left_s = (deadline - clock.monotonic_ms()) / 1000
                     if not left_s > 0:  # also true for a NaN
                         raise
@@ -167,7 +169,7 @@ class Claims:
 
     def _ring(self) -> None:
         with suppress(OSError):  # waiting callers check every 2 s anyway
-            ring_bell(self._paths.bell)
+            notify_followers(self._paths.bell)
 
 
 class _OwnClaims(Claims):
@@ -251,7 +253,7 @@ def open_claims(*, holder: str | None = None, lease_s: float = 60) -> Iterator[C
     """
     repository = require_repository()
     paths = state_paths(repository)
-    identity = who_asks(repository, holder, os.environ)
+    identity = caller_identity(repository, holder, os.environ)
     claims = _OwnClaims(paths, holder=identity, lease_ms=parse_lease_ms(lease_s))
     try:
         yield claims

@@ -12,7 +12,7 @@ from gitworker.claims import rules
 from gitworker.errors import Conflict
 from gitworker.store.api import Reader, Row, Writer
 from gitworker.store.claims import extend_claim, insert_claim, read_instant, release_claim
-from gitworker.store.rules_leases import Instant, Length, left_ms, renewed
+from gitworker.store.rules_leases import ClockInstant, LeaseLength, left_ms, renewed
 from gitworker.store.tasks import find_task, open_dependencies
 
 LAST_MS = 253_402_300_799_000  # the year 9999, since a foreign program may write any number
@@ -34,7 +34,7 @@ class Claim(NamedTuple):
         return self.left_ms > 0
 
 
-def take_claim(writer: Writer, name: str, holder: str, *, length: Length) -> Claim:
+def take_claim(writer: Writer, name: str, holder: str, *, length: LeaseLength) -> Claim:
     """Give a name to a holder unless another holder has it, or an overlapping path.
 
     A holder that has the claim keeps its epoch, except `hq`, which several callers share. Raises
@@ -65,7 +65,7 @@ def renew_claim(
     holder: str,
     *,
     epoch: int | None = None,
-    length: Length | None = None,
+    length: LeaseLength | None = None,
 ) -> Claim:
     """Extend a holder's lease by `length`, by default the length that it was taken for.
 
@@ -78,7 +78,7 @@ def renew_claim(
     return _stored(writer, name, at)
 
 
-def give_back(writer: Writer, name: str, holder: str, *, epoch: int | None = None) -> None:
+def release_held_claim(writer: Writer, name: str, holder: str, *, epoch: int | None = None) -> None:
     """Release a claim; raises like `renew_claim`, and then changes nothing."""
     require_held(writer, name, holder, epoch=epoch)
     release_claim(writer, name, holder)
@@ -173,7 +173,7 @@ def all_claims(reader: Reader) -> list[Claim]:
     return [_claim(row, at) for row in reader.rows("claims.all")]
 
 
-def taken_error(name: str, claim: Claim) -> rules.Taken:
+def taken_error(name: str, claim: Claim) -> rules.ClaimTaken:
     """Return the error for a name that another claim blocks."""
     return rules.taken(
         name,
@@ -200,13 +200,13 @@ def _evict(writer: Writer, name: str) -> None:
     writer.run("claims.pass_epoch", task=name)
 
 
-def _stored(writer: Writer, name: str, at: Instant) -> Claim:
+def _stored(writer: Writer, name: str, at: ClockInstant) -> Claim:
     row = writer.row("claims.of_name", task=name)
     assert row is not None
     return _claim(row, at)
 
 
-def _claim(row: Row, at: Instant) -> Claim:
+def _claim(row: Row, at: ClockInstant) -> Claim:
     return Claim(
         name=row["task_id"],
         holder=row["claimed_by"],

@@ -131,18 +131,18 @@ def task_refusal(
     return Refused(f"task {task} is {status}{waiting}: only a READY task can be claimed")
 
 
-class Taken(Conflict):
+class ClaimTaken(Conflict):
     """Another holder has the claim; its lease runs for `left_ms` unless renewed or released."""
 
     code = "claimed"
     left_ms = 0
 
 
-def taken(name: str, other: str, *, holder: str, left_ms: int, until: str) -> Taken:
+def taken(name: str, other: str, *, holder: str, left_ms: int, until: str) -> ClaimTaken:
     """Return the error for a name whose claim, or an overlapping one, another holder has."""
     subject = name if name == other else f"{name} overlaps {other}, which"
     left_s = -(-left_ms // 1000)
-    error = Taken(
+    error = ClaimTaken(
         f"{subject} is claimed by {holder} for another {left_s} s, until {until}",
         f"git worker claim take {quoted(name)} --wait {left_s}",
     )

@@ -12,15 +12,7 @@ from gitworker.errors import GitWorkerError
 from gitworker.journal.settled import Settled
 from gitworker.lifecycle.find import require_worker
 from gitworker.model.ids import Oid, Ref
-from gitworker.repo.plumbing.opening import Opening
-from gitworker.service.opening import (
-    Request,
-    open_quickly,
-    open_settled,
-    open_to_act,
-    open_to_read,
-    open_without_settings,
-)
+from gitworker.repo.plumbing.opening import OpeningAnswers
 from gitworker.service.progress import (
     BranchSkipped,
     Event,
@@ -31,6 +23,14 @@ from gitworker.service.progress import (
     OutputLine,
     Verifying,
     WorkersLanded,
+)
+from gitworker.service.request import (
+    Request,
+    open_quickly,
+    open_settled,
+    open_to_act,
+    open_to_read,
+    open_without_settings,
 )
 from gitworker.session import Session
 from gitworker.store.workers import Worker
@@ -47,7 +47,7 @@ class Renderer(Protocol[T_contra]):
         ...
 
 
-class Call:
+class CommandLine:
     """The global options: the caller's identity and the form of the output.
 
     `opening` holds git's answers that the entry point has requested already; the first session uses
@@ -61,7 +61,7 @@ class Call:
         identity: str | None = None,
         *,
         as_json: bool = False,
-        opening: Opening | None = None,
+        opening: OpeningAnswers | None = None,
     ) -> None:
         self.identity = identity
         self.as_json = as_json
@@ -101,7 +101,7 @@ class Call:
     def _request(self) -> Request:
         return Request(identity=self.identity)
 
-    def _take_opening(self) -> Opening | None:
+    def _take_opening(self) -> OpeningAnswers | None:
         opening, self.opening = self.opening, None
         return opening
 

@@ -8,7 +8,7 @@ import os
 from gitworker.cli.table import ALIASES, COMMANDS
 from gitworker.errors import GitWorkerError
 from gitworker.paths import require_repository, state_paths
-from gitworker.repo.plumbing.opening import Opening, ask, read_kept_target
+from gitworker.repo.plumbing.opening import OpeningAnswers, ask, read_kept_target
 
 TYPE_CHECKING = False  # `typing` costs 2 ms, which would delay the questions
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ HELP = frozenset({"-h", "--help"})
 COLLECT_AFTER = 50_000
 
 
-def prefetch_opening(words: Sequence[str]) -> Opening | None:
+def prefetch_opening(words: Sequence[str]) -> OpeningAnswers | None:
     """Start git's questions if the command needs a repository; else return None.
 
     Guesses from the words alone. `app.open_session` asks later if nothing was started here.

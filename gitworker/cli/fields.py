@@ -4,12 +4,12 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # the cancel module costs 25 ms, which other commands must not pay
 if TYPE_CHECKING:
-    from gitworker.workers.cancel import Freed
+    from gitworker.workers.cancel import FreedWorker
 
 SHORT = 10
 
 
-def freed_text(freed: Freed) -> str:
+def freed_text(freed: FreedWorker) -> str:
     """Return a freed worker's state, the ref that keeps its work, and the command to undo."""
     lines = [f"{freed.worker.worker_id} is {freed.worker.state}"]
     if freed.rescue_ref:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gitworker.cli.call import Call
+from gitworker.cli.call import CommandLine
 from gitworker.cli.hot.words import SECONDS_MAX
 from gitworker.errors import GitWorkerError, Invalid, Unavailable
 from gitworker.model.ids import parse_task_id, parse_worker_id
@@ -93,7 +93,7 @@ class Seconds(click.FloatRange):
         return seconds
 
 
-class Verb(click.Command):
+class GitworkerCommand(click.Command):
     """A command that also takes the global options after its name."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -166,12 +166,12 @@ def global_options() -> list[click.Parameter]:
 
 def _set_json(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted:
-        ctx.ensure_object(Call).as_json = True
+        ctx.ensure_object(CommandLine).as_json = True
 
 
 def _set_identity(ctx: click.Context, _: click.Parameter, identity: str | None) -> None:
     if identity is not None:
-        ctx.ensure_object(Call).identity = identity
+        ctx.ensure_object(CommandLine).identity = identity
 
 
 def _change_directory(ctx: click.Context, _: click.Parameter, directory: str | None) -> None:

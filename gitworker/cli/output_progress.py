@@ -14,7 +14,7 @@ from gitworker.observe.text import cut, one_line, without_escapes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gitworker.verify.verify import Progress
+    from gitworker.verify.verify import RunProgress
 
 START, REST_OF_LINE = "\r", "\x1b[K"
 WIDTH = 80
@@ -30,7 +30,7 @@ class ProgressLine:
         self._can_draw = output.is_terminal(output.ERR) and os.environ.get("TERM", "dumb") != "dumb"
         self._is_drawn = False
 
-    def show(self, runs: Sequence[Progress]) -> None:
+    def show(self, runs: Sequence[RunProgress]) -> None:
         """Redraw the line: each run with its seconds, and the last output of the first one."""
         if self._can_draw and runs:
             self._draw(cut(runs_text(runs), _columns() - 1))
@@ -60,7 +60,7 @@ class ProgressLine:
         self._is_drawn = True
 
 
-def runs_text(runs: Sequence[Progress]) -> str:
+def runs_text(runs: Sequence[RunProgress]) -> str:
     """Return running commands as one line without control sequences."""
     begun = [run for run in runs if run.log]
     parts = [f"{run.label} {run.elapsed_ms // 1000}s" for run in begun]

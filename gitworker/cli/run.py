@@ -4,18 +4,18 @@ import os
 
 import click
 
-from gitworker.cli.call import Call
+from gitworker.cli.call import CommandLine
 from gitworker.cli.group import GROUP, PROGRAM
 from gitworker.cli.output import complain, silence
-from gitworker.errors import GitWorkerError, Invalid, error_of, is_of_system
-from gitworker.repo.plumbing.opening import Opening
+from gitworker.errors import GitWorkerError, Invalid, as_gitworker_error, is_environment_error
+from gitworker.repo.plumbing.opening import OpeningAnswers
 
 COMPLETE = "_GIT_WORKER_COMPLETE"  # set by the scripts of `git worker completion`
 INTERRUPTED = 130
 READER_GONE = 141
 
 
-def run_command(words: list[str], opening: Opening | None = None) -> int:
+def run_command(words: list[str], opening: OpeningAnswers | None = None) -> int:
     """Run `git worker WORDS` and return the exit status; only a bug in click can raise.
 
     `opening` holds the answers that the entry point has requested from git.
@@ -24,9 +24,9 @@ def run_command(words: list[str], opening: Opening | None = None) -> int:
     if instruction:
         from click.shell_completion import shell_complete  # 1 ms, for the shell only
 
-        return shell_complete(GROUP, {"obj": Call()}, PROGRAM, COMPLETE, instruction)
+        return shell_complete(GROUP, {"obj": CommandLine()}, PROGRAM, COMPLETE, instruction)
     as_json = "--json" in words[: words.index("--") if "--" in words else None]
-    call = Call(as_json=as_json, opening=opening)
+    call = CommandLine(as_json=as_json, opening=opening)
     try:
         return _run(call, words)
     except (KeyboardInterrupt, click.Abort):
@@ -43,7 +43,7 @@ def run_command(words: list[str], opening: Opening | None = None) -> int:
             call.opening.abandon()
 
 
-def _run(call: Call, words: list[str]) -> int:
+def _run(call: CommandLine, words: list[str]) -> int:
     try:
         with GROUP.make_context(PROGRAM, list(words), obj=call) as context:
             status = GROUP.invoke(context)
@@ -55,9 +55,9 @@ def _run(call: Call, words: list[str]) -> int:
     except GitWorkerError as error:
         return complain(error, as_json=call.as_json)
     except OSError as error:
-        if not is_of_system(error):
+        if not is_environment_error(error):
             raise
-        return complain(error_of(error))  # as text: standard output may be full
+        return complain(as_gitworker_error(error))  # as text: standard output may be full
 
 
 def _usage_error(error: click.ClickException) -> Invalid:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gitworker.errors import GitWorkerError
-from gitworker.fsck.finding import Finding, Level, fail, warn
+from gitworker.fsck.finding import DoctorFinding, Level, fail, warn
 from gitworker.fsck.quick.database_checks import check_database, check_log, check_operations
 from gitworker.fsck.quick.hook_checks import check_hooks
 from gitworker.fsck.quick.state_directory import (
@@ -32,7 +32,7 @@ from gitworker.repo.plumbing.git import Git
 if TYPE_CHECKING:
     from gitworker.session import Session
 
-Check = Callable[[], Iterable[Finding]]
+Check = Callable[[], Iterable[DoctorFinding]]
 LEVEL_COLORS = {Level.OK: GREEN, Level.WARN: YELLOW, Level.FAIL: RED}
 LEVEL_WIDTH = 4
 CHECK_WIDTH = 10
@@ -50,7 +50,7 @@ UNREADABLE = frozenset({"git_too_old", "untrusted_owner"})  # it is git that ope
 class Doctor:
     """Every finding, in the order of the checks."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[DoctorFinding, ...]
 
     @property
     def is_healthy(self) -> bool:
@@ -122,7 +122,7 @@ def json_doctor(doctor: Doctor) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _all(checks: Iterable[tuple[str, Check]]) -> Iterator[Finding]:
+def _all(checks: Iterable[tuple[str, Check]]) -> Iterator[DoctorFinding]:
     for name, check in checks:
         try:
             yield from list(check())
@@ -132,7 +132,7 @@ def _all(checks: Iterable[tuple[str, Check]]) -> Iterator[Finding]:
             yield fail(name, f"{error.filename}: {error.strerror}")
 
 
-def _of_error(error: GitWorkerError) -> Finding:
+def _of_error(error: GitWorkerError) -> DoctorFinding:
     say = warn if error.code in HARMLESS else fail
     check = "repository" if error.code in UNREADABLE else "database"
     return say(check, error.message, _hint(error))

@@ -15,7 +15,7 @@ class Level(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class DoctorFinding:
     """One finding of one check."""
 
     level: Level
@@ -24,16 +24,16 @@ class Finding:
     hint: str | None = None
 
 
-def ok(check: str, message: str) -> Finding:
+def ok(check: str, message: str) -> DoctorFinding:
     """Return that all is well."""
-    return Finding(Level.OK, check, message)
+    return DoctorFinding(Level.OK, check, message)
 
 
-def warn(check: str, message: str, hint: str | None = None) -> Finding:
+def warn(check: str, message: str, hint: str | None = None) -> DoctorFinding:
     """Return what works, but not as it should."""
-    return Finding(Level.WARN, check, message, hint)
+    return DoctorFinding(Level.WARN, check, message, hint)
 
 
-def fail(check: str, message: str, hint: str | None = None) -> Finding:
+def fail(check: str, message: str, hint: str | None = None) -> DoctorFinding:
     """Return what is broken."""
-    return Finding(Level.FAIL, check, message, hint)
+    return DoctorFinding(Level.FAIL, check, message, hint)

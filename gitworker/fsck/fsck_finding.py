@@ -9,7 +9,7 @@ Mend = Callable[[Session], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class FsckFinding:
     """`code` names the kind, `where` a ref, path, worker or row, `what` says it in a sentence.
 
     `help` is what `--repair` does where there is a `mend`, else a command that a person runs.

@@ -19,7 +19,7 @@ REWRITING = frozenset({"approve", "merge", "cancel", "reset", "remove"})
 TAKEN_AWAY = frozenset({"gc", "fsck"})  # operations that deleted refs or trash, and record which
 
 
-class Act(NamedTuple):
+class JournalRow(NamedTuple):
     """One row of the journal."""
 
     id: int
@@ -60,7 +60,7 @@ class Picture:
     workers: tuple[Worker, ...]
     tasks: Mapping[str, StoredTask]
     tips: Mapping[Ref, Oid]
-    acts: tuple[Act, ...]
+    acts: tuple[JournalRow, ...]
     landings: tuple[Row, ...]
     refs: Mapping[Ref, Oid]
     missing: frozenset[Oid]
@@ -118,8 +118,8 @@ def take_picture(session: Session, *, at_work: bool = False) -> Picture:
     )
 
 
-def _act(row: Row) -> Act:
-    return Act(
+def _act(row: Row) -> JournalRow:
+    return JournalRow(
         row["id"],
         row["kind"],
         row["worker_id"],

@@ -13,7 +13,7 @@ from gitworker import clock
 from gitworker.errors import Conflict
 from gitworker.journal.settled import Settled, end_each
 from gitworker.model.ids import Oid, Ref
-from gitworker.repo.checkout.move_branch import Move, hold_journal, write_marker
+from gitworker.repo.checkout.move_branch import BranchMove, hold_journal, write_marker
 from gitworker.repo.checkout.recover_move import take_back_checkout
 from gitworker.repo.plumbing.lock import hold
 from gitworker.repo.plumbing.refs import find_head_ref, find_ref
@@ -50,7 +50,7 @@ def journaled(session: Session, worker: Worker, ref: Ref, *, old: Oid, onto: Oid
     if not status.is_clean:
         yield
         return
-    move = Move(ref, onto, old, worker.worktree or "", worker.admin_dir or "")
+    move = BranchMove(ref, onto, old, worker.worktree or "", worker.admin_dir or "")
     _write_marker(move)
     with session.store.write() as writer:
         number = begin_operation(
@@ -122,7 +122,7 @@ def _end(session: Session, operation: Operation) -> None:
     data = operation.payload(SyncData)
     place, admin_dir, ref = data.worktree, data.admin_dir, data.ref
     if os.path.isdir(place) and find_head_ref(session.git.at(place)) == ref:
-        move = Move(ref, data.old, data.new, place, admin_dir)
+        move = BranchMove(ref, data.old, data.new, place, admin_dir)
         if find_ref(session.git, ref) == move.new:
             take_back_checkout(session.git, move)
         _drop_ended_rebase(session, place, admin_dir, ref)
@@ -148,7 +148,7 @@ def _drop_ended_rebase(session: Session, place: str, admin_dir: str, ref: Ref) -
         here.run("rebase", "--quit")
 
 
-def _write_marker(move: Move) -> None:
+def _write_marker(move: BranchMove) -> None:
     """Date the move: only files that are younger than the marker are taken back."""
     descriptor = hold_journal(move)
     try:

@@ -31,7 +31,7 @@ from gitworker.store.workers import Worker, find_worker
 from gitworker.worktrees.occupied import distant_process, occupants
 from gitworker.worktrees.removal import (
     Discard,
-    Going,
+    WorkerToRemove,
     find_detached_head,
     has_landed,
     is_locked,
@@ -84,7 +84,7 @@ def close_merges(session: Session, operations: Sequence[Operation]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Cleaned:
+class CleanedWorktree:
     """A landed worktree: kept, and the reason, or removed, and the part that may be deleted."""
 
     kept: str | None = None
@@ -92,7 +92,7 @@ class Cleaned:
     discard: Discard | None = None
 
 
-class Landing(NamedTuple):
+class LandedOperation(NamedTuple):
     """A landed worker, the data of its journal, and whether its worktree is dirty, if known."""
 
     worker: Worker
@@ -100,27 +100,27 @@ class Landing(NamedTuple):
     dirty: bool | None = None
 
 
-def clean_up(session: Session, landings: Sequence[Landing]) -> list[Cleaned]:
+def clean_up(session: Session, landings: Sequence[LandedOperation]) -> list[CleanedWorktree]:
     """Remove the worktrees and branches of landed workers; return the reason for each kept one.
 
     A branch that is kept moves to the commits that landed.
     """
     landed = [
-        Gone(one.worker, (one.data.old, one.data.new), one.dirty)
+        LandedWorker(one.worker, (one.data.old, one.data.new), one.dirty)
         for one in landings
         if not one.data.keep
     ]
     removed = iter(remove_landed(session, landed))
     results = []
     for one in landings:
-        cleaned = Cleaned(one.worker.worktree, "--keep") if one.data.keep else next(removed)
+        cleaned = CleanedWorktree(one.worker.worktree, "--keep") if one.data.keep else next(removed)
         if cleaned.why is not None:
             _follow(session, one.data)
-        results.append(cleaned if cleaned.kept else Cleaned(discard=cleaned.discard))
+        results.append(cleaned if cleaned.kept else CleanedWorktree(discard=cleaned.discard))
     return results
 
 
-class Gone(NamedTuple):
+class LandedWorker(NamedTuple):
     """A worker that has landed; `known` are tips of its branch whose patches have landed."""
 
     worker: Worker
@@ -128,12 +128,12 @@ class Gone(NamedTuple):
     dirty: bool | None = None
 
 
-def remove_landed(session: Session, landed: Sequence[Gone]) -> list[Cleaned]:
+def remove_landed(session: Session, landed: Sequence[LandedWorker]) -> list[CleanedWorktree]:
     """Remove the worktrees and branches of landed workers that are not in use."""
     places = linked_places(session.repository.common_dir)
     results = [_kept(session, one, places) for one in landed]
     going = [
-        Going(one.worker, one.dirty, one.known)
+        WorkerToRemove(one.worker, one.dirty, one.known)
         for one, kept in zip(landed, results, strict=True)
         if kept is None
     ]
@@ -141,7 +141,7 @@ def remove_landed(session: Session, landed: Sequence[Gone]) -> list[Cleaned]:
     return [next(removed) if kept is None else kept for kept in results]
 
 
-def _kept(session: Session, landed: Gone, places: Sequence[str]) -> Cleaned | None:
+def _kept(session: Session, landed: LandedWorker, places: Sequence[str]) -> CleanedWorktree | None:
     """Return why a landed worktree is kept, or None; `places` are those of all worktrees.
 
     A worktree inside it, as some agents make them, would be removed with it.
@@ -149,29 +149,29 @@ def _kept(session: Session, landed: Gone, places: Sequence[str]) -> Cleaned | No
     worker = landed.worker
     inner = None if worker.worktree is None else find_inner(places, worker.worktree)
     if inner is not None:
-        return Cleaned(worker.worktree, f"the worktree {inner} lies in it")
+        return CleanedWorktree(worker.worktree, f"the worktree {inner} lies in it")
     why = _reason_to_keep(session, worker, landed.known)
     if why is None and worker.worktree is not None:
         return None
-    return Cleaned(worker.worktree, why or "it has no worktree")
+    return CleanedWorktree(worker.worktree, why or "it has no worktree")
 
 
-def _try_to_remove(session: Session, going: Sequence[Going]) -> list[Cleaned]:
+def _try_to_remove(session: Session, going: Sequence[WorkerToRemove]) -> list[CleanedWorktree]:
     """Remove landed worktrees; one that cannot be removed is kept, with the reason."""
     try:
         operations = plan_removals(session, going, "remove")
     except GitWorkerError as error:
         if len(going) > 1:  # nothing is written yet, and one of them blocks all
             return [cleaned for one in going for cleaned in _try_to_remove(session, [one])]
-        return [Cleaned(going[0].worker.worktree, error.message)]
+        return [CleanedWorktree(going[0].worker.worktree, error.message)]
     try:
         removed = remove(session, operations)
     except GitWorkerError as error:  # the next command finishes what is journaled
-        return [Cleaned(find_left(session, one.worker), error.message) for one in going]
+        return [CleanedWorktree(find_left(session, one.worker), error.message) for one in going]
     return [
-        Cleaned(find_left(session, one.worker), result.message)
+        CleanedWorktree(find_left(session, one.worker), result.message)
         if isinstance(result, GitWorkerError)
-        else Cleaned(discard=result.discard)
+        else CleanedWorktree(discard=result.discard)
         for one, result in zip(going, removed, strict=True)
     ]
 

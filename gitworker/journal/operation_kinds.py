@@ -182,9 +182,9 @@ def _finish_gc(session: Session, operation: Operation) -> None:
 
 
 def _require_objects(session: Session, done: Operation) -> None:
-    from gitworker.journal.undo.undo_gc import require_objects
+    from gitworker.journal.undo.undo_gc import require_commits
 
-    require_objects(session, done)
+    require_commits(session, done)
 
 
 def _undo_gc(session: Session, operation: Operation, done: Operation) -> None:

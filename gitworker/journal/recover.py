@@ -14,7 +14,7 @@ from gitworker.errors import Conflict
 from gitworker.journal.finish_landing import RECORDED
 from gitworker.journal.operation_kinds import FINISHED, KINDS, ROLLED_BACK
 from gitworker.journal.settled import Settled, end_each
-from gitworker.lifecycle.state_views import catch_up
+from gitworker.lifecycle.state_files import catch_up
 from gitworker.repo.plumbing.lock import hold
 from gitworker.session import Session
 from gitworker.store.operations import Operation, find_operation, unfinished_operations

@@ -6,7 +6,7 @@ from contextlib import suppress
 from gitworker import clock
 from gitworker.errors import Refused
 from gitworker.model.ids import TaskId, WorkerId, ref_of
-from gitworker.paths import read_seat
+from gitworker.paths import read_worktree_owner
 from gitworker.repo.plumbing.refs import delete_branch, read_refs
 from gitworker.repo.rescue.rescue_refs import rescue
 from gitworker.repo.worktrees.ownership import find_named, is_inside
@@ -54,7 +54,10 @@ def drop_worktree(session: Session, operation: Operation) -> None:
     path = data.path
     name = entry_name(operation.worker_id, operation.task_id, operation.id)
     admin_dir = find_admin_dir(session.repository.common_dir, path)
-    if admin_dir and read_seat(admin_dir) not in (None, (operation.worker_id, operation.task_id)):
+    if admin_dir and read_worktree_owner(admin_dir) not in (
+        None,
+        (operation.worker_id, operation.task_id),
+    ):
         return  # it belongs to another worker now
     unfinished = admin_dir is None or os.path.lexists(f"{admin_dir}/locked")  # git's own mark
     if admin_dir is not None and not unfinished and os.path.isfile(f"{path}/.git"):
@@ -82,7 +85,7 @@ def _drop_claimed(session: Session, operation: Operation) -> None:
     """Move the rest of a parked worktree that the spawn had claimed to the trash."""
     pool = operation.payload(SpawnData).pool
     if pool is not None:
-        from gitworker.worktrees.pool.pool import claim_name  # only where there is a pool
+        from gitworker.worktrees.pool.hand_out import claim_name  # only where there is a pool
 
         claimed = f"{pool}/{claim_name(operation.id)}"
         if os.path.isdir(claimed):

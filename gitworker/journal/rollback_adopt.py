@@ -6,7 +6,7 @@ from contextlib import suppress
 from gitworker import clock
 from gitworker.branches.replay_branch import drop_anchors
 from gitworker.journal.rollback import drop_worktree
-from gitworker.paths import SEAT_FILE, read_seat
+from gitworker.paths import OWNER_FILE, read_worktree_owner
 from gitworker.repo.hooks.install import uninstall_one
 from gitworker.repo.plumbing.refs import create_ref, read_refs
 from gitworker.repo.worktrees.branch_rename import KeptLog, rename_branch
@@ -48,14 +48,14 @@ def give_up_adopt(session: Session, operation_id: int) -> None:
 def release_worktree(session: Session, operation: Operation) -> None:
     """Remove our mark and our hooks from a worktree that is no longer managed."""
     admin_dir = find_admin_dir(session.repository.common_dir, operation.payload(AdoptData).path)
-    if admin_dir is None or read_seat(admin_dir) not in (
+    if admin_dir is None or read_worktree_owner(admin_dir) not in (
         None,
         (operation.worker_id, operation.task_id),
     ):
         return
     uninstall_one(session.git, admin_dir)
     with suppress(FileNotFoundError):
-        os.unlink(f"{admin_dir}/{SEAT_FILE}")
+        os.unlink(f"{admin_dir}/{OWNER_FILE}")
 
 
 def name_back(session: Session, operation: Operation) -> None:

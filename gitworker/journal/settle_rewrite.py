@@ -10,12 +10,12 @@ from gitworker.journal.finish_landing import (
     PUSHED,
     PUSHING,
     RECORDED,
-    Landing,
+    LandedOperation,
     clean_up,
     close_merges,
     finish_merge,
 )
-from gitworker.lifecycle.state_views import publish_views
+from gitworker.lifecycle.state_files import publish_views
 from gitworker.lifecycle.verdict import finish_approval
 from gitworker.model.ids import Oid
 from gitworker.repo.checkout.fastforward import fast_forward, settle_checkout
@@ -25,7 +25,12 @@ from gitworker.repo.plumbing.refs import find_ref, read_refs, tracking_ref
 from gitworker.repo.worktrees.worktree_list import find_checkout
 from gitworker.session import Session
 from gitworker.states.engine import InvalidTransition
-from gitworker.store.operations import Operation, close_operation, find_operation, window_of
+from gitworker.store.operations import (
+    Operation,
+    close_operation,
+    find_operation,
+    landings_of_window,
+)
 from gitworker.store.payloads.payload import ApproveData, MergeData
 from gitworker.store.workers import find_worker
 from gitworker.worktrees.removal import discard
@@ -101,7 +106,7 @@ def settle_merge(session: Session, operation: Operation) -> None:
     with session.store.read() as reader:
         worker = find_worker(reader, operation.worker_id)
     if worker is not None and worker.task_id == operation.task_id:
-        (cleaned,) = clean_up(session, [Landing(worker, data)])
+        (cleaned,) = clean_up(session, [LandedOperation(worker, data)])
         discard(session, [] if cleaned.discard is None else [cleaned.discard])
         publish_views(session, worker.worker_id)
     close_merges(session, [operation])
@@ -141,7 +146,7 @@ def _put_checkout_back(session: Session, operation: Operation) -> None:
     The whole window lands by one fast-forward, so git was writing the files of its last commit.
     """
     with session.store.read() as reader:
-        new = window_of(reader, operation)[-1].payload(MergeData).new
+        new = landings_of_window(reader, operation)[-1].payload(MergeData).new
     if session.git.find_oid(new) is not None:
         settle_checkout(
             session.git,

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from gitworker.errors import GitWorkerError, error_of
-from gitworker.lifecycle.state_views import publish_views
+from gitworker.errors import GitWorkerError, as_gitworker_error
+from gitworker.lifecycle.state_files import publish_views
 from gitworker.session import Session
 from gitworker.store.operations import Operation
 
@@ -41,7 +41,7 @@ def end_each(
             try:
                 end(session, operation)
             except Exception as failure:  # noqa: BLE001 - one operation never blocks all
-                held[operation.worker_id] = error = error_of(failure)
+                held[operation.worker_id] = error = as_gitworker_error(failure)
         if error is None:
             settled.ended.append(operation)
         else:

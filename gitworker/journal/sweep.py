@@ -10,37 +10,37 @@ from gitworker.liveness.readings import (
     is_here,
     lost_runs,
     process_runs,
-    read_beats,
+    read_heartbeats,
     silent_runs,
     this_moment,
 )
 from gitworker.liveness.rules import (
-    Beat,
-    Facts,
-    Moment,
+    ClockReading,
+    Heartbeat,
+    WorkerFacts,
     due_event,
-    is_at_work,
+    is_expected_to_report,
     is_quiet,
     may_time_out,
 )
-from gitworker.liveness.start_daemon import ensure_beater, is_beating
-from gitworker.paths import is_locked_by_agent, unlock_seat
+from gitworker.liveness.start_daemon import ensure_heartbeat_daemon, is_daemon_running
+from gitworker.paths import is_locked_by_agent, unlock_worktree_of_agent
 from gitworker.session import Session
 from gitworker.store.heartbeats import touch
 from gitworker.store.workers import Worker, all_workers
 from gitworker.worktrees.moved_worktrees import follow_moves
 
-Quiet = list[tuple[Worker, Facts]]
+Quiet = list[tuple[Worker, WorkerFacts]]
 
 
-class Swept(NamedTuple):
+class SweepResult(NamedTuple):
     """The workers that changed, and all workers now; None if they must be read again."""
 
     changed: list[str]
     workers: list[Worker] | None
 
 
-def sweep(session: Session) -> Swept:
+def sweep(session: Session) -> SweepResult:
     """Apply what is due: stale, recovered and expired workers, retries whose back-off is over.
 
     If a worker's process runs although its heartbeat daemon has died, this records a heartbeat and
@@ -50,7 +50,7 @@ def sweep(session: Session) -> Swept:
     moment = this_moment()
     with session.store.read() as reader:
         workers = all_workers(reader)
-        beats = read_beats(reader)
+        beats = read_heartbeats(reader)
         retries = [row["id"] for row in reader.rows("tasks.due_retries", now=moment.now_ms)]
         runs = reader.rows("runs.open")
     lost = lost_runs(runs, moment)
@@ -63,26 +63,26 @@ def sweep(session: Session) -> Swept:
 
         settle_runs(session, [*lost.over, *silent])
     if lost.orphans:  # the daemon ends them: there is one, so none is signalled twice
-        ensure_beater(session.paths, every_s=session.settings.liveness_beat_s)
+        ensure_heartbeat_daemon(session.paths, every_s=session.settings.liveness_beat_s)
     _unlock_left(session, workers, moment)
     moved = follow_moves(session, workers)
     quiet = _quiet(session, workers, beats, moment)
     if quiet and _revive(session, quiet, moment):
         with session.store.read() as reader:
-            quiet = _quiet(session, workers, read_beats(reader), moment)
+            quiet = _quiet(session, workers, read_heartbeats(reader), moment)
     due = [
         (worker, event)
         for worker, facts in quiet
         if (event := due_event(facts, moment, session.settings))
     ]
     if not due and not retries:
-        return Swept([], None if moved else workers)
+        return SweepResult([], None if moved else workers)
     from gitworker.lifecycle.timeouts import apply_due  # 10 ms, only when something is due
 
-    return Swept(apply_due(session, due, retries), None)
+    return SweepResult(apply_due(session, due, retries), None)
 
 
-def _unlock_left(session: Session, workers: list[Worker], moment: Moment) -> None:
+def _unlock_left(session: Session, workers: list[Worker], moment: ClockReading) -> None:
     """Remove our lock from worktrees whose agent has ended unnoticed."""
     for worker in workers:
         if worker.admin_dir is None or worker.pid is None:
@@ -92,11 +92,11 @@ def _unlock_left(session: Session, workers: list[Worker], moment: Moment) -> Non
         if not is_locked_by_agent(worker.admin_dir):
             continue
         if process_runs(worker, moment, session.paths) is False:
-            unlock_seat(worker.admin_dir, worker.pid)
+            unlock_worktree_of_agent(worker.admin_dir, worker.pid)
 
 
 def _quiet(
-    session: Session, workers: list[Worker], beats: dict[str, Beat], moment: Moment
+    session: Session, workers: list[Worker], beats: dict[str, Heartbeat], moment: ClockReading
 ) -> Quiet:
     """Return the workers that time can change and that have no recent heartbeat, with the facts."""
     found = []
@@ -106,7 +106,7 @@ def _quiet(
             worker.state, beat, moment, session.settings
         ):
             continue
-        facts = Facts(
+        facts = WorkerFacts(
             state=worker.state,
             stale_from=worker.stale_from,
             changed_at_ms=worker.state_changed_at_ms,
@@ -117,14 +117,14 @@ def _quiet(
     return found
 
 
-def _revive(session: Session, quiet: Quiet, moment: Moment) -> bool:
+def _revive(session: Session, quiet: Quiet, moment: ClockReading) -> bool:
     """Record a heartbeat for workers whose process runs without one; return whether any did.
 
     A worker of another PID namespace has its own daemon there, so it gets only this heartbeat.
     """
-    silent = [w for w, facts in quiet if is_at_work(w.state) and facts.process_runs]
+    silent = [w for w, facts in quiet if is_expected_to_report(w.state) and facts.process_runs]
     ours = [worker for worker in silent if is_here(worker, moment)]
-    if ours and is_beating(session.paths):
+    if ours and is_daemon_running(session.paths):
         silent = [worker for worker in silent if worker not in ours]
         ours = []
     if not silent:
@@ -133,5 +133,5 @@ def _revive(session: Session, quiet: Quiet, moment: Moment) -> bool:
         for worker in silent:
             touch(writer, worker.worker_id, task=worker.task_id)
     if ours:
-        ensure_beater(session.paths, every_s=session.settings.liveness_beat_s)
+        ensure_heartbeat_daemon(session.paths, every_s=session.settings.liveness_beat_s)
     return True

@@ -3,13 +3,13 @@
 from typing import NamedTuple
 
 from gitworker.branches.stack import parents_of
-from gitworker.errors import Conflict, GitWorkerError, error_of
+from gitworker.errors import Conflict, GitWorkerError, as_gitworker_error
 from gitworker.landing.merge import choose
 from gitworker.landing.prepare import CannotLand, Prepared, try_out
 from gitworker.landing.queue import window_size
 from gitworker.landing.window_assembly import waits_for_parent
 from gitworker.model.ids import Oid
-from gitworker.repo.replay.replay_cache import Memory
+from gitworker.repo.replay.replay_cache import ReplayCache
 from gitworker.session import Session
 from gitworker.store.workers import Worker
 from gitworker.verify.verify import Verifier
@@ -53,7 +53,7 @@ class _Planner:
         self._session = session
         self._size = window_size(session)
         self._verifier = Verifier(session)
-        self._cache = Memory()
+        self._cache = ReplayCache()
         self._tip: Oid | None = None
         self._tasks: set[str] = set()
         self._waiting = waiting
@@ -79,7 +79,7 @@ class _Planner:
                 else:
                     self._refuse(worker, _error_of_landing(worker, rejection))
             except (GitWorkerError, OSError) as error:
-                self._refuse(worker, error_of(error))
+                self._refuse(worker, as_gitworker_error(error))
         if window:
             self._close(window)
         return postponed

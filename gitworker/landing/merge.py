@@ -18,7 +18,7 @@ from gitworker.store.workers import Worker, find_worker
 from gitworker.worktrees.prefetched_checks import look_early
 
 if TYPE_CHECKING:
-    from gitworker.landing.queue import Note, Show
+    from gitworker.landing.queue import ReportOutcomes, ShowProgress
     from gitworker.repo.remote.transfer import Narrate
 
 __all__ = ["Landed", "NotLanded", "choose", "merge"]
@@ -36,9 +36,9 @@ def merge(
     skip: Collection[str] = (),
     windows: int | None = None,
     tell: Callable[[str], None] = lambda line: None,
-    show: Show | None = None,
+    show: ShowProgress | None = None,
     narrate: Narrate | None = None,
-    note: Note = lambda results: None,
+    note: ReportOutcomes = lambda results: None,
 ) -> list[Landed | NotLanded]:
     """Land workers in the order named, in the queue's order with `everything`.
 
@@ -104,7 +104,7 @@ def choose(session: Session, names: list[str], *, everything: bool) -> list[Work
 
 def _in_order(reader: Reader) -> list[Worker]:
     """Return the approved workers in the order of the queue's rules."""
-    from gitworker.landing.lineup import list_waiting  # 2 ms, only with --all
+    from gitworker.landing.queue_status import list_waiting  # 2 ms, only with --all
 
     found = (find_worker(reader, one.worker_id) for one in list_waiting(reader, clock.now_ms()))
     return [worker for worker in found if worker is not None]

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from gitworker.branches.landable import require_landable
 from gitworker.branches.published_submodules import require_published
 from gitworker.branches.replay_branch import (
+    BranchTips,
     Rewrite,
-    Tips,
     carries_all_patches,
     plan_rewrite,
     read_tips,
@@ -25,18 +25,18 @@ from gitworker.branches.rules_approval import (
     is_still_approved,
     patch_of,
 )
-from gitworker.branches.stack import own_start, require_parent_landed
+from gitworker.branches.stack import own_fork_point, require_parent_landed
 from gitworker.claims.leases import require_task_free
 from gitworker.errors import Conflict, Refused
 from gitworker.journal.recover import require_ended
 from gitworker.lifecycle.moves import advance
-from gitworker.lifecycle.state_views import publish_views
+from gitworker.lifecycle.state_files import publish_views
 from gitworker.lifecycle.verdict import send_back, tell_verdict
 from gitworker.model.ids import Oid
 from gitworker.model.worker import WorkerEvent
 from gitworker.repo.history.patch_ids import fingerprints, patch_ids
 from gitworker.repo.replay.replay import ReplayConflict
-from gitworker.repo.replay.replay_cache import Memory
+from gitworker.repo.replay.replay_cache import ReplayCache
 from gitworker.session import Session
 from gitworker.states.worker_machine import require_transition
 from gitworker.store.workers import Worker, find_worker
@@ -75,7 +75,7 @@ def prepare(
     worker: Worker,
     *,
     onto: Oid | None,
-    memory: Memory,
+    memory: ReplayCache,
     with_tasks: Collection[str] = (),
 ) -> Prepared:
     """Replay an approved worker onto the target, or onto `onto`, the tip of a window.
@@ -101,7 +101,7 @@ def try_out(
     worker: Worker,
     *,
     onto: Oid | None,
-    memory: Memory,
+    memory: ReplayCache,
     with_tasks: Collection[str] = (),
 ) -> Prepared:
     """Prepare without changing the worker's state; raise CannotLand if it cannot land there."""
@@ -114,10 +114,10 @@ def try_out(
         require_parent_landed(reader, worker, with_tasks=with_tasks)
     tips = read_tips(session, worker)
     base = tips.target if onto is None else onto
-    fork_point = own_start(session, worker, tip=tips.branch, target=base)
+    fork_point = own_fork_point(session, worker, tip=tips.branch, target=base)
     reviewed, approved = _approval(session, worker, tips, fork_point or tips.target)
     outcome = replay_onto_target(
-        session, Tips(tips.ref, tips.branch, base), memory=memory, exclude=fork_point
+        session, BranchTips(tips.ref, tips.branch, base), memory=memory, exclude=fork_point
     )
     if isinstance(outcome, ReplayConflict):
         raise CannotLand(conflict=outcome)
@@ -129,7 +129,7 @@ def try_out(
 
 
 def _approval(
-    session: Session, worker: Worker, tips: Tips, fork_point: Oid
+    session: Session, worker: Worker, tips: BranchTips, fork_point: Oid
 ) -> tuple[Oid, list[str]]:
     """Return the approved commit and its recorded patches; raise CannotLand for other commits.
 

@@ -3,7 +3,7 @@
 from contextlib import suppress
 from random import random
 
-from gitworker.branches.remote import SURE, PushResult, Remote, known_remotes
+from gitworker.branches.remote import NOT_TAKEN_CODES, PushResult, Remote, known_remotes
 from gitworker.branches.rules_remote import push_delay_s
 from gitworker.errors import Conflict, NotFound
 from gitworker.journal.finish_landing import ANSWERED, PUSHING
@@ -41,7 +41,7 @@ class Pushing:
         try:
             pushed = self.remote.push(new, expect=expect)
         except TransferFailed as failure:
-            if failure.code in SURE:
+            if failure.code in NOT_TAKEN_CODES:
                 raise PushRefused(failure) from failure
             raise
         if pushed is PushResult.MOVED:

@@ -18,7 +18,7 @@ from gitworker.journal.recover import finish_interrupted, require_landed
 from gitworker.landing.prepare import Prepared
 from gitworker.landing.pushing import Pushing, RemoteMoved, settle_pushes
 from gitworker.landing.queue_log import close_record, open_record, record_verdict
-from gitworker.landing.queue_verify import TargetFails, Verified, label_of, verify_window
+from gitworker.landing.queue_verify import TargetFails, WindowVerdict, label_of, verify_window
 from gitworker.landing.rules_queue import next_size, parents_first
 from gitworker.landing.window import land
 from gitworker.landing.window_assembly import Assembly
@@ -30,7 +30,7 @@ from gitworker.repo.checkout.fastforward import check_forward
 from gitworker.repo.plumbing.lock import hold
 from gitworker.repo.plumbing.refs import find_tip
 from gitworker.repo.remote.transfer import Narrate
-from gitworker.repo.replay.replay_cache import Memory
+from gitworker.repo.replay.replay_cache import ReplayCache
 from gitworker.repo.worktrees.worktree_list import find_checkout
 from gitworker.session import Session
 from gitworker.store.operations import find_last_operation
@@ -38,10 +38,10 @@ from gitworker.store.payloads.payload import MergeData
 from gitworker.store.windows import newest_windows
 from gitworker.store.workers import Worker, find_worker
 from gitworker.verify.target_settings import changes_settings, settings_at
-from gitworker.verify.trust import untrusted
-from gitworker.verify.verify import Progress, Verdict, Verifier, require_trusted
+from gitworker.verify.trust import untrusted_commands
+from gitworker.verify.verify import RunProgress, Verdict, Verifier, require_trusted
 from gitworker.worktrees.pool.lend_to_verify import lender
-from gitworker.worktrees.prefetched_checks import Looks
+from gitworker.worktrees.prefetched_checks import PrefetchedChecks
 
 MOVES = 10  # how often the target may move while a window is verified before we give up
 OUTCOMES = ("landed", "failed")  # outcomes that determine the size of the next window
@@ -59,9 +59,9 @@ COMMON = frozenset(
 )
 DECLINED = frozenset({"remote_hook_declined", "pre_push_declined"})
 FAILURES_AT_MOST = 3  # so many single failures in a row: their commits are not the cause
-Tell = Callable[[str], None]
-Note = Callable[[Sequence[Landed | NotLanded]], None]
-Show = Callable[[Sequence[Progress]], None]
+ReportLine = Callable[[str], None]
+ReportOutcomes = Callable[[Sequence[Landed | NotLanded]], None]
+ShowProgress = Callable[[Sequence[RunProgress]], None]
 
 
 def window_size(session: Session) -> int | None:
@@ -90,11 +90,11 @@ class Queue:
         session: Session,
         *,
         keep: bool,
-        tell: Tell,
-        show: Show | None = None,
+        tell: ReportLine,
+        show: ShowProgress | None = None,
         narrate: Narrate | None = None,
-        prefetched: Looks | None = None,
-        note: Note = lambda results: None,
+        prefetched: PrefetchedChecks | None = None,
+        note: ReportOutcomes = lambda results: None,
     ) -> None:
         self.session = session
         self.results: dict[str, Landed | NotLanded] = {}
@@ -104,7 +104,7 @@ class Queue:
         self._narrate = narrate
         self._prefetched = prefetched
         self._on_results = note
-        self._cache = Memory()
+        self._cache = ReplayCache()
         self._chosen: dict[str, Worker] = {}
         self._waiting: list[str] = []
         self._resources = ExitStack()
@@ -277,7 +277,9 @@ class Queue:
             self._fail(window[0].worker.worker_id, error)
 
     # ------------------------------------------------------------------ verifying
-    def _verify(self, number: int, window: list[Prepared], *, with_news: bool) -> Verified | None:
+    def _verify(
+        self, number: int, window: list[Prepared], *, with_news: bool
+    ) -> WindowVerdict | None:
         """Verify a window; return None if that is impossible; the workers' results say why."""
 
         def on_verdict(verdicts: list[dict[str, object]]) -> None:
@@ -299,11 +301,11 @@ class Queue:
         close_record(self.session, number, "refused")
         return None
 
-    def _verify_news(self, window: list[Prepared], verified: Verified) -> Verified:
+    def _verify_news(self, window: list[Prepared], verified: WindowVerdict) -> WindowVerdict:
         """Verify the last of a window by the settings that it brings, if they are trusted."""
         tip = window[-1].rewrite.new
         session = self.session._replace(settings=settings_at(self.session, tip))
-        if untrusted(session, "verify"):
+        if untrusted_commands(session, "verify"):
             return verified
         with self._verifier_of(session) as verifier:
             verdict = verifier.known(tip)
@@ -317,7 +319,7 @@ class Queue:
         return verified._replace(passing=len(window) - 1, failed=verdict)
 
     # ------------------------------------------------------------------ landing
-    def _conclude(self, number: int, window: list[Prepared], verified: Verified) -> None:
+    def _conclude(self, number: int, window: list[Prepared], verified: WindowVerdict) -> None:
         """Land the passing workers and send the culprit back, if nothing has changed since."""
         if not self._is_unchanged(window[: verified.passing + 1]):
             close_record(self.session, number, "moved", verdicts=verified.verdicts)

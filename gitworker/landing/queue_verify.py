@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from gitworker.crashpoint import crash_point
 from gitworker.errors import GitWorkerError, Refused
 from gitworker.landing.prepare import Prepared
-from gitworker.landing.rules_queue import Span, next_probes, whole
+from gitworker.landing.rules_queue import SearchSpan, next_probes, whole
 from gitworker.model.ids import Oid
 from gitworker.session import Session
 from gitworker.verify.verify import NoVerdict, Verdict, Verifier
@@ -16,7 +16,7 @@ class TargetFails(Refused):
     """The target itself does not pass; no worker is at fault."""
 
 
-class Verified(NamedTuple):
+class WindowVerdict(NamedTuple):
     """The result of verifying a window.
 
     `passing` is the length of the longest passing prefix; `failed` is the verdict with the next
@@ -36,7 +36,7 @@ def verify_window(
     window: Sequence[Prepared],
     *,
     on_verdict: Callable[[list[dict[str, Any]]], None],
-) -> Verified:
+) -> WindowVerdict:
     """Find the longest prefix of a window that passes, with `merge.parallel` runs at once.
 
     `on_verdict` receives all verdicts so far after each one. If the target failed when it was last
@@ -60,14 +60,14 @@ def verify_window(
         verifier.require_checkout(window[green - 1].rewrite.new if green else base)
     elif red == 1:
         _require_target_passes(session, verifier, base)
-    return Verified(green, search.verdicts, search.failed.get(red), unfit)
+    return WindowVerdict(green, search.verdicts, search.failed.get(red), unfit)
 
 
 class _Search:
     """The state of one search: the known span, the current runs, the verdicts so far."""
 
     def __init__(self, session: Session, verifier: Verifier, window: Sequence[Prepared]) -> None:
-        self.span: Span = whole(len(window))
+        self.span: SearchSpan = whole(len(window))
         self.verdicts: list[dict[str, Any]] = []
         self.failed: dict[int, Verdict] = {}
         self.unfit: dict[int, GitWorkerError] = {}

@@ -92,7 +92,7 @@ def next_size(setting: int, *, last: int | None, was_full: bool = True, passed: 
     return min(last + (1 if was_full else 0), LARGEST * setting)
 
 
-class Span(NamedTuple):
+class SearchSpan(NamedTuple):
     """The state of a search in a window of `size` workers: prefix `green` passes, `red` fails.
 
     At first only the limits are known: 0 passes, and size + 1 counts as failing.
@@ -112,7 +112,7 @@ class Span(NamedTuple):
         """Return True if any prefix failed."""
         return self.red <= self.size
 
-    def learn(self, prefix: int, *, passed: bool) -> "Span":
+    def learn(self, prefix: int, *, passed: bool) -> "SearchSpan":
         """Return the span after a verdict on one prefix."""
         if passed:
             return self._replace(green=max(self.green, prefix))
@@ -123,12 +123,12 @@ class Span(NamedTuple):
         return self.green < prefix < self.red
 
 
-def whole(size: int) -> Span:
+def whole(size: int) -> SearchSpan:
     """Return the span before any verdict: the base of the window counts as passing."""
-    return Span(size, 0, size + 1)
+    return SearchSpan(size, 0, size + 1)
 
 
-def next_probes(span: Span, slots: int, running: Iterable[int] = ()) -> list[int]:
+def next_probes(span: SearchSpan, slots: int, running: Iterable[int] = ()) -> list[int]:
     """Return the prefixes to verify now, with `slots` runs at once and some running already.
 
     The whole window comes first. Further slots assume that it fails: they split the unknown range

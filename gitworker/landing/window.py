@@ -13,12 +13,12 @@ from gitworker import clock
 from gitworker.branches.replay_branch import begin_rewrite, rescue_old_tips
 from gitworker.claims.leases import require_task_free
 from gitworker.crashpoint import crash_point
-from gitworker.errors import GitWorkerError, Unavailable, error_of
+from gitworker.errors import GitWorkerError, Unavailable, as_gitworker_error
 from gitworker.journal.finish_landing import (
     ANSWERED,
     PUSHED,
     PUSHING,
-    Landing,
+    LandedOperation,
     clean_up,
     close_merges,
     find_left,
@@ -28,7 +28,7 @@ from gitworker.journal.recover import finish_interrupted
 from gitworker.landing.prepare import Prepared
 from gitworker.lifecycle.outcome import Landed, NotLanded
 from gitworker.lifecycle.rules import landing_reason
-from gitworker.lifecycle.state_views import publish_views
+from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.ids import Oid
 from gitworker.repo.checkout.fastforward import check_forward, fast_forward
 from gitworker.repo.plumbing.lock import descriptor_of
@@ -41,7 +41,7 @@ from gitworker.store.operations import (
 )
 from gitworker.store.payloads.payload import MergeData
 from gitworker.store.workers import Worker
-from gitworker.worktrees.prefetched_checks import Looks
+from gitworker.worktrees.prefetched_checks import PrefetchedChecks
 from gitworker.worktrees.removal import discard
 
 Push = Callable[[Oid, Oid], None]  # the new commit, and the remote's tip that it replaces
@@ -61,7 +61,7 @@ def land(
     *,
     keep: bool,
     push: Push | None = None,
-    prefetched: Looks | None = None,
+    prefetched: PrefetchedChecks | None = None,
 ) -> dict[str, Landed | NotLanded]:
     """Move the target over a prepared window, record every worker, clean up after them.
 
@@ -104,18 +104,20 @@ def land(
     try:
         return _clean_up(session, landed, checks)
     except Exception as error:  # noqa: BLE001 - they have landed; the next command cleans up
-        why = error_of(error).message
+        why = as_gitworker_error(error).message
         return {
             one.worker_id: _landed(session, one, op.payload(MergeData).new, why)
             for op, one in landed
         }
 
 
-def _dirty_checks(session: Session, workers: list[Worker], prefetched: Looks | None) -> Looks:
+def _dirty_checks(
+    session: Session, workers: list[Worker], prefetched: PrefetchedChecks | None
+) -> PrefetchedChecks:
     return (
         prefetched
         if prefetched is not None and prefetched.serves(workers)
-        else Looks(session, workers)
+        else PrefetchedChecks(session, workers)
     )
 
 
@@ -183,7 +185,7 @@ def _landed(session: Session, worker: Worker, commit: str, why: str) -> Landed:
 def _unrecorded(session: Session, error: Exception) -> GitWorkerError:
     name = session.target.removeprefix("refs/heads/")
     return Unavailable(
-        f"{name} contains it, but that could not be recorded: {error_of(error).message}",
+        f"{name} contains it, but that could not be recorded: {as_gitworker_error(error).message}",
         "git worker recover",
         code="not_recorded",
     )
@@ -219,12 +221,12 @@ def _journal(session: Session, window: list[Prepared], *, keep: bool, pushes: bo
 
 
 def _clean_up(
-    session: Session, landed: list[tuple[Operation, Worker]], checks: Looks
+    session: Session, landed: list[tuple[Operation, Worker]], checks: PrefetchedChecks
 ) -> dict[str, Landed | NotLanded]:
     """Clean up after all workers, close their journal rows, and publish once for all."""
     dirty = checks.results()
     landings = [
-        Landing(worker, operation.payload(MergeData), dirty.get(worker.worker_id))
+        LandedOperation(worker, operation.payload(MergeData), dirty.get(worker.worker_id))
         for operation, worker in landed
     ]
     results: dict[str, Landed | NotLanded] = {}

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 
 from gitworker.branches.remote import require_remote
 from gitworker.branches.stack import Stack, parents_of
-from gitworker.errors import Conflict, GitWorkerError, Invalid, error_of
+from gitworker.errors import Conflict, GitWorkerError, Invalid, as_gitworker_error
 from gitworker.landing.prepare import DoesNotStack, Prepared, prepare, withdraw
 from gitworker.model.ids import Branch, Oid, ref_of
 from gitworker.radar.radar import conflicting_pairs
 from gitworker.repo.plumbing.refs import find_tip
-from gitworker.repo.replay.replay_cache import Memory
+from gitworker.repo.replay.replay_cache import ReplayCache
 from gitworker.session import Session
 from gitworker.store.workers import Worker, find_worker
 from gitworker.verify.target_settings import changes_settings, settings_at
@@ -34,7 +34,7 @@ def waits_for_parent(stack: Stack | None, tasks: set[str], waiting: dict[str, st
 class Assembly:
     """The next window of one run; `fail` is called for every worker that cannot land."""
 
-    def __init__(self, session: Session, *, memory: Memory, fail: Fail) -> None:
+    def __init__(self, session: Session, *, memory: ReplayCache, fail: Fail) -> None:
         self._session = session
         self._cache = memory
         self._fail = fail
@@ -67,7 +67,7 @@ class Assembly:
             except DoesNotStack:
                 continue
             except (GitWorkerError, OSError) as error:
-                self._fail(name, error_of(error))
+                self._fail(name, as_gitworker_error(error))
                 has_failed = True
         if not window and not has_failed:
             self._fail_cycle(names)

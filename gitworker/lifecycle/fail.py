@@ -5,10 +5,10 @@ from gitworker.bus.drain import drain
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.lifecycle.find import require_worker
 from gitworker.lifecycle.moves import advance, release_task, schedule_retry
-from gitworker.lifecycle.state_views import publish_views
+from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.worker import WorkerEvent, WorkerState
 from gitworker.session import Session
-from gitworker.states.task_moves import Happening
+from gitworker.states.task_moves import WorkerTaskEvent
 from gitworker.store.heartbeats import touch
 from gitworker.store.workers import Worker, find_worker
 
@@ -36,7 +36,7 @@ def stop(session: Session, name: str, *, reason: str, is_late: bool = False) -> 
     drain(session)
     with session.store.read() as reader:
         worker = require_worker(reader, name, session)
-    happening = Happening.TIMEOUT if is_late else Happening.STOP
+    happening = WorkerTaskEvent.TIMEOUT if is_late else WorkerTaskEvent.STOP
     return _end(session, worker, WorkerEvent.STOP, reason=reason, happening=happening)
 
 

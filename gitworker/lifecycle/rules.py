@@ -28,7 +28,7 @@ ENDED_HINTS = {
 }
 
 
-def gives_seat(kind: str) -> bool:
+def assigns_worker(kind: str) -> bool:
     """Return whether an operation gives a worker its task, under the lock of the worktrees."""
     return kind in SEATING
 
@@ -53,7 +53,7 @@ def is_stale(state: WorkerState) -> bool:
     return state is WorkerState.STALE
 
 
-def is_rightly_silent(status: TaskStatus) -> bool:
+def needs_no_heartbeat(status: TaskStatus) -> bool:
     """Return whether a task needs no heartbeat: it is paused or waits for an answer."""
     return status in RIGHTLY_SILENT
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from gitworker import clock
 from gitworker.bus.publish import Outgoing, publish
-from gitworker.lifecycle.state_views import publish_views
-from gitworker.paths import unlock_seat
+from gitworker.lifecycle.state_files import publish_views
+from gitworker.paths import unlock_worktree_of_agent
 from gitworker.session import Session
 from gitworker.store.api import Row, Writer
 
@@ -27,7 +27,7 @@ def record_end(
         return False
     seat = writer.row("workers.by_id", worker=run["worker_id"])
     if seat is not None and seat["admin_dir"] is not None:
-        unlock_seat(seat["admin_dir"], run["pid"])
+        unlock_worktree_of_agent(seat["admin_dir"], run["pid"])
     writer.run("orphans.forget", run=run["id"])
     payload = {
         "pid": run["pid"], "run": run["id"], "command": run["command"], "exit_status": status,

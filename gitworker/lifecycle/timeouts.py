@@ -3,8 +3,8 @@
 from gitworker.bus.transitions import move_task
 from gitworker.errors import Conflict
 from gitworker.lifecycle.moves import advance, release_task
-from gitworker.lifecycle.rules import is_rightly_silent, waits_for_retry
-from gitworker.lifecycle.state_views import publish_views
+from gitworker.lifecycle.rules import needs_no_heartbeat, waits_for_retry
+from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.task import TaskEvent
 from gitworker.model.worker import WorkerEvent
 from gitworker.session import Session
@@ -50,7 +50,7 @@ def _waits(writer: Writer, worker: Worker, event: WorkerEvent) -> bool:
     if event is not WorkerEvent.HEARTBEAT_TIMEOUT or worker.task_id is None:
         return False
     task = find_task(writer, worker.task_id)
-    return task is not None and is_rightly_silent(task.status)
+    return task is not None and needs_no_heartbeat(task.status)
 
 
 def _move(writer: Writer, worker: Worker, event: WorkerEvent) -> None:

@@ -9,7 +9,7 @@ from gitworker.bus.publish import Outgoing, publish
 from gitworker.errors import Conflict, Refused
 from gitworker.lifecycle.moves import advance
 from gitworker.lifecycle.rules import is_approved, is_stale, verification_ends
-from gitworker.lifecycle.state_views import publish_views
+from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.worker import WorkerEvent
 from gitworker.repo.replay.replay import ReplayConflict
 from gitworker.session import Session

@@ -14,14 +14,14 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from gitworker import clock
-from gitworker.bus.files.state_file_heartbeat import renew_beat
-from gitworker.bus.jobs.upkeep_job import ring_upkeep
+from gitworker.bus.files.state_file_heartbeat import update_state_file_heartbeat
+from gitworker.bus.jobs.upkeep_job import start_upkeep_job
 from gitworker.errors import GitWorkerError
 from gitworker.liveness.heartbeat_thread import HeartbeatThread, Remove, Report
-from gitworker.liveness.life_lock import Proof
+from gitworker.liveness.life_lock import LifeLock
 from gitworker.liveness.processes import is_running
 from gitworker.liveness.readings import is_here, lost_runs, this_moment
-from gitworker.liveness.rules import Moment, is_beaten_for
+from gitworker.liveness.rules import ClockReading, has_heartbeats
 from gitworker.liveness.start_daemon import LOCK_PREFIX, lock_path
 from gitworker.paths import StatePaths
 from gitworker.store.api import Reader, Store
@@ -34,7 +34,7 @@ TRY_EVERY_S = 0.02
 Attend = Callable[[Store], bool]
 
 
-def run_beater(root: str, every_s: float, attend: Attend = lambda _: False) -> int:
+def run_heartbeat_daemon(root: str, every_s: float, attend: Attend = lambda _: False) -> int:
     """Send heartbeats until no process needs them; return the exit status.
 
     `attend` looks after the agents without a supervisor and returns whether there are any. A worker
@@ -61,14 +61,14 @@ def _run_under_lock(paths: StatePaths, every_s: float, attend: Attend) -> bool:
     )
     thread.start()
     store = open_store(paths.database)
-    proofs: dict[str, Proof] = {}
+    proofs: dict[str, LifeLock] = {}
     try:
         while opened is not None and _identity(paths.database) == opened:
             with store.read() as reader:
                 workers = _local_workers(reader)
             for name in workers.keys() - proofs.keys():
                 thread.put(Report(name, task=workers[name].task_id))
-                proofs[name] = Proof(paths, name)
+                proofs[name] = LifeLock(paths, name)
             for name in proofs.keys() - workers.keys():
                 thread.put(Remove(name))
                 proofs.pop(name).release()
@@ -77,7 +77,7 @@ def _run_under_lock(paths: StatePaths, every_s: float, attend: Attend) -> bool:
             if not attend(store) and not proofs:
                 break
             with suppress(GitWorkerError):  # a busy database: the next round starts the upkeep
-                ring_upkeep(store, os.path.dirname(paths.root))
+                start_upkeep_job(store, os.path.dirname(paths.root))
             clock.sleep(LOOK_EVERY_S)
     finally:
         thread.stop()
@@ -155,13 +155,13 @@ def _local_workers(reader: Reader) -> dict[str, Worker]:
 
 def _renew_files(paths: StatePaths, times: dict[str, int]) -> None:
     for agent, ts_ms in times.items():
-        renew_beat(paths, agent, ts_ms)
+        update_state_file_heartbeat(paths, agent, ts_ms)
 
 
-def _works_here(worker: Worker, moment: Moment) -> bool:
+def _works_here(worker: Worker, moment: ClockReading) -> bool:
     """Return whether a worker's process belongs to our PID namespace and still runs."""
     return (
-        is_beaten_for(worker.state)
+        has_heartbeats(worker.state)
         and worker.pid is not None
         and is_here(worker, moment)
         and is_running(worker.pid, worker.pid_start) is True

@@ -36,11 +36,11 @@ class Remove:
     agent: str
 
 
-class Stop:
+class StopThread:
     """End the thread."""
 
 
-Command = Report | Remove | Stop
+Command = Report | Remove | StopThread
 
 
 class HeartbeatThread:
@@ -77,7 +77,7 @@ class HeartbeatThread:
 
     def stop(self, timeout_s: float = 5) -> None:
         """End the thread and wait for it."""
-        self._commands.put(Stop())
+        self._commands.put(StopThread())
         self._thread.join(timeout_s)
 
     @property
@@ -89,7 +89,7 @@ class HeartbeatThread:
         due_ms = clock.monotonic_ms()
         while True:
             command = self._next(due_ms)
-            if isinstance(command, Stop):
+            if isinstance(command, StopThread):
                 return
             if isinstance(command, Remove):
                 self._agents.pop(command.agent, None)

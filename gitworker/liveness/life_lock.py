@@ -9,14 +9,14 @@ from __future__ import annotations
 import fcntl
 import os
 
-from gitworker.paths import regular
+from gitworker.paths import open_regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitworker.paths import StatePaths
 
 
-class Proof:
+class LifeLock:
     """The lock for one worker, held from a `take` that succeeds until `release`."""
 
     def __init__(self, paths: StatePaths, worker: str) -> None:
@@ -47,10 +47,10 @@ class Proof:
             self._fd = None
 
 
-def is_proven(paths: StatePaths, worker: str) -> bool:
+def is_life_locked(paths: StatePaths, worker: str) -> bool:
     """Return whether a living process holds a worker's lock; works on a read-only disk."""
     try:
-        fd = regular(_path(paths, worker), os.O_RDONLY)
+        fd = open_regular(_path(paths, worker), os.O_RDONLY)
     except OSError:
         return False
     try:

@@ -59,7 +59,7 @@ def is_running(pid: int, start: str | None) -> bool | None:
     return start is None or process.start == start
 
 
-def nearest_agent() -> Process | None:
+def find_calling_agent() -> Process | None:
     """Return the nearest ancestor that is not git, env, timeout or a shell running a command.
 
     An interactive shell counts as an agent. Returns None also if /proc shows another PID namespace,
@@ -97,7 +97,7 @@ def processes_in(directory: str) -> list[int]:
     return inside
 
 
-def lasting_processes_in(directory: str, *, wait_ms: int = UPKEEP_WAIT_MS) -> list[int]:
+def occupants_of(directory: str, *, wait_ms: int = UPKEEP_WAIT_MS) -> list[int]:
     """Return `processes_in` after `git maintenance` has ended there; wait `wait_ms` at most.
 
     git starts it in the directory of a commit to pack objects.

@@ -4,44 +4,44 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from gitworker import clock
-from gitworker.liveness.life_lock import is_proven
+from gitworker.liveness.life_lock import is_life_locked
 from gitworker.liveness.origin import is_local, origin_of, this_origin
 from gitworker.liveness.processes import is_running
-from gitworker.liveness.rules import Beat, Moment, beat_age_ms, has_jumped
+from gitworker.liveness.rules import ClockReading, Heartbeat, has_jumped, heartbeat_age_ms
 from gitworker.paths import StatePaths
 from gitworker.store.api import Reader, Row
 from gitworker.store.workers import Worker
 
 
-class Lost(NamedTuple):
+class LostRuns(NamedTuple):
     """Runs whose supervisor has ended: `over` if the agent has ended too, else `orphans`."""
 
     over: list[Row]
     orphans: list[Row]
 
 
-def this_moment() -> Moment:
+def this_moment() -> ClockReading:
     """Read the clocks once."""
     host, boot_id, pid_ns = this_origin()
-    return Moment(clock.now_ms(), clock.monotonic_ms(), boot_id or "", host or "", pid_ns)
+    return ClockReading(clock.now_ms(), clock.monotonic_ms(), boot_id or "", host or "", pid_ns)
 
 
-def read_beats(reader: Reader) -> dict[str, Beat]:
+def read_heartbeats(reader: Reader) -> dict[str, Heartbeat]:
     """Return the last heartbeat of every agent."""
-    return {row["agent_id"]: beat_of_row(row) for row in reader.rows("liveness.all")}
+    return {row["agent_id"]: heartbeat_of_row(row) for row in reader.rows("liveness.all")}
 
 
 def clock_has_jumped(reader: Reader) -> bool:
     """Return whether the wall clock has jumped by a day or more since the newest heartbeat."""
-    return has_jumped(read_beats(reader).values(), this_moment())
+    return has_jumped(read_heartbeats(reader).values(), this_moment())
 
 
-def is_here(worker: Worker, moment: Moment) -> bool:
+def is_here(worker: Worker, moment: ClockReading) -> bool:
     """Return whether the process of a worker was recorded in our host, boot and PID namespace."""
     return is_local((worker.host, worker.boot_id, worker.pid_ns), moment.origin)
 
 
-def process_runs(worker: Worker, moment: Moment, paths: StatePaths) -> bool | None:
+def process_runs(worker: Worker, moment: ClockReading, paths: StatePaths) -> bool | None:
     """Return whether the process of a worker runs; None if that is not known.
 
     A process of another host, boot or PID namespace is never known to have ended; it runs if its
@@ -51,16 +51,16 @@ def process_runs(worker: Worker, moment: Moment, paths: StatePaths) -> bool | No
         return None
     if is_here(worker, moment):
         return is_running(worker.pid, worker.pid_start)
-    return True if is_proven(paths, worker.worker_id) else None
+    return True if is_life_locked(paths, worker.worker_id) else None
 
 
-def lost_runs(rows: Sequence[Row], moment: Moment) -> Lost:
+def lost_runs(rows: Sequence[Row], moment: ClockReading) -> LostRuns:
     """Return the open runs of our PID namespace whose supervisor has ended.
 
     A living agent without a supervisor keeps its run open and gets heartbeats. An agent that was
     ordered to end counts as an orphan until the process that gave the order has seen it end.
     """
-    lost = Lost([], [])
+    lost = LostRuns([], [])
     for run in rows:
         if not is_local(origin_of(run), moment.origin):
             continue
@@ -74,8 +74,8 @@ def lost_runs(rows: Sequence[Row], moment: Moment) -> Lost:
 
 def silent_runs(
     rows: Sequence[Row],
-    beats: Mapping[str, Beat],
-    moment: Moment,
+    beats: Mapping[str, Heartbeat],
+    moment: ClockReading,
     *,
     paths: StatePaths,
     dead_ms: int,
@@ -94,19 +94,19 @@ def silent_runs(
             newest[run["worker_id"]] != run["id"]
             or (
                 _silence_ms(run, beats, moment) >= dead_ms
-                and not is_proven(paths, run["worker_id"])
+                and not is_life_locked(paths, run["worker_id"])
             )
         )
     ]
 
 
-def beat_of_row(row: Row) -> Beat:
+def heartbeat_of_row(row: Row) -> Heartbeat:
     """Return the heartbeat in a row of `liveness.all` or `liveness.of_agent`."""
-    return Beat(row["ts_ms"], row["mono_ms"], row["boot_id"], row["host"])
+    return Heartbeat(row["ts_ms"], row["mono_ms"], row["boot_id"], row["host"])
 
 
-def _silence_ms(run: Row, beats: Mapping[str, Beat], moment: Moment) -> int:
+def _silence_ms(run: Row, beats: Mapping[str, Heartbeat], moment: ClockReading) -> int:
     """Return the time since the last heartbeat of a run's agent, or since the run began."""
-    began = Beat(run["started_at_ms"])
+    began = Heartbeat(run["started_at_ms"])
     beat = beats.get(run["worker_id"], began)
-    return min(beat_age_ms(beat, moment), beat_age_ms(began, moment))
+    return min(heartbeat_age_ms(beat, moment), heartbeat_age_ms(began, moment))

@@ -18,7 +18,7 @@ class Liveness(StrEnum):
     UNKNOWN = "-"
 
 
-class Moment(NamedTuple):
+class ClockReading(NamedTuple):
     """One reading of the clocks and of our origin (boot, host, PID namespace; see `origin`)."""
 
     now_ms: int
@@ -33,7 +33,7 @@ class Moment(NamedTuple):
         return (self.host, self.boot_id, self.pid_ns)
 
 
-class Beat(NamedTuple):
+class Heartbeat(NamedTuple):
     """A stored heartbeat; `mono_ms` is None if a foreign program wrote it."""
 
     ts_ms: int
@@ -42,7 +42,7 @@ class Beat(NamedTuple):
     host: str | None = None
 
 
-class Facts(NamedTuple):
+class WorkerFacts(NamedTuple):
     """The known facts of a worker: its state and since when, its last heartbeat, its process.
 
     `process_runs` is None if it is not known: another host, boot or PID namespace, no pid, no
@@ -52,21 +52,21 @@ class Facts(NamedTuple):
     state: WorkerState
     stale_from: WorkerState | None
     changed_at_ms: int
-    beat: Beat | None
+    beat: Heartbeat | None
     process_runs: bool | None
 
 
-BEATEN_FOR = frozenset({WorkerState.WORKING, WorkerState.IN_REVIEW})
+HAS_HEARTBEATS = frozenset({WorkerState.WORKING, WorkerState.IN_REVIEW})
 JUMP_MS = 24 * 60 * 60 * 1000
 TIMED = frozenset({WorkerState.WORKING, WorkerState.IN_REVIEW, WorkerState.STALE})
 
 
-def is_beaten_for(state: WorkerState) -> bool:
+def has_heartbeats(state: WorkerState) -> bool:
     """Return whether the heartbeat daemon sends heartbeats for a worker in this state."""
-    return state in BEATEN_FOR
+    return state in HAS_HEARTBEATS
 
 
-def is_at_work(state: WorkerState) -> bool:
+def is_expected_to_report(state: WorkerState) -> bool:
     """Return whether missing heartbeats of a worker in this state mean anything."""
     return state is WorkerState.WORKING
 
@@ -76,7 +76,7 @@ def may_time_out(state: WorkerState) -> bool:
     return state in TIMED
 
 
-def beat_age_ms(beat: Beat, moment: Moment) -> int:
+def heartbeat_age_ms(beat: Heartbeat, moment: ClockReading) -> int:
     """Return a heartbeat's age, by CLOCK_MONOTONIC in one boot of one host, else by wall clock."""
     same_clock = (
         beat.mono_ms is not None
@@ -89,7 +89,7 @@ def beat_age_ms(beat: Beat, moment: Moment) -> int:
     return max(0, moment.now_ms - beat.ts_ms)
 
 
-def has_jumped(beats: Iterable[Beat], moment: Moment) -> bool:
+def has_jumped(beats: Iterable[Heartbeat], moment: ClockReading) -> bool:
     """Return whether the wall clock has jumped by a day since the newest heartbeat of this boot.
 
     A machine that slept for a day counts too, until the next heartbeat.
@@ -121,21 +121,23 @@ def liveness_of(age_ms: int | None, settings: Settings) -> Liveness:
     return Liveness.OK
 
 
-def is_quiet(state: WorkerState, beat: Beat | None, moment: Moment, settings: Settings) -> bool:
+def is_quiet(
+    state: WorkerState, beat: Heartbeat | None, moment: ClockReading, settings: Settings
+) -> bool:
     """Return whether a worker needs a closer look: it is not WORKING with a recent heartbeat."""
-    if beat is None or not is_at_work(state):
+    if beat is None or not is_expected_to_report(state):
         return True
     soonest_s = min(settings.liveness_warn_s, settings.liveness_stale_s, settings.liveness_dead_s)
-    return beat_age_ms(beat, moment) >= soonest_s * 1000
+    return heartbeat_age_ms(beat, moment) >= soonest_s * 1000
 
 
-def due_event(facts: Facts, moment: Moment, settings: Settings) -> WorkerEvent | None:
+def due_event(facts: WorkerFacts, moment: ClockReading, settings: Settings) -> WorkerEvent | None:
     """Return the event that is due for a worker, or None.
 
     A worker without a heartbeat is judged by its last change of state.
     """
     if facts.beat is not None:
-        age_ms = min(beat_age_ms(facts.beat, moment), _wall_age(facts, moment))
+        age_ms = min(heartbeat_age_ms(facts.beat, moment), _wall_age(facts, moment))
     else:
         age_ms = _wall_age(facts, moment)
     if facts.state is WorkerState.WORKING:
@@ -148,22 +150,24 @@ def due_event(facts: Facts, moment: Moment, settings: Settings) -> WorkerEvent |
     return None
 
 
-def _due_at_work(facts: Facts, age_ms: int, settings: Settings) -> WorkerEvent | None:
+def _due_at_work(facts: WorkerFacts, age_ms: int, settings: Settings) -> WorkerEvent | None:
     ended = facts.process_runs is False and age_ms >= settings.liveness_stale_s * 1000
     silent = age_ms >= settings.liveness_dead_s * 1000
     return WorkerEvent.HEARTBEAT_TIMEOUT if ended or silent else None
 
 
-def _due_when_stale(facts: Facts, moment: Moment, settings: Settings) -> WorkerEvent | None:
+def _due_when_stale(
+    facts: WorkerFacts, moment: ClockReading, settings: Settings
+) -> WorkerEvent | None:
     if facts.beat is None:
         silent_since_ms = facts.changed_at_ms - settings.liveness_dead_s * 1000
         late = moment.now_ms - silent_since_ms >= settings.liveness_expire_s * 1000
         return WorkerEvent.EXPIRE if late else None
-    age_ms = beat_age_ms(facts.beat, moment)
+    age_ms = heartbeat_age_ms(facts.beat, moment)
     if age_ms < settings.liveness_stale_s * 1000 and facts.beat.ts_ms >= facts.changed_at_ms:
         return WorkerEvent.RECOVER
     return WorkerEvent.EXPIRE if age_ms >= settings.liveness_expire_s * 1000 else None
 
 
-def _wall_age(facts: Facts, moment: Moment) -> int:
+def _wall_age(facts: WorkerFacts, moment: ClockReading) -> int:
     return max(0, moment.now_ms - facts.changed_at_ms)

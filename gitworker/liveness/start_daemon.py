@@ -8,7 +8,7 @@ import sys
 
 from gitworker import proc
 from gitworker.liveness.origin import is_local, origin_of, this_origin
-from gitworker.paths import regular
+from gitworker.paths import open_regular
 
 LOCK_PREFIX = "beater-"
 BEAT_S = 10  # the default interval, for callers that have not read the settings
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from gitworker.store.api import Store
 
 
-def ensure_beater(paths: StatePaths, *, every_s: int) -> None:
+def ensure_heartbeat_daemon(paths: StatePaths, *, every_s: int) -> None:
     """Start the heartbeat daemon of our PID namespace unless it runs; its lock keeps it single."""
-    if is_beating(paths):
+    if is_daemon_running(paths):
         return
     proc.spawn_detached([sys.executable, *proc.BACKGROUND, "beat", paths.root, str(every_s)])
 
 
-def ensure_orphans_kept(store: Store, paths: StatePaths) -> None:
+def ensure_orphans_attended(store: Store, paths: StatePaths) -> None:
     """Start the heartbeat daemon if an agent has lost its supervisor, to obey orders for it."""
     with store.read() as reader:
         rows = reader.rows("runs.open")
@@ -35,14 +35,14 @@ def ensure_orphans_kept(store: Store, paths: StatePaths) -> None:
         start = row["supervisor_start"]
         is_ours = is_local(origin_of(row), here) and start is not None
         if is_ours and proc.find_start(row["supervisor_pid"]) != start:
-            ensure_beater(paths, every_s=BEAT_S)
+            ensure_heartbeat_daemon(paths, every_s=BEAT_S)
             return
 
 
-def is_beating(paths: StatePaths) -> bool:
+def is_daemon_running(paths: StatePaths) -> bool:
     """Return whether our heartbeat daemon runs; concurrent checks do not disturb each other."""
     try:
-        fd = regular(lock_path(paths), os.O_RDONLY)
+        fd = open_regular(lock_path(paths), os.O_RDONLY)
     except OSError:  # no daemon has run yet
         return False
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitworker import proc
-from gitworker.liveness.life_lock import is_proven
+from gitworker.liveness.life_lock import is_life_locked
 from gitworker.liveness.origin import is_local, origin_of
 
 FRESH_MS = 100_000  # an agent with a younger heartbeat counts as alive if nothing else is known
@@ -30,12 +30,15 @@ def living_agent(reader: Reader, paths: StatePaths, run: Row | None) -> int | No
 
 def may_live(reader: Reader, paths: StatePaths, worker: str, *, fresh_ms: int = FRESH_MS) -> bool:
     """Return whether a process that cannot be looked up counts as alive, by lock or heartbeat."""
-    if is_proven(paths, worker):
+    if is_life_locked(paths, worker):
         return True
     row = reader.row("liveness.of_agent", agent=worker)
     if row is None:
         return False
-    from gitworker.liveness.readings import beat_of_row, this_moment  # 10 ms, only in a sandbox
-    from gitworker.liveness.rules import beat_age_ms
+    from gitworker.liveness.readings import (  # 10 ms, only in a sandbox
+        heartbeat_of_row,
+        this_moment,
+    )
+    from gitworker.liveness.rules import heartbeat_age_ms
 
-    return beat_age_ms(beat_of_row(row), this_moment()) < fresh_ms
+    return heartbeat_age_ms(heartbeat_of_row(row), this_moment()) < fresh_ms

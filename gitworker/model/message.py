@@ -27,7 +27,7 @@ class MessageType:
 
 
 PRIVATE = "x-"
-SEED_TYPES = frozenset(
+PUBLIC_TYPES = frozenset(
     (
         MessageType.TASK_ASSIGN, MessageType.TASK_CLAIM, MessageType.TASK_PROGRESS,
         MessageType.TASK_DONE, MessageType.TASK_FAILED, MessageType.TASK_BLOCKED,

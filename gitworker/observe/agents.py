@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gitworker.liveness.life_lock import is_proven
+from gitworker.liveness.life_lock import is_life_locked
 from gitworker.liveness.origin import is_local
 from gitworker.liveness.processes import is_running
 from gitworker.liveness.readings import this_moment
-from gitworker.liveness.rules import Liveness, Moment, beat_age_ms, liveness_of
+from gitworker.liveness.rules import ClockReading, Liveness, heartbeat_age_ms, liveness_of
 from gitworker.model.worker import WorkerState
 from gitworker.observe.rules_agents import doing, shows
 from gitworker.observe.text import NOTHING, age_text, table
-from gitworker.observe.workers.signs_of_life import beat_of
+from gitworker.observe.workers.signs_of_life import heartbeat_of
 from gitworker.observe.workers.status import LIVENESS_COLORS
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 HEAD = ("AGENT", "LIVE", "BEAT", "DOING", "TASK", "DONE", "SINCE", "PID", "HOST", "COMMAND")
 
 
-class Agent(NamedTuple):
+class AgentLine(NamedTuple):
     """One agent; unknown values are None. `run` is its supervised run that has not ended."""
 
     agent: str
@@ -43,20 +43,20 @@ class Agent(NamedTuple):
     paused_at_ms: int | None
 
 
-class Agents(NamedTuple):
+class AgentList(NamedTuple):
     """Agents by name, at one moment."""
 
     now_ms: int
-    agents: tuple[Agent, ...]
+    agents: tuple[AgentLine, ...]
 
 
-def read_agents(session: Session, *, include_all: bool = False) -> Agents:
+def read_agents(session: Session, *, include_all: bool = False) -> AgentList:
     """Read the agents that are alive or should be, foreign programs included; or all agents."""
     moment = this_moment()
     with session.store.read() as reader:
         rows = reader.rows("observe.agents")
     found = [_agent(row, moment, session) for row in rows]
-    return Agents(
+    return AgentList(
         moment.now_ms,
         tuple(
             one
@@ -66,7 +66,7 @@ def read_agents(session: Session, *, include_all: bool = False) -> Agents:
     )
 
 
-def render_agents(found: Agents, *, width: int | None, color: bool) -> str:
+def render_agents(found: AgentList, *, width: int | None, color: bool) -> str:
     """Return the agents as a table."""
     if not found.agents:
         return "no agent is alive: git worker exec WORKER -- CMD"
@@ -75,17 +75,17 @@ def render_agents(found: Agents, *, width: int | None, color: bool) -> str:
     return "\n".join(table(HEAD, rows, width=width, colors=colors, color=color))
 
 
-def json_agents(found: Agents) -> dict[str, Any]:
+def json_agents(found: AgentList) -> dict[str, Any]:
     """Return the agents as JSON data; ages and times are milliseconds."""
     return {"agents": [one._asdict() for one in found.agents]}
 
 
-def _agent(row: Row, moment: Moment, session: Session) -> Agent:
-    beat = beat_of(row, row["beat_ms"])
-    age_ms = None if beat is None else beat_age_ms(beat, moment)
+def _agent(row: Row, moment: ClockReading, session: Session) -> AgentLine:
+    beat = heartbeat_of(row, row["beat_ms"])
+    age_ms = None if beat is None else heartbeat_age_ms(beat, moment)
     state = None if row["state"] is None else WorkerState(row["state"])
     runs = _runs(row, moment, session.paths)
-    return Agent(
+    return AgentLine(
         agent=row["agent_id"],
         liveness=liveness_of(age_ms, session.settings),
         beat_age_ms=age_ms,
@@ -104,15 +104,15 @@ def _agent(row: Row, moment: Moment, session: Session) -> Agent:
     )
 
 
-def _runs(row: Row, moment: Moment, paths: StatePaths) -> bool | None:
+def _runs(row: Row, moment: ClockReading, paths: StatePaths) -> bool | None:
     if row["pid"] is None:
         return None
     if is_local((row["seat_host"], row["seat_boot_id"], row["seat_pid_ns"]), moment.origin):
         return is_running(row["pid"], row["pid_start"])
-    return True if is_proven(paths, row["agent_id"]) else None
+    return True if is_life_locked(paths, row["agent_id"]) else None
 
 
-def _cells(one: Agent, now_ms: int) -> tuple[str, ...]:
+def _cells(one: AgentLine, now_ms: int) -> tuple[str, ...]:
     return (
         one.agent,
         one.liveness.value,

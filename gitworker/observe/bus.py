@@ -23,7 +23,7 @@ DEAD_SHOWN = 10
 COUNT_TO = 100_000  # upper bound for counts of unread messages; an exact count would take too long
 
 
-class Reading(NamedTuple):
+class ReadPosition(NamedTuple):
     """How far one agent has read; `oldest_age_ms` is the age of its oldest unread message.
 
     `unread` is exact up to 100,000.
@@ -59,7 +59,7 @@ class BusStats(NamedTuple):
     database_bytes: int
     blobs: int
     blob_bytes: int
-    readings: tuple[Reading, ...]
+    readings: tuple[ReadPosition, ...]
     dead_letters: tuple[DeadLetter, ...]
 
 
@@ -92,12 +92,12 @@ def read_stats(session: Session) -> BusStats:
     )  # fmt: skip
 
 
-def _reading(row: Row, now: int, dead_letters: int, slow: Mapping[str, int]) -> Reading:
+def _reading(row: Row, now: int, dead_letters: int, slow: Mapping[str, int]) -> ReadPosition:
     """Return the position of an agent; it is slow if back pressure counts it or if it lags."""
     cursor, unread = row["last_acked_seq"], row["unread"]
     age_ms = _age(now, row["oldest_ts_ms"])
     lags = cursor > 0 and is_slow(unread, age_ms)  # an agent that never reads does not lag
-    return Reading(
+    return ReadPosition(
         row["agent_id"], cursor, unread, age_ms, dead_letters, lags or row["agent_id"] in slow
     )
 

@@ -14,12 +14,12 @@ from typing import NamedTuple
 from gitworker import clock
 from gitworker.model.ids import Oid
 from gitworker.radar.rules_radar import (
-    Footprint,
+    BranchHistory,
+    ChangedPaths,
     Pair,
-    Track,
     footprint_of,
     own_attributes,
-    pairs_that_may_meet,
+    pairs_that_may_overlap,
 )
 from gitworker.repo.history.forks import Forks, PathChange, read_forks, read_path_changes
 from gitworker.repo.replay.attributes import list_attribute_directories, read_attributes
@@ -78,7 +78,7 @@ def judge(
     if not missing or not compute:
         return Verdicts(files, cached=len(files))
     track = _load_track(session, target, missing)
-    merging = pairs_that_may_meet(track, missing)
+    merging = pairs_that_may_overlap(track, missing)
     merged = _merge(session, track, target, [pair for pair in missing if pair in merging])
     fresh: dict[Pair, tuple[str, ...]] = {pair: () for pair in missing if pair not in merging}
     fresh |= merged.files
@@ -138,15 +138,15 @@ def _read_and_store_forks(
     return forks, stored
 
 
-def _load_track(session: Session, target: Oid, pairs: Sequence[Pair]) -> Track:
+def _load_track(session: Session, target: Oid, pairs: Sequence[Pair]) -> BranchHistory:
     tips = sorted({oid for pair in pairs for oid in pair} - {target})
     forks, _ = _read_and_store_forks(session, target, tips)
     spans = {tip: (base, tip) for tip, base in forks.bases.items() if base is not None}
     steps = list(zip(forks.line, forks.line[1:], strict=False))
     footprints = _load_footprints(session, [*spans.values(), *steps])
-    own: dict[Oid, Footprint | None] = {tip: footprints[span] for tip, span in spans.items()}
+    own: dict[Oid, ChangedPaths | None] = {tip: footprints[span] for tip, span in spans.items()}
     own[target] = footprint_of(())
-    return Track(
+    return BranchHistory(
         bases={**forks.bases, target: target},
         own=own,
         line=forks.line,
@@ -155,7 +155,7 @@ def _load_track(session: Session, target: Oid, pairs: Sequence[Pair]) -> Track:
     )
 
 
-def _load_footprints(session: Session, spans: Sequence[Span]) -> dict[Span, Footprint | None]:
+def _load_footprints(session: Session, spans: Sequence[Span]) -> dict[Span, ChangedPaths | None]:
     """Return the differences between commits, from the cache or git; None if too many."""
     bases = json.dumps(sorted({base for base, _ in spans}))
     with session.store.read() as reader:
@@ -178,7 +178,7 @@ def _changes_text(changes: tuple[PathChange, ...]) -> str | None:
     return json.dumps(changes) if len(changes) <= CHANGES_AT_MOST else None
 
 
-def _merge(session: Session, track: Track, target: Oid, pairs: Sequence[Pair]) -> Merged:
+def _merge(session: Session, track: BranchHistory, target: Oid, pairs: Sequence[Pair]) -> Merged:
     """Merge pairs, each with its attributes."""
     special = own_attributes(track, {one for one, _ in pairs} - {target})
     batches: list[tuple[Attributes, list[Pair]]] = []

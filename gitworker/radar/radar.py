@@ -15,7 +15,7 @@ from gitworker.session import Session, missing_target
 from gitworker.store.workers import Worker, all_workers
 
 
-class Blip(NamedTuple):
+class RadarBranch(NamedTuple):
     """One branch known to the radar; the target has neither worker nor task."""
 
     ref: Ref
@@ -34,35 +34,35 @@ class Blip(NamedTuple):
         return self.worker or self.branch
 
 
-class Meeting(NamedTuple):
+class BranchPair(NamedTuple):
     """Two branches and the paths in conflict, sorted; empty if they merge, None if unknown.
 
     If the target is one of them, it is the second.
     """
 
-    one: Blip
-    other: Blip
+    one: RadarBranch
+    other: RadarBranch
     files: tuple[str, ...] | None
 
 
-class Survey(NamedTuple):
+class RadarResult(NamedTuple):
     """All branches, and the result for each pair; pairs with the target come first.
 
     If branches were chosen, only pairs with one of them are included.
     """
 
-    target: Blip
-    blips: tuple[Blip, ...]
-    meetings: tuple[Meeting, ...]
+    target: RadarBranch
+    blips: tuple[RadarBranch, ...]
+    meetings: tuple[BranchPair, ...]
     verdicts: Verdicts
 
     @property
-    def conflicts(self) -> tuple[Meeting, ...]:
+    def conflicts(self) -> tuple[BranchPair, ...]:
         """Return the pairs that conflict."""
         return tuple(meeting for meeting in self.meetings if meeting.files)
 
     @property
-    def unknown(self) -> tuple[Meeting, ...]:
+    def unknown(self) -> tuple[BranchPair, ...]:
         """Return the pairs that git could not merge."""
         return tuple(meeting for meeting in self.meetings if meeting.files is None)
 
@@ -72,7 +72,7 @@ def survey(
     workers: Sequence[Worker] | None = None,
     *,
     chosen: Set[Ref] | None = None,
-) -> Survey:
+) -> RadarResult:
     """Return the conflicts of the active branches with the target and with each other.
 
     `workers` are all workers, if already read; `chosen` are branches (the target may be one) of
@@ -93,9 +93,10 @@ def survey(
         with session.store.write(durable=False) as writer:
             prune(writer, target=target.tip, live=[blip.tip for blip in blips])
     meetings = [
-        Meeting(*pair_of_blips, verdicts.files.get(pair)) for pair_of_blips, pair in wanted.items()
+        BranchPair(*pair_of_blips, verdicts.files.get(pair))
+        for pair_of_blips, pair in wanted.items()
     ]
-    return Survey(target, blips, tuple(meetings), verdicts)
+    return RadarResult(target, blips, tuple(meetings), verdicts)
 
 
 def conflicting_pairs(
@@ -112,7 +113,9 @@ def conflicting_pairs(
     return {at for at, pair in pairs.items() if files.get(pair)}
 
 
-def _find_blips(session: Session, branches: dict[Ref, Worker]) -> tuple[Blip, tuple[Blip, ...]]:
+def _find_blips(
+    session: Session, branches: dict[Ref, Worker]
+) -> tuple[RadarBranch, tuple[RadarBranch, ...]]:
     """Return the target and the branches with commits of their own, by worker."""
     refs = read_branches(
         session.git,
@@ -124,13 +127,13 @@ def _find_blips(session: Session, branches: dict[Ref, Worker]) -> tuple[Blip, tu
     if tip is None:
         raise missing_target(session)
     blips = [
-        Blip(ref, refs[ref], worker.worker_id, worker.task_id)
+        RadarBranch(ref, refs[ref], worker.worker_id, worker.task_id)
         for ref, worker in branches.items()
         if ref in refs
     ]
     ahead = find_ahead(session, target=tip, tips=[blip.tip for blip in blips]) if blips else set()
-    return Blip(session.target, tip), tuple(blip for blip in blips if blip.tip in ahead)
+    return RadarBranch(session.target, tip), tuple(blip for blip in blips if blip.tip in ahead)
 
 
-def _pair(pair_of_blips: tuple[Blip, Blip], target: Blip) -> Pair:
+def _pair(pair_of_blips: tuple[RadarBranch, RadarBranch], target: RadarBranch) -> Pair:
     return pair_of(pair_of_blips[0].tip, pair_of_blips[1].tip, target=target.tip)

@@ -9,14 +9,14 @@ from gitworker.observe.text import BOLD, count_text, cut, one_line, paint
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gitworker.radar.radar import Blip, Meeting, Survey
+    from gitworker.radar.radar import BranchPair, RadarBranch, RadarResult
 
 FILES_SHOWN = 4
 INDENT = "  "
 BETWEEN = " × "
 
 
-def render_conflicts(found: Survey, *, width: int | None, color: bool) -> str:
+def render_conflicts(found: RadarResult, *, width: int | None, color: bool) -> str:
     """Return one line for each pair that conflicts, those with the target first.
 
     Without a width: the two names and every file, separated by tabs, for scripts.
@@ -38,7 +38,7 @@ def render_conflicts(found: Survey, *, width: int | None, color: bool) -> str:
     return "\n".join(lines)
 
 
-def json_conflicts(found: Survey) -> dict[str, Any]:
+def json_conflicts(found: RadarResult) -> dict[str, Any]:
     """Return the conflicts with all files, and the origin of the verdicts, as JSON data."""
     verdicts = found.verdicts
     return {
@@ -58,7 +58,7 @@ def json_conflicts(found: Survey) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def describe(meeting: Meeting) -> str:
+def describe(meeting: BranchPair) -> str:
     """Return a pair in words."""
     return f"{meeting.one.name} and {meeting.other.name}"
 
@@ -70,7 +70,7 @@ def few_files(files: Sequence[str]) -> str:
     return ", ".join(shown) + (f", +{more}" if more > 0 else "")
 
 
-def _rows(group: Sequence[Meeting], target: Blip, width: int) -> list[str]:
+def _rows(group: Sequence[BranchPair], target: RadarBranch, width: int) -> list[str]:
     heads = [
         one.one.name if one.other == target else f"{one.one.name}{BETWEEN}{one.other.name}"
         for one in group
@@ -82,7 +82,7 @@ def _rows(group: Sequence[Meeting], target: Blip, width: int) -> list[str]:
     ]
 
 
-def _summary(found: Survey) -> str:
+def _summary(found: RadarResult) -> str:
     conflicts, verdicts = len(found.conflicts), found.verdicts
     pairs = count_text(len(found.meetings), "pair")
     branches = "1 branch" if len(found.blips) == 1 else f"{len(found.blips)} branches"
@@ -91,7 +91,7 @@ def _summary(found: Survey) -> str:
     return f"{result} in {pairs} of {branches} ({how})"
 
 
-def _side(blip: Blip) -> dict[str, str | None]:
+def _side(blip: RadarBranch) -> dict[str, str | None]:
     return {
         "worker": blip.worker, "task": blip.task, "branch": blip.branch, "commit": blip.tip,
     }  # fmt: skip

@@ -10,14 +10,14 @@ from contextlib import suppress
 
 from gitworker import clock
 from gitworker.bus.files.export import export_logs
-from gitworker.bus.following.bell import ring_bell
+from gitworker.bus.following.bell import notify_followers
 from gitworker.bus.jobs.radar_job import is_radar_due, lock_path, watched_branches
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Conflict
 from gitworker.model.ids import HQ, Branch, Ref, ref_of
 from gitworker.model.message import MessageType
-from gitworker.radar.radar import Blip, Meeting, survey
+from gitworker.radar.radar import BranchPair, RadarBranch, survey
 from gitworker.radar.radar_text import few_files
 from gitworker.repo.plumbing.lock import hold_descriptor
 from gitworker.session import Session
@@ -81,7 +81,7 @@ def look(session: Session) -> int:
     if warned:
         with suppress(OSError):  # the next command brings them up to date
             export_logs(session.store, session.paths)
-        ring_bell(session.paths.bell)
+        notify_followers(session.paths.bell)
     return warned
 
 
@@ -104,7 +104,7 @@ def _wait_for_quiet(session: Session) -> None:
         clock.sleep(min(left_ms, delay_ms) / 1000)
 
 
-def _warn(writer: Writer, meeting: Meeting) -> int:
+def _warn(writer: Writer, meeting: BranchPair) -> int:
     """Warn both workers of a new conflict; return how many were warned."""
     one, other = sorted((meeting.one, meeting.other))
     if meeting.files == ():
@@ -121,7 +121,7 @@ def _warn(writer: Writer, meeting: Meeting) -> int:
     return len(messages)
 
 
-def _warning(meeting: Meeting, to: Blip, by: Blip) -> Outgoing:
+def _warning(meeting: BranchPair, to: RadarBranch, by: RadarBranch) -> Outgoing:
     files = meeting.files or ()
     note = f"conflicts with {by.name} in {few_files(files)}"
     return Outgoing(

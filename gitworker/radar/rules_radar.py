@@ -17,7 +17,7 @@ ADDED = "A"
 ATTRIBUTES = ".gitattributes"
 
 
-class Footprint(NamedTuple):
+class ChangedPaths(NamedTuple):
     """The paths that one side of a merge changes, and the directories above them.
 
     `emptied` and `filled` are the directories above its deleted and its added paths.
@@ -29,7 +29,7 @@ class Footprint(NamedTuple):
     filled: frozenset[str]
 
 
-class Track(NamedTuple):
+class BranchHistory(NamedTuple):
     """The branches' history: the commit at which each left the target, and the changes since.
 
     `own` is the footprint of each tip since its base; `line` are the target's own commits at which
@@ -38,16 +38,16 @@ class Track(NamedTuple):
     """
 
     bases: Mapping[Oid, Oid | None]
-    own: Mapping[Oid, Footprint | None]
+    own: Mapping[Oid, ChangedPaths | None]
     line: Sequence[Oid]
-    steps: Sequence[Footprint | None]
+    steps: Sequence[ChangedPaths | None]
     kin: Mapping[Oid, frozenset[Oid]]
 
 
-def footprint_of(changes: Iterable[tuple[str, str]]) -> Footprint:
+def footprint_of(changes: Iterable[tuple[str, str]]) -> ChangedPaths:
     """Return the footprint of changes, each a status and a path."""
     found = list(changes)
-    return Footprint(
+    return ChangedPaths(
         paths=frozenset(path for _, path in found),
         folders=_folders(path for _, path in found),
         emptied=_folders(path for status, path in found if status == DELETED),
@@ -55,7 +55,7 @@ def footprint_of(changes: Iterable[tuple[str, str]]) -> Footprint:
     )
 
 
-def can_meet(one: Footprint | None, other: Footprint | None) -> bool:
+def can_overlap(one: ChangedPaths | None, other: ChangedPaths | None) -> bool:
     """Return True if a merge of two changes may do more than put them side by side.
 
     They overlap at a path that both change, at a path that is a file in one and a directory in the
@@ -73,7 +73,7 @@ def can_meet(one: Footprint | None, other: Footprint | None) -> bool:
     )
 
 
-def pairs_that_may_meet(track: Track, pairs: Iterable[Pair]) -> set[Pair]:
+def pairs_that_may_overlap(track: BranchHistory, pairs: Iterable[Pair]) -> set[Pair]:
     """Return the pairs that must be merged to know whether they conflict.
 
     Two branches are also compared with the target's changes between their bases, since the later
@@ -94,15 +94,17 @@ def pairs_that_may_meet(track: Track, pairs: Iterable[Pair]) -> set[Pair]:
             early, late, older, newer = other, one, newer, older
         if early not in meetings:
             own = track.own.get(early)
-            meetings[early] = list(accumulate((can_meet(own, s) for s in track.steps), initial=0))
-        if meetings[early][indexes[newer]] > meetings[early][indexes[older]] or can_meet(
+            meetings[early] = list(
+                accumulate((can_overlap(own, s) for s in track.steps), initial=0)
+            )
+        if meetings[early][indexes[newer]] > meetings[early][indexes[older]] or can_overlap(
             track.own.get(early), track.own.get(late)
         ):
             found.add((one, other))
     return found
 
 
-def own_attributes(track: Track, tips: Iterable[Oid]) -> set[Oid]:
+def own_attributes(track: BranchHistory, tips: Iterable[Oid]) -> set[Oid]:
     """Return the tips whose `.gitattributes` may differ from the target's."""
     indexes = {oid: index for index, oid in enumerate(track.line)}
     changed = [_has_attributes(step) for step in track.steps]
@@ -114,7 +116,7 @@ def own_attributes(track: Track, tips: Iterable[Oid]) -> set[Oid]:
     return found
 
 
-def _has_attributes(footprint: Footprint | None) -> bool:
+def _has_attributes(footprint: ChangedPaths | None) -> bool:
     return footprint is None or any(
         path == ATTRIBUTES or path.endswith(f"/{ATTRIBUTES}") for path in footprint.paths
     )

@@ -10,7 +10,7 @@ if TYPE_CHECKING:  # the landing queue costs 20 ms, and every command imports th
     from gitworker.errors import GitWorkerError
     from gitworker.lifecycle.outcome import Landed, NotLanded
     from gitworker.model.ids import Ref
-    from gitworker.verify.verify_job import Progress as RunningVerification
+    from gitworker.verify.verify_job import RunProgress as RunningVerification
 
 
 class Notice(NamedTuple):

@@ -10,24 +10,24 @@ from gitworker.lifecycle.outcome import Landed, NotLanded
 from gitworker.store.workers import Worker
 
 if TYPE_CHECKING:  # each costs milliseconds, and a command needs one of them
-    from gitworker.fsck.fsck import Mended, Proof
-    from gitworker.fsck.fsck_finding import Finding
-    from gitworker.journal.gc.gc import Collected
+    from gitworker.fsck.fsck import FsckReport, RepairReport
+    from gitworker.fsck.fsck_finding import FsckFinding
+    from gitworker.journal.gc.gc import CollectedItems
     from gitworker.journal.gc.rules_gc import Item
     from gitworker.journal.undo.undo import Undone
     from gitworker.landing.landing_plan import Planned
     from gitworker.verify.verify import Verdict
     from gitworker.workers.adopt import Adopted
     from gitworker.workers.approve import Approved, NotApproved
-    from gitworker.workers.cancel import Freed
-    from gitworker.workers.spawn import Spawned
+    from gitworker.workers.cancel import FreedWorker
+    from gitworker.workers.spawn import SpawnedWorker
     from gitworker.workers.submit import Submitted
 
 # The function that renders each kind of result, by the module that defines the kind.
 RENDERED_BY = {
-    "gitworker.claims.leases": "gitworker.observe.claims:claim_fields",
+    "gitworker.claims.leases": "gitworker.observe.claim_list:claim_fields",
     "gitworker.fsck.doctor": "gitworker.fsck.doctor:json_doctor",
-    "gitworker.landing.lineup": "gitworker.landing.lineup:json_lineup",
+    "gitworker.landing.queue_status": "gitworker.landing.queue_status:json_lineup",
     "gitworker.observe.agents": "gitworker.observe.agents:json_agents",
     "gitworker.observe.bus": "gitworker.observe.bus:json_stats",
     "gitworker.observe.logs.log": "gitworker.observe.logs.log:json_log",
@@ -75,7 +75,7 @@ def worker_json(worker: Worker) -> dict[str, Any]:
     }
 
 
-def spawned_json(spawned: Spawned) -> dict[str, Any]:
+def spawned_json(spawned: SpawnedWorker) -> dict[str, Any]:
     """Return a worker that has a new worktree."""
     return {**worker_json(spawned.worker), "path": spawned.path}
 
@@ -95,7 +95,7 @@ def submitted_json(done: Submitted) -> dict[str, Any]:
     }
 
 
-def freed_json(freed: Freed) -> dict[str, Any]:
+def freed_json(freed: FreedWorker) -> dict[str, Any]:
     """Return a worker without a task, and the ref that keeps its work."""
     return {
         **worker_json(freed.worker),
@@ -168,7 +168,7 @@ def undo_json(undone: Undone) -> dict[str, Any]:
     }
 
 
-def gc_json(collected: Collected) -> dict[str, Any]:
+def gc_json(collected: CollectedItems) -> dict[str, Any]:
     """Return the items that gc deletes, and those that it keeps although they are old."""
     choice = collected.choice
     return {
@@ -179,11 +179,11 @@ def gc_json(collected: Collected) -> dict[str, Any]:
     }
 
 
-def fsck_json(result: Proof | Mended) -> dict[str, Any]:
+def fsck_json(result: FsckReport | RepairReport) -> dict[str, Any]:
     """Return the findings of fsck, or of its repair."""
-    from gitworker.fsck.fsck import Mended
+    from gitworker.fsck.fsck import RepairReport
 
-    if isinstance(result, Mended):
+    if isinstance(result, RepairReport):
         return {
             **fsck_json(result.left),
             "mended": [_finding(one) for one in result.done],
@@ -207,7 +207,7 @@ def _item(item: Item) -> dict[str, Any]:
     }
 
 
-def _finding(one: Finding) -> dict[str, Any]:
+def _finding(one: FsckFinding) -> dict[str, Any]:
     return {
         "code": one.code,
         "where": one.where,

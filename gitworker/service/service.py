@@ -12,9 +12,8 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from gitworker.errors import GitWorkerError, error_of
+from gitworker.errors import GitWorkerError, as_gitworker_error
 from gitworker.lifecycle.find import require_worker
-from gitworker.service.opening import Request, open_quickly, open_to_act, open_to_read
 from gitworker.service.progress import (
     FilesOutdated,
     OutputLine,
@@ -23,39 +22,40 @@ from gitworker.service.progress import (
     WorkersLanded,
     ignore,
 )
+from gitworker.service.request import Request, open_quickly, open_to_act, open_to_read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from gitworker.bus.following.follow_messages import Filter
-    from gitworker.bus.search.search_messages import Found
+    from gitworker.bus.following.follow_messages import MessageFilter
+    from gitworker.bus.search.search_messages import SearchResult
     from gitworker.claims.leases import Claim
     from gitworker.fsck.doctor import Doctor
-    from gitworker.fsck.fsck import Mended, Proof
-    from gitworker.journal.gc.gc import Collected
-    from gitworker.journal.undo.records import Listed
+    from gitworker.fsck.fsck import FsckReport, RepairReport
+    from gitworker.journal.gc.gc import CollectedItems
+    from gitworker.journal.undo.records import ListedRecord
     from gitworker.journal.undo.undo import Undone
     from gitworker.landing.landing_plan import Planned
-    from gitworker.landing.lineup import QueueStatus
+    from gitworker.landing.queue_status import QueueStatus
     from gitworker.lifecycle.outcome import Landed, NotLanded
     from gitworker.model.ids import Oid, Ref
-    from gitworker.observe.agents import Agents
+    from gitworker.observe.agents import AgentList
     from gitworker.observe.bus import BusStats
     from gitworker.observe.logs.log import Log
     from gitworker.observe.workers.diff import Diff
     from gitworker.observe.workers.list import WorkerList
     from gitworker.observe.workers.path import WorktreePath
-    from gitworker.observe.workers.show import Show
-    from gitworker.observe.workers.status import Status
-    from gitworker.radar.radar import Survey
+    from gitworker.observe.workers.show import WorkerView
+    from gitworker.observe.workers.status import StatusScreen
+    from gitworker.radar.radar import RadarResult
     from gitworker.session import Session
     from gitworker.store.workers import Worker
-    from gitworker.verify.verify import Progress as Running
+    from gitworker.verify.verify import RunProgress as Running
     from gitworker.verify.verify import Verdict
     from gitworker.workers.adopt import Adopted
     from gitworker.workers.approve import Approved, NotApproved
-    from gitworker.workers.cancel import Freed
-    from gitworker.workers.spawn import Spawned
+    from gitworker.workers.cancel import FreedWorker
+    from gitworker.workers.spawn import SpawnedWorker
     from gitworker.workers.submit import Submitted
 
 
@@ -95,21 +95,21 @@ class Service:
     # ------------------------------------------------------------------ workers
     def spawn(
         self, worker: str, task: str, *, title: str = "", start: str | None = None
-    ) -> Spawned:
+    ) -> SpawnedWorker:
         """Give a worker a task: a branch, a worktree with our hooks, state ASSIGNED.
 
         `start` is a revision, a remote branch, or another worker to build on.
         """
         from gitworker.model.ids import parse_task_id, parse_worker_id
-        from gitworker.workers.spawn import Request as SpawnRequest
-        from gitworker.workers.spawn import spawn, tend_pool
+        from gitworker.workers.spawn import SpawnRequest as SpawnRequest
+        from gitworker.workers.spawn import refill_pool, spawn
 
         wanted = SpawnRequest(
             parse_worker_id(worker), parse_task_id(task), title, start, narrate=self._narrate
         )
         with self._acting() as session:
             spawned = spawn(session, wanted)
-            tend_pool(session)
+            refill_pool(session)
         return spawned
 
     def adopt(
@@ -117,9 +117,9 @@ class Service:
     ) -> Adopted:
         """Make an existing branch, or a worktree by its absolute path, a worker's."""
         from gitworker.model.ids import parse_task_id, parse_worker_id
-        from gitworker.workers.adopt import Adoption, adopt
+        from gitworker.workers.adopt import AdoptRequest, adopt
 
-        wanted = Adoption(
+        wanted = AdoptRequest(
             name, parse_worker_id(worker), parse_task_id(task), title=title, rename=rename,
             narrate=self._narrate,
         )  # fmt: skip
@@ -154,14 +154,14 @@ class Service:
         with self._acting() as session:
             return fail(session, worker, reason=reason)
 
-    def cancel(self, worker: str) -> Freed:
+    def cancel(self, worker: str) -> FreedWorker:
         """Withdraw a worker's task; its work stays under a rescue ref."""
         from gitworker.workers.cancel import cancel
 
         with self._acting() as session:
             return cancel(session, worker)
 
-    def reset(self, worker: str) -> Freed:
+    def reset(self, worker: str) -> FreedWorker:
         """Free a FAILED worker; its work stays under a rescue ref."""
         from gitworker.workers.cancel import reset
 
@@ -222,7 +222,7 @@ class Service:
             )  # fmt: skip
 
     # ------------------------------------------------------------------ views
-    def status(self) -> Status:
+    def status(self) -> StatusScreen:
         """Return every worker on one screen."""
         from gitworker.observe.workers.status import read_status
 
@@ -236,7 +236,7 @@ class Service:
         with self._reading() as session:
             return read_list(session)
 
-    def show(self, worker: str) -> Show:
+    def show(self, worker: str) -> WorkerView:
         """Return everything about one worker, by its id, task or branch."""
         from gitworker.observe.workers.show import read_show
 
@@ -266,7 +266,7 @@ class Service:
             found = None if worker is None else self._worker(session, worker)
             return read_log(session, found, limit=limit)
 
-    def agents(self, *, include_all: bool = False) -> Agents:
+    def agents(self, *, include_all: bool = False) -> AgentList:
         """Return the agents with their activity and progress."""
         from gitworker.observe.agents import read_agents
 
@@ -276,13 +276,13 @@ class Service:
     def queue(self) -> QueueStatus:
         """Return the landing queue: its order and the newest windows."""
         from gitworker import clock
-        from gitworker.landing.lineup import read_lineup
+        from gitworker.landing.queue_status import read_queue_status
         from gitworker.repo.plumbing.lock import is_held
 
         with self._reading() as session, session.store.read() as reader:
-            return read_lineup(reader, clock.now_ms(), is_running=is_held(session.queue_lock))
+            return read_queue_status(reader, clock.now_ms(), is_running=is_held(session.queue_lock))
 
-    def conflicts(self) -> Survey:
+    def conflicts(self) -> RadarResult:
         """Return which active branches conflict with the target and with each other."""
         from gitworker.radar.radar import survey
 
@@ -291,7 +291,7 @@ class Service:
 
     def claims(self) -> list[Claim]:
         """Return all claims by name."""
-        from gitworker.observe.claims import read_claims
+        from gitworker.observe.claim_list import read_claims
 
         with self._reading() as session:
             return read_claims(session)
@@ -309,25 +309,26 @@ class Service:
     ) -> str:
         """Send a message and return its id; `payload` is a JSON object as text."""
         from gitworker.bus.files.export import export_logs
-        from gitworker.bus.following.bell import ring_bell
-        from gitworker.bus.identity import task_here
+        from gitworker.bus.following.bell import notify_followers
+        from gitworker.bus.identity import find_worktree_task
         from gitworker.bus.limits.send_limits import load_limits
-        from gitworker.bus.send import Draft, send
+        from gitworker.bus.send import MessageDraft, send
 
         with self._acting() as session:
             limits = load_limits(session.paths, self._request.environment or {})
             sent = send(
-                session.store, Draft(type, payload, to=to, id=id), sender=session.actor,
-                task=task_here(session.repository), blobs=session.paths.blobs, limits=limits,
+                session.store, MessageDraft(type, payload, to=to, id=id), sender=session.actor,
+                task=find_worktree_task(session.repository), blobs=session.paths.blobs,
+                limits=limits,
             )  # fmt: skip
             try:
                 export_logs(session.store, session.paths)
-                ring_bell(session.paths.bell)
+                notify_followers(session.paths.bell)
             except (OSError, GitWorkerError) as error:  # the message is durable already
-                self._report(FilesOutdated(error_of(error)))
+                self._report(FilesOutdated(as_gitworker_error(error)))
         return sent
 
-    def search(self, words: Sequence[str], *, limit: int = 20) -> list[Found]:
+    def search(self, words: Sequence[str], *, limit: int = 20) -> list[SearchResult]:
         """Return the messages that hold all words, newest first."""
         from gitworker.bus.search.search_messages import search
 
@@ -335,10 +336,10 @@ class Service:
             return search(session.store, session.paths, words, limit=limit)
 
     def follow(
-        self, wanted: Filter | None = None, *, since: int | None = None
+        self, wanted: MessageFilter | None = None, *, since: int | None = None
     ) -> Iterator[dict[str, object]]:
         """Yield messages as they arrive, after position `since` or from now on."""
-        from gitworker.bus.following.follow_messages import Filter as Wanted
+        from gitworker.bus.following.follow_messages import MessageFilter as Wanted
         from gitworker.bus.following.follow_messages import follow
         from gitworker.bus.following.listen import listen
 
@@ -357,14 +358,14 @@ class Service:
         with self._acting() as session:
             return undo(session, number)
 
-    def undo_records(self, *, limit: int = 20) -> list[Listed]:
+    def undo_records(self, *, limit: int = 20) -> list[ListedRecord]:
         """Return the newest destructive operations, and whether each can be undone."""
         from gitworker.journal.undo.records import list_records
 
         with self._reading() as session:
             return list_records(session, limit=limit)
 
-    def gc(self, *, days: int | None = None, dry_run: bool = False) -> Collected:
+    def gc(self, *, days: int | None = None, dry_run: bool = False) -> CollectedItems:
         """Delete old rescue refs, removed worktrees and logs that nothing needs."""
         from gitworker.journal.gc.gc import gc, preview_gc, wish_of
 
@@ -379,14 +380,14 @@ class Service:
         with self._quickly() as session:
             return read_doctor(session)
 
-    def fsck(self) -> Proof:
+    def fsck(self) -> FsckReport:
         """Return every finding of all checks; nothing is changed."""
         from gitworker.fsck.fsck import prove
 
         with self._quickly() as session:
             return prove(session)
 
-    def repair(self) -> Mended:
+    def repair(self) -> RepairReport:
         """Repair every finding that can be repaired without loss, then check again."""
         from gitworker.fsck.fsck import mend
 

@@ -11,8 +11,8 @@ from gitworker.states.log.log_rules import RULES
 from gitworker.states.log.log_schema import METADATA
 from gitworker.states.task_machine import TASK_MACHINE
 from gitworker.states.task_moves import RULES as WORKER_TASK_RULES
-from gitworker.states.task_moves import Happening, task_events
-from gitworker.states.task_view import TRIGGERS, VIEW_OF, Row, lifecycle_rows
+from gitworker.states.task_moves import WorkerTaskEvent, task_events
+from gitworker.states.task_view import TRIGGERS, VIEW_OF, LifecycleRow, lifecycle_rows
 from gitworker.states.worker_machine import STALE_GUARDS, WORKER_MACHINE
 from gitworker.states.workstream_machine import WORKSTREAM_MACHINE
 
@@ -131,7 +131,7 @@ def _worker_task_rows() -> Iterator[tuple[str, str, str]]:
             yield f"`{happening}`", ", ".join(statuses), events
 
 
-def _choices(happening: Happening, status: Any) -> str:
+def _choices(happening: WorkerTaskEvent, status: Any) -> str:
     """Return the events, or both sequences if they depend on approval or on retries."""
 
     def events(*, approval: bool = False, retries: bool = True) -> str:
@@ -156,14 +156,14 @@ def _lifecycle_table() -> str:
     return _table(("status", "event", "becomes", "view", "lines"), rows)
 
 
-def _step_of(row: Row) -> tuple[str, str, str, str]:
+def _step_of(row: LifecycleRow) -> tuple[str, str, str, str]:
     event = f"`{row.event}`"
     if row.event == TaskEvent.AGENT_FAILED:
         event += " (retries left)" if row.retries_left else " (no retry left)"
     return f"`{row.from_status}`", event, f"`{row.to_status}`", f"`{row.before}`"
 
 
-def _lines_of(row: Row) -> str:
+def _lines_of(row: LifecycleRow) -> str:
     shown = []
     for line in row.lines:
         entity = "" if line.incarnation == 1 else "#n+1 "

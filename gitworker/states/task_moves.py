@@ -17,7 +17,7 @@ from gitworker.states.engine import InvalidTransition
 Events = tuple[E, ...]
 
 
-class Happening(StrEnum):
+class WorkerTaskEvent(StrEnum):
     """An event of a worker that may change its task."""
 
     ASSIGN = "assign"
@@ -52,7 +52,7 @@ class Happening(StrEnum):
     UNDO = "undo"
 
 
-class Facts(NamedTuple):
+class TaskConditions(NamedTuple):
     """The facts besides the status on which the events depend."""
 
     requires_approval: bool
@@ -69,66 +69,66 @@ def task_events(
     ends BLOCKED, and the worker gets `stop`. Raises InvalidTransition if the status does not allow
     the happening.
     """
-    by_status = RULES[Happening(happening)]
+    by_status = RULES[WorkerTaskEvent(happening)]
     rule = by_status.get(status)
-    events = rule(Facts(requires_approval, retries_left)) if callable(rule) else rule
+    events = rule(TaskConditions(requires_approval, retries_left)) if callable(rule) else rule
     if events is None:
-        raise InvalidTransition(status, NAMED[Happening(happening)], _hint(by_status))
+        raise InvalidTransition(status, NAMED[WorkerTaskEvent(happening)], _hint(by_status))
     return events
 
 
-Rule = Events | Callable[[Facts], Events | None]
+Rule = Events | Callable[[TaskConditions], Events | None]
 ByStatus = Mapping[S, Rule]
 
 REWORK: Events = (E.ADMIN_RESTART, E.ASSIGNED, E.AGENT_STARTED)
 
 
-def _assign_failed(facts: Facts) -> Events | None:
+def _assign_failed(facts: TaskConditions) -> Events | None:
     # a spawn ends the back-off, but retry_count may not exceed max_retries
     return (E.RETRY, E.ASSIGNED) if facts.retries_left else None
 
 
-def _assign_blocked(facts: Facts) -> Events | None:
+def _assign_blocked(facts: TaskConditions) -> Events | None:
     # the task was stopped or timed out, and a spawn assigns it again
     return (E.ADMIN_RESTART, E.ASSIGNED) if facts.retries_left else None
 
 
-def _submit(facts: Facts) -> Events:
+def _submit(facts: TaskConditions) -> Events:
     return (E.AGENT_COMPLETED, E.PR_CREATED) if facts.requires_approval else (E.AGENT_COMPLETED,)
 
 
-def _merge(facts: Facts) -> Events:
+def _merge(facts: TaskConditions) -> Events:
     # approval may have become required after the submit, so verification alone is not enough
     return (E.PR_CREATED, E.PR_MERGED) if facts.requires_approval else (E.VERIFY_PASSED,)
 
 
-def _verify_failed(facts: Facts) -> Events:
+def _verify_failed(facts: TaskConditions) -> Events:
     if facts.retries_left:
         return (E.VERIFY_FAILED, E.RETRY, E.ASSIGNED, E.AGENT_STARTED)
     return (E.VERIFY_FAILED, E.MAX_RETRIES)
 
 
-def _fail(facts: Facts) -> Events:
+def _fail(facts: TaskConditions) -> Events:
     return (E.AGENT_FAILED,) if facts.retries_left else (E.AGENT_FAILED, E.MAX_RETRIES)
 
 
-def _retry(facts: Facts) -> Events:
+def _retry(facts: TaskConditions) -> Events:
     return (E.RETRY,) if facts.retries_left else (E.MAX_RETRIES,)
 
 
-def _recovery(facts: Facts) -> Events:
+def _recovery(facts: TaskConditions) -> Events:
     return (E.RECOVERY,) if facts.retries_left else (E.MAX_RETRIES,)
 
 
-def _recovery_before_start(facts: Facts) -> Events:
+def _recovery_before_start(facts: TaskConditions) -> Events:
     # ASSIGNED has no row for MAX_RETRIES; TIMEOUT leads to BLOCKED
     return (E.RECOVERY,) if facts.retries_left else (E.TIMEOUT,)
 
 
-def _at_work(rule: Events | Callable[[Facts], Events]) -> ByStatus:
+def _at_work(rule: Events | Callable[[TaskConditions], Events]) -> ByStatus:
     """Return the rule for every status a WORKING worker's task can have."""
 
-    def resumed(facts: Facts) -> Events:
+    def resumed(facts: TaskConditions) -> Events:
         return REWORK + (rule(facts) if callable(rule) else rule)
 
     return {S.IN_PROGRESS: rule, S.PAUSED: resumed, S.WAITING_INPUT: resumed}
@@ -142,61 +142,61 @@ def _in_review(rule: Rule) -> ByStatus:
     return {S.VERIFYING: rule, S.AWAITING_APPROVAL: rule}
 
 
-RULES: Mapping[Happening, ByStatus] = MappingProxyType(
+RULES: Mapping[WorkerTaskEvent, ByStatus] = MappingProxyType(
     {
-        Happening.ASSIGN: {
+        WorkerTaskEvent.ASSIGN: {
             S.DEFINED: (E.DEPS_MET, E.ASSIGNED),
             S.READY: (E.ASSIGNED,),
             S.FAILED: _assign_failed,
             S.BLOCKED: _assign_blocked,
         },
-        Happening.START: {S.ASSIGNED: (E.AGENT_STARTED,)},
-        Happening.SETUP_FAILED: {S.ASSIGNED: (E.EXECUTION_ERROR,)},
-        Happening.SUBMIT: _at_work(_submit),
-        Happening.APPROVE: _everywhere(()),
-        Happening.APPROVAL_WITHDRAWN: _everywhere(()),
-        Happening.MERGE: {S.VERIFYING: _merge, S.AWAITING_APPROVAL: (E.PR_MERGED,)},
-        Happening.REQUEST_CHANGES: _in_review(REWORK),
-        Happening.MERGE_CONFLICT: _in_review(REWORK),
-        Happening.VERIFY_FAILED: {S.VERIFYING: _verify_failed, S.AWAITING_APPROVAL: REWORK},
-        Happening.FAIL: _at_work(_fail),
-        Happening.RETRY: {S.FAILED: _retry},
-        Happening.RECOVERY: {
+        WorkerTaskEvent.START: {S.ASSIGNED: (E.AGENT_STARTED,)},
+        WorkerTaskEvent.SETUP_FAILED: {S.ASSIGNED: (E.EXECUTION_ERROR,)},
+        WorkerTaskEvent.SUBMIT: _at_work(_submit),
+        WorkerTaskEvent.APPROVE: _everywhere(()),
+        WorkerTaskEvent.APPROVAL_WITHDRAWN: _everywhere(()),
+        WorkerTaskEvent.MERGE: {S.VERIFYING: _merge, S.AWAITING_APPROVAL: (E.PR_MERGED,)},
+        WorkerTaskEvent.REQUEST_CHANGES: _in_review(REWORK),
+        WorkerTaskEvent.MERGE_CONFLICT: _in_review(REWORK),
+        WorkerTaskEvent.VERIFY_FAILED: {S.VERIFYING: _verify_failed, S.AWAITING_APPROVAL: REWORK},
+        WorkerTaskEvent.FAIL: _at_work(_fail),
+        WorkerTaskEvent.RETRY: {S.FAILED: _retry},
+        WorkerTaskEvent.RECOVERY: {
             S.ASSIGNED: _recovery_before_start,
             S.IN_PROGRESS: _recovery,
             S.PAUSED: (),  # no process is expected to run: the task resumes by its timer
             S.WAITING_INPUT: (),
         },
-        Happening.HEARTBEAT_TIMEOUT: _everywhere(()),
-        Happening.REVIEW_TIMEOUT: _everywhere(()),
-        Happening.RECOVER: _everywhere(()),
-        Happening.RESUME_REVIEW: _everywhere(()),
-        Happening.EXPIRE: _at_work(_retry),
-        Happening.TIMEOUT: {S.ASSIGNED: (E.TIMEOUT,), **_at_work((E.TIMEOUT,))},
-        Happening.PR_CLOSED: {
+        WorkerTaskEvent.HEARTBEAT_TIMEOUT: _everywhere(()),
+        WorkerTaskEvent.REVIEW_TIMEOUT: _everywhere(()),
+        WorkerTaskEvent.RECOVER: _everywhere(()),
+        WorkerTaskEvent.RESUME_REVIEW: _everywhere(()),
+        WorkerTaskEvent.EXPIRE: _at_work(_retry),
+        WorkerTaskEvent.TIMEOUT: {S.ASSIGNED: (E.TIMEOUT,), **_at_work((E.TIMEOUT,))},
+        WorkerTaskEvent.PR_CLOSED: {
             S.VERIFYING: (E.PR_CREATED, E.PR_CLOSED),
             S.AWAITING_APPROVAL: (E.PR_CLOSED,),
         },
-        Happening.STOP: {
+        WorkerTaskEvent.STOP: {
             **_at_work((E.ADMIN_STOP,)),
             # Closing the review is the only way to BLOCKED that records neither a failed
             # verification nor a run that did not happen.
             S.VERIFYING: (E.PR_CREATED, E.PR_CLOSED),
             S.AWAITING_APPROVAL: (E.PR_CLOSED,),
         },
-        Happening.TOKENS_EXHAUSTED: {S.IN_PROGRESS: (E.TOKENS_EXHAUSTED,)},
-        Happening.QUESTION: {S.IN_PROGRESS: (E.AGENT_QUESTION,)},
-        Happening.REPLY: {S.WAITING_INPUT: (E.HUMAN_REPLIED,)},
-        Happening.INPUT_TIMEOUT: {S.WAITING_INPUT: (E.INPUT_TIMEOUT,)},
-        Happening.RESUME: {S.PAUSED: (E.RESUME_TIMER, E.ASSIGNED, E.AGENT_STARTED)},
-        Happening.CANCEL: {
+        WorkerTaskEvent.TOKENS_EXHAUSTED: {S.IN_PROGRESS: (E.TOKENS_EXHAUSTED,)},
+        WorkerTaskEvent.QUESTION: {S.IN_PROGRESS: (E.AGENT_QUESTION,)},
+        WorkerTaskEvent.REPLY: {S.WAITING_INPUT: (E.HUMAN_REPLIED,)},
+        WorkerTaskEvent.INPUT_TIMEOUT: {S.WAITING_INPUT: (E.INPUT_TIMEOUT,)},
+        WorkerTaskEvent.RESUME: {S.PAUSED: (E.RESUME_TIMER, E.ASSIGNED, E.AGENT_STARTED)},
+        WorkerTaskEvent.CANCEL: {
             **_everywhere((E.USER_CANCELLED,)),
             S.COMPLETED: (),  # a worker's history may name a task that has ended since
             S.CANCELLED: (),
         },
-        Happening.RESET: _everywhere(()),
-        Happening.RECYCLE: _everywhere(()),
-        Happening.UNDO: {
+        WorkerTaskEvent.RESET: _everywhere(()),
+        WorkerTaskEvent.RECYCLE: _everywhere(()),
+        WorkerTaskEvent.UNDO: {
             S.COMPLETED: REWORK,
             S.CANCELLED: REWORK,
             S.FAILED: REWORK,
@@ -209,29 +209,29 @@ RULES: Mapping[Happening, ByStatus] = MappingProxyType(
 )
 
 # The event that a refusal names, for each happening that can be refused.
-NAMED: Mapping[Happening, E] = MappingProxyType(
+NAMED: Mapping[WorkerTaskEvent, E] = MappingProxyType(
     {
-        Happening.ASSIGN: E.ASSIGNED,
-        Happening.START: E.AGENT_STARTED,
-        Happening.SETUP_FAILED: E.EXECUTION_ERROR,
-        Happening.SUBMIT: E.AGENT_COMPLETED,
-        Happening.MERGE: E.VERIFY_PASSED,
-        Happening.REQUEST_CHANGES: E.ADMIN_RESTART,
-        Happening.MERGE_CONFLICT: E.ADMIN_RESTART,
-        Happening.VERIFY_FAILED: E.VERIFY_FAILED,
-        Happening.FAIL: E.AGENT_FAILED,
-        Happening.RETRY: E.RETRY,
-        Happening.RECOVERY: E.RECOVERY,
-        Happening.EXPIRE: E.RETRY,
-        Happening.TIMEOUT: E.TIMEOUT,
-        Happening.PR_CLOSED: E.PR_CLOSED,
-        Happening.STOP: E.ADMIN_STOP,
-        Happening.TOKENS_EXHAUSTED: E.TOKENS_EXHAUSTED,
-        Happening.QUESTION: E.AGENT_QUESTION,
-        Happening.REPLY: E.HUMAN_REPLIED,
-        Happening.INPUT_TIMEOUT: E.INPUT_TIMEOUT,
-        Happening.RESUME: E.RESUME_TIMER,
-        Happening.UNDO: E.ADMIN_RESTART,
+        WorkerTaskEvent.ASSIGN: E.ASSIGNED,
+        WorkerTaskEvent.START: E.AGENT_STARTED,
+        WorkerTaskEvent.SETUP_FAILED: E.EXECUTION_ERROR,
+        WorkerTaskEvent.SUBMIT: E.AGENT_COMPLETED,
+        WorkerTaskEvent.MERGE: E.VERIFY_PASSED,
+        WorkerTaskEvent.REQUEST_CHANGES: E.ADMIN_RESTART,
+        WorkerTaskEvent.MERGE_CONFLICT: E.ADMIN_RESTART,
+        WorkerTaskEvent.VERIFY_FAILED: E.VERIFY_FAILED,
+        WorkerTaskEvent.FAIL: E.AGENT_FAILED,
+        WorkerTaskEvent.RETRY: E.RETRY,
+        WorkerTaskEvent.RECOVERY: E.RECOVERY,
+        WorkerTaskEvent.EXPIRE: E.RETRY,
+        WorkerTaskEvent.TIMEOUT: E.TIMEOUT,
+        WorkerTaskEvent.PR_CLOSED: E.PR_CLOSED,
+        WorkerTaskEvent.STOP: E.ADMIN_STOP,
+        WorkerTaskEvent.TOKENS_EXHAUSTED: E.TOKENS_EXHAUSTED,
+        WorkerTaskEvent.QUESTION: E.AGENT_QUESTION,
+        WorkerTaskEvent.REPLY: E.HUMAN_REPLIED,
+        WorkerTaskEvent.INPUT_TIMEOUT: E.INPUT_TIMEOUT,
+        WorkerTaskEvent.RESUME: E.RESUME_TIMER,
+        WorkerTaskEvent.UNDO: E.ADMIN_RESTART,
     }
 )
 

@@ -2,8 +2,8 @@
 
 The view keeps the log's promise that a terminal state is never left: a transition that its table
 does not have ends this incarnation of the task legally and opens the next one, `<task>#<n+1>`. The
-view's position (`View`) is stored with the task, because it does not follow from the status: after
-VERIFY_FAILED the task is FAILED and may be retried, but its view has ended.
+view's position (`LifecyclePosition`) is stored with the task, because it does not follow from the
+status: after VERIFY_FAILED the task is FAILED and may be retried, but its view has ended.
 """
 
 from collections.abc import Iterator, Mapping
@@ -62,14 +62,14 @@ SKIP_WALK = (V.PENDING, V.QUEUED, V.RUNNING, V.VALIDATING, V.COMPLETED)
 DEPENDENCIES_UNCHECKED = frozenset({S.DEFINED, S.CANCELLED})
 
 
-class View(NamedTuple):
+class LifecyclePosition(NamedTuple):
     """The position of a task in the lifecycle view; a new task is at `View()`."""
 
     incarnation: int = 1
     state: V = V.PENDING
 
 
-class Line(NamedTuple):
+class ViewLine(NamedTuple):
     """One line for the log; `metadata` holds the facts that the view adds."""
 
     incarnation: int
@@ -83,11 +83,11 @@ class Line(NamedTuple):
         return TRIGGERS[self.from_state, self.to_state]
 
 
-Written = tuple[tuple[Line, ...], View]
+Written = tuple[tuple[ViewLine, ...], LifecyclePosition]
 
 
 def lifecycle_lines(
-    view: View, *, from_status: S, event: E, to_status: S, retries_left: bool
+    view: LifecyclePosition, *, from_status: S, event: E, to_status: S, retries_left: bool
 ) -> Written:
     """Return the lines that one step of the task writes, and the view after it.
 
@@ -114,7 +114,7 @@ def entity_id(task_id: str, incarnation: int) -> str:
     return task_id if incarnation == 1 else f"{task_id}#{incarnation}"
 
 
-class Row(NamedTuple):
+class LifecycleRow(NamedTuple):
     """One row of the printed table: a legal step from one position, and its lines."""
 
     from_status: S
@@ -122,11 +122,11 @@ class Row(NamedTuple):
     to_status: S
     before: V
     retries_left: bool
-    lines: tuple[Line, ...]
-    after: View
+    lines: tuple[ViewLine, ...]
+    after: LifecyclePosition
 
 
-def lifecycle_rows() -> Iterator[Row]:
+def lifecycle_rows() -> Iterator[LifecycleRow]:
     """Yield the lines of every legal step, from every view state that its status can have.
 
     Incarnations are relative: each row starts in the first.
@@ -137,16 +137,16 @@ def lifecycle_rows() -> Iterator[Row]:
                 continue
             for retries_left in (True, False) if event == E.AGENT_FAILED else (True,):
                 lines, after = lifecycle_lines(
-                    View(1, before),
+                    LifecyclePosition(1, before),
                     from_status=status,
                     event=event,
                     to_status=target,
                     retries_left=retries_left,
                 )
-                yield Row(status, event, target, before, retries_left, lines, after)
+                yield LifecycleRow(status, event, target, before, retries_left, lines, after)
 
 
-def _target(view: View, *, event: E, to_status: S, retries_left: bool) -> V:
+def _target(view: LifecyclePosition, *, event: E, to_status: S, retries_left: bool) -> V:
     if event == E.VERIFY_FAILED:
         return V.FAILED  # the view has no step from validating to retrying
     if event == E.AGENT_FAILED and not retries_left:
@@ -162,12 +162,14 @@ def _notes(from_status: S, event: E) -> dict[str, object]:
 
 def _walk(incarnation: int, path: tuple[V, ...], notes: Mapping[str, object]) -> Written:
     lines = tuple(
-        Line(incarnation, start, end, notes) for start, end in zip(path, path[1:], strict=False)
+        ViewLine(incarnation, start, end, notes) for start, end in zip(path, path[1:], strict=False)
     )
-    return lines, View(incarnation, path[-1])
+    return lines, LifecyclePosition(incarnation, path[-1])
 
 
-def _close(view: View, from_status: S, notes: Mapping[str, object] | None = None) -> Written:
+def _close(
+    view: LifecyclePosition, from_status: S, notes: Mapping[str, object] | None = None
+) -> Written:
     """End this incarnation in the terminal state that is legal and true, unless it has ended."""
     if view.state in TERMINAL:
         return (), view
@@ -176,7 +178,7 @@ def _close(view: View, from_status: S, notes: Mapping[str, object] | None = None
 
 
 def _reopen(
-    view: View, from_status: S, path: tuple[V, ...], notes: Mapping[str, object]
+    view: LifecyclePosition, from_status: S, path: tuple[V, ...], notes: Mapping[str, object]
 ) -> Written:
     following = view.incarnation + 1
     closing, _ = _close(view, from_status, {"next_incarnation": following})
@@ -184,7 +186,7 @@ def _reopen(
     return closing + opening, after
 
 
-def _skip(view: View, from_status: S) -> Written:
+def _skip(view: LifecyclePosition, from_status: S) -> Written:
     return _reopen(view, from_status, SKIP_WALK, {"waived": "verification"})
 
 
@@ -199,7 +201,7 @@ def _positions() -> set[tuple[S, V]]:
                 if origin != status:
                     continue
                 _, after = lifecycle_lines(
-                    View(1, state),
+                    LifecyclePosition(1, state),
                     from_status=status,
                     event=event,
                     to_status=target,

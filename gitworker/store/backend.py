@@ -30,7 +30,7 @@ def open_search_index(location: str) -> SearchIndex:
     """Open or create the full-text index of messages; raise Unavailable if that is impossible."""
     from gitworker.store.sqlite import search_index  # only for a search
 
-    return search_index.SearchIndex(location)
+    return search_index.SqliteSearchIndex(location)
 
 
 def expected_guards() -> dict[str, str]:
@@ -51,4 +51,4 @@ def restate(store: Store, machine: str, entity: str, *, state: str, version: int
     """Set an entity's state to what its transitions say, past the guards; for fsck only."""
     from gitworker.store.sqlite import guards
 
-    guards.restate(store, machine, entity, state=state, version=version)
+    guards.reset_state(store, machine, entity, state=state, version=version)

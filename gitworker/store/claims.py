@@ -6,16 +6,16 @@ On the hot path: nothing heavy is imported here.
 from __future__ import annotations
 
 from gitworker import clock
-from gitworker.store.rules_leases import Instant, Length, renewed
+from gitworker.store.rules_leases import ClockInstant, LeaseLength, renewed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitworker.store.api import Reader, Row, Writer
 
 
-def read_instant() -> Instant:
+def read_instant() -> ClockInstant:
     """Read the clocks once."""
-    return Instant(
+    return ClockInstant(
         clock.now_ms(), clock.monotonic_ms(), boot_id=clock.boot_id(), host=clock.host_name()
     )
 
@@ -34,7 +34,9 @@ def renew_claims(writer: Writer, holder: str, *, setting_ms: int | None = None) 
         extend_claim(writer, row["task_id"], length=length, at=at)
 
 
-def insert_claim(writer: Writer, name: str, holder: str, *, length: Length, at: Instant) -> int:
+def insert_claim(
+    writer: Writer, name: str, holder: str, *, length: LeaseLength, at: ClockInstant
+) -> int:
     """Give a name to a holder under the next epoch, replacing any claim; return the epoch."""
     writer.run("claims.delete", task=name)
     writer.run(
@@ -52,13 +54,13 @@ def insert_claim(writer: Writer, name: str, holder: str, *, length: Length, at: 
     return epoch
 
 
-def extend_claim(writer: Writer, name: str, *, length: Length, at: Instant) -> None:
+def extend_claim(writer: Writer, name: str, *, length: LeaseLength, at: ClockInstant) -> None:
     """Let a lease begin again now, under the same epoch."""
     writer.run("claims.extend", task=name, lease_until_ms=at.now_ms + length.ms)
     stamp_claim(writer, name, length=length, at=at)
 
 
-def stamp_claim(writer: Writer, name: str, *, length: Length, at: Instant) -> None:
+def stamp_claim(writer: Writer, name: str, *, length: LeaseLength, at: ClockInstant) -> None:
     """Store the clock readings of a lease."""
     writer.run(
         "claims.stamp",

@@ -119,7 +119,7 @@ def undoable_operations(reader: Reader, limit: int = 20, *, before: int = LAST) 
     return [_operation(row) for row in rows]
 
 
-def window_of(reader: Reader, landing: Operation) -> list[Operation]:
+def landings_of_window(reader: Reader, landing: Operation) -> list[Operation]:
     """Return the landings that moved the target together with this one, in their order."""
     rows = reader.rows("takeback.window", first=first_of_window(landing))
     return [_operation(row) for row in rows]
@@ -130,7 +130,7 @@ def first_of_window(operation: Operation) -> int:
     return getattr(operation.data, "window", None) or operation.id
 
 
-def later_acts(reader: Reader, act: Operation) -> list[Operation]:
+def later_operations(reader: Reader, act: Operation) -> list[Operation]:
     """Return later operations on the same worker's task that were not undone, newest first."""
     rows = reader.rows("takeback.later", id=act.id, worker=act.worker_id, task=act.task_id)
     return [_operation(row) for row in rows]

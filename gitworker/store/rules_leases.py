@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-SEED2_LEASE_MS = 60_000  # the lease of a foreign program
+PROTOCOL_LEASE_MS = 60_000  # the lease of a foreign program
 
 
-class Instant:
+class ClockInstant:
     """One reading of the clocks: wall and monotonic milliseconds, the boot's id, the host."""
 
     __slots__ = ("boot_id", "host", "mono_ms", "now_ms")
@@ -27,7 +27,7 @@ class Instant:
         self.host = host
 
 
-class Length:
+class LeaseLength:
     """The length of a lease; if it is fixed, no setting changes it."""
 
     __slots__ = ("is_fixed", "ms")
@@ -37,7 +37,7 @@ class Length:
         self.is_fixed = is_fixed
 
 
-def left_ms(claim: Mapping[str, Any], at: Instant) -> int:
+def left_ms(claim: Mapping[str, Any], at: ClockInstant) -> int:
     """Return the remaining milliseconds of a claim; 0 or less if it has expired."""
     same_clock = (
         claim["mono_until_ms"] is not None
@@ -50,7 +50,7 @@ def left_ms(claim: Mapping[str, Any], at: Instant) -> int:
     return int(claim["lease_until_ms"]) - at.now_ms
 
 
-def renewed(claim: Mapping[str, Any], at: Instant, *, setting_ms: int | None) -> Length:
+def renewed(claim: Mapping[str, Any], at: ClockInstant, *, setting_ms: int | None) -> LeaseLength:
     """Return the length of a renewed lease: its fixed length, else the setting's.
 
     If the setting is None (not known here), the lease is as long as last time. A foreign program's
@@ -58,7 +58,7 @@ def renewed(claim: Mapping[str, Any], at: Instant, *, setting_ms: int | None) ->
     """
     if claim["lease_ms"] is None:
         left = int(claim["lease_until_ms"]) - at.now_ms
-        return Length(max(setting_ms or SEED2_LEASE_MS, left))
+        return LeaseLength(max(setting_ms or PROTOCOL_LEASE_MS, left))
     if claim["is_fixed"] or setting_ms is None:
-        return Length(int(claim["lease_ms"]), is_fixed=bool(claim["is_fixed"]))
-    return Length(setting_ms)
+        return LeaseLength(int(claim["lease_ms"]), is_fixed=bool(claim["is_fixed"]))
+    return LeaseLength(setting_ms)

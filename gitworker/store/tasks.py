@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from gitworker.model.task import LifecycleState, TaskStatus
-from gitworker.states.task_view import View
+from gitworker.states.task_view import LifecyclePosition
 from gitworker.store.api import Reader, Row, Writer
 
 
@@ -26,7 +26,7 @@ class StoredTask(NamedTuple):
     critical: bool
     pr_url: str | None
     last_error: str | None
-    view: View
+    view: LifecyclePosition
     created_at_ms: int
     started_at_ms: int | None
     completed_at_ms: int | None
@@ -70,6 +70,6 @@ def _task(row: Row) -> StoredTask:
     values["status"] = TaskStatus(values["status"])
     values["requires_approval"] = bool(values["requires_approval"])
     values["critical"] = bool(values["critical"])
-    view = View(values.pop("incarnation"), LifecycleState(values["view"]))
+    view = LifecyclePosition(values.pop("incarnation"), LifecycleState(values["view"]))
     values["view"] = view
     return StoredTask(**values)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from gitworker.store.api import Reader, Row, Writer
 
 
-class Window(NamedTuple):
+class QueueWindow(NamedTuple):
     """One window: its workers in order, the verdicts on its prefixes, and its outcome.
 
     Each of `workers` has `worker`, `task` and `commit`; each of `verdicts` has `prefix` (how many
@@ -45,13 +45,13 @@ def open_window(
     return int(row["id"])
 
 
-def newest_windows(reader: Reader, limit: int) -> list[Window]:
+def newest_windows(reader: Reader, limit: int) -> list[QueueWindow]:
     """Return the newest windows, newest first."""
     return [_window(row) for row in reader.rows("windows.newest", limit=limit)]
 
 
-def _window(row: Row) -> Window:
+def _window(row: Row) -> QueueWindow:
     values = dict(row)
     values["workers"] = json.loads(values["workers"])
     values["verdicts"] = json.loads(values["verdicts"])
-    return Window(**values)
+    return QueueWindow(**values)

@@ -30,7 +30,7 @@ exec tail $every -n {LINES_SHOWN} -F -- "$2" 2>/dev/null
 """
 
 
-class Pane(NamedTuple):
+class PaneSpec(NamedTuple):
     """The role of a pane and the command that runs in it."""
 
     role: str
@@ -42,7 +42,7 @@ class Pane(NamedTuple):
         return f"{self.role} {digest(*self.command)}"
 
 
-class Found(NamedTuple):
+class TmuxPane(NamedTuple):
     """A pane as tmux reports it; `task` is empty for a window that is not ours."""
 
     session: str
@@ -86,15 +86,17 @@ def window_name(task: str) -> str:
     return "w:all" if task == GRID else f"w:{task}"
 
 
-def task_panes(task: str, *, worker: str, log: str, program: Sequence[str]) -> tuple[Pane, Pane]:
+def task_panes(
+    task: str, *, worker: str, log: str, program: Sequence[str]
+) -> tuple[PaneSpec, PaneSpec]:
     """Return the panes of a task's window, the log above the events."""
     follow = (*program, "msg", "follow", "--task", task)
-    return log_pane(LOG_PANE, worker=worker, log=log), Pane(EVENT_PANE, follow)
+    return log_pane(LOG_PANE, worker=worker, log=log), PaneSpec(EVENT_PANE, follow)
 
 
-def log_pane(role: str, *, worker: str, log: str) -> Pane:
+def log_pane(role: str, *, worker: str, log: str) -> PaneSpec:
     """Return a pane that follows an agent's log by name, because it may appear later or rotate."""
-    return Pane(role, ("/bin/sh", "-c", TAIL, "sh", f"{worker}: {log}", log))
+    return PaneSpec(role, ("/bin/sh", "-c", TAIL, "sh", f"{worker}: {log}", log))
 
 
 def environment(env: Mapping[str, str], dropped: Iterable[str]) -> dict[str, str]:
@@ -111,14 +113,14 @@ def environment(env: Mapping[str, str], dropped: Iterable[str]) -> dict[str, str
     }
 
 
-def parse_panes(text: str) -> list[Found]:
+def parse_panes(text: str) -> list[TmuxPane]:
     """Return the panes from the output of `list-panes` in the format of `ui.tmux`."""
     rows = [line.split("|") for line in text.splitlines()]
-    return [Found(*row) for row in rows if len(row) == len(Found._fields)]
+    return [TmuxPane(*row) for row in rows if len(row) == len(TmuxPane._fields)]
 
 
 def choose_window(
-    panes: Iterable[Found], *, repository: str, task: str, session: str | None
+    panes: Iterable[TmuxPane], *, repository: str, task: str, session: str | None
 ) -> str | None:
     """Return the window of a task, by its marks and not by its name; None without one.
 

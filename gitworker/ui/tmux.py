@@ -15,8 +15,8 @@ from gitworker.repo.plumbing.git_environment import LOCAL_ENV
 from gitworker.ui.rules import (
     MINIMUM,
     SESSION,
-    Found,
-    Pane,
+    PaneSpec,
+    TmuxPane,
     environment,
     escaped,
     is_usable,
@@ -50,7 +50,7 @@ class Tmux:
             self._env.pop("TMUX", None)
             self._env.pop("TMUX_PANE", None)
 
-    def panes(self) -> list[Found]:
+    def panes(self) -> list[TmuxPane]:
         """Return every pane of the server; an empty list without a server."""
         done = self._run("list-panes", "-a", "-F", PANES)
         return [] if done.status else parse_panes(done.text)
@@ -64,7 +64,7 @@ class Tmux:
                 return found
         return None
 
-    def make_window(self, name: str, first: Pane, *, select: bool) -> Found:
+    def make_window(self, name: str, first: PaneSpec, *, select: bool) -> TmuxPane:
         """Create a window with one pane, in the current session or else in the session `gitworker`.
 
         Selects it in its session if `select`.
@@ -89,14 +89,14 @@ class Tmux:
         for option, value in ((REPOSITORY, repository), (TASK, task), ("allow-rename", "off")):
             self._ask("set-option", "-w", "-t", window, option, value)
 
-    def mark_pane(self, pane: str, content: Pane, *, title: str | None = None) -> None:
+    def mark_pane(self, pane: str, content: PaneSpec, *, title: str | None = None) -> None:
         """Set our option on a pane: its role and its command."""
         self._ask("set-option", "-p", "-t", pane, MARK, content.mark)
         if title is not None:
             self._ask("select-pane", "-t", pane, "-T", title)
 
     def split(
-        self, pane: str, content: Pane, *, share: int | None = None, above: bool = False
+        self, pane: str, content: PaneSpec, *, share: int | None = None, above: bool = False
     ) -> str:
         """Split a pane and return the id of the new one, below (or above) with `share` per cent."""
         size = () if share is None else ("-l", f"{share}%")
@@ -107,7 +107,7 @@ class Tmux:
         )  # fmt: skip
         return text.strip()
 
-    def restart(self, pane: str, content: Pane) -> None:
+    def restart(self, pane: str, content: PaneSpec) -> None:
         """Run another command in a pane."""
         self._ask("respawn-pane", "-k", "-t", pane, "--", *content.command)
 

@@ -17,8 +17,8 @@ from gitworker.ui.rules import (
     EVENT_SHARE,
     GRID,
     LOG_PANE,
-    Found,
-    Pane,
+    PaneSpec,
+    TmuxPane,
     choose_window,
     digest,
     log_pane,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from gitworker.ui.tmux import Tmux
 
 
-class Room(NamedTuple):
+class TaskWindow(NamedTuple):
     """A window that shows a task, or all workers; `panes` are the pane ids by role.
 
     `left_out` are the workers that do not fit into the window.
@@ -49,7 +49,9 @@ class Room(NamedTuple):
     left_out: tuple[str, ...] = ()
 
 
-def open_room(session: Session, tmux: Tmux, worker: Worker, *, select: bool = True) -> Room:
+def open_task_window(
+    session: Session, tmux: Tmux, worker: Worker, *, select: bool = True
+) -> TaskWindow:
     """Return the window of a worker's task; create it if it does not exist.
 
     Selects it in the current session if `select`. Raises NotFound for a worker without a task,
@@ -71,10 +73,10 @@ def open_room(session: Session, tmux: Tmux, worker: Worker, *, select: bool = Tr
     if select and not is_new:
         tmux.select(window.window)
     ids = {role: found.pane for role, found in panes.items()}
-    return Room(task, window.session, window.window, ids, is_new)
+    return TaskWindow(task, window.session, window.window, ids, is_new)
 
 
-def open_grid(session: Session, tmux: Tmux, *, select: bool = True) -> Room:
+def open_grid(session: Session, tmux: Tmux, *, select: bool = True) -> TaskWindow:
     """Return the window with a pane for the log of every worker that has a task.
 
     Raises NotFound if no worker has one, Unavailable if tmux refuses.
@@ -97,10 +99,10 @@ def open_grid(session: Session, tmux: Tmux, *, select: bool = True) -> Room:
     if select and not is_new:
         tmux.select(window.window)
     ids = {role: found.pane for role, found in panes.items()}
-    return Room(GRID, window.session, window.window, ids, is_new, left_out)
+    return TaskWindow(GRID, window.session, window.window, ids, is_new, left_out)
 
 
-def find_room(session: Session, tmux: Tmux, task: str) -> Room:
+def find_task_window(session: Session, tmux: Tmux, task: str) -> TaskWindow:
     """Return the window of a task, in any session; raise NotFound if it does not exist."""
     found = tmux.panes()
     here = tmux.session or tmux.find_session()
@@ -112,10 +114,10 @@ def find_room(session: Session, tmux: Tmux, task: str) -> Room:
     (place, *_) = sorted(
         {one.session for one in found if one.window == window}, key=lambda one: one != here
     )
-    return Room(task, place, window, panes, is_new=False)
+    return TaskWindow(task, place, window, panes, is_new=False)
 
 
-def go_to(tmux: Tmux, room: Room, *, on_terminal: bool) -> bool:
+def go_to(tmux: Tmux, room: TaskWindow, *, on_terminal: bool) -> bool:
     """Show a window in our tmux client, or else attach our terminal until its user leaves.
 
     Returns False without a tmux client and without a terminal.
@@ -160,8 +162,8 @@ def _alone(session: Session) -> AbstractContextManager[None]:
 
 
 def _window(
-    session: Session, tmux: Tmux, task: str, first: Pane, *, select: bool
-) -> tuple[Found, dict[str, Found], bool]:
+    session: Session, tmux: Tmux, task: str, first: PaneSpec, *, select: bool
+) -> tuple[TmuxPane, dict[str, TmuxPane], bool]:
     """Find or create the window; return one pane, all panes by role, and whether it is new."""
     found = tmux.panes()
     mark = repository_mark(session)
@@ -179,7 +181,7 @@ def _window(
     return made, {first.role: made._replace(mark=first.mark)}, True
 
 
-def _split(tmux: Tmux, other: Found, pane: Pane) -> Found:
+def _split(tmux: Tmux, other: TmuxPane, pane: PaneSpec) -> TmuxPane:
     """Add the missing pane of a task's window, with its share of the height."""
     is_log = pane.role == LOG_PANE
     share = 100 - EVENT_SHARE if is_log else EVENT_SHARE
@@ -189,7 +191,7 @@ def _split(tmux: Tmux, other: Found, pane: Pane) -> Found:
 
 
 def _fill(
-    tmux: Tmux, window: Found, panes: dict[str, Found], wanted: Sequence[Pane]
+    tmux: Tmux, window: TmuxPane, panes: dict[str, TmuxPane], wanted: Sequence[PaneSpec]
 ) -> tuple[str, ...]:
     """Add a pane for each worker without one; return the workers that do not fit."""
     left_out = []

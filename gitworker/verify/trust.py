@@ -18,7 +18,7 @@ KINDS = {"verify": ("verify_commands", "verify_env"), "setup": ("worktree_setup"
 HASH_SHOWN = 12
 
 
-class Brought(NamedTuple):
+class RepositoryCommands(NamedTuple):
     """Commands that come from the repository: their purpose, text and hash."""
 
     kind: str
@@ -27,17 +27,17 @@ class Brought(NamedTuple):
     hash: str
 
 
-class Trusted(NamedTuple):
+class TrustRecord(NamedTuple):
     """Trusted commands, by whom and since when (milliseconds UTC)."""
 
-    brought: Brought
+    brought: RepositoryCommands
     trusted_by: str
     ts_ms: int
 
 
 def require_trusted(session: Session, kind: str = "verify") -> None:
     """Raise Refused if commands of that kind would run that are not trusted."""
-    pending = untrusted(session, kind)
+    pending = untrusted_commands(session, kind)
     if pending:
         brought = pending[0]
         raise Refused(
@@ -48,7 +48,7 @@ def require_trusted(session: Session, kind: str = "verify") -> None:
         )
 
 
-def untrusted(session: Session, *kinds: str) -> list[Brought]:
+def untrusted_commands(session: Session, *kinds: str) -> list[RepositoryCommands]:
     """Return the commands of the repository, of these kinds or of all, that are not trusted."""
     found = [_brought(session, kind) for kind in kinds or KINDS]
     with session.store.read() as reader:
@@ -59,7 +59,7 @@ def untrusted(session: Session, *kinds: str) -> list[Brought]:
         ]
 
 
-def trust(session: Session, agreed: list[Brought]) -> None:
+def trust(session: Session, agreed: list[RepositoryCommands]) -> None:
     """Record that the caller trusts these commands; raise Refused for a worker."""
     require_may_trust(session)
     now = clock.now_ms()
@@ -79,13 +79,13 @@ def require_may_trust(session: Session) -> None:
         raise refusal
 
 
-def list_trusted(session: Session) -> list[Trusted]:
+def list_trusted(session: Session) -> list[TrustRecord]:
     """Return all trusted commands, newest first."""
     with session.store.read() as reader:
         return [_trusted(row) for row in reader.rows("verify.all_trusted")]
 
 
-def revoke(session: Session, prefix: str) -> Trusted:
+def revoke(session: Session, prefix: str) -> TrustRecord:
     """Revoke trust, by the beginning of the hash; raise NotFound, or Refused if it is ambiguous."""
     require_may_trust(session)
     found = [one for one in list_trusted(session) if prefix and one.brought.hash.startswith(prefix)]
@@ -104,7 +104,7 @@ def revoke(session: Session, prefix: str) -> Trusted:
     return found[0]
 
 
-def _brought(session: Session, kind: str) -> Brought | None:
+def _brought(session: Session, kind: str) -> RepositoryCommands | None:
     """Return the commands of that kind from the repository itself, or None."""
     of_commands, of_env = KINDS[kind]
     settings = session.settings
@@ -112,13 +112,15 @@ def _brought(session: Session, kind: str) -> Brought | None:
     env = getattr(settings, of_env) if of_env else ()
     if not commands or not {of_commands, of_env} & set(settings.from_file):
         return None
-    return Brought(kind, commands, env, trust_hash(kind, commands, env))
+    return RepositoryCommands(kind, commands, env, trust_hash(kind, commands, env))
 
 
-def _trusted(row: Row) -> Trusted:
+def _trusted(row: Row) -> TrustRecord:
     text = json.loads(row["commands"])
-    brought = Brought(row["kind"], tuple(text["commands"]), tuple(text["env"]), row["hash"])
-    return Trusted(brought, row["trusted_by"], row["ts_ms"])
+    brought = RepositoryCommands(
+        row["kind"], tuple(text["commands"]), tuple(text["env"]), row["hash"]
+    )
+    return TrustRecord(brought, row["trusted_by"], row["ts_ms"])
 
 
 def _reviewer(session: Session) -> str:

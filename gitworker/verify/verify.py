@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from gitworker import clock
 from gitworker.crashpoint import crash_point
-from gitworker.errors import GitWorkerError, NotFound, Unavailable, error_of
+from gitworker.errors import GitWorkerError, NotFound, Unavailable, as_gitworker_error
 from gitworker.model.ids import RESERVED, Oid
 from gitworker.repo.plumbing.git_environment import LOCAL_ENV
 from gitworker.session import Session
@@ -26,12 +26,12 @@ from gitworker.verify.rules_verify import (
     verdict_text,
 )
 from gitworker.verify.trust import require_trusted
-from gitworker.verify.verify_job import Job, Progress
+from gitworker.verify.verify_job import RunProgress, VerifyJob
 from gitworker.verify.verify_repair import sparse_patterns
-from gitworker.verify.verify_run import Ended, Run, RunLog, require_space
+from gitworker.verify.verify_run import CommandRun, RunLog, RunResult, require_space
 from gitworker.verify.verify_worktree import Lend, Slot, require_outside, take_slot
 
-__all__ = ["NoVerdict", "Progress", "Verdict", "Verifier", "require_trusted"]
+__all__ = ["NoVerdict", "RunProgress", "Verdict", "Verifier", "require_trusted"]
 TICK_MS = 500  # a shell that is killed alone sends nothing, so it is polled
 
 
@@ -69,7 +69,7 @@ class Verifier:
         session: Session,
         *,
         tell: Callable[[str], None] | None = None,
-        show: Callable[[Sequence[Progress]], None] | None = None,
+        show: Callable[[Sequence[RunProgress]], None] | None = None,
         lend: Lend | None = None,
     ) -> None:
         self._session = session
@@ -77,7 +77,7 @@ class Verifier:
         self._show = show or (lambda _: None)
         self._lend = lend
         self._trees: dict[Oid, str] = {}
-        self._jobs: dict[Oid, Job] = {}
+        self._jobs: dict[Oid, VerifyJob] = {}
         self.follow(session)
 
     def __enter__(self) -> "Verifier":
@@ -100,7 +100,7 @@ class Verifier:
         self._is_trusted = False
 
     @property
-    def running(self) -> dict[Oid, Progress]:
+    def running(self) -> dict[Oid, RunProgress]:
         """Return the runs that have been requested and have not ended, in order."""
         return {commit: job.progress() for commit, job in self._jobs.items()}
 
@@ -135,7 +135,7 @@ class Verifier:
             require_trusted(self._session)
             self._is_trusted = True
         if commit not in self._jobs:
-            self._jobs[commit] = Job(commit, label)
+            self._jobs[commit] = VerifyJob(commit, label)
             self._start_waiting()
 
     def wait(self, timeout_s: float | None = None) -> tuple[Oid, Verdict] | None:
@@ -217,17 +217,17 @@ class Verifier:
                 self._start_run(job)
 
     @contextmanager
-    def _cancel_on_error(self, job: Job) -> Iterator[None]:
+    def _cancel_on_error(self, job: VerifyJob) -> Iterator[None]:
         """Remove a job that raises an error, and release its worktree and log."""
         try:
             yield
         except BaseException as error:
             self.cancel(job.commit)
             if isinstance(error, OSError):
-                raise error_of(error) from error
+                raise as_gitworker_error(error) from error
             raise
 
-    def _start_run(self, job: Job) -> None:
+    def _start_run(self, job: VerifyJob) -> None:
         """Take a worktree, check the commit out, start the commands; also for a second try."""
         session, settings = self._session, self._session.settings
         if job.log is None:
@@ -244,7 +244,7 @@ class Verifier:
         job.key = self._key(job.commit)  # the sparse checkout may have changed when it ends
         self._prepare(job.slot, job.commit)
         crash_point("verify-prepared")
-        job.run = Run(
+        job.run = CommandRun(
             job.slot,
             job.log.descriptor,
             commands=settings.verify_commands,
@@ -256,7 +256,7 @@ class Verifier:
         if not job.is_second:
             self._tell(f"verifying {job.name}")
 
-    def _check(self, job: Job, run: Run) -> Ended | None:
+    def _check(self, job: VerifyJob, run: CommandRun) -> RunResult | None:
         """Return how a run ended; None while it runs, or if it starts a second time."""
         session = self._session
         if run.has_ended():
@@ -275,7 +275,7 @@ class Verifier:
                     return None
         return ended
 
-    def _require_room(self, job: Job) -> None:
+    def _require_room(self, job: VerifyJob) -> None:
         """Raise Unavailable if a run failed because a disk is full, which is no verdict."""
         assert job.slot is not None
         try:
@@ -285,14 +285,14 @@ class Verifier:
             require_space(os.path.dirname(job.slot.tree), self._session.paths.logs)
             raise NoVerdict(job.commit, error) from error
 
-    def _retry(self, job: Job, reason: str) -> None:
+    def _retry(self, job: VerifyJob, reason: str) -> None:
         assert job.log is not None
         job.is_second = True
         job.log.write(f"\n{verdict_text('failed', job.duration_ms, reason)}; once more\n")
         self._tell(f"{job.name}: {reason}; running it once more")
         self._start_run(job)
 
-    def _finish(self, commit: Oid, job: Job, ended: Ended) -> tuple[Oid, Verdict]:
+    def _finish(self, commit: Oid, job: VerifyJob, ended: RunResult) -> tuple[Oid, Verdict]:
         """Record the end of a run, and release its worktree."""
         assert job.log is not None
         self._jobs.pop(commit)

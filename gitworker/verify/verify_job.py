@@ -4,13 +4,13 @@ from typing import NamedTuple
 
 from gitworker import clock
 from gitworker.model.ids import Oid
-from gitworker.verify.verify_run import Run, RunLog
+from gitworker.verify.verify_run import CommandRun, RunLog
 from gitworker.verify.verify_worktree import Slot
 
 SHORT = 10
 
 
-class Progress(NamedTuple):
+class RunProgress(NamedTuple):
     """A run that has not ended: the current command, its duration, the path of its log."""
 
     label: str
@@ -19,7 +19,7 @@ class Progress(NamedTuple):
     log: str
 
 
-class Job:
+class VerifyJob:
     """A commit to be verified; worktree, log and run exist once it has begun."""
 
     def __init__(self, commit: Oid, label: str) -> None:
@@ -28,7 +28,7 @@ class Job:
         self.key = ""  # the inputs for which its verdict will hold
         self.slot: Slot | None = None
         self.log: RunLog | None = None
-        self.run: Run | None = None
+        self.run: CommandRun | None = None
         self.is_second = False
         self.duration_ms = 0
 
@@ -37,12 +37,12 @@ class Job:
         """Return its name for the user."""
         return self.label or self.commit[:SHORT]
 
-    def progress(self) -> Progress:
+    def progress(self) -> RunProgress:
         """Return its progress."""
         if self.run is None or self.log is None:
-            return Progress(self.label, "", 0, "")
+            return RunProgress(self.label, "", 0, "")
         elapsed_ms = clock.monotonic_ms() - self.run.started_ms + self.duration_ms
-        return Progress(self.label, self.run.command, elapsed_ms, self.log.path)
+        return RunProgress(self.label, self.run.command, elapsed_ms, self.log.path)
 
     def stop(self) -> None:
         """Kill the run, close the log and release the worktree; safe to repeat."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from gitworker.model.ids import Oid
 from gitworker.session import Session
 from gitworker.verify.trust import require_trusted
-from gitworker.verify.verify import Progress, Verdict, Verifier
+from gitworker.verify.verify import RunProgress, Verdict, Verifier
 from gitworker.verify.verify_worktree import Lend
 
 
@@ -15,7 +15,7 @@ def verify_once(
     *,
     label: str,
     force: bool = False,
-    show: Callable[[Sequence[Progress]], None] | None = None,
+    show: Callable[[Sequence[RunProgress]], None] | None = None,
     lend: Lend | None = None,
 ) -> Verdict:
     """Return the verdict on a commit: the recorded one unless `force`, else of a run now.

@@ -3,7 +3,7 @@
 import os
 import stat
 
-from gitworker.paths import Repository, regular
+from gitworker.paths import Repository, open_regular
 from gitworker.repo.plumbing.disk import OWNER_ALL, remove_tree
 from gitworker.repo.plumbing.git import Git
 from gitworker.repo.status.checkout_status import GITLINK
@@ -57,7 +57,7 @@ def empty_submodules(git: Git, tree: str, admin: str) -> None:
 def read_bytes(path: str) -> bytes:
     """Return a file's content, empty if it cannot be read."""
     try:
-        with open(path, "rb", opener=regular) as file:
+        with open(path, "rb", opener=open_regular) as file:
             return file.read()
     except OSError:
         return b""

@@ -18,7 +18,7 @@ from gitworker.verify.rules_verify import (
     timeout_reason,
     verdict_text,
 )
-from gitworker.verify.verify_family import Family, end_family
+from gitworker.verify.run_processes import RunProcesses, end_processes
 
 # Descriptor 3 is the socket; no command inherits it. The guard is ended before the end is reported,
 # since processes that remain in the group afterwards count as left behind by the commands.
@@ -43,14 +43,14 @@ LOG_BYTES = 1024 * 1024 * 1024  # the limit for a program that writes without en
 SPARE_BYTES = 1024 * 1024  # with less free space after a failure the disk counts as the cause
 
 
-class Ended(NamedTuple):
+class RunResult(NamedTuple):
     """The end of a run: the reason of a failure (empty: it passed) and the duration."""
 
     reason: str
     duration_ms: int
 
 
-class Place(Protocol):
+class RunLocation(Protocol):
     """The location of a run: a verify slot, or a new worktree that is set up."""
 
     @property
@@ -58,7 +58,7 @@ class Place(Protocol):
         """Return the worktree."""
         ...
 
-    def record(self, family: Family) -> None:
+    def record(self, family: RunProcesses) -> None:
         """Record the process that is about to run here."""
         ...
 
@@ -67,12 +67,12 @@ class Place(Protocol):
         ...
 
 
-class Run:
+class CommandRun:
     """Commands that run in a prepared location; stop them with `end` or `kill`."""
 
     def __init__(
         self,
-        location: Place,
+        location: RunLocation,
         log: int,
         *,
         commands: tuple[str, ...],
@@ -138,9 +138,9 @@ class Run:
                 return True
         return False
 
-    def end(self) -> Ended:
+    def end(self) -> RunResult:
         """Reap commands that have ended, and end the processes that they left behind."""
-        whole = end_family(self._family, cut_off=False)
+        whole = end_processes(self._family, cut_off=False)
         _, wait_status = os.waitpid(self._family.leader, 0)
         self._receive()  # its last report may have arrived since
         self._close(whole=whole)
@@ -148,11 +148,11 @@ class Run:
         reason = "" if status == 0 else status_reason(self.command, status)
         if self._status is None and not reason:  # the shell itself has ended without a report
             reason = status_reason(self.command, 1)
-        return Ended(reason, clock.monotonic_ms() - self.started_ms)
+        return RunResult(reason, clock.monotonic_ms() - self.started_ms)
 
-    def kill(self) -> Ended:
+    def kill(self) -> RunResult:
         """Stop the commands by force, because the time is over or the log is too long."""
-        whole = end_family(self._family, cut_off=True)
+        whole = end_processes(self._family, cut_off=True)
         if whole or _has_exited(self._family.leader):
             os.waitpid(self._family.leader, 0)
         self._close(whole=whole)
@@ -160,15 +160,15 @@ class Run:
             reason = flood_reason(self.command, LOG_BYTES)
         else:
             reason = timeout_reason(self.command, self._timeout_s)
-        return Ended(reason, clock.monotonic_ms() - self.started_ms)
+        return RunResult(reason, clock.monotonic_ms() - self.started_ms)
 
-    def _spawn(self, theirs: socket.socket, env: dict[str, str]) -> Family:
+    def _spawn(self, theirs: socket.socket, env: dict[str, str]) -> RunProcesses:
         """Start the shell behind a gate, which opens once its process is recorded."""
         shell = ["/bin/sh", "-c", COMMANDS, "sh", *self._commands]
         fds = (theirs.fileno(), self._log, self._log)
         pid, gate = proc.spawn_gated(shell, cwd=self.location.tree, env=env, fds=fds)
         try:
-            family = Family(pid, proc.find_start(pid), self.location.tree)
+            family = RunProcesses(pid, proc.find_start(pid), self.location.tree)
             self.location.record(family)
             os.write(gate, b"\n")
         except BaseException:

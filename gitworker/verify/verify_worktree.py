@@ -13,15 +13,15 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from gitworker.clock import boot_id, sleep
-from gitworker.errors import GitWorkerError, Refused, Unavailable, error_of
+from gitworker.errors import GitWorkerError, Refused, Unavailable, as_gitworker_error
 from gitworker.model.ids import Oid, Ref
-from gitworker.paths import regular, require_repository
+from gitworker.paths import open_regular, require_repository
 from gitworker.repo.plumbing.disk import OWNER_ALL, copy_index, make_own_directory, remove_tree
 from gitworker.repo.plumbing.git import PAUSES_S, Git, GitFailed
 from gitworker.repo.plumbing.refs import find_ref
 from gitworker.repo.replay.scratch_rebase import NEUTRAL
 from gitworker.repo.status.checkout_status import open_operation
-from gitworker.repo.worktrees.ownership import Owner, find_flaw, require_checkout
+from gitworker.repo.worktrees.ownership import OwnershipClaim, find_flaw, require_checkout
 from gitworker.repo.worktrees.worktree_list import (
     busy_branches,
     detached_head,
@@ -31,7 +31,7 @@ from gitworker.repo.worktrees.worktree_list import (
 )
 from gitworker.session import Session
 from gitworker.verify.rules_verify import TREE_VARIABLE
-from gitworker.verify.verify_family import Family, end_orphans
+from gitworker.verify.run_processes import RunProcesses, end_orphans
 from gitworker.verify.verify_repair import (
     empty_submodules,
     open_directory,
@@ -79,11 +79,11 @@ class Slot:
         except (GitWorkerError, OSError):
             self._rebuild(commit, lend)
         if os.path.lexists(f"{self.tree}/.gitmodules"):
-            from gitworker.repo.rescue.submodules import (
-                fill_submodules,  # 3 ms, only for a repository with submodules
+            from gitworker.repo.worktrees.submodules import (
+                populate_submodules,  # 3 ms, only for a repository with submodules
             )
 
-            fill_submodules(self._main(), self.tree)
+            populate_submodules(self._main(), self.tree)
         admin = self._admin = require_repository(self.tree).git_dir
         if detached_head(git, admin) != commit:
             raise Unavailable(
@@ -92,9 +92,9 @@ class Slot:
         copy_index(f"{admin}/index", f"{self._beside}.index.tmp")
         os.replace(f"{self._beside}.index.tmp", f"{self._beside}.index")
 
-    def record(self, family: Family) -> None:
+    def record(self, family: RunProcesses) -> None:
         """Record the process that is about to run here, for the next user."""
-        with open(f"{self._beside}.run", "w", encoding="utf-8", opener=regular) as file:
+        with open(f"{self._beside}.run", "w", encoding="utf-8", opener=open_regular) as file:
             file.write(f"{family.leader} {family.start or '-'} {boot_id() or '-'}\n")
 
     def forget(self) -> None:
@@ -135,7 +135,7 @@ class Slot:
         places = [self.tree]
         if f"/{ROOT_NAME}/" in former and former != self.tree:
             admin = find_admin_dir(common_dir, former)
-            if find_flaw(Owner(common_dir, former, admin)) is None:
+            if find_flaw(OwnershipClaim(common_dir, former, admin)) is None:
                 places.append(former)
         for tree in places:
             admin = find_admin_dir(common_dir, tree)
@@ -148,7 +148,7 @@ class Slot:
         """End the processes that a killed user left running; return True if none is left."""
         try:
             with open(
-                f"{self._beside}.run", encoding="utf-8", errors="replace", opener=regular
+                f"{self._beside}.run", encoding="utf-8", errors="replace", opener=open_regular
             ) as file:
                 words = file.read().split()
         except FileNotFoundError:
@@ -156,7 +156,7 @@ class Slot:
         self._admin = find_admin_dir(self._session.repository.common_dir, self.tree)
         if len(words) == 3 and words[0].isdigit() and words[2] == (boot_id() or "-"):
             start = words[1] if words[1].isdigit() else None
-            if not end_orphans(Family(int(words[0]), start, self.tree)):
+            if not end_orphans(RunProcesses(int(words[0]), start, self.tree)):
                 return False
         self.forget()
         return True
@@ -221,12 +221,12 @@ class Slot:
             self.discard()
             if lend is None or not self._borrow(commit, lend):
                 self._add(commit)
-            with open(f"{self._beside}.settings", "wb", opener=regular) as file:
+            with open(f"{self._beside}.settings", "wb", opener=open_regular) as file:
                 file.write(settings_of(require_repository(self.tree)))
         except (GitFailed, OSError) as failure:
             with suppress(OSError):
                 self.discard()
-            raise _unavailable(self.tree, error_of(failure)) from failure
+            raise _unavailable(self.tree, as_gitworker_error(failure)) from failure
 
     def _borrow(self, commit: Oid, lend: Lend) -> bool:
         """Take a prepared worktree from the pool; return True if it is usable."""
@@ -266,7 +266,7 @@ def take_slot(session: Session) -> Slot:
             if slot is not None:
                 return slot
     except OSError as error:
-        raise _unavailable(root, error_of(error)) from error
+        raise _unavailable(root, as_gitworker_error(error)) from error
     raise Unavailable(f"all {SLOTS_AT_MOST} verify worktrees are in use", "git worker status")
 
 
@@ -328,11 +328,11 @@ def _ready_root(session: Session) -> None:
         make_own_directory(root)
         with (
             suppress(FileExistsError),
-            open(f"{root}/.gitignore", "x", encoding="utf-8", opener=regular) as file,
+            open(f"{root}/.gitignore", "x", encoding="utf-8", opener=open_regular) as file,
         ):
             file.write(MARK)
     except OSError as error:
-        raise _unavailable(root, error_of(error)) from error
+        raise _unavailable(root, as_gitworker_error(error)) from error
 
 
 def _unavailable(path: str, error: GitWorkerError) -> Unavailable:

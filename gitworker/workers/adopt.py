@@ -15,9 +15,9 @@ from gitworker.bus.drain import record_tip
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Conflict, Refused
 from gitworker.journal.rollback_adopt import give_up_adopt, log_of_rename
-from gitworker.lifecycle.state_views import publish_views
+from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, branch_of, ref_of
-from gitworker.paths import write_seat
+from gitworker.paths import write_worktree_owner
 from gitworker.repo.hooks.install import install
 from gitworker.repo.plumbing.lock import hold
 from gitworker.repo.plumbing.refs import find_tip, read_refs, require_refs
@@ -27,25 +27,25 @@ from gitworker.session import Session
 from gitworker.store.operations import begin_operation, close_operation, find_operation
 from gitworker.store.payloads.payload import AdoptData
 from gitworker.verify.trust import require_trusted
-from gitworker.workers.adoptable import Found, find_adoptable, require_adoptable
+from gitworker.workers.adoptable import AdoptableBranch, find_adoptable, require_adoptable
 from gitworker.workers.spawn import (
-    Place,
-    Request,
-    Spawned,
+    SpawnedWorker,
+    SpawnPlan,
+    SpawnRequest,
     check_seat,
     end_interrupted,
-    record_seat,
-    tidy_seat,
+    record_assignment,
+    remove_landed_worktree,
 )
 from gitworker.worktrees.disk_space import require_space
 from gitworker.worktrees.make_way import make_room
-from gitworker.worktrees.populate.populate import begin_setup, furnish
+from gitworker.worktrees.populate.populate import begin_setup, populate_worktree
 from gitworker.worktrees.populate.setup_commands import run_setup
 from gitworker.worktrees.worktree_root import ready_root
 
 
 @dataclass(frozen=True, slots=True)
-class Adoption:
+class AdoptRequest:
     """What is asked for: `name` is a branch or the path of a worktree.
 
     `rename` allows the branch to get the name `<worker>/<task>`; `narrate` is told what the setup
@@ -64,11 +64,11 @@ class Adoption:
 class Adopted:
     """A worker that has its work: `renamed_from` is the branch's old name where it got another."""
 
-    spawned: Spawned
+    spawned: SpawnedWorker
     renamed_from: Branch | None
 
 
-def adopt(session: Session, wanted: Adoption) -> Adopted:
+def adopt(session: Session, wanted: AdoptRequest) -> Adopted:
     """Make an existing branch, with its worktree where it has one, a worker's: ASSIGNED.
 
     Uncommitted work, ignored files, reflog and settings stay as they are; a branch that is checked
@@ -76,8 +76,8 @@ def adopt(session: Session, wanted: Adoption) -> Adopted:
     what fails later is rolled back. Where the setup commands of a new worktree fail the worker is
     FAILED, its worktree stays, Refused is raised.
     """
-    request = Request(wanted.worker, wanted.task, title=wanted.title)
-    tidy_seat(session, request)
+    request = SpawnRequest(wanted.worker, wanted.task, title=wanted.title)
+    remove_landed_worktree(session, request)
     with hold(session.worktree_lock, what="worktree"):
         end_interrupted(session, request)
         with session.store.read() as reader:
@@ -103,7 +103,7 @@ def adopt(session: Session, wanted: Adoption) -> Adopted:
     return Adopted(adopted, None if ref == found.ref else found.branch)
 
 
-def _check_name(session: Session, wanted: Adoption, found: Found) -> Ref:
+def _check_name(session: Session, wanted: AdoptRequest, found: AdoptableBranch) -> Ref:
     """Return the ref that the branch is to have; refuse where it is not free, or not allowed."""
     branch = branch_of(wanted.worker, wanted.task)
     ref = ref_of(branch)
@@ -129,7 +129,9 @@ def _check_name(session: Session, wanted: Adoption, found: Found) -> Ref:
     return ref
 
 
-def _journal(session: Session, wanted: Adoption, found: Found, ref: Ref) -> tuple[int, Place]:
+def _journal(
+    session: Session, wanted: AdoptRequest, found: AdoptableBranch, ref: Ref
+) -> tuple[int, SpawnPlan]:
     """Write the journal; return the act's number and where the worker's work will be."""
     made = found.worktree is None
     if made:
@@ -148,7 +150,7 @@ def _journal(session: Session, wanted: Adoption, found: Found, ref: Ref) -> tupl
             now=clock.now_ms(), data=data,
         )  # fmt: skip
     crash_point("adopt.journal")
-    return number, Place(branch, base, path, number)
+    return number, SpawnPlan(branch, base, path, number)
 
 
 def _find_base(session: Session, tip: Oid) -> Oid:
@@ -160,8 +162,8 @@ def _find_base(session: Session, tip: Oid) -> Oid:
 
 
 def _carry_out(
-    session: Session, request: Request, found: Found, place: Place
-) -> tuple[Spawned, int | None]:
+    session: Session, request: SpawnRequest, found: AdoptableBranch, place: SpawnPlan
+) -> tuple[SpawnedWorker, int | None]:
     """Rename the branch, make the worktree where there is none, set it up, record the seat.
 
     Returns the setup that is to be run, too: what was adopted in its place has none.
@@ -182,14 +184,14 @@ def _carry_out(
     admin_dir = find_admin_dir(session.repository.common_dir, place.path)
     if admin_dir is None:
         raise Conflict(f"the worktree {place.path} is gone", "git worktree list")
-    write_seat(admin_dir, request.worker, request.task)
+    write_worktree_owner(admin_dir, request.worker, request.task)
     install(session.git, session.repository, session.git.at(place.path))
     crash_point("adopt.hooks")
     if found.worktree is None:
-        furnish(session, place.path, is_warm=False)
-    place = Place(place.branch, place.base, place.path, place.operation, admin_dir=admin_dir)
+        populate_worktree(session, place.path, is_warm=False)
+    place = SpawnPlan(place.branch, place.base, place.path, place.operation, admin_dir=admin_dir)
     with session.store.write() as writer:
-        worker = record_seat(writer, session, request, place)
+        worker = record_assignment(writer, session, request, place)
         record_tip(writer, ref, found.tip)  # what was there before is no news
         operation = find_operation(writer, place.operation)
         assert operation is not None
@@ -199,4 +201,4 @@ def _carry_out(
         )  # fmt: skip
         setup = begin_setup(session, writer, worker) if found.worktree is None else None
     drop_anchors(session, [operation])
-    return Spawned(worker, place.path, place.branch, place.base), setup
+    return SpawnedWorker(worker, place.path, place.branch, place.base), setup

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gitworker.errors import NotFound, Refused
 from gitworker.model.ids import Branch, Oid, Ref, ref_of
-from gitworker.paths import read_seat
+from gitworker.paths import read_worktree_owner
 from gitworker.repo.hooks.shims import CONFIG_HOOKS_SINCE
 from gitworker.repo.hooks.user_hooks import find_own_hooks
 from gitworker.repo.plumbing.refs import read_refs
@@ -17,7 +17,7 @@ from gitworker.worktrees.worktree_root import find_barrier
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class AdoptableBranch:
     """A branch with its tip, and the worktree that it is checked out in, if any."""
 
     ref: Ref
@@ -30,7 +30,7 @@ class Found:
         return Branch(self.ref.removeprefix("refs/heads/"))
 
 
-def find_adoptable(session: Session, name: str) -> Found:
+def find_adoptable(session: Session, name: str) -> AdoptableBranch:
     """Return what a name means; raise NotFound or, if it is ambiguous or no branch, Refused."""
     worktrees = list_worktrees(session.git)
     real = os.path.realpath(name)
@@ -54,7 +54,7 @@ def find_adoptable(session: Session, name: str) -> Found:
         )
     place = find_checkout(session.git, ref)
     if place is None:
-        return Found(ref, tip, None)
+        return AdoptableBranch(ref, tip, None)
     real = os.path.realpath(place)
     held = next((one for one in worktrees if os.path.realpath(one.path) == real), worktrees[0])
     return _in_worktree(session, held, worktrees[0], ref)
@@ -62,7 +62,7 @@ def find_adoptable(session: Session, name: str) -> Found:
 
 def _in_worktree(
     session: Session, worktree: Worktree, main: Worktree, ref: Ref | None = None
-) -> Found:
+) -> AdoptableBranch:
     """Return the branch of a worktree that may be given to a worker; raise Refused for others."""
     path = worktree.path
     if worktree == main:
@@ -79,7 +79,7 @@ def _in_worktree(
             f"a {busy} is open in {path}", f"git -C {path} {abort_command(busy)}",
             code="operation_open",
         )  # fmt: skip
-    seat = read_seat(worktree.admin_dir)
+    seat = read_worktree_owner(worktree.admin_dir)
     if seat is not None:
         raise Refused(
             f"{path} is the worktree of {seat[0]} for {seat[1]}", f"git worker show {seat[0]}",
@@ -93,10 +93,10 @@ def _in_worktree(
             code="detached",
         )  # fmt: skip
     find_checkout(session.git, worktree.branch)  # raises where it is checked out twice
-    return Found(worktree.branch, worktree.head, worktree)
+    return AdoptableBranch(worktree.branch, worktree.head, worktree)
 
 
-def require_adoptable(session: Session, found: Found) -> None:
+def require_adoptable(session: Session, found: AdoptableBranch) -> None:
     """Refuse the target, a worker's branch, and a worktree that no trash could ever take."""
     if found.ref == session.target:
         raise Refused(

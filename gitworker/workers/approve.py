@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from gitworker.branches.landable import require_landable
 from gitworker.branches.published_submodules import require_published
 from gitworker.branches.replay_branch import (
-    Tips,
+    BranchTips,
     begin_rewrite,
     move_to,
     plan_rewrite,
@@ -14,22 +14,22 @@ from gitworker.branches.replay_branch import (
     replay_onto_target,
     rescue_old_tips,
 )
-from gitworker.branches.stack import find_ground, require_parent_ready
+from gitworker.branches.stack import find_stack_base, require_parent_ready
 from gitworker.bus.drain import drain
 from gitworker.crashpoint import crash_point
-from gitworker.errors import GitWorkerError, Refused, error_of
+from gitworker.errors import GitWorkerError, Refused, as_gitworker_error
 from gitworker.journal.recover import finish_interrupted, require_ended
 from gitworker.journal.settle_rewrite import give_up, roll_back
 from gitworker.lifecycle.find import require_worker
 from gitworker.lifecycle.rules import may_judge
-from gitworker.lifecycle.state_views import publish_views
+from gitworker.lifecycle.state_files import publish_views
 from gitworker.lifecycle.verdict import finish_approval, send_back
 from gitworker.model.ids import Oid
 from gitworker.model.worker import WorkerEvent
 from gitworker.repo.history.patch_ids import fingerprints
 from gitworker.repo.plumbing.lock import hold
 from gitworker.repo.replay.replay import ReplayConflict
-from gitworker.repo.replay.replay_cache import Memory
+from gitworker.repo.replay.replay_cache import ReplayCache
 from gitworker.repo.worktrees.ownership import has_worktree, is_present, owner_of, require_on_branch
 from gitworker.session import Session
 from gitworker.states.engine import InvalidTransition
@@ -91,7 +91,7 @@ def approve_all(
             try:
                 results.append(_approve(round_, name))
             except (GitWorkerError, OSError) as error:
-                results.append(NotApproved(name, error_of(error)))
+                results.append(NotApproved(name, as_gitworker_error(error)))
     crash_point("approve.recorded")
     done = [result.worker.worker_id for result in results if isinstance(result, Approved)]
     publish_views(session, *done)
@@ -104,7 +104,7 @@ class _Round:
     def __init__(self, session: Session, note: str) -> None:
         self.session = session
         self.note = note
-        self.memory = Memory()
+        self.memory = ReplayCache()
         self._reviewer: str | None = None
 
     @property
@@ -118,10 +118,10 @@ def _approve(round_: _Round, name: str) -> Approved:
     session = round_.session
     worker = _check(session, name)
     tips = read_tips(session, worker)
-    ground = find_ground(session, worker, tips)
+    ground = find_stack_base(session, worker, tips)
     require_parent_ready(session, worker, ground)
     require_landable(session, worker.worker_id, [tips.branch, ground.onto], base=tips.target)
-    tips = Tips(tips.ref, tips.branch, ground.onto)
+    tips = BranchTips(tips.ref, tips.branch, ground.onto)
     outcome = replay_onto_target(session, tips, memory=round_.memory, exclude=ground.exclude)
     if isinstance(outcome, ReplayConflict):
         raise send_back(session, worker, outcome, onto=ground.name)
@@ -189,7 +189,7 @@ def _find_requested(session: Session, worker: Worker) -> Oid | None:
     return None if row is None else Oid(row["commit_oid"])
 
 
-def _require_rest(session: Session, worker: Worker, tips: Tips) -> None:
+def _require_rest(session: Session, worker: Worker, tips: BranchTips) -> None:
     """Refuse a branch that brings nothing while what was handed in is not in the target.
 
     Somebody has reset it since: landing it would call a task done of which nothing has landed.
@@ -211,7 +211,9 @@ def _require_rest(session: Session, worker: Worker, tips: Tips) -> None:
         )
 
 
-def _count_unrequested(session: Session, worker: Worker, tips: Tips, exclude: Oid | None) -> int:
+def _count_unrequested(
+    session: Session, worker: Worker, tips: BranchTips, exclude: Oid | None
+) -> int:
     requested = _find_requested(session, worker)
     if requested is None or requested == tips.branch:
         return 0

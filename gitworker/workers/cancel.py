@@ -6,7 +6,7 @@ from gitworker.bus.drain import drain
 from gitworker.journal.recover import finish_interrupted, require_ended
 from gitworker.lifecycle.find import require_worker
 from gitworker.lifecycle.moves import advance
-from gitworker.lifecycle.state_views import publish_views
+from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.worker import WorkerEvent
 from gitworker.repo.plumbing.lock import hold
 from gitworker.session import Session
@@ -17,7 +17,7 @@ from gitworker.worktrees.removal import EVENTS, finish_removal, plan_removal, re
 
 
 @dataclass(frozen=True, slots=True)
-class Freed:
+class FreedWorker:
     """A seat that is IDLE again: what it held, and the ref that keeps it.
 
     `stacked` are the workers that stand on what it held: they go on without it. `missing` is the
@@ -31,12 +31,12 @@ class Freed:
     missing: str | None = None
 
 
-def cancel(session: Session, name: str) -> Freed:
+def cancel(session: Session, name: str) -> FreedWorker:
     """Withdraw the worker's task: CANCELLED, the seat IDLE, its work rescued."""
     return _free(session, name, "cancel")
 
 
-def reset(session: Session, name: str) -> Freed:
+def reset(session: Session, name: str) -> FreedWorker:
     """Clear a FAILED seat for a new task; its work is rescued, its task stays as it is."""
     return _free(session, name, "reset")
 
@@ -54,7 +54,7 @@ def recycle(session: Session, name: str) -> Worker:
     return stored
 
 
-def _free(session: Session, name: str, kind: str) -> Freed:
+def _free(session: Session, name: str, kind: str) -> FreedWorker:
     with hold(session.landing_lock, what="landing"):
         finish_interrupted(session)
         drain(session)
@@ -69,4 +69,4 @@ def _free(session: Session, name: str, kind: str) -> Freed:
         operation = plan_removal(session, worker, kind)
         removed = finish_removal(session, operation)
     missing = removed.data.lost and removed.data.lost.worktree
-    return Freed(removed.worker, worker.task_id, removed.data.rescue, stacked, missing)
+    return FreedWorker(removed.worker, worker.task_id, removed.data.rescue, stacked, missing)

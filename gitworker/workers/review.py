@@ -5,7 +5,7 @@ from gitworker.errors import Refused
 from gitworker.lifecycle.find import require_worker
 from gitworker.lifecycle.moves import advance
 from gitworker.lifecycle.rules import may_judge
-from gitworker.lifecycle.state_views import publish_views
+from gitworker.lifecycle.state_files import publish_views
 from gitworker.lifecycle.verdict import tell_verdict
 from gitworker.model.ids import Branch, ref_of
 from gitworker.model.worker import WorkerEvent

@@ -17,16 +17,16 @@ from gitworker.crashpoint import crash_point
 from gitworker.errors import Conflict, NotFound, Refused
 from gitworker.lifecycle.moves import advance
 from gitworker.lifecycle.rules import (
-    gives_seat,
+    assigns_worker,
     is_landed,
     seat_refusal,
     task_refusal,
     waits_for_dependencies,
 )
-from gitworker.lifecycle.state_views import publish_views
+from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, branch_of, ref_of
 from gitworker.model.worker import WorkerEvent
-from gitworker.paths import write_seat
+from gitworker.paths import write_worktree_owner
 from gitworker.repo.hooks.install import install
 from gitworker.repo.plumbing.lock import hold
 from gitworker.repo.plumbing.refs import read_branches
@@ -39,19 +39,19 @@ from gitworker.store.operations import (
     unfinished_operations,
 )
 from gitworker.store.payloads.spawn_data import SpawnData
-from gitworker.store.rules_leases import Length
+from gitworker.store.rules_leases import LeaseLength
 from gitworker.store.tasks import find_task, open_dependencies, require_stored_task
 from gitworker.store.workers import Worker, add_worker, find_worker
 from gitworker.worktrees.make_way import make_room
-from gitworker.worktrees.populate.populate import begin_setup, furnish
+from gitworker.worktrees.populate.populate import begin_setup, populate_worktree
 from gitworker.worktrees.worktree_root import ready_root
 
 if TYPE_CHECKING:
     from gitworker.branches.start_point import Parent
-    from gitworker.repo.pool.prefetched_status import Look
+    from gitworker.repo.pool.prefetched_status import DirtyCheck
 
 
-class Request(NamedTuple):
+class SpawnRequest(NamedTuple):
     """What is asked for; `must_exist` is assign's condition on the seat.
 
     `narrate` is told how a fetch or the setup goes on, a line at a time.
@@ -65,7 +65,7 @@ class Request(NamedTuple):
     narrate: Callable[[str], None] | None = None
 
 
-class Spawned(NamedTuple):
+class SpawnedWorker(NamedTuple):
     """A seat that has its worktree."""
 
     worker: Worker
@@ -74,7 +74,9 @@ class Spawned(NamedTuple):
     base: Oid
 
 
-def spawn(session: Session, request: Request, *, early: Look | None = None) -> Spawned:
+def spawn(
+    session: Session, request: SpawnRequest, *, early: DirtyCheck | None = None
+) -> SpawnedWorker:
     """Give a worker a task: branch and worktree made, hooks installed, ASSIGNED recorded.
 
     `early` is a look at the parked worktree that the entry expects to be taken.
@@ -85,7 +87,7 @@ def spawn(session: Session, request: Request, *, early: Look | None = None) -> S
         from gitworker.verify.trust import require_trusted  # 5 ms, only where there is a setup
 
         require_trusted(session, "setup")
-    tidy_seat(session, request)
+    remove_landed_worktree(session, request)
     look = _begin_look(session, early)
     try:
         with hold(session.worktree_lock, what="worktree"):
@@ -102,10 +104,10 @@ def spawn(session: Session, request: Request, *, early: Look | None = None) -> S
         )
 
         run_setup(session, setup, worker, narrate=request.narrate)
-    return Spawned(worker, place.path, place.branch, place.base)
+    return SpawnedWorker(worker, place.path, place.branch, place.base)
 
 
-class Place(NamedTuple):
+class SpawnPlan(NamedTuple):
     """Where a task lives in git and on disk, the act that makes it, whose branch it stands on."""
 
     branch: Branch
@@ -117,8 +119,8 @@ class Place(NamedTuple):
 
 
 def _make(
-    session: Session, request: Request, look: Look | None
-) -> tuple[Place, Worker, int | None]:
+    session: Session, request: SpawnRequest, look: DirtyCheck | None
+) -> tuple[SpawnPlan, Worker, int | None]:
     """Make and record it all; return also the act of the setup that is to run.
 
     The caller holds the worktree lock.
@@ -138,10 +140,10 @@ def _make(
         )  # fmt: skip
     crash_point("spawn.journal")
     try:
-        place = Place(branch, base, path, operation, parent)
+        place = SpawnPlan(branch, base, path, operation, parent)
         place = _build(session, request, place, look)
         with session.store.write() as writer:
-            worker = record_seat(writer, session, request, place)
+            worker = record_assignment(writer, session, request, place)
             close_operation(writer, operation, status="done", step="recorded", data=data, now=now)
             setup = begin_setup(session, writer, worker)
     except BaseException:
@@ -152,7 +154,7 @@ def _make(
     return place, worker, setup
 
 
-def tidy_seat(session: Session, request: Request) -> None:
+def remove_landed_worktree(session: Session, request: SpawnRequest) -> None:
     """Remove the worktree that a landed task left behind because a process was in it.
 
     One that was kept on purpose (`merge --keep`) stays: from then on it is its user's own.
@@ -168,7 +170,7 @@ def tidy_seat(session: Session, request: Request) -> None:
         if landing.payload(MergeData).keep:
             return
     from gitworker.journal.finish_landing import (  # 20 ms, for a seat that was left
-        Gone,
+        LandedWorker,
         remove_landed,
     )
     from gitworker.journal.recover import finish_interrupted, require_ended
@@ -177,14 +179,14 @@ def tidy_seat(session: Session, request: Request) -> None:
     with hold(session.landing_lock, what="landing"):
         finish_interrupted(session)
         require_ended(session, worker.worker_id)
-        (cleaned,) = remove_landed(session, [Gone(worker)])
+        (cleaned,) = remove_landed(session, [LandedWorker(worker)])
         discard(session, [] if cleaned.discard is None else [cleaned.discard])
 
 
-def end_interrupted(session: Session, request: Request) -> None:
+def end_interrupted(session: Session, request: SpawnRequest) -> None:
     """Roll back the spawns that were killed; refuse where one of this worker or task stays open."""
     with session.store.read() as reader:
-        if not any(gives_seat(one.kind) for one in unfinished_operations(reader)):
+        if not any(assigns_worker(one.kind) for one in unfinished_operations(reader)):
             return
     from gitworker.journal.recover import finish_spawns, require_rolled_back  # 20 ms, after a kill
 
@@ -192,7 +194,7 @@ def end_interrupted(session: Session, request: Request) -> None:
     require_rolled_back(session, worker=request.worker, task=request.task)
 
 
-def check_seat(reader: Reader, request: Request) -> None:
+def check_seat(reader: Reader, request: SpawnRequest) -> None:
     """Raise NotFound, Refused or Conflict if the worker or the task is not free."""
     worker = find_worker(reader, request.worker)
     if worker is None and request.must_exist:
@@ -217,7 +219,7 @@ def check_seat(reader: Reader, request: Request) -> None:
     require_task_free(reader, request.task, request.worker)
 
 
-def _base(session: Session, request: Request) -> tuple[Oid, Parent | None]:
+def _base(session: Session, request: SpawnRequest) -> tuple[Oid, Parent | None]:
     """Return the commit to start from and whose it is; refuse where the branch is not free."""
     blocker = ref_of(Branch(request.worker))
     wanted = ref_of(branch_of(request.worker, request.task))
@@ -264,7 +266,7 @@ def target_tip(session: Session, refs: dict[Ref, Oid]) -> Oid:
     return tip
 
 
-def _resolve_start(session: Session, request: Request, start: str) -> Oid:
+def _resolve_start(session: Session, request: SpawnRequest, start: str) -> Oid:
     remote, slash, branch = start.partition("/")
     if slash and f"remote.{remote}.url" in session.git_config:
         from gitworker.repo.remote.fetch import (
@@ -275,38 +277,40 @@ def _resolve_start(session: Session, request: Request, start: str) -> Oid:
     return session.git.require_oid(start, "the start")
 
 
-def tend_pool(session: Session) -> None:
+def refill_pool(session: Session) -> None:
     """Have the pool filled again in the background, where there is one; once the answer is out."""
     if session.settings.worktree_pool:
-        from gitworker.worktrees.pool.pool import ring_pool
+        from gitworker.worktrees.pool.hand_out import start_pool_job
 
-        ring_pool(session)
+        start_pool_job(session)
 
 
 def _find_pool(session: Session) -> str | None:
     """Return the directory of the pool, which rolling back needs; None without a pool."""
     if not session.settings.worktree_pool:
         return None
-    from gitworker.worktrees.pool.pool import pool_root
+    from gitworker.worktrees.pool.hand_out import pool_root
 
     return pool_root(session)
 
 
-def _begin_look(session: Session, early: Look | None) -> Look | None:
+def _begin_look(session: Session, early: DirtyCheck | None) -> DirtyCheck | None:
     """Begin to look at a parked worktree, where there is one, while other things are done."""
     if not session.settings.worktree_pool:
         return None
-    from gitworker.worktrees.pool.pool import look_ahead  # 3 ms, only where there is a pool
+    from gitworker.worktrees.pool.hand_out import look_ahead  # 3 ms, only where there is a pool
 
     return look_ahead(session, early)
 
 
-def _build(session: Session, request: Request, place: Place, look: Look | None) -> Place:
+def _build(
+    session: Session, request: SpawnRequest, place: SpawnPlan, look: DirtyCheck | None
+) -> SpawnPlan:
     """Make the worktree with branch, hooks, seat file and what it shares; add its admin dir."""
     is_warm = False
     admin_dir = None
     if session.settings.worktree_pool:
-        from gitworker.worktrees.pool.pool import take  # 3 ms, only where there is a pool
+        from gitworker.worktrees.pool.hand_out import take  # 3 ms, only where there is a pool
 
         taken = take(session, place, operation=place.operation, look=look)
         if taken is not None:
@@ -327,13 +331,15 @@ def _build(session: Session, request: Request, place: Place, look: Look | None) 
         ).admin_dir
     crash_point("spawn.worktree")
     install(session.git, session.repository, session.git.at(place.path))
-    write_seat(admin_dir, request.worker, request.task)
+    write_worktree_owner(admin_dir, request.worker, request.task)
     crash_point("spawn.hooks")
-    furnish(session, place.path, is_warm=is_warm)
+    populate_worktree(session, place.path, is_warm=is_warm)
     return place._replace(admin_dir=admin_dir)
 
 
-def record_seat(writer: Writer, session: Session, request: Request, place: Place) -> Worker:
+def record_assignment(
+    writer: Writer, session: Session, request: SpawnRequest, place: SpawnPlan
+) -> Worker:
     """Record that a worker has a task and a place for it, and tell it: ASSIGNED."""
     now = clock.now_ms()
     actor = session.actor
@@ -348,7 +354,7 @@ def record_seat(writer: Writer, session: Session, request: Request, place: Place
         worktree=place.path, admin_dir=place.admin_dir, now=now,
     )  # fmt: skip
     writer.run("tasks.set_assigned", task=request.task, agent=request.worker, branch=place.branch)
-    length = Length(session.settings.claims_lease_s * 1000)
+    length = LeaseLength(session.settings.claims_lease_s * 1000)
     take_claim(writer, request.task, request.worker, length=length)
     stored = find_worker(writer, request.worker)
     assert stored is not None
@@ -371,7 +377,7 @@ def record_seat(writer: Writer, session: Session, request: Request, place: Place
     return worker
 
 
-def _record_parent(writer: Writer, request: Request, parent: Parent | None, now: int) -> None:
+def _record_parent(writer: Writer, request: SpawnRequest, parent: Parent | None, now: int) -> None:
     """Record whose branch the task stands on; what it once stood on counts no more."""
     from gitworker.store.stacks import forget_stack, record_stack  # 1 ms
 
@@ -383,7 +389,7 @@ def _record_parent(writer: Writer, request: Request, parent: Parent | None, now:
     record_stack(writer, stack_of(parent, worker=request.worker, task=request.task), now)
 
 
-def _add_task(writer: Writer, session: Session, request: Request, now: int) -> None:
+def _add_task(writer: Writer, session: Session, request: SpawnRequest, now: int) -> None:
     if find_task(writer, request.task) is None:
         writer.run(
             "tasks.insert",
@@ -400,4 +406,4 @@ def _add_task(writer: Writer, session: Session, request: Request, now: int) -> N
         raise Conflict(f"task {request.task} got a dependency meanwhile", "git worker list")
 
 
-__all__ = ["Request", "Spawned", "spawn", "target_tip", "tend_pool"]
+__all__ = ["SpawnRequest", "SpawnedWorker", "spawn", "target_tip", "refill_pool"]

@@ -6,12 +6,12 @@ from gitworker.claims.leases import require_task_held
 from gitworker.errors import NotFound
 from gitworker.lifecycle.find import require_worker
 from gitworker.lifecycle.moves import advance
-from gitworker.lifecycle.state_views import publish_views
+from gitworker.lifecycle.state_files import publish_views
 from gitworker.liveness.origin import origin_columns
-from gitworker.liveness.processes import Process, find_process, nearest_agent
-from gitworker.liveness.start_daemon import ensure_beater
+from gitworker.liveness.processes import Process, find_calling_agent, find_process
+from gitworker.liveness.start_daemon import ensure_heartbeat_daemon
 from gitworker.model.worker import WorkerEvent
-from gitworker.paths import lock_seat
+from gitworker.paths import lock_worktree_for_agent
 from gitworker.repo.worktrees.ownership import has_worktree, owner_of
 from gitworker.session import Session
 from gitworker.store.heartbeats import beat
@@ -56,15 +56,15 @@ def start(session: Session, name: str | None, *, pid: int | None = None) -> Work
     assert started is not None
     if process is not None:
         if started.admin_dir is not None:
-            lock_seat(started.admin_dir, process.pid)
-        ensure_beater(session.paths, every_s=session.settings.liveness_beat_s)
+            lock_worktree_for_agent(started.admin_dir, process.pid)
+        ensure_heartbeat_daemon(session.paths, every_s=session.settings.liveness_beat_s)
     publish_views(session, worker.worker_id)
     return started
 
 
 def _process(pid: int | None) -> Process | None:
     if pid is None:
-        return nearest_agent()
+        return find_calling_agent()
     process = find_process(pid)
     if process is None:
         raise NotFound(f"no process {pid} runs on this machine", "git worker start --pid $$")

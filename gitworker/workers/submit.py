@@ -4,22 +4,22 @@ from dataclasses import dataclass
 
 from gitworker import clock
 from gitworker.branches.landable import require_landable
-from gitworker.branches.replay_branch import Tips
-from gitworker.branches.stack import Ground, find_ground
+from gitworker.branches.replay_branch import BranchTips
+from gitworker.branches.stack import StackBase, find_stack_base
 from gitworker.bus.drain import drain
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.claims.leases import require_task_held
 from gitworker.errors import Refused
 from gitworker.lifecycle.find import require_worker
 from gitworker.lifecycle.moves import advance
-from gitworker.lifecycle.state_views import publish_views
+from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.ids import Branch, Oid, Ref, ref_of
 from gitworker.model.worker import WorkerEvent
 from gitworker.repo.plumbing.git import Git, GitFailed
 from gitworker.repo.plumbing.git_environment import NO_UPKEEP
 from gitworker.repo.plumbing.refs import find_tip, read_refs
 from gitworker.repo.replay.replay import ReplayConflict, replay, verdict
-from gitworker.repo.status.checkout_status import Status, open_operation, read_status
+from gitworker.repo.status.checkout_status import CheckoutStatus, open_operation, read_status
 from gitworker.repo.status.special_files import is_work
 from gitworker.repo.worktrees.ownership import is_present, owner_of, require_on_branch
 from gitworker.session import Session
@@ -69,7 +69,9 @@ def submit(session: Session, name: str | None, submission: Submission) -> Submit
     if tip is None:
         raise _branch_gone(worker)
     target = refs.get(session.target)
-    ground = None if target is None else find_ground(session, worker, Tips(ref, tip, target))
+    ground = (
+        None if target is None else find_stack_base(session, worker, BranchTips(ref, tip, target))
+    )
     known = [target, ground.exclude] if ground else []
     own = session.git.text("rev-list", "--count", tip, *(f"^{oid}" for oid in known if oid), "--")
     if int(own) == 0:
@@ -87,7 +89,7 @@ def _branch_gone(worker: Worker) -> Refused:
     return Refused(f"the branch {worker.branch} is gone", "git reflog")
 
 
-def _foresee(session: Session, tip: Oid, ground: Ground) -> tuple[str, ...]:
+def _foresee(session: Session, tip: Oid, ground: StackBase) -> tuple[str, ...]:
     """Return the paths that would conflict now; what stands on another's branch is replayed."""
     if ground.exclude is None:
         return verdict(session.git, target=ground.onto, topic=tip)
@@ -149,7 +151,7 @@ def _add_all(git: Git) -> None:
         git.run("add", "--all", "--", ":/", *(f":(top,exclude,literal){path}" for path in special))
 
 
-def _in_words(status: Status) -> str:
+def _in_words(status: CheckoutStatus) -> str:
     counts = {
         "staged": status.staged, "unstaged": status.unstaged, "untracked": status.untracked,
         "unmerged": status.unmerged,

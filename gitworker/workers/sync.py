@@ -7,20 +7,25 @@ target afterwards; only its own commits are, as by `git rebase --onto`.
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from gitworker.branches.replay_branch import Tips
-from gitworker.branches.stack import Ground, find_ground
+from gitworker.branches.replay_branch import BranchTips
+from gitworker.branches.stack import StackBase, find_stack_base
 from gitworker.bus.drain import drain, record_rewrite
 from gitworker.errors import READ_ONLY, Conflict, NotFound, Refused
 from gitworker.journal.begun_rebase import is_left_open, journaled, lock_of, settle_left
 from gitworker.lifecycle.find import require_worker
 from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, is_oid, ref_of
-from gitworker.paths import regular
+from gitworker.paths import open_regular
 from gitworker.repo.plumbing.git_environment import NO_UPKEEP
 from gitworker.repo.plumbing.lock import descriptor_of, hold
 from gitworker.repo.plumbing.refs import change_refs, is_ancestor, read_refs
 from gitworker.repo.rescue.rescue_refs import list_rescues, rescue
 from gitworker.repo.status.checkout_status import open_operation
-from gitworker.repo.worktrees.ownership import Owner, is_present, owner_of, require_on_branch
+from gitworker.repo.worktrees.ownership import (
+    OwnershipClaim,
+    is_present,
+    owner_of,
+    require_on_branch,
+)
 from gitworker.session import Session, missing_target
 from gitworker.store.api import Writer
 from gitworker.store.heartbeats import touch
@@ -68,13 +73,13 @@ def _sync(session: Session, worker: Worker, ref: Ref, mode: str) -> Synced:
     if mode == "take":
         with session.store.write() as writer:
             forget_stack(writer, worker.worker_id, worker.task_id or "")
-    ground = Ground(target, None, None, None)
+    ground = StackBase(target, None, None, None)
     if mode != "abort":
-        ground = find_ground(session, worker, Tips(ref, old, target))
+        ground = find_stack_base(session, worker, BranchTips(ref, old, target))
     if mode == "continue":
         ground = ground._replace(onto=_read_onto(worker) or ground.onto)
     if mode in BEGINS or not has_ended:
-        _rebase_or_clean_up(session, worker, mode, tips=Tips(ref, old, target), ground=ground)
+        _rebase_or_clean_up(session, worker, mode, tips=BranchTips(ref, old, target), ground=ground)
     new, _ = _tips(session, worker, ref)
     has_left = ground.stack is not None and is_ancestor(session.git, ground.onto, target)
     with session.store.write() as writer:
@@ -88,7 +93,7 @@ def _sync(session: Session, worker: Worker, ref: Ref, mode: str) -> Synced:
     return Synced(worker, old, new, ground.onto, parent)
 
 
-def _require_owner(session: Session, worker: Worker) -> Owner:
+def _require_owner(session: Session, worker: Worker) -> OwnershipClaim:
     owner = owner_of(session.repository.common_dir, worker)
     if owner is None or not is_present(owner):
         raise Refused(
@@ -98,7 +103,7 @@ def _require_owner(session: Session, worker: Worker) -> Owner:
 
 
 def _rebase_or_clean_up(
-    session: Session, worker: Worker, mode: str, *, tips: Tips, ground: Ground
+    session: Session, worker: Worker, mode: str, *, tips: BranchTips, ground: StackBase
 ) -> None:
     """Rebase; where git does not begin, nothing is left of what was prepared for it."""
     old, known = tips.branch, _rescues(session, worker)
@@ -129,7 +134,7 @@ def _tips(session: Session, worker: Worker, ref: Ref) -> tuple[Oid, Oid]:
     return refs[ref], refs[session.target]
 
 
-def _replaces(session: Session, old: Oid, ground: Ground) -> bool:
+def _replaces(session: Session, old: Oid, ground: StackBase) -> bool:
     """Return whether a rebase may replace commits: the branch is neither behind nor on top."""
     if ground.exclude is not None:
         return True
@@ -154,7 +159,7 @@ def _read_onto(worker: Worker) -> Oid | None:
     """Return the commit that an open rebase rebases onto, by its file (git-rebase(1))."""
     try:
         with open(
-            f"{worker.admin_dir}/rebase-merge/onto", encoding="ascii", opener=regular
+            f"{worker.admin_dir}/rebase-merge/onto", encoding="ascii", opener=open_regular
         ) as file:
             text = file.read().strip()
     except (OSError, UnicodeDecodeError):
@@ -162,7 +167,7 @@ def _read_onto(worker: Worker) -> Oid | None:
     return Oid(text) if is_oid(text) else None
 
 
-def _record_ground(writer: Writer, ground: Ground, *, has_left: bool) -> None:
+def _record_ground(writer: Writer, ground: StackBase, *, has_left: bool) -> None:
     """Record what a stacked branch begins at now; one whose parent is withdrawn is free of it."""
     if ground.stack is None:
         return
@@ -172,7 +177,7 @@ def _record_ground(writer: Writer, ground: Ground, *, has_left: bool) -> None:
         move_stack(writer, ground.stack, ground.onto)
 
 
-def _rebase(session: Session, worker: Worker, mode: str, ground: Ground) -> None:
+def _rebase(session: Session, worker: Worker, mode: str, ground: StackBase) -> None:
     """Run git rebase in the worktree; git itself keeps what it replaces in the reflog."""
     top = worker.worktree or ""
     begin = ["--no-autostash", "--no-update-refs", "--no-autosquash", *_onto(session, ground)]
@@ -213,7 +218,7 @@ def _rebase(session: Session, worker: Worker, mode: str, ground: Ground) -> None
     )
 
 
-def _onto(session: Session, ground: Ground) -> list[str]:
+def _onto(session: Session, ground: StackBase) -> list[str]:
     """Return git rebase's words for what goes where; what stands on the ground already is plain."""
     if ground.exclude is None or is_ancestor(session.git, ground.exclude, ground.onto):
         return [ground.onto]

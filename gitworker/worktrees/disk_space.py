@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 
 from gitworker.model.ids import Oid
-from gitworker.paths import regular
+from gitworker.paths import open_regular
 from gitworker.session import Session
 from gitworker.worktrees.rules_space import is_plenty, needed_bytes, space_refusal
 
@@ -71,7 +71,7 @@ def holds_a_part(config: Mapping[str, str]) -> bool:
 
 def _read(session: Session) -> dict[str, int]:
     try:
-        with open(f"{session.paths.root}/{CACHE}", encoding="ascii", opener=regular) as file:
+        with open(f"{session.paths.root}/{CACHE}", encoding="ascii", opener=open_regular) as file:
             pairs = [line.split() for line in file]
         return {pair[0]: int(pair[1]) for pair in pairs}
     except (OSError, ValueError, IndexError):  # none yet, or garbage: measured anew
@@ -83,7 +83,7 @@ def _keep(session: Session, known: dict[str, int]) -> None:
     partial = f"{path}.{os.getpid()}.tmp"
     lines = [f"{commit} {size}\n" for commit, size in known.items()]
     try:
-        with open(partial, "w", encoding="ascii", opener=regular) as file:
+        with open(partial, "w", encoding="ascii", opener=open_regular) as file:
             file.writelines(lines[-KEPT:])
         os.replace(partial, path)
     except OSError:  # only a cache

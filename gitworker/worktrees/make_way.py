@@ -4,7 +4,7 @@ import os
 from contextlib import suppress
 
 from gitworker.errors import Refused
-from gitworker.paths import unlock_seat
+from gitworker.paths import unlock_worktree_of_agent
 from gitworker.repo.plumbing.git import GitFailed
 from gitworker.session import Session
 from gitworker.store.workers import find_worker_of_task
@@ -39,7 +39,7 @@ def make_room(session: Session, *, worker: str, task: str) -> str:
         if os.path.lexists(aside):
             raise _taken(aside)
         if older.admin_dir is not None:
-            unlock_seat(older.admin_dir)  # of an agent that is gone
+            unlock_worktree_of_agent(older.admin_dir)  # of an agent that is gone
         with suppress(GitFailed):
             session.git.run("worktree", "move", "--", path, aside)
             record_place(session, older, aside)

@@ -5,13 +5,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from gitworker.errors import GitWorkerError
-from gitworker.paths import read_seat
+from gitworker.paths import read_worktree_owner
 from gitworker.repo.plumbing.disk import write_atomically
 from gitworker.session import Session
 from gitworker.store.workers import Worker
 
 if TYPE_CHECKING:
-    from gitworker.repo.worktrees.ownership import Owner
+    from gitworker.repo.worktrees.ownership import OwnershipClaim
 
 
 def follow_moves(session: Session, workers: list[Worker]) -> bool:
@@ -55,10 +55,10 @@ def _admin_dir_now(session: Session, worker: Worker, recorded: str) -> str:
     if os.path.isdir(recorded):
         return recorded
     here = f"{session.repository.common_dir}/worktrees/{os.path.basename(recorded)}"
-    return here if read_seat(here) == (worker.worker_id, worker.task_id) else recorded
+    return here if read_worktree_owner(here) == (worker.worker_id, worker.task_id) else recorded
 
 
-def find_moved(session: Session, owner: "Owner") -> str | None:
+def find_moved(session: Session, owner: "OwnershipClaim") -> str | None:
     """Return the one directory to which the owner's worktree was moved; None if not found.
 
     It is at the place that git records, or beside it, beside its old place, in the directory of
@@ -70,7 +70,7 @@ def find_moved(session: Session, owner: "Owner") -> str | None:
     admin = owner.admin_dir
     if admin is None or not os.path.isdir(admin):
         return None
-    if read_seat(admin) != (owner.worker_id, owner.task_id):
+    if read_worktree_owner(admin) != (owner.worker_id, owner.task_id):
         return None
     old, known = os.path.realpath(owner.place), find_place(admin)
     if known is not None and known != old and _is_at(owner, known):
@@ -92,7 +92,7 @@ def _directories_in(folder: str) -> list[str]:
     return [os.path.realpath(path) for path in inside]
 
 
-def _is_at(owner: "Owner", place: str) -> bool:
+def _is_at(owner: "OwnershipClaim", place: str) -> bool:
     """Return whether a directory leads to the owner's admin directory and is no copy."""
     from gitworker.repo.worktrees.ownership import find_named, is_recorded_directory
 

@@ -6,10 +6,10 @@ Asked before a command moves a worktree, and again right before the move, by rec
 import os
 
 from gitworker.errors import Refused
-from gitworker.liveness.processes import lasting_processes_in
+from gitworker.liveness.processes import occupants_of
 from gitworker.liveness.readings import is_here, this_moment
 from gitworker.liveness.supervised_agent import may_live
-from gitworker.paths import read_seat
+from gitworker.paths import read_worktree_owner
 from gitworker.session import Session
 from gitworker.store.workers import Worker, find_worker
 
@@ -19,7 +19,7 @@ def occupants(worker: Worker) -> list[int]:
 
     What git does there by itself after a commit is waited for, not long.
     """
-    return lasting_processes_in(worker.worktree) if worker.worktree else []
+    return occupants_of(worker.worktree) if worker.worktree else []
 
 
 def distant_process(session: Session, worker: Worker) -> int | None:
@@ -56,7 +56,7 @@ def refuse_occupied(session: Session, worker: Worker) -> None:
 
 def refuse_move(session: Session, worktree: str, admin_dir: str | None) -> None:
     """Raise Refused if a worktree that is about to be moved is in use, by any worker."""
-    seat = read_seat(admin_dir) if admin_dir is not None else None
+    seat = read_worktree_owner(admin_dir) if admin_dir is not None else None
     worker = None
     if seat is not None:
         with session.store.read() as reader:
@@ -64,7 +64,7 @@ def refuse_move(session: Session, worktree: str, admin_dir: str | None) -> None:
     if worker is not None and worker.worktree == worktree and os.path.isdir(worktree):
         refuse_occupied(session, worker)
     else:
-        _refuse_processes(worktree, lasting_processes_in(worktree))
+        _refuse_processes(worktree, occupants_of(worktree))
 
 
 def _refuse_processes(worktree: str, pids: list[int]) -> None:

@@ -19,7 +19,7 @@ LOOKERS = 2
 FRESH_MS = 1000  # an older look says nothing of what somebody is about to lose sight of
 
 
-class Looks:
+class PrefetchedChecks:
     """Threads that look for uncommitted and untracked files in some workers' worktrees."""
 
     def __init__(
@@ -63,7 +63,7 @@ class Looks:
                 continue
 
 
-def look_early(session: Session, workers: Sequence[Worker]) -> Looks | None:
+def look_early(session: Session, workers: Sequence[Worker]) -> PrefetchedChecks | None:
     """Begin to look while commits are replayed, where that takes no longer than a look is worth.
 
     None also if a worker is not approved, and so stays.
@@ -72,7 +72,7 @@ def look_early(session: Session, workers: Sequence[Worker]) -> Looks | None:
         return None
     if not all(is_approved(worker.state) for worker in workers):
         return None
-    return Looks(session, workers, is_calm=True)
+    return PrefetchedChecks(session, workers, is_calm=True)
 
 
 def is_dirty(session: Session, worker: Worker, *, is_calm: bool = False) -> bool:

@@ -13,22 +13,22 @@ from typing import NamedTuple
 from gitworker import clock
 from gitworker.branches.replay_branch import anchor_of, drop_anchors
 from gitworker.crashpoint import crash_point
-from gitworker.errors import Conflict, GitWorkerError, Refused, error_of
+from gitworker.errors import Conflict, GitWorkerError, Refused, as_gitworker_error
 from gitworker.lifecycle.moves import advance, release_task
-from gitworker.lifecycle.state_views import publish_views
+from gitworker.lifecycle.state_files import publish_views
 from gitworker.liveness.supervised_agent import living_agent
 from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, ref_of
 from gitworker.model.worker import WorkerEvent
 from gitworker.paths import is_locked_by_user
 from gitworker.repo.plumbing.lock import hold
 from gitworker.repo.plumbing.refs import change_refs, delete_branch, find_ref, find_tip, is_ancestor
-from gitworker.repo.rescue.rescue_refs import RescueRef, rescue, rescue_loose
+from gitworker.repo.rescue.rescue_refs import RescueRef, rescue, rescue_worktree_only_commits
 from gitworker.repo.rescue.trash import TrashEntry
-from gitworker.repo.rescue.worktree_commits import has_turned_back
+from gitworker.repo.rescue.worktree_commits import has_abandoned_commits
 from gitworker.repo.status.embedded_repositories import may_have_submodules
 from gitworker.repo.worktrees.ownership import (
     Flaw,
-    Owner,
+    OwnershipClaim,
     find_flaw,
     has_worktree,
     is_lost,
@@ -94,7 +94,7 @@ def refuse_stuck(session: Session, worker: Worker) -> None:
     refuse_occupied(session, worker)
 
 
-class Removed(NamedTuple):
+class RemovedWorktree(NamedTuple):
     """A worker whose worktree and branch are removed; `discard` need not be kept.
 
     `data` is the record of the removal.
@@ -105,7 +105,7 @@ class Removed(NamedTuple):
     discard: Discard | None
 
 
-class Going(NamedTuple):
+class WorkerToRemove(NamedTuple):
     """A worker whose worktree goes; `dirty` is the answer of `is_dirty` where it is known.
 
     `known` are commits that need no rescue, since their patches have landed.
@@ -118,11 +118,11 @@ class Going(NamedTuple):
 
 def plan_removal(session: Session, worker: Worker, kind: str) -> Operation:
     """Rescue what the removal would drop and write the journal; nothing is removed yet."""
-    (operation,) = plan_removals(session, [Going(worker)], kind)
+    (operation,) = plan_removals(session, [WorkerToRemove(worker)], kind)
     return operation
 
 
-def plan_removals(session: Session, going: Sequence[Going], kind: str) -> list[Operation]:
+def plan_removals(session: Session, going: Sequence[WorkerToRemove], kind: str) -> list[Operation]:
     """Do the same for several workers, by one transaction."""
     plans = [_plan(session, one, kind) for one in going]
     with session.store.write() as writer:
@@ -152,7 +152,7 @@ def _refuse_agent(session: Session, writer: Writer, worker: Worker) -> None:
         )
 
 
-def _plan(session: Session, going: Going, kind: str) -> RemovalData:
+def _plan(session: Session, going: WorkerToRemove, kind: str) -> RemovalData:
     worker = going.worker
     ref = ref_of(Branch(worker.branch or ""))
     tip = find_tip(session.git, session.repository.common_dir, ref)
@@ -216,7 +216,7 @@ def _journal(
     return operation
 
 
-def finish_removal(session: Session, operation: Operation) -> Removed:
+def finish_removal(session: Session, operation: Operation) -> RemovedWorktree:
     """Carry a journaled removal out to its end: trash, branch, rows. Safe to repeat.
 
     Raises Refused, the journal closed and nothing changed, where the worktree cannot be moved;
@@ -230,7 +230,9 @@ def finish_removal(session: Session, operation: Operation) -> Removed:
     return removed
 
 
-def remove(session: Session, operations: Sequence[Operation]) -> list[Removed | GitWorkerError]:
+def remove(
+    session: Session, operations: Sequence[Operation]
+) -> list[RemovedWorktree | GitWorkerError]:
     """Carry removals out, but for telling them and for deleting what the trash need not keep.
 
     One that is refused is closed, nothing of it changed, and its error returned in its place. One
@@ -250,7 +252,7 @@ def remove(session: Session, operations: Sequence[Operation]) -> list[Removed | 
             except Refused as error:
                 refused[operation.id] = error
             except (GitWorkerError, OSError) as error:
-                stuck[operation.id] = error_of(error)
+                stuck[operation.id] = as_gitworker_error(error)
         deleted, left = _delete_branches(session, [one for one in operations if one.id in entries])
         stuck |= left
         crash_point(f"{operations[0].kind}.branch")
@@ -263,7 +265,7 @@ def remove(session: Session, operations: Sequence[Operation]) -> list[Removed | 
     return [done.get(one.id) or failed[one.id] for one in operations]
 
 
-def _record(writer: Writer, operation: Operation, entry: TrashEntry | None) -> Removed:
+def _record(writer: Writer, operation: Operation, entry: TrashEntry | None) -> RemovedWorktree:
     worker = find_worker(writer, operation.worker_id)
     assert worker is not None
     if operation.kind in EVENTS:
@@ -279,7 +281,7 @@ def _record(writer: Writer, operation: Operation, entry: TrashEntry | None) -> R
     assert stored is not None
     landed = operation.kind == "remove" and not data.dirty
     clean = (entry, data.tip) if entry is not None and data.tip and landed else None
-    return Removed(stored, data, clean)
+    return RemovedWorktree(stored, data, clean)
 
 
 def discard(session: Session, entries: Sequence[Discard]) -> None:
@@ -293,7 +295,9 @@ def discard(session: Session, entries: Sequence[Discard]) -> None:
         for entry, _ in entries:
             drop_links(session, entry.tree)
     if entries and session.settings.worktree_pool and session.settings.worktree_reuse:
-        from gitworker.worktrees.pool.pool import give_to_pool  # 3 ms, only where there is a pool
+        from gitworker.worktrees.pool.hand_out import (
+            give_to_pool,  # 3 ms, only where there is a pool
+        )
 
         give_to_pool(session, entries)
         return
@@ -336,13 +340,13 @@ def trash_of(session: Session, operation: Operation) -> str:
     """
     data = operation.payload(RemovalData)
     if data.worktree and data.admin_dir:
-        owner = Owner(session.repository.common_dir, data.worktree, data.admin_dir)
+        owner = OwnershipClaim(session.repository.common_dir, data.worktree, data.admin_dir)
         if find_flaw(owner) is Flaw.COPIED:
             raise _not_of_this_copy(operation, owner)
     return data.trash or trash_root(session)
 
 
-def _not_of_this_copy(operation: Operation, owner: Owner) -> Refused:
+def _not_of_this_copy(operation: Operation, owner: OwnershipClaim) -> Refused:
     """Return the refusal of an operation on the original; its hint brings the commits back here."""
     data = operation.payload(RemovalData)
     branch = data.ref.removeprefix("refs/heads/")
@@ -376,8 +380,8 @@ def _rescue(
     worktree = worker.worktree if worker.worktree and os.path.isdir(worker.worktree) else None
     admin_dir = worker.admin_dir if worktree is not None else None
     if kind == "remove" and not dirty:
-        if admin_dir is not None and has_turned_back(admin_dir):
-            rescue_loose(session.git, worker=name, task=task, admin_dir=admin_dir)
+        if admin_dir is not None and has_abandoned_commits(admin_dir):
+            rescue_worktree_only_commits(session.git, worker=name, task=task, admin_dir=admin_dir)
         return None
     if tip is None and worktree is not None:
         tip = last_head(session.git.at(worktree), admin_dir or "")
@@ -385,7 +389,7 @@ def _rescue(
         return None
     saved = rescue(session.git, worker=name, task=task, tip=tip, worktree=worktree)
     if admin_dir is not None:
-        rescue_loose(session.git, worker=name, task=task, admin_dir=admin_dir)
+        rescue_worktree_only_commits(session.git, worker=name, task=task, admin_dir=admin_dir)
     return saved
 
 
@@ -393,7 +397,9 @@ def _rescue_submodules(session: Session, worker: Worker) -> list[str]:
     """Keep in the main checkout what only the worktree's submodules have; return the refs there."""
     if worker.admin_dir is None or not may_have_submodules(worker.admin_dir):
         return []
-    from gitworker.repo.rescue.submodules import rescue_submodules  # 3 ms, only where there are any
+    from gitworker.repo.worktrees.submodules import (
+        rescue_submodules,  # 3 ms, only where there are any
+    )
 
     return rescue_submodules(
         session.git,

@@ -9,7 +9,7 @@ from contextlib import suppress
 from gitworker import clock
 from gitworker.errors import Naming
 from gitworker.liveness.readings import clock_has_jumped
-from gitworker.paths import AGENT_LOG, regular
+from gitworker.paths import AGENT_LOG, open_regular
 from gitworker.repo.plumbing.disk import make_own_directory, move_tree, remove_tree
 from gitworker.repo.rescue.trash import (
     TrashEntry,
@@ -18,7 +18,7 @@ from gitworker.repo.rescue.trash import (
     move_to_trash,
     repair_trash,
 )
-from gitworker.repo.worktrees.ownership import Owner, require_owned
+from gitworker.repo.worktrees.ownership import OwnershipClaim, require_owned
 from gitworker.session import Session
 from gitworker.worktrees.occupied import refuse_move
 from gitworker.worktrees.worktree_root import TRASH_NAME, shelf_of
@@ -53,7 +53,7 @@ def put_into_trash(
     found = find_entry(root, name)
     if found is not None or not os.path.isdir(worktree):
         return found
-    require_owned(Owner(session.repository.common_dir, worktree, admin_dir))
+    require_owned(OwnershipClaim(session.repository.common_dir, worktree, admin_dir))
     refuse_move(session, worktree, admin_dir)
     _keep_log(session, worktree, name)
     _end_watching(session, worktree, admin_dir)
@@ -153,7 +153,7 @@ def guard(session: Session, root: str) -> None:
             os.makedirs(f"{partial}/{name}", exist_ok=True)
         with (
             Naming(f"{partial}/HEAD"),
-            open(f"{partial}/HEAD", "w", encoding="ascii", opener=regular) as file,
+            open(f"{partial}/HEAD", "w", encoding="ascii", opener=open_regular) as file,
         ):
             file.write("ref: refs/heads/trash\n")
         make_own_directory(root)

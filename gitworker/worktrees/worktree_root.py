@@ -11,7 +11,7 @@ from stat import S_ISDIR, S_ISLNK, S_ISREG
 
 from gitworker.config import FILE_NAME
 from gitworker.errors import Naming, Refused
-from gitworker.paths import regular
+from gitworker.paths import open_regular
 from gitworker.session import OTHER_ROOT, ROOT_NOTE, Session, is_inside_name
 
 GITS = frozenset({
@@ -65,7 +65,7 @@ def mark_root(session: Session) -> None:
         return
     mark = f"{session.main_top}/{noted}/{MARK_NAME}"
     try:
-        with Naming(mark), open(mark, "x", encoding="utf-8", opener=regular) as file:
+        with Naming(mark), open(mark, "x", encoding="utf-8", opener=open_regular) as file:
             file.write(MARK)
     except OSError:  # it is there, the directory is not, or it cannot be written
         return
@@ -120,7 +120,7 @@ def shelf_of(session: Session, name: str) -> str:
 def _is_marked(root: str) -> bool:
     try:
         with open(
-            f"{root}/{MARK_NAME}", encoding="utf-8", errors="replace", opener=regular
+            f"{root}/{MARK_NAME}", encoding="utf-8", errors="replace", opener=open_regular
         ) as file:
             return file.read() == MARK
     except OSError:
@@ -203,7 +203,7 @@ def _note(session: Session, inside: str) -> None:
     partial = f"{session.paths.root}/{ROOT_NOTE}.{os.getpid()}.tmp"
     with (
         Naming(partial),
-        open(partial, "w", encoding="utf-8", errors="surrogateescape", opener=regular) as file,
+        open(partial, "w", encoding="utf-8", errors="surrogateescape", opener=open_regular) as file,
     ):
         file.write(f"{inside}\n")
     os.replace(partial, f"{session.paths.root}/{ROOT_NOTE}")

@@ -4,8 +4,8 @@ import threading
 from types import SimpleNamespace
 from typing import Any
 
-from gitworker.agents.heartbeats import Beats
-from gitworker.store.sqlite.database import Database, Gate
+from gitworker.agents.run_heartbeats import RunHeartbeats
+from gitworker.store.sqlite.database import Database, WriteGate
 from tests.agents.seat import Seat
 from tests.cli.kit import DEADLINE_S
 from tests.workers.world import wait_until
@@ -14,18 +14,18 @@ BEATS = "SELECT ts_ms FROM heartbeats WHERE agent_id = 'auth'"
 STILL_S = 0.2
 
 
-def beats(seat: Seat) -> Beats:
+def beats(seat: Seat) -> RunHeartbeats:
     """Return the heartbeats of the worker's agent: one at the start, then none for a long time."""
     paths = seat.world.session().paths
     post: Any = SimpleNamespace(paths=paths)
     run: Any = SimpleNamespace(worker="auth", task="t1")
-    return Beats(post, run, every_s=3600)
+    return RunHeartbeats(post, run, every_s=3600)
 
 
 def test_they_rest_with_empty_hands(seat: Seat) -> None:
     """A pause waits for the running heartbeat, so that no heartbeat holds the bus afterwards."""
     one = beats(seat)
-    gate = Gate(f"{seat.world.session().paths.database}-gate")
+    gate = WriteGate(f"{seat.world.session().paths.database}-gate")
     resting = threading.Thread(target=one.pause)
     gate.__enter__()
     try:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gitworker import proc
-from gitworker.agents.process.family import Family, adopt_orphans, reap
+from gitworker.agents.process.agent_processes import AgentProcesses, adopt_orphans, reap
 from tests.agents.seat import is_alive, is_stopped
 from tests.cli.kit import DEADLINE_S
 from tests.workers.world import wait_until
@@ -101,13 +101,13 @@ def has_become(pid: int) -> bool:
     return bool(words) and b"import os" not in words
 
 
-def family(agent: Agent, tmp_path: Path, *, adopts: bool = True) -> Family:
+def family(agent: Agent, tmp_path: Path, *, adopts: bool = True) -> AgentProcesses:
     """Return the agent's family as its supervisor looks at it."""
     start = proc.find_start(agent.pid)
-    return Family(agent.pid, start, worktree=str(tmp_path / "worktree"), adopts=adopts)
+    return AgentProcesses(agent.pid, start, worktree=str(tmp_path / "worktree"), adopts=adopts)
 
 
-def groups_left(ours: Family) -> set[int]:
+def groups_left(ours: AgentProcesses) -> set[int]:
     """Return the groups with living processes, after reaping the dead ones."""
     reap()
     return ours.groups()
@@ -177,11 +177,11 @@ def test_an_orphan_in_another_directory_is_left_alone(agent: Agent, tmp_path: Pa
 
 def test_no_process_from_before_the_agent(agent: Agent, tmp_path: Path) -> None:
     """Only later processes belong to the agent, because its number may have been reused."""
-    later = Family(agent.pid, str(1 << 60), worktree=str(tmp_path), adopts=True)
+    later = AgentProcesses(agent.pid, str(1 << 60), worktree=str(tmp_path), adopts=True)
     assert later.groups() == set()
     other = subprocess.Popen(["sleep", "600"], start_new_session=True)
     try:
-        reused = Family(other.pid, "1", worktree=str(tmp_path), adopts=False)
+        reused = AgentProcesses(other.pid, "1", worktree=str(tmp_path), adopts=False)
         assert not reused.has(other.pid)
         reused.send(signal.SIGKILL)
         assert is_alive(other.pid)

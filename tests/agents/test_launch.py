@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from gitworker.agents.launch import Post, launch, require_program, require_worker
-from gitworker.agents.process.family import adopt_orphans
+from gitworker.agents.launch import LaunchContext, launch, require_program, require_worker
+from gitworker.agents.process.agent_processes import adopt_orphans
 from gitworker.agents.process.streams import Streams
-from gitworker.agents.rules import UnfinishedAct
+from gitworker.agents.rules import UnfinishedOperation
 from gitworker.errors import Conflict, NotFound, Refused
 from gitworker.lifecycle.fail import fail
-from gitworker.liveness.life_lock import Proof
+from gitworker.liveness.life_lock import LifeLock
 from gitworker.store.operations import begin_operation
 from gitworker.store.payloads.payload import Unreadable
 from gitworker.store.sqlite.database import Database
@@ -43,10 +43,10 @@ def no_orphans() -> Iterator[None]:
     adopt_orphans(adopting=False)
 
 
-def post(world: World) -> Post:
+def post(world: World) -> LaunchContext:
     """Return the directory that agents are started from."""
     session = world.session()
-    return Post(session.store, session.paths, session.actor)
+    return LaunchContext(session.store, session.paths, session.actor)
 
 
 def change(world: World, sql: str) -> None:
@@ -141,9 +141,9 @@ def test_an_act_that_began_meanwhile(seat: Seat) -> None:
         )
     before = seat.world.rows()
     mark = seat.path / "ran"
-    with pytest.raises(UnfinishedAct, match="another cancel of auth is not finished"):
+    with pytest.raises(UnfinishedOperation, match="another cancel of auth is not finished"):
         launch(desk, found, ["touch", str(mark)], Streams())
-    with pytest.raises(UnfinishedAct):
+    with pytest.raises(UnfinishedOperation):
         require_worker(desk, "auth")
     assert seat.world.rows() == before
     assert not mark.exists()
@@ -185,7 +185,7 @@ def test_an_unknown_run_holds_its_seat(seat: Seat, changed: str) -> None:
         require_worker(post(seat.world), "auth")
     change(seat.world, "UPDATE heartbeats SET ts_ms = ts_ms - 101000")
     assert require_worker(post(seat.world), "auth")["state"] == "WORKING"
-    proof = Proof(post(seat.world).paths, "auth")
+    proof = LifeLock(post(seat.world).paths, "auth")
     proof.take()
     with pytest.raises(Conflict, match="worker auth already runs an agent"):
         require_worker(post(seat.world), "auth")

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from gitworker.agents.orphans import FOUND, Keeper
+from gitworker.agents.orphans import FOUND, OrphanSupervisor
 from gitworker.clock import monotonic_ms
-from gitworker.liveness.start_daemon import is_beating
+from gitworker.liveness.start_daemon import is_daemon_running
 from gitworker.store.sqlite.migrate import open_database
 from tests.agents.seat import Seat, is_alive, is_stopped, read_until
 from tests.cli.kit import ok
@@ -31,14 +31,14 @@ class Orphan:
 
     seat: Seat
     pid: int
-    keeper: Keeper
+    keeper: OrphanSupervisor
 
     def look(self) -> bool:
         """Let the keeper check once; return whether it still has an agent to keep."""
         return look(self.seat, self.keeper)
 
 
-def look(seat: Seat, keeper: Keeper) -> bool:
+def look(seat: Seat, keeper: OrphanSupervisor) -> bool:
     """Let a keeper look once through a connection of its own."""
     store = open_database(seat.world.session().paths.database)
     try:
@@ -63,7 +63,7 @@ def orphaned(
             wait_until(lambda n=before: len(seat.logs()) > n)
         process.kill()
         process.wait()
-        yield Orphan(seat, seat.runs()[-1]["pid"], Keeper(seat.world.session))
+        yield Orphan(seat, seat.runs()[-1]["pid"], OrphanSupervisor(seat.world.session))
 
 
 def test_a_paused_agent_is_resumed(seat: Seat) -> None:
@@ -168,10 +168,10 @@ def test_two_keepers_signal_once(seat: Seat) -> None:
         for _ in range(5):
             seat.order("resume")
         seat.order("stop")
-        keepers = [Keeper(seat.world.session) for _ in range(TWO)]
+        keepers = [OrphanSupervisor(seat.world.session) for _ in range(TWO)]
         barrier = threading.Barrier(TWO)
 
-        def at_once(keeper: Keeper) -> None:
+        def at_once(keeper: OrphanSupervisor) -> None:
             barrier.wait()
             look(seat, keeper)
 
@@ -205,11 +205,11 @@ def test_an_order_alone_starts_its_execution(seat: Seat) -> None:
         process.kill()
         process.wait()
         (before,) = seat.runs()
-        assert not is_beating(seat.world.session().paths)
+        assert not is_daemon_running(seat.world.session().paths)
         seat.order("stop", "enough")
         wait_until(lambda: not is_alive(before["pid"]))
         wait_until(lambda: seat.runs()[0]["ended_at_ms"] is not None)
-        wait_until(lambda: not is_beating(seat.world.session().paths))
+        wait_until(lambda: not is_daemon_running(seat.world.session().paths))
     assert seat.runs()[0]["reason"] == "stopped by hq: enough"
     assert seat.world.stands("auth", "t1") == ("FAILED", "BLOCKED")
 
@@ -227,7 +227,7 @@ def test_any_command_finds_it(seat: Seat) -> None:
         ok(seat.world.root, "list")
         wait_until(lambda: not is_stopped(pid))
     wait_until(lambda: seat.runs()[0]["ended_at_ms"] is not None)
-    wait_until(lambda: not is_beating(seat.world.session().paths))
+    wait_until(lambda: not is_daemon_running(seat.world.session().paths))
     assert seat.state() == "WORKING", "until it has been silent for long"
 
 

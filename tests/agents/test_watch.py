@@ -12,7 +12,7 @@ import pytest
 
 from gitworker import proc
 from gitworker.agents import monitor
-from gitworker.agents.monitor import Watch
+from gitworker.agents.monitor import Monitor
 from gitworker.agents.orders import Order
 from gitworker.errors import Unavailable
 from tests.agents.seat import is_alive, is_stopped
@@ -67,7 +67,7 @@ def agent() -> Iterator[int]:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def watching(bus: Bus) -> Watch:
+def watching(bus: Bus) -> Monitor:
     """Return a watch over the agent of a bus."""
     post: Any = SimpleNamespace(store=bus)
     run: Any = SimpleNamespace(
@@ -77,7 +77,7 @@ def watching(bus: Bus) -> Watch:
     read, _ = os.pipe()
     signals: Any = SimpleNamespace(fileno=lambda: read, take=list)
     nothing: Any = SimpleNamespace()
-    return Watch(post, run, signals=signals, streams=nothing, beats=nothing)
+    return Monitor(post, run, signals=signals, streams=nothing, beats=nothing)
 
 
 def test_a_pause_freezes_no_writer(agent: int) -> None:

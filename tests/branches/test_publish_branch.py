@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.repos import Repo
-from gitworker.branches.publish_branch import Published, choose_remote, publish_branch
+from gitworker.branches.publish_branch import PublishedBranch, choose_remote, publish_branch
 from gitworker.errors import Conflict, GitWorkerError, Refused
 from gitworker.model.ids import Oid
 from gitworker.store.pushes import begin_push, published_tips
@@ -20,7 +20,7 @@ def with_remote(world: World, name: str = "up") -> Repo:
     return bare
 
 
-def publish(world: World, remote: str = "up") -> Published:
+def publish(world: World, remote: str = "up") -> PublishedBranch:
     """Publish the worker's branch."""
     return publish_branch(world.session(), world.worker("auth"), remote)
 

@@ -5,15 +5,15 @@ from pathlib import Path
 import pytest
 
 from fixtures.repos import Repo, lines
-from gitworker.branches.rules_stack import Fate
-from gitworker.branches.stack import fate_of, parents_of
+from gitworker.branches.rules_stack import ParentState
+from gitworker.branches.stack import parent_state_of, parents_of
 from gitworker.bus.drain import drain
 from gitworker.errors import Conflict, NotFound, Refused
 from gitworker.landing.merge import Landed, NotLanded
 from gitworker.lifecycle.fail import fail
 from gitworker.model.ids import Oid
 from gitworker.observe.workers.diff import read_diff
-from gitworker.observe.workers.stack_base import own_start
+from gitworker.observe.workers.stack_base import own_fork_point
 from gitworker.workers.cancel import cancel, reset
 from gitworker.workers.start import start
 from gitworker.workers.sync import sync
@@ -39,11 +39,11 @@ def stacked(world: World) -> Path:
     return place
 
 
-def fate(world: World, worker: str = "ui", task: str = "form") -> Fate | None:
+def fate(world: World, worker: str = "ui", task: str = "form") -> ParentState | None:
     """Return the state of a stacked worker's parent, None if it is stacked on no worker."""
     with world.session().store.read() as reader:
         stack = parents_of(reader).get((worker, task))
-        return None if stack is None else fate_of(reader, stack)
+        return None if stack is None else parent_state_of(reader, stack)
 
 
 def subjects(world: World, revisions: str) -> list[str]:
@@ -59,7 +59,7 @@ def test_start_on_a_worker(world: World, name: str) -> None:
     assert world.tip("ui/form") == world.tip("auth/login")
     (row,) = world.rows()["stacks"]
     assert row[:6] == ("ui", "form", "auth", "login", "auth/login", world.tip("auth/login"))
-    assert fate(world) is Fate.AHEAD
+    assert fate(world) is ParentState.AHEAD
     drain(world.session())
     told = world.messages("task_progress")
     assert [one["commit"] for one in told] == [world.tip("auth/login")]
@@ -169,7 +169,7 @@ def test_parent_amended_and_landed(world: World) -> None:
     world.submit("auth")
     world.approve("auth")
     world.land("auth")
-    assert fate(world) is Fate.LANDED
+    assert fate(world) is ParentState.LANDED
     assert world.submit("ui").conflicts == ()
     world.approve("ui")
     world.land("ui")
@@ -196,7 +196,7 @@ def test_parent_withdrawn(world: World) -> None:
     """Cancelled work does not land with the work that is stacked on it."""
     stacked(world)
     cancel(world.session(), "auth")
-    assert fate(world) is Fate.GONE
+    assert fate(world) is ParentState.GONE
     world.submit("ui")
     assert world.approve("ui").without == "auth/login"
     world.land("ui")
@@ -251,7 +251,7 @@ def test_without_reflogs(world: World) -> None:
     world.git("rebase", "-q", newest, cwd=world.path("ui"))
     session, worker = world.session(), world.worker("ui")
     tip, target = Oid(world.tip("ui/form")), Oid(world.tip())
-    assert own_start(session, worker, tip=tip, target=target) == newest
+    assert own_fork_point(session, worker, tip=tip, target=target) == newest
 
 
 def test_submit_counts_own_commits(world: World) -> None:
@@ -308,7 +308,7 @@ def test_sync_onto_the_target(world: World) -> None:
     done = sync(world.session(world.path("ui")))
     assert (done.target, done.parent) == (world.tip(), None)
     assert world.tip("ui/form~1") == world.tip()
-    assert fate(world) is Fate.LANDED
+    assert fate(world) is ParentState.LANDED
 
 
 def test_sync_drops_a_withdrawn_parent(world: World) -> None:
@@ -377,6 +377,6 @@ def test_started_again_on_no_worker(world: World) -> None:
     start(world.session(), "ui", pid=None)
     fail(world.session(), "ui", reason="stuck")
     reset(world.session(), "ui")
-    assert fate(world) is Fate.AHEAD
+    assert fate(world) is ParentState.AHEAD
     world.spawn("ui", "form")
     assert fate(world) is None

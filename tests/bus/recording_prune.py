@@ -53,7 +53,7 @@ def main(root: str, file: str, number: str) -> None:
     from gitworker.bus.blobs import save_blob
     from gitworker.bus.files import archive
     from gitworker.bus.files.export import export_logs
-    from gitworker.bus.files.retention import Wish, prune
+    from gitworker.bus.files.retention import PruneRequest, prune
     from gitworker.paths import StatePaths
     from gitworker.store.sqlite.migrate import create_database
     from tests.store.support import send
@@ -67,7 +67,7 @@ def main(root: str, file: str, number: str) -> None:
         EVENTS.append(("published", f"m{at}"))
     export_logs(store, paths)
     EVENTS.append(("published", ""))
-    prune(store, paths, Wish(1000, frozenset(), 1 << 60))
+    prune(store, paths, PruneRequest(1000, frozenset(), 1 << 60))
     store.close()
     recorder.unregister()
     with builtins.open(file, "wb") as out:

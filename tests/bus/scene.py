@@ -37,9 +37,9 @@ class Scene:
 
     def spawn(self, worker: str, task: str) -> Path:
         """Spawn a worker and return its worktree."""
-        from gitworker.workers.spawn import Request, spawn
+        from gitworker.workers.spawn import SpawnRequest, spawn
 
-        return Path(spawn(self.session(), Request(WorkerId(worker), TaskId(task))).path)
+        return Path(spawn(self.session(), SpawnRequest(WorkerId(worker), TaskId(task))).path)
 
     def worker(self, name: str) -> Worker:
         """Return a worker's row."""
@@ -78,7 +78,7 @@ def commit(place: Path, name: str, *options: str) -> str:
 
 
 @contextlib.contextmanager
-def no_beater(scene: Scene) -> Iterator[None]:
+def no_heartbeat_daemon(scene: Scene) -> Iterator[None]:
     """Hold the lock of the heartbeat daemon, so that a test leaves no background process behind."""
     descriptor = os.open(lock_path(scene.session().paths), os.O_RDWR | os.O_CREAT, 0o600)
     try:

@@ -7,10 +7,14 @@ from typing import Any
 
 import pytest
 
-from gitworker.bus.following.bell import ring_bell, ring_drain
-from gitworker.bus.following.follow_messages import Filter, follow, message_fields, read_json
+from gitworker.bus.following.bell import notify_followers, start_drain_job
+from gitworker.bus.following.follow_messages import MessageFilter, follow, message_fields, read_json
 from gitworker.bus.following.waking import open_waker
-from gitworker.bus.heartbeat_message import Sign, give_sign, require_beating
+from gitworker.bus.heartbeat_message import (
+    HeartbeatReport,
+    require_heartbeat_worker,
+    send_heartbeat,
+)
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.errors import NotFound
 from gitworker.paths import StatePaths
@@ -24,7 +28,9 @@ def say(store: Database, name: str, **options: Any) -> None:
         publish(writer, Outgoing(options.pop("type", "x-note"), id=name, **options), now=1)
 
 
-def heard(store: Database, state: StatePaths, wanted: Filter, since: int | None = 0) -> list[str]:
+def heard(
+    store: Database, state: StatePaths, wanted: MessageFilter, since: int | None = 0
+) -> list[str]:
     """Return the ids that a follower receives before its first pause."""
     found = []
     with open_waker(store, state) as waker:
@@ -39,18 +45,18 @@ def test_filters(state: StatePaths, store: Database) -> None:
     """A follower receives what its filter asks for: by task, by type, by sender, or everything."""
     say(store, "a", type="x-one", correlation_id="t")
     say(store, "b", type="x-two", sender="auth")
-    assert heard(store, state, Filter()) == ["a", "b"]
-    assert heard(store, state, Filter(task="t")) == ["a"]
-    assert heard(store, state, Filter(type="x-two")) == ["b"]
-    assert heard(store, state, Filter(sender="auth", type="x-one")) == []
-    assert heard(store, state, Filter(), since=1) == ["b"]
-    assert heard(store, state, Filter(), since=None) == []
+    assert heard(store, state, MessageFilter()) == ["a", "b"]
+    assert heard(store, state, MessageFilter(task="t")) == ["a"]
+    assert heard(store, state, MessageFilter(type="x-two")) == ["b"]
+    assert heard(store, state, MessageFilter(sender="auth", type="x-one")) == []
+    assert heard(store, state, MessageFilter(), since=1) == ["b"]
+    assert heard(store, state, MessageFilter(), since=None) == []
 
 
 def test_it_pauses_and_ends_with_the_database(state: StatePaths, store: Database) -> None:
     """A follower without messages pauses, and it ends when the database is removed."""
     with open_waker(store, state) as waker:
-        stream = follow(store, state, Filter(), since=None, waker=waker, look_s=0)
+        stream = follow(store, state, MessageFilter(), since=None, waker=waker, look_s=0)
         assert [next(stream) for _ in range(3)] == [None] * 3
         say(store, "a")
         message = next(stream)
@@ -59,7 +65,7 @@ def test_it_pauses_and_ends_with_the_database(state: StatePaths, store: Database
         assert next(stream) is None
         os.rename(state.database, f"{state.database}.old")
         assert list(stream) == []
-        assert list(follow(store, state, Filter(), since=0, waker=waker)) == []
+        assert list(follow(store, state, MessageFilter(), since=0, waker=waker)) == []
 
 
 @pytest.mark.parametrize(
@@ -117,7 +123,9 @@ def test_a_heartbeat(state: StatePaths, store: Database) -> None:
     view.write_text('{\n  "state": "WORKING",\n  "last_heartbeat": null,\n  "pid": 1\n}\n')
 
     def report(*values: Any) -> tuple[bool, tuple[Any, ...]]:
-        new = give_sign(store, state, worker="auth", sign=Sign(*values), lease_ms=60_000)
+        new = send_heartbeat(
+            store, state, worker="auth", sign=HeartbeatReport(*values), lease_ms=60_000
+        )
         row = store.row("liveness.of_agent", agent="auth")
         assert row is not None
         return new, (row["status"], row["current_task"], row["progress"])
@@ -149,10 +157,10 @@ def test_the_worker_of_a_heartbeat(store: Database) -> None:
             ("refs/heads/auth/t", "x"),
             (None, "auth"),
         ):
-            assert require_beating(reader, name, actor) == "auth"
+            assert require_heartbeat_worker(reader, name, actor) == "auth"
         for name, actor in ((None, "hq"), ("unknown", "hq"), (None, "stranger")):
             with pytest.raises(NotFound):
-                require_beating(reader, name, actor)
+                require_heartbeat_worker(reader, name, actor)
 
 
 def test_a_drain_is_started_at_most_every_two_seconds(
@@ -161,10 +169,10 @@ def test_a_drain_is_started_at_most_every_two_seconds(
     """A drain is started unless one began here within two seconds, even if the clock jumps."""
     stamp = Path(state.root, "drain-stamp")
     missing = str(tmp_path / "gone")
-    assert ring_drain(state, missing) is True
+    assert start_drain_job(state, missing) is True
     now = stamp.stat().st_mtime_ns // 1_000_000
     for at, started in ((now + 1999, False), (now - 1999, False), (now + 2000, True)):
         monkeypatch.setattr("gitworker.clock.now_ms", lambda at=at: at)
-        assert ring_drain(state, missing) is started
-    ring_bell(state.bell)
+        assert start_drain_job(state, missing) is started
+    notify_followers(state.bell)
     assert Path(state.bell).exists()

@@ -10,11 +10,11 @@ from gitworker.bus.following.follow_messages import message_fields
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.claims.leases import take_claim
 from gitworker.errors import Conflict
-from gitworker.liveness.readings import read_beats, this_moment
-from gitworker.liveness.rules import beat_age_ms
+from gitworker.liveness.readings import read_heartbeats, this_moment
+from gitworker.liveness.rules import heartbeat_age_ms
 from gitworker.paths import StatePaths
 from gitworker.store.heartbeats import beat
-from gitworker.store.rules_leases import Length
+from gitworker.store.rules_leases import LeaseLength
 from gitworker.store.sqlite.database import Database
 from gitworker.store.sqlite.queries import query_text
 from tests.store.support import foreign, participant
@@ -72,11 +72,11 @@ def test_a_foreign_heartbeat_is_judged_by_the_wall_clock(
     assert isinstance(stamped, int)
     with store.read() as reader:
         (row,) = reader.rows("liveness.all")
-        found = read_beats(reader)["nim"]
+        found = read_heartbeats(reader)["nim"]
     assert (row["status"], row["current_task"], row["progress"]) == ("working", "t1", 0.5)
     assert (found.ts_ms, found.mono_ms, found.boot_id, found.host) == (stamped, None, None, None)
     moment = this_moment()
-    assert beat_age_ms(found, moment) == max(0, moment.now_ms - stamped)
+    assert heartbeat_age_ms(found, moment) == max(0, moment.now_ms - stamped)
 
 
 def test_heartbeats_without_column_names(state: StatePaths, store: Database) -> None:
@@ -91,7 +91,7 @@ def test_a_heartbeat_with_a_malformed_time_is_old(state: StatePaths, store: Data
     insert = "INSERT INTO heartbeats VALUES ('nim', '2026-01-01T00:00:00Z', 'idle', NULL, NULL)"
     assert foreign(state.database, insert) == [[]]
     with store.read() as reader:
-        assert read_beats(reader)["nim"].ts_ms == 2026
+        assert read_heartbeats(reader)["nim"].ts_ms == 2026
 
 
 def test_claims_are_shared_and_fenced(state: StatePaths, store: Database) -> None:
@@ -219,7 +219,7 @@ def _foreign_export(store: Database, state: StatePaths) -> None:
 def _take(store: Database, agent: str) -> bool:
     try:
         with store.write() as writer:
-            take_claim(writer, "t", agent, length=Length(60_000))
+            take_claim(writer, "t", agent, length=LeaseLength(60_000))
     except Conflict:
         return False
     return True

@@ -10,7 +10,7 @@ import pytest
 
 from gitworker.bus.files.logs_in_git import LOG_REF, commit_logs
 from gitworker.bus.limits.send_limits import Limits
-from gitworker.bus.send import Draft, send
+from gitworker.bus.send import MessageDraft, send
 from gitworker.repo.plumbing.git import GitFailed
 from gitworker.session import Session
 from tests.bus.scene import Scene
@@ -26,7 +26,7 @@ def session(scene: Scene) -> Session:
 def say(session: Session, name: str) -> None:
     """Publish one message."""
     send(
-        session.store, Draft("x-note", id=name), sender="hq", task=None,
+        session.store, MessageDraft("x-note", id=name), sender="hq", task=None,
         blobs=session.paths.blobs, limits=Limits(),
     )  # fmt: skip
 

@@ -14,13 +14,13 @@ import pytest
 
 from gitworker.bus import open_bus
 from gitworker.bus.blobs import save_blob
-from gitworker.bus.files.collect_blobs import Collected, collect_blobs
+from gitworker.bus.files.collect_blobs import CollectedBlobs, collect_blobs
 from gitworker.bus.files.export import export_logs
-from gitworker.bus.files.retention import CHUNK, Plan, Wish, plan_prune, prune
+from gitworker.bus.files.retention import CHUNK, PrunePlan, PruneRequest, plan_prune, prune
 from gitworker.bus.files.rules_retention import DAY_MS
 from gitworker.bus.limits.send_limits import Limits
 from gitworker.bus.search.search_messages import search
-from gitworker.bus.send import Draft
+from gitworker.bus.send import MessageDraft
 from gitworker.bus.send import send as send_checked
 from gitworker.errors import Conflict, Unavailable
 from gitworker.paths import StatePaths
@@ -37,11 +37,11 @@ YOUNG = NOW - DAY_MS
 KILLED = -9
 PRUNE = """
 import sys
-from gitworker.bus.files.retention import Wish, prune
+from gitworker.bus.files.retention import PruneRequest, prune
 from gitworker.paths import StatePaths
 from gitworker.store.sqlite.migrate import open_database
 paths = StatePaths(sys.argv[1])
-request = Wish(int(sys.argv[2]), frozenset(), 1 << 60, sys.argv[3] == "True")
+request = PruneRequest(int(sys.argv[2]), frozenset(), 1 << 60, sys.argv[3] == "True")
 prune(open_database(paths.database), paths, request)
 """
 POINTS = (
@@ -57,9 +57,9 @@ def today(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITWORKER_CLOCK_MS", str(NOW))
 
 
-def request(*living: str, archiving: bool = True) -> Wish:
+def request(*living: str, archiving: bool = True) -> PruneRequest:
     """Ask for messages older than 30 days; agents that only acknowledge lately hold none back."""
-    return Wish(NOW - 30 * DAY_MS, frozenset(living), since_ms=1 << 60, archiving=archiving)
+    return PruneRequest(NOW - 30 * DAY_MS, frozenset(living), since_ms=1 << 60, archiving=archiving)
 
 
 def fill(store: Database, old: int, young: int = 2) -> None:
@@ -100,7 +100,7 @@ def test_old_messages_go_into_an_archive(state: StatePaths, store: Database) -> 
     export_logs(store, state)
     before = Path(state.bus_log).read_bytes().splitlines()
     done = prune(store, state, request())
-    assert done.plan == Plan(CHUNK * 2 + 7, 1, CHUNK * 2 + 7, 0, None)
+    assert done.plan == PrunePlan(CHUNK * 2 + 7, 1, CHUNK * 2 + 7, 0, None)
     assert done.archive == f"{state.archive}/bus-1-{CHUNK * 2 + 7}.jsonl.gz"
     with gzip.open(done.archive, "rb") as file:
         assert file.read().splitlines() == before[:-2]
@@ -123,7 +123,7 @@ def test_without_an_archive(state: StatePaths, store: Database) -> None:
 
 def test_nothing_to_do(state: StatePaths, store: Database) -> None:
     """An empty bus, and one whose messages are all young, are left as they are."""
-    assert prune(store, state, request()).plan == Plan(0, 0, 0, 0, None)
+    assert prune(store, state, request()).plan == PrunePlan(0, 0, 0, 0, None)
     fill(store, old=0)
     export_logs(store, state)
     text = Path(state.bus_log).read_bytes()
@@ -222,20 +222,20 @@ def test_large_payloads_move_into_the_archive(state: StatePaths, store: Database
         ('"of a dead letter"', None), (None, None), (None, None),
     ]  # fmt: skip
     assert set(os.listdir(state.blobs)) == {shared, kept}
-    assert done.collected == Collected(2, len('{"alone": "ü"}'.encode()) + 2)
+    assert done.collected == CollectedBlobs(2, len('{"alone": "ü"}'.encode()) + 2)
 
 
 def test_young_blobs_are_left_alone(state: StatePaths, store: Database) -> None:
     """A blob whose message may still come stays, and so does a file that is not our blob."""
     ref = save_blob(state.blobs, b'"on its way"')
     young(state, ref)
-    assert collect_blobs(store, state.blobs, now_ms=NOW) == Collected(0, 0)
+    assert collect_blobs(store, state.blobs, now_ms=NOW) == CollectedBlobs(0, 0)
     (Path(state.blobs) / "notes.txt").write_text("mine")
     (Path(state.blobs) / f".{ref}.123.tmp").write_text("half")
     age(state)
-    assert collect_blobs(store, state.blobs, now_ms=NOW) == Collected(1, len('"on its way"'))
+    assert collect_blobs(store, state.blobs, now_ms=NOW) == CollectedBlobs(1, len('"on its way"'))
     assert os.listdir(state.blobs) == ["notes.txt"]
-    assert collect_blobs(store, f"{state.blobs}/none", now_ms=NOW) == Collected(0, 0)
+    assert collect_blobs(store, f"{state.blobs}/none", now_ms=NOW) == CollectedBlobs(0, 0)
 
 
 def test_old_dead_letters_are_archived(state: StatePaths, store: Database) -> None:
@@ -447,7 +447,7 @@ class Collecting:
 def test_a_blob_collected_too_soon_is_saved_again(state: StatePaths, store: Database) -> None:
     """A blob collected between its write and its message exists when the publish returns."""
     collecting = Collecting(store, state.blobs)
-    draft = Draft("x-note", json.dumps("x" * 5000))
+    draft = MessageDraft("x-note", json.dumps("x" * 5000))
     send_checked(collecting, draft, sender="hq", task=None, blobs=state.blobs, limits=Limits())
     assert len(os.listdir(state.blobs)) == 1
     with open_bus(state.root, agent="hq") as bus:

@@ -16,7 +16,7 @@ import pytest
 
 from gitworker.app import DIRECTORIES
 from gitworker.bus.files.export import export_logs
-from gitworker.bus.files.retention import Wish, prune
+from gitworker.bus.files.retention import PruneRequest, prune
 from gitworker.paths import StatePaths
 from gitworker.store.sqlite.database import Database
 from gitworker.store.sqlite.migrate import open_database
@@ -27,14 +27,14 @@ KILLS = 12
 CUTS = 60
 PRUNING = """
 import sys
-from gitworker.bus.files.retention import Wish, prune
+from gitworker.bus.files.retention import PruneRequest, prune
 from gitworker.paths import StatePaths
 from gitworker.store.sqlite.migrate import open_database
 paths = StatePaths(sys.argv[1])
 store = open_database(paths.database)
 print("ready", flush=True)
 while True:
-    prune(store, paths, Wish(1000, frozenset(), 1 << 60))
+    prune(store, paths, PruneRequest(1000, frozenset(), 1 << 60))
 """
 
 
@@ -75,7 +75,7 @@ def test_killed_at_random(state: StatePaths, store: Database, seed: int) -> None
         for line in publisher.communicate()[0].splitlines(keepends=True)
         if line.endswith("\n")
     ]
-    prune(store, state, Wish(0, frozenset(), 1 << 60))
+    prune(store, state, PruneRequest(0, frozenset(), 1 << 60))
     found = everywhere(state, store)
     assert len(found) == len(set(found))
     assert set(promised) <= set(found)
@@ -107,7 +107,7 @@ def test_power_cuts(tmp_path: Path) -> None:
         archives.add(len(os.listdir(state.archive)))
         store = open_database(state.database)
         assert set(everywhere(state, store)) >= set(wanted), cut
-        prune(store, state, Wish(1000, frozenset(), 1 << 60))
+        prune(store, state, PruneRequest(1000, frozenset(), 1 << 60))
         assert sorted(everywhere(state, store)) == wanted, cut
         assert Path(state.bus_log).read_bytes() == b"", cut
         store.close()

@@ -13,7 +13,7 @@ from gitworker.bus.search.search_messages import BATCH, forget_pruned, index_som
 from gitworker.errors import Invalid, Unavailable
 from gitworker.paths import StatePaths
 from gitworker.store.sqlite.database import Database
-from gitworker.store.sqlite.search_index import SearchIndex
+from gitworker.store.sqlite.search_index import SqliteSearchIndex
 from tests.store.support import foreign, send
 
 INDEX = """
@@ -21,13 +21,13 @@ import os, sys
 from gitworker.bus.search.search_messages import search
 from gitworker.paths import StatePaths
 from gitworker.store.sqlite.migrate import open_database
-from gitworker.store.sqlite.search_index import SearchIndex
+from gitworker.store.sqlite.search_index import SqliteSearchIndex
 if sys.argv[2] == "die":
-    add, done = SearchIndex.add, []
+    add, done = SqliteSearchIndex.add, []
     def dying(self, texts, until):
         add(self, texts, until=until)
         os.kill(os.getpid(), 9)
-    SearchIndex.add = dying
+    SqliteSearchIndex.add = dying
 paths = StatePaths(sys.argv[1])
 search(open_database(paths.database), paths, ["x"])
 """
@@ -145,7 +145,7 @@ def test_killed_while_indexing(state: StatePaths, store: Database) -> None:
     many(store, BATCH * 2)
     process = subprocess.run([sys.executable, "-c", INDEX, state.root, "die"], check=False)
     assert process.returncode == KILLED
-    index = SearchIndex(state.search)
+    index = SqliteSearchIndex(state.search)
     assert index.position() == BATCH
     index.close()
     ids = found(store, state, "x", limit=5000)
@@ -172,7 +172,7 @@ def test_a_lost_index_is_rebuilt(state: StatePaths, store: Database) -> None:
         if damage is not None:
             Path(state.search).write_bytes(damage)
     assert found(store, state, "needle") == ["a"]
-    index = SearchIndex(state.search)
+    index = SqliteSearchIndex(state.search)
     index.connection.execute("PRAGMA user_version = 99")
     index.close()
     assert found(store, state, "needle") == ["a"]
@@ -182,7 +182,7 @@ def test_a_page_that_was_overwritten(state: StatePaths, store: Database) -> None
     """Damage inside the file is noticed by a search, and the index is rebuilt then too."""
     many(store, BATCH)
     assert len(found(store, state, "x")) == BATCH
-    index = SearchIndex(state.search)
+    index = SqliteSearchIndex(state.search)
     index.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     index.close()
     for suffix in ("-wal", "-shm"):
@@ -196,7 +196,7 @@ def test_a_page_that_was_overwritten(state: StatePaths, store: Database) -> None
 def test_another_bus(state: StatePaths, store: Database) -> None:
     """An index with more messages than the bus ever had belongs to another bus."""
     note(store, "a", "needle")
-    index = SearchIndex(state.search)
+    index = SqliteSearchIndex(state.search)
     index.add([(50, "needle")], until=50)
     index.close()
     assert found(store, state, "needle") == ["a"]
@@ -209,7 +209,7 @@ def test_pruned_messages_are_forgotten(state: StatePaths, store: Database) -> No
     store.execute("DELETE FROM messages WHERE seq <= 10 OR seq = 25")
     assert len(found(store, state, "x", limit=15)) == 15
     forget_pruned(store, state)
-    index = SearchIndex(state.search)
+    index = SqliteSearchIndex(state.search)
     assert len(index.find('"x"', before=1 << 60, limit=100)) == 19
     index.close()
     store.execute("DELETE FROM messages")

@@ -10,7 +10,7 @@ import pytest
 from gitworker.bus.blobs import find_blob, save_blob
 from gitworker.bus.consume import acknowledge, full_line, unread
 from gitworker.bus.limits.send_limits import Limits
-from gitworker.bus.send import Draft, require_addressee, send
+from gitworker.bus.send import MessageDraft, require_addressee, send
 from gitworker.errors import Invalid, NotFound, Unavailable
 from gitworker.paths import StatePaths
 from gitworker.store.sqlite.database import Database
@@ -35,7 +35,7 @@ def workers(store: Database) -> Database:
     return store
 
 
-def say(store: Database, state: StatePaths, draft: Draft, **options: Any) -> str:
+def say(store: Database, state: StatePaths, draft: MessageDraft, **options: Any) -> str:
     """Send a message as hq from outside any worktree, unless the options differ."""
     values = {"sender": "hq", "task": None, "blobs": state.blobs, "limits": Limits(10_000)}
     return send(store, draft, **{**values, **options})
@@ -49,16 +49,20 @@ def read(store: Database, state: StatePaths, agent: str) -> list[dict[str, Any]]
 @pytest.mark.parametrize(
     ("draft", "options", "wanted"),
     [
-        (Draft("x-note", to="auth"), {}, ("auth", None)),
-        (Draft("x-note", to="t"), {}, ("auth", "t")),
-        (Draft("x-note", to="t", correlation_id="c"), {}, ("auth", "c")),
-        (Draft("x-note", to="orchestrator"), {"task": "here"}, ("orchestrator", "here")),
-        (Draft("x-note"), {"sender": "auth"}, (None, "t")),
-        (Draft("x-note"), {"sender": "stranger"}, (None, None)),
+        (MessageDraft("x-note", to="auth"), {}, ("auth", None)),
+        (MessageDraft("x-note", to="t"), {}, ("auth", "t")),
+        (MessageDraft("x-note", to="t", correlation_id="c"), {}, ("auth", "c")),
+        (MessageDraft("x-note", to="orchestrator"), {"task": "here"}, ("orchestrator", "here")),
+        (MessageDraft("x-note"), {"sender": "auth"}, (None, "t")),
+        (MessageDraft("x-note"), {"sender": "stranger"}, (None, None)),
     ],
 )
 def test_addressee_and_task(
-    workers: Database, state: StatePaths, draft: Draft, options: dict[str, Any], wanted: object
+    workers: Database,
+    state: StatePaths,
+    draft: MessageDraft,
+    options: dict[str, Any],
+    wanted: object,
 ) -> None:
     """The addressee is a worker or a task; the task is given, named, this place's, or one's own."""
     sent = say(workers, state, draft, **options)
@@ -81,24 +85,24 @@ def test_known_addressees(workers: Database, state: StatePaths) -> None:
 @pytest.mark.parametrize(
     ("draft", "complaint"),
     [
-        (Draft(""), "not a message type"),
-        (Draft("Upper"), "not a message type"),
-        (Draft("a b"), "not a message type"),
-        (Draft("a" * 65), "65 characters"),
-        (Draft("heartbeat"), "reserved"),
-        (Draft("x-note", "{"), "not valid JSON"),
-        (Draft("x-note", '"\0"'), "not valid JSON"),
-        (Draft("x-note", "[" * 501 + "]" * 501), "more than 500 deep"),
-        (Draft("x-note", "[" * 1000 + "]" * 1000), "more than 500 deep"),
-        (Draft("x-note", "\udcff"), "not valid UTF-8"),
-        (Draft("x-note", json.dumps("y" * 20_000)), "are allowed"),
-        (Draft("x-note", id=""), "printable"),
-        (Draft("x-note", correlation_id="a\nb"), "printable"),
-        (Draft("x-note", in_reply_to="i" * 201), "printable"),
+        (MessageDraft(""), "not a message type"),
+        (MessageDraft("Upper"), "not a message type"),
+        (MessageDraft("a b"), "not a message type"),
+        (MessageDraft("a" * 65), "65 characters"),
+        (MessageDraft("heartbeat"), "reserved"),
+        (MessageDraft("x-note", "{"), "not valid JSON"),
+        (MessageDraft("x-note", '"\0"'), "not valid JSON"),
+        (MessageDraft("x-note", "[" * 501 + "]" * 501), "more than 500 deep"),
+        (MessageDraft("x-note", "[" * 1000 + "]" * 1000), "more than 500 deep"),
+        (MessageDraft("x-note", "\udcff"), "not valid UTF-8"),
+        (MessageDraft("x-note", json.dumps("y" * 20_000)), "are allowed"),
+        (MessageDraft("x-note", id=""), "printable"),
+        (MessageDraft("x-note", correlation_id="a\nb"), "printable"),
+        (MessageDraft("x-note", in_reply_to="i" * 201), "printable"),
     ],
 )
 def test_refused_messages(
-    workers: Database, state: StatePaths, draft: Draft, complaint: str
+    workers: Database, state: StatePaths, draft: MessageDraft, complaint: str
 ) -> None:
     """A bad type, payload or id is refused, and nothing is written."""
     with pytest.raises(Invalid, match=complaint):
@@ -110,7 +114,7 @@ def test_refused_messages(
 def test_large_payloads_are_blobs(workers: Database, state: StatePaths) -> None:
     """A payload above 4 KiB is a file that foreign programs read too, one for equal content."""
     for number in range(2):
-        say(workers, state, Draft("x-note", LARGE, to="auth", id=f"m{number}"))
+        say(workers, state, MessageDraft("x-note", LARGE, to="auth", id=f"m{number}"))
     (name,) = os.listdir(state.blobs)
     assert [(m["payload"], m["payload_ref"]) for m in read(workers, state, "auth")] == [
         (json.loads(LARGE), name)
@@ -154,7 +158,7 @@ def test_reading_moves_nothing_and_acknowledging_only_forward(
 ) -> None:
     """Messages are returned again until acknowledged, and the cursor never moves back."""
     for name in "abc":
-        say(workers, state, Draft("x-note", id=name))
+        say(workers, state, MessageDraft("x-note", id=name))
     assert [m["id"] for m in read(workers, state, "auth")] == ["a", "b", "c"]
     assert [row["seq"] for row in unread(workers, "auth", limit=2)] == [1, 2]
     acknowledge(workers, "auth", 2)

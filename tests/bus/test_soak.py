@@ -15,11 +15,11 @@ from gitworker import clock
 from gitworker.bus import Bus, open_bus
 from gitworker.bus.files.archive import read_entries
 from gitworker.bus.files.export import export_logs
-from gitworker.bus.files.retention import Wish, prune
+from gitworker.bus.files.retention import PruneRequest, prune
 from gitworker.config import Settings
 from gitworker.liveness.readings import this_moment
-from gitworker.liveness.rules import Liveness, beat_age_ms, liveness_of
-from gitworker.observe.workers.signs_of_life import beat_of
+from gitworker.liveness.rules import Liveness, heartbeat_age_ms, liveness_of
+from gitworker.observe.workers.signs_of_life import heartbeat_of
 from gitworker.paths import StatePaths
 from gitworker.store.heartbeats import beat
 from tests.store.support import foreign
@@ -96,7 +96,9 @@ class Soak:
     def tidy(self) -> None:
         """Prune messages older than three hours, and export."""
         bus = self.ends[AGENTS[0]]
-        wish = Wish(self.time.wall_ms - KEPT_MS, frozenset(AGENTS), self.time.wall_ms - HOUR_MS)
+        wish = PruneRequest(
+            self.time.wall_ms - KEPT_MS, frozenset(AGENTS), self.time.wall_ms - HOUR_MS
+        )
         self.archives += prune(bus.store, self.paths, wish).archive is not None
         export_logs(bus.store, self.paths)
 
@@ -106,9 +108,9 @@ class Soak:
             rows = {row["agent_id"]: row for row in reader.rows("liveness.all")}
         moment = this_moment()
         for name in AGENTS:
-            heartbeat = beat_of(rows[name], rows[name]["ts_ms"])
+            heartbeat = heartbeat_of(rows[name], rows[name]["ts_ms"])
             assert heartbeat is not None
-            assert liveness_of(beat_age_ms(heartbeat, moment), Settings()) is Liveness.OK, name
+            assert liveness_of(heartbeat_age_ms(heartbeat, moment), Settings()) is Liveness.OK, name
 
     def require_all(self, heard: list[str]) -> None:
         """Fail unless every message is in the table or in one archive, and reached every agent."""

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from gitworker.bus.files.export import Turn
-from gitworker.bus.files.state_file_heartbeat import renew_beat
+from gitworker.bus.files.export import TimedLock
+from gitworker.bus.files.state_file_heartbeat import update_state_file_heartbeat
 from gitworker.paths import StatePaths
 
 STATE_FILE = '{\n  "last_heartbeat": "2026-01-01T00:00:00Z",\n  "pid": 1\n}\n'
@@ -27,11 +27,11 @@ def held(path: Path) -> Iterator[None]:
 def test_the_wait_for_a_lock_ends(tmp_path: Path) -> None:
     """A wait for a held lock ends with a refusal, and succeeds once the holder has ended."""
     lock = tmp_path / "lock"
-    with held(lock), Turn(str(lock), wait_ms=30) as taken:
+    with held(lock), TimedLock(str(lock), wait_ms=30) as taken:
         assert taken is False
-    with Turn(str(lock), wait_ms=0) as taken:
+    with TimedLock(str(lock), wait_ms=0) as taken:
         assert taken is True
-        with Turn(str(lock), wait_ms=0) as second:
+        with TimedLock(str(lock), wait_ms=0) as second:
             assert second is False
 
 
@@ -41,7 +41,7 @@ def test_a_heartbeat_is_written_to_the_state_file(tmp_path: Path) -> None:
     os.makedirs(paths.workers)
     os.makedirs(paths.locks)
     (tmp_path / "workers/auth.json").write_text(STATE_FILE)
-    renew_beat(paths, "auth", 1_800_000_000_000)
-    renew_beat(paths, "docs", 1_800_000_000_000)
+    update_state_file_heartbeat(paths, "auth", 1_800_000_000_000)
+    update_state_file_heartbeat(paths, "docs", 1_800_000_000_000)
     assert "2027-01-15T08:00:00Z" in (tmp_path / "workers/auth.json").read_text()
     assert os.listdir(paths.workers) == ["auth.json"]

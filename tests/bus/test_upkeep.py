@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from gitworker.bus.jobs.upkeep_job import DAY_MS, ring_upkeep
+from gitworker.bus.jobs.upkeep_job import DAY_MS, start_upkeep_job
 from gitworker.paths import StatePaths
 from gitworker.store.sqlite.database import Database
 from gitworker.store.sqlite.migrate import open_database
@@ -33,10 +33,10 @@ def test_when_it_is_due(
 ) -> None:
     """The upkeep is due a day after the last one, or if the last one is a day in the future."""
     monkeypatch.setenv("GITWORKER_CLOCK_MS", str(NOW))
-    assert not ring_upkeep(store, "/r/.git"), "a new repository has nothing old"
+    assert not start_upkeep_job(store, "/r/.git"), "a new repository has nothing old"
     monkeypatch.setenv("GITWORKER_CLOCK_MS", str(NOW + elapsed_ms))
-    assert ring_upkeep(store, "/r/.git") is due
-    assert not ring_upkeep(store, "/r/.git"), "it was begun just now"
+    assert start_upkeep_job(store, "/r/.git") is due
+    assert not start_upkeep_job(store, "/r/.git"), "it was begun just now"
     assert [words[-2:] for words in started] == [["upkeep", "/r/.git"]] * due
 
 
@@ -45,14 +45,14 @@ def test_one_of_many_starts_it(
 ) -> None:
     """Of several commands at the same time, one starts it."""
     monkeypatch.setenv("GITWORKER_CLOCK_MS", str(NOW))
-    ring_upkeep(store, "/r/.git")
+    start_upkeep_job(store, "/r/.git")
     monkeypatch.setenv("GITWORKER_CLOCK_MS", str(NOW + DAY_MS))
     barrier = threading.Barrier(8)
 
     def command() -> None:
         mine = open_database(state.database)
         barrier.wait()
-        ring_upkeep(mine, "/r/.git")
+        start_upkeep_job(mine, "/r/.git")
         mine.close()
 
     threads = [threading.Thread(target=command) for _ in range(8)]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gitworker.bus.following.bell import Bell, ring_bell
+from gitworker.bus.following.bell import FollowerNotifier, notify_followers
 from gitworker.bus.following.inotify import LOST, Inotify
 from gitworker.bus.following.waking import (
     ADAPTIVE,
@@ -94,7 +94,7 @@ def test_own_commits_wake_nothing(store: Database, waker: Waker) -> None:
 def test_after_an_empty_wake_it_looks_again_soon(state: StatePaths, waker: Waker) -> None:
     """An event may precede the visible commit, so the waker looks again, ever later."""
     assert waker.pause_s == LOOK_ANYWAY_S
-    ring_bell(state.bell)
+    notify_followers(state.bell)
     assert not waker.changed()
     pauses = [waker.pause_s]
     while pauses[-1] < LOOK_ANYWAY_S:
@@ -105,14 +105,14 @@ def test_after_an_empty_wake_it_looks_again_soon(state: StatePaths, waker: Waker
 
 def test_a_kept_notifier_wakes(state: StatePaths, waker: Waker) -> None:
     """A publisher that keeps the notification file open wakes its followers each time."""
-    bell = Bell(state.bell)
+    bell = FollowerNotifier(state.bell)
     for _ in range(2):
         bell.ring()
         assert select.select([waker.fileno()], [], [], LONG_S)[0]
         assert not waker.changed()
         assert waker.pause_s == LOOK_AGAIN_S[0]
     bell.close()
-    Bell(f"{state.root}/missing/bell").ring()
+    FollowerNotifier(f"{state.root}/missing/bell").ring()
 
 
 def test_other_files_are_not_watched(state: StatePaths, waker: Waker) -> None:

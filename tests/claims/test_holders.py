@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gitworker.bus.heartbeat_message import Sign, give_sign, require_unlost
+from gitworker.bus.heartbeat_message import HeartbeatReport, require_claims_kept, send_heartbeat
 from gitworker.claims import Claims, open_claims
 from gitworker.errors import Conflict
 from gitworker.landing.merge import NotLanded
@@ -13,7 +13,7 @@ from gitworker.landing.window import land
 from gitworker.lifecycle.fail import fail
 from gitworker.liveness.heartbeat_thread import HeartbeatThread, Report
 from gitworker.model.ids import HQ
-from gitworker.repo.replay.replay_cache import Memory
+from gitworker.repo.replay.replay_cache import ReplayCache
 from gitworker.store.sqlite.migrate import open_database
 from gitworker.workers.start import start
 from gitworker.workers.submit import Submission, submit
@@ -97,7 +97,7 @@ def test_a_task_that_is_taken_while_it_lands(world: World) -> None:
     """A task that is claimed between the check and the journal entry does not land."""
     world.approved("auth", "login", {"a": "1\n"})
     session = world.session()
-    prepared = prepare(session, world.worker("auth"), onto=None, memory=Memory())
+    prepared = prepare(session, world.worker("auth"), onto=None, memory=ReplayCache())
     steal(world, "login")
     with kept(world, "claimed", Conflict):
         land(session, [prepared], keep=False)
@@ -127,7 +127,7 @@ def test_heartbeats_renew(scene: Scene, clocks: Clocks) -> None:
         scene.of(holder).take(name)
     clocks.pass_ms(30_000)
     clocks.jump_ms(-3_600_000)
-    give_sign(scene.store, scene.paths, worker="auth", sign=Sign(), lease_ms=60_000)
+    send_heartbeat(scene.store, scene.paths, worker="auth", sign=HeartbeatReport(), lease_ms=60_000)
     lefts = {name: left for name, _, _, left in scene.claims()}
     assert lefts == {"x:a": 60_000, "path:b": 60_000, "x:c": 30_000}
 
@@ -143,19 +143,19 @@ def test_a_heartbeat_reports_lost_claims(scene: Scene, clocks: Clocks) -> None:
     scene.add_task("t")
     for name in ("t", "x:a"):
         scene.of("auth").take(name)
-    require_unlost(scene.store, "auth")
+    require_claims_kept(scene.store, "auth")
     clocks.pass_ms(60_000)
-    require_unlost(scene.store, "auth")
+    require_claims_kept(scene.store, "auth")
     for name in ("t", "x:a"):
         scene.of("docs").take(name)
     with refused("claim_lost", "t (held by docs now), x:a (held by docs now)"):
-        require_unlost(scene.store, "auth")
+        require_claims_kept(scene.store, "auth")
     scene.of("docs").release("t")
     for _ in range(2):
         with refused("claim_lost", "auth lost its claim on t (free now)"):
-            require_unlost(scene.store, "auth")
+            require_claims_kept(scene.store, "auth")
     scene.of("auth").take("t")
-    require_unlost(scene.store, "auth")
+    require_claims_kept(scene.store, "auth")
 
 
 def test_the_heartbeat_thread_renews(scene: Scene, clocks: Clocks) -> None:

@@ -9,8 +9,8 @@ from gitworker.lifecycle.fail import fail
 from gitworker.repo.pool.parked import list_parked
 from gitworker.workers.cancel import cancel
 from gitworker.workers.start import start
-from gitworker.worktrees.pool.pool import open_pool
-from gitworker.worktrees.pool.pool_care import keep_pool
+from gitworker.worktrees.pool.hand_out import open_pool
+from gitworker.worktrees.pool.keep_ready import keep_pool
 from tests.workers.seat import make_dirty
 from tests.workers.world import World
 

@@ -9,8 +9,8 @@ import pytest
 
 from fixtures.repos import Repo
 from gitworker.repo.pool.parked import list_names, list_parked
-from gitworker.worktrees.pool.pool import RETURNING, open_pool
-from gitworker.worktrees.pool.pool_care import keep_pool
+from gitworker.worktrees.pool.hand_out import RETURNING, open_pool
+from gitworker.worktrees.pool.keep_ready import keep_pool
 from tests.workers.world import World, is_at_work, wait_until
 
 KILLED = -9

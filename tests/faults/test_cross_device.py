@@ -9,8 +9,8 @@ import pytest
 
 from fixtures.repos import Repo
 from gitworker.repo.pool.parked import list_parked
-from gitworker.worktrees.pool.pool import RETURNING, open_pool
-from gitworker.worktrees.pool.pool_care import keep_pool
+from gitworker.worktrees.pool.hand_out import RETURNING, open_pool
+from gitworker.worktrees.pool.keep_ready import keep_pool
 from tests.crash.acts import ACTS, Act
 from tests.crash.inventory import require_nothing_lost, require_tidy, take
 from tests.faults.acts import EVERY

@@ -11,7 +11,7 @@ from fixtures.repos import Repo
 from gitworker.fsck.doctor import read_doctor
 from gitworker.fsck.finding import Level
 from gitworker.fsck.fsck import mend, prove
-from gitworker.fsck.fsck_finding import Finding
+from gitworker.fsck.fsck_finding import FsckFinding
 from tests.crash.inventory import all_bytes
 from tests.workers.damaging import PLACES, bytes_below
 from tests.workers.world import World
@@ -39,7 +39,7 @@ def troubles(world: World) -> list[str]:
     return [f"{one.message} {one.hint}" for one in found if one.level is not Level.OK]
 
 
-def follow(world: World, finding: Finding, **names: str) -> None:
+def follow(world: World, finding: FsckFinding, **names: str) -> None:
     """Run the command that a finding names, as a user copies it."""
     command = finding.help.partition("   (")[0]
     for name, value in names.items():

@@ -11,7 +11,7 @@ import pytest
 from fixtures.repos import Repo
 from gitworker.errors import GitWorkerError, Refused
 from gitworker.fsck.fsck import prove
-from gitworker.journal.gc.gc import Collected, gc, gc_daily, preview_gc, wish_of
+from gitworker.journal.gc.gc import CollectedItems, gc, gc_daily, preview_gc, wish_of
 from gitworker.journal.undo.undo import undo
 from gitworker.workers.cancel import cancel
 from tests.workers.seat import make_dirty
@@ -20,7 +20,7 @@ from tests.workers.world import World, newest, unchanged, wait_until
 RESCUE = "refs/worker/rescue/"
 
 
-def collect(world: World, **wanted: int | bool) -> Collected:
+def collect(world: World, **wanted: int | bool) -> CollectedItems:
     """Let go of everything that is older than this moment."""
     session = world.session()
     return gc(session, wish_of(session, **{"days": 0, **wanted}))  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ import pytest
 from fixtures.repos import Repo
 from gitworker import clock
 from gitworker.errors import Refused
-from gitworker.journal.gc.gc import Collected, gc, gc_daily, preview_gc, wish_of
+from gitworker.journal.gc.gc import CollectedItems, gc, gc_daily, preview_gc, wish_of
 from gitworker.journal.gc.gc_refs import expire
 from gitworker.journal.gc.rules_gc import DAY_MS
 from gitworker.journal.undo.undo import undo
@@ -23,7 +23,7 @@ from tests.workers.seat import make_dirty
 from tests.workers.world import World, newest, unchanged, wait_until
 
 
-def held(done: Collected) -> list[str]:
+def held(done: CollectedItems) -> list[str]:
     """Return why removed worktrees stay."""
     return [item.holds for item in done.choice.held if item.kind == "trash"]
 

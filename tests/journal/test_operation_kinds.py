@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gitworker.journal.operation_kinds import FINISHED, KINDS, ROLLED_BACK, UNDOABLE
-from gitworker.lifecycle.rules import gives_seat
+from gitworker.lifecycle.rules import assigns_worker
 from gitworker.store.payloads.payload import CLASSES
 
 QUERIES = Path(__file__).parents[2] / "gitworker/store/sqlite/queries/operations.sql"
@@ -36,5 +36,5 @@ def test_sets() -> None:
     _, _, query = QUERIES.read_text().partition("-- name: newest_done")
     listed = query.partition("kind IN (")[2].partition(")")[0]
     assert {name.strip(" '\n") for name in listed.split(",")} == UNDOABLE
-    assert {name for name in KINDS if gives_seat(name)} == ROLLED_BACK
+    assert {name for name in KINDS if assigns_worker(name)} == ROLLED_BACK
     assert not FINISHED & ROLLED_BACK

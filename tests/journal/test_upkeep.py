@@ -11,7 +11,7 @@ from gitworker.bus.files.retention import LOCK_NAME
 from gitworker.bus.files.rules_retention import DAY_MS
 from gitworker.bus.limits.send_limits import Limits
 from gitworker.bus.search.search_messages import search
-from gitworker.bus.send import Draft, send
+from gitworker.bus.send import MessageDraft, send
 from gitworker.errors import Conflict, Refused
 from gitworker.journal.gc.upkeep import (
     living_agents,
@@ -38,7 +38,7 @@ def scene(repository: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
 def say(session: Session, name: str) -> None:
     """Publish one message to all agents."""
     send(
-        session.store, Draft("x-note", '"needle"', id=name), sender="hq", task=None,
+        session.store, MessageDraft("x-note", '"needle"', id=name), sender="hq", task=None,
         blobs=session.paths.blobs, limits=Limits(),
     )  # fmt: skip
 

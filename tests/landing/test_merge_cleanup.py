@@ -9,7 +9,7 @@ import pytest
 
 from fixtures.repos import Repo
 from gitworker.journal.undo.undo import undo
-from gitworker.worktrees.removal import Going, finish_removal, plan_removals
+from gitworker.worktrees.removal import WorkerToRemove, finish_removal, plan_removals
 from gitworker.worktrees.trashing import trash_root
 from tests.workers.world import World, unchanged, wait_until
 
@@ -99,7 +99,7 @@ def test_commit_between_look_and_plan_is_rescued(world: World) -> None:
     """A commit made between the check of a worktree and its removal is kept by a rescue ref."""
     place = world.approved("auth", "login", {"a": "1\n"})
     landed = world.land("auth", keep=True).worker
-    looked = Going(landed, dirty=False, known=(world.tip("auth/login"),))
+    looked = WorkerToRemove(landed, dirty=False, known=(world.tip("auth/login"),))
     late = world.commit("auth", {"late": "x\n"})
     (operation,) = plan_removals(world.session(), [looked], "remove")
     removed = finish_removal(world.session(), operation)
@@ -164,14 +164,14 @@ def test_locked_worktree_is_kept(world: World) -> None:
 
 def test_commit_after_the_landing_is_kept(world: World) -> None:
     """A landed branch that has moved on is no longer ours to delete."""
-    from gitworker.journal.finish_landing import Gone, remove_landed
+    from gitworker.journal.finish_landing import LandedWorker, remove_landed
     from gitworker.repo.plumbing.refs import find_ref
 
     place = world.approved("auth", "login", {"a": "1\n"})
     landed = world.land("auth", keep=True).worker
     late = world.commit("auth", {"late": "x\n"})
     session = world.session()
-    (cleaned,) = remove_landed(session, [Gone(landed)])
+    (cleaned,) = remove_landed(session, [LandedWorker(landed)])
     assert cleaned.kept == str(place)
     assert "not landed" in (cleaned.why or "")
     assert find_ref(session.git, "refs/heads/auth/login") == late  # type: ignore[arg-type]

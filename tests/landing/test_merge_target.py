@@ -8,7 +8,7 @@ from fixtures.repos import Repo
 from gitworker.errors import Refused
 from gitworker.landing.merge import Landed, merge
 from gitworker.workers.approve import approve
-from gitworker.workers.spawn import Request, spawn
+from gitworker.workers.spawn import SpawnRequest, spawn
 from tests.workers.world import World
 
 
@@ -156,7 +156,7 @@ def test_bare_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     seed = World.make(tmp_path / "seed")
     seed.git("clone", "-q", "--bare", str(seed.root), str(tmp_path / "bare.git"))
     world = World(tmp_path / "bare.git")
-    spawned = spawn(world.session(), Request("auth", "login"))  # type: ignore[arg-type]
+    spawned = spawn(world.session(), SpawnRequest("auth", "login"))  # type: ignore[arg-type]
     Repo(Path(spawned.path)).commit("Work", {"a": "1\n"})
     assert world.drive("start", "auth", "1").returncode == 0
     world.submit("auth")

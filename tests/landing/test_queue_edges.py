@@ -14,7 +14,7 @@ from gitworker.landing.landing_plan import plan
 from gitworker.landing.merge import Landed, NotLanded, merge
 from gitworker.model.ids import Oid
 from gitworker.verify.target_settings import settings_at
-from gitworker.verify.trust import trust, untrusted
+from gitworker.verify.trust import trust, untrusted_commands
 from gitworker.verify.verify_once import verify_once
 from gitworker.workers.start import start
 from tests.workers.world import World
@@ -72,7 +72,7 @@ def test_new_commands_judge_who_brings_them(world: World) -> None:
     world.approved("amy", "t-amy", {".gitworker.toml": FILE, "bad": "1\n"})
     session = world.session()
     brought = session._replace(settings=settings_at(session, Oid(world.tip("amy/t-amy"))))
-    trust(brought, untrusted(brought))
+    trust(brought, untrusted_commands(brought))
     results = world.merge(everything=True)
     assert codes(results) == {"amy": "verify_failed"}
     assert world.stands("amy", "t-amy")[0] == "WORKING"

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from fixtures.repos import Repo
-from gitworker.branches.stack import Fate, fate_of, parents_of
+from gitworker.branches.rules_stack import ParentState
+from gitworker.branches.stack import parent_state_of, parents_of
 from gitworker.errors import GitWorkerError
 from gitworker.landing.merge import Landed
 from gitworker.workers.start import start
@@ -109,7 +110,7 @@ def live(world: World, seed: int) -> None:
             life.random.choice([life.sync_child, lambda: life.commit("ui"), life.advance])()
         with world.session().store.read() as reader:
             stack = parents_of(reader)["ui", "form"]
-            assert fate_of(reader, stack) is Fate.LANDED
+            assert parent_state_of(reader, stack) is ParentState.LANDED
         life.land("ui")
     landed = world.git("log", "--format=%s", f"{first}..main").splitlines()
     for worker, subjects in life.mine.items():

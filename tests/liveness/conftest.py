@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bus.scene import Scene, no_beater
+from tests.bus.scene import Scene, no_heartbeat_daemon
 
 
 @pytest.fixture
@@ -18,5 +18,5 @@ def scene(repository: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
 @pytest.fixture
 def quiet(scene: Scene) -> Iterator[Scene]:
     """The same repository, in which no heartbeat daemon can start."""
-    with no_beater(scene):
+    with no_heartbeat_daemon(scene):
         yield scene

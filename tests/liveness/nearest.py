@@ -4,10 +4,10 @@ import os
 import select
 import sys
 
-from gitworker.liveness.processes import nearest_agent
+from gitworker.liveness.processes import find_calling_agent
 
 if __name__ == "__main__":
     while sys.argv[1:] == [str(os.getppid())]:
         select.select([], [], [], 0.005)
-    found = nearest_agent()
+    found = find_calling_agent()
     print(found.pid if found else f"none {os.getppid()}", flush=True)

@@ -12,12 +12,12 @@ import pytest
 
 from gitworker import clock
 from gitworker.journal.sweep import sweep
-from gitworker.liveness.heartbeat_daemon import run_beater
+from gitworker.liveness.heartbeat_daemon import run_heartbeat_daemon
 from gitworker.liveness.processes import find_process
-from gitworker.liveness.start_daemon import ensure_beater, is_beating, lock_path
+from gitworker.liveness.start_daemon import ensure_heartbeat_daemon, is_daemon_running, lock_path
 from gitworker.store.api import Store
 from gitworker.workers.start import start
-from tests.bus.scene import Scene, no_beater
+from tests.bus.scene import Scene, no_heartbeat_daemon
 from tests.conftest import git
 from tests.liveness.test_process import sleeper
 from tests.store.support import wait_until
@@ -50,7 +50,7 @@ def working(scene: Scene) -> Iterator["subprocess.Popen[str]"]:
     scene.spawn("auth", "t")
     process = sleeper()
     start(scene.session(), "auth", pid=process.pid)
-    wait_until(lambda: is_beating(scene.session().paths), "the daemon")
+    wait_until(lambda: is_daemon_running(scene.session().paths), "the daemon")
     yield process
     if process.poll() is None:
         process.communicate()
@@ -65,14 +65,14 @@ def test_it_sends_heartbeats_until_the_process_ends(
 ) -> None:
     """Started twice it runs once; it sends heartbeats by itself, and ends with the last process."""
     for _ in range(3):
-        ensure_beater(scene.session().paths, every_s=1)
+        ensure_heartbeat_daemon(scene.session().paths, every_s=1)
     first = last_heartbeat(scene, "auth")
     wait_until(lambda: last_heartbeat(scene, "auth") > first, "a heartbeat of the daemon's own")
     assert len(daemons(scene)) == 1
     view = (scene.state_dir / "workers" / "auth.json").read_text()
     assert '"last_heartbeat"' in view
     working.communicate()
-    wait_until(lambda: not is_beating(scene.session().paths), "the daemon to end")
+    wait_until(lambda: not is_daemon_running(scene.session().paths), "the daemon to end")
 
 
 def test_it_survives_git_clean(scene: Scene, working: "subprocess.Popen[str]") -> None:
@@ -86,13 +86,13 @@ def test_a_killed_daemon_is_replaced(scene: Scene, working: "subprocess.Popen[st
     """After kill -9 the next command starts another, and the busy worker is not stale."""
     for pid in daemons(scene):
         os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: not is_beating(scene.session().paths), "the daemon's end")
+    wait_until(lambda: not is_daemon_running(scene.session().paths), "the daemon's end")
     scene.execute(AGE)
     scene.execute(AGE_CLOCK)
     assert sweep(scene.session()).changed == []
     assert scene.worker("auth").state == "WORKING"
     assert clock.now_ms() - last_heartbeat(scene, "auth") < 100_000
-    wait_until(lambda: is_beating(scene.session().paths), "the next daemon")
+    wait_until(lambda: is_daemon_running(scene.session().paths), "the next daemon")
 
 
 def test_it_starts_the_daily_upkeep(scene: Scene, working: "subprocess.Popen[str]") -> None:
@@ -105,13 +105,13 @@ def test_it_starts_the_daily_upkeep(scene: Scene, working: "subprocess.Popen[str
 
 def test_without_a_worker_it_ends(scene: Scene) -> None:
     """Without a worker at work the daemon ends at once."""
-    assert run_beater(scene.session().paths.root, 3600) == 0
+    assert run_heartbeat_daemon(scene.session().paths.root, 3600) == 0
 
 
 def test_a_second_daemon_ends_at_once(quiet: Scene) -> None:
     """A daemon that finds the lock taken ends at once."""
-    assert is_beating(quiet.session().paths)
-    assert run_beater(quiet.session().paths.root, 3600) == 0
+    assert is_daemon_running(quiet.session().paths)
+    assert run_heartbeat_daemon(quiet.session().paths.root, 3600) == 0
 
 
 def test_a_probe_is_not_a_daemon(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,9 +125,9 @@ def test_a_probe_is_not_a_daemon(scene: Scene, monkeypatch: pytest.MonkeyPatch) 
 
     with open(lock_path(paths), "ab") as looker:
         fcntl.flock(looker, fcntl.LOCK_SH)
-        assert not is_beating(paths)
+        assert not is_daemon_running(paths)
         monkeypatch.setattr("gitworker.clock.sleep", lambda _: fcntl.flock(looker, fcntl.LOCK_UN))
-        assert run_beater(paths.root, 3600, attend) == 0
+        assert run_heartbeat_daemon(paths.root, 3600, attend) == 0
     assert rounds != []
 
 
@@ -149,7 +149,7 @@ def test_it_follows_the_workers(scene: Scene, monkeypatch: pytest.MonkeyPatch) -
 
     since = clock.now_ms()
     monkeypatch.setattr("gitworker.liveness.heartbeat_daemon.LOOK_EVERY_S", 0.01)
-    assert run_beater(scene.session().paths.root, 3600, attend) == 0
+    assert run_heartbeat_daemon(scene.session().paths.root, 3600, attend) == 0
     assert rounds == [{"auth", "docs"}, {"docs"}, set()]
 
 
@@ -167,7 +167,7 @@ def test_it_leaves_with_its_database(scene: Scene, monkeypatch: pytest.MonkeyPat
         return True
 
     monkeypatch.setattr("gitworker.liveness.heartbeat_daemon.LOOK_EVERY_S", 0.01)
-    assert run_beater(str(database.parent), 3600, attend) == 0
+    assert run_heartbeat_daemon(str(database.parent), 3600, attend) == 0
     assert len(rounds) == 1
     assert agent.poll() is None
     agent.communicate()
@@ -201,7 +201,7 @@ def test_it_leaves_a_database_that_is_another_file(
         return len(rounds) == 1
 
     monkeypatch.setattr("gitworker.liveness.heartbeat_daemon.LOOK_EVERY_S", 0.01)
-    assert run_beater(str(database.parent), 3600, attend) == 0
+    assert run_heartbeat_daemon(str(database.parent), 3600, attend) == 0
     assert rounds[-1] is not rounds[0]
     assert rounds.count(rounds[0]) == 1
 
@@ -215,13 +215,13 @@ def test_it_serves_processes_of_this_machine_only(scene: Scene, change: str) -> 
     scene.spawn("auth", "t")
     place(scene, "auth", os.getpid())
     scene.execute(f"UPDATE workers SET {change}")
-    assert run_beater(scene.session().paths.root, 3600) == 0
+    assert run_heartbeat_daemon(scene.session().paths.root, 3600) == 0
     assert scene.execute("SELECT * FROM heartbeat_clocks WHERE agent_id = 'x'") == []
 
 
 def place(scene: Scene, worker: str, pid: int) -> None:
     """Start a worker with its process, without a daemon for it."""
-    with no_beater(scene):
+    with no_heartbeat_daemon(scene):
         start(scene.session(), worker, pid=pid)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from gitworker.lifecycle.moves import advance
 from gitworker.liveness.origin import origin_columns
-from gitworker.liveness.start_daemon import ensure_beater, is_beating
+from gitworker.liveness.start_daemon import ensure_heartbeat_daemon, is_daemon_running
 from gitworker.model.worker import WorkerEvent
 from gitworker.store.workers import add_worker, find_worker
 from tests.bus.scene import Scene
@@ -50,7 +50,7 @@ def test_one_process_serves_a_hundred_workers(scene: Scene) -> None:
     start = Path(f"/proc/{agent.pid}/stat").read_text().rpartition(")")[2].split()[19]
     people(scene, agent.pid, start)
     session = scene.session()
-    ensure_beater(session.paths, every_s=1)
+    ensure_heartbeat_daemon(session.paths, every_s=1)
 
     def heartbeats() -> tuple[int, int]:
         with session.store.read() as reader:
@@ -70,4 +70,4 @@ def test_one_process_serves_a_hundred_workers(scene: Scene) -> None:
         for pid in daemons(scene):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        wait_until(lambda: not is_beating(session.paths), "the daemon's end")
+        wait_until(lambda: not is_daemon_running(session.paths), "the daemon's end")

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from gitworker.liveness.life_lock import Proof, is_proven
+from gitworker.liveness.life_lock import LifeLock, is_life_locked
 from gitworker.liveness.origin import this_origin
 from gitworker.liveness.processes import processes_in
-from gitworker.liveness.start_daemon import is_beating, lock_path
+from gitworker.liveness.start_daemon import is_daemon_running, lock_path
 from tests.agents.seat import Seat
 from tests.cli.kit import DEADLINE_S, PROGRAM, ok, run
 from tests.conftest import git
@@ -94,7 +94,7 @@ def test_no_second_agent_from_a_box(auth: Seat, kind: str) -> None:
     """An occupied worktree takes no second agent, neither from a box nor outside afterwards."""
     mark = auth.path / "ran"
     with auth.running("sleep", "60"):
-        wait_until(lambda: is_proven(auth.world.session().paths, "auth"))
+        wait_until(lambda: is_life_locked(auth.world.session().paths, "auth"))
         for silence in (0, 120, 400):
             age(auth.world, silence)  # the supervisor's lock shows that it lives
             answer = inside("exec", "auth", "--", "touch", str(mark), box=KINDS[kind],
@@ -110,7 +110,7 @@ def test_no_second_agent_from_a_box(auth: Seat, kind: str) -> None:
 def test_no_worktree_is_taken_from_a_living_agent(auth: Seat, kind: str) -> None:
     """`cancel` in a box moves no worktree of an agent that lives outside, in any directory."""
     with auth.running("sh", "-c", "cd / && sleep 60"):
-        wait_until(lambda: is_proven(auth.world.session().paths, "auth"))
+        wait_until(lambda: is_life_locked(auth.world.session().paths, "auth"))
         for silence in (0, 120, 400):
             age(auth.world, silence)
             answer = inside("cancel", "auth", box=KINDS[kind], cwd=auth.world.root)
@@ -135,7 +135,7 @@ def test_without_lock_a_fresh_heartbeat_counts(auth: Seat, change: str) -> None:
         refused = run(world.root, "cancel", "auth")
         assert (refused.status, "another PID namespace" in refused.err) == (1, True), refused
         age(world, 120)
-        proof = Proof(world.session().paths, "auth")
+        proof = LifeLock(world.session().paths, "auth")
         proof.take()
         assert run(world.root, "cancel", "auth").status == 1
         proof.release()
@@ -150,7 +150,7 @@ def test_an_agent_in_a_box(auth: Seat) -> None:
     with boxed(PROGRAM, "exec", "auth", "--", "sh", "-c", "cd /; read line; exit 4",
                cwd=world.root) as process:  # fmt: skip
         wait_until(lambda: world.query("SELECT id FROM runs") != [])
-        wait_until(lambda: is_proven(world.session().paths, "auth"))
+        wait_until(lambda: is_life_locked(world.session().paths, "auth"))
         age(world, 400)
         for words in COMMANDS:
             run(world.root, *words)
@@ -162,7 +162,7 @@ def test_an_agent_in_a_box(auth: Seat) -> None:
         assert process.returncode == 4
     (stopped,) = world.messages("agent_stopped")
     assert stopped["exit_status"] == 4
-    assert not is_proven(world.session().paths, "auth")
+    assert not is_life_locked(world.session().paths, "auth")
     assert ok(world.root, "reset", "auth") is not None
 
 
@@ -171,7 +171,7 @@ def test_a_box_that_died(auth: Seat) -> None:
     world = auth.world
     with boxed(PROGRAM, "exec", "auth", "--", "sleep", "60", cwd=world.root):
         wait_until(lambda: world.query("SELECT id FROM runs") != [])
-    wait_until(lambda: not is_proven(world.session().paths, "auth"))
+    wait_until(lambda: not is_life_locked(world.session().paths, "auth"))
     age(world, 250)
     run(world.root, "status")
     assert world.messages("agent_stopped") == []
@@ -195,12 +195,12 @@ def test_start_in_a_box(auth: Seat) -> None:
         assert isinstance(pid, int)
         assert pid < 20, "a pid of the box"
         assert pid_ns not in (None, this_origin()[2])
-        wait_until(lambda: is_proven(paths, "auth"))
-        assert not is_beating(paths)
+        wait_until(lambda: is_life_locked(paths, "auth"))
+        assert not is_daemon_running(paths)
         (one,) = [a for a in agents(world) if a["agent"] == "auth"]
         assert one["runs"] is True
         assert process.poll() is None
-    wait_until(lambda: not is_proven(paths, "auth"))
+    wait_until(lambda: not is_life_locked(paths, "auth"))
     (one,) = [a for a in agents(world) if a["agent"] == "auth"]
     assert (one["runs"], one["doing"]) == (None, "working")
 
@@ -238,10 +238,10 @@ def test_a_daemon_per_namespace(auth: Seat) -> None:
         boxed("sh", "-c", "bash -i -c 'git worker start; read line'; true", cwd=auth.path),
         subprocess.Popen(["sleep", "60"]) as outside,
     ):
-        wait_until(lambda: is_proven(paths, "auth"))
+        wait_until(lambda: is_life_locked(paths, "auth"))
         ok(world.root, "start", "docs", "--pid", str(outside.pid))
-        wait_until(lambda: is_beating(paths))
-        wait_until(lambda: is_proven(paths, "docs"))
+        wait_until(lambda: is_daemon_running(paths))
+        wait_until(lambda: is_life_locked(paths, "docs"))
         before = last_heartbeats(world)
         wait_until(
             lambda: all(last_heartbeats(world)[name] > before[name] for name in ("auth", "docs"))
@@ -249,7 +249,7 @@ def test_a_daemon_per_namespace(auth: Seat) -> None:
         inside("list", cwd=world.root)
         assert world.worker("docs").state == "WORKING"
         outside.kill()
-    wait_until(lambda: not is_beating(paths))
+    wait_until(lambda: not is_daemon_running(paths))
 
 
 def last_heartbeats(world: World) -> dict[str, int]:
@@ -269,7 +269,7 @@ def test_locks_of_ended_boxes_are_deleted(auth: Seat) -> None:
         wait_until(lambda: not left.exists())
         assert own.exists()
         process.kill()
-    wait_until(lambda: not is_beating(paths))
+    wait_until(lambda: not is_daemon_running(paths))
 
 
 # ---------------------------------------------------------------- right before the move

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from gitworker.liveness.processes import (
+    find_calling_agent,
     find_process,
     is_running,
-    lasting_processes_in,
-    nearest_agent,
+    occupants_of,
     processes_in,
 )
 from tests.store.support import wait_until
@@ -113,7 +113,7 @@ def test_an_orphan_has_no_agent() -> None:
 
 def test_our_own_agent() -> None:
     """The nearest agent of a program that is not a shell is above it."""
-    found = nearest_agent()
+    found = find_calling_agent()
     assert found is None or found.pid not in (os.getpid(), 1)
 
 
@@ -170,10 +170,10 @@ def test_git_maintenance_is_waited_for(tmp_path: Path) -> None:
     """git's background process after a commit does not count as an occupant, unless it stays."""
     argv = ["git", "-c", "read -r line; :", "maintenance", "run", "--auto"]
     with subprocess.Popen(argv, executable="/bin/sh", cwd=tmp_path, stdin=subprocess.PIPE) as git:
-        assert lasting_processes_in(str(tmp_path), wait_ms=50) == [git.pid]
+        assert occupants_of(str(tmp_path), wait_ms=50) == [git.pid]
         assert git.stdin is not None
         threading.Timer(0.2, git.stdin.close).start()
-        assert lasting_processes_in(str(tmp_path), wait_ms=60_000) == []
+        assert occupants_of(str(tmp_path), wait_ms=60_000) == []
 
 
 @pytest.mark.parametrize("words", [("git", "log"), ("sh", "gc")], ids=" ".join)
@@ -184,5 +184,5 @@ def test_other_processes_are_not_waited_for(tmp_path: Path, words: tuple[str, st
         assert other.stdin is not None
         end = threading.Timer(30, other.stdin.close)  # a wait for it would find no process
         end.start()
-        assert lasting_processes_in(str(tmp_path), wait_ms=60_000) == [other.pid]
+        assert occupants_of(str(tmp_path), wait_ms=60_000) == [other.pid]
         end.cancel()

@@ -7,7 +7,7 @@ from typing import Any
 
 from fixtures.repos import Content, lines
 from gitworker.bus.drain import drain
-from gitworker.radar.radar import Survey, survey
+from gitworker.radar.radar import RadarResult, survey
 from gitworker.radar.radar_watch import watch_branches
 from tests.workers.world import World
 
@@ -39,7 +39,7 @@ class RadarScene:
         drain(session)
         return watch_branches(session)
 
-    def survey(self) -> Survey:
+    def survey(self) -> RadarResult:
         """Return how the branches get on."""
         return survey(self.world.session())
 

@@ -6,7 +6,7 @@ import pytest
 
 from fixtures.repos import Repo
 from gitworker.repo.plumbing.git import Git
-from gitworker.repo.rescue.worktree_commits import find_loose, has_turned_back
+from gitworker.repo.rescue.worktree_commits import find_worktree_only_commits, has_abandoned_commits
 from tests.kinds import builders
 
 
@@ -21,7 +21,7 @@ def work(tmp_path: Path) -> Repo:
 def loose(work: Repo, *, log: bool = False) -> list[str]:
     """Return the commits found there, searched from the main checkout."""
     admin = work.git("rev-parse", "--absolute-git-dir")
-    return [*find_loose(Git(str(work.root.parent / "repo")), admin, log=log)]
+    return [*find_worktree_only_commits(Git(str(work.root.parent / "repo")), admin, log=log)]
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_a_pruned_commit_is_skipped(work: Repo) -> None:
 
 def turned_back(work: Repo) -> bool:
     """Return the entries in the log of HEAD."""
-    return has_turned_back(work.git("rev-parse", "--absolute-git-dir"))
+    return has_abandoned_commits(work.git("rev-parse", "--absolute-git-dir"))
 
 
 def test_a_head_that_only_went_forward_has_not_turned_back(work: Repo) -> None:

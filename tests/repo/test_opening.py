@@ -8,7 +8,7 @@ from fixtures.repos import Repo
 from gitworker.errors import Invalid, Refused, Unavailable
 from gitworker.paths import require_repository
 from gitworker.repo.plumbing.git import Git
-from gitworker.repo.plumbing.opening import Target, ask, read_settings
+from gitworker.repo.plumbing.opening import TargetAnswer, ask, read_settings
 
 NEARLY = ("sub/.gitworker.toml", "my .gitworker.toml", "1 100644 .gitworker.toml")
 TEXT = "[verify]\ncommands = ['make']\n"
@@ -22,7 +22,7 @@ def repo(tmp_path: Path) -> Repo:
     return repo
 
 
-def target(repo: Repo, *names: str) -> Target:
+def target(repo: Repo, *names: str) -> TargetAnswer:
     """Return the target among branches of these names."""
     opening = ask(require_repository(str(repo.root), {}), {})
     try:

@@ -9,8 +9,8 @@ from fixtures.repos import RandomHistory, Repo, lines
 from gitworker.model.ids import Oid
 from gitworker.repo.history.diffs import diff_commits
 from gitworker.repo.plumbing.git import Git
-from gitworker.repo.replay.rebase_plan import COMPARED_AT_MOST, Plan, load_plan
-from gitworker.repo.replay.replay_cache import Memory
+from gitworker.repo.replay.rebase_plan import COMPARED_AT_MOST, RebasePlan, load_plan
+from gitworker.repo.replay.replay_cache import ReplayCache
 from tests.repo.rebase_oracle import assert_same
 
 SEEDS = 6
@@ -26,15 +26,15 @@ def repo(tmp_path: Path) -> Repo:
 
 
 def plan(
-    repo: Repo, target: str = "main", topic: str = "topic", *, memory: Memory | None = None
-) -> Plan:
+    repo: Repo, target: str = "main", topic: str = "topic", *, memory: ReplayCache | None = None
+) -> RebasePlan:
     """Return the plan of a rebase."""
     git = Git(str(repo.root))
     tips = Oid(repo.head(target)), Oid(repo.head(topic))
     return load_plan(git, target=tips[0], topic=tips[1], memory=memory)
 
 
-def assert_as_listed(repo: Repo, target: str = "main", topic: str = "topic") -> Plan:
+def assert_as_listed(repo: Repo, target: str = "main", topic: str = "topic") -> RebasePlan:
     """Require that a plan equals merge-base and rebase's own rev-list; return it."""
     found = plan(repo, target, topic)
     bases = repo.run("merge-base", "--all", target, topic).stdout.decode().split()
@@ -64,7 +64,7 @@ def test_every_pair_of_a_random_history_is_listed(tmp_path: Path, seed: int) -> 
     RandomHistory(repo, seed).build()
     repo.git("merge", "-q", "-s", "ours", "-m", "merge", "topic")
     commits = repo.git("rev-list", "--all").split()
-    memory = Memory()
+    memory = ReplayCache()
     for target in commits[::2]:
         for topic in commits:
             found = assert_as_listed(repo, target, topic)
@@ -78,7 +78,7 @@ def test_remembered_facts_are_not_asked_again(
     repo.commit("on main", {"g": lines(3)})
     repo.git("checkout", "-q", "topic")
     repo.commit("ours", {"f": lines(3)})
-    memory = Memory()
+    memory = ReplayCache()
     found = plan(repo, memory=memory)
     own, theirs = repo.head("topic"), repo.head("main")
     assert set(memory.changes) == {own, theirs}

@@ -11,8 +11,8 @@ from gitworker.repo.rescue.rescue_refs import (
     RescueRef,
     list_rescues,
     rescue,
-    rescue_loose,
     rescue_tips,
+    rescue_worktree_only_commits,
     unpack,
 )
 
@@ -135,7 +135,7 @@ def test_loose_commits_are_kept_together(work: Repo) -> None:
     git, admin = Git(str(work.root.parent / "repo")), work.git("rev-parse", "--absolute-git-dir")
 
     def keep() -> RescueRef | None:
-        return rescue_loose(git, worker=WORKER, task=TASK, admin_dir=admin)
+        return rescue_worktree_only_commits(git, worker=WORKER, task=TASK, admin_dir=admin)
 
     assert keep() is None
     dropped = []

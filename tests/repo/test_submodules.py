@@ -9,9 +9,9 @@ from fixtures.repos import Repo
 from gitworker.errors import Refused
 from gitworker.model.ids import Oid, TaskId, WorkerId
 from gitworker.repo.plumbing.git import Git
-from gitworker.repo.rescue.submodules import (
+from gitworker.repo.worktrees.submodules import (
     Unpublished,
-    fill_submodules,
+    populate_submodules,
     rescue_submodules,
     unpublished_submodule_commits,
 )
@@ -48,7 +48,7 @@ def worktree(repo: Repo, name: str = "wt") -> Repo:
     """Add a worktree whose submodules are filled."""
     place = repo.root.parent / name
     repo.git("worktree", "add", "-q", "-b", name, str(place))
-    fill_submodules(Git(str(repo.root)), str(place))
+    populate_submodules(Git(str(repo.root)), str(place))
     return Repo(place)
 
 
@@ -109,7 +109,7 @@ def test_a_remote_that_does_not_answer(repo: Repo) -> None:
         url = f"git://127.0.0.1:{silent.getsockname()[1]}/lib"
         Repo(repo.root / "lib").git("config", "remote.origin.url", url)
         with pytest.raises(Refused) as caught:
-            fill_submodules(Git(str(repo.root)), str(place), limit_s=1)
+            populate_submodules(Git(str(repo.root)), str(place), limit_s=1)
     assert caught.value.code == "submodule_missing"
 
 

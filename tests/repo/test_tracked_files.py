@@ -9,7 +9,7 @@ from fixtures.hostile_trees import commit_tree, hostile_tree, raw_tree
 from fixtures.repos import Repo, tree_bytes
 from gitworker.model.ids import Oid, Ref
 from gitworker.repo.checkout.fastforward import settle_checkout
-from gitworker.repo.checkout.partial_checkout import Checkout, find_moved, put_back
+from gitworker.repo.checkout.partial_checkout import PartialCheckout, find_moved, put_back
 from gitworker.repo.checkout.recover_move import recover_move
 from gitworker.repo.plumbing.git import Git
 from gitworker.repo.status.checkout_status import changes_between, find_collisions
@@ -104,7 +104,7 @@ def test_recovery_touches_nothing_outside(repo: Repo, shape: str, tmp_path: Path
     old, new = Oid(repo.head()), hostile(repo, shape)
     before = tree_bytes(tmp_path)
     here, admin = Git(str(repo.root)), f"{repo.root}/.git"
-    checkout = Checkout(str(repo.root), f"{admin}/index", old, new)
+    checkout = PartialCheckout(str(repo.root), f"{admin}/index", old, new)
     assert find_moved(here, checkout) == ()
     assert not any(put_back(here, checkout))
     settle_checkout(here, ref=Ref("refs/heads/main"), new=new, since_ms=0)
@@ -141,5 +141,7 @@ def test_a_directory_that_became_a_link(repo: Repo, tmp_path: Path) -> None:
     (repo.root / "d" / "x").unlink()
     (repo.root / "d").rmdir()
     (repo.root / "d").symlink_to(out)
-    put_back(Git(str(repo.root)), Checkout(str(repo.root), f"{repo.root}/.git/index", old, new))
+    put_back(
+        Git(str(repo.root)), PartialCheckout(str(repo.root), f"{repo.root}/.git/index", old, new)
+    )
     assert ((out / "x").read_text(), (out / "y").read_text()) == ("two\n", "new\n")

@@ -11,7 +11,7 @@ import pytest
 
 from gitworker import clock
 from gitworker.errors import Conflict, GitWorkerError, Internal, Unavailable
-from gitworker.store.sqlite.database import GATE_TIMEOUT_MS, Database, Gate, translated
+from gitworker.store.sqlite.database import GATE_TIMEOUT_MS, Database, WriteGate, translated
 from tests.store.support import foreign, opened, send, wait_until, writer_process
 
 ADD = "INSERT INTO cursors (agent_id, last_acked_seq, updated_at_ms) VALUES (:a, 1, 1)"
@@ -117,12 +117,12 @@ def test_a_gate_that_stays_shut_is_a_conflict(bus: Path, monkeypatch: pytest.Mon
         now[0] += 1000
 
     monkeypatch.setattr("gitworker.clock.sleep", sleep)
-    with pytest.raises(Conflict, match="20 s"), Gate(f"{bus}-gate"):
+    with pytest.raises(Conflict, match="20 s"), WriteGate(f"{bus}-gate"):
         pytest.fail("two processes hold one gate")
     assert now[0] > GATE_TIMEOUT_MS
     assert pauses[0] < pauses[1] <= max(pauses) <= 0.005
     holder.communicate("\n")
-    with Gate(f"{bus}-gate"):
+    with WriteGate(f"{bus}-gate"):
         pass
 
 
@@ -154,7 +154,7 @@ def test_a_waiting_writer_gets_the_gate(bus: Path, store: Database) -> None:
 
 def test_the_gate_of_an_unwritable_place(tmp_path: Path) -> None:
     """If a gate cannot be made, an error of ours names the file."""
-    with pytest.raises(Unavailable) as caught, Gate(str(tmp_path / "missing" / "gate")):
+    with pytest.raises(Unavailable) as caught, WriteGate(str(tmp_path / "missing" / "gate")):
         pytest.fail("no gate can be there")
     assert caught.value.code == "read_only"
 
@@ -169,7 +169,7 @@ def test_a_failed_begin_opens_the_gate(store: Database, bus: Path) -> None:
     """If BEGIN IMMEDIATE fails, the gate is released."""
     with store.read(), pytest.raises(Internal):
         store.write().__enter__()
-    with Gate(f"{bus}-gate"):
+    with WriteGate(f"{bus}-gate"):
         pass
 
 

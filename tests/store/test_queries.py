@@ -8,12 +8,12 @@ import pytest
 
 from gitworker.store.sqlite import queries
 from gitworker.store.sqlite.database import Database
-from gitworker.store.sqlite.queries import load_room, query_text
+from gitworker.store.sqlite.queries import load_queries, query_text
 from tests.store.support import ROOT, send
 
 FOLDER = Path(queries.__file__).parent
 ROOMS = sorted(path.stem for path in FOLDER.glob("*.sql"))
-NAMES = sorted(f"{room}.{name}" for room in ROOMS for name in load_room(room))
+NAMES = sorted(f"{room}.{name}" for room in ROOMS for name in load_queries(room))
 USED = re.compile(r'"((?:' + "|".join(ROOMS) + r')\.[a-z_0-9]+)"')
 
 

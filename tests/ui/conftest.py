@@ -14,7 +14,7 @@ from gitworker.app import open_session
 from gitworker.model.ids import TaskId, WorkerId
 from gitworker.session import Session
 from gitworker.store.workers import Worker
-from gitworker.workers.spawn import Request, spawn
+from gitworker.workers.spawn import SpawnRequest, spawn
 from tests.cli.kit import wait_until
 
 TASK = "login.form"
@@ -107,7 +107,7 @@ def give(session: Session) -> Spawn:
     """Give a worker a task and return it."""
 
     def spawned(worker: str = "auth", task: str = TASK) -> Worker:
-        return spawn(session, Request(WorkerId(worker), TaskId(task))).worker
+        return spawn(session, SpawnRequest(WorkerId(worker), TaskId(task))).worker
 
     return spawned
 

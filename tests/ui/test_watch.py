@@ -10,7 +10,7 @@ from gitworker.bus.publish import Outgoing, publish
 from gitworker.errors import NotFound, Unavailable
 from gitworker.session import Session
 from gitworker.ui.tmux import open_tmux
-from gitworker.ui.watch import find_room, go_to, open_grid, open_room
+from gitworker.ui.watch import find_task_window, go_to, open_grid, open_task_window
 from tests.cli.kit import DEADLINE_S, wait_until
 from tests.cli.terminal import on_terminal
 from tests.ui.conftest import TASK, Server, Spawn, write_log
@@ -20,7 +20,7 @@ def test_a_room(server: Server, session: Session, give: Spawn) -> None:
     """A task's window has its log above on 70 per cent and its events below on 30."""
     worker = give()
     write_log(worker, "the agent spoke\n")
-    room = open_room(session, open_tmux(session.main_top), worker)
+    room = open_task_window(session, open_tmux(session.main_top), worker)
     assert (room.task, room.is_new, set(room.panes)) == (TASK, True, {"log", "events"})
     assert server.windows() == [f"gitworker w:{TASK}"]
     above, below = server.heights(room.window)
@@ -34,7 +34,7 @@ def test_a_room(server: Server, session: Session, give: Spawn) -> None:
 def test_a_log_that_comes_later(server: Server, session: Session, give: Spawn) -> None:
     """A log that appears later, and one that takes the place of another, is followed."""
     worker = give()
-    room = open_room(session, open_tmux(session.main_top), worker)
+    room = open_task_window(session, open_tmux(session.main_top), worker)
     server.wait_for(room.panes["log"], "auth: ")
     write_log(worker, "first\n")
     server.wait_for(room.panes["log"], "first")
@@ -51,7 +51,7 @@ def test_no_process_lives_in_the_worktree(server: Server, session: Session, give
     worker = give()
     assert worker.worktree is not None
     os.chdir(worker.worktree)
-    room = open_room(session, open_tmux(session.main_top), worker)
+    room = open_task_window(session, open_tmux(session.main_top), worker)
     pids = server.tmux("list-panes", "-t", room.window, "-F", "#{pane_pid} #{pid}").split()
     wait_until(lambda: {os.readlink(f"/proc/{pid}/cwd") for pid in pids} == {session.main_top})
 
@@ -60,12 +60,12 @@ def test_a_second_call_uses_the_window_again(server: Server, session: Session, g
     """The window is used again under any name, and its ended panes are restored."""
     worker = give()
     tmux = open_tmux(session.main_top)
-    first = open_room(session, tmux, worker)
+    first = open_task_window(session, tmux, worker)
     server.tmux("rename-window", "-t", first.window, "mine")
-    again = open_room(session, tmux, worker)
+    again = open_task_window(session, tmux, worker)
     assert (again.window, again.panes, again.is_new) == (first.window, first.panes, False)
     server.tmux("kill-pane", "-t", first.panes["log"])
-    mended = open_room(session, tmux, worker)
+    mended = open_task_window(session, tmux, worker)
     assert (mended.window, mended.panes["events"]) == (first.window, first.panes["events"])
     above, below = server.heights(first.window)
     assert 0.66 <= above / (above + below) <= 0.74
@@ -76,11 +76,11 @@ def test_a_window_without_our_panes(server: Server, session: Session, give: Spaw
     """If only the user's own panes are left in the window, ours are restored beside them."""
     worker = give()
     tmux = open_tmux(session.main_top)
-    room = open_room(session, tmux, worker)
+    room = open_task_window(session, tmux, worker)
     server.tmux("split-window", "-d", "-t", room.window, "cat")
     for pane in room.panes.values():
         server.tmux("kill-pane", "-t", pane)
-    again = open_room(session, tmux, worker)
+    again = open_task_window(session, tmux, worker)
     assert (again.window, len(server.heights(room.window))) == (room.window, 3)
 
 
@@ -88,9 +88,9 @@ def test_a_log_that_moved(server: Server, session: Session, give: Spawn) -> None
     """If the worktree has changed, the pane follows the new log."""
     worker = give()
     tmux = open_tmux(session.main_top)
-    room = open_room(session, tmux, worker)
+    room = open_task_window(session, tmux, worker)
     moved = worker._replace(worktree=f"{worker.worktree}@auth")
-    again = open_room(session, tmux, moved)
+    again = open_task_window(session, tmux, moved)
     assert again.panes == room.panes
     server.wait_for(room.panes["log"], f"{worker.worktree}@auth/.worker.log")
 
@@ -99,9 +99,9 @@ def test_other_repositories(server: Server, session: Session, give: Spawn) -> No
     """Another repository's window of a task with the same id is not ours."""
     worker = give()
     tmux = open_tmux(session.main_top)
-    room = open_room(session, tmux, worker)
+    room = open_task_window(session, tmux, worker)
     server.tmux("set-option", "-w", "-t", room.window, "@gitworker-repository", "another")
-    assert open_room(session, tmux, worker).window != room.window
+    assert open_task_window(session, tmux, worker).window != room.window
     assert server.windows() == [f"gitworker w:{TASK}"] * 2
 
 
@@ -110,18 +110,18 @@ def test_inside(
 ) -> None:
     """Inside tmux the window opens in the session one is in and is shown, a second time too."""
     worker = give()
-    outside = open_room(session, open_tmux(session.main_top), worker)
+    outside = open_task_window(session, open_tmux(session.main_top), worker)
     pane = server.begin("work")
     server.begin("play")
     for name, value in server.inside(pane).items():
         monkeypatch.setenv(name, value)
     tmux = open_tmux(session.main_top)
     assert tmux.session is not None
-    room = open_room(session, tmux, worker)
+    room = open_task_window(session, tmux, worker)
     assert (room.is_new, room.window != outside.window) == (True, True)
     assert server.current("work") == room.window
     server.tmux("select-window", "-t", "work:0")
-    assert open_room(session, tmux, worker).window == room.window
+    assert open_task_window(session, tmux, worker).window == room.window
     assert server.current("work") == room.window
     assert go_to(tmux, room, on_terminal=False)
 
@@ -130,7 +130,7 @@ def test_in_another_session(
     server: Server, session: Session, give: Spawn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If the window is in another session, a user in tmux is switched to that session."""
-    room = open_room(session, open_tmux(session.main_top), give())
+    room = open_task_window(session, open_tmux(session.main_top), give())
     pane = server.begin("work")
     with on_terminal("/", "attach-session", "-t", "work", program="tmux"):
 
@@ -141,7 +141,7 @@ def test_in_another_session(
         for name, value in server.inside(pane).items():
             monkeypatch.setenv(name, value)
         tmux = open_tmux(session.main_top)
-        found = find_room(session, tmux, TASK)
+        found = find_task_window(session, tmux, TASK)
         assert found.window == room.window
         assert go_to(tmux, found, on_terminal=True)
         assert shown() == "gitworker"
@@ -161,7 +161,7 @@ def test_many_at_once(server: Server, session: Session, give: Spawn) -> None:
 def test_attaching_fails(server: Server, session: Session, give: Spawn) -> None:
     """If tmux cannot attach, an error is reported."""
     tmux = open_tmux(session.main_top)
-    room = open_room(session, tmux, give())
+    room = open_task_window(session, tmux, give())
     with pytest.raises(Unavailable, match="tmux attach-session ended with 1"):
         go_to(tmux, room, on_terminal=True)  # which it is not
 
@@ -175,9 +175,9 @@ def test_aside(
         monkeypatch.setenv(name, value)
     before = server.current("work")
     tmux = open_tmux(session.main_top)
-    room = open_room(session, tmux, give(), select=False)
+    room = open_task_window(session, tmux, give(), select=False)
     assert server.current("work") == before
-    found = find_room(session, tmux, TASK)
+    found = find_task_window(session, tmux, TASK)
     assert (found.window, found.panes) == (room.window, room.panes)
     assert go_to(tmux, found, on_terminal=False)
     assert server.current("work") == room.window
@@ -191,7 +191,7 @@ def test_the_session_has_ended(
     monkeypatch.setenv("TMUX_PANE", "%7")
     tmux = open_tmux(session.main_top)
     assert tmux.session is None
-    room = open_room(session, tmux, give())
+    room = open_task_window(session, tmux, give())
     assert server.windows() == [f"gitworker w:{TASK}"]
     assert not go_to(tmux, room, on_terminal=False)
 
@@ -201,14 +201,14 @@ def test_no_room_to_go_to(server: Server, session: Session, give: Spawn) -> None
     worker = give()
     tmux = open_tmux(session.main_top)
     with pytest.raises(NotFound, match=f"no window shows task {TASK}"):
-        find_room(session, tmux, TASK)
+        find_task_window(session, tmux, TASK)
     with pytest.raises(NotFound, match="worker auth has no task to watch"):
-        open_room(session, tmux, worker._replace(task_id=None))
+        open_task_window(session, tmux, worker._replace(task_id=None))
 
 
 def test_events(server: Server, session: Session, give: Spawn) -> None:
     """The pane below shows the task's messages as they come, and no other's."""
-    room = open_room(session, open_tmux(session.main_top), give())
+    room = open_task_window(session, open_tmux(session.main_top), give())
     below = room.panes["events"]
 
     def shown() -> bool:
@@ -265,7 +265,7 @@ def test_no_server_to_be_had(
         pass  # if tmux requires a directory for its sockets
     tmux = open_tmux(session.main_top)
     with pytest.raises(Unavailable, match="tmux new-session failed") as caught:
-        open_room(session, tmux, worker)
+        open_task_window(session, tmux, worker)
     assert caught.value.code == "no_tmux"
 
 

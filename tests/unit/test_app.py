@@ -16,7 +16,7 @@ from gitworker.app import (
     require_target_tip,
 )
 from gitworker.errors import Invalid, Refused, Unavailable
-from gitworker.paths import write_seat
+from gitworker.paths import write_worktree_owner
 from gitworker.session import Session
 from tests.conftest import git
 
@@ -113,7 +113,7 @@ def test_identity(repository: Path, at: Any, tmp_path: Path) -> None:
     """The identity is the option, else GITWORKER_ID, else the worktree's worker, else hq."""
     linked = tmp_path / "linked"
     git(repository, "worktree", "add", "-q", str(linked))
-    write_seat(git(linked, "rev-parse", "--absolute-git-dir"), "auth", "t")
+    write_worktree_owner(git(linked, "rev-parse", "--absolute-git-dir"), "auth", "t")
     env = {**os.environ, "GITWORKER_ID": "docs"}
     assert at().actor == "hq"
     assert at(linked).actor == "auth"
@@ -203,7 +203,7 @@ def test_an_agent_changes_no_target(repository: Path, at: Any, tmp_path: Path) -
     """A worker cannot change the target, in its worktree or from a hook's job."""
     linked = tmp_path / "linked"
     git(repository, "worktree", "add", "-q", str(linked))
-    write_seat(git(linked, "rev-parse", "--absolute-git-dir"), "auth", "t")
+    write_worktree_owner(git(linked, "rev-parse", "--absolute-git-dir"), "auth", "t")
     at()
     git(repository, "branch", "evil")
     env = {**os.environ, "GITWORKER_TARGET": "evil"}

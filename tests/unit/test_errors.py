@@ -35,14 +35,14 @@ def test_the_class_decides_status_and_code(name: str) -> None:
 )
 def test_any_exception(error: Exception, code: str, message: str, hint: str) -> None:
     """Every exception can be reported as one of our errors."""
-    coded = errors.error_of(error)
+    coded = errors.as_gitworker_error(error)
     assert (coded.code, coded.message, coded.hint) == (code, message, hint)
 
 
 @pytest.mark.parametrize(("number", "is_theirs"), [(13, True), (24, True), (28, True), (2, False)])
 def test_failures_of_the_system(number: int, is_theirs: bool) -> None:
     """Missing rights, descriptors or space are the system's; a missing file may be a bug."""
-    assert errors.is_of_system(OSError(number, "no")) is is_theirs
+    assert errors.is_environment_error(OSError(number, "no")) is is_theirs
 
 
 def test_every_class_is_listed() -> None:

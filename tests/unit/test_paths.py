@@ -10,10 +10,10 @@ from gitworker.errors import Unavailable
 from gitworker.paths import (
     Repository,
     StatePaths,
-    read_seat,
+    read_worktree_owner,
     require_repository,
     state_paths,
-    write_seat,
+    write_worktree_owner,
 )
 from tests.conftest import git
 
@@ -178,15 +178,15 @@ def test_repositories_are_values(repository: Path) -> None:
 
 def test_the_worker_of_a_worktree(tmp_path: Path) -> None:
     """A worker's name in an admin directory is read back; any other content names no worker."""
-    assert read_seat(str(tmp_path)) is None
-    write_seat(str(tmp_path), "auth", "skills-abc")
-    assert read_seat(str(tmp_path)) == ("auth", "skills-abc")
+    assert read_worktree_owner(str(tmp_path)) is None
+    write_worktree_owner(str(tmp_path), "auth", "skills-abc")
+    assert read_worktree_owner(str(tmp_path)) == ("auth", "skills-abc")
     (tmp_path / "gitworker-seat").write_bytes(b"\xff\n")
-    assert read_seat(str(tmp_path)) is None
-    assert read_seat("a\0b") is None
+    assert read_worktree_owner(str(tmp_path)) is None
+    assert read_worktree_owner("a\0b") is None
     for text in ("", "auth\n", " t\n"):
         (tmp_path / "gitworker-seat").write_text(text)
-        assert read_seat(str(tmp_path)) is None
+        assert read_worktree_owner(str(tmp_path)) is None
 
 
 def test_the_state_directory(repository: Path) -> None:

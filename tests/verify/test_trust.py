@@ -8,7 +8,7 @@ from gitworker.verify.trust import (
     require_trusted,
     revoke,
     trust,
-    untrusted,
+    untrusted_commands,
 )
 from tests.verify.bench import Bench
 
@@ -23,7 +23,7 @@ def bring(bench: Bench, text: str) -> None:
 def is_trusted(bench: Bench, kind: str = "verify") -> bool:
     """Return whether commands of that kind may run."""
     session = bench.session()
-    if not untrusted(session, kind):
+    if not untrusted_commands(session, kind):
         require_trusted(session, kind)
         return True
     with pytest.raises(Refused) as caught:
@@ -35,7 +35,7 @@ def is_trusted(bench: Bench, kind: str = "verify") -> bool:
 def agree(bench: Bench) -> None:
     """Agree to whatever the repository brings."""
     session = bench.session()
-    trust(session, untrusted(session))
+    trust(session, untrusted_commands(session))
 
 
 def test_agreement_is_to_a_text(bench: Bench) -> None:
@@ -75,8 +75,8 @@ def test_kinds_are_apart(bench: Bench) -> None:
     bring(bench, '[verify]\ncommands = ["make"]\n[worktree]\nsetup = ["make"]\n')
     assert is_trusted(bench)
     assert not is_trusted(bench, "setup")
-    assert [one.kind for one in untrusted(bench.session())] == ["setup"]
-    assert untrusted(bench.session(), "verify") == []
+    assert [one.kind for one in untrusted_commands(bench.session())] == ["setup"]
+    assert untrusted_commands(bench.session(), "verify") == []
     agree(bench)
     assert is_trusted(bench, "setup")
 
@@ -119,14 +119,14 @@ def test_a_worker_cannot_agree(bench: Bench) -> None:
     """A worker neither agrees nor revokes, unless workers may judge their own work."""
     bring(bench, '[verify]\ncommands = ["make"]\n')
     worker = bench.world.session(identity="auth")
-    for act in (lambda: trust(worker, untrusted(worker)), lambda: revoke(worker, "a")):
+    for act in (lambda: trust(worker, untrusted_commands(worker)), lambda: revoke(worker, "a")):
         with pytest.raises(Refused) as caught:
             act()
         assert caught.value.code == "not_allowed"
     assert not is_trusted(bench)
     bench.world.git("config", "worker.review.self", "true")
     worker = bench.world.session(identity="auth")
-    trust(worker, untrusted(worker))
+    trust(worker, untrusted_commands(worker))
     assert is_trusted(bench)
     assert list_trusted(worker)[0].trusted_by == "Ada Tester (auth)"
 

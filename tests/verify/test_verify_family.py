@@ -42,7 +42,7 @@ def test_a_timeout_ends_them_all(
     bench: Bench, pid_file: Path, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     """When the time is over the whole family of the command ends, and the run has failed."""
-    monkeypatch.setattr("gitworker.verify.verify_family.TERM_GRACE_S", 0.2)
+    monkeypatch.setattr("gitworker.verify.run_processes.TERM_GRACE_S", 0.2)
     command = f"{way} {WAIT}; sleep 300".format(pid_file)
     bench.set("true", command, verify_timeout_s=LIMIT_S)
     with monkeypatch.context() as patch:
@@ -156,7 +156,7 @@ def test_sigterm_is_sent_first(
 ) -> None:
     """A command may tidy up before it is killed."""
     ready, mark = tmp_path / "ready", tmp_path / "tidy"
-    monkeypatch.setattr("gitworker.verify.verify_family.TERM_GRACE_S", 60)
+    monkeypatch.setattr("gitworker.verify.run_processes.TERM_GRACE_S", 60)
     pass_time(monkeypatch, LIMIT_S, when=ready.exists)
     # The shell writes the mark itself: a process that tidies up gets SIGTERM too.
     command = f"trap ': >{mark}; exit 1' TERM; : >{ready}; sleep 300 & wait"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gitworker.verify.verify_family import Family
-from gitworker.verify.verify_run import Run
+from gitworker.verify.run_processes import RunProcesses
+from gitworker.verify.verify_run import CommandRun
 
 
 class Place:
@@ -16,7 +16,7 @@ class Place:
     def __init__(self, tree: str) -> None:
         self.tree = tree
 
-    def record(self, family: Family) -> None:
+    def record(self, family: RunProcesses) -> None:
         """Remember who leads."""
         self.leader = family.leader
 
@@ -36,6 +36,6 @@ def test_a_shell_that_ends_between_two_polls(tmp_path: Path, log: int) -> None:
     """Commands that passed did pass, even if their shell ended before its message was read."""
     env = {"PATH": os.environ["PATH"]}
     place = Place(str(tmp_path))
-    run = Run(place, log, commands=("true",), env=env, timeout_s=60)
+    run = CommandRun(place, log, commands=("true",), env=env, timeout_s=60)
     os.waitid(os.P_PID, place.leader, os.WEXITED | os.WNOWAIT)
     assert run.end().reason == ""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import apsw
 
-from gitworker.paths import write_seat
+from gitworker.paths import write_worktree_owner
 from gitworker.workers.cancel import cancel
 from tests.workers.world import World
 
@@ -110,7 +110,7 @@ def lose_git_file(world: World) -> None:
 
 def move_worktree(world: World) -> None:
     """Move a worktree by hand; the fixture is a copy, so the directory is recorded again first."""
-    write_seat(world.worker("auth").admin_dir or "", "auth", "login")
+    write_worktree_owner(world.worker("auth").admin_dir or "", "auth", "login")
     world.path("auth").rename(world.root / "worktrees" / "elsewhere")
 
 

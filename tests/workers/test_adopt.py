@@ -11,7 +11,7 @@ from gitworker.errors import Conflict, GitWorkerError, NotFound, Refused
 from gitworker.journal.undo.undo import undo
 from gitworker.model.ids import TaskId, WorkerId
 from gitworker.repo.hooks.install import is_installed
-from gitworker.workers.adopt import Adopted, Adoption, adopt
+from gitworker.workers.adopt import Adopted, AdoptRequest, adopt
 from gitworker.workers.cancel import cancel
 from gitworker.workers.start import start
 from tests.workers.seat import look, make_dirty, open_rebase
@@ -20,7 +20,7 @@ from tests.workers.world import World, unchanged
 
 def take(world: World, name: str, worker: str = "auth", task: str = "login", **how: Any) -> Adopted:
     """Adopt a branch or worktree, with the rename allowed."""
-    wanted = Adoption(name, WorkerId(worker), TaskId(task), **{"rename": True, **how})
+    wanted = AdoptRequest(name, WorkerId(worker), TaskId(task), **{"rename": True, **how})
     return adopt(world.session(), wanted)
 
 
@@ -181,7 +181,7 @@ def test_two_things(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     place = by_hand(world)
     world.git("branch", "by-hand")
     monkeypatch.chdir(place.parent)
-    wanted = Adoption("by-hand", WorkerId("auth"), TaskId("login"), rename=True)
+    wanted = AdoptRequest("by-hand", WorkerId("auth"), TaskId("login"), rename=True)
     session = world.session()
     with unchanged(world, "ambiguous"):
         adopt(session, wanted)

@@ -9,7 +9,12 @@ import pytest
 from gitworker.errors import Refused
 from gitworker.journal.sweep import sweep
 from gitworker.journal.undo.undo import undo
-from gitworker.paths import LOCK_MARK, is_locked_by_user, lock_seat, unlock_seat
+from gitworker.paths import (
+    LOCK_MARK,
+    is_locked_by_user,
+    lock_worktree_for_agent,
+    unlock_worktree_of_agent,
+)
 from gitworker.workers.cancel import cancel
 from gitworker.workers.start import start
 from tests.workers.world import World
@@ -79,20 +84,20 @@ def test_a_lock_of_the_users(world: World) -> None:
     with pytest.raises(Refused) as caught:
         cancel(world.session(), "auth")
     assert caught.value.code == "worktree_locked"
-    unlock_seat(str(lock_of(world, "auth").parent))
+    unlock_worktree_of_agent(str(lock_of(world, "auth").parent))
     assert lock_of(world, "auth").read_text().strip() == "mine"
 
 
 def test_locks_by_hand(tmp_path: Path) -> None:
     """A lock names its process, gives way to the next agent's, and only its own process ends it."""
     admin = str(tmp_path)
-    lock_seat(admin, 1)
+    lock_worktree_for_agent(admin, 1)
     assert not is_locked_by_user(admin)
-    lock_seat(admin, 2)
-    unlock_seat(admin, 1)
+    lock_worktree_for_agent(admin, 2)
+    unlock_worktree_of_agent(admin, 1)
     assert (tmp_path / "locked").read_text() == f"{LOCK_MARK} (process 2)\n"
-    unlock_seat(admin, 2)
+    unlock_worktree_of_agent(admin, 2)
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "locked").touch()
     assert is_locked_by_user(admin)
-    lock_seat(f"{admin}/none", 1)
+    lock_worktree_for_agent(f"{admin}/none", 1)

@@ -10,7 +10,7 @@ from fixtures.repos import Repo
 from gitworker.errors import Refused
 from gitworker.landing.merge import NotLanded
 from gitworker.model.ids import TaskId, WorkerId
-from gitworker.workers.adopt import Adoption, adopt
+from gitworker.workers.adopt import AdoptRequest, adopt
 from tests.cli.kit import run
 from tests.workers.world import World, unchanged
 
@@ -81,7 +81,7 @@ def test_adopt(world: World, shape: str) -> None:
     world.git("branch", "auth/login")
     plant(world, shape)
     with unchanged(world, code="malformed_commit"):
-        adopt(world.session(), Adoption("auth/login", WorkerId("auth"), TaskId("login")))
+        adopt(world.session(), AdoptRequest("auth/login", WorkerId("auth"), TaskId("login")))
 
 
 @pytest.mark.parametrize("shape", HARMLESS)

@@ -16,7 +16,7 @@ from gitworker.journal.gc.gc import gc, wish_of
 from gitworker.journal.undo.undo import undo
 from gitworker.workers.cancel import cancel, recycle
 from gitworker.workers.start import start
-from gitworker.worktrees.pool.pool_care import empty_pool, keep_pool
+from gitworker.worktrees.pool.keep_ready import empty_pool, keep_pool
 from tests.workers.world import World
 
 TRACKED = (".worker-state", "worktrees", "worktrees/.gitignore", "worktrees/.trash", ".worker.log",

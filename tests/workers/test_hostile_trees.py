@@ -11,7 +11,7 @@ from fixtures.repos import Repo
 from gitworker.errors import Refused
 from gitworker.landing.merge import NotLanded
 from gitworker.model.ids import TaskId, WorkerId
-from gitworker.workers.adopt import Adoption, adopt
+from gitworker.workers.adopt import AdoptRequest, adopt
 from gitworker.workers.start import start
 from tests.workers.world import World, unchanged
 
@@ -94,7 +94,7 @@ def test_adopt(world: World, shape: str) -> None:
     world.git("branch", "auth/login")
     plant(world, shape)
     with unchanged(world, code="unsafe_tree"):
-        adopt(world.session(), Adoption("auth/login", WorkerId("auth"), TaskId("login")))
+        adopt(world.session(), AdoptRequest("auth/login", WorkerId("auth"), TaskId("login")))
 
 
 @pytest.mark.parametrize("shape", ["..", "below .git", "missing tree"])

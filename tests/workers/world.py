@@ -32,7 +32,7 @@ from gitworker.states.log.validate import validate_log
 from gitworker.store.tasks import StoredTask, find_task
 from gitworker.store.workers import Worker, find_worker
 from gitworker.workers.approve import Approved, approve
-from gitworker.workers.spawn import Request, Spawned, spawn
+from gitworker.workers.spawn import SpawnedWorker, SpawnRequest, spawn
 from gitworker.workers.start import start
 from gitworker.workers.submit import Submission, Submitted, submit
 
@@ -91,9 +91,9 @@ class World:
         with WHERE, contextlib.chdir(where or self.root):
             return open_session(identity=identity)
 
-    def spawn(self, worker: str, task: str, **wanted: Any) -> Spawned:
+    def spawn(self, worker: str, task: str, **wanted: Any) -> SpawnedWorker:
         """Spawn a worker."""
-        return spawn(self.session(), Request(WorkerId(worker), TaskId(task), **wanted))
+        return spawn(self.session(), SpawnRequest(WorkerId(worker), TaskId(task), **wanted))
 
     def path(self, worker: str) -> Path:
         """Return a worker's worktree."""

@@ -10,12 +10,12 @@ import pytest
 from fixtures.repos import Content
 from gitworker import clock
 from gitworker.journal.gc.gc import gc, preview_gc, wish_of
-from gitworker.journal.gc.rules_gc import Wish
+from gitworker.journal.gc.rules_gc import GcRequest
 from gitworker.journal.undo.undo import undo
 from gitworker.repo.pool.parked import list_parked
 from gitworker.workers.cancel import cancel
-from gitworker.worktrees.pool.pool import open_pool
-from gitworker.worktrees.pool.pool_care import keep_pool
+from gitworker.worktrees.pool.hand_out import open_pool
+from gitworker.worktrees.pool.keep_ready import keep_pool
 from tests.landing.test_merge_cleanup import trashed
 from tests.workers.world import World, wait_until
 
@@ -224,7 +224,7 @@ def test_gc_keeps_them_for_a_week(
     assert (tree / LOSSY[name].name).read_bytes() == LOSSY[name].content
     later_ms = clock.now_ms() + (WEEK_S + 60) * 1000
     monkeypatch.setattr("gitworker.clock.now_ms", lambda: later_ms)
-    found = preview_gc(world.session(), Wish(None, max_bytes=1)).choice
+    found = preview_gc(world.session(), GcRequest(None, max_bytes=1)).choice
     assert [item.kind for item in found.going if item.kind == "trash"] == ["trash"]
 
 

@@ -11,8 +11,8 @@ from fixtures.repos import Repo
 from gitworker.errors import Refused
 from gitworker.journal.undo.undo import undo
 from gitworker.workers.cancel import cancel
-from gitworker.worktrees.pool.pool_care import keep_pool
-from gitworker.worktrees.populate.populate import furnish
+from gitworker.worktrees.pool.keep_ready import keep_pool
+from gitworker.worktrees.populate.populate import populate_worktree
 from tests.workers.damaging import PLACES, bytes_below
 from tests.workers.world import World, wait_until
 
@@ -69,7 +69,7 @@ def test_only_a_proved_worktree_is_populated(furnished: World, state: str, setti
     furnished.git("config", f"worker.worktree.{setting}", ".env" if setting == "copy" else "*.o")
     before = bytes_below(furnished.root)
     with pytest.raises(Refused):
-        furnish(furnished.session(), str(place), is_warm=True)
+        populate_worktree(furnished.session(), str(place), is_warm=True)
     assert bytes_below(furnished.root) == before
     assert not (place / ".env").is_symlink()
 

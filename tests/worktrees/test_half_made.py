@@ -10,7 +10,7 @@ import pytest
 from gitworker.repo.plumbing.lock import hold
 from gitworker.verify.verify_worktree import take_slot, verify_root
 from gitworker.worktrees.pool.half_made import drop_half_made
-from gitworker.worktrees.pool.pool import pool_root
+from gitworker.worktrees.pool.hand_out import pool_root
 from tests.workers.world import World
 
 

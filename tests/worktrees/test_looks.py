@@ -4,7 +4,7 @@ import pytest
 
 from fixtures.repos import Repo
 from gitworker import clock
-from gitworker.worktrees.prefetched_checks import FRESH_MS, LOOKERS, Looks, look_early
+from gitworker.worktrees.prefetched_checks import FRESH_MS, LOOKERS, PrefetchedChecks, look_early
 from tests.workers.world import World
 
 
@@ -17,7 +17,7 @@ def test_a_look_finds_dirty_worktrees(world: World, is_calm: bool) -> None:
     Repo(untracked).write({"new": "new\n"})
     Repo(changed).write({"c": "2\n"})
     workers = [world.worker(name) for name in ("auth", "docs", "api")]
-    found = Looks(world.session(), workers, is_calm=is_calm).results()
+    found = PrefetchedChecks(world.session(), workers, is_calm=is_calm).results()
     assert found == {"auth": False, "docs": True, "api": True}, clean
 
 
@@ -30,7 +30,7 @@ def test_a_look_counts_for_its_own_workers_and_not_for_long(
     auth, docs = world.worker("auth"), world.worker("docs")
     session, now = world.session(), clock.monotonic_ms()
     monkeypatch.setattr("gitworker.clock.monotonic_ms", lambda: now)
-    look = Looks(session, [auth])
+    look = PrefetchedChecks(session, [auth])
     assert look.results() == {"auth": False}
     monkeypatch.setattr("gitworker.clock.monotonic_ms", lambda: now + FRESH_MS)
     assert look.serves([auth])

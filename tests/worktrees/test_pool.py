@@ -13,8 +13,8 @@ import pytest
 from fixtures.repos import Repo
 from gitworker.errors import Refused
 from gitworker.repo.pool.parked import claim, list_parked
-from gitworker.worktrees.pool.pool import open_pool, pool_root
-from gitworker.worktrees.pool.pool_care import empty_pool, keep_pool, pool_state
+from gitworker.worktrees.pool.hand_out import open_pool, pool_root
+from gitworker.worktrees.pool.keep_ready import empty_pool, keep_pool, pool_state
 from tests.cli.kit import run
 from tests.workers.world import World, is_at_work, kept, wait_until
 

@@ -8,8 +8,8 @@ import pytest
 
 from fixtures.repos import Repo
 from gitworker.repo.pool.parked import list_parked
-from gitworker.worktrees.pool.pool import open_pool
-from gitworker.worktrees.pool.pool_care import empty_pool, keep_pool
+from gitworker.worktrees.pool.hand_out import open_pool
+from gitworker.worktrees.pool.keep_ready import empty_pool, keep_pool
 from tests.cli.kit import ok
 from tests.workers.world import World
 

@@ -10,8 +10,8 @@ from gitworker.journal.undo.undo import undo
 from gitworker.repo.pool.parked import list_parked
 from gitworker.workers.cancel import cancel
 from gitworker.workers.sync import sync
-from gitworker.worktrees.pool.pool import open_pool
-from gitworker.worktrees.pool.pool_care import keep_pool
+from gitworker.worktrees.pool.hand_out import open_pool
+from gitworker.worktrees.pool.keep_ready import keep_pool
 from tests.landing.test_merge_cleanup import trashed
 from tests.workers.world import World, wait_until
 

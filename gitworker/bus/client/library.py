@@ -30,10 +30,10 @@ from gitworker.bus.client.received_message import Message
 from gitworker.bus.consume import POLL_LIMIT, acknowledge, require_position
 from gitworker.bus.encode import encode_payload
 from gitworker.bus.files.export import export_logs
-from gitworker.bus.following.bell import Bell
-from gitworker.bus.following.follow_messages import Filter, follow, message_fields
+from gitworker.bus.following.bell import FollowerNotifier
+from gitworker.bus.following.follow_messages import MessageFilter, follow, message_fields
 from gitworker.bus.following.waking import LOOK_ANYWAY_S, Waker, open_waker
-from gitworker.bus.identity import task_here, who_asks
+from gitworker.bus.identity import caller_identity, find_worktree_task
 from gitworker.bus.limits.back_pressure import Pressure
 from gitworker.bus.limits.send_limits import load_limits
 from gitworker.bus.message_ids import new_id
@@ -74,8 +74,8 @@ def open_bus(path: str | None = None, *, agent: str | None = None, task: str | N
     else:
         repository = require_repository()
         paths = state_paths(repository)
-        sender = who_asks(repository, agent, os.environ)
-        worktree_task = task_here(repository)
+        sender = caller_identity(repository, agent, os.environ)
+        worktree_task = find_worktree_task(repository)
     return Bus(paths, sender, task=task or given_task or worktree_task)
 
 
@@ -97,7 +97,7 @@ class Bus:
         self._left: list[Store | Waker] = []
         self._inside: Counter[threading.Thread] = Counter()  # threads in a loop or a wait
         self._lock = threading.Lock()
-        self._bell = Bell(paths.bell)
+        self._bell = FollowerNotifier(paths.bell)
         self._agents: set[str] = set()  # addressees that are known to be agent ids
         self._types: set[str] = set()  # message types that are known to be valid
         self._has_published = False
@@ -222,7 +222,12 @@ class Bus:
         is_stopped = _stopper(stop)
         with self._stay() as is_closed, open_waker(store, paths) as waker:
             items = follow(
-                store, paths, Filter(task, type, sender), since=since, waker=waker, look_s=LOOK_S
+                store,
+                paths,
+                MessageFilter(task, type, sender),
+                since=since,
+                waker=waker,
+                look_s=LOOK_S,
             )
             for item in items:
                 if is_stopped() or is_closed():

@@ -14,7 +14,7 @@ from typing import Any
 
 from gitworker.bus.blobs import is_blob_ref
 from gitworker.errors import Unavailable
-from gitworker.paths import regular
+from gitworker.paths import open_regular
 from gitworker.store.api import Row
 
 LEVEL = 6
@@ -57,7 +57,7 @@ def read_entries(path: str) -> Iterator[dict[str, Any]]:
     Raises Unavailable if the file is missing or damaged.
     """
     try:
-        with open(path, "rb", opener=regular) as raw, gzip.open(raw) as file:
+        with open(path, "rb", opener=open_regular) as raw, gzip.open(raw) as file:
             for line in file:
                 yield json.loads(line)
     except (OSError, EOFError, ValueError, zlib.error) as error:
@@ -75,7 +75,7 @@ def is_whole(path: str, lines: int) -> bool:
 
 
 def _private(path: str, flags: int) -> int:
-    return regular(path, flags, 0o600)
+    return open_regular(path, flags, 0o600)
 
 
 def _line(row: Row, blobs: str) -> bytes:
@@ -99,7 +99,7 @@ def _content(blobs: str, ref: str) -> bytes | None:
     if not is_blob_ref(ref):
         return None
     try:
-        with open(f"{blobs}/{ref}", "rb", opener=regular) as file:
+        with open(f"{blobs}/{ref}", "rb", opener=open_regular) as file:
             return file.read()
     except OSError:
         return None

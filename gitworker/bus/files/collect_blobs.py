@@ -18,14 +18,14 @@ CHUNK = 100
 STRETCH = 20_000  # messages per read transaction
 
 
-class Collected(NamedTuple):
+class CollectedBlobs(NamedTuple):
     """The number of deleted blobs and of their bytes."""
 
     blobs: int
     size_bytes: int
 
 
-def collect_blobs(store: Store, directory: str, *, now_ms: int) -> Collected:
+def collect_blobs(store: Store, directory: str, *, now_ms: int) -> CollectedBlobs:
     """Delete unreferenced blobs and the partial files of killed publishers."""
     old = list(_old_files(directory, now_ms - GRACE_MS))
     for name, _ in old:
@@ -33,7 +33,7 @@ def collect_blobs(store: Store, directory: str, *, now_ms: int) -> Collected:
             _unlink(f"{directory}/{name}")
     blobs = [(name, size) for name, size in old if is_blob_ref(name)]
     if not blobs:
-        return Collected(0, 0)
+        return CollectedBlobs(0, 0)
     with store.read() as reader:
         newest = _newest(reader)
     used = _used(store, newest)
@@ -45,7 +45,7 @@ def collect_blobs(store: Store, directory: str, *, now_ms: int) -> Collected:
             for name, size in unused[start : start + CHUNK]:
                 if name not in fresh and _unlink(f"{directory}/{name}"):
                     number, size_bytes = number + 1, size_bytes + size
-    return Collected(number, size_bytes)
+    return CollectedBlobs(number, size_bytes)
 
 
 def _old_files(directory: str, before_ms: int) -> Iterator[tuple[str, int]]:

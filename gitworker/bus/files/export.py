@@ -35,7 +35,7 @@ TAIL_BYTES = 16 * 1024  # searched for our last line, whose payload has at most 
 BUS_LINES = "exports.bus_lines"
 
 
-class Turn:
+class TimedLock:
     """A lock file with a bounded wait; `with Turn(path) as taken` gives whether it was taken.
 
     For files that are only views of the database: a stopped holder (^Z) must not block every
@@ -76,7 +76,7 @@ class ExportLock:
 
     def __init__(self, paths: StatePaths) -> None:
         self._path = f"{paths.root}/export.lock"
-        self._turn = Turn(self._path, wait_ms=WAIT_MS)
+        self._turn = TimedLock(self._path, wait_ms=WAIT_MS)
 
     def __enter__(self) -> None:
         """Wait for the lock; raise Conflict if it stays taken (by a stopped holder)."""

@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 from gitworker import clock
 from gitworker.bus.files.archive import is_whole, publish_file, read_entries, write_lines
-from gitworker.bus.files.collect_blobs import Collected, collect_blobs
+from gitworker.bus.files.collect_blobs import CollectedBlobs, collect_blobs
 from gitworker.bus.files.export import trim_bus_log
 from gitworker.bus.files.rules_retention import (
     DAY_MS,
-    Cursor,
-    Floor,
+    AckPosition,
+    PruneFloor,
     archive_name,
     holds_back,
     lowest_floor,
@@ -36,7 +36,7 @@ WINDOW = 5000
 LOCK_NAME = "prune"
 
 
-class Wish(NamedTuple):
+class PruneRequest(NamedTuple):
     """The messages and dead letters to prune: those older than `cutoff_ms`.
 
     Unread messages of an agent stay if it is living or has acknowledged anything since `since_ms`.
@@ -49,7 +49,7 @@ class Wish(NamedTuple):
     archiving: bool = True
 
 
-class Plan(NamedTuple):
+class PrunePlan(NamedTuple):
     """The deletions of a prune: old messages up to a position, and dead letters.
 
     `held_by` is the living agent whose unread messages limit it; None if only age does.
@@ -62,32 +62,32 @@ class Plan(NamedTuple):
     held_by: str | None
 
 
-class Pruned(NamedTuple):
+class PruneResult(NamedTuple):
     """The result of a prune: the plan, the archive's path, deleted blobs and freed bytes."""
 
-    plan: Plan
+    plan: PrunePlan
     archive: str | None
-    collected: Collected
+    collected: CollectedBlobs
     freed_bytes: int
 
 
-def plan_prune(store: Store, request: Wish) -> Plan:
+def plan_prune(store: Store, request: PruneRequest) -> PrunePlan:
     """Return the deletions that a prune would make now; write nothing."""
     with store.read() as reader:
         floor = _floor(reader, request)
         row = reader.row("retention.count_dead_letters", cutoff_ms=request.cutoff_ms)
     dead_letters = int(row["number"]) if row else 0
     messages, first_seq, last_seq = _old_stretch(store, floor.seq, request.cutoff_ms)
-    return Plan(messages, first_seq, last_seq, dead_letters, floor.agent)
+    return PrunePlan(messages, first_seq, last_seq, dead_letters, floor.agent)
 
 
 def prune(
     store: Store,
     paths: StatePaths,
-    request: Wish,
+    request: PruneRequest,
     *,
-    announce: Callable[[Plan], None] = lambda _: None,
-) -> Pruned:
+    announce: Callable[[PrunePlan], None] = lambda _: None,
+) -> PruneResult:
     """Delete old messages and dead letters, by default into an archive, and clean up.
 
     First finishes the work of a killed prune. `announce` gets the plan before the work begins.
@@ -107,8 +107,8 @@ def prune(
 
 
 def _prune(
-    store: Store, paths: StatePaths, request: Wish, announce: Callable[[Plan], None]
-) -> Pruned:
+    store: Store, paths: StatePaths, request: PruneRequest, announce: Callable[[PrunePlan], None]
+) -> PruneResult:
     ended = _settle_archives(store, paths)
     plan = plan_prune(store, request)
     announce(plan)
@@ -131,7 +131,7 @@ def _prune(
         writer.run("retention.delete_old_runs", cutoff_ms=request.cutoff_ms)
         writer.run("retention.delete_old_budgets", cutoff_ms=clock.now_ms() - DAY_MS)
     collected = collect_blobs(store, paths.blobs, now_ms=clock.now_ms())
-    return Pruned(plan, archive, collected, _free_space(store))
+    return PruneResult(plan, archive, collected, _free_space(store))
 
 
 def _trim(store: Store, paths: StatePaths) -> None:
@@ -143,10 +143,10 @@ def _trim(store: Store, paths: StatePaths) -> None:
         ) from error
 
 
-def _floor(reader: Reader, request: Wish) -> Floor:
+def _floor(reader: Reader, request: PruneRequest) -> PruneFloor:
     newest = reader.row("messages.last_seq")
     cursors = [
-        Cursor(row["agent_id"], row["last_acked_seq"], row["updated_at_ms"])
+        AckPosition(row["agent_id"], row["last_acked_seq"], row["updated_at_ms"])
         for row in reader.rows("retention.cursors")
     ]
     unread = []
@@ -187,7 +187,9 @@ def _begin(store: Store) -> int:
     return int(row["id"]) if row else 0
 
 
-def _archive(store: Store, paths: StatePaths, plan: Plan, request: Wish, *, number: int) -> str:
+def _archive(
+    store: Store, paths: StatePaths, plan: PrunePlan, request: PruneRequest, *, number: int
+) -> str:
     """Write the archive, then delete the rows that it contains; return its path."""
     partial = _partial(paths, number)
     rows = _old_rows(store, plan, request.cutoff_ms)
@@ -252,7 +254,7 @@ def _finish(store: Store, path: str, *, number: int, lines: int) -> bool:
     return True
 
 
-def _delete_old(store: Store, plan: Plan, request: Wish, *, number: int) -> None:
+def _delete_old(store: Store, plan: PrunePlan, request: PruneRequest, *, number: int) -> None:
     """Delete in chunks without an archive; the journal row records an empty name."""
     with store.write() as writer:
         writer.run("retention.archive_written", id=number, file="", lines=0)
@@ -271,7 +273,7 @@ def _delete_old(store: Store, plan: Plan, request: Wish, *, number: int) -> None
         writer.run("retention.delete_old_dead_letters", cutoff_ms=request.cutoff_ms)
 
 
-def _old_rows(store: Store, plan: Plan, cutoff: int) -> Iterator[Row]:
+def _old_rows(store: Store, plan: PrunePlan, cutoff: int) -> Iterator[Row]:
     """Yield the lines to archive: messages, then dead letters."""
     after = 0
     while True:
@@ -299,7 +301,7 @@ def _old_rows(store: Store, plan: Plan, cutoff: int) -> Iterator[Row]:
         after = rows[-1]["id"]
 
 
-def _free_name(paths: StatePaths, plan: Plan) -> str:
+def _free_name(paths: StatePaths, plan: PrunePlan) -> str:
     """Return an unused archive name, from the range of messages or the number of dead letters."""
     kind = "bus" if plan.messages else "dead-letters"
     first, last = (plan.first_seq, plan.last_seq) if plan.messages else (1, plan.dead_letters)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 DAY_MS = 24 * 60 * 60 * 1000
 
 
-class Cursor(NamedTuple):
+class AckPosition(NamedTuple):
     """The position up to which an agent has acknowledged, and the time of its last ack."""
 
     agent: str
@@ -14,7 +14,7 @@ class Cursor(NamedTuple):
     updated_at_ms: int
 
 
-class Floor(NamedTuple):
+class PruneFloor(NamedTuple):
     """Messages below `seq` may be pruned; `agent` has not read the one at `seq`."""
 
     seq: int
@@ -26,7 +26,7 @@ def cutoff_ms(now_ms: int, days: int) -> int:
     return max(0, now_ms - days * DAY_MS)
 
 
-def holds_back(cursor: Cursor, *, living: frozenset[str], since_ms: int) -> bool:
+def holds_back(cursor: AckPosition, *, living: frozenset[str], since_ms: int) -> bool:
     """Return whether an agent's unread messages must stay: it is living, or acknowledged recently.
 
     An agent that never acknowledged has no cursor. It keeps only messages that were sent to it
@@ -35,12 +35,12 @@ def holds_back(cursor: Cursor, *, living: frozenset[str], since_ms: int) -> bool
     return cursor.agent in living or cursor.updated_at_ms >= since_ms
 
 
-def lowest_floor(newest: int, unread: Iterable[tuple[str, int | None]]) -> Floor:
+def lowest_floor(newest: int, unread: Iterable[tuple[str, int | None]]) -> PruneFloor:
     """Return the floor: the oldest message that an agent has not read, else after the newest."""
-    floor = Floor(newest + 1, None)
+    floor = PruneFloor(newest + 1, None)
     for agent, seq in unread:
         if seq is not None and seq < floor.seq:
-            floor = Floor(seq, agent)
+            floor = PruneFloor(seq, agent)
     return floor
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 
 from gitworker import clock
-from gitworker.bus.files.export import Turn
+from gitworker.bus.files.export import TimedLock
 from gitworker.errors import Naming
-from gitworker.paths import regular
+from gitworker.paths import open_regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,22 +21,22 @@ WAIT_MS = 2000
 KEY = '  "last_heartbeat": '
 
 
-def views_turn(paths: StatePaths) -> Turn:
+def state_files_lock(paths: StatePaths) -> TimedLock:
     """Return the lock for replacing files in `workers/`."""
-    return Turn(f"{paths.locks}/views", wait_ms=WAIT_MS)
+    return TimedLock(f"{paths.locks}/views", wait_ms=WAIT_MS)
 
 
-def renew_beat(paths: StatePaths, agent: str, ts_ms: int) -> None:
+def update_state_file_heartbeat(paths: StatePaths, agent: str, ts_ms: int) -> None:
     """Write the time of a heartbeat to the worker's state file, if it has one, atomically.
 
     If the lock stays taken, the next heartbeat writes it.
     """
     path = f"{paths.workers}/{agent}.json"
-    with views_turn(paths) as taken:
+    with state_files_lock(paths) as taken:
         if not taken:
             return
         try:
-            with open(path, encoding="utf-8", opener=regular) as file:
+            with open(path, encoding="utf-8", opener=open_regular) as file:
                 lines = file.readlines()
         except (OSError, UnicodeDecodeError):  # fsck and the next change write the file again
             return
@@ -49,6 +49,6 @@ def renew_beat(paths: StatePaths, agent: str, ts_ms: int) -> None:
 def replace_text(path: str, text: str) -> None:
     """Replace a text file atomically."""
     partial = f"{path}.{os.getpid()}.tmp"
-    with Naming(partial), open(partial, "w", encoding="utf-8", opener=regular) as file:
+    with Naming(partial), open(partial, "w", encoding="utf-8", opener=open_regular) as file:
         file.write(text)
     os.replace(partial, path)

@@ -6,19 +6,19 @@ import os
 import sys
 
 from gitworker import clock, proc
-from gitworker.paths import StatePaths, regular
+from gitworker.paths import StatePaths, open_regular
 
 DRAIN_EVERY_MS = 2000
 STAMP = "drain-stamp"  # touched when a drain is started here, so that frequent polls start few
 
 
-def ring_bell(path: str) -> None:
+def notify_followers(path: str) -> None:
     """Touch the file that followers watch."""
-    fd = regular(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    fd = open_regular(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     os.close(fd)
 
 
-def ring_drain(paths: StatePaths, common_dir: str) -> bool:
+def start_drain_job(paths: StatePaths, common_dir: str) -> bool:
     """Start a drain in the background unless this function did so less than two seconds ago."""
     stamp = f"{paths.root}/{STAMP}"
     try:
@@ -27,12 +27,12 @@ def ring_drain(paths: StatePaths, common_dir: str) -> bool:
             return False
     except FileNotFoundError:
         pass
-    ring_bell(stamp)
+    notify_followers(stamp)
     proc.spawn_detached([sys.executable, *proc.BACKGROUND, "drain", common_dir])
     return True
 
 
-class Bell:
+class FollowerNotifier:
     """The file that followers watch, kept open for a process that publishes often."""
 
     __slots__ = ("_fd", "_path")
@@ -45,7 +45,7 @@ class Bell:
         """Touch the file; if that fails, followers notice the message within 2 s."""
         try:
             if self._fd < 0:
-                self._fd = regular(self._path, os.O_WRONLY | os.O_CREAT, 0o600)
+                self._fd = open_regular(self._path, os.O_WRONLY | os.O_CREAT, 0o600)
             os.pwrite(self._fd, b"\n", 0)
         except OSError:
             return

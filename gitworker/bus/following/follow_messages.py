@@ -22,7 +22,7 @@ BATCH = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class MessageFilter:
     """A selection of messages; None accepts every value."""
 
     task: str | None = None
@@ -41,7 +41,7 @@ class Filter:
 def follow(
     store: Store,
     paths: StatePaths,
-    wanted: Filter,
+    wanted: MessageFilter,
     *,
     since: int | None,
     waker: Waker,

@@ -4,7 +4,7 @@ import os
 
 from gitworker.bus.drain import SPOOL_FILE, drain
 from gitworker.bus.files.export import export_logs
-from gitworker.bus.following.bell import ring_bell
+from gitworker.bus.following.bell import notify_followers
 from gitworker.bus.following.waking import Waker, open_waker
 from gitworker.errors import GitWorkerError
 from gitworker.session import Session
@@ -25,6 +25,6 @@ def drain_spool(session: Session) -> None:
         if os.path.exists(f"{session.paths.spool}/{SPOOL_FILE}"):
             drain(session)
             export_logs(session.store, session.paths)
-            ring_bell(session.paths.bell)
+            notify_followers(session.paths.bell)
     except (OSError, GitWorkerError):
         return

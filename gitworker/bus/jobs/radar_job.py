@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable
 
 from gitworker import clock, proc
-from gitworker.bus.jobs.rules_radar_job import is_watched, must_look
+from gitworker.bus.jobs.rules_radar_job import is_due, is_watched
 from gitworker.model.ids import Branch, Ref, ref_of
 from gitworker.repo.plumbing.lock import is_held
 from gitworker.session import Session
@@ -19,7 +19,7 @@ LOCK_NAME = "radar"
 _started: set[int] = set()  # radars that this process started and has not reaped
 
 
-def ring_radar(session: Session, workers: Iterable[Worker]) -> bool:
+def start_radar_job(session: Session, workers: Iterable[Worker]) -> bool:
     """Start a radar if one is due and none runs; return whether it was started."""
     if not is_radar_due(session, workers) or is_held(lock_path(session)):
         return False
@@ -35,7 +35,7 @@ def is_radar_due(session: Session, workers: Iterable[Worker]) -> bool:
         return False
     with session.store.read() as reader:
         due = [row["ref"] for row in reader.rows("tips.due", now=clock.now_ms())]
-    return must_look(due, watched_branches(workers), target=session.target)
+    return is_due(due, watched_branches(workers), target=session.target)
 
 
 def watched_branches(workers: Iterable[Worker]) -> dict[Ref, Worker]:

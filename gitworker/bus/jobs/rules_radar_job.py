@@ -15,6 +15,6 @@ def is_watched(state: WorkerState) -> bool:
     return state in WATCHED
 
 
-def must_look(due: Collection[str], watched: Collection[str], *, target: str) -> bool:
+def is_due(due: Collection[str], watched: Collection[str], *, target: str) -> bool:
     """Return whether a watched branch or the target has moved and there are two to compare."""
     return len(watched) >= BRANCHES_AT_LEAST and any(ref == target or ref in watched for ref in due)

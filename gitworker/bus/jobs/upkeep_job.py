@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 DAY_MS = 24 * 60 * 60 * 1000
 
 
-def ring_upkeep(store: Store, common_dir: str) -> bool:
+def start_upkeep_job(store: Store, common_dir: str) -> bool:
     """Start the upkeep job if the last one began a day ago; return whether it was started.
 
     The first call in a repository only notes the time, since nothing there is old.

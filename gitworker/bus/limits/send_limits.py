@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from gitworker.paths import StatePaths, regular
+from gitworker.paths import StatePaths, open_regular
 
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Limits:
 def load_limits(paths: StatePaths, env: Mapping[str, str]) -> Limits:
     """Return the stored limits, else the defaults; the environment overrides both."""
     try:
-        with open(f"{paths.root}/{FILE_NAME}", encoding="utf-8", opener=regular) as file:
+        with open(f"{paths.root}/{FILE_NAME}", encoding="utf-8", opener=open_regular) as file:
             stored = _limits([int(word) for word in file.read().split()])
     except (OSError, ValueError):
         stored = Limits()
@@ -81,7 +81,7 @@ def keep_limits(paths: StatePaths, settings: Settings) -> None:
         return
     path = f"{paths.root}/{FILE_NAME}"
     partial = f"{path}.{os.getpid()}.tmp"
-    with open(partial, "w", encoding="utf-8", opener=regular) as file:
+    with open(partial, "w", encoding="utf-8", opener=open_regular) as file:
         file.write(" ".join(map(str, wanted)) + "\n")
     os.replace(partial, path)
 

@@ -21,7 +21,7 @@ LIMIT = 20
 BACKGROUND_BATCHES = 40
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """A message and the part of it around the first word found."""
 
     message: dict[str, Any]
@@ -43,7 +43,7 @@ def search(
     *,
     limit: int = LIMIT,
     announce: Callable[[int], None] = lambda _: None,
-) -> list[Found]:
+) -> list[SearchResult]:
     """Return the newest messages that contain all the words, newest first.
 
     A word that ends with `*` matches every word with that beginning; an argument of several words
@@ -66,7 +66,7 @@ def _search(
     *,
     place: str,
     announce: Callable[[int], None],
-) -> list[Found]:
+) -> list[SearchResult]:
     index = open_search_index(place)
     try:
         try:
@@ -130,9 +130,9 @@ def _update(
     return done
 
 
-def _find(index: SearchIndex, store: Store, paths: StatePaths, query: _Query) -> list[Found]:
+def _find(index: SearchIndex, store: Store, paths: StatePaths, query: _Query) -> list[SearchResult]:
     """Return matches that are still on the bus; remove the others from the index."""
-    found: list[Found] = []
+    found: list[SearchResult] = []
     before = 1 << 62
     while len(found) < query.limit:
         seqs = index.find(query.expression, before=before, limit=query.limit)
@@ -148,12 +148,12 @@ def _find(index: SearchIndex, store: Store, paths: StatePaths, query: _Query) ->
     return found[: query.limit]
 
 
-def _found(row: Row, words: Sequence[str], paths: StatePaths) -> Found:
+def _found(row: Row, words: Sequence[str], paths: StatePaths) -> SearchResult:
     payload = row["payload"]
     if row["payload_ref"] is not None:
         payload = find_blob(paths.blobs, str(row["payload_ref"]))
     text = "" if payload is None else plain_text(str(payload))
-    return Found(message_fields(row, blobs=paths.blobs), snippet(text, words))
+    return SearchResult(message_fields(row, blobs=paths.blobs), snippet(text, words))
 
 
 def _text_of(row: Row, paths: StatePaths) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gitworker.agents.launch import Post
-from gitworker.agents.rules import UnfinishedAct
-from gitworker.agents.supervise import Ended, Wish, supervise
-from gitworker.cli.hot.place import Place, find_place
+from gitworker.agents.launch import LaunchContext
+from gitworker.agents.rules import UnfinishedOperation
+from gitworker.agents.supervise import RunRequest, SupervisedRun, supervise
+from gitworker.cli.hot.place import HotContext, find_hot_context
 from gitworker.cli.hot.words import SECONDS_MAX, split_words
 from gitworker.cli.output import narrate
 
@@ -36,27 +36,27 @@ def run_exec(words: list[str]) -> int | None:
     if limit_s is not None and not 0 < limit_s <= SECONDS_MAX:
         return None
     identity = values.get("--as")
-    place = find_place(identity)
+    place = find_hot_context(identity)
     if place is None:
         return None
 
     def open_session() -> Session:
-        from gitworker.cli.call import Call  # 40 ms, while the agent starts
+        from gitworker.cli.call import CommandLine  # 40 ms, while the agent starts
 
-        return Call(identity).settle(create=False)[0]
+        return CommandLine(identity).settle(create=False)[0]
 
-    wish = Wish(program, time_limit_s=limit_s)
+    wish = RunRequest(program, time_limit_s=limit_s)
     try:
         ended = exec_at(place, rest[0] if rest else None, wish, open_session=open_session)
-    except UnfinishedAct:  # the full command settles the interrupted operation
+    except UnfinishedOperation:  # the full command settles the interrupted operation
         return None
     narrate(ended.outcome)
     return ended.status
 
 
 def exec_at(
-    place: Place, name: str | None, wish: Wish, *, open_session: Callable[[], Session]
-) -> Ended:
+    place: HotContext, name: str | None, wish: RunRequest, *, open_session: Callable[[], Session]
+) -> SupervisedRun:
     """Supervise an agent for the worker with this name, or for the caller's worker."""
-    post = Post(place.store, place.paths, place.actor)
+    post = LaunchContext(place.store, place.paths, place.actor)
     return supervise(post, name, wish, open_session=open_session)

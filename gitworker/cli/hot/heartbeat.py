@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from gitworker.bus.heartbeat_message import Sign, give_sign, require_beating, require_unlost
-from gitworker.cli.hot.place import Place, find_place
+from gitworker.bus.heartbeat_message import (
+    HeartbeatReport,
+    require_claims_kept,
+    require_heartbeat_worker,
+    send_heartbeat,
+)
+from gitworker.cli.hot.place import HotContext, find_hot_context
 from gitworker.cli.hot.words import split_words
 from gitworker.errors import Invalid
 from gitworker.model.ids import parse_task_id
@@ -24,16 +29,16 @@ def run_heartbeat(words: list[str]) -> int | None:
         progress = float(values["--progress"]) if "--progress" in values else None
     except ValueError:
         return None
-    place = find_place(values.get("--as"))
+    place = find_hot_context(values.get("--as"))
     if place is None:
         return None
-    sign = Sign(values.get("--status"), values.get("--task"), progress)
+    sign = HeartbeatReport(values.get("--status"), values.get("--task"), progress)
     worker = report_heartbeat(place, rest[0] if rest else None, sign)
-    require_unlost(place.store, worker)
+    require_claims_kept(place.store, worker)
     return 0
 
 
-def report_heartbeat(place: Place, name: str | None, sign: Sign) -> str:
+def report_heartbeat(place: HotContext, name: str | None, sign: HeartbeatReport) -> str:
     """Record a heartbeat and return the worker's id; raise NotFound for an unknown worker."""
     if sign.task is not None:
         parse_task_id(sign.task)
@@ -43,8 +48,8 @@ def report_heartbeat(place: Place, name: str | None, sign: Sign) -> str:
             "git worker heartbeat --progress 0.5",
         )
     with place.store.read() as reader:
-        worker = require_beating(reader, name, place.actor)
+        worker = require_heartbeat_worker(reader, name, place.actor)
     lease_ms = place.limits.claims_lease_s * 1000
-    if give_sign(place.store, place.paths, worker=worker, sign=sign, lease_ms=lease_ms):
+    if send_heartbeat(place.store, place.paths, worker=worker, sign=sign, lease_ms=lease_ms):
         place.notify()
     return worker

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from gitworker.bus.files.export import export_logs
-from gitworker.bus.following.bell import ring_bell
-from gitworker.bus.identity import task_here, who_asks
+from gitworker.bus.following.bell import notify_followers
+from gitworker.bus.identity import caller_identity, find_worktree_task
 from gitworker.bus.limits.send_limits import Limits, limits_of, load_limits
 from gitworker.cli.output import narrate
 from gitworker.errors import GitWorkerError
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gitworker.store.api import Store
 
 
-class Place:
+class HotContext:
     """The context of a hot verb; `task` is the task of the current worktree."""
 
     __slots__ = ("actor", "limits", "paths", "repository", "store", "task")
@@ -30,20 +30,20 @@ class Place:
         self.actor = actor
         self.limits = limits
         self.paths: StatePaths = state_paths(repository)
-        self.task = task_here(repository)
+        self.task = find_worktree_task(repository)
 
     def notify(self) -> None:
         """Update the log files and wake the followers; only warn of a failure."""
         try:
             export_logs(self.store, self.paths)
-            ring_bell(self.paths.bell)
+            notify_followers(self.paths.bell)
         except OSError as error:
             narrate(f"warning: cannot write {error.filename}: {error.strerror}")
         except GitWorkerError as error:
             narrate(f"warning: {error.message}")
 
 
-def find_place(identity: str | None) -> Place | None:
+def find_hot_context(identity: str | None) -> HotContext | None:
     """Return the context of the current directory; None if gitworker is not set up yet.
 
     Raises Unavailable outside a repository or for an unusable database, Invalid for an invalid
@@ -53,12 +53,12 @@ def find_place(identity: str | None) -> Place | None:
     paths = state_paths(repository)
     if not os.path.exists(paths.database):
         return None
-    actor = who_asks(repository, identity, os.environ)
+    actor = caller_identity(repository, identity, os.environ)
     limits = load_limits(paths, os.environ)
-    return Place(repository, open_store(paths.database), actor=actor, limits=limits)
+    return HotContext(repository, open_store(paths.database), actor=actor, limits=limits)
 
 
-def place_of(session: Session) -> Place:
+def hot_context_of(session: Session) -> HotContext:
     """Return the context of an opened session."""
     limits = limits_of(session.settings)
-    return Place(session.repository, session.store, actor=session.actor, limits=limits)
+    return HotContext(session.repository, session.store, actor=session.actor, limits=limits)

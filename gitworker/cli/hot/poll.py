@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gitworker import clock
 from gitworker.bus.consume import POLL_LIMIT, acknowledge, full_line, unread
-from gitworker.bus.following.bell import ring_drain
-from gitworker.cli.hot.place import Place, find_place
+from gitworker.bus.following.bell import start_drain_job
+from gitworker.cli.hot.place import HotContext, find_hot_context
 from gitworker.cli.hot.words import FLAG, split_words
 from gitworker.cli.output import OUT, answer_line
 from gitworker.errors import GitWorkerError, Unavailable
@@ -31,14 +31,14 @@ def run_poll(words: list[str]) -> int | None:
     wait = values.get("--wait", "0")
     if not (wait.isascii() and wait.isdigit() and int(wait) <= WAIT_MAX_S):
         return None
-    place = find_place(values.get("--as"))
+    place = find_hot_context(values.get("--as"))
     if place is None:
         return None
     poll(place, limit=int(limit), acknowledging="--no-ack" not in values, wait_s=int(wait))
     return 0
 
 
-def poll(place: Place, *, limit: int, acknowledging: bool, wait_s: float = 0.0) -> None:
+def poll(place: HotContext, *, limit: int, acknowledging: bool, wait_s: float = 0.0) -> None:
     """Print the caller's unread messages, move its cursor, then start a drain.
 
     Waits up to `wait_s` seconds if there are no messages. Messages that were not printed
@@ -59,12 +59,12 @@ def poll(place: Place, *, limit: int, acknowledging: bool, wait_s: float = 0.0) 
             message = f"the printed messages will come again: {error.message}"
             raise Unavailable(message, error.hint, code=error.code) from error
     try:
-        ring_drain(place.paths, place.repository.common_dir)
+        start_drain_job(place.paths, place.repository.common_dir)
     except (OSError, GitWorkerError):  # the messages are printed; the next command starts a drain
         return
 
 
-def _wait(place: Place, limit: int, wait_s: float) -> list[Row]:
+def _wait(place: HotContext, limit: int, wait_s: float) -> list[Row]:
     """Return unread messages as soon as there are any; an empty list after `wait_s`."""
     from gitworker.bus.following.waking import (
         open_waker,  # ctypes, struct: 7 ms, only to wait

@@ -6,8 +6,8 @@ import os
 
 from gitworker import clock
 from gitworker.bus.limits.back_pressure import BackPressure
-from gitworker.bus.send import Draft, send
-from gitworker.cli.hot.place import Place, find_place
+from gitworker.bus.send import MessageDraft, send
+from gitworker.cli.hot.place import HotContext, find_hot_context
 from gitworker.cli.hot.words import split_words
 from gitworker.cli.output import answer
 from gitworker.errors import Invalid, NotFound
@@ -35,10 +35,10 @@ def run_send(words: list[str]) -> int | None:
     wait = values.get("--wait", "0")
     if not (wait.isascii() and wait.isdigit() and int(wait) <= WAIT_MAX_S):
         return None
-    place = find_place(values.get("--as"))
+    place = find_hot_context(values.get("--as"))
     if place is None:
         return None
-    draft = Draft(
+    draft = MessageDraft(
         rest[0],
         rest[1] if len(rest) > 1 else None,
         to=values.get("--to"),
@@ -50,7 +50,7 @@ def run_send(words: list[str]) -> int | None:
     return 0
 
 
-def send_from(place: Place, draft: Draft, *, wait_s: float = 0) -> str:
+def send_from(place: HotContext, draft: MessageDraft, *, wait_s: float = 0) -> str:
     """Send as the caller, by default about the worktree's task; return the id.
 
     Waits up to `wait_s` seconds while a limit blocks the message, then raises BackPressure.
@@ -76,9 +76,9 @@ def send_from(place: Place, draft: Draft, *, wait_s: float = 0) -> str:
             clock.sleep(min(left_ms, error.wait_ms) / 1000)
     place.notify()
     if draft.type == COMMAND_TYPE:
-        from gitworker.liveness.start_daemon import ensure_orphans_kept  # 1 ms, for cmd only
+        from gitworker.liveness.start_daemon import ensure_orphans_attended  # 1 ms, for cmd only
 
-        ensure_orphans_kept(place.store, place.paths)
+        ensure_orphans_attended(place.store, place.paths)
     return message_id
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitworker.errors import GitWorkerError, Invalid
 from gitworker.model.ids import parse_task_id, parse_worker_id
 from gitworker.paths import require_repository, state_paths
-from gitworker.repo.pool.prefetched_status import Look, look_early
+from gitworker.repo.pool.prefetched_status import DirtyCheck, prefetch_dirty_check
 
 
 def run_spawn(words: list[str]) -> int | None:
@@ -21,15 +21,15 @@ def run_spawn(words: list[str]) -> int | None:
 
     opening = prefetch_opening(["spawn"])
     from gitworker.cli import output
-    from gitworker.cli.call import Call
-    from gitworker.workers.spawn import Request, spawn, tend_pool
+    from gitworker.cli.call import CommandLine
+    from gitworker.workers.spawn import SpawnRequest, refill_pool, spawn
 
-    call = Call(opening=opening)
+    call = CommandLine(opening=opening)
     try:
         session = call.open()
-        spawned = spawn(session, Request(worker, task, narrate=output.narrator()), early=check)
+        spawned = spawn(session, SpawnRequest(worker, task, narrate=output.narrator()), early=check)
         output.answer_exact(spawned.path)
-        tend_pool(session)
+        refill_pool(session)
     finally:
         for begun in (call.opening, check):
             if begun is not None:
@@ -37,8 +37,8 @@ def run_spawn(words: list[str]) -> int | None:
     return 0
 
 
-def _start_check() -> Look | None:
+def _start_check() -> DirtyCheck | None:
     try:
-        return look_early(state_paths(require_repository()).root)
+        return prefetch_dirty_check(state_paths(require_repository()).root)
     except GitWorkerError:  # the command reports it
         return None

@@ -3,7 +3,7 @@
 from typing import Any
 
 from gitworker.cli import output
-from gitworker.cli.call import Call
+from gitworker.cli.call import CommandLine
 from gitworker.cli.live.follow_log import follow_log
 from gitworker.errors import GitWorkerError, Refused, Unavailable
 from gitworker.observe.logs.log import json_log, read_log, render_log
@@ -11,25 +11,32 @@ from gitworker.session import Session
 from gitworker.store.workers import Worker
 from gitworker.ui.rules import GRID, window_name
 from gitworker.ui.tmux import CODE, Tmux, open_tmux
-from gitworker.ui.watch import Room, find_room, go_to, open_grid, open_room, require_task
+from gitworker.ui.watch import (
+    TaskWindow,
+    find_task_window,
+    go_to,
+    open_grid,
+    open_task_window,
+    require_task,
+)
 
 IN = 0
 PLAIN_LINES = 20
 
 
-def show_room(call: Call, session: Session, worker: Worker) -> None:
+def show_room(call: CommandLine, session: Session, worker: Worker) -> None:
     """Show a worker's task in tmux, or as plain text without a usable tmux."""
     require_task(worker)
     try:
         tmux = open_tmux(session.main_top)
-        room = open_room(session, tmux, worker)
+        room = open_task_window(session, tmux, worker)
     except Unavailable as error:
         _show_plainly(call, session, worker, error)
         return
     _enter(call, tmux, room)
 
 
-def show_grid(call: Call, session: Session) -> None:
+def show_grid(call: CommandLine, session: Session) -> None:
     """Show every worker that has a task in one window, or as plain text without tmux."""
     try:
         tmux = open_tmux(session.main_top)
@@ -46,18 +53,18 @@ def show_grid(call: Call, session: Session) -> None:
 def open_aside(session: Session, worker: Worker) -> None:
     """Open a worker's window in the background; report a failure and continue."""
     try:
-        room = open_room(session, open_tmux(session.main_top), worker, select=False)
+        room = open_task_window(session, open_tmux(session.main_top), worker, select=False)
     except GitWorkerError as error:
         output.complain(error, about="no window")
     else:
         output.narrate(f"{window_name(room.task)} is open: {_how_to_attach(room)}")
 
 
-def attach(call: Call, session: Session, worker: Worker) -> None:
+def attach(call: CommandLine, session: Session, worker: Worker) -> None:
     """Go to the window of a worker's task; raise Refused without a terminal or tmux."""
     task = require_task(worker)
     tmux = open_tmux(session.main_top)
-    room = find_room(session, tmux, task)
+    room = find_task_window(session, tmux, task)
     fields = _fields(tmux, room)
     if not go_to(tmux, room, on_terminal=_is_on_terminal()):
         raise Refused(
@@ -69,7 +76,7 @@ def attach(call: Call, session: Session, worker: Worker) -> None:
         output.document(fields)
 
 
-def _enter(call: Call, tmux: Tmux, room: Room) -> None:
+def _enter(call: CommandLine, tmux: Tmux, room: TaskWindow) -> None:
     """Go to a window, or print its place; with --json, print it without attaching."""
     fields = _fields(tmux, room)
     is_there = go_to(tmux, room, on_terminal=_is_on_terminal() and not call.as_json)
@@ -80,7 +87,7 @@ def _enter(call: Call, tmux: Tmux, room: Room) -> None:
         output.answer(f"{name} is open in the tmux session {session}: {_how_to_attach(room)}")
 
 
-def _fields(tmux: Tmux, room: Room) -> dict[str, Any]:
+def _fields(tmux: Tmux, room: TaskWindow) -> dict[str, Any]:
     return {
         "task": None if room.task == GRID else room.task, "name": window_name(room.task),
         "session": tmux.session_name(room.session), "window": room.window,
@@ -92,13 +99,15 @@ def _is_on_terminal() -> bool:
     return output.is_terminal(output.OUT) and output.is_terminal(IN)
 
 
-def _how_to_attach(room: Room) -> str:
+def _how_to_attach(room: TaskWindow) -> str:
     if room.task == GRID:
         return f"tmux attach-session -t '{room.session}'"
     return f"git worker attach {room.task}"
 
 
-def _show_plainly(call: Call, session: Session, worker: Worker | None, error: Unavailable) -> None:
+def _show_plainly(
+    call: CommandLine, session: Session, worker: Worker | None, error: Unavailable
+) -> None:
     """Report the reason for the missing window; follow the log, or print it once."""
     if error.code != CODE:
         raise error

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from gitworker.cli import output
-from gitworker.cli.live.live import Lookout
+from gitworker.cli.live.live import ViewWaker
 from gitworker.observe.logs.events import Event, json_event
 from gitworker.observe.logs.log import Log, LogFollower, event_line
 from gitworker.session import Session
@@ -17,7 +17,7 @@ def follow_log(session: Session, worker: Worker | None, log: Log, *, as_json: bo
     """Print the past events, then new ones, until the state directory or the reader disappears."""
     follower = LogFollower(session, worker, log.position)
     try:
-        with Lookout(session) as lookout:
+        with ViewWaker(session) as lookout:
             _print(log.events, as_json=as_json)
             is_new = True
             while not lookout.is_over:

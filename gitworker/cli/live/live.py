@@ -9,7 +9,7 @@ from gitworker.cli import output
 from gitworker.session import Session
 
 
-class Lookout:
+class ViewWaker:
     """Waits for events that may change a view of the repository.
 
     Waiting drains the hooks' spool at once, so that commits appear as they are made.
@@ -47,7 +47,7 @@ class Lookout:
         """Stop waiting."""
         self._waker.close()
 
-    def __enter__(self) -> "Lookout":
+    def __enter__(self) -> "ViewWaker":
         """Return the object itself."""
         return self
 

@@ -10,13 +10,13 @@ from typing import Any
 from gitworker import clock
 from gitworker.bus.drain import drain
 from gitworker.cli import output
-from gitworker.cli.call import Call
-from gitworker.cli.live.live import Lookout
+from gitworker.cli.call import CommandLine
+from gitworker.cli.live.live import ViewWaker
 from gitworker.cli.output_screen import Screen
 from gitworker.errors import Conflict
 from gitworker.journal.settle import settle
 from gitworker.model.ids import Oid, Ref
-from gitworker.observe.workers.status import Status, json_status, read_status, render_status
+from gitworker.observe.workers.status import StatusScreen, json_status, read_status, render_status
 from gitworker.proc import Completed
 from gitworker.repo.plumbing.git import Git
 from gitworker.session import Session
@@ -25,13 +25,13 @@ AGES_GROW_S = 1.0
 REST_S = 0.2  # after each read, so that a busy bus costs only a part of one processor
 
 
-def watch_status(call: Call, session: Session, *, every_s: float) -> None:
+def watch_status(call: CommandLine, session: Session, *, every_s: float) -> None:
     """Show the status until the reader quits or the state directory is deleted.
 
     On a terminal it is one screen; otherwise a text for every change, or with --json a line.
     """
     with ExitStack() as held:
-        lookout = held.enter_context(Lookout(session))
+        lookout = held.enter_context(ViewWaker(session))
         if call.as_json:
             _show_changes(session, lookout, _Document(), every_s=every_s)
         elif output.has_screen():
@@ -50,7 +50,7 @@ class _Text:
     def __init__(self) -> None:
         self._has_begun = False
 
-    def __call__(self, status: Status) -> None:
+    def __call__(self, status: StatusScreen) -> None:
         """Write one snapshot."""
         text = render_status(status, width=None, color=False)
         output.answer_rendered(f"\n{text}" if self._has_begun else text)
@@ -62,7 +62,7 @@ class _Document:
 
     every_subject = True
 
-    def __call__(self, status: Status) -> None:
+    def __call__(self, status: StatusScreen) -> None:
         """Write one snapshot."""
         output.document(json_status(status))
 
@@ -78,9 +78,9 @@ class _StatusReader:
         self._git = _CachedGit(session.git.directory)
         self._every_subject = every_subject
         self._refs: dict[Ref, Oid] = {}
-        self._last: Status | None = None
+        self._last: StatusScreen | None = None
 
-    def read_again(self) -> Status:
+    def read_again(self) -> StatusScreen:
         """Return the current status; the last one if the database is too busy."""
         try:
             self._last = self._read()
@@ -89,7 +89,7 @@ class _StatusReader:
                 raise
         return self._last
 
-    def _read(self) -> Status:
+    def _read(self) -> StatusScreen:
         session = self._session
         _, workers = settle(session)
         refs = drain(session, workers)
@@ -120,10 +120,10 @@ class _CachedGit(Git):
 
 
 def _show_changes(
-    session: Session, lookout: Lookout, show: _Text | _Document, *, every_s: float
+    session: Session, lookout: ViewWaker, show: _Text | _Document, *, every_s: float
 ) -> None:
     reader = _StatusReader(session, every_subject=show.every_subject)
-    shown: Status | None = None
+    shown: StatusScreen | None = None
     while not lookout.is_over:
         status = reader.read_again()
         timeless = status._replace(now_ms=0)
@@ -134,7 +134,7 @@ def _show_changes(
         lookout.wait(every_s)
 
 
-def _draw(session: Session, lookout: Lookout, screen: Screen, *, every_s: float) -> None:
+def _draw(session: Session, lookout: ViewWaker, screen: Screen, *, every_s: float) -> None:
     reader = _StatusReader(session, every_subject=False)
     status, read_ms = reader.read_again(), clock.monotonic_ms()
     while not lookout.is_over and not screen.is_left:

@@ -10,16 +10,16 @@ from collections.abc import Iterator
 from shlex import quote
 
 from gitworker.fsck.checks.misplaced import move_aside
-from gitworker.fsck.fsck_finding import Finding, Mend
+from gitworker.fsck.fsck_finding import FsckFinding, Mend
 from gitworker.fsck.picture import Picture
 from gitworker.model.ids import Branch
-from gitworker.paths import read_seat, write_seat
+from gitworker.paths import read_worktree_owner, write_worktree_owner
 from gitworker.repo.hooks.install import install
 from gitworker.repo.plumbing.disk import write_atomically
 from gitworker.repo.worktrees.ownership import (
     REJOINABLE,
     Flaw,
-    Owner,
+    OwnershipClaim,
     describe,
     find_flaw,
     find_named,
@@ -37,14 +37,14 @@ HANDLED = REJOINABLE | {Flaw.OWN_REPOSITORY, Flaw.NOT_A_DIRECTORY, Flaw.OTHER_PL
 
 
 def check_belonging(
-    picture: Picture, worker: Worker, owner: Owner, flaw: Flaw
-) -> Iterator[Finding]:
+    picture: Picture, worker: Worker, owner: OwnershipClaim, flaw: Flaw
+) -> Iterator[FsckFinding]:
     """Find out where the worktree of a worker is, and what leads to it again."""
     session = picture.session
     what = describe(owner, flaw)
     place = owner.place
     if flaw is Flaw.COPIED:
-        yield Finding(
+        yield FsckFinding(
             "worktree_copied", place, what,
             "gives the worker a worktree in this repository; the other one is not touched",
             _take_over(session, worker, owner),
@@ -55,34 +55,34 @@ def check_belonging(
     if new is not None:
         yield moved(worker, owner, new)
     elif _is_proved(owner, flaw, is_same=is_same):
-        yield Finding(
+        yield FsckFinding(
             "git_file_wrong", place, what,
             "lets the worktree and git's directory of it name each other again", _rejoin(owner),
         )  # fmt: skip
     elif flaw in REJOINABLE:  # some directory that is not proved to be the worker's
-        yield Finding("worktree_foreign", place, what, f"mv {quote(place)} {quote(place)}.old")
+        yield FsckFinding("worktree_foreign", place, what, f"mv {quote(place)} {quote(place)}.old")
     else:
-        yield Finding("worktree_foreign", place, what, refusal_of(owner, flaw).hint or "")
+        yield FsckFinding("worktree_foreign", place, what, refusal_of(owner, flaw).hint or "")
 
 
-def moved(worker: Worker, owner: Owner, new: str) -> Finding:
+def moved(worker: Worker, owner: OwnershipClaim, new: str) -> FsckFinding:
     """Return the finding of a worktree that is at another place than its worker's row says."""
 
     def mend(session: Session) -> None:
         _rejoin(owner._replace(place=new))(session)
         record_place(session, worker, new)
 
-    return Finding(
+    return FsckFinding(
         "worktree_moved", owner.place,
         f"{owner.place} of {worker.worker_id} was moved to {new}", "records the new place", mend,
     )  # fmt: skip
 
 
-def _is_marked(owner: Owner) -> bool:
-    return read_seat(owner.admin_dir or "") == (owner.worker_id, owner.task_id)
+def _is_marked(owner: OwnershipClaim) -> bool:
+    return read_worktree_owner(owner.admin_dir or "") == (owner.worker_id, owner.task_id)
 
 
-def _is_proved(owner: Owner, flaw: Flaw, *, is_same: bool | None) -> bool:
+def _is_proved(owner: OwnershipClaim, flaw: Flaw, *, is_same: bool | None) -> bool:
     """Tell whether a directory is the worktree although one of the two files is wrong.
 
     Either git's own directory names it, or its `.git` file names git's own directory, which names
@@ -99,7 +99,7 @@ def _is_proved(owner: Owner, flaw: Flaw, *, is_same: bool | None) -> bool:
     return names_it and (flaw is Flaw.NO_GIT_FILE or (flaw in REJOINABLE and is_same is True))
 
 
-def _rejoin(owner: Owner) -> Mend:
+def _rejoin(owner: OwnershipClaim) -> Mend:
     """Return the mend that lets a worktree and git's own directory of it name each other again."""
     admin = owner.admin_dir or ""
 
@@ -121,7 +121,7 @@ def _replace(session: Session, path: str, text: str) -> None:
     write_atomically(path, os.fsencode(text))
 
 
-def _take_over(session: Session, worker: Worker, owner: Owner) -> Mend:
+def _take_over(session: Session, worker: Worker, owner: OwnershipClaim) -> Mend:
     """Return the mend for a copied repository: its own copy of the worktree, or a new one."""
     old_admin = owner.admin_dir or ""
     old_common = os.path.dirname(os.path.dirname(old_admin))
@@ -147,7 +147,7 @@ def _take_over(session: Session, worker: Worker, owner: Owner) -> Mend:
             session.git.run("worktree", "add", "--quiet", "--", new, branch)
             at = owner._replace(place=new, admin_dir=find_admin_dir(common, new))
         assert at.admin_dir is not None
-        write_seat(at.admin_dir, worker.worker_id, worker.task_id or "")
+        write_worktree_owner(at.admin_dir, worker.worker_id, worker.task_id or "")
         install(session.git, session.repository, session.git.at(at.place))
         record_place(session, worker, at.place, admin_dir=at.admin_dir)
 

@@ -5,18 +5,18 @@ from collections.abc import Iterator
 from shlex import quote
 
 from gitworker.fsck.checks.misplaced import ASIDE, move_aside
-from gitworker.fsck.fsck_finding import Finding, Mend
+from gitworker.fsck.fsck_finding import FsckFinding, Mend
 from gitworker.fsck.picture import Picture
 from gitworker.model.ids import Oid, Ref, is_oid
-from gitworker.paths import regular
+from gitworker.paths import open_regular
 from gitworker.repo.plumbing.disk import write_atomically
 from gitworker.repo.status.checkout_status import open_operation
-from gitworker.repo.worktrees.ownership import Owner, has_head
+from gitworker.repo.worktrees.ownership import OwnershipClaim, has_head
 from gitworker.session import Session
 from gitworker.store.payloads.payload import rescue_of
 
 
-def check_ref_files(picture: Picture) -> Iterator[Finding]:
+def check_ref_files(picture: Picture) -> Iterator[FsckFinding]:
     """Find damaged files of workers' branches, of the target and of our own refs."""
     common = picture.common_dir
     for ref in _loose_refs(picture):
@@ -27,9 +27,9 @@ def check_ref_files(picture: Picture) -> Iterator[Finding]:
         what = f"{path} is no ref that git can read"
         last = _last_oid(picture, ref)
         if last is None:
-            yield Finding("ref_damaged", ref, what, f"mv {quote(path)} {quote(path)}.damaged")
+            yield FsckFinding("ref_damaged", ref, what, f"mv {quote(path)} {quote(path)}.damaged")
         else:
-            yield Finding(
+            yield FsckFinding(
                 "ref_damaged", ref, what,
                 f"lets it point at {last[:12]} again, where it was last; the old file is kept in"
                 f" {picture.session.paths.root}/{ASIDE}/",
@@ -37,7 +37,7 @@ def check_ref_files(picture: Picture) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def check_head_file(picture: Picture, owner: Owner) -> Iterator[Finding]:
+def check_head_file(picture: Picture, owner: OwnershipClaim) -> Iterator[FsckFinding]:
     """Find a HEAD of a worker's worktree that git cannot read."""
     admin, ref = owner.admin_dir or "", owner.ref
     path = f"{admin}/HEAD"
@@ -45,13 +45,13 @@ def check_head_file(picture: Picture, owner: Owner) -> Iterator[Finding]:
         return
     what = f"{path} is damaged: git does not work in {owner.place}"
     if ref is not None and open_operation(admin) is None:
-        yield Finding(
+        yield FsckFinding(
             "head_damaged", owner.place, what, f"puts the worktree on {ref} again; the old file is"
             f" kept in {picture.session.paths.root}/{ASIDE}/", _replace(path, f"ref: {ref}\n"),
         )  # fmt: skip
     else:  # in the middle of a rebase HEAD is at a commit of its own
         last = _logged(f"{admin}/logs/HEAD") or picture.refs.get(ref or Ref(""), "COMMIT")
-        yield Finding("head_damaged", owner.place, what, f"echo {last} >{quote(path)}")
+        yield FsckFinding("head_damaged", owner.place, what, f"echo {last} >{quote(path)}")
 
 
 def _loose_refs(picture: Picture) -> list[Ref]:
@@ -96,7 +96,7 @@ def _logged(path: str) -> str | None:
 
 def _read(path: str) -> str | None:
     try:
-        with open(path, encoding="utf-8", errors="replace", opener=regular) as file:
+        with open(path, encoding="utf-8", errors="replace", opener=open_regular) as file:
             return file.read()
     except (OSError, ValueError):
         return None

@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 from gitworker.fsck.picture import Picture
 from gitworker.model.ids import Oid, is_oid
-from gitworker.paths import regular
+from gitworker.paths import open_regular
 from gitworker.store.workers import Worker
 
 MAKING = ("commit", "cherry-pick", "am", "revert", "merge")
 
 
-class Entry(NamedTuple):
+class ReflogEntry(NamedTuple):
     """One line of a reflog: the commits before and after a move, and whether it made the second."""
 
     old: Oid
@@ -19,14 +19,14 @@ class Entry(NamedTuple):
     is_made: bool
 
 
-def read_reflogs(picture: Picture, worker: Worker) -> Iterator[Entry]:
+def read_reflogs(picture: Picture, worker: Worker) -> Iterator[ReflogEntry]:
     """Yield the entries of the reflogs of a worker's branch and of its worktree."""
     ref = picture.branch(worker)
     if ref is None or worker.task_id is None:
         return
     for path in (f"{picture.common_dir}/logs/{ref}", f"{worker.admin_dir}/logs/HEAD"):
         try:
-            with open(path, encoding="utf-8", errors="replace", opener=regular) as file:
+            with open(path, encoding="utf-8", errors="replace", opener=open_regular) as file:
                 lines = file.read().splitlines()
         except (OSError, ValueError):
             continue
@@ -35,7 +35,7 @@ def read_reflogs(picture: Picture, worker: Worker) -> Iterator[Entry]:
             old, _, rest = facts.partition(" ")
             new = rest.partition(" ")[0]
             if is_oid(old) and is_oid(new):
-                yield Entry(Oid(old), Oid(new), reason.startswith(MAKING))
+                yield ReflogEntry(Oid(old), Oid(new), reason.startswith(MAKING))
 
 
 def named_commits(picture: Picture, worker: Worker) -> set[Oid]:

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 
 from gitworker.fsck.checks.reflogs import named_commits, read_reflogs
-from gitworker.fsck.fsck_finding import Finding, Mend
+from gitworker.fsck.fsck_finding import FsckFinding, Mend
 from gitworker.fsck.picture import REWRITING, Picture
 from gitworker.model.ids import Oid, Ref, TaskId, WorkerId, is_oid
-from gitworker.paths import read_seat
+from gitworker.paths import read_worktree_owner
 from gitworker.repo.history.reachable import find_missing, find_unreachable, heads_of
 from gitworker.repo.rescue.rescue_refs import PREFIX, rescue
 from gitworker.session import Session
@@ -47,7 +47,7 @@ def made_commits(picture: Picture) -> dict[Oid, Owner]:
     return made
 
 
-def check_commits(picture: Picture) -> Iterator[Finding]:
+def check_commits(picture: Picture) -> Iterator[FsckFinding]:
     """Find commits that are missing, or that no ref leads to, by worker and task.
 
     A commit that its author replaced or reset away is whole as long as a reflog names it.
@@ -59,7 +59,7 @@ def check_commits(picture: Picture) -> Iterator[Finding]:
     for owner, oids in _by_owner(made, gone & made.keys()):
         if not picture.is_expired(*owner):
             names = ", ".join(sorted(oid[:12] for oid in oids)[:5])
-            yield Finding(
+            yield FsckFinding(
                 "commit_gone", "/".join(owner),
                 f"{len(oids)} recorded commits of {'/'.join(owner)} are not in the repository:"
                 f" {names}",
@@ -69,13 +69,13 @@ def check_commits(picture: Picture) -> Iterator[Finding]:
     tips += [  # a rebase that is under way in a worker's worktree
         tree.head
         for tree in picture.worktrees.values()
-        if tree.head and tree.detached and read_seat(tree.admin_dir)
+        if tree.head and tree.detached and read_worktree_owner(tree.admin_dir)
     ]
     there = (set(tips) - picture.missing) | (logged - gone)
     lost = set(find_unreachable(git, made.keys() - gone, tips=there))
     for owner, oids in _by_owner(made, lost):
         if not picture.is_expired(*owner):
-            yield Finding(
+            yield FsckFinding(
                 "commit_unreachable", "/".join(owner),
                 f"no ref leads to {len(oids)} commits of {'/'.join(owner)}, as {min(oids)[:12]}",
                 f"makes a rescue ref below {PREFIX}{'/'.join(owner)}/",
@@ -83,7 +83,7 @@ def check_commits(picture: Picture) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def check_landings(picture: Picture) -> Iterator[Finding]:
+def check_landings(picture: Picture) -> Iterator[FsckFinding]:
     """Find landings whose commits are not in their target, neither as such nor by patch.
 
     While a landing or an undo is open the target may be ahead of the rows, or behind.
@@ -98,7 +98,7 @@ def check_landings(picture: Picture) -> Iterator[Finding]:
         short = name.removeprefix("refs/heads/")
         if tip is None or tip in picture.missing:
             last = list(landed)[-1]
-            yield Finding(
+            yield FsckFinding(
                 "target_gone", name, f"there is no {short}, on which {len(landed)} have landed",
                 f"git branch {short} {last}",
             )  # fmt: skip
@@ -107,7 +107,7 @@ def check_landings(picture: Picture) -> Iterator[Finding]:
         for oid in find_unreachable(git, there, tips=[tip]):
             row = landed[oid]
             if not _is_there_by_patch(picture, tip, oid, Oid(row["target_old"])):
-                yield Finding(
+                yield FsckFinding(
                     "landing_lost", f"{row['worker_id']}/{row['task_id']}",
                     f"what {row['worker_id']} landed for {row['task_id']} ({oid[:12]}) is not in"
                     f" {short}: somebody moved it by force",

@@ -8,18 +8,18 @@ from gitworker import clock
 from gitworker.fsck.checks.foreign_directories import HANDLED, check_belonging, moved
 from gitworker.fsck.checks.indexes import check_index
 from gitworker.fsck.checks.ref_files import check_head_file
-from gitworker.fsck.fsck_finding import Finding, Mend
+from gitworker.fsck.fsck_finding import FsckFinding, Mend
 from gitworker.fsck.picture import Picture
 from gitworker.fsck.rules import holds_task, is_left
 from gitworker.model.ids import Branch, Ref
-from gitworker.paths import read_seat, regular, write_seat
+from gitworker.paths import open_regular, read_worktree_owner, write_worktree_owner
 from gitworker.repo.checkout.move_branch import is_ours
 from gitworker.repo.checkout.recover_move import find_unfinished, recover_move
 from gitworker.repo.hooks.install import install
 from gitworker.repo.plumbing.disk import private_directory, write_atomically
 from gitworker.repo.plumbing.index_file import rebuild_index
 from gitworker.repo.status.checkout_status import open_operation
-from gitworker.repo.worktrees.ownership import Flaw, Owner, find_flaw, find_named, owner_of
+from gitworker.repo.worktrees.ownership import Flaw, OwnershipClaim, find_flaw, find_named, owner_of
 from gitworker.repo.worktrees.worktree_list import Worktree, find_admin_dir
 from gitworker.session import Session
 from gitworker.store.payloads.payload import AdoptData
@@ -37,12 +37,12 @@ LOCKS = (
 )
 
 
-def check_worktrees(picture: Picture) -> Iterator[Finding]:
+def check_worktrees(picture: Picture) -> Iterator[FsckFinding]:
     """Find workers' worktrees that are gone, unknown to git, on another branch or unmarked."""
     for worker in picture.settled:
         if worker.worktree is None:
             if holds_task(worker.state):
-                yield Finding(
+                yield FsckFinding(
                     "worktree_none", worker.worker_id,
                     f"{worker.worker_id} is {worker.state} without a worktree",
                     f"git worker cancel {worker.worker_id} && git worker undo",
@@ -66,16 +66,16 @@ def check_worktrees(picture: Picture) -> Iterator[Finding]:
             yield from _of_worker(picture, worker, tree)
 
 
-def _unknown_to_git(picture: Picture, worker: Worker, place: str) -> Iterator[Finding]:
+def _unknown_to_git(picture: Picture, worker: Worker, place: str) -> Iterator[FsckFinding]:
     ref = picture.branch(worker)
     there = ref is not None and picture.refs.get(ref, "") not in ("", *picture.missing)
     if os.path.isdir(place):
         what = f"git does not know {place} of {worker.worker_id}: its admin directory is gone"
         pointed = _pointer(picture, place)
         if pointed is None or not there or ref is None:
-            yield Finding("admin_gone", place, what, f"mv {place} {place}.old")
+            yield FsckFinding("admin_gone", place, what, f"mv {place} {place}.old")
         else:
-            yield Finding(
+            yield FsckFinding(
                 "admin_gone", place, what,
                 "makes it again on the branch; files stay as they are, what was staged is unstaged",
                 _rebuild(worker, place, pointed, ref),
@@ -83,17 +83,17 @@ def _unknown_to_git(picture: Picture, worker: Worker, place: str) -> Iterator[Fi
         return
     what = f"{place} of {worker.worker_id} is gone, and git knows nothing of it"
     if not holds_task(worker.state):
-        yield Finding("worktree_gone", place, what, "forgets it", _forget(worker))
+        yield FsckFinding("worktree_gone", place, what, "forgets it", _forget(worker))
     elif there and ref is not None:
-        yield Finding(
+        yield FsckFinding(
             "worktree_gone", place, what, "makes it again from the branch",
             _add(worker, place, ref),
         )  # fmt: skip
     else:
-        yield Finding("worktree_gone", place, what, f"git worker cancel {worker.worker_id}")
+        yield FsckFinding("worktree_gone", place, what, f"git worker cancel {worker.worker_id}")
 
 
-def _owner(picture: Picture, worker: Worker, tree: Worktree | None) -> Owner:
+def _owner(picture: Picture, worker: Worker, tree: Worktree | None) -> OwnershipClaim:
     """Return what a row says; with git's admin directory if only the row has a wrong one."""
     owner = owner_of(picture.common_dir, worker)
     assert owner is not None
@@ -101,10 +101,10 @@ def _owner(picture: Picture, worker: Worker, tree: Worktree | None) -> Owner:
     return listed if find_flaw(listed) in (None, Flaw.OTHER_WORKER, Flaw.DAMAGED) else owner
 
 
-def _vanished(worker: Worker, owner: Owner) -> Finding:
+def _vanished(worker: Worker, owner: OwnershipClaim) -> FsckFinding:
     """Return the finding of a worktree that git lists: it may be unmounted, or moved by hand."""
     place, admin = quote(owner.place), quote(owner.admin_dir or "")
-    return Finding(
+    return FsckFinding(
         "worktree_missing", owner.place,
         f"{owner.place} of {worker.worker_id} does not exist: deleted, unmounted or moved",
         f"git worktree repair NEW-PLACE && git worker fsck --repair   (if it was deleted, this"
@@ -113,22 +113,22 @@ def _vanished(worker: Worker, owner: Owner) -> Finding:
     )  # fmt: skip
 
 
-def _of_worker(picture: Picture, worker: Worker, tree: Worktree) -> Iterator[Finding]:
+def _of_worker(picture: Picture, worker: Worker, tree: Worktree) -> Iterator[FsckFinding]:
     place, admin = tree.path, tree.admin_dir
     if find_named(place) != os.path.realpath(admin):
         return  # another damaged worktree has the same place in git's list: it is repaired first
     yield from check_index(picture, worker, tree)
     seat = (worker.worker_id, worker.task_id or "")
     if worker.admin_dir != admin:
-        yield Finding(
+        yield FsckFinding(
             "admin_differs", place,
             f"{worker.worker_id} has {worker.admin_dir} as its admin directory, git has {admin}",
             "records what git has", _record(worker, place, admin),
         )  # fmt: skip
-    if read_seat(admin) != seat:
-        yield Finding(
+    if read_worktree_owner(admin) != seat:
+        yield FsckFinding(
             "seat_wrong", place, f"{admin} does not say that it is {'/'.join(seat)}",
-            "says so in it", lambda _: write_seat(admin, *seat),
+            "says so in it", lambda _: write_worktree_owner(admin, *seat),
         )  # fmt: skip
     ref = picture.branch(worker)
     if ref is None or not holds_task(worker.state) or tree.branch == ref:
@@ -137,15 +137,15 @@ def _of_worker(picture: Picture, worker: Worker, tree: Worktree) -> Iterator[Fin
         return
     what = f"{place} is on {tree.branch or 'a detached HEAD'}, not on {worker.branch}"
     if tree.head == picture.refs[ref]:
-        yield Finding(
+        yield FsckFinding(
             "wrong_head", place, what, "says so in HEAD: both are at the same commit",
             lambda session: _set_head(session, place, ref),
         )  # fmt: skip
     else:
-        yield Finding("wrong_head", place, what, f"git -C {place} switch {worker.branch}")
+        yield FsckFinding("wrong_head", place, what, f"git -C {place} switch {worker.branch}")
 
 
-def check_unowned(picture: Picture) -> Iterator[Finding]:
+def check_unowned(picture: Picture) -> Iterator[FsckFinding]:
     """Find worktrees with the mark of a seat that is not theirs, and that never landed."""
     owned = {os.path.realpath(w.worktree) for w in picture.workers if w.worktree}
     landed = {(row["worker_id"], row["task_id"]) for row in picture.landings}
@@ -155,17 +155,17 @@ def check_unowned(picture: Picture) -> Iterator[Finding]:
         if act.is_open and isinstance(act.data, SpawnData | AdoptData)
     }
     for path, tree in picture.worktrees.items():
-        seat = read_seat(tree.admin_dir)
+        seat = read_worktree_owner(tree.admin_dir)
         if seat is None or path in owned or seat in landed or tree.path in begun:
             continue
-        yield Finding(
+        yield FsckFinding(
             "worktree_unowned", tree.path,
             f"{tree.path} says that it is {'/'.join(seat)}, but no worker has it",
             f"git worktree remove {tree.path}   (or: git worker adopt)",
         )  # fmt: skip
 
 
-def check_locks(picture: Picture) -> Iterator[Finding]:
+def check_locks(picture: Picture) -> Iterator[FsckFinding]:
     """Find locks that a killed git left, and moves of ours that nobody will finish."""
     busy = any(act.is_open for act in picture.acts)
     places = {picture.common_dir: picture.session.main_top}
@@ -190,7 +190,7 @@ def _ref_locks(picture: Picture) -> list[str]:
     return sorted(found | {f"{common}/{ref}.lock" for ref in branches})
 
 
-def _lock(path: str, place: str, *, busy: bool) -> Iterator[Finding]:
+def _lock(path: str, place: str, *, busy: bool) -> Iterator[FsckFinding]:
     try:
         age_ms = clock.now_ms() - os.lstat(path).st_mtime_ns // 1_000_000
     except OSError:
@@ -198,12 +198,12 @@ def _lock(path: str, place: str, *, busy: bool) -> Iterator[Finding]:
     admin = os.path.dirname(path)
     if is_ours(path):
         if not busy and find_unfinished(admin) is not None:
-            yield Finding(
+            yield FsckFinding(
                 "move_left", path, f"{path} is left of a move of ours that was killed",
                 "brings the move to its end", lambda session: _end_move(session, admin, place),
             )  # fmt: skip
     elif is_left(age_ms):
-        yield Finding(
+        yield FsckFinding(
             "lock_left", path, f"{path} is there for {age_ms // 1000} s, as a killed git leaves it",
             f"rm {quote(path)}   (if no git is at work)",
         )  # fmt: skip
@@ -213,7 +213,7 @@ def _pointer(picture: Picture, place: str) -> str | None:
     """Return the admin directory that a worktree names, where it is ours to make again."""
     try:
         with open(
-            f"{place}/.git", encoding="utf-8", errors="surrogateescape", opener=regular
+            f"{place}/.git", encoding="utf-8", errors="surrogateescape", opener=open_regular
         ) as file:
             named = file.read().removeprefix("gitdir: ").removesuffix("\n")
     except OSError:
@@ -234,7 +234,7 @@ def _rebuild(worker: Worker, place: str, admin: str, ref: Ref) -> Mend:
             write_atomically(f"{made}/commondir", b"../..\n")
             write_atomically(f"{made}/gitdir", os.fsencode(f"{place}/.git\n"))
             write_atomically(f"{made}/HEAD", f"ref: {ref}\n".encode())
-            write_seat(made, worker.worker_id, worker.task_id or "")
+            write_worktree_owner(made, worker.worker_id, worker.task_id or "")
             os.rename(made, admin)
             rebuild_index(session.git, place, admin, private)  # after a kill check_index does it
         install(session.git, session.repository, session.git.at(place))
@@ -249,7 +249,7 @@ def _add(worker: Worker, place: str, ref: Ref) -> Mend:
         session.git.run("worktree", "add", "--quiet", "--", place, branch)
         admin = find_admin_dir(session.repository.common_dir, place)
         assert admin is not None
-        write_seat(admin, worker.worker_id, worker.task_id or "")
+        write_worktree_owner(admin, worker.worker_id, worker.task_id or "")
         install(session.git, session.repository, session.git.at(place))
         _record(worker, place, admin)(session)
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from itertools import islice
 
 from gitworker import clock
-from gitworker.fsck.finding import Finding, fail, ok, warn
+from gitworker.fsck.finding import DoctorFinding, fail, ok, warn
 from gitworker.observe.text import age_text, one_line
-from gitworker.paths import regular
+from gitworker.paths import open_regular
 from gitworker.session import Session
 from gitworker.states.log.validate import iter_findings
 from gitworker.store.operations import unfinished_operations
@@ -17,7 +17,7 @@ SHOWN = 3
 TRANSITIONS_LOG = "transitions.jsonl"
 
 
-def check_database(session: Session) -> Iterator[Finding]:
+def check_database(session: Session) -> Iterator[DoctorFinding]:
     """Let SQLite look for damage, and say schema and journal mode."""
     with session.store.read() as reader:
         complaints = [next(iter(row.values())) for row in reader.rows("observe.quick_check")]
@@ -38,7 +38,7 @@ def check_database(session: Session) -> Iterator[Finding]:
         yield fail("journal", f"the journal mode is {journal}, not wal", "git worker init")
 
 
-def check_operations(session: Session) -> Iterator[Finding]:
+def check_operations(session: Session) -> Iterator[DoctorFinding]:
     """Name the acts that were interrupted."""
     with session.store.read() as reader:
         unfinished = unfinished_operations(reader)
@@ -53,13 +53,13 @@ def check_operations(session: Session) -> Iterator[Finding]:
         yield ok("operations", "no act was interrupted")
 
 
-def check_log(session: Session) -> Iterator[Finding]:
+def check_log(session: Session) -> Iterator[DoctorFinding]:
     """Validate the exported log; a line that is being written just now is not read yet."""
     path = f"{session.paths.root}/{TRANSITIONS_LOG}"
     if not os.path.exists(path):
         yield ok("log", f"no {TRANSITIONS_LOG} yet")
         return
-    with open(path, encoding="utf-8", errors="replace", opener=regular) as file:
+    with open(path, encoding="utf-8", errors="replace", opener=open_regular) as file:
         whole = (line for line in file if line.endswith("\n"))
         broken = list(islice(iter_findings(whole), SHOWN))
     for one in broken:

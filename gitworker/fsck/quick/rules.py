@@ -15,7 +15,7 @@ NETWORK_FILE_SYSTEMS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Landing:
+class RecordedLanding:
     """One recorded fast-forward of a target."""
 
     worker: str
@@ -48,8 +48,8 @@ def is_network(kind: str | None) -> bool:
 
 
 def history_faults(
-    landings: Sequence[Landing], parents: Mapping[Oid, Sequence[Oid]], *, since: Oid
-) -> Iterator[tuple[Landing, str]]:
+    landings: Sequence[RecordedLanding], parents: Mapping[Oid, Sequence[Oid]], *, since: Oid
+) -> Iterator[tuple[RecordedLanding, str]]:
     """Yield each landing that the target's history does not hold as it was made, and why.
 
     `parents` is the target's history since `since`, where the first landing began.
@@ -63,7 +63,7 @@ def history_faults(
             yield landing, f"brought a merge commit, {merge[:10]}"
 
 
-def _first_merge(landing: Landing, parents: Mapping[Oid, Sequence[Oid]]) -> str | None:
+def _first_merge(landing: RecordedLanding, parents: Mapping[Oid, Sequence[Oid]]) -> str | None:
     at = landing.new
     while at != landing.old and at in parents:
         if len(parents[at]) > 1:

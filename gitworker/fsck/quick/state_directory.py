@@ -4,7 +4,7 @@ import os
 import stat
 from collections.abc import Iterator
 
-from gitworker.fsck.finding import Finding, fail, ok, warn
+from gitworker.fsck.finding import DoctorFinding, fail, ok, warn
 from gitworker.fsck.quick.rules import file_system_of, is_network
 from gitworker.paths import StatePaths, find_misplaced, misplaced_hint, misplaced_text
 from gitworker.session import Session
@@ -14,7 +14,7 @@ PRIVATE = 0o700
 MOUNTS = "/proc/self/mounts"
 
 
-def check_directory(paths: StatePaths) -> Iterator[Finding]:
+def check_directory(paths: StatePaths) -> Iterator[DoctorFinding]:
     """Check that the state directory is there and nobody else's business."""
     if not os.path.isdir(paths.root):
         if os.path.lexists(paths.root):
@@ -37,7 +37,7 @@ def check_directory(paths: StatePaths) -> Iterator[Finding]:
         yield fail("state", misplaced_text(path), misplaced_hint(path))
 
 
-def check_file_system(paths: StatePaths, *, mounts: str = MOUNTS) -> Iterator[Finding]:
+def check_file_system(paths: StatePaths, *, mounts: str = MOUNTS) -> Iterator[DoctorFinding]:
     """Check that the state directory is on a local file system, where the system can tell."""
     try:
         with open(mounts, encoding="utf-8", errors="surrogateescape") as file:
@@ -55,7 +55,7 @@ def check_file_system(paths: StatePaths, *, mounts: str = MOUNTS) -> Iterator[Fi
         yield ok("disk", f"file system {kind or 'of an unknown type'}")
 
 
-def check_link(session: Session) -> Iterator[Finding]:
+def check_link(session: Session) -> Iterator[DoctorFinding]:
     """Check the link `.worker-state` in the main worktree; a bare repository needs none."""
     root = session.paths.root
     link = f"{session.main_top}/{LINK_NAME}"
@@ -72,7 +72,7 @@ def check_link(session: Session) -> Iterator[Finding]:
         yield ok("link", f"{LINK_NAME} leads to the state directory")
 
 
-def check_excludes(session: Session) -> Iterator[Finding]:
+def check_excludes(session: Session) -> Iterator[DoctorFinding]:
     """Ask git itself whether what we put into the work tree is ignored."""
     here = session.git.at(session.main_top)
     if here.text("rev-parse", "--is-inside-work-tree") != "true":  # bare: nobody can add anything

@@ -3,20 +3,22 @@
 from collections.abc import Iterator
 from itertools import groupby
 
-from gitworker.fsck.finding import Finding, fail, ok
-from gitworker.fsck.quick.rules import Landing, history_faults
+from gitworker.fsck.finding import DoctorFinding, fail, ok
+from gitworker.fsck.quick.rules import RecordedLanding, history_faults
 from gitworker.model.ids import Oid, Ref
 from gitworker.repo.history.walk import read_parents
 from gitworker.repo.plumbing.refs import find_ref
 from gitworker.session import Session
 
 
-def check_history(session: Session) -> Iterator[Finding]:
+def check_history(session: Session) -> Iterator[DoctorFinding]:
     """Walk each target's history since the first landing on it."""
     with session.store.read() as reader:
         rows = reader.rows("observe.landings")
     landings = [
-        Landing(r["worker_id"], r["task_id"], r["target_ref"], r["target_old"], r["target_new"])
+        RecordedLanding(
+            r["worker_id"], r["task_id"], r["target_ref"], r["target_old"], r["target_new"]
+        )
         for r in rows
     ]
     if not landings:
@@ -26,7 +28,9 @@ def check_history(session: Session) -> Iterator[Finding]:
         yield from _of_target(session, Ref(target), list(group))
 
 
-def _of_target(session: Session, target: Ref, landings: list[Landing]) -> Iterator[Finding]:
+def _of_target(
+    session: Session, target: Ref, landings: list[RecordedLanding]
+) -> Iterator[DoctorFinding]:
     name = target.removeprefix("refs/heads/")
     tip = find_ref(session.git, target)
     if tip is None:

@@ -3,12 +3,12 @@
 import os
 from collections.abc import Iterator
 
-from gitworker.fsck.finding import Finding, fail, ok, warn
+from gitworker.fsck.finding import DoctorFinding, fail, ok, warn
 from gitworker.liveness.readings import is_here, process_runs, this_moment
-from gitworker.liveness.start_daemon import is_beating
+from gitworker.liveness.start_daemon import is_daemon_running
 from gitworker.model.ids import Branch, ref_of
 from gitworker.observe.workers.rules import SHOULD_BEAT, SHOULD_HAVE_WORKTREE
-from gitworker.paths import read_seat
+from gitworker.paths import read_worktree_owner
 from gitworker.repo.plumbing.index_file import find_index_flaw
 from gitworker.repo.plumbing.refs import read_refs
 from gitworker.repo.worktrees.ownership import describe, find_flaw, owner_of
@@ -19,7 +19,7 @@ from gitworker.store.workers import Worker, all_workers
 REPAIR = "git worker fsck --repair   (without --repair it names what it would do)"
 
 
-def check_worktrees(session: Session) -> Iterator[Finding]:
+def check_worktrees(session: Session) -> Iterator[DoctorFinding]:
     """Compare the workers' worktrees with git's list and with what lies on disk."""
     workers = _workers(session)
     listed = {os.path.realpath(tree.path): tree for tree in list_worktrees(session.git)}
@@ -32,7 +32,7 @@ def check_worktrees(session: Session) -> Iterator[Finding]:
     yield from findings or [ok("worktrees", f"{len(owned)} of workers, all in place")]
 
 
-def check_branches(session: Session) -> Iterator[Finding]:
+def check_branches(session: Session) -> Iterator[DoctorFinding]:
     """Check that the branch of every worker that holds a task exists."""
     holding = [w for w in _workers(session) if w.branch and w.state in SHOULD_HAVE_WORKTREE]
     refs = {ref_of(Branch(worker.branch or "")): worker for worker in holding}
@@ -49,7 +49,7 @@ def check_branches(session: Session) -> Iterator[Finding]:
         yield ok("branches", f"{len(refs)} of workers, all in place")
 
 
-def check_beater(session: Session) -> Iterator[Finding]:
+def check_beater(session: Session) -> Iterator[DoctorFinding]:
     """Check that somebody beats for the processes that work here."""
     moment = this_moment()
     alive = [
@@ -59,7 +59,7 @@ def check_beater(session: Session) -> Iterator[Finding]:
         and is_here(worker, moment)
         and process_runs(worker, moment, session.paths)
     ]
-    if alive and not is_beating(session.paths):
+    if alive and not is_daemon_running(session.paths):
         names = ", ".join(worker.worker_id for worker in alive[:5])
         yield warn(
             "beater", f"nobody beats for {names}, whose process runs",
@@ -74,7 +74,7 @@ def _workers(session: Session) -> list[Worker]:
         return all_workers(reader)
 
 
-def _of_worker(session: Session, worker: Worker, listed: set[str]) -> Iterator[Finding]:
+def _of_worker(session: Session, worker: Worker, listed: set[str]) -> Iterator[DoctorFinding]:
     """Yield what is wrong with one worker's worktree."""
     path = worker.worktree
     holds = worker.state in SHOULD_HAVE_WORKTREE
@@ -96,15 +96,17 @@ def _of_worker(session: Session, worker: Worker, listed: set[str]) -> Iterator[F
             yield fail("worktrees", f"the index of {path} {broken}", REPAIR)
 
 
-def _lost(listed: dict[str, Worktree], owned: set[str]) -> Iterator[Finding]:
+def _lost(listed: dict[str, Worktree], owned: set[str]) -> Iterator[DoctorFinding]:
     """Yield worktrees that we made, that git still lists and that are gone from disk."""
     for path, tree in listed.items():
-        if not os.path.isdir(path) and path not in owned and read_seat(tree.admin_dir):
+        if not os.path.isdir(path) and path not in owned and read_worktree_owner(tree.admin_dir):
             hint = f"git worktree remove {path}"
             yield warn("worktrees", f"git lists {path}, which is gone and no worker's", hint)
 
 
-def _orphans(session: Session, listed: dict[str, Worktree], owned: set[str]) -> Iterator[Finding]:
+def _orphans(
+    session: Session, listed: dict[str, Worktree], owned: set[str]
+) -> Iterator[DoctorFinding]:
     """Yield directories beside the worktrees that belong to no worker.
 
     The worktree of a landed task that was kept (`merge --keep`) is not one of them.
@@ -120,7 +122,7 @@ def _orphans(session: Session, listed: dict[str, Worktree], owned: set[str]) -> 
         path = f"{root}/{name}"
         if os.path.isdir(path) and not os.path.islink(path) and path not in owned:
             known = path in listed
-            if known and read_seat(listed[path].admin_dir) in landed:
+            if known and read_worktree_owner(listed[path].admin_dir) in landed:
                 continue
             hint = f"git worktree remove {path}" if known else f"ls -la {path}"
             what = "a worktree" if known else "a directory"

@@ -21,9 +21,9 @@ from gitworker.journal.gc.rules_gc import (
     RESCUE,
     TRASH,
     VERIFY,
-    Choice,
+    GcChoice,
+    GcRequest,
     Item,
-    Wish,
     choose,
     may_clear,
 )
@@ -37,14 +37,14 @@ from gitworker.store.payloads.payload import GcData
 
 
 @dataclass(frozen=True, slots=True)
-class Collected:
+class CollectedItems:
     """The items deleted or to be deleted, the old ones that stay, and the record's number."""
 
-    choice: Choice
+    choice: GcChoice
     number: int | None
 
 
-def gc(session: Session, wish: Wish, *, by_itself: bool = False) -> Collected:
+def gc(session: Session, wish: GcRequest, *, by_itself: bool = False) -> CollectedItems:
     """Delete the items that the wish selects; raise Refused for a worker.
 
     Also raises Refused while the wall clock has jumped, if an age was given. If nothing is to be
@@ -60,23 +60,23 @@ def gc(session: Session, wish: Wish, *, by_itself: bool = False) -> Collected:
         finish_interrupted(session)
         going = [*refs_left(session, would.choice.going), *disk_left(session, would.choice.going)]
         if not going:
-            return Collected(Choice((), would.choice.held), None)
+            return CollectedItems(GcChoice((), would.choice.held), None)
         operation = _journal(session, going, by_itself=by_itself)
         crash_point("gc.journal")
         refs = finish_gc(session, operation)
     gone = [item for item in going if item.kind != RESCUE or item.name in refs]
-    return Collected(Choice(tuple(gone), would.choice.held), operation.id)
+    return CollectedItems(GcChoice(tuple(gone), would.choice.held), operation.id)
 
 
-def preview_gc(session: Session, wish: Wish) -> Collected:
+def preview_gc(session: Session, wish: GcRequest) -> CollectedItems:
     """Return the items that would be deleted; change nothing."""
     _require_steady_clock(session, wish)
     now = clock.now_ms()
     disk = look_closer(session, disk_items(session), wish, now)
-    return Collected(choose([*rescue_items(session), *disk], wish, now), None)
+    return CollectedItems(choose([*rescue_items(session), *disk], wish, now), None)
 
 
-def gc_daily(session: Session) -> Collected:
+def gc_daily(session: Session) -> CollectedItems:
     """Delete the items that the settings select, as a background job does once a day.
 
     A disk budget deletes no item of the last day.
@@ -90,17 +90,17 @@ def wish_of(
     days: int | None = None,
     max_bytes: int | None = None,
     unlanded: bool = False,
-) -> Wish:
+) -> GcRequest:
     """Return the request, completed from the settings; 0 sets no limit."""
     settings = session.settings
-    return Wish(
+    return GcRequest(
         days if days is not None else settings.gc_days or None,
         max_bytes if max_bytes is not None else settings.gc_max_bytes or None,
         unlanded,
     )
 
 
-def _require_steady_clock(session: Session, wish: Wish) -> None:
+def _require_steady_clock(session: Session, wish: GcRequest) -> None:
     """Raise Refused if the age of items cannot be trusted."""
     with session.store.read() as reader:
         if wish.days and clock_has_jumped(reader):

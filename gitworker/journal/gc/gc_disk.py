@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
-from gitworker.journal.gc.rules_gc import DAY_MS, LOG, POOL, TRASH, VERIFY, Item, Wish, choose
+from gitworker.journal.gc.rules_gc import DAY_MS, LOG, POOL, TRASH, VERIFY, GcRequest, Item, choose
 from gitworker.model.ids import Oid, Ref
 from gitworker.repo.plumbing.lock import hold
 from gitworker.repo.plumbing.refs import read_refs
@@ -19,20 +19,20 @@ from gitworker.repo.rescue.trash import (
     delete_in_background,
     list_trash,
 )
-from gitworker.repo.rescue.unsaved import find_unkept
+from gitworker.repo.rescue.unsaved import find_unsaved
 from gitworker.session import Session
 from gitworker.store.operations import Operation, find_operation
 from gitworker.store.payloads.payload import AdoptData, RemovalData, rescue_of
 from gitworker.store.payloads.spawn_data import SpawnData
 from gitworker.verify.verify_worktree import Slot, idle_slots
-from gitworker.worktrees.pool.pool import pool_root
+from gitworker.worktrees.pool.hand_out import pool_root
 from gitworker.worktrees.trashing import entry_name, trash_root
 
 PARTIAL = "-partial"  # directories that `set_aside` moved there
 SETTLING_MS = 2000  # files written during the move of a worktree count as written before
 
 
-class Extent(NamedTuple):
+class DirectorySize(NamedTuple):
     """How large a directory is, and when anything in it was last written."""
 
     size_bytes: int
@@ -44,7 +44,7 @@ def disk_items(session: Session) -> list[Item]:
     return [*_trash(session), *_logs(session), *_verify(session), *_pool(session)]
 
 
-def look_closer(session: Session, items: list[Item], wish: Wish, now_ms: int) -> list[Item]:
+def look_closer(session: Session, items: list[Item], wish: GcRequest, now_ms: int) -> list[Item]:
     """Return the items; the selected worktrees are compared with the commits that keep their work.
 
     This reads every file of a worktree, so only selected ones are read, until all of them are.
@@ -73,7 +73,7 @@ def _unkept(session: Session, item: Item, now_ms: int) -> str:
         commit = Oid("HEAD") if os.path.isdir(f"{path}/admin") else None
     if commit is None:
         return ""
-    return find_unkept(
+    return find_unsaved(
         session.git, path, commit,
         common_dir=session.repository.common_dir, exactly=now_ms - item.at_ms < KEPT_DAYS * DAY_MS,
     )  # fmt: skip
@@ -207,7 +207,7 @@ def _pool(session: Session) -> Iterator[Item]:
         yield Item(POOL, "pool", extent.newest_ms, extent.size_bytes)
 
 
-def measure(path: str) -> Extent:
+def measure(path: str) -> DirectorySize:
     """Return the size of a directory on the disk; unreadable parts count nothing.
 
     Another file system mounted inside is not looked at.
@@ -216,7 +216,7 @@ def measure(path: str) -> Extent:
     try:
         device = os.lstat(path).st_dev
     except OSError:
-        return Extent(0, 0)
+        return DirectorySize(0, 0)
     stack = [path]
     while stack:
         with suppress(OSError), os.scandir(stack.pop()) as entries:
@@ -230,7 +230,7 @@ def measure(path: str) -> Extent:
                         stack.append(entry.path)
                     else:
                         newest = max(newest, stat.st_mtime_ns // 1_000_000)
-    return Extent(size, newest or os.lstat(path).st_mtime_ns // 1_000_000)
+    return DirectorySize(size, newest or os.lstat(path).st_mtime_ns // 1_000_000)
 
 
 def _names(root: str) -> list[str]:

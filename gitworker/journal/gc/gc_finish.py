@@ -7,7 +7,7 @@ from gitworker.journal.gc.gc_refs import expire
 from gitworker.session import Session
 from gitworker.store.operations import Operation, close_operation
 from gitworker.store.payloads.payload import GcData
-from gitworker.worktrees.pool.pool_care import empty_pool
+from gitworker.worktrees.pool.keep_ready import empty_pool
 
 
 def finish_gc(session: Session, operation: Operation) -> dict[str, str]:

@@ -27,7 +27,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class GcRequest:
     """A request: delete items older than `days` (None: no age), then more, down to a budget.
 
     `max_bytes` limits all items on the disk together, None for no budget; it deletes no item
@@ -42,7 +42,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class GcChoice:
     """The items to delete, oldest first, and items as old that stay because of their work."""
 
     going: tuple[Item, ...]
@@ -54,7 +54,7 @@ class Choice:
         return sum(item.size_bytes for item in self.going)
 
 
-def choose(items: Iterable[Item], wish: Wish, now_ms: int) -> Choice:
+def choose(items: Iterable[Item], wish: GcRequest, now_ms: int) -> GcChoice:
     """Select the items to delete."""
     ordered = sorted(items, key=lambda item: (item.at_ms, item.kind, item.name))
     old = [item for item in ordered if is_old(item, wish, now_ms)]
@@ -70,10 +70,10 @@ def choose(items: Iterable[Item], wish: Wish, now_ms: int) -> Choice:
                 going.append(item)
                 excess -= item.size_bytes
     chosen = set(going)
-    return Choice(tuple(going), tuple(item for item in old if item not in chosen))
+    return GcChoice(tuple(going), tuple(item for item in old if item not in chosen))
 
 
-def is_old(item: Item, wish: Wish, now_ms: int) -> bool:
+def is_old(item: Item, wish: GcRequest, now_ms: int) -> bool:
     """Return whether an item has reached the requested age."""
     return wish.days is not None and now_ms - item.at_ms >= wish.days * DAY_MS
 

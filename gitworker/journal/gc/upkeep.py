@@ -4,12 +4,12 @@ import os
 from collections.abc import Callable
 
 from gitworker import clock
-from gitworker.bus.files.retention import Plan, Pruned, Wish, plan_prune, prune
+from gitworker.bus.files.retention import PrunePlan, PruneRequest, PruneResult, plan_prune, prune
 from gitworker.bus.files.rules_retention import cutoff_ms
 from gitworker.errors import Refused
 from gitworker.journal.gc.gc import gc_daily
-from gitworker.liveness.readings import clock_has_jumped, process_runs, read_beats, this_moment
-from gitworker.liveness.rules import Liveness, beat_age_ms, liveness_of
+from gitworker.liveness.readings import clock_has_jumped, process_runs, read_heartbeats, this_moment
+from gitworker.liveness.rules import Liveness, heartbeat_age_ms, liveness_of
 from gitworker.session import Session
 from gitworker.store.workers import all_workers
 
@@ -31,7 +31,7 @@ def run_upkeep(session: Session) -> None:
             gc_daily(session)
 
 
-def wish_for(session: Session, *, days: int, archiving: bool) -> Wish:
+def wish_for(session: Session, *, days: int, archiving: bool) -> PruneRequest:
     """Return the request to prune messages older than `days`, with the agents that are alive.
 
     Raises Refused while the wall clock has moved by a day against the newest heartbeat: after a
@@ -45,7 +45,7 @@ def wish_for(session: Session, *, days: int, archiving: bool) -> Wish:
             code="clock_jumped",
         )
     now = clock.now_ms()
-    return Wish(
+    return PruneRequest(
         cutoff_ms(now, days),
         living_agents(session),
         since_ms=cutoff_ms(now, max(days, 1)),
@@ -53,14 +53,14 @@ def wish_for(session: Session, *, days: int, archiving: bool) -> Wish:
     )
 
 
-def preview_prune(session: Session, wish: Wish) -> Plan:
+def preview_prune(session: Session, wish: PruneRequest) -> PrunePlan:
     """Return the messages that a prune would delete; change nothing."""
     return plan_prune(session.store, wish)
 
 
 def prune_bus(
-    session: Session, wish: Wish, *, announce: Callable[[Plan], None] = lambda _: None
-) -> Pruned:
+    session: Session, wish: PruneRequest, *, announce: Callable[[PrunePlan], None] = lambda _: None
+) -> PruneResult:
     """Prune messages and their search index entries; raise Conflict while another prune runs."""
     done = prune(session.store, session.paths, wish, announce=announce)
     if done.plan.messages and os.path.exists(session.paths.search):
@@ -76,12 +76,12 @@ def living_agents(session: Session) -> frozenset[str]:
     """Return the agents that are not DEAD: they have a heartbeat or a running process."""
     moment = this_moment()
     with session.store.read() as reader:
-        beats = read_beats(reader)
+        beats = read_heartbeats(reader)
         workers = all_workers(reader)
     living = {
         agent
         for agent, beat in beats.items()
-        if liveness_of(beat_age_ms(beat, moment), session.settings) is not Liveness.DEAD
+        if liveness_of(heartbeat_age_ms(beat, moment), session.settings) is not Liveness.DEAD
     }
     living |= {
         worker.worker_id for worker in workers if process_runs(worker, moment, session.paths)

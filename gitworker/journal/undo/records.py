@@ -12,7 +12,7 @@ from gitworker.errors import GitWorkerError, NotFound
 from gitworker.journal.operation_kinds import UNDOABLE, require_undoable
 from gitworker.journal.undo.restore import seat_refusal
 from gitworker.journal.undo.rules_undo import later_refusal
-from gitworker.journal.undo.undo_window import Window, read_window
+from gitworker.journal.undo.undo_window import UndoWindow, read_window
 from gitworker.session import Session
 from gitworker.store.api import Reader
 from gitworker.store.operations import (
@@ -21,7 +21,7 @@ from gitworker.store.operations import (
     find_last_operation,
     find_operation,
     first_of_window,
-    later_acts,
+    later_operations,
     undoable_operations,
 )
 from gitworker.store.payloads.payload import GcData, rescue_of
@@ -68,13 +68,13 @@ class Record:
         return next(filter(None, (rescue_of(act.data)[0] for act in self.acts)), None)
 
     @property
-    def window(self) -> Window:
+    def window(self) -> UndoWindow:
         """Return the operations of a landing as a window."""
-        return Window(self.acts)
+        return UndoWindow(self.acts)
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedRecord:
     """A record, and the reason why it cannot be undone now, or None."""
 
     record: Record
@@ -104,11 +104,11 @@ def find_record(session: Session, number: int) -> Record:
     raise NotFound(f"operation {number} cannot be undone: {why}", "git worker undo --list")
 
 
-def list_records(session: Session, *, limit: int) -> list[Listed]:
+def list_records(session: Session, *, limit: int) -> list[ListedRecord]:
     """Return the newest records, newest first, each with the reason why it cannot be undone now."""
     with session.store.read() as reader:
         records = list(islice(_records(reader), limit))
-    return [Listed(record, find_refusal(session, record)) for record in records]
+    return [ListedRecord(record, find_refusal(session, record)) for record in records]
 
 
 def find_refusal(session: Session, record: Record) -> GitWorkerError | None:
@@ -131,7 +131,7 @@ def refuse_later(session: Session, record: Record) -> GitWorkerError | None:
     own = ("merge", "remove") if record.kind == "merge" else ()
     with session.store.read() as reader:
         for act in record.acts:
-            later = [one for one in later_acts(reader, act) if one.kind not in own]
+            later = [one for one in later_operations(reader, act) if one.kind not in own]
             if later:
                 first = next((one for one in later if one.kind != "remove"), later[0])
                 number = first_of_window(first)

@@ -11,10 +11,10 @@ from gitworker.crashpoint import crash_point
 from gitworker.errors import GitWorkerError, NotFound, Refused
 from gitworker.lifecycle.moves import advance
 from gitworker.lifecycle.rules import is_approved, is_landed, return_refusal, undo_refusal
-from gitworker.lifecycle.state_views import publish_views
+from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.ids import Branch, Oid, Ref
 from gitworker.model.worker import WorkerEvent
-from gitworker.paths import read_seat, write_seat
+from gitworker.paths import read_worktree_owner, write_worktree_owner
 from gitworker.repo.checkout.move_branch import move_branch
 from gitworker.repo.checkout.recover_move import recover_move
 from gitworker.repo.hooks.install import install
@@ -22,7 +22,7 @@ from gitworker.repo.plumbing.lock import hold
 from gitworker.repo.plumbing.refs import create_ref, find_head_ref, find_ref
 from gitworker.repo.rescue.rescue_refs import unpack
 from gitworker.repo.rescue.trash import repair_trash, restore_admin, restore_from_trash
-from gitworker.repo.worktrees.ownership import Owner, find_named, require_owned
+from gitworker.repo.worktrees.ownership import OwnershipClaim, find_named, require_owned
 from gitworker.repo.worktrees.worktree_list import (
     check_out,
     find_admin_dir,
@@ -33,17 +33,17 @@ from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.operations import Operation, close_operation
 from gitworker.store.payloads.payload import ApproveData, RemovalData
-from gitworker.store.rules_leases import Length
+from gitworker.store.rules_leases import LeaseLength
 from gitworker.store.tasks import find_task
 from gitworker.store.workers import Worker, find_worker
-from gitworker.worktrees.populate.populate import furnish
+from gitworker.worktrees.populate.populate import populate_worktree
 from gitworker.worktrees.removal import carry_out_locked, trash_of
 from gitworker.worktrees.trashing import entry_name, find_entry, set_aside
 
 FREEING = frozenset({"cancel", "reset"})
 
 
-class Seat(NamedTuple):
+class RestoredWorker(NamedTuple):
     """The things that a worker gets back: its task, branch and tip, its base and its worktree."""
 
     worker_id: str
@@ -152,7 +152,7 @@ def _take_again(session: Session, done: Operation) -> None:
     data = done.payload(RemovalData)
     place = data.worktree
     admin_dir = place and find_admin_dir(session.repository.common_dir, place)
-    seat = read_seat(admin_dir) if admin_dir else None
+    seat = read_worktree_owner(admin_dir) if admin_dir else None
     if place and seat != (done.worker_id, done.task_id):  # it belongs to another worker now
         done = done._replace(data=data._replace(worktree=None))
     carry_out_locked(session, done)
@@ -178,7 +178,9 @@ def _move_back(session: Session, done: Operation) -> None:
     elif data.worktree:
         common_dir = session.repository.common_dir
         require_owned(
-            Owner(common_dir, data.worktree, data.admin_dir, ref, done.worker_id, done.task_id)
+            OwnershipClaim(
+                common_dir, data.worktree, data.admin_dir, ref, done.worker_id, done.task_id
+            )
         )
     if not recover_move(
         session.git, ref=ref, old=old, new=new, worktree=place, admin_dir=admin_dir
@@ -186,13 +188,15 @@ def _move_back(session: Session, done: Operation) -> None:
         move_branch(session.git, ref=ref, old=old, new=new, worktree=place, admin_dir=admin_dir)
 
 
-def seat_of(done: Operation) -> Seat:
+def seat_of(done: Operation) -> RestoredWorker:
     """Return the things that a removal took away."""
     data = done.payload(RemovalData)
-    return Seat(done.worker_id, done.task_id, data.ref, data.tip, data.base, data.place)
+    return RestoredWorker(done.worker_id, done.task_id, data.ref, data.tip, data.base, data.place)
 
 
-def bring_back(session: Session, seat: Seat, removal: Operation | None) -> Operation | None:
+def bring_back(
+    session: Session, seat: RestoredWorker, removal: Operation | None
+) -> Operation | None:
     """Bring branch and worktree back; return the removal, which records if unpacking failed.
 
     The worktree comes from the trash. If it is not there any more, a new one is made: it has the
@@ -225,7 +229,7 @@ def bring_back(session: Session, seat: Seat, removal: Operation | None) -> Opera
     return removal
 
 
-def _unpack(session: Session, seat: Seat, removal: Operation) -> Operation:
+def _unpack(session: Session, seat: RestoredWorker, removal: Operation) -> Operation:
     """Bring the uncommitted work into the new worktree; return the removal with the result."""
     data = removal.payload(RemovalData)
     if not data.rescued or seat.tip is None or seat.tip == data.rescued:
@@ -243,10 +247,10 @@ def _names(place: str, admin_dir: str) -> bool:
 def _is_marked(session: Session, place: str) -> bool:
     """Return whether a place is a worktree with a worker's mark, which is written last."""
     admin_dir = find_admin_dir(session.repository.common_dir, place)
-    return admin_dir is not None and read_seat(admin_dir) is not None
+    return admin_dir is not None and read_worktree_owner(admin_dir) is not None
 
 
-def _make_again(session: Session, seat: Seat, place: str) -> None:
+def _make_again(session: Session, seat: RestoredWorker, place: str) -> None:
     """Make a worktree for the branch; an incomplete one of a killed git is set aside."""
     admin_dir = find_admin_dir(session.repository.common_dir, place)
     if admin_dir is not None and is_half_made(admin_dir):
@@ -258,7 +262,7 @@ def _make_again(session: Session, seat: Seat, place: str) -> None:
     branch = Branch(seat.ref.removeprefix("refs/heads/"))
     check_out(session.git, path=place, branch=branch, workers_setting=workers)
     with suppress(GitWorkerError, OSError):  # the user can populate it by hand
-        furnish(session, place, is_warm=False)
+        populate_worktree(session, place, is_warm=False)
 
 
 def path_exists(place: str) -> Refused:
@@ -266,17 +270,17 @@ def path_exists(place: str) -> Refused:
     return Refused(f"{place} is in the way", f"mv {place} {place}.old", code="path_exists")
 
 
-def _is_ours(session: Session, seat: Seat, place: str) -> bool:
+def _is_ours(session: Session, seat: RestoredWorker, place: str) -> bool:
     """Return whether a place holds the worker's own worktree; if it does, set it up."""
     admin_dir = find_admin_dir(session.repository.common_dir, place)
-    mark = None if admin_dir is None else read_seat(admin_dir)
+    mark = None if admin_dir is None else read_worktree_owner(admin_dir)
     if admin_dir is None or mark not in (None, (seat.worker_id, seat.task_id)):
         return False
     git = session.git.at(place)
     # A worktree with the worker's mark came back unchanged, on the branch of its user's choice.
     if mark is None and find_head_ref(git) not in (None, seat.ref):
         return False
-    write_seat(admin_dir, seat.worker_id, seat.task_id)
+    write_worktree_owner(admin_dir, seat.worker_id, seat.task_id)
     install(session.git, session.repository, git)
     return True
 
@@ -308,7 +312,7 @@ def _give_back(session: Session, writer: Writer, done: Operation, *, actor: str)
     )  # fmt: skip
 
 
-def assign_again(session: Session, writer: Writer, seat: Seat, *, actor: str) -> None:
+def assign_again(session: Session, writer: Writer, seat: RestoredWorker, *, actor: str) -> None:
     """Give a free worker its former task: recycle it if necessary, assign and start it."""
     if seat.tip:
         record_tip(writer, seat.ref, seat.tip)
@@ -322,7 +326,7 @@ def assign_again(session: Session, writer: Writer, seat: Seat, *, actor: str) ->
         worker=seat.worker_id, task=seat.task_id, branch=branch, base_oid=seat.base,
         worktree=seat.worktree, admin_dir=_admin_dir(session, seat), now=clock.now_ms(),
     )  # fmt: skip
-    length = Length(session.settings.claims_lease_s * 1000)
+    length = LeaseLength(session.settings.claims_lease_s * 1000)
     take_claim(writer, seat.task_id, seat.worker_id, length=length)
     writer.run("tasks.set_assigned", task=seat.task_id, agent=seat.worker_id, branch=branch)
     worker = find_worker(writer, seat.worker_id)
@@ -331,5 +335,5 @@ def assign_again(session: Session, writer: Writer, seat: Seat, *, actor: str) ->
     advance(writer, worker, WorkerEvent.START, actor=actor, happening="recover")
 
 
-def _admin_dir(session: Session, seat: Seat) -> str | None:
+def _admin_dir(session: Session, seat: RestoredWorker) -> str | None:
     return seat.worktree and find_admin_dir(session.repository.common_dir, seat.worktree)

@@ -11,7 +11,7 @@ FREE = frozenset({WorkerState.IDLE, WorkerState.COMPLETED})
 
 
 @dataclass(frozen=True, slots=True)
-class Landing:
+class LandedWindow:
     """A landed window as it is now: it moved the target from `old` to `new`.
 
     `tip` is the target's commit now, `remote` a remote that has the commits too, `builders` are
@@ -26,7 +26,7 @@ class Landing:
     builders: Sequence[str] = ()
 
 
-def landing_refusal(landing: Landing) -> GitWorkerError | None:
+def landing_refusal(landing: LandedWindow) -> GitWorkerError | None:
     """Return why a landed window cannot be undone, with the command to run instead, or None.
 
     Only commits that no remote and no other branch has are removed; others need a revert.

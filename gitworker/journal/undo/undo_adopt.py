@@ -14,10 +14,10 @@ from gitworker.journal.rollback_adopt import log_of_rename, name_back, release_w
 from gitworker.journal.undo.restore import close, seat_refusal
 from gitworker.lifecycle.moves import advance, release_task
 from gitworker.lifecycle.rules import taken_back_as
-from gitworker.lifecycle.state_views import publish_views
+from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.ids import Ref
 from gitworker.model.worker import WorkerEvent
-from gitworker.paths import read_seat, unlock_seat
+from gitworker.paths import read_worktree_owner, unlock_worktree_of_agent
 from gitworker.repo.plumbing.lock import hold
 from gitworker.repo.plumbing.refs import find_head_ref, find_ref, read_refs, require_refs
 from gitworker.repo.status.checkout_status import abort_command, open_operation
@@ -120,7 +120,7 @@ def _has_begun(session: Session, done: Operation) -> bool:
     if find_ref(session.git, done.payload(AdoptData).ref) is None:
         return True
     admin_dir = find_admin_dir(session.repository.common_dir, _place(session, done))
-    return admin_dir is not None and read_seat(admin_dir) is None
+    return admin_dir is not None and read_worktree_owner(admin_dir) is None
 
 
 def _place(session: Session, done: Operation) -> str:
@@ -147,7 +147,7 @@ def _carry_back(session: Session, done: Operation) -> Operation:
     else:
         admin_dir = find_admin_dir(session.repository.common_dir, data.path)
         if admin_dir is not None:
-            unlock_seat(admin_dir)  # of an agent that has ended
+            unlock_worktree_of_agent(admin_dir)  # of an agent that has ended
         release_worktree(session, done)
     crash_point("undo.released")
     return done

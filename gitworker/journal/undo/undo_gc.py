@@ -17,7 +17,7 @@ def expired_refs(done: Operation) -> dict[Ref, Oid]:
     return {Ref(ref): Oid(oid) for ref, oid in done.payload(GcData).refs.items()}
 
 
-def require_objects(session: Session, done: Operation) -> None:
+def require_commits(session: Session, done: Operation) -> None:
     """Raise Refused if a gc deleted no ref, or git has deleted some of the commits since."""
     refs = expired_refs(done)
     if not refs:

@@ -14,21 +14,27 @@ from gitworker.bus.publish import Outgoing, publish
 from gitworker.bus.transitions import move_task
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Refused
-from gitworker.journal.undo.restore import Seat, assign_again, bring_back, close, path_exists
+from gitworker.journal.undo.restore import (
+    RestoredWorker,
+    assign_again,
+    bring_back,
+    close,
+    path_exists,
+)
 from gitworker.journal.undo.rules_undo import is_completed
-from gitworker.journal.undo.undo_window import Window, read_window, refuse_seat, window_refusal
-from gitworker.lifecycle.state_views import publish_views
+from gitworker.journal.undo.undo_window import UndoWindow, read_window, refuse_seat, window_refusal
+from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.ids import TaskId, WorkerId
 from gitworker.model.task import TaskEvent
-from gitworker.paths import read_seat
+from gitworker.paths import read_worktree_owner
 from gitworker.repo.checkout.move_branch import move_branch
 from gitworker.repo.checkout.recover_move import contains, recover_move
-from gitworker.repo.checkout.rewind import require_room, rewind
+from gitworker.repo.checkout.rewind import require_rewindable, rewind
 from gitworker.repo.plumbing.lock import hold
 from gitworker.repo.plumbing.refs import find_ref
 from gitworker.repo.rescue.rescue_refs import rescue
 from gitworker.repo.rescue.trash import repair_trash
-from gitworker.repo.worktrees.ownership import Owner, require_owned
+from gitworker.repo.worktrees.ownership import OwnershipClaim, require_owned
 from gitworker.repo.worktrees.worktree_list import find_admin_dir, find_checkout
 from gitworker.session import Session, missing_target
 from gitworker.store.api import Writer
@@ -39,7 +45,7 @@ from gitworker.store.workers import find_worker
 from gitworker.worktrees.removal import trash_of
 
 
-def plan_undo(session: Session, window: Window) -> Operation:
+def plan_undo(session: Session, window: UndoWindow) -> Operation:
     """Check everything, rescue the replayed commits and write the journal; nothing is moved yet.
 
     Raises Refused or Conflict if the landing cannot be undone.
@@ -49,7 +55,9 @@ def plan_undo(session: Session, window: Window) -> Operation:
         raise refusal
     checkout = find_checkout(session.git, window.ref)
     if checkout is not None and window.old != window.new:
-        require_room(session.git, ref=window.ref, old=window.new, new=window.old, worktree=checkout)
+        require_rewindable(
+            session.git, ref=window.ref, old=window.new, new=window.old, worktree=checkout
+        )
     for act in window.landed:
         _require_whole(session, act)
     last = window.acts[-1]
@@ -96,12 +104,12 @@ def _require_whole(session: Session, act: Operation) -> None:
         if admin_dir is not None and removal is None:
             raise _missing(act, place)
         return
-    mark = None if admin_dir is None else read_seat(admin_dir)
+    mark = None if admin_dir is None else read_worktree_owner(admin_dir)
     if mark != (act.worker_id, act.task_id):
         raise path_exists(place)
-    require_owned(Owner(session.repository.common_dir, place, admin_dir))
+    require_owned(OwnershipClaim(session.repository.common_dir, place, admin_dir))
     if tip == new != old:
-        require_room(session.git, ref=ref, old=new, new=old, worktree=place)
+        require_rewindable(session.git, ref=ref, old=new, new=old, worktree=place)
 
 
 def _missing(act: Operation, place: str) -> Refused:
@@ -135,7 +143,7 @@ def finish_landing(session: Session, operation: Operation, done: Operation) -> N
     publish_views(session, *(act.worker_id for act in window.landed))
 
 
-def _give_back(session: Session, operation: Operation, window: Window) -> None:
+def _give_back(session: Session, operation: Operation, window: UndoWindow) -> None:
     """Bring branches, worktrees and tasks back, and record the undo in one transaction.
 
     A worker that got another task after the undo was killed keeps it. Its landed task is open
@@ -170,7 +178,7 @@ def _reopen(writer: Writer, act: Operation, *, actor: str) -> None:
         move_task(writer, task, (TaskEvent.ADMIN_RESTART,), actor=actor)
 
 
-def _take_back(session: Session, operation: Operation, window: Window) -> None:
+def _take_back(session: Session, operation: Operation, window: UndoWindow) -> None:
     if window.old == window.new:
         return
     checkout = operation.payload(UndoData).checkout
@@ -193,14 +201,14 @@ def _take_back(session: Session, operation: Operation, window: Window) -> None:
     )
 
 
-def _is_back(session: Session, window: Window) -> bool:
+def _is_back(session: Session, window: UndoWindow) -> bool:
     tip = find_ref(session.git, window.ref)
     if tip is None:
         raise missing_target(session)
     return not contains(session.git, tip, window.new)
 
 
-def _find_taken(session: Session, act: Operation) -> tuple[Operation | None, Seat]:
+def _find_taken(session: Session, act: Operation) -> tuple[Operation | None, RestoredWorker]:
     """Return the removal after a landing, if there was one, and the things to give back."""
     data = act.payload(MergeData)
     with session.store.read() as reader:
@@ -216,7 +224,7 @@ def _find_taken(session: Session, act: Operation) -> tuple[Operation | None, Sea
         place = find_checkout(session.git, data.ref, alone=False)
     base = taken.base if taken else same and same.base_oid
     tip = (taken and taken.tip) or data.old
-    seat = Seat(
+    seat = RestoredWorker(
         act.worker_id,
         act.task_id,
         data.ref,
@@ -227,7 +235,7 @@ def _find_taken(session: Session, act: Operation) -> tuple[Operation | None, Sea
     return removal, seat
 
 
-def _bring_back(session: Session, act: Operation) -> tuple[Operation | None, Seat]:
+def _bring_back(session: Session, act: Operation) -> tuple[Operation | None, RestoredWorker]:
     """Bring one worker's branch and worktree back to their state before the replay.
 
     A branch that moved to the landed commits stays there if its worktree cannot move back now.
@@ -247,7 +255,7 @@ def _bring_back(session: Session, act: Operation) -> tuple[Operation | None, Sea
     return removal, seat._replace(tip=find_ref(session.git, seat.ref))
 
 
-def _publish_target(writer: Writer, operation: Operation, window: Window) -> None:
+def _publish_target(writer: Writer, operation: Operation, window: UndoWindow) -> None:
     """Publish that the target moved back, unless the drain has published it already."""
     now = clock.now_ms()
     if writer.run("tips.move", ref=window.ref, old=window.new, new=window.old, now=now):

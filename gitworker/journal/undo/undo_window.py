@@ -4,13 +4,13 @@ from typing import NamedTuple
 
 from gitworker.claims.leases import find_claim
 from gitworker.errors import GitWorkerError
-from gitworker.journal.undo.rules_undo import Landing, landing_refusal, seat_refusal
+from gitworker.journal.undo.rules_undo import LandedWindow, landing_refusal, seat_refusal
 from gitworker.lifecycle.rules import return_refusal
 from gitworker.model.ids import Branch, Oid, Ref, ref_of
 from gitworker.repo.plumbing.refs import find_ref
 from gitworker.session import Session
 from gitworker.store.api import Reader
-from gitworker.store.operations import Operation, window_of
+from gitworker.store.operations import Operation, landings_of_window
 from gitworker.store.payloads.payload import MergeData
 from gitworker.store.tasks import find_task
 from gitworker.store.workers import all_workers, find_worker
@@ -18,7 +18,7 @@ from gitworker.store.workers import all_workers, find_worker
 REMOTES = "refs/remotes/"
 
 
-class Window(NamedTuple):
+class UndoWindow(NamedTuple):
     """The landings of one fast-forward in their order; some may have been rolled back since."""
 
     acts: tuple[Operation, ...]
@@ -49,16 +49,16 @@ class Window(NamedTuple):
         return self.ref.removeprefix("refs/heads/")
 
 
-def read_window(reader: Reader, act: Operation) -> Window:
+def read_window(reader: Reader, act: Operation) -> UndoWindow:
     """Return the window that a landing belongs to."""
-    return Window(tuple(window_of(reader, act)))
+    return UndoWindow(tuple(landings_of_window(reader, act)))
 
 
-def window_refusal(session: Session, window: Window) -> GitWorkerError | None:
+def window_refusal(session: Session, window: UndoWindow) -> GitWorkerError | None:
     """Return why a landing cannot be undone now, or None; the cheap checks come first."""
     tip = find_ref(session.git, window.ref)
     pushed = next(filter(None, map(_remote_of, window.acts)), None)
-    refusal = landing_refusal(Landing(window.name, window.old, window.new, tip, pushed))
+    refusal = landing_refusal(LandedWindow(window.name, window.old, window.new, tip, pushed))
     if refusal is None:
         with session.store.read() as reader:
             refusal = next(filter(None, (refuse_seat(reader, act) for act in window.landed)), None)
@@ -66,7 +66,7 @@ def window_refusal(session: Session, window: Window) -> GitWorkerError | None:
         return refusal
     remote, builders = _find_users(session, window)
     return landing_refusal(
-        Landing(window.name, window.old, window.new, tip, remote, builders=builders)
+        LandedWindow(window.name, window.old, window.new, tip, remote, builders=builders)
     )
 
 
@@ -96,7 +96,7 @@ def refuse_seat(reader: Reader, act: Operation) -> GitWorkerError | None:
     )
 
 
-def _find_users(session: Session, window: Window) -> tuple[str | None, tuple[str, ...]]:
+def _find_users(session: Session, window: UndoWindow) -> tuple[str | None, tuple[str, ...]]:
     """Return a remote's branch that has some of the window, and the workers that build on it."""
     first = session.git.text("rev-list", "--reverse", f"{window.old}..{window.new}", "--")
     begun = first.partition("\n")[0]

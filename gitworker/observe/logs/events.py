@@ -57,7 +57,7 @@ class Event(NamedTuple):
     body_ref: str | None = None
 
 
-class Position(NamedTuple):
+class LogPosition(NamedTuple):
     """A position of a reader: the sequence numbers of the last transition and message read."""
 
     transition: int
@@ -85,19 +85,19 @@ def read_worker_events(
     return _merged(transitions, reader.rows("observe.messages_of_worker", **about), limit)
 
 
-def read_position(reader: Reader) -> Position:
+def read_position(reader: Reader) -> LogPosition:
     """Return the position of the newest transition and message."""
     row = reader.row("observe.positions")
-    return Position(row["transition"], row["message"]) if row else Position(0, 0)
+    return LogPosition(row["transition"], row["message"]) if row else LogPosition(0, 0)
 
 
 def read_events_after(
-    reader: Reader, after: Position, *, limit: int
-) -> tuple[tuple[Event, ...], Position]:
+    reader: Reader, after: LogPosition, *, limit: int
+) -> tuple[tuple[Event, ...], LogPosition]:
     """Return the events after a position, oldest first, at most `limit` per kind, and the next."""
     transitions = reader.rows("observe.transitions_after", after=after.transition, limit=limit)
     messages = reader.rows("observe.messages_after", after=after.message, limit=limit)
-    position = Position(
+    position = LogPosition(
         transitions[-1]["seq"] if transitions else after.transition,
         messages[-1]["seq"] if messages else after.message,
     )

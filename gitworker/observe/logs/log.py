@@ -13,7 +13,7 @@ from gitworker import clock
 from gitworker.observe.logs.agent_logs import AgentLogs
 from gitworker.observe.logs.events import (
     Event,
-    Position,
+    LogPosition,
     event_text,
     json_event,
     log_event,
@@ -42,7 +42,7 @@ class Log(NamedTuple):
 
     worker: str | None
     events: tuple[Event, ...]
-    position: Position = Position(0, 0)
+    position: LogPosition = LogPosition(0, 0)
 
 
 def read_log(
@@ -73,7 +73,7 @@ class LogFollower:
     agent. Without: all events, and the logs of the agents at work.
     """
 
-    def __init__(self, session: Session, worker: Worker | None, position: Position) -> None:
+    def __init__(self, session: Session, worker: Worker | None, position: LogPosition) -> None:
         self._session = session
         self._worker = worker.worker_id if worker else None
         self._position = position

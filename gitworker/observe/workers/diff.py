@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gitworker.errors import NotFound
 from gitworker.model.ids import Branch, Oid, Ref, ref_of
-from gitworker.observe.workers.stack_base import own_start
+from gitworker.observe.workers.stack_base import own_fork_point
 from gitworker.repo.history.walk import read_diff as read_git_diff
 from gitworker.repo.plumbing.refs import find_ref
 from gitworker.rules_text import printable
@@ -66,7 +66,7 @@ def _base(session: Session, worker: Worker, ref: Ref) -> Ref | Oid:
     tip, target = find_ref(session.git, ref), find_ref(session.git, session.target)
     own_base = None
     if tip is not None and target is not None:
-        own_base = own_start(session, worker, tip=tip, target=target)
+        own_base = own_fork_point(session, worker, tip=tip, target=target)
     return own_base or session.target
 
 

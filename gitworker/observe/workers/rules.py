@@ -6,7 +6,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from gitworker.config import Settings
-from gitworker.liveness.rules import Beat, Liveness, Moment, beat_age_ms, liveness_of
+from gitworker.liveness.rules import (
+    ClockReading,
+    Heartbeat,
+    Liveness,
+    heartbeat_age_ms,
+    liveness_of,
+)
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
 
@@ -80,13 +86,13 @@ def next_command(
     return text.format(worker=worker)
 
 
-def seat_liveness(
-    state: WorkerState, beat: Beat | None, moment: Moment, settings: Settings
+def worker_liveness(
+    state: WorkerState, beat: Heartbeat | None, moment: ClockReading, settings: Settings
 ) -> Liveness:
     """Return the liveness of a worker that should send heartbeats; `-` for the others."""
     if state not in SHOULD_BEAT or beat is None:
         return Liveness.UNKNOWN
-    return liveness_of(beat_age_ms(beat, moment), settings)
+    return liveness_of(heartbeat_age_ms(beat, moment), settings)
 
 
 def shows_subject(state: WorkerState) -> bool:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gitworker.liveness.readings import process_runs, this_moment
-from gitworker.liveness.rules import Liveness, Moment, beat_age_ms
+from gitworker.liveness.rules import ClockReading, Liveness, heartbeat_age_ms
 from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, ref_of
 from gitworker.observe.logs.events import Event, read_worker_events
-from gitworker.observe.workers.rules import next_command, seat_liveness, waits_for
-from gitworker.observe.workers.signs_of_life import beat_of
-from gitworker.observe.workers.stack_base import own_start
-from gitworker.observe.workers.verified import Verified, read_verified
+from gitworker.observe.workers.rules import next_command, waits_for, worker_liveness
+from gitworker.observe.workers.signs_of_life import heartbeat_of
+from gitworker.observe.workers.stack_base import own_fork_point
+from gitworker.observe.workers.verified import LastVerdict, read_verified
 from gitworker.repo.history.walk import (
     CommitLine,
     count_divergence,
@@ -22,7 +22,7 @@ from gitworker.repo.history.walk import (
 )
 from gitworker.repo.plumbing.refs import read_refs
 from gitworker.repo.rescue.rescue_refs import RescueRef, list_rescues
-from gitworker.repo.status.checkout_status import Status as Uncommitted
+from gitworker.repo.status.checkout_status import CheckoutStatus as Uncommitted
 from gitworker.repo.status.checkout_status import open_operation, read_status
 from gitworker.repo.worktrees.ownership import describe, find_flaw, owner_of
 from gitworker.store.stacks import Stack, find_stack
@@ -39,7 +39,7 @@ EVENTS_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
+class LivenessView:
     """The last heartbeat, its age, and whether the process is alive (None: unknown)."""
 
     liveness: Liveness
@@ -50,7 +50,7 @@ class Life:
 
 
 @dataclass(frozen=True, slots=True)
-class Review:
+class ReviewView:
     """The newest request or verdict."""
 
     verdict: str
@@ -62,7 +62,7 @@ class Review:
 
 
 @dataclass(frozen=True, slots=True)
-class Landing:
+class LandedTask:
     """The landing of the task's work."""
 
     target: str
@@ -71,7 +71,7 @@ class Landing:
 
 
 @dataclass(frozen=True, slots=True)
-class Branching:
+class BranchComparison:
     """The branch compared with the target: counts, newest commits and paths that would land.
 
     `own` counts the commits that would land: fewer than `ahead` if the branch is stacked.
@@ -86,7 +86,7 @@ class Branching:
 
 
 @dataclass(frozen=True, slots=True)
-class Checkout:
+class WorktreeState:
     """The worktree: uncommitted changes, and the git operation in progress.
 
     `flaw` is the reason why the directory may not be the worker's; nothing is read from it then.
@@ -100,7 +100,7 @@ class Checkout:
 
 
 @dataclass(frozen=True, slots=True)
-class Show:
+class WorkerView:
     """One worker at one moment; things that it does not have are None."""
 
     now_ms: int
@@ -109,13 +109,13 @@ class Show:
     task: StoredTask | None
     dependencies: tuple[str, ...]
     waits_for: str | None
-    life: Life
-    branching: Branching | None
+    life: LivenessView
+    branching: BranchComparison | None
     stack: Stack | None
-    checkout: Checkout | None
-    review: Review | None
-    landing: Landing | None
-    verified: Verified | None
+    checkout: WorktreeState | None
+    review: ReviewView | None
+    landing: LandedTask | None
+    verified: LastVerdict | None
     rescues: tuple[RescueRef, ...]
     events: tuple[Event, ...]
     next_command: str
@@ -126,14 +126,14 @@ class _Stored:
     worker: Worker
     task: StoredTask | None
     dependencies: tuple[str, ...]
-    life: Life
+    life: LivenessView
     stack: Stack | None
-    review: Review | None
-    landing: Landing | None
+    review: ReviewView | None
+    landing: LandedTask | None
     events: tuple[Event, ...]
 
 
-def read_show(session: Session, worker: Worker) -> Show:
+def read_show(session: Session, worker: Worker) -> WorkerView:
     """Read one worker with one snapshot of the store and about six git processes."""
     moment = this_moment()
     with session.store.read() as reader:
@@ -141,7 +141,7 @@ def read_show(session: Session, worker: Worker) -> Show:
     worker, task = stored.worker, stored.task
     status = task.status if task else None
     branching = _branching(session, worker)
-    return Show(
+    return WorkerView(
         now_ms=moment.now_ms,
         target=session.target.removeprefix("refs/heads/"),
         worker=worker,
@@ -163,7 +163,7 @@ def read_show(session: Session, worker: Worker) -> Show:
     )
 
 
-def _stored(session: Session, reader: Reader, seen: Worker, moment: Moment) -> _Stored:
+def _stored(session: Session, reader: Reader, seen: Worker, moment: ClockReading) -> _Stored:
     worker = find_worker(reader, seen.worker_id) or seen
     name, task_id = worker.worker_id, worker.task_id
     task = find_task(reader, task_id) if task_id else None
@@ -181,7 +181,9 @@ def _stored(session: Session, reader: Reader, seen: Worker, moment: Moment) -> _
     )
 
 
-def _verified(session: Session, stored: _Stored, branching: Branching | None) -> Verified | None:
+def _verified(
+    session: Session, stored: _Stored, branching: BranchComparison | None
+) -> LastVerdict | None:
     """Return the newest verdict on the branch tip or the landed commit, or the last failure."""
     commits = [branching.tip] if branching else []
     commits += [Oid(stored.landing.target_new)] if stored.landing else []
@@ -189,31 +191,31 @@ def _verified(session: Session, stored: _Stored, branching: Branching | None) ->
         return read_verified(reader, stored.worker, commits)
 
 
-def _life(session: Session, row: Row | None, worker: Worker, moment: Moment) -> Life:
-    beat = beat_of(row, row["ts_ms"]) if row else None
+def _life(session: Session, row: Row | None, worker: Worker, moment: ClockReading) -> LivenessView:
+    beat = heartbeat_of(row, row["ts_ms"]) if row else None
     is_current = row is not None and row["current_task"] in (None, worker.task_id)
-    return Life(
-        liveness=seat_liveness(worker.state, beat, moment, session.settings),
-        beat_age_ms=beat_age_ms(beat, moment) if beat else None,
+    return LivenessView(
+        liveness=worker_liveness(worker.state, beat, moment, session.settings),
+        beat_age_ms=heartbeat_age_ms(beat, moment) if beat else None,
         beat_status=row["status"] if row else None,
         progress=row["progress"] if row and is_current else None,
         process_runs=process_runs(worker, moment, session.paths),
     )
 
 
-def _review(row: Row) -> Review:
-    return Review(
+def _review(row: Row) -> ReviewView:
+    return ReviewView(
         row["verdict"], row["reviewer"], row["identity"], row["commit_oid"], row["note"],
         row["ts_ms"],
     )  # fmt: skip
 
 
-def _landing(row: Row) -> Landing:
+def _landing(row: Row) -> LandedTask:
     target = row["target_ref"].removeprefix("refs/heads/")
-    return Landing(target, row["target_new"], row["landed_at_ms"])
+    return LandedTask(target, row["target_new"], row["landed_at_ms"])
 
 
-def _branching(session: Session, worker: Worker) -> Branching | None:
+def _branching(session: Session, worker: Worker) -> BranchComparison | None:
     """Compare the branch with the target; return None if either does not exist."""
     if worker.branch is None:
         return None
@@ -222,32 +224,34 @@ def _branching(session: Session, worker: Worker) -> Branching | None:
     tip, target = oids.get(ref), oids.get(session.target)
     if tip is None or target is None:
         return None
-    start = own_start(session, worker, tip=tip, target=target)
+    start = own_fork_point(session, worker, tip=tip, target=target)
     return _compared(session, ref, tip=tip, target=target, start=start)
 
 
-def _compared(session: Session, ref: Ref, *, tip: Oid, target: Oid, start: Oid | None) -> Branching:
+def _compared(
+    session: Session, ref: Ref, *, tip: Oid, target: Oid, start: Oid | None
+) -> BranchComparison:
     git = session.git
     ahead, behind = count_divergence(git, ours=tip, theirs=target)
     own = ahead if start is None else count_divergence(git, ours=tip, theirs=start)[0]
     if own == 0:
-        return Branching(tip, ahead, behind, own, (), ())
+        return BranchComparison(tip, ahead, behind, own, (), ())
     commits = list_commits(git, base=start or target, tip=tip, limit=COMMITS_SHOWN)
     files = list_changed_files(git, base=start or session.target, tip=ref)
-    return Branching(tip, ahead, behind, own, commits, files)
+    return BranchComparison(tip, ahead, behind, own, commits, files)
 
 
-def _checkout(session: Session, worker: Worker) -> Checkout | None:
+def _checkout(session: Session, worker: Worker) -> WorktreeState | None:
     if worker.worktree is None:
         return None
     owner = owner_of(session.repository.common_dir, worker)
     flaw = owner and find_flaw(owner)
     if owner is not None and flaw is not None:
         exists, problem = os.path.lexists(owner.place), describe(owner, flaw)
-        return Checkout(
+        return WorktreeState(
             worker.worktree, exists=exists, flaw=problem, uncommitted=None, operation=None
         )
-    return Checkout(
+    return WorktreeState(
         worker.worktree,
         exists=True,
         flaw=None,

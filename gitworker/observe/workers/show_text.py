@@ -18,8 +18,13 @@ from gitworker.observe.workers.verified import json_verified, verified_lines
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gitworker.observe.workers.show import Branching, Checkout, Life, Show
-    from gitworker.repo.status.checkout_status import Status
+    from gitworker.observe.workers.show import (
+        BranchComparison,
+        LivenessView,
+        WorkerView,
+        WorktreeState,
+    )
+    from gitworker.repo.status.checkout_status import CheckoutStatus
 
 LABEL = 10
 SHORT = 10
@@ -28,7 +33,7 @@ WHOLE = frozenset({"worktree", "pull req.", "log"})  # never cut, so that they c
 RUNS = {True: "is alive", False: "has ended", None: "cannot be seen from here"}
 
 
-def render_show(show: Show, *, width: int | None, color: bool) -> str:
+def render_show(show: WorkerView, *, width: int | None, color: bool) -> str:
     """Return the worker as text without a final newline."""
     worker = show.worker
     state = paint(worker.state.value, STATE_COLORS.get(worker.state.value), color=color)
@@ -48,7 +53,7 @@ def render_show(show: Show, *, width: int | None, color: bool) -> str:
     return "\n".join([*lines, "", f"next: {show.next_command}"])
 
 
-def json_show(show: Show) -> dict[str, Any]:
+def json_show(show: WorkerView) -> dict[str, Any]:
     """Return the worker as JSON data."""
     worker = show.worker
     return {
@@ -76,7 +81,7 @@ def json_show(show: Show) -> dict[str, Any]:
     }
 
 
-def _task(show: Show) -> Iterator[tuple[str, str]]:
+def _task(show: WorkerView) -> Iterator[tuple[str, str]]:
     task, worker = show.task, show.worker
     if task is not None:
         title = f"  {task.title}" if task.title else ""
@@ -92,7 +97,7 @@ def _task(show: Show) -> Iterator[tuple[str, str]]:
         yield "pull req.", worker.pr_url
 
 
-def _branch(show: Show) -> Iterator[tuple[str, str]]:
+def _branch(show: WorkerView) -> Iterator[tuple[str, str]]:
     worker, branching = show.worker, show.branching
     if worker.branch is None:
         return
@@ -107,7 +112,7 @@ def _branch(show: Show) -> Iterator[tuple[str, str]]:
         yield "parent", f"{show.stack.parent_branch}  (of {show.stack.parent_worker})"
 
 
-def _worktree(show: Show) -> Iterator[tuple[str, str]]:
+def _worktree(show: WorkerView) -> Iterator[tuple[str, str]]:
     checkout = show.checkout
     if checkout is None:
         return
@@ -122,7 +127,7 @@ def _worktree(show: Show) -> Iterator[tuple[str, str]]:
         yield "", f"a {checkout.operation} is in progress there"
 
 
-def _process(show: Show) -> Iterator[tuple[str, str]]:
+def _process(show: WorkerView) -> Iterator[tuple[str, str]]:
     worker, life = show.worker, show.life
     if worker.pid is not None:
         host = f" on {worker.host}" if worker.host else ""
@@ -132,7 +137,7 @@ def _process(show: Show) -> Iterator[tuple[str, str]]:
         yield "heartbeat", f"{age_text(life.beat_age_ms)} ago: {life.beat_status}{progress}"
 
 
-def _ending(show: Show) -> Iterator[tuple[str, str]]:
+def _ending(show: WorkerView) -> Iterator[tuple[str, str]]:
     review, landing = show.review, show.landing
     if review is not None:
         age = age_text(max(0, show.now_ms - review.ts_ms))
@@ -146,7 +151,7 @@ def _ending(show: Show) -> Iterator[tuple[str, str]]:
         yield "landed", f"{landing.target_new[:SHORT]} on {landing.target} {age} ago"
 
 
-def _sections(show: Show) -> Iterator[tuple[str, list[str]]]:
+def _sections(show: WorkerView) -> Iterator[tuple[str, list[str]]]:
     branching = show.branching
     if branching is not None and branching.own:
         title = f"{count_text(branching.own, 'commit')} that would land"
@@ -168,7 +173,7 @@ def _sections(show: Show) -> Iterator[tuple[str, list[str]]]:
         )
 
 
-def uncommitted_text(status: Status) -> str:
+def uncommitted_text(status: CheckoutStatus) -> str:
     """Return the counts of uncommitted files in a few words."""
     counts = {
         "staged": status.staged, "changed": status.unstaged, "untracked": status.untracked,
@@ -182,7 +187,7 @@ def _more(number: int) -> list[str]:
     return [f"and {number} more"] if number > 0 else []
 
 
-def _json_task(show: Show) -> dict[str, Any] | None:
+def _json_task(show: WorkerView) -> dict[str, Any] | None:
     task = show.task
     if task is None:
         return None
@@ -193,7 +198,7 @@ def _json_task(show: Show) -> dict[str, Any] | None:
     }  # fmt: skip
 
 
-def _json_parent(show: Show) -> dict[str, Any] | None:
+def _json_parent(show: WorkerView) -> dict[str, Any] | None:
     stack = show.stack
     if stack is None:
         return None
@@ -203,7 +208,7 @@ def _json_parent(show: Show) -> dict[str, Any] | None:
     }  # fmt: skip
 
 
-def _json_branching(branching: Branching) -> dict[str, Any]:
+def _json_branching(branching: BranchComparison) -> dict[str, Any]:
     return {
         "tip": branching.tip, "ahead": branching.ahead, "behind": branching.behind,
         "own": branching.own,
@@ -215,7 +220,7 @@ def _json_branching(branching: Branching) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _json_checkout(checkout: Checkout) -> dict[str, Any]:
+def _json_checkout(checkout: WorktreeState) -> dict[str, Any]:
     status = checkout.uncommitted
     return {
         "path": checkout.path, "exists": checkout.exists, "flaw": checkout.flaw,
@@ -227,7 +232,7 @@ def _json_checkout(checkout: Checkout) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _json_life(life: Life) -> dict[str, Any]:
+def _json_life(life: LivenessView) -> dict[str, Any]:
     return {
         "liveness": life.liveness.value,
         "beat_age_s": None if life.beat_age_ms is None else life.beat_age_ms // 1000,
@@ -236,7 +241,7 @@ def _json_life(life: Life) -> dict[str, Any]:
     }
 
 
-def _json_review(show: Show) -> dict[str, Any] | None:
+def _json_review(show: WorkerView) -> dict[str, Any] | None:
     review = show.review
     if review is None:
         return None
@@ -247,7 +252,7 @@ def _json_review(show: Show) -> dict[str, Any] | None:
     }  # fmt: skip
 
 
-def _json_landing(show: Show) -> dict[str, Any] | None:
+def _json_landing(show: WorkerView) -> dict[str, Any] | None:
     landing = show.landing
     if landing is None:
         return None

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gitworker.liveness.rules import Beat
+from gitworker.liveness.rules import Heartbeat
 
 if TYPE_CHECKING:
     from gitworker.store.api import Row
 
 
-def beat_of(row: Row, ts_ms: int | None) -> Beat | None:
+def heartbeat_of(row: Row, ts_ms: int | None) -> Heartbeat | None:
     """Return the heartbeat in a row with a heartbeat's clock columns; None without one."""
     if ts_ms is None:
         return None
-    return Beat(ts_ms, row["mono_ms"], row["boot_id"], row["host"])
+    return Heartbeat(ts_ms, row["mono_ms"], row["boot_id"], row["host"])

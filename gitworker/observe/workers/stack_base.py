@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gitworker.store.workers import Worker
 
 
-def own_start(session: Session, worker: Worker, *, tip: Oid, target: Oid) -> Oid | None:
+def own_fork_point(session: Session, worker: Worker, *, tip: Oid, target: Oid) -> Oid | None:
     """Return the commit of a stacked branch after which its own commits begin.
 
     Return None for a branch that is not stacked, at the cost of one query and no process. `tip` is

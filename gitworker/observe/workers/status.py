@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker import clock
 from gitworker.liveness.readings import this_moment
-from gitworker.liveness.rules import Liveness, Moment
+from gitworker.liveness.rules import ClockReading, Liveness
 from gitworker.model.ids import Branch, Oid, Ref, ref_of
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
@@ -26,8 +26,8 @@ from gitworker.observe.text import (
     paint,
     table,
 )
-from gitworker.observe.workers.rules import note_of, seat_liveness, shows_subject, waits_for
-from gitworker.observe.workers.signs_of_life import beat_of
+from gitworker.observe.workers.rules import note_of, shows_subject, waits_for, worker_liveness
+from gitworker.observe.workers.signs_of_life import heartbeat_of
 from gitworker.repo.history.walk import Tip, read_tips
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ LIVENESS_COLORS = {"OK": GREEN, "WARN": YELLOW, "STALE": RED, "DEAD": RED}
 COLORS = {2: STATE_COLORS, 4: LIVENESS_COLORS}
 
 
-class Seat(NamedTuple):
+class WorkerLine(NamedTuple):
     """One worker's line. `note` is its most important fact; `tip` is None without a branch.
 
     `parent` is the worker that it is stacked on, if that has not landed yet.
@@ -77,13 +77,13 @@ class OpenOperation(NamedTuple):
     since_ms: int
 
 
-class Status(NamedTuple):
+class StatusScreen(NamedTuple):
     """Everything at one moment. `tasks` counts tasks by status."""
 
     now_ms: int
     target: str
     target_tip: Oid | None
-    seats: tuple[Seat, ...]
+    seats: tuple[WorkerLine, ...]
     tasks: tuple[tuple[str, int], ...]
     operations: tuple[OpenOperation, ...]
     events: tuple[Event, ...]
@@ -91,7 +91,7 @@ class Status(NamedTuple):
 
 def read_status(
     session: Session, refs: Mapping[Ref, Oid], *, every_subject: bool = False
-) -> Status:
+) -> StatusScreen:
     """Read one snapshot of the store.
 
     `refs` are the tips of the target and of the workers' branches, as `Call.survey` returns them.
@@ -107,7 +107,7 @@ def read_status(
     named = set(refs.values()) if every_subject else shown
     tips = read_tips(session.git, refs, against=session.target, named=named)
     target = tips.get(session.target)
-    return Status(
+    return StatusScreen(
         now_ms=moment.now_ms,
         target=session.target.removeprefix("refs/heads/"),
         target_tip=target.oid if target else None,
@@ -121,7 +121,7 @@ def read_status(
     )
 
 
-def render_status(status: Status, *, width: int | None, color: bool) -> str:
+def render_status(status: StatusScreen, *, width: int | None, color: bool) -> str:
     """Return the screen as text without a final newline."""
     tip = status.target_tip[:SHORT] if status.target_tip else "no commit yet"
     target = paint(one_line(status.target), BOLD, color=color)
@@ -143,7 +143,7 @@ def render_status(status: Status, *, width: int | None, color: bool) -> str:
     return "\n".join(lines)
 
 
-def json_status(status: Status) -> dict[str, Any]:
+def json_status(status: StatusScreen) -> dict[str, Any]:
     """Return the screen as JSON data."""
     return {
         "target": {"branch": status.target, "commit": status.target_tip},
@@ -178,7 +178,7 @@ def _shown_tip(row: Row, refs: Mapping[Ref, Oid], target: Ref) -> Oid | None:
     return None if tip in (row["base_oid"], refs.get(target)) else tip
 
 
-def _seat(row: Row, tips: dict[Ref, Tip], moment: Moment, session: Session) -> Seat:
+def _seat(row: Row, tips: dict[Ref, Tip], moment: ClockReading, session: Session) -> WorkerLine:
     state = WorkerState(row["state"])
     task_status = TaskStatus(row["task_status"]) if row["task_status"] else None
     stale_from = WorkerState(row["stale_from"]) if row["stale_from"] else None
@@ -186,15 +186,15 @@ def _seat(row: Row, tips: dict[Ref, Tip], moment: Moment, session: Session) -> S
     tip = tips.get(ref_of(Branch(row["branch"]))) if row["branch"] else None
     target = tips.get(session.target)
     is_new = tip is not None and tip.oid not in (row["base_oid"], target and target.oid)
-    return Seat(
+    return WorkerLine(
         worker=row["worker_id"],
         state=state,
         since_ms=row["state_changed_at_ms"],
         task=row["task_id"],
         task_status=task_status,
         branch=row["branch"],
-        liveness=seat_liveness(
-            state, beat_of(row, row["beat_ms"]), moment, session.settings
+        liveness=worker_liveness(
+            state, heartbeat_of(row, row["beat_ms"]), moment, session.settings
         ),
         progress=row["progress"],
         waits_for=waiting_for,
@@ -208,7 +208,7 @@ def _seat(row: Row, tips: dict[Ref, Tip], moment: Moment, session: Session) -> S
     )  # fmt: skip
 
 
-def _cells(seat: Seat, now_ms: int) -> tuple[str, ...]:
+def _cells(seat: WorkerLine, now_ms: int) -> tuple[str, ...]:
     tip = seat.tip
     return (
         seat.worker,
@@ -222,7 +222,7 @@ def _cells(seat: Seat, now_ms: int) -> tuple[str, ...]:
     )
 
 
-def _task_text(seat: Seat) -> str:
+def _task_text(seat: WorkerLine) -> str:
     """Return the task, with the worker that it is stacked on as `form on auth`."""
     if seat.task is None:
         return NOTHING
@@ -238,7 +238,7 @@ def _event_line(event: Event, now_ms: int) -> str:
     return f"{age_text(max(0, now_ms - event.ts_ms)):>4}  {event_text(event)}"
 
 
-def _json_seat(seat: Seat, now_ms: int) -> dict[str, Any]:
+def _json_seat(seat: WorkerLine, now_ms: int) -> dict[str, Any]:
     return {
         "worker": seat.worker,
         "state": seat.state.value,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 SHORT = 10
 
 
-class Verified(NamedTuple):
+class LastVerdict(NamedTuple):
     """A verdict with its commit, its time, the reason of a failure, and the log of the run."""
 
     verdict: str
@@ -26,7 +26,7 @@ class Verified(NamedTuple):
     ts_ms: int
 
 
-def read_verified(reader: Reader, worker: Worker, commits: Iterable[str]) -> Verified | None:
+def read_verified(reader: Reader, worker: Worker, commits: Iterable[str]) -> LastVerdict | None:
     """Return the newest verdict on a worker's present task, or None.
 
     It is about one of these commits, or about a window of the landing queue that this work broke.
@@ -38,7 +38,7 @@ def read_verified(reader: Reader, worker: Worker, commits: Iterable[str]) -> Ver
     return max(found, key=lambda one: one.ts_ms, default=None)
 
 
-def verified_lines(verified: Verified | None, now_ms: int) -> Iterator[tuple[str, str]]:
+def verified_lines(verified: LastVerdict | None, now_ms: int) -> Iterator[tuple[str, str]]:
     """Yield labels and texts: the verdict, and the path of the log."""
     if verified is None:
         return
@@ -48,7 +48,7 @@ def verified_lines(verified: Verified | None, now_ms: int) -> Iterator[tuple[str
     yield "log", verified.log
 
 
-def json_verified(verified: Verified | None) -> dict[str, Any] | None:
+def json_verified(verified: LastVerdict | None) -> dict[str, Any] | None:
     """Return a verdict as JSON data."""
     if verified is None:
         return None
@@ -58,7 +58,7 @@ def json_verified(verified: Verified | None) -> dict[str, Any] | None:
     }  # fmt: skip
 
 
-def _verified(row: Row) -> Verified:
-    return Verified(
+def _verified(row: Row) -> LastVerdict:
+    return LastVerdict(
         row["verdict"], row["commit_oid"], row["reason"] or "", row["log"], row["ts_ms"]
     )

@@ -18,7 +18,7 @@ from gitworker.paths import require_repository, require_top
 from gitworker.repo.checkout.move_branch import DETACHED, move_branch, read_tree
 from gitworker.repo.checkout.obstacles import refuse_overlap, require_quiet
 from gitworker.repo.checkout.partial_checkout import (
-    Checkout,
+    PartialCheckout,
     find_moved,
     has_begun,
     is_younger,
@@ -44,7 +44,7 @@ NAMED_AT_MOST = 100_000  # characters of paths on a command line; the limit may 
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TargetMove:
     """The target's move from `old` to `new`, its reflog message, and the lock that git holds."""
 
     ref: Ref
@@ -77,7 +77,7 @@ def fast_forward(
     not descend from `old`. Raises Conflict if the target or the checkout moved meanwhile, or if
     files that git had moved could not be put back.
     """
-    step = Step(ref, old, new, reason, lock_fd)
+    step = TargetMove(ref, old, new, reason, lock_fd)
     _check_tip(git, step)
     if worktree is not None:
         _in_checkout(git, step, worktree)
@@ -94,7 +94,7 @@ def fast_forward(
 
 def check_forward(git: Git, *, ref: Ref, old: Oid, new: Oid, worktree: str | None) -> None:
     """Raise the error that `fast_forward` would raise now; change nothing."""
-    step = Step(ref, old, new, "")
+    step = TargetMove(ref, old, new, "")
     _check_tip(git, step)
     _check_descent(git, step)
     if worktree is not None:
@@ -115,7 +115,7 @@ def settle_checkout(git: Git, *, ref: Ref, new: Oid, since_ms: int) -> None:
         return
     here = git.at(worktree)
     admin_dir = require_top(worktree).git_dir
-    checkout = Checkout(worktree, f"{admin_dir}/index", old, new, since_ms)
+    checkout = PartialCheckout(worktree, f"{admin_dir}/index", old, new, since_ms)
     changes = changes_between(here, old, new)
     has_new_index = all(is_younger(checkout, c.path) for c in changes) and _index_has(
         here, changes, new
@@ -137,7 +137,7 @@ def settle_checkout(git: Git, *, ref: Ref, new: Oid, since_ms: int) -> None:
         read_tree(here, old=new, new=old)
 
 
-def _check_tip(git: Git, step: Step) -> None:
+def _check_tip(git: Git, step: TargetMove) -> None:
     tip = find_tip(git, require_repository(git.directory).common_dir, step.ref)
     if tip != step.old:
         raise Conflict(
@@ -147,7 +147,7 @@ def _check_tip(git: Git, step: Step) -> None:
         )
 
 
-def _check_descent(git: Git, step: Step) -> None:
+def _check_descent(git: Git, step: TargetMove) -> None:
     if not is_ancestor(git, step.old, step.new):
         raise Refused(
             f"{step.new[:12]} does not descend from {step.name}, which is never moved by force",
@@ -156,7 +156,7 @@ def _check_descent(git: Git, step: Step) -> None:
         )
 
 
-def _in_checkout(git: Git, step: Step, worktree: str) -> None:
+def _in_checkout(git: Git, step: TargetMove, worktree: str) -> None:
     try:
         changes = _check_worktree(git, step, worktree)
     except (Refused, Conflict):
@@ -165,7 +165,7 @@ def _in_checkout(git: Git, step: Step, worktree: str) -> None:
     _merge(git.at(worktree), step, worktree=worktree, changes=changes)
 
 
-def _check_worktree(git: Git, step: Step, worktree: str) -> tuple[Change, ...]:
+def _check_worktree(git: Git, step: TargetMove, worktree: str) -> tuple[Change, ...]:
     """Return the changes of the move; raise Refused or Conflict if something is in its way."""
     here = git.at(worktree)
     require_quiet(here, step.ref)
@@ -182,7 +182,7 @@ def _check_worktree(git: Git, step: Step, worktree: str) -> tuple[Change, ...]:
     return changes
 
 
-def _merge(here: Git, step: Step, *, worktree: str, changes: tuple[Change, ...]) -> None:
+def _merge(here: Git, step: TargetMove, *, worktree: str, changes: tuple[Change, ...]) -> None:
     crash_point("forward-checked")
     done = here.run_to_end(
         "merge", "--ff-only", "--no-autostash", "--no-squash", "--no-stat",
@@ -239,7 +239,7 @@ def _moved_from(out: bytes) -> Oid | None:
     return None
 
 
-def _has_arrived(here: Git, step: Step) -> bool:
+def _has_arrived(here: Git, step: TargetMove) -> bool:
     """Return whether the target contains the new commit, perhaps below a newer one."""
     tip = find_tip(here, require_repository(here.directory).common_dir, step.ref)
     if tip == step.new:
@@ -253,7 +253,9 @@ def _index_is_at(here: Git, commit: Oid) -> bool:
     return done.status == 0
 
 
-def _undo_checkout(here: Git, step: Step, changes: tuple[Change, ...], *, complaint: str) -> None:
+def _undo_checkout(
+    here: Git, step: TargetMove, changes: tuple[Change, ...], *, complaint: str
+) -> None:
     """Put index and files back if git moved them, or some of them, but not the ref.
 
     If another process meanwhile committed the new state on the branch, keep it.
@@ -267,7 +269,7 @@ def _undo_checkout(here: Git, step: Step, changes: tuple[Change, ...], *, compla
         read_tree(here, old=step.new, new=step.old)
     elif has_begun(complaint):
         index = f"{require_repository(here.directory).git_dir}/index"
-        checkout = Checkout(here.directory, index, step.old, step.new)
+        checkout = PartialCheckout(here.directory, index, step.old, step.new)
         _put_back(here, checkout)
 
 
@@ -278,7 +280,7 @@ def _index_has(here: Git, changes: Sequence[Change], commit: Oid) -> bool:
     return bool(changes) and not any(change.path in left for change in changes)
 
 
-def _put_back(here: Git, checkout: Checkout) -> None:
+def _put_back(here: Git, checkout: PartialCheckout) -> None:
     """Put back the files that git has moved; raise Conflict if one cannot be written."""
     left = put_back(here, checkout)
     if not left.missing:
@@ -294,7 +296,7 @@ def _put_back(here: Git, checkout: Checkout) -> None:
     )
 
 
-def _take_back(here: Git, step: Step, *, moved_from: Oid | None, worktree: str) -> None:
+def _take_back(here: Git, step: TargetMove, *, moved_from: Oid | None, worktree: str) -> None:
     """Take back a fast-forward of a branch that the user just switched to; raise Conflict."""
     wrong = find_head_ref(here) or DETACHED
     if moved_from is not None and find_ref(here, wrong) == step.new and wrong != step.ref:

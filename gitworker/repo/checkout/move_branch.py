@@ -16,8 +16,13 @@ from gitworker.clock import sleep
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Conflict, GitWorkerError, Naming, Refused
 from gitworker.model.ids import Oid, Ref
-from gitworker.paths import regular
-from gitworker.repo.checkout.partial_checkout import Checkout, has_begun, put_back, renew_entries
+from gitworker.paths import open_regular
+from gitworker.repo.checkout.partial_checkout import (
+    PartialCheckout,
+    has_begun,
+    put_back,
+    renew_entries,
+)
 from gitworker.repo.plumbing.disk import copy_index
 from gitworker.repo.plumbing.git import Git, GitFailed
 from gitworker.repo.plumbing.refs import find_head_ref, move_ref
@@ -38,7 +43,7 @@ PAUSES_S = (0.02, 0.05, 0.1, 0.2, 0.3, 0.3)
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class BranchMove:
     """A branch's move from `old` to `new`; `admin_dir` is the worktree's own git directory."""
 
     ref: Ref
@@ -72,15 +77,15 @@ class Move:
         """Return the path of the index that the move prepares."""
         return f"{self.admin_dir}/gitworker-index"
 
-    def checkout(self) -> Checkout:
+    def checkout(self) -> PartialCheckout:
         """Return the move as a partial checkout; the time of the journal file is its start."""
         try:
-            with open(self.journal, "rb", opener=regular) as file:
+            with open(self.journal, "rb", opener=open_regular) as file:
                 is_this = file.read() == self.marker
                 began_ms = os.fstat(file.fileno()).st_mtime_ns // 1_000_000
         except FileNotFoundError:
             is_this = False
-        return Checkout(
+        return PartialCheckout(
             self.worktree, self.index, self.old, self.new, began_ms if is_this else NEVER_MS
         )
 
@@ -106,7 +111,7 @@ def move_branch(
         move_ref(git, ref, old=old, new=new, reason=reason)
         return
     admin_dir = require_checkout(git, worktree, admin_dir)
-    move = Move(ref, old, new, worktree, admin_dir)
+    move = BranchMove(ref, old, new, worktree, admin_dir)
     here = git.at(worktree)
     with _index_locked(move) as lock:
         crash_point("move-locked")
@@ -115,7 +120,7 @@ def move_branch(
     crash_point("move-unlocked")
 
 
-def hold_journal(move: Move) -> int:
+def hold_journal(move: BranchMove) -> int:
     """Open and flock the journal file; raise Conflict if a move is running in this worktree."""
     descriptor = os.open(move.journal, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
     for pause_s in (*PAUSES_S, None):
@@ -134,7 +139,7 @@ def hold_journal(move: Move) -> int:
     raise AssertionError("unreachable")
 
 
-def write_marker(move: Move, descriptor: int) -> None:
+def write_marker(move: BranchMove, descriptor: int) -> None:
     """Write into the journal file, which is held, that the move begins now."""
     with Naming(move.journal):
         os.truncate(descriptor, 0)
@@ -145,7 +150,7 @@ def write_marker(move: Move, descriptor: int) -> None:
 def is_ours(lock: str) -> bool:
     """Return whether gitworker made a lock file, by its content."""
     try:
-        with open(lock, "rb", opener=regular) as file:
+        with open(lock, "rb", opener=open_regular) as file:
             return file.read(len(MARKER)) == MARKER.encode()
     except OSError:
         return False
@@ -172,7 +177,7 @@ def read_tree(
         here.run(*words, env=env, inherit_fd=lock_fd)
 
 
-def put_files_back(here: Git, move: Move) -> None:
+def put_files_back(here: Git, move: BranchMove) -> None:
     """Restore the files that a move has touched to the state in the index, and refresh the index.
 
     The caller holds the index lock. Raises Conflict if a file cannot be written; the lock then
@@ -192,7 +197,7 @@ def put_files_back(here: Git, move: Move) -> None:
     os.replace(move.private_index, move.index)
 
 
-def prepare_index(move: Move) -> None:
+def prepare_index(move: BranchMove) -> None:
     """Make the private index a copy of the worktree's own; an older private index is replaced."""
     remove_file(f"{move.private_index}.lock")  # left by a git that died with its machine
     copy_index(move.index, move.private_index)
@@ -215,7 +220,7 @@ class _Lock:
 
 
 @contextmanager
-def _index_locked(move: Move) -> Iterator[_Lock]:
+def _index_locked(move: BranchMove) -> Iterator[_Lock]:
     """Hold the index lock with gitworker's content.
 
     Raises Conflict if it stays taken for about a second, or belongs to an unfinished move.
@@ -241,7 +246,7 @@ def _index_locked(move: Move) -> Iterator[_Lock]:
         os.close(descriptor)
 
 
-def _link(move: Move) -> None:
+def _link(move: BranchMove) -> None:
     """Link the journal file as index lock: atomic, with its content, never over another lock."""
     for pause_s in (*PAUSES_S, None):
         try:
@@ -257,7 +262,7 @@ def _link(move: Move) -> None:
             sleep(pause_s)
 
 
-def _check(here: Git, move: Move) -> None:
+def _check(here: Git, move: BranchMove) -> None:
     operation = open_operation(move.admin_dir)
     if operation is not None:
         raise Refused(
@@ -283,7 +288,7 @@ def _check(here: Git, move: Move) -> None:
         )
 
 
-def _carry_out(here: Git, move: Move, *, reason: str, lock: _Lock) -> None:
+def _carry_out(here: Git, move: BranchMove, *, reason: str, lock: _Lock) -> None:
     prepare_index(move)
     crash_point("move-copied")
     lock.keep = True
@@ -310,7 +315,7 @@ def _carry_out(here: Git, move: Move, *, reason: str, lock: _Lock) -> None:
     crash_point("move-renamed")
 
 
-def _refusal(here: Git, move: Move, failure: GitFailed) -> GitWorkerError:
+def _refusal(here: Git, move: BranchMove, failure: GitFailed) -> GitWorkerError:
     dirty = set(read_status(here, untracked=False).paths)
     changed = {change.path for change in changes_between(here, move.old, move.new)}
     overlap = dirty & changed

@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 from gitworker.errors import Conflict, Refused
 from gitworker.model.ids import Ref
-from gitworker.paths import Repository, regular, require_repository
+from gitworker.paths import Repository, open_regular, require_repository
 from gitworker.repo.checkout.move_branch import is_ours
 from gitworker.repo.plumbing.git import Git
 from gitworker.repo.plumbing.refs import find_head_ref, read_loose_refs
@@ -82,7 +82,10 @@ def _is_on(repository: Repository, ref: Ref) -> bool:
     """Return whether files prove that HEAD is on a branch that is not a symbolic ref."""
     try:
         with open(
-            f"{repository.git_dir}/HEAD", encoding="utf-8", errors="surrogateescape", opener=regular
+            f"{repository.git_dir}/HEAD",
+            encoding="utf-8",
+            errors="surrogateescape",
+            opener=open_regular,
         ) as file:
             head = file.read()
     except OSError:

@@ -37,7 +37,7 @@ CLOCK_TICK_MS = 20  # the kernel dates files by a clock that may be one tick lat
 
 
 @dataclass(frozen=True, slots=True)
-class Checkout:
+class PartialCheckout:
     """A checkout that may have stopped between `old` and `new`; `index` has the entries of one.
 
     Files that were last changed before `since_ms` (epoch) were not moved by it and stay.
@@ -55,7 +55,7 @@ class Checkout:
         return f"{self.index}.gitworker-back"
 
 
-class Left(NamedTuple):
+class Unrestored(NamedTuple):
     """Paths that were not restored: `missing` cannot be written, `changed` have unknown content.
 
     `written` are the paths that were restored.
@@ -71,7 +71,7 @@ def has_begun(complaint: str) -> bool:
     return not any(words in complaint for words in REFUSED_BEFORE)
 
 
-def put_back(here: Git, checkout: Checkout) -> Left:
+def put_back(here: Git, checkout: PartialCheckout) -> Unrestored:
     """Restore the files that a checkout had moved to the state in the index; return the rest.
 
     Idempotent. Only files change; `renew_entries` updates the index afterwards.
@@ -81,7 +81,7 @@ def put_back(here: Git, checkout: Checkout) -> Left:
             if is_younger(checkout, path):
                 drop_empty_parents(checkout.worktree, path)  # made for a file that was not written
         if not seen.suspects:
-            return Left((), ())
+            return Unrestored((), ())
         moved = _find_moved_files(here, checkout, seen)
         for path in sorted(moved, reverse=True):
             if path not in seen.tracked or _is_link(checkout.worktree, path):
@@ -94,7 +94,7 @@ def put_back(here: Git, checkout: Checkout) -> Left:
         missing = _write(here, wanted, index=checkout.index)
         changed = seen.suspects - moved - set(wanted)
         written = tuple(path for path in wanted if path not in missing)
-        return Left(tuple(missing), tuple(sorted(changed)), written)
+        return Unrestored(tuple(missing), tuple(sorted(changed)), written)
 
 
 def renew_entries(here: Git, paths: Iterable[str], *, index: str | None = None) -> None:
@@ -114,13 +114,13 @@ def renew_entries(here: Git, paths: Iterable[str], *, index: str | None = None) 
     here.run("update-index", "-q", "--refresh", env=env, ok=ok)
 
 
-def find_moved(here: Git, checkout: Checkout) -> tuple[str, ...]:
+def find_moved(here: Git, checkout: PartialCheckout) -> tuple[str, ...]:
     """Return the paths whose files may have been moved; change nothing."""
     with _suspected(here, checkout) as seen:
         return tuple(sorted(seen.suspects))
 
 
-def is_younger(checkout: Checkout, path: str) -> bool:
+def is_younger(checkout: PartialCheckout, path: str) -> bool:
     """Return whether a file changed since the checkout began; for a missing one ask its parent."""
     found = None
     while path and found is None:
@@ -161,7 +161,7 @@ class _Seen(NamedTuple):
 
 
 @contextmanager
-def _suspected(here: Git, checkout: Checkout) -> Iterator[_Seen]:
+def _suspected(here: Git, checkout: PartialCheckout) -> Iterator[_Seen]:
     """Yield the paths to examine; until the end the scratch index exists with the real entries."""
     between = changes_between(here, checkout.old, checkout.new)
     changes = {change.path: change for change in between if not _is_gitlink(change)}
@@ -178,13 +178,13 @@ def _suspected(here: Git, checkout: Checkout) -> Iterator[_Seen]:
         _drop_scratch(checkout)
 
 
-def _drop_scratch(checkout: Checkout) -> None:
+def _drop_scratch(checkout: PartialCheckout) -> None:
     for file in (checkout.scratch, f"{checkout.scratch}.lock"):
         if os.path.lexists(file):
             os.unlink(file)
 
 
-def _find_moved_files(here: Git, checkout: Checkout, seen: _Seen) -> set[str]:
+def _find_moved_files(here: Git, checkout: PartialCheckout, seen: _Seen) -> set[str]:
     """Return the suspects whose file is a complete or truncated version from one of the commits."""
     moved: set[str] = set()
     for source, goal in ((checkout.old, checkout.new), (checkout.new, checkout.old)):
@@ -193,7 +193,7 @@ def _find_moved_files(here: Git, checkout: Checkout, seen: _Seen) -> set[str]:
     return moved
 
 
-def _find_arrived(here: Git, checkout: Checkout, suspects: list[Change]) -> set[str]:
+def _find_arrived(here: Git, checkout: PartialCheckout, suspects: list[Change]) -> set[str]:
     """Return the paths whose file is the new side of its change, or the beginning of it."""
     env = {"GIT_INDEX_FILE": checkout.scratch}
     here.run("update-index", "-z", "--index-info", stdin=entries(suspects), env=env)
@@ -212,7 +212,7 @@ def _is_link(worktree: str, path: str) -> bool:
     return found is not None and stat.S_ISLNK(found.st_mode)
 
 
-def _is_cut_short(here: Git, checkout: Checkout, change: Change) -> bool:
+def _is_cut_short(here: Git, checkout: PartialCheckout, change: Change) -> bool:
     """Return whether a file holds only the beginning of the content that git was writing."""
     data = read_file(checkout.worktree, change.path)
     if data is None:

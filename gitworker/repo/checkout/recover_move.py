@@ -5,9 +5,9 @@ import os
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Conflict
 from gitworker.model.ids import Oid, Ref
-from gitworker.paths import regular
+from gitworker.paths import open_regular
 from gitworker.repo.checkout.move_branch import (
-    Move,
+    BranchMove,
     hold_journal,
     is_ours,
     prepare_index,
@@ -36,7 +36,7 @@ def recover_move(
     if admin_dir is not None and not os.path.isdir(admin_dir):  # git has forgotten the worktree
         return _has_moved(git, ref=ref, old=old, new=new)
     admin_dir = require_checkout(git, worktree, admin_dir)
-    move = Move(ref, old, new, worktree, admin_dir)
+    move = BranchMove(ref, old, new, worktree, admin_dir)
     here = git.at(worktree)
     descriptor = hold_journal(move)
     try:
@@ -52,7 +52,7 @@ def recover_move(
         os.close(descriptor)
 
 
-def take_back_checkout(git: Git, move: Move) -> None:
+def take_back_checkout(git: Git, move: BranchMove) -> None:
     """Bring index and files from `move.old` to `move.new`, the commit of the branch.
 
     git may have stopped at any point of the checkout: between the files, or after the index. Raises
@@ -84,7 +84,7 @@ def find_unfinished(admin_dir: str) -> tuple[Ref, Oid, Oid] | None:
     lock = f"{admin_dir}/index.lock"
     if not is_ours(lock):
         return None
-    with open(lock, encoding="utf-8", opener=regular) as file:
+    with open(lock, encoding="utf-8", opener=open_regular) as file:
         old, new, ref = file.read().splitlines()[1].split(" ", 2)
     return Ref(ref), Oid(old), Oid(new)
 
@@ -100,10 +100,10 @@ def _has_moved(git: Git, *, ref: Ref, old: Oid, new: Oid) -> bool:
     return tip == new or not contains(git, tip, old) or not contains(git, old, new)
 
 
-def _require_own_lock(move: Move) -> None:
+def _require_own_lock(move: BranchMove) -> None:
     """Raise Conflict if the lock belongs to another unfinished move."""
     if is_ours(move.lock):
-        with open(move.lock, "rb", opener=regular) as file:
+        with open(move.lock, "rb", opener=open_regular) as file:
             if file.read() != move.marker:
                 raise Conflict(
                     f"another interrupted move in {move.worktree} must be repaired first",
@@ -112,7 +112,7 @@ def _require_own_lock(move: Move) -> None:
                 )
 
 
-def _settle(here: Git, move: Move) -> bool:
+def _settle(here: Git, move: BranchMove) -> bool:
     """Make index and files follow a branch that has moved, or take the branch back.
 
     The index changes last and atomically, so it shows how far the move came. Files of a killed move
@@ -134,7 +134,7 @@ def _settle(here: Git, move: Move) -> bool:
     return True
 
 
-def _has_new_index(here: Git, move: Move, changes: tuple[Change, ...]) -> bool:
+def _has_new_index(here: Git, move: BranchMove, changes: tuple[Change, ...]) -> bool:
     """Return whether the worktree's index has left the old commit at every changed path."""
     differs = [
         here.run("diff-index", "--cached", "--name-only", "-z", "--no-renames", commit).text

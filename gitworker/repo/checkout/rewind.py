@@ -18,7 +18,7 @@ from gitworker.repo.status.hidden_files import hidden_changes
 from gitworker.repo.worktrees.worktree_list import find_checkout
 
 
-def require_room(git: Git, *, ref: Ref, old: Oid, new: Oid, worktree: str) -> None:
+def require_rewindable(git: Git, *, ref: Ref, old: Oid, new: Oid, worktree: str) -> None:
     """Raise Refused or Conflict if a checkout cannot follow its branch from `old` to `new`.
 
     Nothing changes. Obstacles are an open operation, git's index lock, uncommitted changes to the
@@ -52,7 +52,7 @@ def rewind(git: Git, *, ref: Ref, old: Oid, new: Oid, worktree: str | None, reas
     if recover_move(git, ref=ref, old=old, new=new, worktree=worktree):
         return
     if worktree is not None:
-        require_room(git, ref=ref, old=old, new=new, worktree=worktree)
+        require_rewindable(git, ref=ref, old=old, new=new, worktree=worktree)
         move_branch(git, ref=ref, old=old, new=new, worktree=worktree, reason=reason)
         return
     move_ref(git, ref, old=old, new=new, reason=reason)

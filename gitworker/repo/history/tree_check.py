@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from gitworker.model.ids import Oid
-from gitworker.paths import regular, require_repository
+from gitworker.paths import open_regular, require_repository
 from gitworker.repo.history.rules_commit import commit_fault
 from gitworker.repo.plumbing.git import Git, GitFailed
 from gitworker.repo.plumbing.objects import read_objects
@@ -101,7 +101,7 @@ def _cut_off(git: Git, commits: Sequence[Oid]) -> BadCommit | None:
     """
     path = f"{require_repository(git.directory).common_dir}/shallow"
     try:
-        with open(path, encoding="ascii", errors="replace", opener=regular) as file:
+        with open(path, encoding="ascii", errors="replace", opener=open_regular) as file:
             listed = file.read().split()
     except FileNotFoundError:
         return None

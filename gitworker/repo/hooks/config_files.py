@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator
 
 from gitworker.errors import Conflict
-from gitworker.paths import regular
+from gitworker.paths import open_regular
 from gitworker.repo.plumbing.git import Git
 
 Entries = list[tuple[str, str | None]]  # a key without `=` has the value None
@@ -19,7 +19,7 @@ Entries = list[tuple[str, str | None]]  # a key without `=` has the value None
 def read_bytes(path: str) -> bytes | None:
     """Return a file's content, None if it does not exist or is not a regular file."""
     try:
-        with open(path, "rb", opener=regular) as file:
+        with open(path, "rb", opener=open_regular) as file:
             return file.read()
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENXIO):
@@ -78,7 +78,7 @@ def write_config(path: str, content: bytes | None) -> None:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
         return
-    with replaced(path) as copy, open(copy, "wb", opener=regular) as file:
+    with replaced(path) as copy, open(copy, "wb", opener=open_regular) as file:
         file.write(content)
 
 
@@ -112,5 +112,5 @@ def forget(base: str) -> None:
 
 
 def _write(path: str, content: bytes) -> None:
-    with open(path, "wb", opener=regular) as file:
+    with open(path, "wb", opener=open_regular) as file:
         file.write(content)

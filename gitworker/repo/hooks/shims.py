@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from gitworker import __version__
 from gitworker.clock import monotonic_ms
-from gitworker.paths import Repository, StatePaths, regular, state_paths
+from gitworker.paths import Repository, StatePaths, open_regular, state_paths
 from gitworker.repo.hooks.config_files import read_bytes
 from gitworker.repo.hooks.layout import (
     ALWAYS,
@@ -260,7 +260,7 @@ def _remember(paths: StatePaths, user_hooks: UserHooks) -> list[str]:
         if "\n" in path or not path:
             continue
         if times[path] >= 0:
-            os.close(regular(copy, os.O_CREAT | os.O_WRONLY, FILE_MODE))
+            os.close(open_regular(copy, os.O_CREAT | os.O_WRONLY, FILE_MODE))
             os.utime(copy, ns=(times[path], times[path]))
             if os.stat(copy).st_mtime_ns != times[path]:
                 os.unlink(copy)
@@ -310,7 +310,7 @@ def _is_usable(stamp: Stamp) -> bool:
 
 
 def _source(sources: str, name: str) -> bytes:
-    with open(f"{sources}/{name}", "rb", opener=regular) as file:
+    with open(f"{sources}/{name}", "rb", opener=open_regular) as file:
         return file.read()
 
 

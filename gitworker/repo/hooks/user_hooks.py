@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from gitworker.paths import Repository, regular, require_repository
+from gitworker.paths import Repository, open_regular, require_repository
 from gitworker.repo.hooks.layout import PLACE, is_hook_name
 from gitworker.repo.plumbing.git import Git
 
@@ -108,7 +108,7 @@ def linked_worktrees(common_dir: str) -> Iterator[tuple[str, str]]:
         admin = f"{common_dir}/worktrees/{name}"
         try:
             with open(
-                f"{admin}/gitdir", encoding="utf-8", errors="surrogateescape", opener=regular
+                f"{admin}/gitdir", encoding="utf-8", errors="surrogateescape", opener=open_regular
             ) as file:
                 pointer = file.read().rstrip("\n")
         except OSError:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from gitworker.errors import Naming, Refused
-from gitworker.paths import find_top, regular
+from gitworker.paths import find_top, open_regular
 
 OWNER_ALL = 0o700
 READ_BY_GIT = frozenset({".git", ".gitattributes", ".gitignore", ".gitmodules", ".mailmap"})
@@ -157,7 +157,7 @@ def write_hint(path: str, data: bytes) -> None:
     """Replace the file `path` by data that only saves time: no sync, and errors are ignored."""
     partial = f"{path}.{os.getpid()}.tmp"
     try:
-        with open(partial, "wb", opener=regular) as file:
+        with open(partial, "wb", opener=open_regular) as file:
             file.write(data)
         os.replace(partial, path)
     except OSError:
@@ -169,7 +169,7 @@ def clone_file(source: str, target: str) -> bool:
 
     If it does not, `target` is removed again.
     """
-    with open(source, "rb", opener=regular) as original:
+    with open(source, "rb", opener=open_regular) as original:
         descriptor = os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
         try:
             fcntl.ioctl(descriptor, FICLONE, original.fileno())
@@ -188,12 +188,12 @@ def copy_index(source: str, copy: str) -> None:
     would hide a change made in the same clock tick in which the index was written.
     """
     try:
-        with open(source, "rb", opener=regular) as file:
+        with open(source, "rb", opener=open_regular) as file:
             data = file.read()
             times = os.fstat(file.fileno())
     except FileNotFoundError:
         return
-    with Naming(copy), open(copy, "wb", opener=regular) as file:
+    with Naming(copy), open(copy, "wb", opener=open_regular) as file:
         file.write(data)
     os.utime(copy, ns=(times.st_atime_ns, times.st_mtime_ns))
 

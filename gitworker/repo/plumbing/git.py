@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from gitworker import clock, proc
 from gitworker.errors import GitWorkerError, NotFound, Unavailable
 from gitworker.model.ids import Oid
-from gitworker.paths import regular
+from gitworker.paths import open_regular
 from gitworker.repo.plumbing.git_environment import PRIVATE_INDEX, clean_environment
 from gitworker.repo.plumbing.lock import held_environment
 
@@ -199,7 +199,7 @@ def _program_identity() -> str:
 
 def _read_answer(cache: str, identity: str) -> str | None:
     try:
-        with open(cache, encoding="utf-8", errors="surrogateescape", opener=regular) as file:
+        with open(cache, encoding="utf-8", errors="surrogateescape", opener=open_regular) as file:
             known, _, text = file.read().partition("\n")
     except OSError:
         return None
@@ -209,7 +209,9 @@ def _read_answer(cache: str, identity: str) -> str | None:
 def _keep_answer(cache: str, identity: str, text: str) -> None:
     partial = f"{cache}.{os.getpid()}.tmp"
     try:
-        with open(partial, "w", encoding="utf-8", errors="surrogateescape", opener=regular) as file:
+        with open(
+            partial, "w", encoding="utf-8", errors="surrogateescape", opener=open_regular
+        ) as file:
             file.write(f"{identity}\n{text}")
         os.replace(partial, cache)
     except OSError:  # only a cache: the next command asks git

@@ -2,7 +2,7 @@
 
 import os
 
-from gitworker.paths import regular
+from gitworker.paths import open_regular
 from gitworker.repo.plumbing.git import Git
 
 SIGNATURE = b"DIRC"
@@ -16,7 +16,7 @@ def find_index_flaw(git: Git, place: str, admin_dir: str) -> str | None:
     Compare the file's checksum. A process is started only for a split index.
     """
     try:
-        with open(f"{admin_dir}/index", "rb", opener=regular) as file:
+        with open(f"{admin_dir}/index", "rb", opener=open_regular) as file:
             data = file.read()
     except FileNotFoundError:
         return "is missing"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from gitworker.errors import Naming
 from gitworker.model.ids import Oid
-from gitworker.paths import regular
+from gitworker.paths import open_regular
 from gitworker.repo.plumbing.git import Git, GitFailed
 
 SHA1_LENGTH = 40
@@ -61,7 +61,7 @@ def write_private_commit(commit: bytes, *, length: int, directory: str) -> Oid:
     os.makedirs(f"{directory}/{oid[:2]}", exist_ok=True)
     with (
         Naming(f"{directory}/{oid[:2]}/{oid[2:]}"),
-        open(f"{directory}/{oid[:2]}/{oid[2:]}", "wb", opener=regular) as file,
+        open(f"{directory}/{oid[:2]}/{oid[2:]}", "wb", opener=open_regular) as file,
     ):
         file.write(zlib.compress(_header(commit) + commit, FASTEST))
     return oid
@@ -82,7 +82,7 @@ def write_commits(git: Git, commits: Sequence[bytes], *, directory: str) -> list
     for name, data in zip(names, commits, strict=True):
         with (
             Naming(f"{directory}/{name}"),
-            open(f"{directory}/{name}", "wb", opener=regular) as file,
+            open(f"{directory}/{name}", "wb", opener=open_regular) as file,
         ):
             file.write(data)
     request = "".join(f"{directory}/{name}\n" for name in names).encode()

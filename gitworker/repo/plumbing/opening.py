@@ -11,7 +11,7 @@ import os
 from gitworker.config import FILE_NAME
 from gitworker.errors import Invalid, Refused, Unavailable
 from gitworker.model.ids import Branch, Ref, ref_of
-from gitworker.paths import regular
+from gitworker.paths import open_regular
 from gitworker.repo.plumbing.git import Git, GitFailed
 
 TYPE_CHECKING = False  # `typing` costs 2 ms, and git is started before that
@@ -32,7 +32,7 @@ UNREADABLE = b"unreadable"  # the mode of a file in a tree that git cannot read
 WORKTREE_SCOPE = "worktree"
 
 
-class Target:
+class TargetAnswer:
     """The target's ref, whether it has a commit, and the settings file in it (None: no file)."""
 
     __slots__ = ("exists", "ref", "settings")
@@ -43,7 +43,7 @@ class Target:
         self.settings = settings
 
 
-class Opening:
+class OpeningAnswers:
     """The two running git processes; each answer is read once."""
 
     __slots__ = ("_config", "_objects", "_refs", "git")
@@ -71,7 +71,7 @@ class Opening:
             found[key] = value if separator else "true"  # a key alone is true (git-config(1))
         return found
 
-    def target(self, names: Sequence[str], *, reads_settings: bool = True) -> Target:
+    def target(self, names: Sequence[str], *, reads_settings: bool = True) -> TargetAnswer:
         """Return the first of these branches that has a commit, else the first of them.
 
         Raises Unavailable if git cannot read whether the commit has settings, or which: without
@@ -87,8 +87,8 @@ class Opening:
             if exists:
                 name = ref.removeprefix("refs/heads/")
                 text = _usable(mode, text, name) if reads_settings else None
-                return Target(ref, exists=True, settings=text)
-        return Target(refs[0], exists=False, settings=None)
+                return TargetAnswer(ref, exists=True, settings=text)
+        return TargetAnswer(refs[0], exists=False, settings=None)
 
     def _answer(self, running: proc.Running, args: Sequence[str]) -> proc.Completed:
         """Return git's answer; raise a readable error if git does not open the repository."""
@@ -113,9 +113,9 @@ def usual_targets(git_config: Mapping[str, str]) -> list[str]:
     return ["main", *([default] if default else []), "master"]
 
 
-def ask(repository: Repository, env: Mapping[str, str], *, kept: str = "") -> Opening:
+def ask(repository: Repository, env: Mapping[str, str], *, kept: str = "") -> OpeningAnswers:
     """Start asking in a repository; `kept` is a branch that may be the target."""
-    return Opening(Git(repository.top or repository.common_dir), env, kept=kept)
+    return OpeningAnswers(Git(repository.top or repository.common_dir), env, kept=kept)
 
 
 def read_kept_target(paths: StatePaths) -> str:
@@ -124,7 +124,7 @@ def read_kept_target(paths: StatePaths) -> str:
     It is only a guess that saves a process: the database records the actual target.
     """
     try:
-        with open(f"{paths.root}/{KEPT_NAME}", encoding="utf-8", opener=regular) as file:
+        with open(f"{paths.root}/{KEPT_NAME}", encoding="utf-8", opener=open_regular) as file:
             return file.read().strip()
     except (OSError, UnicodeDecodeError):
         return ""

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from gitworker.errors import Conflict
 from gitworker.model.ids import Oid, Ref, is_oid
-from gitworker.paths import regular
+from gitworker.paths import open_regular
 from gitworker.repo.plumbing.git import Git, GitFailed
 
 PACKED_AT_MOST_BYTES = 1024 * 1024  # git searches a larger file faster
@@ -46,7 +46,7 @@ def read_loose_refs(common_dir: str, refs: Sequence[Ref]) -> dict[Ref, Oid] | No
     found: dict[Ref, Oid] = {}
     for ref in refs:
         try:
-            with open(f"{common_dir}/{ref}", encoding="ascii", opener=regular) as file:
+            with open(f"{common_dir}/{ref}", encoding="ascii", opener=open_regular) as file:
                 text = file.read().strip()
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             continue
@@ -68,7 +68,7 @@ def _read_packed(path: str, wanted: set[Ref]) -> dict[Ref, Oid] | None:
     try:
         if os.path.getsize(path) > PACKED_AT_MOST_BYTES:
             return None
-        with open(path, encoding="utf-8", errors="surrogateescape", opener=regular) as file:
+        with open(path, encoding="utf-8", errors="surrogateescape", opener=open_regular) as file:
             lines = [line.rstrip("\n").partition(" ") for line in file if line[0] not in "#^"]
     except FileNotFoundError:
         return {}
@@ -97,7 +97,10 @@ def follow_symbolic(common_dir: str, ref: Ref) -> Ref:
     for _ in range(SYMBOLIC_AT_MOST):
         try:
             with open(
-                f"{common_dir}/{ref}", encoding="utf-8", errors="surrogateescape", opener=regular
+                f"{common_dir}/{ref}",
+                encoding="utf-8",
+                errors="surrogateescape",
+                opener=open_regular,
             ) as file:
                 text = file.read()
         except OSError:

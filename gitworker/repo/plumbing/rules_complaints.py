@@ -48,7 +48,7 @@ TRANSIENT_STATUS, REFUSED_STATUS = 3, 1
 ALONE = "only if no git command is running there"
 
 
-class Cause(NamedTuple):
+class FailureCause(NamedTuple):
     """One cause: message, hint, error code, and the exit status of a command that fails by it."""
 
     message: str
@@ -57,7 +57,7 @@ class Cause(NamedTuple):
     status: int
 
 
-def find_cause(complaint: str, directory: str) -> Cause | None:
+def find_cause(complaint: str, directory: str) -> FailureCause | None:
     """Return the system's reason for a failure, None if git names no such reason.
 
     A relative path is completed by `directory`, in which git ran.
@@ -73,7 +73,7 @@ def find_cause(complaint: str, directory: str) -> Cause | None:
     found = EMPTY.search(complaint)
     if found is not None:
         path = _complete(found["path"], directory)
-        return Cause(
+        return FailureCause(
             f"{path} is empty: a killed git worktree add left it, and git cannot work with it",
             f"{_repair_from_main(path.partition('/worktrees/')[0])}   ({ALONE})",
             "worktree_half_made",
@@ -82,7 +82,7 @@ def find_cause(complaint: str, directory: str) -> Cause | None:
     found = HOLLOW.search(complaint)
     if found is not None:
         path = _complete(found["path"], directory)
-        return Cause(
+        return FailureCause(
             f"the git object {path} is empty; a full disk can cause this",
             "git worker fsck --repair",
             OBJECT_EMPTY,
@@ -95,12 +95,12 @@ def find_cause(complaint: str, directory: str) -> Cause | None:
     return _damage(complaint, directory)
 
 
-def _damage(complaint: str, directory: str) -> Cause | None:
+def _damage(complaint: str, directory: str) -> FailureCause | None:
     found = INDEX.search(complaint)
     if found is not None:
         named = found["path"]
         path = _complete(named, directory) if named else f"the index of {directory}"
-        return Cause(
+        return FailureCause(
             f"git cannot read {path}: it is damaged",
             "git worker fsck --repair",
             "index_damaged",
@@ -109,7 +109,7 @@ def _damage(complaint: str, directory: str) -> Cause | None:
     found = ADMIN.search(complaint)
     if found is None:
         return None
-    return Cause(
+    return FailureCause(
         f"git cannot use {found['path']}/worktrees/{found['name']}: its HEAD or commondir is"
         " damaged, or it does not exist",
         _repair_from_main(found["path"]),
@@ -131,14 +131,14 @@ def find_unwritten(complaint: str, directory: str) -> str | None:
     return directory if found["path"] is None else _complete(found["path"], directory)
 
 
-def explain_unwritten(path: str, reason: str) -> Cause | None:
+def explain_unwritten(path: str, reason: str) -> FailureCause | None:
     """Return the cause of a failed write that the system explained; None for other reasons."""
     return _of_system(reason, path) if reason in CAUSES else None
 
 
-def explain_lock(lock: str) -> Cause:
+def explain_lock(lock: str) -> FailureCause:
     """Return the cause of a failure on a lock file of git that exists."""
-    return Cause(
+    return FailureCause(
         f"{lock} exists: another git command is running, or a killed one left it",
         f"rm {quote(lock)}   ({ALONE})",
         "git_locked",
@@ -146,13 +146,13 @@ def explain_lock(lock: str) -> Cause:
     )
 
 
-def _of_system(reason: str, path: str) -> Cause:
+def _of_system(reason: str, path: str) -> FailureCause:
     code = CAUSES[reason]
     if code == "no_permission":
         hint = f"ls -ld {quote(path)}"
     else:
         hint = "ulimit -n" if code == "system" else f"df -h {quote(path)}"
-    return Cause(f"git cannot write {path}: {reason}", hint, code, REFUSED_STATUS)
+    return FailureCause(f"git cannot write {path}: {reason}", hint, code, REFUSED_STATUS)
 
 
 def _path_in(line: str, directory: str) -> str:

@@ -28,7 +28,7 @@ class Protection(NamedTuple):
     ntfs: bool = True
 
 
-class Entry(NamedTuple):
+class TreeEntry(NamedTuple):
     """One entry of a tree object."""
 
     mode: bytes
@@ -89,7 +89,7 @@ def tree_fault(
     return None
 
 
-def read_entries(raw: bytes, *, oid_size: int) -> Iterator[Entry]:
+def read_entries(raw: bytes, *, oid_size: int) -> Iterator[TreeEntry]:
     """Yield the entries of a raw tree; raise ValueError if it is truncated."""
     at = 0
     while at < len(raw):
@@ -99,7 +99,7 @@ def read_entries(raw: bytes, *, oid_size: int) -> Iterator[Entry]:
         if len(oid) < oid_size:
             raise ValueError("cut short")
         name = raw[blank + 1 : end].decode("utf-8", "surrogateescape")
-        yield Entry(raw[at:blank], name, Oid(oid.hex()))
+        yield TreeEntry(raw[at:blank], name, Oid(oid.hex()))
         at = end + 1 + oid_size
 
 

@@ -14,7 +14,7 @@ from gitworker.clock import sleep
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Naming
 from gitworker.model.ids import Oid, Ref, is_oid
-from gitworker.paths import AGENT_LOG, Repository, regular, require_repository
+from gitworker.paths import AGENT_LOG, Repository, open_regular, require_repository
 from gitworker.repo.hooks.install import install
 from gitworker.repo.plumbing.disk import (
     copy_index,
@@ -54,7 +54,7 @@ class Pool(NamedTuple):
     settings: tuple[str, ...] = ()
 
 
-class Parked(NamedTuple):
+class ParkedWorktree(NamedTuple):
     """A ready worktree: its commit, whether it has files of earlier tasks, and its stamps.
 
     `admin` holds times and sizes in the admin directory, which an untouched checkout still has.
@@ -72,7 +72,7 @@ class Parked(NamedTuple):
         return f"{self.path}/tree"
 
 
-def list_parked(pool: Pool) -> list[Parked]:
+def list_parked(pool: Pool) -> list[ParkedWorktree]:
     """Return this repository's ready worktrees, the newest last."""
     common_dir = pool.repository.common_dir
     paths = [f"{pool.root}/{name}" for name in list_names(pool) if name.startswith(READY)]
@@ -90,7 +90,7 @@ def list_names(pool: Pool) -> list[str]:
         return []
 
 
-def claim(pool: Pool, parked: Parked, name: str) -> Parked | None:
+def claim(pool: Pool, parked: ParkedWorktree, name: str) -> ParkedWorktree | None:
     """Take a ready worktree by renaming it; return None if another process was faster."""
     path = f"{pool.root}/{name}"
     try:
@@ -100,7 +100,7 @@ def claim(pool: Pool, parked: Parked, name: str) -> Parked | None:
     return parked._replace(path=path)
 
 
-def has_stamps(parked: Parked) -> bool:
+def has_stamps(parked: ParkedWorktree) -> bool:
     """Return whether the admin directory is unchanged since the worktree was parked."""
     return _admin_stamp(parked.path) == parked.admin
 
@@ -121,7 +121,7 @@ def is_clean(pool: Pool, path: str, commit: Oid) -> bool:
         return False
 
 
-def bring_to(pool: Pool, path: str, *, old: Oid, new: Oid) -> None:
+def switch_commit(pool: Pool, path: str, *, old: Oid, new: Oid) -> None:
     """Switch an entry's worktree, overwriting ignored files in the way; raise GitFailed."""
     if old == new:
         return
@@ -134,7 +134,9 @@ def bring_to(pool: Pool, path: str, *, old: Oid, new: Oid) -> None:
     here.run("update-ref", "--no-deref", "-m", "gitworker: park", "HEAD", new, old)
 
 
-def hand_over(pool: Pool, parked: Parked, place: str, *, is_relative: bool = False) -> str:
+def register_worktree(
+    pool: Pool, parked: ParkedWorktree, place: str, *, is_relative: bool = False
+) -> str:
     """Register a claimed worktree with git at `place`, a free path; return its admin directory.
 
     The worktree moves first, since git never lists a worktree without its directory. `is_relative`
@@ -160,7 +162,7 @@ def hand_over(pool: Pool, parked: Parked, place: str, *, is_relative: bool = Fal
     return admin
 
 
-def switch(pool: Pool, parked: Parked, ref: Ref) -> None:
+def switch(pool: Pool, parked: ParkedWorktree, ref: Ref) -> None:
     """Put a claimed worktree's HEAD on a branch that is at its commit.
 
     If HEAD is a file, no process is needed: no other command knows this worktree yet.
@@ -188,7 +190,7 @@ def make(pool: Pool, commit: Oid) -> None:
     _park(pool, path, commit, is_warm=False)
 
 
-def advance(pool: Pool, parked: Parked, new: Oid) -> str | None:
+def advance(pool: Pool, parked: ParkedWorktree, new: Oid) -> str | None:
     """Bring a ready worktree to another commit; return its path if that fails.
 
     Do nothing if another process has taken it meanwhile.
@@ -198,7 +200,7 @@ def advance(pool: Pool, parked: Parked, new: Oid) -> str | None:
         return None
     try:
         if is_clean(pool, claimed.path, claimed.commit):
-            bring_to(pool, claimed.path, old=claimed.commit, new=new)
+            switch_commit(pool, claimed.path, old=claimed.commit, new=new)
             crash_point("pool.advanced")
             if is_clean(pool, claimed.path, new):  # another commit may ignore other files
                 _park(pool, claimed.path, new, is_warm=claimed.is_warm)
@@ -247,7 +249,7 @@ def is_returnable(pool: Pool, path: str, commit: Oid) -> bool:
         return False
 
 
-def take_back(pool: Pool, path: str, *, commit: Oid, new: Oid) -> bool:
+def park_removed(pool: Pool, path: str, *, commit: Oid, new: Oid) -> bool:
     """Park a removed worktree at `new` with its ignored files; return whether that worked.
 
     git makes a new admin directory for it; of the old one only the index is kept.
@@ -266,7 +268,7 @@ def take_back(pool: Pool, path: str, *, commit: Oid, new: Oid) -> bool:
         remove_tree(f"{path}/{name}")
     crash_point("pool.returned")
     try:
-        bring_to(pool, path, old=commit, new=new)
+        switch_commit(pool, path, old=commit, new=new)
     except GitFailed:
         return False
     if not is_clean(pool, path, new):
@@ -336,16 +338,16 @@ def keep_list(state_root: str, paths: Sequence[str]) -> None:
     write_hint(f"{state_root}/{LIST}", os.fsencode("".join(f"{path}\n" for path in paths)))
 
 
-def _read(path: str) -> Parked | None:
+def _read(path: str) -> ParkedWorktree | None:
     try:
-        with open(f"{path}/record", "rb", opener=regular) as file:
+        with open(f"{path}/record", "rb", opener=open_regular) as file:
             commit, warm, stamp, admin = os.fsdecode(file.read()).split("\0")
     except (OSError, ValueError):
         return None
-    return Parked(path, Oid(commit), bool(warm), stamp, admin)
+    return ParkedWorktree(path, Oid(commit), bool(warm), stamp, admin)
 
 
-def _made_ns(parked: Parked) -> int:
+def _made_ns(parked: ParkedWorktree) -> int:
     try:
         return os.stat(f"{parked.path}/record").st_mtime_ns
     except OSError:  # taken meanwhile
@@ -376,7 +378,7 @@ def _reserve(place: str) -> str:
 
 def _reads(path: str) -> str:
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape", opener=regular) as file:
+        with open(path, encoding="utf-8", errors="surrogateescape", opener=open_regular) as file:
             return file.read()
     except OSError:
         return ""
@@ -385,6 +387,6 @@ def _reads(path: str) -> str:
 def _write(path: str, line: str) -> None:
     with (
         Naming(path),
-        open(path, "w", encoding="utf-8", errors="surrogateescape", opener=regular) as file,
+        open(path, "w", encoding="utf-8", errors="surrogateescape", opener=open_regular) as file,
     ):
         file.write(f"{line}\n")

@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 
 from gitworker import clock
-from gitworker.paths import regular
+from gitworker.paths import open_regular
 from gitworker.repo.plumbing.git import Git
 
 FRESH_MS = 1000  # an older check proves nothing, for example after a wait for a lock
@@ -30,7 +30,7 @@ STATUS = ("status", "--porcelain", "--no-renames", "--ignore-submodules=none",
           "--untracked-files=normal")  # fmt: skip
 
 
-class Look:
+class DirtyCheck:
     """A process that checks the parked worktree of the entry `path`."""
 
     __slots__ = ("_begun_ms", "_running", "path")
@@ -76,29 +76,29 @@ def is_parked_for(common_dir: str, path: str) -> bool:
 
 def _line(path: str) -> str:
     try:
-        with open(path, "rb", opener=regular) as file:
+        with open(path, "rb", opener=open_regular) as file:
             return os.fsdecode(file.read()).removesuffix("\n").replace("\0", "")
     except (OSError, ValueError):  # the list is only a hint and may name garbage
         return ""
 
 
-def begin_look(path: str) -> Look | None:
+def start_dirty_check(path: str) -> DirtyCheck | None:
     """Start to check an entry; return None if its private index does not exist."""
-    return Look(path) if os.path.exists(f"{path}/{INDEX}") else None
+    return DirtyCheck(path) if os.path.exists(f"{path}/{INDEX}") else None
 
 
-def look_early(state_root: str) -> Look | None:
+def prefetch_dirty_check(state_root: str) -> DirtyCheck | None:
     """Start to check the first listed worktree that exists; return None if none does."""
     common_dir = os.path.dirname(state_root)
     paths = (path for path in read_list(state_root) if is_parked_for(common_dir, path))
-    looks = (begin_look(path) for path in paths)
+    looks = (start_dirty_check(path) for path in paths)
     return next((look for look in looks if look is not None), None)
 
 
 def read_list(state_root: str) -> list[str]:
     """Return the listed parked worktrees: only a guess, which saves time."""
     try:
-        with open(f"{state_root}/{LIST}", "rb", opener=regular) as file:
+        with open(f"{state_root}/{LIST}", "rb", opener=open_regular) as file:
             return os.fsdecode(file.read()).splitlines()
     except OSError:
         return []

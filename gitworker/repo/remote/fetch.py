@@ -5,7 +5,7 @@ from gitworker.errors import NotFound
 from gitworker.model.ids import Branch, Oid, ref_of
 from gitworker.repo.plumbing.git import OTHER_WORKTREES, Git
 from gitworker.repo.plumbing.refs import tracking_ref
-from gitworker.repo.remote.rules_transfer import Trouble, explain, out_of_time, read_trouble
+from gitworker.repo.remote.rules_transfer import TransferCause, explain, out_of_time, read_trouble
 from gitworker.repo.remote.transfer import Narrate, transfer
 
 LIMIT_S = 600.0
@@ -38,7 +38,7 @@ def fetch_branch(
         raise out_of_time(verb="fetch", remote=remote, branch=branch, limit_s=limit_s)
     if result.status != 0:
         trouble = read_trouble(result.text)
-        if trouble is Trouble.NO_BRANCH:
+        if trouble is TransferCause.NO_BRANCH:
             raise NotFound(f"remote {remote} has no branch {branch}", hint)
         raise explain(trouble, verb="fetch", remote=remote, branch=branch, text=result.text)
     return git.require_oid(tracking, "the fetched branch")

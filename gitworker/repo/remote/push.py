@@ -6,7 +6,7 @@ push never replaces commits that another user pushed.
 
 from gitworker.model.ids import Oid, Ref
 from gitworker.repo.plumbing.git import Git
-from gitworker.repo.remote.rules_transfer import Trouble, explain, out_of_time, read_trouble
+from gitworker.repo.remote.rules_transfer import TransferCause, explain, out_of_time, read_trouble
 from gitworker.repo.remote.transfer import Narrate, transfer
 
 LIMIT_S = 900.0  # the user's pre-push hook may run tests
@@ -44,6 +44,6 @@ def push_commit(
     if result.status == 0:
         return True
     trouble = read_trouble(result.text)
-    if trouble is Trouble.MOVED:
+    if trouble is TransferCause.MOVED:
         return False
     raise explain(trouble, verb="push", remote=remote, branch=branch, text=result.text)

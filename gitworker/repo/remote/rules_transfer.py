@@ -19,7 +19,7 @@ class TransferFailed(Unavailable):
     code = "transfer_failed"
 
 
-class Trouble(Enum):
+class TransferCause(Enum):
     """The reason of a failed fetch or push, with the words that show it, the clearest first."""
 
     MOVED = (
@@ -56,68 +56,76 @@ class Trouble(Enum):
 
 
 CODES = {
-    Trouble.MOVED: "remote_moved",
-    Trouble.PROTECTED: "remote_protected",
-    Trouble.HOOK: "remote_hook_declined",
-    Trouble.DISK: "remote_disk",
-    Trouble.AUTHENTICATION: "remote_authentication",
-    Trouble.PERMISSION: "remote_permission",
-    Trouble.NO_BRANCH: "remote_no_branch",
-    Trouble.NO_REPOSITORY: "remote_not_found",
-    Trouble.NETWORK: "remote_unreachable",
-    Trouble.LOCAL_HOOK: "pre_push_declined",
-    Trouble.OTHER: "transfer_failed",
+    TransferCause.MOVED: "remote_moved",
+    TransferCause.PROTECTED: "remote_protected",
+    TransferCause.HOOK: "remote_hook_declined",
+    TransferCause.DISK: "remote_disk",
+    TransferCause.AUTHENTICATION: "remote_authentication",
+    TransferCause.PERMISSION: "remote_permission",
+    TransferCause.NO_BRANCH: "remote_no_branch",
+    TransferCause.NO_REPOSITORY: "remote_not_found",
+    TransferCause.NETWORK: "remote_unreachable",
+    TransferCause.LOCAL_HOOK: "pre_push_declined",
+    TransferCause.OTHER: "transfer_failed",
 }
 WORDS = {
-    Trouble.MOVED: "{branch} was moved on {remote} at the same time",
-    Trouble.PROTECTED: "branch {branch} is protected on {remote}: pushes to it are not allowed",
-    Trouble.HOOK: "a hook of {remote} declined the push to {branch}",
-    Trouble.DISK: "the {verb} failed: the disk on one side is full or read-only",
-    Trouble.AUTHENTICATION: "{remote} does not accept your credentials",
-    Trouble.PERMISSION: "{remote} does not allow you to {verb} {branch}",
-    Trouble.NO_BRANCH: "remote {remote} has no branch {branch}",
-    Trouble.NO_REPOSITORY: "{remote} does not point to a repository",
-    Trouble.NETWORK: "{remote} cannot be reached",
-    Trouble.LOCAL_HOOK: "your pre-push hook declined the push to {remote}",
-    Trouble.OTHER: "git cannot {verb} {branch}: {remote}",
+    TransferCause.MOVED: "{branch} was moved on {remote} at the same time",
+    TransferCause.PROTECTED: (
+        "branch {branch} is protected on {remote}: pushes to it are not allowed"
+    ),
+    TransferCause.HOOK: "a hook of {remote} declined the push to {branch}",
+    TransferCause.DISK: "the {verb} failed: the disk on one side is full or read-only",
+    TransferCause.AUTHENTICATION: "{remote} does not accept your credentials",
+    TransferCause.PERMISSION: "{remote} does not allow you to {verb} {branch}",
+    TransferCause.NO_BRANCH: "remote {remote} has no branch {branch}",
+    TransferCause.NO_REPOSITORY: "{remote} does not point to a repository",
+    TransferCause.NETWORK: "{remote} cannot be reached",
+    TransferCause.LOCAL_HOOK: "your pre-push hook declined the push to {remote}",
+    TransferCause.OTHER: "git cannot {verb} {branch}: {remote}",
 }
 HINTS = {
-    Trouble.MOVED: "git fetch {remote}",
-    Trouble.PROTECTED: "git remote -v   (an administrator of {remote} can lift the protection)",
-    Trouble.HOOK: "fix the problem that the hook reports",
-    Trouble.DISK: "df -h",
-    Trouble.AUTHENTICATION: "git ls-remote {remote}   (in a terminal, so that git can ask you)",
-    Trouble.PERMISSION: "git remote -v",
-    Trouble.NO_BRANCH: "git ls-remote --heads {remote}",
-    Trouble.NO_REPOSITORY: "git remote -v",
-    Trouble.NETWORK: "git ls-remote {remote}",
-    Trouble.LOCAL_HOOK: "fix the problem that the hook reports",
-    Trouble.OTHER: "git {verb} {remote} {branch}",
+    TransferCause.MOVED: "git fetch {remote}",
+    TransferCause.PROTECTED: (
+        "git remote -v   (an administrator of {remote} can lift the protection)"
+    ),
+    TransferCause.HOOK: "fix the problem that the hook reports",
+    TransferCause.DISK: "df -h",
+    TransferCause.AUTHENTICATION: (
+        "git ls-remote {remote}   (in a terminal, so that git can ask you)"
+    ),
+    TransferCause.PERMISSION: "git remote -v",
+    TransferCause.NO_BRANCH: "git ls-remote --heads {remote}",
+    TransferCause.NO_REPOSITORY: "git remote -v",
+    TransferCause.NETWORK: "git ls-remote {remote}",
+    TransferCause.LOCAL_HOOK: "fix the problem that the hook reports",
+    TransferCause.OTHER: "git {verb} {remote} {branch}",
 }
 ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_]?)")
 SHOWN_LINES = 40
 
 
-def read_trouble(text: str) -> Trouble:
+def read_trouble(text: str) -> TransferCause:
     """Return the reason of a failed fetch or push, from all output of git and the remote.
 
     The verdict on the ref (`!` in `git push --porcelain`) is matched before the output of hooks.
     """
     verdicts = "\n".join(line for line in text.splitlines() if line.startswith("!"))
     found = _match(verdicts)
-    if found is Trouble.OTHER and "[remote rejected]" in verdicts:
+    if found is TransferCause.OTHER and "[remote rejected]" in verdicts:
         return found  # the remote's own word, and an unknown one
-    return _match(text) if found is Trouble.OTHER else found
+    return _match(text) if found is TransferCause.OTHER else found
 
 
-def _match(text: str) -> Trouble:
-    for trouble in Trouble:
+def _match(text: str) -> TransferCause:
+    for trouble in TransferCause:
         if any(word in text for word in trouble.value):
             return trouble
-    return Trouble.OTHER
+    return TransferCause.OTHER
 
 
-def explain(trouble: Trouble, *, verb: str, remote: str, branch: str, text: str) -> TransferFailed:
+def explain(
+    trouble: TransferCause, *, verb: str, remote: str, branch: str, text: str
+) -> TransferFailed:
     """Return the error with the reason that `verb` (fetch or push) failed, and all output."""
     names = {"verb": verb, "remote": remote, "branch": branch}
     return TransferFailed(

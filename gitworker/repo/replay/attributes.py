@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from gitworker.errors import Naming
 from gitworker.model.ids import Oid
-from gitworker.paths import regular
+from gitworker.paths import open_regular
 from gitworker.repo.plumbing.disk import remove_tree
 from gitworker.repo.plumbing.git import Git
 from gitworker.repo.plumbing.objects import read_objects
@@ -30,7 +30,7 @@ def lay_out(directory: str, texts: Mapping[str, bytes]) -> None:
         os.makedirs(folder, exist_ok=True)
         with (
             Naming(os.path.join(folder, NAME)),
-            open(os.path.join(folder, NAME), "wb", opener=regular) as file,
+            open(os.path.join(folder, NAME), "wb", opener=open_regular) as file,
         ):
             file.write(text)
 
@@ -70,7 +70,7 @@ def read_foreign_attributes(common_dir: str, configured: str | None) -> list[byt
     texts = []
     for path in (f"{common_dir}/info/attributes", own, "/etc/gitattributes"):
         try:
-            with open(path, "rb", opener=regular) as file:
+            with open(path, "rb", opener=open_regular) as file:
                 texts.append(file.read())
         except OSError:
             continue

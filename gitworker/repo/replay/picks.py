@@ -26,12 +26,18 @@ from gitworker.repo.replay.attributes import (
     read_attributes,
     read_foreign_attributes,
 )
-from gitworker.repo.replay.rebase_plan import Ground, NeedsRebase, Plan, load_ground, starts_empty
-from gitworker.repo.replay.replay_cache import Memory
+from gitworker.repo.replay.rebase_plan import (
+    NeedsRebase,
+    RebasePlan,
+    ReplayBase,
+    load_replay_base,
+    starts_empty,
+)
+from gitworker.repo.replay.replay_cache import ReplayCache
 
 
 @dataclass(frozen=True, slots=True)
-class Stopped:
+class PickConflict:
     """A pick stopped at a commit that conflicts."""
 
     commit: Commit
@@ -39,8 +45,8 @@ class Stopped:
 
 
 def pick_all(
-    git: Git, plan: Plan, *, memory: Memory, repository: Repository, scratch_dir: str
-) -> dict[Oid, Oid | None] | Stopped:
+    git: Git, plan: RebasePlan, *, memory: ReplayCache, repository: Repository, scratch_dir: str
+) -> dict[Oid, Oid | None] | PickConflict:
     """Replay the plan; return the new id of each commit, or the conflict.
 
     Raises NeedsRebase if the user's own merge programs are involved or git refuses a step.
@@ -55,16 +61,16 @@ class _Picking:
 
     tree: Oid  # of the tip
     committer: bytes
-    ground: Ground
+    ground: ReplayBase
     refresh: bool  # some pick changes attributes
     foreign: list[bytes]
 
     def __init__(
         self,
         git: Git,
-        plan: Plan,
+        plan: RebasePlan,
         *,
-        memory: Memory,
+        memory: ReplayCache,
         repository: Repository,
         private: str,
     ) -> None:
@@ -81,7 +87,7 @@ class _Picking:
         self.objects = f"{private}/objects"
         self.work_tree = f"{private}/tree"
 
-    def run(self) -> dict[Oid, Oid | None] | Stopped:
+    def run(self) -> dict[Oid, Oid | None] | PickConflict:
         waiting = list(self.plan.todo)
         while waiting and waiting[0].parents == (self.tip,):
             self._fast_forward(waiting.pop(0))
@@ -94,7 +100,7 @@ class _Picking:
                 continue
             paths = self._pick(commit)
             if paths is not None:
-                return Stopped(commit, paths)
+                return PickConflict(commit, paths)
         self._write()
         return self.made
 
@@ -105,7 +111,7 @@ class _Picking:
     def _prepare(self, waiting: list[Commit]) -> None:
         """Read the shared data of all picks: the committer, the tip's tree, the attributes."""
         self.committer = self.memory.committer(self.git)
-        self.ground = self.plan.ground or load_ground(
+        self.ground = self.plan.ground or load_replay_base(
             self.git, self.plan, tip=self.tip, waiting=waiting
         )
         self.trees |= {commit.oid: commit.tree for commit in self.ground.heads}

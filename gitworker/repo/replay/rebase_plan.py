@@ -17,7 +17,7 @@ from gitworker.repo.replay.attributes import (
     list_attribute_directories,
     name_attributes,
 )
-from gitworker.repo.replay.replay_cache import Memory
+from gitworker.repo.replay.replay_cache import ReplayCache
 
 SAME_PATCH = "="
 TARGET_SIDE = "<"
@@ -32,7 +32,7 @@ class NeedsRebase(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class ReplayBase:
     """The base from which picking starts.
 
     `heads` are the commit onto which the first pick goes and the fork point, if there is one.
@@ -47,7 +47,7 @@ class Ground:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RebasePlan:
     """The steps of a rebase of `topic` onto `target`.
 
     `commits` are all considered commits in order; `todo` are those that the target lacks. `ground`
@@ -60,7 +60,7 @@ class Plan:
     is_linear: bool
     commits: tuple[Commit, ...] = ()
     todo: tuple[Commit, ...] = ()
-    ground: Ground | None = None
+    ground: ReplayBase | None = None
     exclude: Oid | None = None
 
     @property
@@ -80,14 +80,14 @@ def load_plan(
     target: Oid,
     topic: Oid,
     exclude: Oid | None = None,
-    memory: Memory | None = None,
-) -> Plan:
+    memory: ReplayCache | None = None,
+) -> RebasePlan:
     """Return the plan for `topic`, or only for `exclude..topic` if `exclude` is given.
 
     The commits of an up-to-date branch are not read.
     """
     known = None if memory is None else memory.changes
-    plan = Plan(target, topic, (topic,), is_linear=True, exclude=exclude)
+    plan = RebasePlan(target, topic, (topic,), is_linear=True, exclude=exclude)
     walked = git.text(
         "rev-list", "--reverse", "--topo-order", "--parents", "--left-right",
         f"{target}...{topic}", *plan.ours,
@@ -106,7 +106,9 @@ def load_plan(
     return _load_line(git, plan, line, theirs=compared, known=known)
 
 
-def load_ground(git: Git, plan: Plan, *, tip: Oid, waiting: Sequence[Commit]) -> Ground:
+def load_replay_base(
+    git: Git, plan: RebasePlan, *, tip: Oid, waiting: Sequence[Commit]
+) -> ReplayBase:
     """Return the base for picking the `waiting` commits onto `tip`, for any plan."""
     base = plan.bases[0] if plan.bases else None
     oids = [commit.oid for commit in waiting]
@@ -143,12 +145,12 @@ def _is_line(commits: Sequence[Sequence[str]]) -> bool:
 
 def _load_line(
     git: Git,
-    plan: Plan,
+    plan: RebasePlan,
     line: Sequence[Oid],
     *,
     theirs: list[str],
     known: dict[str, tuple[BlobChange, ...]] | None,
-) -> Plan:
+) -> RebasePlan:
     """Return the plan of a linear topic; `theirs` are the target's own commits without merges."""
     compared = theirs if len(theirs) <= COMPARED_AT_MOST else []
     base = plan.bases[0]
@@ -165,7 +167,7 @@ def _load_line(
     return replace(plan, todo=_without_known(git, commits, marks, ground.heads))
 
 
-def _load_any_plan(git: Git, plan: Plan) -> Plan:
+def _load_any_plan(git: Git, plan: RebasePlan) -> RebasePlan:
     """Return the plan of a topic with merges, root commits or several forks."""
     upstream = plan.exclude or plan.target
     bases = git.text("merge-base", "--all", upstream, plan.topic, ok=(0, 1)).split()
@@ -192,7 +194,7 @@ def _without_known(
     )
 
 
-def _list_marked(git: Git, plan: Plan) -> dict[Oid, str]:
+def _list_marked(git: Git, plan: RebasePlan) -> dict[Oid, str]:
     """Return rebase's own list, each commit with a mark that shows whether the target has it."""
     lines = git.text(
         "rev-list", "--reverse", "--topo-order", "--no-merges", "--cherry-mark", "--right-only",
@@ -217,7 +219,7 @@ def _read(
     tip: Oid,
     base: Oid | None,
     places: Iterable[str] = (),
-) -> tuple[tuple[Commit, ...], Ground]:
+) -> tuple[tuple[Commit, ...], ReplayBase]:
     """Read commits, heads and attributes by one process.
 
     `changes` are those of each commit and, last, those of the target since the fork: a rename may
@@ -232,7 +234,7 @@ def _read(
     commits = _parse(named, found[: len(named)])
     texts = zip(folders, found[len(named) :], strict=True)
     attributes = {place: text for place, text in texts if text is not None}
-    ground = Ground(commits[len(oids) :], changed, folders, attributes)
+    ground = ReplayBase(commits[len(oids) :], changed, folders, attributes)
     return commits[: len(oids)], ground
 
 

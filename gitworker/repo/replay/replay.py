@@ -12,14 +12,14 @@ from gitworker.model.ids import Oid
 from gitworker.paths import require_repository
 from gitworker.repo.plumbing.commit_bytes import Commit
 from gitworker.repo.plumbing.git import Git
-from gitworker.repo.replay.picks import Stopped, pick_all
-from gitworker.repo.replay.rebase_plan import NeedsRebase, Plan, load_commits, load_plan
-from gitworker.repo.replay.replay_cache import Memory
+from gitworker.repo.replay.picks import PickConflict, pick_all
+from gitworker.repo.replay.rebase_plan import NeedsRebase, RebasePlan, load_commits, load_plan
+from gitworker.repo.replay.replay_cache import ReplayCache
 from gitworker.repo.replay.scratch_rebase import rebase_in_scratch
 
 
 @dataclass(frozen=True, slots=True)
-class Pick:
+class PickedCommit:
     """One commit of the branch and its replayed commit; `new` is None if it was dropped."""
 
     old: Oid
@@ -37,7 +37,7 @@ class Replayed:
     """
 
     new: Oid
-    picks: tuple[Pick, ...]
+    picks: tuple[PickedCommit, ...]
     unchanged: bool
 
 
@@ -60,7 +60,7 @@ def replay(
     topic: Oid,
     scratch_dir: str,
     exclude: Oid | None = None,
-    memory: Memory | None = None,
+    memory: ReplayCache | None = None,
 ) -> ReplayResult:
     """Return `topic` rebased onto `target`; write only the new commits.
 
@@ -73,7 +73,7 @@ def replay(
     configured and does not work. `memory` caches git's answers for earlier replays of the same
     command in the same worktree.
     """
-    memory = memory or Memory()
+    memory = memory or ReplayCache()
     plan = load_plan(git, target=target, topic=topic, exclude=exclude, memory=memory)
     if plan.is_unchanged:
         return Replayed(topic, (), unchanged=True)
@@ -99,16 +99,18 @@ def verdict(git: Git, *, target: Oid, topic: Oid) -> tuple[str, ...]:
     return () if done.status == 0 else tuple(done.text.split("\0")[1:-1]) or ("?",)
 
 
-def _in_memory(git: Git, plan: Plan, *, memory: Memory, scratch_dir: str) -> ReplayResult:
+def _in_memory(
+    git: Git, plan: RebasePlan, *, memory: ReplayCache, scratch_dir: str
+) -> ReplayResult:
     repository = require_repository(git.directory)
     outcome = pick_all(git, plan, memory=memory, repository=repository, scratch_dir=scratch_dir)
-    if isinstance(outcome, Stopped):
+    if isinstance(outcome, PickConflict):
         return ReplayConflict(outcome.commit.oid, outcome.commit.subject, outcome.paths)
     kept = [oid for oid in outcome.values() if oid is not None]
     return _replayed(plan, outcome, new=kept[-1] if kept else plan.target)
 
 
-def _for_real(git: Git, plan: Plan, *, scratch_dir: str) -> ReplayResult:
+def _for_real(git: Git, plan: RebasePlan, *, scratch_dir: str) -> ReplayResult:
     outcome = rebase_in_scratch(
         git, target=plan.target, topic=plan.topic, exclude=plan.exclude, scratch_dir=scratch_dir
     )
@@ -119,7 +121,7 @@ def _for_real(git: Git, plan: Plan, *, scratch_dir: str) -> ReplayResult:
     return _replayed(plan, _match(git, plan, outcome.new), new=outcome.new)
 
 
-def _match(git: Git, plan: Plan, new: Oid) -> dict[Oid, Oid | None]:
+def _match(git: Git, plan: RebasePlan, new: Oid) -> dict[Oid, Oid | None]:
     """Pair the commits of a real rebase with the plan, in order.
 
     If the rebase dropped some, a commit is identified by its author and the words of its message.
@@ -142,6 +144,8 @@ def _is_same(old: Commit, new: Commit) -> bool:
     return old.author == new.author and set(new.message.split()) <= set(old.message.split())
 
 
-def _replayed(plan: Plan, made: dict[Oid, Oid | None], *, new: Oid) -> Replayed:
-    picks = tuple(Pick(commit.oid, made.get(commit.oid), commit.subject) for commit in plan.commits)
+def _replayed(plan: RebasePlan, made: dict[Oid, Oid | None], *, new: Oid) -> Replayed:
+    picks = tuple(
+        PickedCommit(commit.oid, made.get(commit.oid), commit.subject) for commit in plan.commits
+    )
     return Replayed(new, picks, unchanged=new == plan.topic)

@@ -8,7 +8,7 @@ from gitworker.repo.plumbing.git import Git
 from gitworker.repo.replay.rebase_settings import RebaseSettings, load_rebase_settings
 
 
-class Memory:
+class ReplayCache:
     """git's answers that are valid for one command; `changes` are by commit."""
 
     __slots__ = ("_committer", "_settings", "changes")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from gitworker.errors import Conflict
 from gitworker.model.ids import Oid, Ref, TaskId, WorkerId
-from gitworker.paths import regular, require_repository, require_top
+from gitworker.paths import open_regular, require_repository, require_top
 from gitworker.repo.plumbing.disk import copy_index, private_directory
 from gitworker.repo.plumbing.git import Git, GitFailed
 from gitworker.repo.plumbing.refs import (
@@ -23,7 +23,7 @@ from gitworker.repo.plumbing.refs import (
     read_refs,
     require_refs,
 )
-from gitworker.repo.rescue.worktree_commits import find_loose
+from gitworker.repo.rescue.worktree_commits import find_worktree_only_commits
 from gitworker.repo.status.checkout_status import read_status
 from gitworker.repo.status.hidden_files import hidden_changes, reveal
 
@@ -86,12 +86,14 @@ def rescue(
     raise Conflict(f"other commands keep taking the rescue refs of {worker}/{task}")
 
 
-def rescue_loose(git: Git, *, worker: WorkerId, task: TaskId, admin_dir: str) -> RescueRef | None:
+def rescue_worktree_only_commits(
+    git: Git, *, worker: WorkerId, task: TaskId, admin_dir: str
+) -> RescueRef | None:
     """Keep the commits that only a worktree's directory reaches; return None if it has none.
 
     For example an autostash, a `refs/worktree/` of the user, amended or reset commits.
     """
-    tips = find_loose(git, admin_dir, log=True)
+    tips = find_worktree_only_commits(git, admin_dir, log=True)
     if not tips:
         return None
     tip = tips[0]
@@ -191,7 +193,7 @@ def _known_rescues(git: Git, worker: WorkerId, task: TaskId) -> tuple[RescueRef,
 def _read_packed(path: str) -> bytes | None:
     """Return the file of packed refs; None if git has to read it, or searches it faster."""
     try:
-        with open(path, "rb", opener=regular) as file:
+        with open(path, "rb", opener=open_regular) as file:
             if os.fstat(file.fileno()).st_size > PACKED_AT_MOST_BYTES:
                 return None
             return file.read()

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from gitworker.clock import now_ms
 from gitworker.crashpoint import crash_point
 from gitworker.errors import NotFound, Refused
-from gitworker.paths import AGENT_LOG, is_locked_by_user, regular, unlock_seat
+from gitworker.paths import AGENT_LOG, is_locked_by_user, open_regular, unlock_worktree_of_agent
 from gitworker.proc import BACKGROUND, spawn_detached
 from gitworker.repo.plumbing.disk import remove_tree, write_atomically
 from gitworker.repo.plumbing.git_environment import PRIVATE_INDEX, clean_environment
@@ -161,7 +161,9 @@ def move_to_trash(
         )
     os.makedirs(trash_root, exist_ok=True)
     _require_one_device(trash_root, *filter(os.path.lexists, (worktree, admin_dir)))
-    unlock_seat(admin_dir)  # the lock of an ended agent must not come back with the worktree
+    unlock_worktree_of_agent(
+        admin_dir
+    )  # the lock of an ended agent must not come back with the worktree
     path = _make_entry(f"{trash_root}/{stamp}-{_flat(name)}")
     entry = TrashEntry(path, name, worktree, admin_dir, branch, REMOVING)
     _write(entry)
@@ -355,11 +357,15 @@ def _repoint(entry: TrashEntry) -> None:
     """Make tree and admin directory point at each other's new places."""
     tree = entry.tree if os.path.lexists(entry.tree) else entry.worktree
     with open(
-        f"{tree}/.git", "w", encoding="utf-8", errors="surrogateescape", opener=regular
+        f"{tree}/.git", "w", encoding="utf-8", errors="surrogateescape", opener=open_regular
     ) as file:
         file.write(f"gitdir: {entry.admin_dir}\n")
     with open(
-        f"{entry.admin}/gitdir", "w", encoding="utf-8", errors="surrogateescape", opener=regular
+        f"{entry.admin}/gitdir",
+        "w",
+        encoding="utf-8",
+        errors="surrogateescape",
+        opener=open_regular,
     ) as file:
         file.write(f"{entry.worktree}/.git\n")
 
@@ -417,7 +423,7 @@ def _entries(trash_root: str, name: str = "") -> Iterator[TrashEntry]:
         if base.startswith(DOOMED) or _flat(name) not in base:
             continue
         try:
-            with open(f"{path}/record", "rb", opener=regular) as file:
+            with open(f"{path}/record", "rb", opener=open_regular) as file:
                 yield TrashEntry(path=path, **json.loads(file.read()))
         except (OSError, ValueError, TypeError):
             continue  # not an entry, or one that was never begun

@@ -9,16 +9,18 @@ conversions strip from a file do not count either.
 import os
 
 from gitworker.model.ids import Oid
-from gitworker.paths import regular
+from gitworker.paths import open_regular
 from gitworker.repo.plumbing.disk import private_directory
 from gitworker.repo.plumbing.git import Git, GitFailed
-from gitworker.repo.rescue.worktree_commits import find_loose
+from gitworker.repo.rescue.worktree_commits import find_worktree_only_commits
 from gitworker.repo.status.checkout_status import GITLINK
 from gitworker.repo.status.converted_files import find_converted
 from gitworker.repo.status.tracked_files import find_file
 
 
-def find_unkept(git: Git, entry: str, commit: Oid, *, common_dir: str, exactly: bool = True) -> str:
+def find_unsaved(
+    git: Git, entry: str, commit: Oid, *, common_dir: str, exactly: bool = True
+) -> str:
     """Describe the content of a trash entry that would be lost; return "" if nothing would.
 
     `entry` is its directory; `git` runs in the main checkout. The whole worktree is read. Without
@@ -43,7 +45,11 @@ def find_unkept(git: Git, entry: str, commit: Oid, *, common_dir: str, exactly: 
             path = find_converted(here, env, scratch_dir=private) if exactly else ""
             if path:
                 return f"bytes of {path} that git strips, so no ref keeps them"
-        return "commits that no ref reaches" if find_loose(git, admin, log=False) else ""
+        return (
+            "commits that no ref reaches"
+            if find_worktree_only_commits(git, admin, log=False)
+            else ""
+        )
     except (GitFailed, OSError):
         return "files that git cannot compare with the kept commit"
 
@@ -66,7 +72,7 @@ def _find_repository(here: Git, env: dict[str, str]) -> str:
 def _is_submodule(place: str) -> bool:
     if not os.path.isfile(place):
         return False
-    with open(place, encoding="utf-8", errors="surrogateescape", opener=regular) as file:
+    with open(place, encoding="utf-8", errors="surrogateescape", opener=open_regular) as file:
         return "/modules/" in file.read()
 
 

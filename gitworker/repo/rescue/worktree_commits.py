@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from gitworker.model.ids import Oid
-from gitworker.paths import regular, require_repository
+from gitworker.paths import open_regular, require_repository
 from gitworker.repo.history.reachable import find_unreferenced, heads_of
 from gitworker.repo.plumbing.git import Git
 
@@ -35,7 +35,7 @@ FORWARD = (
 VISITS = ("checkout: ", "reset: ", "rebase (start): ")  # all other entries make a commit
 
 
-def find_loose(git: Git, admin_dir: str, *, log: bool) -> list[Oid]:
+def find_worktree_only_commits(git: Git, admin_dir: str, *, log: bool) -> list[Oid]:
     """Return the newest commits that a worktree's directory names and no ref reaches.
 
     With `log`, earlier positions of its HEAD count too. `git` runs elsewhere, so that the
@@ -54,11 +54,11 @@ def find_loose(git: Git, admin_dir: str, *, log: bool) -> list[Oid]:
     return heads_of(git, sorted(find_unreferenced(git, there)))
 
 
-def has_turned_back(admin_dir: str) -> bool:
+def has_abandoned_commits(admin_dir: str) -> bool:
     """Return whether a worktree's HEAD ever left a commit made there for one not on top of it.
 
-    Starts no process. If it returns False, `find_loose` need not search for amended or reset
-    commits. A log in reftables is not read: the answer is True then.
+    Starts no process. If it returns False, `find_worktree_only_commits` need not search for amended
+    or reset commits. A log in reftables is not read: the answer is True then.
     """
     if os.path.isdir(f"{admin_dir}/reftable"):
         return True
@@ -109,7 +109,7 @@ def _own_refs(admin_dir: str) -> Iterator[str]:
 def _lines(path: str) -> list[str]:
     with (
         suppress(OSError),
-        open(path, encoding="utf-8", errors="surrogateescape", opener=regular) as file,
+        open(path, encoding="utf-8", errors="surrogateescape", opener=open_regular) as file,
     ):
         return file.read().splitlines()
     return []

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from gitworker.model.ids import Oid
-from gitworker.paths import regular
+from gitworker.paths import open_regular
 from gitworker.repo.plumbing.git import Git
 from gitworker.repo.plumbing.rules_tree import is_safe_path
 from gitworker.repo.status.special_files import is_work
@@ -27,7 +27,7 @@ ABORT = {"bisect": "bisect reset"}
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class CheckoutStatus:
     """The uncommitted work in a worktree, including work inside submodules.
 
     `paths` are the tracked ones, sorted, without submodules that changed only in their work tree:
@@ -75,7 +75,7 @@ def abort_command(operation: str) -> str:
     return ABORT.get(operation, f"{operation} --abort")
 
 
-def read_status(git: Git, *, untracked: bool = True, renew: bool = False) -> Status:
+def read_status(git: Git, *, untracked: bool = True, renew: bool = False) -> CheckoutStatus:
     """Return a worktree's status by one `git status`.
 
     An untracked directory counts once, or not at all without `untracked`. Entries that git cannot
@@ -103,7 +103,7 @@ def read_status(git: Git, *, untracked: bool = True, renew: bool = False) -> Sta
             counts["unstaged"] += fields[1][1] != "."
             if fields[1][0] != "." or fields[2][0] != "S":
                 paths.append(fields[8])
-    return Status(**counts, paths=tuple(sorted(paths)))
+    return CheckoutStatus(**counts, paths=tuple(sorted(paths)))
 
 
 def changes_between(git: Git, old: Oid, new: Oid) -> tuple[Change, ...]:
@@ -149,7 +149,7 @@ def name_paths(paths: Iterable[str], limit: int = 5) -> str:
 
 def _sequence(admin_dir: str) -> str:
     with open(
-        f"{admin_dir}/sequencer/todo", encoding="utf-8", errors="replace", opener=regular
+        f"{admin_dir}/sequencer/todo", encoding="utf-8", errors="replace", opener=open_regular
     ) as file:
         return "revert" if file.readline().startswith(("revert", "r ")) else "cherry-pick"
 

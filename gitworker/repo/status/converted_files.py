@@ -9,7 +9,7 @@ are read.
 import os
 from collections.abc import Mapping, Sequence
 
-from gitworker.paths import regular
+from gitworker.paths import open_regular
 from gitworker.repo.plumbing.disk import private_directory
 from gitworker.repo.plumbing.git import Git
 
@@ -93,7 +93,10 @@ def _is_file(path: str) -> bool:
 
 
 def _are_equal(path: str, other: str) -> bool:
-    with open(path, "rb", opener=regular) as one, open(other, "rb", opener=regular) as two:
+    with (
+        open(path, "rb", opener=open_regular) as one,
+        open(other, "rb", opener=open_regular) as two,
+    ):
         while True:
             mine, theirs = one.read(BLOCK), two.read(BLOCK)
             if mine != theirs:

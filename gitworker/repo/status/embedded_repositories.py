@@ -7,7 +7,7 @@ deleted with the worktree; for a submodule that git has cloned, they are kept in
 import os
 from collections.abc import Iterator
 
-from gitworker.paths import regular
+from gitworker.paths import open_regular
 from gitworker.repo.plumbing.git import Git
 
 LINK_MODE = b"\0\0\xe0\0"  # mode of a submodule's entry in an index file, gitformat-index(5)
@@ -22,7 +22,7 @@ def may_have_submodules(admin_dir: str) -> bool:
     if os.path.isdir(f"{admin_dir}/modules"):
         return True
     try:
-        with open(f"{admin_dir}/index", "rb", opener=regular) as file:
+        with open(f"{admin_dir}/index", "rb", opener=open_regular) as file:
             if LINK_MODE in file.read():
                 return True
         return any(name.startswith(SHARED) for name in os.listdir(admin_dir))

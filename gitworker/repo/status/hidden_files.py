@@ -8,7 +8,7 @@ is removed.
 import os
 from collections.abc import Mapping
 
-from gitworker.paths import regular, require_top
+from gitworker.paths import open_regular, require_top
 from gitworker.repo.plumbing.disk import copy_index, private_directory
 from gitworker.repo.plumbing.git import Git
 from gitworker.repo.status.special_files import is_work
@@ -81,7 +81,7 @@ def may_hide(index: str) -> bool:
     True for a format that is not read here: a split index, ids of 32 bytes.
     """
     try:
-        with open(index, "rb", opener=regular) as file:
+        with open(index, "rb", opener=open_regular) as file:
             data = file.read()
     except FileNotFoundError:
         return False

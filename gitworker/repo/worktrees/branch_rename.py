@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from gitworker.errors import Conflict, Naming, Refused
 from gitworker.model.ids import Oid, Ref
-from gitworker.paths import regular
+from gitworker.paths import open_regular
 from gitworker.repo.plumbing.git import Git, GitFailed
 from gitworker.repo.plumbing.refs import find_ref, is_ancestor
 
@@ -63,7 +63,7 @@ class KeptLog:
 
     def _write(self, log: bytes, path: str) -> None:
         partial = f"{self.path}.partial"  # not below logs/: git would read it as a reflog
-        with Naming(partial), open(partial, "wb", opener=regular) as file:
+        with Naming(partial), open(partial, "wb", opener=open_regular) as file:
             file.write(log)
         os.replace(partial, path)
 
@@ -108,7 +108,7 @@ def _moved(ref: Ref, tip: Oid | None) -> Conflict:
 def _read(path: str) -> bytes:
     """Return the bytes of a file, b"" if it cannot be read."""
     try:
-        with open(path, "rb", opener=regular) as file:
+        with open(path, "rb", opener=open_regular) as file:
             return file.read()
     except OSError:
         return b""

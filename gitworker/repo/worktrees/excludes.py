@@ -3,7 +3,7 @@
 import os
 
 from gitworker.errors import Naming
-from gitworker.paths import AGENT_LOG, regular
+from gitworker.paths import AGENT_LOG, open_regular
 
 EXCLUDE_BEGIN = "# gitworker: begin (removed by `git worker hooks uninstall`)"
 EXCLUDE_END = "# gitworker: end"
@@ -14,7 +14,7 @@ def add_excludes(common_dir: str) -> None:
     """Add gitworker's lines to info/exclude, marked, once."""
     path = f"{common_dir}/info/exclude"
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape", opener=regular) as file:
+        with open(path, encoding="utf-8", errors="surrogateescape", opener=open_regular) as file:
             text = file.read()
     except FileNotFoundError:
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -35,7 +35,7 @@ def exclude_link(common_dir: str, name: str) -> None:
     line = "/" + "".join(f"\\{letter}" if letter in "*?[\\" else letter for letter in name)
     path = f"{common_dir}/info/exclude"
     add_excludes(common_dir)
-    with open(path, encoding="utf-8", errors="surrogateescape", opener=regular) as file:
+    with open(path, encoding="utf-8", errors="surrogateescape", opener=open_regular) as file:
         before, begin, rest = file.read().partition(EXCLUDE_BEGIN)
     ours, end, after = rest.partition(EXCLUDE_END)
     if end and line not in ours.split("\n"):
@@ -46,7 +46,7 @@ def remove_excludes(common_dir: str) -> None:
     """Remove gitworker's lines from info/exclude; leave every other byte."""
     path = f"{common_dir}/info/exclude"
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape", opener=regular) as file:
+        with open(path, encoding="utf-8", errors="surrogateescape", opener=open_regular) as file:
             text = file.read()
     except FileNotFoundError:
         return
@@ -60,7 +60,7 @@ def missing_excludes(common_dir: str) -> tuple[str, ...]:
     """Return those of gitworker's lines that info/exclude lacks."""
     try:
         path = f"{common_dir}/info/exclude"
-        with open(path, encoding="utf-8", errors="surrogateescape", opener=regular) as file:
+        with open(path, encoding="utf-8", errors="surrogateescape", opener=open_regular) as file:
             lines = file.read().splitlines()
     except OSError:
         lines = []
@@ -71,7 +71,7 @@ def _replace_file(path: str, text: str) -> None:
     partial = f"{path}.{os.getpid()}.tmp"
     with (
         Naming(partial),
-        open(partial, "w", encoding="utf-8", errors="surrogateescape", opener=regular) as file,
+        open(partial, "w", encoding="utf-8", errors="surrogateescape", opener=open_regular) as file,
     ):
         file.write(text)
         file.flush()

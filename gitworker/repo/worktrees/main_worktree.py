@@ -7,7 +7,7 @@ worktree. The first command there records it in the state directory for the othe
 import os
 
 from gitworker.errors import Naming
-from gitworker.paths import Repository, StatePaths, regular, state_paths
+from gitworker.paths import Repository, StatePaths, open_regular, state_paths
 from gitworker.repo.plumbing.git import Git
 
 NOTE = "main-worktree"  # in the state directory
@@ -51,7 +51,9 @@ def note_main_worktree(paths: StatePaths, repository: Repository) -> None:
     try:
         with (
             Naming(partial),
-            open(partial, "w", encoding="utf-8", errors="surrogateescape", opener=regular) as file,
+            open(
+                partial, "w", encoding="utf-8", errors="surrogateescape", opener=open_regular
+            ) as file,
         ):
             file.write(f"{repository.top}\n")
         os.replace(partial, f"{paths.root}/{NOTE}")
@@ -62,7 +64,7 @@ def note_main_worktree(paths: StatePaths, repository: Repository) -> None:
 def _read(paths: StatePaths) -> str:
     try:
         with open(
-            f"{paths.root}/{NOTE}", encoding="utf-8", errors="surrogateescape", opener=regular
+            f"{paths.root}/{NOTE}", encoding="utf-8", errors="surrogateescape", opener=open_regular
         ) as file:
             return file.read().removesuffix("\n")
     except OSError:
@@ -73,7 +75,7 @@ def _points_to(place: str, common_dir: str) -> bool:
     """Return whether the file `.git` in a directory leads to this git directory itself."""
     try:
         with open(
-            f"{place}/.git", encoding="utf-8", errors="surrogateescape", opener=regular
+            f"{place}/.git", encoding="utf-8", errors="surrogateescape", opener=open_regular
         ) as file:
             named = file.read().removeprefix("gitdir: ").removesuffix("\n")
         return os.path.realpath(os.path.join(place, named)) == os.path.realpath(common_dir)

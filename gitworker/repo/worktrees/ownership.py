@@ -13,7 +13,13 @@ from typing import NamedTuple, Protocol
 
 from gitworker.errors import Conflict, NotFound, Refused
 from gitworker.model.ids import Branch, Ref, is_oid, ref_of
-from gitworker.paths import find_top, read_place, read_seat, regular, require_repository
+from gitworker.paths import (
+    find_top,
+    open_regular,
+    read_place,
+    read_worktree_owner,
+    require_repository,
+)
 from gitworker.repo.plumbing.git import Git
 
 HEAD_PREFIX = "ref: "
@@ -40,7 +46,7 @@ class Flaw(StrEnum):
 REJOINABLE = frozenset({Flaw.NO_GIT_FILE, Flaw.OTHER_WORKTREE, Flaw.OTHER_REPOSITORY})
 
 
-class Holder(Protocol):
+class WorkerRecord(Protocol):
     """A worker's row: the facts that the proof compares with the disk."""
 
     @property
@@ -64,7 +70,7 @@ class Holder(Protocol):
         """Return git's own directory of the worktree."""
 
 
-class Owner(NamedTuple):
+class OwnershipClaim(NamedTuple):
     """The statement to be proved: `place` is the worktree of this worker and task.
 
     `admin_dir` is git's own directory of the worktree, `ref` the worker's branch. An empty worker
@@ -79,17 +85,17 @@ class Owner(NamedTuple):
     task_id: str = ""
 
 
-def owner_of(common_dir: str, worker: Holder) -> Owner | None:
+def owner_of(common_dir: str, worker: WorkerRecord) -> OwnershipClaim | None:
     """Return the statement that a worker's row makes; None if the row names no worktree."""
     if worker.worktree is None:
         return None
     ref = ref_of(Branch(worker.branch)) if worker.branch else None
-    return Owner(
+    return OwnershipClaim(
         common_dir, worker.worktree, worker.admin_dir, ref, worker.worker_id, worker.task_id or ""
     )
 
 
-def find_flaw(owner: Owner) -> Flaw | None:
+def find_flaw(owner: OwnershipClaim) -> Flaw | None:
     """Return why `place` is not the worktree of the owner, None if it is. HEAD does not count."""
     admin_dir = owner.admin_dir
     if admin_dir is None or not is_inside(owner.common_dir, admin_dir):
@@ -105,11 +111,11 @@ def find_flaw(owner: Owner) -> Flaw | None:
         return flaw
     if find_place(admin_dir) != os.path.realpath(owner.place):
         return Flaw.OTHER_PLACE
-    mark = read_seat(admin_dir) if owner.worker_id else None
+    mark = read_worktree_owner(admin_dir) if owner.worker_id else None
     return Flaw.OTHER_WORKER if mark not in (None, (owner.worker_id, owner.task_id)) else None
 
 
-def require_owned(owner: Owner) -> None:
+def require_owned(owner: OwnershipClaim) -> None:
     """Raise NotFound, Refused or Conflict with the reason unless `place` is the worktree."""
     flaw = find_flaw(owner)
     if flaw is not None:
@@ -129,12 +135,12 @@ def require_checkout(git: Git, place: str, admin_dir: str | None = None) -> str:
         return found.git_dir
     if admin_dir is None and found is not None:
         admin_dir = found.git_dir
-    owner = Owner(here.common_dir, place, admin_dir)
+    owner = OwnershipClaim(here.common_dir, place, admin_dir)
     require_owned(owner)
     return admin_dir or ""
 
 
-def has_worktree(owner: Owner | None) -> bool:
+def has_worktree(owner: OwnershipClaim | None) -> bool:
     """Return whether the proved worktree exists; False if its path does not exist.
 
     Raises as `require_owned` if anything else is at the path.
@@ -145,7 +151,7 @@ def has_worktree(owner: Owner | None) -> bool:
     return owner is not None and flaw is None
 
 
-def is_lost(owner: Owner) -> bool:
+def is_lost(owner: OwnershipClaim) -> bool:
     """Return whether the worktree's path is missing while its admin directory exists.
 
     False if that directory is marked for another worker, or belongs to another path.
@@ -153,11 +159,11 @@ def is_lost(owner: Owner) -> bool:
     admin_dir = owner.admin_dir
     if find_flaw(owner) is not Flaw.MISSING or admin_dir is None or not os.path.isdir(admin_dir):
         return False
-    is_marked = read_seat(admin_dir) == (owner.worker_id, owner.task_id)
+    is_marked = read_worktree_owner(admin_dir) == (owner.worker_id, owner.task_id)
     return is_marked and find_place(admin_dir) == os.path.realpath(owner.place)
 
 
-def is_present(owner: Owner | None) -> bool:
+def is_present(owner: OwnershipClaim | None) -> bool:
     """Return whether the proved worktree exists; False if git does not know it any more.
 
     Raises as `require_owned` for anything else, for example a directory that was moved by hand.
@@ -172,7 +178,7 @@ def is_present(owner: Owner | None) -> bool:
     return True
 
 
-def require_on_branch(git: Git, owner: Owner) -> None:
+def require_on_branch(git: Git, owner: OwnershipClaim) -> None:
     """Raise Refused unless HEAD of a proved worktree is the worker's branch.
 
     A rebase or bisect of that branch in progress counts as on the branch.
@@ -192,7 +198,7 @@ def require_on_branch(git: Git, owner: Owner) -> None:
     )
 
 
-def read_head(git: Git, owner: Owner) -> Ref | None:
+def read_head(git: Git, owner: OwnershipClaim) -> Ref | None:
     """Return the branch of a proved worktree, None if HEAD is detached.
 
     During a rebase or bisect of that branch, that branch is returned.
@@ -265,7 +271,7 @@ def is_inside(common_dir: str, admin_dir: str) -> bool:
     return parent == f"{os.path.realpath(common_dir)}/worktrees"
 
 
-def describe(owner: Owner, flaw: Flaw) -> str:
+def describe(owner: OwnershipClaim, flaw: Flaw) -> str:
     """Return one sentence about a flaw."""
     place = owner.place
     name = f"the worktree of {owner.worker_id}" if owner.worker_id else "a worktree"
@@ -287,7 +293,7 @@ def describe(owner: Owner, flaw: Flaw) -> str:
     }[flaw]
 
 
-def refusal_of(owner: Owner, flaw: Flaw) -> NotFound | Refused | Conflict:
+def refusal_of(owner: OwnershipClaim, flaw: Flaw) -> NotFound | Refused | Conflict:
     """Return the refusal for a flaw; its hint never runs git inside the directory."""
     from shlex import quote  # 8 ms, only for a refusal
 
@@ -307,7 +313,7 @@ def refusal_of(owner: Owner, flaw: Flaw) -> NotFound | Refused | Conflict:
     return Refused(describe(owner, flaw), hint, code=f"worktree_{flaw}")
 
 
-def _flaw_of_git_file(owner: Owner, admin_dir: str) -> Flaw | None:
+def _flaw_of_git_file(owner: OwnershipClaim, admin_dir: str) -> Flaw | None:
     try:
         mode = os.stat(f"{owner.place}/.git").st_mode
     except OSError:
@@ -328,7 +334,7 @@ def _flaw_of_git_file(owner: Owner, admin_dir: str) -> Flaw | None:
 
 def _read_line(path: str) -> str:
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape", opener=regular) as file:
+        with open(path, encoding="utf-8", errors="surrogateescape", opener=open_regular) as file:
             return file.read().removesuffix("\n")  # git allows line feeds inside a path
     except (OSError, ValueError):
         return ""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from gitworker.clock import sleep
 from gitworker.errors import Conflict, Refused
 from gitworker.model.ids import Branch, Oid, Ref, is_oid, ref_of
-from gitworker.paths import regular, require_repository
+from gitworker.paths import open_regular, require_repository
 from gitworker.repo.plumbing.disk import remove_tree
 from gitworker.repo.plumbing.git import OTHER_WORKTREES, PAUSES_S, Git, GitFailed
 from gitworker.repo.plumbing.refs import delete_branch, find_head_ref, find_ref
@@ -185,7 +185,7 @@ def last_head(git: Git, admin_dir: str) -> Oid | None:
         return head
     try:
         with open(
-            f"{admin_dir}/logs/HEAD", encoding="utf-8", errors="replace", opener=regular
+            f"{admin_dir}/logs/HEAD", encoding="utf-8", errors="replace", opener=open_regular
         ) as file:
             last = file.read().splitlines()[-1].split(" ")[1]
     except (OSError, IndexError):
@@ -334,7 +334,7 @@ def busy_branches(admin_dir: str) -> set[str]:
         heads.add(f"refs/heads/{start}")
     try:
         with open(
-            f"{admin_dir}/rebase-merge/update-refs", encoding="utf-8", opener=regular
+            f"{admin_dir}/rebase-merge/update-refs", encoding="utf-8", opener=open_regular
         ) as file:
             heads.update(file.read().splitlines()[::3])  # ref, old, new
     except OSError:
@@ -344,7 +344,7 @@ def busy_branches(admin_dir: str) -> set[str]:
 
 def _read_line(path: str) -> str:
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape", opener=regular) as file:
+        with open(path, encoding="utf-8", errors="surrogateescape", opener=open_regular) as file:
             return file.read().removesuffix("\n")  # git allows line feeds inside a path
     except OSError:
         return ""

@@ -11,7 +11,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from gitworker.model.task import LifecycleState as V
-from gitworker.states.task_view import Line, entity_id
+from gitworker.states.task_view import ViewLine, entity_id
 
 
 class EventType(StrEnum):
@@ -109,7 +109,7 @@ def build_log_event(
 
 
 def build_task_event(
-    line: Line, task_id: str, *, timestamp: str, facts: Mapping[str, object]
+    line: ViewLine, task_id: str, *, timestamp: str, facts: Mapping[str, object]
 ) -> dict[str, object]:
     """Return the log line for one line of the lifecycle view.
 

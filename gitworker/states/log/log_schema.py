@@ -12,7 +12,7 @@ WAIVERS = frozenset({"dependencies", "verification"})
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class LogFinding:
     """One rule that one line breaks."""
 
     line_number: int
@@ -21,7 +21,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LogLine:
     """One line with valid fields; `at` is its time."""
 
     number: int
@@ -55,18 +55,18 @@ class Entry:
         return frozenset(value) if isinstance(value, list) else frozenset()
 
 
-def parse_entry(number: int, text: str) -> Entry | list[Finding]:
+def parse_entry(number: int, text: str) -> LogLine | list[LogFinding]:
     """Return the line's content, or the findings about its form."""
     try:
         document = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        return [Finding(number, "json", f"not well-formed JSON: {error}")]
+        return [LogFinding(number, "json", f"not well-formed JSON: {error}")]
     if not isinstance(document, dict):
-        return [Finding(number, "json", "not a JSON object")]
-    faults = [Finding(number, "schema", fault) for fault in _faults(document)]
+        return [LogFinding(number, "json", "not a JSON object")]
+    faults = [LogFinding(number, "schema", fault) for fault in _faults(document)]
     if faults:
         return faults
-    return Entry(
+    return LogLine(
         number=number,
         at=datetime.fromisoformat(document["timestamp"]),
         event_type=EventType(document["event_type"]),

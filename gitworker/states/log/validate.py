@@ -11,29 +11,29 @@ from datetime import datetime
 from gitworker.model.worker import WorkerState
 from gitworker.rules_text import one_line
 from gitworker.states.log.log_event import EventType, Severity, severity_of
-from gitworker.states.log.log_schema import Entry, Finding, parse_entry
+from gitworker.states.log.log_schema import LogFinding, LogLine, parse_entry
 from gitworker.states.log.log_tables import LOG_TABLES
 from gitworker.states.log.validate_groups import GroupRules
 from gitworker.states.log.validate_tasks import TaskFacts, TaskRules
 from gitworker.states.task_view import entity_id
 from gitworker.states.worker_machine import STALE_GUARDS
 
-__all__ = ["Finding", "iter_findings", "validate_log"]
+__all__ = ["LogFinding", "iter_findings", "validate_log"]
 
 
-def validate_log(lines: Iterable[str]) -> list[Finding]:
+def validate_log(lines: Iterable[str]) -> list[LogFinding]:
     """Return every broken rule, in the order of the lines; empty for a valid log."""
     return list(iter_findings(lines))
 
 
-def iter_findings(lines: Iterable[str]) -> Iterator[Finding]:
+def iter_findings(lines: Iterable[str]) -> Iterator[LogFinding]:
     """Yield every broken rule as the lines are read; line numbers start at 1."""
     log = _Log()
     for number, text in enumerate(lines, start=1):
         entry = parse_entry(number, text)
-        if isinstance(entry, Entry):
+        if isinstance(entry, LogLine):
             for rule, message in log.check(entry):
-                yield Finding(number, rule, one_line(message))
+                yield LogFinding(number, rule, one_line(message))
         else:
             yield from entry
 
@@ -60,7 +60,7 @@ class _Log:
         self.tasks = TaskRules(tasks)
         self.groups = GroupRules(tasks)
 
-    def check(self, entry: Entry) -> Iterator[Fault]:
+    def check(self, entry: LogLine) -> Iterator[Fault]:
         """Yield the rules that the line breaks, then apply the line."""
         if self.last is not None and entry.at < self.last:
             yield "timestamp-order", "the timestamp is before that of an earlier line"
@@ -80,12 +80,12 @@ class _Log:
         elif entry.event_type == EventType.AGENT:
             yield from self.groups.check_agent(entry)
 
-    def _apply(self, entry: Entry, base: str, incarnation: int) -> None:
+    def _apply(self, entry: LogLine, base: str, incarnation: int) -> None:
         stale_from = entry.from_state if entry.to_state == WorkerState.STALE else None
         self.positions[entry.event_type, base] = _Position(entry.to_state, incarnation, stale_from)
 
 
-def _split(entry: Entry) -> tuple[str, int]:
+def _split(entry: LogLine) -> tuple[str, int]:
     """Return task id and incarnation of a task line; the ids of other lines are not split."""
     base, _, suffix = entry.entity.rpartition("#")
     if entry.event_type == EventType.TASK and base and suffix.isdecimal() and len(suffix) < 10:
@@ -95,7 +95,7 @@ def _split(entry: Entry) -> tuple[str, int]:
     return entry.entity, 1
 
 
-def _check_start(entry: Entry, position: _Position | None, incarnation: int) -> Iterator[Fault]:
+def _check_start(entry: LogLine, position: _Position | None, incarnation: int) -> Iterator[Fault]:
     table = LOG_TABLES[entry.event_type]
     present = position.incarnation if position else 0
     if position and incarnation == present:
@@ -118,7 +118,7 @@ def _check_start(entry: Entry, position: _Position | None, incarnation: int) -> 
         yield "initial-state", f"{entry.entity} begins as {entry.from_state}, not {table.initial}"
 
 
-def _check_step(entry: Entry) -> Iterator[Fault]:
+def _check_step(entry: LogLine) -> Iterator[Fault]:
     triggers = LOG_TABLES[entry.event_type].steps.get((entry.from_state, entry.to_state))
     if triggers is None:
         yield "transition", f"{entry.from_state} → {entry.to_state} is not a step of its machine"
@@ -134,7 +134,7 @@ def _check_step(entry: Entry) -> Iterator[Fault]:
         yield "severity", f"the severity is {entry.severity}, not {severity}"
 
 
-def _check_guard(entry: Entry, position: _Position | None) -> Iterator[Fault]:
+def _check_guard(entry: LogLine, position: _Position | None) -> Iterator[Fault]:
     if entry.event_type != EventType.SEAT or position is None or position.stale_from is None:
         return
     needed = {event.value: state.value for event, state in STALE_GUARDS.items()}.get(entry.trigger)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from gitworker.model.agent import AgentEvent
 from gitworker.model.task import LifecycleState as V
 from gitworker.model.workstream import WorkstreamState
-from gitworker.states.log.log_schema import Entry
+from gitworker.states.log.log_schema import LogLine
 from gitworker.states.log.validate_tasks import TaskFacts
 
 Fault = tuple[str, str]
@@ -25,7 +25,7 @@ class GroupRules:
         self.running: dict[str, set[str]] = {}
         self.limits: dict[str, int] = {}
 
-    def note_task(self, entry: Entry, task_id: str) -> Iterator[Fault]:
+    def note_task(self, entry: LogLine, task_id: str) -> Iterator[Fault]:
         """Record the task's workstream and agent; yield a fault if the agent has too many tasks."""
         self._note_workstream(entry, task_id)
         facts = self.tasks[task_id]
@@ -40,7 +40,7 @@ class GroupRules:
         if limit is not None and len(at_work) > limit:
             yield "capacity-limit", f"{facts.worker} runs {len(at_work)} tasks, {limit} allowed"
 
-    def check_workstream(self, entry: Entry) -> Iterator[Fault]:
+    def check_workstream(self, entry: LogLine) -> Iterator[Fault]:
         """Yield a fault if the workstream's step contradicts its tasks."""
         members = {name: self.tasks[name] for name in self.members.get(entry.entity, ())}
         if not members:
@@ -58,7 +58,7 @@ class GroupRules:
         ):
             yield "failure-propagation", f"no critical task of {entry.entity} has failed"
 
-    def check_agent(self, entry: Entry) -> Iterator[Fault]:
+    def check_agent(self, entry: LogLine) -> Iterator[Fault]:
         """Yield a fault if the agent exceeds its limit, or shuts down with running tasks."""
         limit, count = entry.int_of("max_concurrent_tasks"), entry.int_of("task_count")
         if limit is not None:
@@ -70,7 +70,7 @@ class GroupRules:
         if asked and entry.from_state == BUSY and left:
             yield "graceful-shutdown", f"{entry.entity} shuts down with {', '.join(sorted(left))}"
 
-    def _note_workstream(self, entry: Entry, task_id: str) -> None:
+    def _note_workstream(self, entry: LogLine, task_id: str) -> None:
         if "workstream_id" not in entry.metadata:
             return
         facts = self.tasks[task_id]

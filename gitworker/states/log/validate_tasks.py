@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gitworker.model.task import LifecycleState as V
 from gitworker.model.task import TaskStatus
-from gitworker.states.log.log_schema import Entry
+from gitworker.states.log.log_schema import LogLine
 
 Fault = tuple[str, str]
 NOT_STARTED = frozenset({V.PENDING, V.QUEUED, V.CANCELLED})
@@ -42,7 +42,7 @@ class TaskRules:
     def __init__(self, tasks: dict[str, TaskFacts]) -> None:
         self.tasks = tasks
 
-    def check(self, entry: Entry, task_id: str) -> Iterator[Fault]:
+    def check(self, entry: LogLine, task_id: str) -> Iterator[Fault]:
         """Record the line's facts and yield the rules that it breaks."""
         facts = self.tasks.setdefault(task_id, TaskFacts())
         _record_facts(facts, entry)
@@ -52,7 +52,7 @@ class TaskRules:
         if entry.to_state == V.QUEUED and not facts.waives_dependencies:
             yield from self._check_dependencies(entry)
 
-    def _check_dependencies(self, entry: Entry) -> Iterator[Fault]:
+    def _check_dependencies(self, entry: LogLine) -> Iterator[Fault]:
         for needed in sorted(entry.names_of("dependencies")):
             known = self.tasks.get(needed)
             if known is None or not known.has_completed:
@@ -62,7 +62,7 @@ class TaskRules:
                 )
 
 
-def _record_facts(facts: TaskFacts, entry: Entry) -> None:
+def _record_facts(facts: TaskFacts, entry: LogLine) -> None:
     facts.state = entry.to_state
     facts.status = entry.text_of("status")
     facts.has_started |= entry.to_state not in NOT_STARTED or facts.has_failed
@@ -72,19 +72,19 @@ def _record_facts(facts: TaskFacts, entry: Entry) -> None:
         facts.critical = critical
 
 
-def _check_worker(entry: Entry) -> Iterator[Fault]:
+def _check_worker(entry: LogLine) -> Iterator[Fault]:
     worker = entry.text_of("worker_id")
     if worker is not None and entry.to_state != V.RUNNING:
         yield "worker-assignment", f"a {entry.to_state} task has no worker, here {worker}"
 
 
-def _check_retries(entry: Entry) -> Iterator[Fault]:
+def _check_retries(entry: LogLine) -> Iterator[Fault]:
     count, limit = entry.int_of("retry_count"), entry.int_of("max_retries")
     if count is not None and limit is not None and count > limit:
         yield "retry-limit", f"retry_count {count} exceeds max_retries {limit}"
 
 
-def _check_times(entry: Entry) -> Iterator[Fault]:
+def _check_times(entry: LogLine) -> Iterator[Fault]:
     keys = ("created_at", "started_at", "completed_at")
     known = [(key, at) for key in keys if (at := entry.time_of(key)) is not None]
     for (earlier, before), (later, after) in zip(known, known[1:], strict=False):

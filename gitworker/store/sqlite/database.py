@@ -43,7 +43,7 @@ class Database:
     def __init__(self, path: str, *, create: bool = False) -> None:
         self._wal = -1
         self.path = path
-        self._gate = Gate(f"{path}-gate", keep=True)
+        self._gate = WriteGate(f"{path}-gate", keep=True)
         flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
         self.is_read_only = False
         try:
@@ -190,7 +190,7 @@ class Database:
         """
         return WriteTransaction(self, durable)
 
-    def gate(self) -> Gate:
+    def gate(self) -> WriteGate:
         """Return the writers' gate: an flock on the file beside the database."""
         self.require_writable()
         return self._gate
@@ -272,7 +272,7 @@ class WriteTransaction:
             database.sync()
 
 
-class Gate:
+class WriteGate:
     """An flock that serialises writers; it ends with its holder.
 
     With `keep` the file stays open between uses, until `close`.

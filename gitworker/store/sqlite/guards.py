@@ -43,7 +43,7 @@ def restore_guards(store: Store, names: list[str]) -> None:
             store.execute(expected[name])
 
 
-def restate(store: Store, machine: str, entity: str, *, state: str, version: int) -> None:
+def reset_state(store: Store, machine: str, entity: str, *, state: str, version: int) -> None:
     """Set a row's state from the transition log; its guard is dropped and created again."""
     guard, update = _RESTATE[machine]
     assert isinstance(store, Database)

@@ -12,7 +12,7 @@ import apsw
 
 from gitworker.errors import Unavailable
 from gitworker.paths import refuse_misplaced
-from gitworker.store.sqlite.database import Database, Gate, translated
+from gitworker.store.sqlite.database import Database, WriteGate, translated
 
 SCHEMA_VERSION = 4
 _HERE = os.path.dirname(__file__)
@@ -63,7 +63,7 @@ def open_database(path: str) -> Database:
 def create_database(path: str) -> Database:
     """Open bus.db, or create it; safe against concurrent creators."""
     refuse_misplaced(os.path.dirname(path))
-    with Gate(f"{path}-gate"):
+    with WriteGate(f"{path}-gate"):
         database = Database(path, create=True)
     try:
         _bring_forward(database)

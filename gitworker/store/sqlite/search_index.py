@@ -31,7 +31,7 @@ PRAGMA user_version = {VERSION};
 _DAMAGED = (apsw.NotADBError, apsw.CorruptError)
 
 
-class SearchIndex:
+class SqliteSearchIndex:
     """A connection to search.db.
 
     Raises Unavailable if the file cannot be written.
@@ -132,7 +132,7 @@ class SearchIndex:
 class _Transaction:
     """A BEGIN IMMEDIATE, committed on a clean exit."""
 
-    def __init__(self, index: SearchIndex) -> None:
+    def __init__(self, index: SqliteSearchIndex) -> None:
         self._index = index
 
     def __enter__(self) -> None:

@@ -13,7 +13,7 @@ from gitworker.repo.plumbing.lock import hold
 from gitworker.repo.pool.parked import MAKING
 from gitworker.repo.worktrees.worktree_list import is_half_made, linked_admins
 from gitworker.session import Session
-from gitworker.worktrees.pool.pool import pool_root
+from gitworker.worktrees.pool.hand_out import pool_root
 
 
 def drop_half_made(session: Session) -> None:

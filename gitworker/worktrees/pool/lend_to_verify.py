@@ -15,6 +15,6 @@ def lender(session: Session) -> Lend | None:
     """Return what makes a parked worktree one for verify; None without a pool."""
     if not session.settings.worktree_pool:
         return None
-    from gitworker.worktrees.pool.pool import lend  # 3 ms, only where there is a pool
+    from gitworker.worktrees.pool.hand_out import lend  # 3 ms, only where there is a pool
 
     return partial(lend, session)

@@ -15,7 +15,7 @@ from gitworker.store.workers import Worker
 from gitworker.worktrees.populate.place import INCLUDE_FILE
 
 
-def furnish(session: Session, worktree: str, *, is_warm: bool) -> None:
+def populate_worktree(session: Session, worktree: str, *, is_warm: bool) -> None:
     """Fill submodules, link and copy what the settings name, all from the main checkout.
 
     `is_warm`: an earlier task has used the worktree, whose copies are made again. Raises Refused,
@@ -31,11 +31,11 @@ def furnish(session: Session, worktree: str, *, is_warm: bool) -> None:
         return
     _require_ours(session, worktree)
     if has_submodules:
-        from gitworker.repo.rescue.submodules import (
-            fill_submodules,  # 3 ms, only where there are any
+        from gitworker.repo.worktrees.submodules import (
+            populate_submodules,  # 3 ms, only where there are any
         )
 
-        fill_submodules(
+        populate_submodules(
             session.git.at(session.main_top), worktree,
             limit_s=session.settings.merge_remote_timeout_s,
         )  # fmt: skip
@@ -51,13 +51,13 @@ def furnish(session: Session, worktree: str, *, is_warm: bool) -> None:
 
 def _require_ours(session: Session, worktree: str) -> None:
     """Raise Refused unless both directories are proved: the new worktree and the main checkout."""
-    from gitworker.repo.worktrees.ownership import Owner, require_checkout, require_owned
+    from gitworker.repo.worktrees.ownership import OwnershipClaim, require_checkout, require_owned
     from gitworker.repo.worktrees.worktree_list import find_admin_dir  # only if there is work
 
     common_dir = session.repository.common_dir
     admin_dir = find_admin_dir(common_dir, worktree)
     unknown = f"{common_dir}/worktrees/{os.path.basename(worktree)}"
-    require_owned(Owner(common_dir, worktree, admin_dir or unknown))
+    require_owned(OwnershipClaim(common_dir, worktree, admin_dir or unknown))
     require_checkout(session.git, session.main_top)
 
 

@@ -17,7 +17,7 @@ from gitworker.lifecycle.fail import fail
 from gitworker.lifecycle.rules import is_assigned
 from gitworker.liveness.origin import Origin, is_local
 from gitworker.liveness.processes import is_running
-from gitworker.paths import regular
+from gitworker.paths import open_regular
 from gitworker.repo.plumbing.git_environment import LOCAL_ENV
 from gitworker.session import Session
 from gitworker.states.engine import InvalidTransition
@@ -30,8 +30,8 @@ from gitworker.store.operations import (
 from gitworker.store.payloads.spawn_data import SetupData
 from gitworker.store.workers import Worker, find_worker
 from gitworker.verify.rules_verify import command_environment
-from gitworker.verify.verify_family import Family, end_orphans
-from gitworker.verify.verify_run import Ended, Run, RunLog
+from gitworker.verify.run_processes import RunProcesses, end_orphans
+from gitworker.verify.verify_run import CommandRun, RunLog, RunResult
 
 TICK_MS = 500
 CHUNK = 1 << 16
@@ -44,7 +44,7 @@ class _Bench:
     def __init__(self, tree: str) -> None:
         self.tree = tree
 
-    def record(self, family: Family) -> None:
+    def record(self, family: RunProcesses) -> None:
         """Note nothing: who runs this stands in the journal."""
 
     def forget(self) -> None:
@@ -103,7 +103,7 @@ def _end_left(operation: Operation, worker: Worker) -> None:
     """End what a killed setup has sent out of its session, which ended with its spawn."""
     if is_local(_origin(operation)) and worker.worktree is not None:
         start = operation.payload(SetupData).start
-        end_orphans(Family(0, start, worker.worktree))
+        end_orphans(RunProcesses(0, start, worker.worktree))
 
 
 def _is_dead(operation: Operation, settings: Settings) -> bool:
@@ -123,7 +123,7 @@ def _origin(operation: Operation) -> Origin:
     return (data.host, data.boot, data.pid_ns)
 
 
-def _run(session: Session, worker: Worker, log: RunLog, told: "_Told") -> Ended:
+def _run(session: Session, worker: Worker, log: RunLog, told: "_Told") -> RunResult:
     """Run the commands to their end, and return how that was."""
     tree = worker.worktree or ""
     env = command_environment(os.environ, {}, tree=tree, scrubbed=LOCAL_ENV)
@@ -135,7 +135,7 @@ def _run(session: Session, worker: Worker, log: RunLog, told: "_Told") -> Ended:
         GITWORKER_WORKTREE=tree,
         GITWORKER_REPOSITORY=session.main_top,
     )
-    run = Run(
+    run = CommandRun(
         _Bench(tree),
         log.descriptor,
         commands=session.settings.worktree_setup,
@@ -163,7 +163,7 @@ class _Told:
     """The part of a log that was shown; reading continues if the file is deleted meanwhile."""
 
     def __init__(self, path: str, narrate: Callable[[str], None]) -> None:
-        self._file = open(path, "rb", buffering=0, opener=regular)  # noqa: SIM115 - it lives as long as we do
+        self._file = open(path, "rb", buffering=0, opener=open_regular)  # noqa: SIM115 - it lives as long as we do
         self._narrate = narrate
         self._at = 0
 

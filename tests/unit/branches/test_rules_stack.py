@@ -3,11 +3,11 @@
 import pytest
 
 from gitworker.branches.rules_stack import (
-    Fate,
+    ParentState,
     approve_refusal,
     is_active,
     merge_refusal,
-    parent_fate,
+    parent_state,
 )
 from gitworker.model.worker import WorkerState
 
@@ -17,8 +17,8 @@ HELD = [state for state in WorkerState if state not in (WorkerState.IDLE, Worker
 @pytest.mark.parametrize("state", HELD)
 def test_a_parent_that_has_its_task_is_to_land(state: WorkerState) -> None:
     """A worker that still holds the task is ahead, even if that task has landed once."""
-    assert parent_fate(state, same_task=True, landed=False) is Fate.AHEAD
-    assert parent_fate(state, same_task=True, landed=True) is Fate.AHEAD
+    assert parent_state(state, same_task=True, landed=False) is ParentState.AHEAD
+    assert parent_state(state, same_task=True, landed=True) is ParentState.AHEAD
     assert is_active(state)
 
 
@@ -31,8 +31,8 @@ def test_a_parent_that_has_its_task_is_to_land(state: WorkerState) -> None:
 )  # fmt: skip
 def test_a_parent_without_its_task(state: WorkerState | None, same_task: bool) -> None:
     """A worker that moved on has landed its task or withdrawn it."""
-    assert parent_fate(state, same_task=same_task, landed=True) is Fate.LANDED
-    assert parent_fate(state, same_task=same_task, landed=False) is Fate.GONE
+    assert parent_state(state, same_task=same_task, landed=True) is ParentState.LANDED
+    assert parent_state(state, same_task=same_task, landed=False) is ParentState.GONE
 
 
 def test_free_workers_cannot_be_parents() -> None:
@@ -50,8 +50,8 @@ def test_approval_waits_for_the_parents(state: WorkerState | None) -> None:
         assert (refusal.code, "auth" in refusal.message) == ("parent_first", True)
 
 
-@pytest.mark.parametrize("fate", Fate)
-def test_merge_waits_for_the_parent(fate: Fate) -> None:
+@pytest.mark.parametrize("fate", ParentState)
+def test_merge_waits_for_the_parent(fate: ParentState) -> None:
     """Only a parent that will land makes its child wait."""
     refusal = merge_refusal("ui", "auth", fate)
-    assert (refusal is None) == (fate is not Fate.AHEAD)
+    assert (refusal is None) == (fate is not ParentState.AHEAD)

@@ -24,7 +24,7 @@ from gitworker.bus.rules import (
     may_be_deep,
 )
 from gitworker.errors import Invalid
-from gitworker.model.message import SEED_TYPES
+from gitworker.model.message import PUBLIC_TYPES
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats(allow_nan=False,
@@ -34,7 +34,7 @@ JSON = st.recursive(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("text", [*sorted(SEED_TYPES - {"heartbeat"}), "x-a", "x-" + "b" * 62])
+@pytest.mark.parametrize("text", [*sorted(PUBLIC_TYPES - {"heartbeat"}), "x-a", "x-" + "b" * 62])
 def test_documented_and_private_types(text: str) -> None:
     """The documented types are valid, and private ones that begin with x-."""
     check_type(text)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gitworker.bus.jobs.rules_radar_job import is_watched, must_look
+from gitworker.bus.jobs.rules_radar_job import is_due, is_watched
 from gitworker.model.worker import WorkerState
 
 
@@ -27,4 +27,4 @@ def test_watched_workers() -> None:
 )
 def test_when_the_radar_is_due(due: tuple[str, ...], watched: tuple[str, ...], must: bool) -> None:
     """The radar is due if a watched branch or the target moved, and two branches may collide."""
-    assert must_look(due, watched, target="main") is must
+    assert is_due(due, watched, target="main") is must

@@ -4,8 +4,8 @@ import pytest
 
 from gitworker.bus.files.rules_retention import (
     DAY_MS,
-    Cursor,
-    Floor,
+    AckPosition,
+    PruneFloor,
     archive_name,
     cutoff_ms,
     holds_back,
@@ -25,20 +25,20 @@ def test_cutoff() -> None:
 )
 def test_agents_that_hold_back(updated_at_ms: int, living: set[str], holds: bool) -> None:
     """An agent that lives, or acknowledged lately, keeps its unread messages."""
-    cursor = Cursor("a", 7, updated_at_ms)
+    cursor = AckPosition("a", 7, updated_at_ms)
     assert holds_back(cursor, living=frozenset(living), since_ms=10) is holds
 
 
 @pytest.mark.parametrize(
     ("unread", "floor"),
     [
-        ([], Floor(11, None)),
-        ([("a", None)], Floor(11, None)),
-        ([("a", 5), ("b", 3), ("c", 4)], Floor(3, "b")),
-        ([("a", 12)], Floor(11, None)),
+        ([], PruneFloor(11, None)),
+        ([("a", None)], PruneFloor(11, None)),
+        ([("a", 5), ("b", 3), ("c", 4)], PruneFloor(3, "b")),
+        ([("a", 12)], PruneFloor(11, None)),
     ],
 )
-def test_floor(unread: list[tuple[str, int | None]], floor: Floor) -> None:
+def test_floor(unread: list[tuple[str, int | None]], floor: PruneFloor) -> None:
     """The oldest unread message is the floor; without one, every message may be pruned."""
     assert lowest_floor(10, unread) == floor
 

@@ -5,16 +5,16 @@ from pathlib import Path
 import pytest
 
 from gitworker.cli.output_progress import ProgressLine, runs_text
-from gitworker.verify.verify import Progress
+from gitworker.verify.verify import RunProgress
 
 
 def test_the_line(tmp_path: Path) -> None:
     """Each run has its seconds, waiting ones are counted, and the first one's output is shown."""
     log = tmp_path / "log"
     log.write_text("$ make\n\x1b[31mcompiling\x1b[0m a\x07.c\n")
-    first = Progress("auth, +3", "make \x1b[2J", 61_999, str(log))
-    second = Progress("auth", "make", 900, str(tmp_path / "none"))
-    waiting = Progress("bob", "", 0, "")
+    first = RunProgress("auth, +3", "make \x1b[2J", 61_999, str(log))
+    second = RunProgress("auth", "make", 900, str(tmp_path / "none"))
+    waiting = RunProgress("bob", "", 0, "")
     assert runs_text([first, second, waiting]) == (
         "verifying auth, +3 61s, auth 0s, 1 waiting  `make \\x1b[2J`  compiling a\\x07.c"
     )
@@ -25,7 +25,7 @@ def test_the_line(tmp_path: Path) -> None:
 def test_without_a_terminal(capfd: pytest.CaptureFixture[str]) -> None:
     """Without a terminal only lasting lines are written."""
     with ProgressLine() as line:
-        line.show([Progress("auth", "make", 0, "/nowhere")])
+        line.show([RunProgress("auth", "make", 0, "/nowhere")])
         line.narrate("auth: passed")
     printed = capfd.readouterr()
     assert (printed.out, printed.err) == ("", "auth: passed\n")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gitworker.fsck.quick.rules import Landing, file_system_of, history_faults, is_network
+from gitworker.fsck.quick.rules import RecordedLanding, file_system_of, history_faults, is_network
 from gitworker.model.ids import Oid
 
 MOUNTS = """\
@@ -40,9 +40,9 @@ def test_no_file_system() -> None:
     assert not is_network(None)
 
 
-def landing(old: str, new: str) -> Landing:
+def landing(old: str, new: str) -> RecordedLanding:
     """Return a landing from one commit to another."""
-    return Landing("auth", "t", "refs/heads/main", Oid(old), Oid(new))
+    return RecordedLanding("auth", "t", "refs/heads/main", Oid(old), Oid(new))
 
 
 HISTORY = {
@@ -63,7 +63,7 @@ HISTORY = {
         ([landing("before", "c")], []),
     ],
 )
-def test_history(landings: list[Landing], faults: list[str]) -> None:
+def test_history(landings: list[RecordedLanding], faults: list[str]) -> None:
     """Each landing must be in the target, and must not contain a merge."""
     found = history_faults(landings, HISTORY, since=Oid("a"))
     assert [why for _, why in found] == faults

@@ -16,7 +16,7 @@ from gitworker.fsck.doctor import (
     read_doctor_without_session,
     render_doctor,
 )
-from gitworker.fsck.finding import Finding, Level, fail, ok, warn
+from gitworker.fsck.finding import DoctorFinding, Level, fail, ok, warn
 from gitworker.fsck.quick.state_directory import check_file_system
 from gitworker.fsck.quick.worktree_checks import REPAIR
 from gitworker.liveness.origin import origin_columns
@@ -46,7 +46,7 @@ def found(doctor: Doctor, check: str) -> list[tuple[str, str, str | None]]:
     return [(f.level.value, f.message, f.hint) for f in doctor.findings if f.check == check]
 
 
-def complaints(session: Session) -> list[Finding]:
+def complaints(session: Session) -> list[DoctorFinding]:
     """Return doctor's complaints."""
     return [one for one in read_doctor(session).findings if one.level is not Level.OK]
 

@@ -3,7 +3,7 @@
 import pytest
 
 from gitworker.journal.undo.rules_undo import (
-    Landing,
+    LandedWindow,
     is_completed,
     landing_refusal,
     later_refusal,
@@ -30,7 +30,7 @@ NAMES = ("w1", "w2", "w3", "w4", "w5", "w6", "w7")
 )
 def test_landings_that_can_be_undone(facts: dict[str, object], why: str | None) -> None:
     """A landing can be undone if it is the newest, not published, and nothing is stacked on it."""
-    refusal = landing_refusal(Landing("main", OLD, NEW, **facts))  # type: ignore[arg-type]
+    refusal = landing_refusal(LandedWindow("main", OLD, NEW, **facts))  # type: ignore[arg-type]
     assert (refusal and refusal.message) == (why and f"the landing cannot be undone: {why}")
     if refusal is not None:
         assert refusal.hint is not None

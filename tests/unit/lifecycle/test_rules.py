@@ -27,7 +27,7 @@ def test_words_for_states(rule: object, true_of: set[WorkerState]) -> None:
 @pytest.mark.parametrize(
     ("rule", "true_of"),
     [
-        (rules.is_rightly_silent, {T.PAUSED, T.WAITING_INPUT}),
+        (rules.needs_no_heartbeat, {T.PAUSED, T.WAITING_INPUT}),
         (rules.waits_for_retry, {T.FAILED}),
         (rules.waits_for_dependencies, {T.DEFINED}),
     ],

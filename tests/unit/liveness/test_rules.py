@@ -6,15 +6,15 @@ from hypothesis import strategies as st
 
 from gitworker.config import Settings
 from gitworker.liveness.rules import (
-    Beat,
-    Facts,
+    ClockReading,
+    Heartbeat,
     Liveness,
-    Moment,
-    beat_age_ms,
+    WorkerFacts,
     due_event,
+    has_heartbeats,
     has_jumped,
-    is_at_work,
-    is_beaten_for,
+    heartbeat_age_ms,
+    is_expected_to_report,
     is_quiet,
     liveness_of,
     may_time_out,
@@ -23,27 +23,27 @@ from gitworker.model.worker import WorkerEvent, WorkerState
 
 S = Settings()
 NOW = 1_000_000_000
-MOMENT = Moment(NOW, mono_ms=5_000_000, boot_id="boot", host="here")
+MOMENT = ClockReading(NOW, mono_ms=5_000_000, boot_id="boot", host="here")
 SECOND = 1000
 
 
-def silent(seconds: float) -> Beat:
+def silent(seconds: float) -> Heartbeat:
     """Return a heartbeat of this host and boot, so long ago by either clock."""
     ago = int(seconds * SECOND)
-    return Beat(NOW - ago, MOMENT.mono_ms - ago, "boot", "here")
+    return Heartbeat(NOW - ago, MOMENT.mono_ms - ago, "boot", "here")
 
 
-def at_work(heartbeat: Beat | None, **changes: object) -> Facts:
+def at_work(heartbeat: Heartbeat | None, **changes: object) -> WorkerFacts:
     """Return the facts of a worker that has been WORKING for a day, its process unknown."""
-    facts = Facts(WorkerState.WORKING, None, NOW - 86_400_000, heartbeat, None)
+    facts = WorkerFacts(WorkerState.WORKING, None, NOW - 86_400_000, heartbeat, None)
     return facts._replace(**changes)
 
 
 def test_age_by_the_monotonic_clock() -> None:
     """Within one boot of one host a jump of the wall clock does not change an age."""
-    heartbeat = Beat(NOW - 3_600_000, MOMENT.mono_ms - 7, "boot", "here")
-    assert beat_age_ms(heartbeat, MOMENT) == 7
-    assert beat_age_ms(heartbeat._replace(ts_ms=NOW + 3_600_000), MOMENT) == 7
+    heartbeat = Heartbeat(NOW - 3_600_000, MOMENT.mono_ms - 7, "boot", "here")
+    assert heartbeat_age_ms(heartbeat, MOMENT) == 7
+    assert heartbeat_age_ms(heartbeat._replace(ts_ms=NOW + 3_600_000), MOMENT) == 7
 
 
 @pytest.mark.parametrize(
@@ -52,8 +52,8 @@ def test_age_by_the_monotonic_clock() -> None:
 )
 def test_age_by_the_wall_clock(changes: dict[str, object]) -> None:
     """A heartbeat of another host, boot or program is measured by the wall clock."""
-    heartbeat = Beat(NOW - 9, MOMENT.mono_ms - 7, "boot", "here")._replace(**changes)
-    assert beat_age_ms(heartbeat, MOMENT) == 9
+    heartbeat = Heartbeat(NOW - 9, MOMENT.mono_ms - 7, "boot", "here")._replace(**changes)
+    assert heartbeat_age_ms(heartbeat, MOMENT) == 9
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_clock_that_was_set(jump_ms: int, changes: dict[str, object], jumped: 
 
 def test_the_newest_heartbeat_counts() -> None:
     """A heartbeat from before a jump does not count if there is one from after it."""
-    before = Beat(NOW - 90_000_000, MOMENT.mono_ms - 99, "boot", "here")
+    before = Heartbeat(NOW - 90_000_000, MOMENT.mono_ms - 99, "boot", "here")
     assert has_jumped([before], MOMENT)
     assert not has_jumped([before, silent(0)], MOMENT)
 
@@ -86,14 +86,14 @@ def test_the_newest_heartbeat_counts() -> None:
 def test_an_unknown_boot_is_never_the_same_boot() -> None:
     """If the system has no boot id, monotonic stamps are not compared."""
     moment = MOMENT._replace(boot_id="")
-    assert beat_age_ms(Beat(NOW - 9, 1, "", "here"), moment) == 9
+    assert heartbeat_age_ms(Heartbeat(NOW - 9, 1, "", "here"), moment) == 9
 
 
 @given(st.integers(), st.integers(), st.booleans())
 def test_an_age_is_never_negative(ts_ms: int, mono_ms: int, foreign: bool) -> None:
     """A heartbeat from the future, by either clock, has the age 0."""
-    heartbeat = Beat(ts_ms) if foreign else Beat(ts_ms, mono_ms, "boot", "here")
-    assert beat_age_ms(heartbeat, MOMENT) >= 0
+    heartbeat = Heartbeat(ts_ms) if foreign else Heartbeat(ts_ms, mono_ms, "boot", "here")
+    assert heartbeat_age_ms(heartbeat, MOMENT) >= 0
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_a_review_times_out_by_its_own_age(seconds: int, due: WorkerEvent | None
         assert due_event(facts, MOMENT, S) is due
 
 
-def stale(heartbeat: Beat | None, seconds: float) -> Facts:
+def stale(heartbeat: Heartbeat | None, seconds: float) -> WorkerFacts:
     """Return the facts of a worker that went stale at work so long ago."""
     changed = NOW - int(seconds * SECOND)
     return at_work(
@@ -176,7 +176,7 @@ def stale(heartbeat: Beat | None, seconds: float) -> Facts:
         (stale(None, 600), WorkerEvent.EXPIRE),
     ],
 )
-def test_stale_recovers_or_expires(facts: Facts, due: WorkerEvent | None) -> None:
+def test_stale_recovers_or_expires(facts: WorkerFacts, due: WorkerEvent | None) -> None:
     """STALE→WORKING by a later heartbeat, STALE→FAILED 15 min after the last one, else none."""
     assert due_event(facts, MOMENT, S) is due
 
@@ -191,27 +191,27 @@ def test_stale_in_review_waits_for_people() -> None:
 def test_words_for_states() -> None:
     """The states that have heartbeats, in which silence counts, and that time can change."""
     at_work, review, stale_ = WorkerState.WORKING, WorkerState.IN_REVIEW, WorkerState.STALE
-    assert {s for s in WorkerState if is_beaten_for(s)} == {at_work, review}
-    assert {s for s in WorkerState if is_at_work(s)} == {at_work}
+    assert {s for s in WorkerState if has_heartbeats(s)} == {at_work, review}
+    assert {s for s in WorkerState if is_expected_to_report(s)} == {at_work}
     assert {s for s in WorkerState if may_time_out(s)} == {at_work, review, stale_}
 
 
 STATES = st.sampled_from(WorkerState)
 HEARTBEATS = st.none() | st.builds(
-    Beat,
+    Heartbeat,
     st.integers(0, 2 * NOW),
     st.none() | st.integers(0, 10_000_000),
     st.none() | st.sampled_from(["boot", "other", ""]),
     st.none() | st.sampled_from(["here", "there"]),
 )
 FACTS = st.builds(
-    Facts, STATES, st.none() | STATES, st.integers(0, 2 * NOW), HEARTBEATS,
+    WorkerFacts, STATES, st.none() | STATES, st.integers(0, 2 * NOW), HEARTBEATS,
     st.none() | st.booleans(),
 )  # fmt: skip
 
 
 @given(FACTS)
-def test_only_three_states_time_out(facts: Facts) -> None:
+def test_only_three_states_time_out(facts: WorkerFacts) -> None:
     """Whatever the clocks show, an event is due only if the machine accepts it."""
     event = due_event(facts, MOMENT, S)
     if event is None:
@@ -225,16 +225,16 @@ def test_only_three_states_time_out(facts: Facts) -> None:
 
 
 @given(FACTS)
-def test_an_unknown_process_is_never_stale_before_dead(facts: Facts) -> None:
+def test_an_unknown_process_is_never_stale_before_dead(facts: WorkerFacts) -> None:
     """If the process is unknown, nothing is stale before 5 min of silence."""
     facts = facts._replace(state=WorkerState.WORKING, process_runs=None)
     if due_event(facts, MOMENT, S) is not None:
         assert MOMENT.now_ms - facts.changed_at_ms >= 300_000
-        assert facts.beat is None or beat_age_ms(facts.beat, MOMENT) >= 300_000
+        assert facts.beat is None or heartbeat_age_ms(facts.beat, MOMENT) >= 300_000
 
 
 @given(FACTS, st.integers(0, 10_000_000))
-def test_silence_only_makes_it_worse(facts: Facts, later_ms: int) -> None:
+def test_silence_only_makes_it_worse(facts: WorkerFacts, later_ms: int) -> None:
     """A due event without a new heartbeat stays due as time passes, except for a recovery."""
     event = due_event(facts, MOMENT, S)
     later = MOMENT._replace(now_ms=NOW + later_ms, mono_ms=MOMENT.mono_ms + later_ms)
@@ -243,7 +243,9 @@ def test_silence_only_makes_it_worse(facts: Facts, later_ms: int) -> None:
 
 
 @given(FACTS, st.tuples(*[st.integers(0, 10_000)] * 3))
-def test_a_worker_that_is_not_quiet_needs_no_check(facts: Facts, limits: tuple[int, ...]) -> None:
+def test_a_worker_that_is_not_quiet_needs_no_check(
+    facts: WorkerFacts, limits: tuple[int, ...]
+) -> None:
     """Nothing is ever due for a worker that is skipped, whatever the thresholds are."""
     warn, stale_after, dead = limits
     settings = Settings(liveness_warn_s=warn, liveness_stale_s=stale_after, liveness_dead_s=dead)
@@ -253,7 +255,7 @@ def test_a_worker_that_is_not_quiet_needs_no_check(facts: Facts, limits: tuple[i
 
 
 @given(FACTS)
-def test_a_state_without_a_timeout_has_nothing_due(facts: Facts) -> None:
+def test_a_state_without_a_timeout_has_nothing_due(facts: WorkerFacts) -> None:
     """A state that cannot time out has nothing due."""
     if not may_time_out(facts.state):
         assert due_event(facts, MOMENT, S) is None

@@ -10,7 +10,7 @@ from gitworker.session import Session
 from gitworker.store.heartbeats import beat
 from gitworker.store.workers import Worker, find_worker
 from gitworker.workers.approve import approve
-from gitworker.workers.spawn import Request, spawn
+from gitworker.workers.spawn import SpawnRequest, spawn
 from gitworker.workers.submit import Submission, submit
 from tests.conftest import git
 
@@ -25,7 +25,7 @@ def worker(session: Session, name: str) -> Worker:
 
 def spawned(session: Session, name: str, task: str, title: str = "") -> Worker:
     """Give a worker a task."""
-    return spawn(session, Request(WorkerId(name), TaskId(task), title=title)).worker
+    return spawn(session, SpawnRequest(WorkerId(name), TaskId(task), title=title)).worker
 
 
 def working(session: Session, name: str, task: str) -> Worker:

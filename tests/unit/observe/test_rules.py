@@ -3,14 +3,14 @@
 import pytest
 
 from gitworker.config import Settings
-from gitworker.liveness.rules import Beat, Liveness, Moment
+from gitworker.liveness.rules import ClockReading, Heartbeat, Liveness
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
-from gitworker.observe.workers.rules import NEXT, next_command, note_of, seat_liveness, waits_for
+from gitworker.observe.workers.rules import NEXT, next_command, note_of, waits_for, worker_liveness
 
 S = WorkerState
 T = TaskStatus
-MOMENT = Moment(now_ms=1_000_000, mono_ms=500_000, boot_id="boot", host="here")
+MOMENT = ClockReading(now_ms=1_000_000, mono_ms=500_000, boot_id="boot", host="here")
 
 
 @pytest.mark.parametrize(
@@ -70,17 +70,17 @@ def test_every_state_has_a_next_command() -> None:
     ("state", "heartbeat", "liveness"),
     [
         (S.WORKING, None, Liveness.UNKNOWN),
-        (S.WORKING, Beat(0, 499_000, "boot", "here"), Liveness.OK),
-        (S.WORKING, Beat(960_000), Liveness.WARN),
-        (S.STALE, Beat(0, 390_000, "boot", "here"), Liveness.STALE),
-        (S.STALE, Beat(0), Liveness.DEAD),
-        (S.IN_REVIEW, Beat(0), Liveness.UNKNOWN),
-        (S.IDLE, Beat(0), Liveness.UNKNOWN),
+        (S.WORKING, Heartbeat(0, 499_000, "boot", "here"), Liveness.OK),
+        (S.WORKING, Heartbeat(960_000), Liveness.WARN),
+        (S.STALE, Heartbeat(0, 390_000, "boot", "here"), Liveness.STALE),
+        (S.STALE, Heartbeat(0), Liveness.DEAD),
+        (S.IN_REVIEW, Heartbeat(0), Liveness.UNKNOWN),
+        (S.IDLE, Heartbeat(0), Liveness.UNKNOWN),
     ],
 )
-def test_liveness(state: WorkerState, heartbeat: Beat | None, liveness: Liveness) -> None:
+def test_liveness(state: WorkerState, heartbeat: Heartbeat | None, liveness: Liveness) -> None:
     """Only a worker that should send heartbeats is judged by its silence."""
-    assert seat_liveness(state, heartbeat, MOMENT, Settings()) is liveness
+    assert worker_liveness(state, heartbeat, MOMENT, Settings()) is liveness
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from gitworker.liveness.origin import origin_columns
 from gitworker.liveness.processes import find_process
 from gitworker.liveness.rules import Liveness
 from gitworker.model.worker import WorkerState
-from gitworker.observe.workers.show import Landing, Show, read_show
+from gitworker.observe.workers.show import LandedTask, WorkerView, read_show
 from gitworker.observe.workers.show_text import json_show, render_show
 from gitworker.session import Session
 from gitworker.store.workers import add_worker
@@ -23,7 +23,7 @@ from tests.unit.observe.conftest import NOW_MS, Clock
 from tests.unit.observe.scene import commit, in_review, landed, spawned, worker, working
 
 
-def screen(show: Show, *, color: bool = False) -> list[str]:
+def screen(show: WorkerView, *, color: bool = False) -> list[str]:
     """Return the worker's screen without the events, whose ids vary."""
     lines = render_show(show, width=100, color=color).splitlines()
     start = next(i for i, line in enumerate(lines) if "last events" in line)
@@ -122,7 +122,7 @@ def test_rejected_worker(session: Session) -> None:
 def test_landed_worker(session: Session, repository: Path) -> None:
     """A worker whose work has landed shows the landed commit."""
     show = read_show(session, landed(session, "auth", "skills"))
-    assert show.landing == Landing("main", git(repository, "rev-parse", "main"), NOW_MS)
+    assert show.landing == LandedTask("main", git(repository, "rev-parse", "main"), NOW_MS)
     assert show.branching is None
     lines = screen(show)
     assert f"landed    {git(repository, 'rev-parse', 'main')[:10]} on main 0s ago" in lines

@@ -10,8 +10,8 @@ from gitworker.observe.logs.events import Event
 from gitworker.observe.workers.list import ListedWorker, WorkerList, json_list, render_list
 from gitworker.observe.workers.status import (
     OpenOperation,
-    Seat,
-    Status,
+    StatusScreen,
+    WorkerLine,
     json_status,
     render_status,
 )
@@ -21,14 +21,14 @@ NOW = 10_000_000
 TIP = Oid("1234567890" * 4)
 
 
-def row(worker: str, state: WorkerState, **facts: object) -> Seat:
+def row(worker: str, state: WorkerState, **facts: object) -> WorkerLine:
     """Return a worker with the given facts only."""
     empty: dict[str, object] = {
         "since_ms": NOW - 125_000, "task": None, "task_status": None, "branch": None,
         "liveness": Liveness.UNKNOWN, "progress": None, "waits_for": None, "last_error": None,
         "tip": None, "note": "waits for a task",
     }  # fmt: skip
-    return Seat(worker=worker, state=state, **{**empty, **facts})  # type: ignore[arg-type]
+    return WorkerLine(worker=worker, state=state, **{**empty, **facts})  # type: ignore[arg-type]
 
 
 WORKING = row(
@@ -41,7 +41,7 @@ FAILED = row(
     last_error="no idea how to test it", note="no idea how to test it",
     tip=Tip(TIP, "Write", None, None),
 )  # fmt: skip
-STATUS = Status(
+STATUS = StatusScreen(
     now_ms=NOW,
     target="main",
     target_tip=TIP,
@@ -97,7 +97,7 @@ def test_screen_in_colour() -> None:
 
 def test_empty_screen() -> None:
     """Without workers the screen names the command that makes one."""
-    empty = Status(NOW, "trunk", None, (), (), (), ())
+    empty = StatusScreen(NOW, "trunk", None, (), (), (), ())
     assert render_status(empty, width=80, color=False) == (
         "target trunk  no commit yet\n\nno workers yet: git worker spawn WORKER TASK"
     )

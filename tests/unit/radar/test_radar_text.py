@@ -2,28 +2,28 @@
 
 from gitworker.model.ids import Oid, Ref
 from gitworker.radar.pair_verdicts import Verdicts
-from gitworker.radar.radar import Blip, Meeting, Survey
+from gitworker.radar.radar import BranchPair, RadarBranch, RadarResult
 from gitworker.radar.radar_text import describe, render_conflicts
 
-MAIN = Blip(Ref("refs/heads/main"), Oid("0" * 40))
-AUTH = Blip(Ref("refs/heads/auth/t"), Oid("1" * 40), "auth", "t")
-DOCS = Blip(Ref("refs/heads/docs/u"), Oid("2" * 40), "docs", "u")
-LONG = Blip(Ref("refs/heads/a-long-name/v"), Oid("3" * 40), "a-long-name", "v")
+MAIN = RadarBranch(Ref("refs/heads/main"), Oid("0" * 40))
+AUTH = RadarBranch(Ref("refs/heads/auth/t"), Oid("1" * 40), "auth", "t")
+DOCS = RadarBranch(Ref("refs/heads/docs/u"), Oid("2" * 40), "docs", "u")
+LONG = RadarBranch(Ref("refs/heads/a-long-name/v"), Oid("3" * 40), "a-long-name", "v")
 
 
-def found(*meetings: Meeting, blips: tuple[Blip, ...] = (AUTH, DOCS)) -> Survey:
+def found(*meetings: BranchPair, blips: tuple[RadarBranch, ...] = (AUTH, DOCS)) -> RadarResult:
     """Return a survey of these meetings."""
-    return Survey(MAIN, blips, meetings, Verdicts({}, merged=len(meetings)))
+    return RadarResult(MAIN, blips, meetings, Verdicts({}, merged=len(meetings)))
 
 
 def test_columns_and_files() -> None:
     """Names are padded, four files shown, the others counted, within the screen's width."""
     files = tuple(f"src/file{at}.py" for at in range(6))
     survey = found(
-        Meeting(AUTH, MAIN, ("one\x1bfile",)),
-        Meeting(AUTH, DOCS, files),
-        Meeting(AUTH, LONG, files[:1]),
-        Meeting(DOCS, LONG, ()),
+        BranchPair(AUTH, MAIN, ("one\x1bfile",)),
+        BranchPair(AUTH, DOCS, files),
+        BranchPair(AUTH, LONG, files[:1]),
+        BranchPair(DOCS, LONG, ()),
         blips=(AUTH, DOCS, LONG),
     )
     assert render_conflicts(survey, width=100, color=False).splitlines() == [
@@ -41,7 +41,7 @@ def test_columns_and_files() -> None:
 
 def test_no_conflicts() -> None:
     """Without conflicts the radar prints a line on a terminal, and nothing for a script."""
-    quiet = found(Meeting(AUTH, MAIN, ()), blips=(AUTH,))
+    quiet = found(BranchPair(AUTH, MAIN, ()), blips=(AUTH,))
     assert render_conflicts(quiet, width=80, color=False) == (
         "no conflicts in 1 pair of 1 branch (1 merged, 0 apart, 0 known)"
     )
@@ -50,4 +50,4 @@ def test_no_conflicts() -> None:
 
 def test_pairs_in_words() -> None:
     """A pair is shown by the workers' names, the target by its branch."""
-    assert describe(Meeting(AUTH, MAIN, None)) == "auth and main"
+    assert describe(BranchPair(AUTH, MAIN, None)) == "auth and main"

@@ -4,24 +4,24 @@ import pytest
 
 from gitworker.model.ids import Oid
 from gitworker.radar.rules_radar import (
-    Footprint,
+    BranchHistory,
+    ChangedPaths,
     Pair,
-    Track,
-    can_meet,
+    can_overlap,
     footprint_of,
     own_attributes,
-    pairs_that_may_meet,
+    pairs_that_may_overlap,
 )
 
 
-def changes(text: str) -> Footprint:
+def changes(text: str) -> ChangedPaths:
     """Return the footprint of changes written as `M:path D:path`."""
     return footprint_of([(word[0], word[2:]) for word in text.split()])
 
 
 def test_footprint() -> None:
     """A footprint has all directories above its paths except the root, by kind of change."""
-    assert changes("M:a/b/c D:d/e A:f T:g/h") == Footprint(
+    assert changes("M:a/b/c D:d/e A:f T:g/h") == ChangedPaths(
         paths=frozenset({"a/b/c", "d/e", "f", "g/h"}),
         folders=frozenset({"a", "a/b", "d", "g"}),
         emptied=frozenset({"d"}),
@@ -51,14 +51,14 @@ def test_footprint() -> None:
 )
 def test_can_meet(one: str, other: str, meet: bool) -> None:
     """Two changes can collide at a path, at a file for a directory, or in a moved directory."""
-    assert can_meet(changes(one), changes(other)) is meet
-    assert can_meet(changes(other), changes(one)) is meet
+    assert can_overlap(changes(one), changes(other)) is meet
+    assert can_overlap(changes(other), changes(one)) is meet
 
 
 def test_the_unknown_meets_everything() -> None:
     """An unknown footprint can collide with everything."""
-    assert can_meet(None, changes(""))
-    assert can_meet(changes(""), None)
+    assert can_overlap(None, changes(""))
+    assert can_overlap(changes(""), None)
 
 
 OLD, MIDDLE, TOP = Oid("old"), Oid("middle"), Oid("top")
@@ -69,9 +69,9 @@ def track(
     own: dict[Oid, tuple[Oid | None, str]],
     steps: tuple[str, str] = ("", ""),
     kin: dict[Oid, frozenset[Oid]] | None = None,
-) -> Track:
+) -> BranchHistory:
     """Return a track of three commits on the target, the last the target itself."""
-    return Track(
+    return BranchHistory(
         bases={**{tip: base for tip, (base, _) in own.items()}, TOP: TOP},
         own={**{tip: changes(text) for tip, (_, text) in own.items()}, TOP: changes("")},
         line=(OLD, MIDDLE, TOP),
@@ -80,10 +80,10 @@ def track(
     )
 
 
-def meet(known: Track, *pairs: Pair) -> set[Pair]:
+def meet(known: BranchHistory, *pairs: Pair) -> set[Pair]:
     """Ask for pairs, and make sure that their order does not matter."""
-    found = pairs_that_may_meet(known, pairs)
-    turned = pairs_that_may_meet(known, [(other, one) for one, other in pairs])
+    found = pairs_that_may_overlap(known, pairs)
+    turned = pairs_that_may_overlap(known, [(other, one) for one, other in pairs])
     assert turned == {(other, one) for one, other in found}
     return found
 

@@ -6,7 +6,7 @@ from gitworker.repo.remote.rules_transfer import (
     CODES,
     HINTS,
     WORDS,
-    Trouble,
+    TransferCause,
     explain,
     out_of_time,
     plain_text,
@@ -15,73 +15,85 @@ from gitworker.repo.remote.rules_transfer import (
 
 # Messages of git 2.39 to 2.55, its transports and the large hosts.
 MESSAGES = [
-    (Trouble.MOVED, "!\tx:refs/heads/main\t[rejected] (stale info)"),
-    (Trouble.MOVED, "!\tx:refs/heads/main\t[rejected] (fetch first)"),
-    (Trouble.MOVED, "!\tx:refs/heads/main\t[rejected] (non-fast-forward)"),
+    (TransferCause.MOVED, "!\tx:refs/heads/main\t[rejected] (stale info)"),
+    (TransferCause.MOVED, "!\tx:refs/heads/main\t[rejected] (fetch first)"),
+    (TransferCause.MOVED, "!\tx:refs/heads/main\t[rejected] (non-fast-forward)"),
     (
-        Trouble.MOVED,
+        TransferCause.MOVED,
         "remote: error: cannot lock ref 'refs/heads/main': is at aaa but expected bbb\n"
         "!\tx:refs/heads/main\t[remote rejected] (failed to update ref)",
     ),
-    (Trouble.MOVED, "[remote rejected] (incorrect old value provided)"),
-    (Trouble.PROTECTED, "remote: error: GH006: Protected branch update failed for refs/heads/main"),
-    (Trouble.PROTECTED, "! [remote rejected] main -> main (protected branch hook declined)"),
-    (Trouble.PROTECTED, "! [remote rejected] main -> main (branch is currently checked out)"),
-    (Trouble.HOOK, "! [remote rejected] main -> main (pre-receive hook declined)"),
-    (Trouble.HOOK, "!\tx:refs/heads/main\t[remote rejected] (hook declined)"),
+    (TransferCause.MOVED, "[remote rejected] (incorrect old value provided)"),
     (
-        Trouble.HOOK,
+        TransferCause.PROTECTED,
+        "remote: error: GH006: Protected branch update failed for refs/heads/main",
+    ),
+    (TransferCause.PROTECTED, "! [remote rejected] main -> main (protected branch hook declined)"),
+    (TransferCause.PROTECTED, "! [remote rejected] main -> main (branch is currently checked out)"),
+    (TransferCause.HOOK, "! [remote rejected] main -> main (pre-receive hook declined)"),
+    (TransferCause.HOOK, "!\tx:refs/heads/main\t[remote rejected] (hook declined)"),
+    (
+        TransferCause.HOOK,
         "!\tx:refs/heads/main\t[remote rejected] (pre-receive hook declined)\n"
         "remote: a non-fast-forward push is never allowed",
     ),
-    (Trouble.DISK, "remote: fatal: write error: No space left on device\nerror: remote unpack"),
-    (Trouble.AUTHENTICATION, "fatal: Authentication failed for 'http://x/'"),
     (
-        Trouble.AUTHENTICATION,
+        TransferCause.DISK,
+        "remote: fatal: write error: No space left on device\nerror: remote unpack",
+    ),
+    (TransferCause.AUTHENTICATION, "fatal: Authentication failed for 'http://x/'"),
+    (
+        TransferCause.AUTHENTICATION,
         "fatal: could not read Username for 'http://x': terminal prompts disabled",
     ),
     (
-        Trouble.AUTHENTICATION,
+        TransferCause.AUTHENTICATION,
         "git@x: Permission denied (publickey).\nfatal: Could not read from remote repository.",
     ),
-    (Trouble.AUTHENTICATION, "Host key verification failed.\nfatal: Could not read from remote"),
-    (Trouble.PERMISSION, "fatal: unable to access 'x': The requested URL returned error: 403"),
-    (Trouble.PERMISSION, "remote: Permission to a/b denied to c."),
     (
-        Trouble.PERMISSION,
+        TransferCause.AUTHENTICATION,
+        "Host key verification failed.\nfatal: Could not read from remote",
+    ),
+    (
+        TransferCause.PERMISSION,
+        "fatal: unable to access 'x': The requested URL returned error: 403",
+    ),
+    (TransferCause.PERMISSION, "remote: Permission to a/b denied to c."),
+    (
+        TransferCause.PERMISSION,
         "remote: error: insufficient permission for adding an object to repository database",
     ),
     (
-        Trouble.PERMISSION,
+        TransferCause.PERMISSION,
         "error: remote unpack failed: unable to create temporary object directory",
     ),
-    (Trouble.NO_BRANCH, "fatal: couldn't find remote ref refs/heads/main"),
-    (Trouble.NO_REPOSITORY, "fatal: '/gone' does not appear to be a git repository"),
-    (Trouble.NO_REPOSITORY, "remote: Repository not found."),
-    (Trouble.NETWORK, "fatal: unable to access 'x': Could not resolve host: nowhere"),
-    (Trouble.NETWORK, "fatal: the remote end hung up unexpectedly"),
-    (Trouble.NETWORK, "ssh: connect to host x port 22: Connection refused"),
-    (Trouble.LOCAL_HOOK, "tests fail\nerror: failed to push some refs to 'x'"),
-    (Trouble.OTHER, "fatal: something new"),
+    (TransferCause.NO_BRANCH, "fatal: couldn't find remote ref refs/heads/main"),
+    (TransferCause.NO_REPOSITORY, "fatal: '/gone' does not appear to be a git repository"),
+    (TransferCause.NO_REPOSITORY, "remote: Repository not found."),
+    (TransferCause.NETWORK, "fatal: unable to access 'x': Could not resolve host: nowhere"),
+    (TransferCause.NETWORK, "fatal: the remote end hung up unexpectedly"),
+    (TransferCause.NETWORK, "ssh: connect to host x port 22: Connection refused"),
+    (TransferCause.LOCAL_HOOK, "tests fail\nerror: failed to push some refs to 'x'"),
+    (TransferCause.OTHER, "fatal: something new"),
     (
-        Trouble.OTHER,
+        TransferCause.OTHER,
         "!\tx:refs/heads/main\t[remote rejected] (odd)\nerror: failed to push some refs to 'x'",
     ),
     (
-        Trouble.MOVED,
+        TransferCause.MOVED,
         "!\tx:refs/heads/main\t[remote rejected] (failed to update ref)\nerror: failed to push",
     ),
 ]
 
 
 @pytest.mark.parametrize(("trouble", "text"), MESSAGES)
-def test_words(trouble: Trouble, text: str) -> None:
+def test_words(trouble: TransferCause, text: str) -> None:
     """Each message of git is recognised."""
     assert read_trouble(text) is trouble
 
 
-@pytest.mark.parametrize("trouble", Trouble)
-def test_every_trouble_is_explained(trouble: Trouble) -> None:
+@pytest.mark.parametrize("trouble", TransferCause)
+def test_every_trouble_is_explained(trouble: TransferCause) -> None:
     """Each has a code, a sentence and a hint, without an unfilled field."""
     error = explain(trouble, verb="push", remote="up", branch="main", text="\x1b[31mno\x1b[0m")
     assert {trouble} <= CODES.keys() & WORDS.keys() & HINTS.keys()

@@ -7,7 +7,7 @@ import pytest
 from gitworker.states.diagrams import render_diagram, render_lifecycle_md, render_states_md
 from gitworker.states.log.log_rules import RULES
 from gitworker.states.log.log_schema import METADATA
-from gitworker.states.task_moves import Happening
+from gitworker.states.task_moves import WorkerTaskEvent
 from tests.unit.states import tables
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -44,7 +44,7 @@ def test_every_row_is_drawn(table: str) -> None:
 def test_every_word_is_explained() -> None:
     """Each event of a worker, metadata key and rule is on its page."""
     states, lifecycle = render_states_md(), render_lifecycle_md()
-    for happening in Happening:
+    for happening in WorkerTaskEvent:
         assert f"| `{happening}` |" in states
     for name in (*RULES, *METADATA):
         assert f"| `{name}` |" in lifecycle

@@ -11,9 +11,9 @@ from gitworker.states.task_moves import task_events
 from gitworker.states.task_view import (
     TRIGGERS,
     VIEW_OF,
-    Line,
-    Row,
-    View,
+    LifecyclePosition,
+    LifecycleRow,
+    ViewLine,
     entity_id,
     lifecycle_lines,
     lifecycle_rows,
@@ -23,7 +23,7 @@ from tests.unit.states import tables
 WAIVERS = {"dependencies": "!d", "verification": "!v", None: ""}
 
 
-def shown(row: Row) -> str:
+def shown(row: LifecycleRow) -> str:
     """Return a row in the notation of the transcribed table."""
     lines = [
         f"{'+' * (line.incarnation - 1)}{line.from_state}>{line.to_state}"
@@ -67,7 +67,7 @@ def test_each_status_has_its_view() -> None:
 
 def test_a_line_knows_its_trigger() -> None:
     """The trigger follows from the pair."""
-    assert Line(1, V.RUNNING, V.RETRYING).trigger == "execution_failed"
+    assert ViewLine(1, V.RUNNING, V.RETRYING).trigger == "execution_failed"
 
 
 def test_incarnations_have_names() -> None:
@@ -75,7 +75,9 @@ def test_incarnations_have_names() -> None:
     assert [entity_id("t", number) for number in (1, 2, 10)] == ["t", "t#2", "t#10"]
 
 
-def fired(view: View, status: TaskStatus, events: tuple[TaskEvent, ...]) -> tuple[list[str], View]:
+def fired(
+    view: LifecyclePosition, status: TaskStatus, events: tuple[TaskEvent, ...]
+) -> tuple[list[str], LifecyclePosition]:
     """Fire the events with retries left, and return the lines and the final view."""
     written = []
     for event in events:
@@ -91,7 +93,7 @@ def fired(view: View, status: TaskStatus, events: tuple[TaskEvent, ...]) -> tupl
 def test_a_change_request_is_a_new_incarnation() -> None:
     """A change request ends the incarnation as failed and runs the next one."""
     written, view = fired(
-        View(1, V.VALIDATING),
+        LifecyclePosition(1, V.VALIDATING),
         TaskStatus.VERIFYING,
         task_events("request_changes", status=TaskStatus.VERIFYING),
     )
@@ -100,13 +102,13 @@ def test_a_change_request_is_a_new_incarnation() -> None:
         "t#2 pending>queued",
         "t#2 queued>running",
     ]
-    assert view == View(2, V.RUNNING)
+    assert view == LifecyclePosition(2, V.RUNNING)
 
 
 def test_a_closing_line_names_its_successor() -> None:
     """The line that closes an incarnation for another one names that incarnation."""
     lines, _ = lifecycle_lines(
-        View(4, V.RUNNING),
+        LifecyclePosition(4, V.RUNNING),
         from_status=TaskStatus.IN_PROGRESS,
         event=TaskEvent.RECOVERY,
         to_status=TaskStatus.READY,
@@ -120,7 +122,7 @@ def test_a_terminal_view_stays_and_a_status_has_its_view(
     choices: list[tuple[int, bool]],
 ) -> None:
     """Lines are continuous within an incarnation, and a completed task's view is completed."""
-    status, view = TaskStatus.DEFINED, View()
+    status, view = TaskStatus.DEFINED, LifecyclePosition()
     for number, retries_left in choices:
         steps = [(e, t) for (s, e), t in VALID_TASK_TRANSITIONS.items() if s == status]
         event, target = steps[number % len(steps)]
@@ -132,9 +134,9 @@ def test_a_terminal_view_stays_and_a_status_has_its_view(
             if line.incarnation != position.incarnation:
                 assert line.incarnation == position.incarnation + 1
                 assert position.state in ("completed", "failed", "cancelled")
-                position = View(line.incarnation)
+                position = LifecyclePosition(line.incarnation)
             assert line.from_state == position.state
-            position = View(line.incarnation, line.to_state)
+            position = LifecyclePosition(line.incarnation, line.to_state)
         assert position == after
         status, view = target, after
         assert (status == "COMPLETED") == (view.state == "completed")
@@ -144,7 +146,7 @@ def test_a_terminal_view_stays_and_a_status_has_its_view(
 def test_a_failed_run_is_logged_once(event: str) -> None:
     """AGENT_FAILED without a retry left waits for the event that decides its end."""
     lines, view = lifecycle_lines(
-        View(1, V.RUNNING),
+        LifecyclePosition(1, V.RUNNING),
         from_status=TaskStatus.IN_PROGRESS,
         event=TaskEvent.AGENT_FAILED,
         to_status=TaskStatus.FAILED,

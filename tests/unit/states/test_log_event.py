@@ -12,7 +12,7 @@ from gitworker.states.log.log_event import (
     format_log_event,
     severity_of,
 )
-from gitworker.states.task_view import Line
+from gitworker.states.task_view import ViewLine
 
 AT = "2026-01-10T14:00:00.000Z"
 FACTS = {
@@ -79,7 +79,7 @@ def test_agents_are_lower_case() -> None:
 def test_metadata_is_written_while_it_holds(to_state: str, kept: set[str]) -> None:
     """A task line names a worker only when running, dependencies only when queued, and so on."""
     start = {"queued": "pending", "running": "queued", "completed": "validating"}
-    line = Line(2, V(start.get(to_state, "running")), V(to_state), {"waived": "dependencies"})
+    line = ViewLine(2, V(start.get(to_state, "running")), V(to_state), {"waived": "dependencies"})
     event = build_task_event(line, "t", timestamp=AT, facts=FACTS)
     everywhere = {"task_id", "status", "event", "retry_count", "max_retries", "created_at"}
     assert event["entity_id"] == "t#2"

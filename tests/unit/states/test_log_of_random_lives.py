@@ -20,7 +20,7 @@ from gitworker.states.log.log_event import (
 )
 from gitworker.states.log.validate import validate_log
 from gitworker.states.task_machine import VALID_TASK_TRANSITIONS
-from gitworker.states.task_view import View, lifecycle_lines
+from gitworker.states.task_view import LifecyclePosition, lifecycle_lines
 from gitworker.states.worker_machine import WORKER_MACHINE, guard_allows
 from gitworker.states.workstream_machine import (
     derive_workstream_state,
@@ -57,7 +57,7 @@ class World:
             {other for other in range(number) if self.random.random() < 0.4}
             for number in range(TASKS)
         ]
-        self.views = [View() for _ in range(TASKS)]
+        self.views = [LifecyclePosition() for _ in range(TASKS)]
         self.started: list[str | None] = [None] * TASKS
         self.workstream = WorkstreamState.PLANNED
         self.seat = WorkerState.IDLE

@@ -5,7 +5,7 @@ import pytest
 from gitworker.model.task import TaskStatus as S
 from gitworker.states.engine import InvalidTransition
 from gitworker.states.task_machine import task_transition
-from gitworker.states.task_moves import NAMED, RULES, Happening, task_events
+from gitworker.states.task_moves import NAMED, RULES, WorkerTaskEvent, task_events
 
 REWORK = "ADMIN_RESTART ASSIGNED AGENT_STARTED"
 
@@ -110,11 +110,11 @@ def test_some_happenings_leave_the_task_alone(happening: str) -> None:
     assert all(task_events(happening, status=status) == () for status in S)
 
 
-@pytest.mark.parametrize("happening", list(Happening))
+@pytest.mark.parametrize("happening", list(WorkerTaskEvent))
 @pytest.mark.parametrize("requires_approval", [False, True])
 @pytest.mark.parametrize("retries_left", [False, True])
 def test_every_sequence_is_legal(
-    happening: Happening, requires_approval: bool, retries_left: bool
+    happening: WorkerTaskEvent, requires_approval: bool, retries_left: bool
 ) -> None:
     """From every status and with all facts, either each event is legal or all are refused."""
     refusals = []
@@ -142,7 +142,7 @@ def test_every_sequence_is_legal(
 
 def test_every_happening_has_a_rule() -> None:
     """Each event of a worker has its rule, and a name for its refusal if it can refuse."""
-    assert set(RULES) == set(Happening)
+    assert set(RULES) == set(WorkerTaskEvent)
     assert {name for name, by in RULES.items() if set(by) != set(S)} == set(NAMED)
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gitworker.store.rules_leases import Instant, left_ms, renewed
+from gitworker.store.rules_leases import ClockInstant, left_ms, renewed
 
 HOUR_MS = 3_600_000
 CLAIM: dict[str, Any] = {
@@ -14,9 +14,9 @@ CLAIM: dict[str, Any] = {
 FOREIGN = {**CLAIM, **dict.fromkeys(("mono_until_ms", "boot_id", "host", "lease_ms", "is_fixed"))}
 
 
-def at(now_ms: int, mono_ms: int, boot_id: str = "b", host: str = "h") -> Instant:
+def at(now_ms: int, mono_ms: int, boot_id: str = "b", host: str = "h") -> ClockInstant:
     """Return one reading of the clocks."""
-    return Instant(now_ms, mono_ms, boot_id=boot_id, host=host)
+    return ClockInstant(now_ms, mono_ms, boot_id=boot_id, host=host)
 
 
 @pytest.mark.parametrize("jump_ms", [-HOUR_MS, 0, 120_000, 400 * HOUR_MS])
@@ -35,7 +35,7 @@ def test_jumps_of_the_wall_clock_do_not_count(jump_ms: int) -> None:
         ({**CLAIM, "boot_id": ""}, at(1_050_000, 5, boot_id="")),
     ],
 )
-def test_otherwise_the_wall_clock_decides(claim: dict[str, Any], instant: Instant) -> None:
+def test_otherwise_the_wall_clock_decides(claim: dict[str, Any], instant: ClockInstant) -> None:
     """After a boot, on another host, and for a foreign program's claim, the wall clock counts."""
     assert left_ms(claim, instant) == 10_000
 

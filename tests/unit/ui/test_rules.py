@@ -4,8 +4,8 @@ import pytest
 
 from gitworker.ui.rules import (
     GRID,
-    Found,
-    Pane,
+    PaneSpec,
+    TmuxPane,
     choose_window,
     digest,
     environment,
@@ -47,7 +47,9 @@ def test_panes_of_a_task() -> None:
     log, events = task_panes("a.b", worker="auth", log=path, program=("git-worker", "-C", "/x y"))
     assert (log.role, log.command[3:]) == ("log", ("sh", f"auth: {path}", path))
     assert path not in log.command[2]
-    assert events == Pane("events", ("git-worker", "-C", "/x y", "msg", "follow", "--task", "a.b"))
+    assert events == PaneSpec(
+        "events", ("git-worker", "-C", "/x y", "msg", "follow", "--task", "a.b")
+    )
     assert log.mark == f"log {digest(*log.command)}"
     other, _ = task_panes("a.b", worker="auth", log="/y", program=())
     assert other.mark != log.mark
@@ -76,7 +78,7 @@ def test_parsing() -> None:
     """Panes are read with their options; lines of another form are skipped."""
     panes = parse_panes(PANES)
     assert [pane.pane for pane in panes] == ["%1", "%2", "%3", "%4", "%5", "%6"]
-    assert panes[0] == Found("$0", "@1", "%1", "repo", "a.b", "log 12")
+    assert panes[0] == TmuxPane("$0", "@1", "%1", "repo", "a.b", "log 12")
     assert [pane.role for pane in panes] == ["log", "", "events", "log", "auth", ""]
 
 

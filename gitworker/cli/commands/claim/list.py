@@ -2,14 +2,14 @@
 
 import click
 
-from gitworker.cli.call import Call
-from gitworker.cli.options import Verb
-from gitworker.observe.claims import json_claims, read_claims, render_claims
+from gitworker.cli.call import CommandLine
+from gitworker.cli.options import GitworkerCommand
+from gitworker.observe.claim_list import json_claims, read_claims, render_claims
 
 
-@click.command("list", cls=Verb)
+@click.command("list", cls=GitworkerCommand)
 @click.pass_obj
-def command(call: Call) -> None:
+def command(call: CommandLine) -> None:
     """List the claims, one row each.
 
     Shows name, holder, epoch and the rest of the lease. On a pipe the columns are separated by tabs

@@ -2,12 +2,12 @@
 
 import click
 
-from gitworker.cli.call import Call
+from gitworker.cli.call import CommandLine
 from gitworker.cli.commands.claim.claim_identity import claims_of, require_epoch
-from gitworker.cli.options import Verb
+from gitworker.cli.options import GitworkerCommand
 
 
-@click.command("release", cls=Verb)
+@click.command("release", cls=GitworkerCommand)
 @click.argument("name", metavar="NAME")
 @click.option(
     "--epoch",
@@ -16,7 +16,7 @@ from gitworker.cli.options import Verb
     help="Only the claim with epoch N; required for `hq`.",
 )
 @click.pass_obj
-def command(call: Call, name: str, epoch: int | None) -> None:
+def command(call: CommandLine, name: str, epoch: int | None) -> None:
     """Release a claim.
 
     Prints nothing, and wakes the commands that wait for the claim. Exit status 3: it was lost

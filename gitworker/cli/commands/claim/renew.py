@@ -2,13 +2,13 @@
 
 import click
 
-from gitworker.cli.call import Call
+from gitworker.cli.call import CommandLine
 from gitworker.cli.commands.claim.claim_identity import claims_of, require_epoch
-from gitworker.cli.options import Verb
-from gitworker.observe.claims import claim_fields
+from gitworker.cli.options import GitworkerCommand
+from gitworker.observe.claim_list import claim_fields
 
 
-@click.command("renew", cls=Verb)
+@click.command("renew", cls=GitworkerCommand)
 @click.argument("name", metavar="NAME")
 @click.option(
     "--epoch",
@@ -18,7 +18,7 @@ from gitworker.observe.claims import claim_fields
 )
 @click.option("--ttl", type=float, metavar="S", help="The new lease; default: as it was taken.")
 @click.pass_obj
-def command(call: Call, name: str, epoch: int | None, ttl: float | None) -> None:
+def command(call: CommandLine, name: str, epoch: int | None, ttl: float | None) -> None:
     """Renew a claim.
 
     Prints nothing. An expired lease is renewed, too, unless another agent has taken the claim. With

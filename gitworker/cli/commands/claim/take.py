@@ -2,14 +2,14 @@
 
 import click
 
-from gitworker.cli.call import Call
+from gitworker.cli.call import CommandLine
 from gitworker.cli.commands.claim.claim_identity import claims_of
-from gitworker.cli.hot.place import place_of
-from gitworker.cli.options import Seconds, Verb
-from gitworker.observe.claims import claim_fields
+from gitworker.cli.hot.place import hot_context_of
+from gitworker.cli.options import GitworkerCommand, Seconds
+from gitworker.observe.claim_list import claim_fields
 
 
-@click.command("take", cls=Verb)
+@click.command("take", cls=GitworkerCommand)
 @click.argument("name", metavar="NAME")
 @click.option("--wait", type=Seconds(min=0), default=0, metavar="S",
               help="Wait up to S seconds for it.")  # fmt: skip
@@ -17,7 +17,7 @@ from gitworker.observe.claims import claim_fields
     "--ttl", type=float, metavar="S", help="The lease in seconds; default: claims.lease-s."
 )
 @click.pass_obj
-def command(call: Call, name: str, wait: float, ttl: float | None) -> None:
+def command(call: CommandLine, name: str, wait: float, ttl: float | None) -> None:
     """Take a claim and print its epoch.
 
     NAME is a task that is READY or the worker's own, `path:PATTERN` for files below the
@@ -34,5 +34,5 @@ def command(call: Call, name: str, wait: float, ttl: float | None) -> None:
     """
     session = call.open()
     claim = claims_of(session).take(name, ttl_s=ttl, wait_s=wait)
-    place_of(session).notify()
+    hot_context_of(session).notify()
     call.show(str(claim.epoch), **claim_fields(claim))

@@ -2,15 +2,15 @@
 
 import click
 
-from gitworker.cli.call import Call
+from gitworker.cli.call import CommandLine
 from gitworker.cli.commands.hooks.worker_hooks import install_hooks
 from gitworker.cli.fields import count
-from gitworker.cli.options import Verb
+from gitworker.cli.options import GitworkerCommand
 
 
-@click.command("install", cls=Verb)
+@click.command("install", cls=GitworkerCommand)
 @click.pass_obj
-def command(call: Call) -> None:
+def command(call: CommandLine) -> None:
     """Install the hooks in every worker's worktree.
 
     spawn does this for each new worktree. The main checkout and your own hooks do not change; your

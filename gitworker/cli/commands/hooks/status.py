@@ -2,15 +2,15 @@
 
 import click
 
-from gitworker.cli.call import Call
+from gitworker.cli.call import CommandLine
 from gitworker.cli.commands.hooks.worker_hooks import hook_fields, hook_text
-from gitworker.cli.options import Verb
+from gitworker.cli.options import GitworkerCommand
 from gitworker.repo.hooks.hook_status import status
 
 
-@click.command("status", cls=Verb)
+@click.command("status", cls=GitworkerCommand)
 @click.pass_obj
-def command(call: Call) -> None:
+def command(call: CommandLine) -> None:
     """Show the worktrees in which the hooks are installed.
 
     Also lists your own hooks, and the hooks of gitworker that another program has changed.

@@ -2,14 +2,14 @@
 
 import click
 
-from gitworker.cli.call import Call
+from gitworker.cli.call import CommandLine
 from gitworker.cli.commands.hooks.worker_hooks import uninstall_everything
-from gitworker.cli.options import Verb
+from gitworker.cli.options import GitworkerCommand
 
 
-@click.command("uninstall", cls=Verb)
+@click.command("uninstall", cls=GitworkerCommand)
 @click.pass_obj
-def command(call: Call) -> None:
+def command(call: CommandLine) -> None:
     """Remove the hooks, excludes and link from the repository.
 
     Restores git's settings and info/exclude. The state directory with its messages stays, and so do

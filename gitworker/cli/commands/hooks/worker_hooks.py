@@ -5,13 +5,13 @@ from contextlib import suppress
 from typing import Any
 
 from gitworker.app import LINK_NAME, add_excludes, remove_excludes
-from gitworker.paths import read_seat
+from gitworker.paths import read_worktree_owner
 from gitworker.repo.hooks.hook_status import HookStatus
 from gitworker.repo.hooks.install import install, uninstall
 from gitworker.repo.hooks.user_hooks import linked_worktrees
 from gitworker.session import Session
-from gitworker.worktrees.pool.pool import pool_root
-from gitworker.worktrees.pool.pool_care import empty_pool
+from gitworker.worktrees.pool.hand_out import pool_root
+from gitworker.worktrees.pool.keep_ready import empty_pool
 from gitworker.worktrees.worktree_root import mark_root, unmark_root
 
 
@@ -25,7 +25,7 @@ def install_hooks(session: Session) -> list[str]:
     tops = [
         top
         for admin, top in linked_worktrees(session.repository.common_dir)
-        if read_seat(admin) is not None and os.path.isdir(top)
+        if read_worktree_owner(admin) is not None and os.path.isdir(top)
     ]
     for top in tops:
         install(session.git, session.repository, session.git.at(top))

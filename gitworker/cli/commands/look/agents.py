@@ -2,15 +2,15 @@
 
 import click
 
-from gitworker.cli.call import Call
-from gitworker.cli.options import Verb
+from gitworker.cli.call import CommandLine
+from gitworker.cli.options import GitworkerCommand
 from gitworker.observe.agents import json_agents, read_agents, render_agents
 
 
-@click.command("agents", cls=Verb)
+@click.command("agents", cls=GitworkerCommand)
 @click.option("--all", "every_one", is_flag=True, help="Include agents that ended long ago.")
 @click.pass_obj
-def command(call: Call, every_one: bool) -> None:
+def command(call: CommandLine, every_one: bool) -> None:
     """List the agents with their liveness, status and progress.
 
     LIVE shows the age of the last heartbeat: OK, WARN from 30 s on, STALE from 100 s, DEAD from 5

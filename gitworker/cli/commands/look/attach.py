@@ -2,15 +2,15 @@
 
 import click
 
-from gitworker.cli.call import Call
+from gitworker.cli.call import CommandLine
 from gitworker.cli.live.control_room import attach
-from gitworker.cli.options import Verb, worker_argument
+from gitworker.cli.options import GitworkerCommand, worker_argument
 
 
-@click.command("attach", cls=Verb)
+@click.command("attach", cls=GitworkerCommand)
 @worker_argument(required=False)
 @click.pass_obj
-def command(call: Call, worker: str | None) -> None:
+def command(call: CommandLine, worker: str | None) -> None:
     """Switch to the tmux window of a task.
 
     Finds the window that watch or spawn --tmux has opened, in any session.

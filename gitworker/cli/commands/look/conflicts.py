@@ -3,17 +3,17 @@
 import click
 
 from gitworker.cli import output
-from gitworker.cli.call import Call
-from gitworker.cli.options import Verb, WorkerName
+from gitworker.cli.call import CommandLine
+from gitworker.cli.options import GitworkerCommand, WorkerName
 from gitworker.model.ids import Branch, ref_of
-from gitworker.radar.radar import Survey, survey
+from gitworker.radar.radar import RadarResult, survey
 from gitworker.radar.radar_text import describe, json_conflicts, render_conflicts
 
 
-@click.command("conflicts", cls=Verb)
+@click.command("conflicts", cls=GitworkerCommand)
 @click.argument("workers", nargs=-1, type=WorkerName(), metavar="[WORKER...]")
 @click.pass_obj
-def command(call: Call, workers: tuple[str, ...]) -> None:
+def command(call: CommandLine, workers: tuple[str, ...]) -> None:
     """Show the branches that conflict, with their files.
 
     Compares branches with the target and with each other, and prints one line for each pair that
@@ -40,7 +40,7 @@ def command(call: Call, workers: tuple[str, ...]) -> None:
     _report_the_rest(found, sorted(absent))
 
 
-def _report_the_rest(found: Survey, absent: list[str]) -> None:
+def _report_the_rest(found: RadarResult, absent: list[str]) -> None:
     for worker in absent:
         output.narrate(f"{worker} is not compared: it is not at work, or has no commits of its own")
     if found.unknown:

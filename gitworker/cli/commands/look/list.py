@@ -2,14 +2,14 @@
 
 import click
 
-from gitworker.cli.call import Call
-from gitworker.cli.options import Verb
+from gitworker.cli.call import CommandLine
+from gitworker.cli.options import GitworkerCommand
 from gitworker.observe.workers.list import json_list, read_list, render_list
 
 
-@click.command("list", cls=Verb)
+@click.command("list", cls=GitworkerCommand)
 @click.pass_obj
-def command(call: Call) -> None:
+def command(call: CommandLine) -> None:
     """List the workers, one row each.
 
     Shows worker, state, task and branch. On a pipe the columns are separated by tabs and have no

@@ -2,13 +2,13 @@
 
 import click
 
-from gitworker.cli.call import Call
-from gitworker.cli.options import Number, Verb, worker_argument
+from gitworker.cli.call import CommandLine
+from gitworker.cli.options import GitworkerCommand, Number, worker_argument
 from gitworker.errors import Invalid
 from gitworker.observe.logs.log import DEFAULT_LIMIT, json_log, read_log, render_log
 
 
-@click.command("log", cls=Verb)
+@click.command("log", cls=GitworkerCommand)
 @worker_argument(required=False)
 @click.option(
     "-n", "--limit", type=Number(min=1), default=DEFAULT_LIMIT, show_default=True,
@@ -20,7 +20,9 @@ from gitworker.observe.logs.log import DEFAULT_LIMIT, json_log, read_log, render
     help="Also show the last N lines of the worker's .worker.log.",
 )  # fmt: skip
 @click.pass_obj
-def command(call: Call, worker: str | None, limit: int, follow: bool, agent_lines: int) -> None:
+def command(
+    call: CommandLine, worker: str | None, limit: int, follow: bool, agent_lines: int
+) -> None:
     """Show events, newest last.
 
     Shows state changes, commits and messages of all workers, or of one worker and its task, in

@@ -3,15 +3,15 @@
 import click
 
 from gitworker.cli import output
-from gitworker.cli.call import Call
-from gitworker.cli.options import Verb, worker_argument
+from gitworker.cli.call import CommandLine
+from gitworker.cli.options import GitworkerCommand, worker_argument
 from gitworker.observe.workers.path import json_path, read_path
 
 
-@click.command("path", cls=Verb)
+@click.command("path", cls=GitworkerCommand)
 @worker_argument(required=False)
 @click.pass_obj
-def command(call: Call, worker: str | None) -> None:
+def command(call: CommandLine, worker: str | None) -> None:
     """Print the path of a worker's worktree.
 
     Prints the exact bytes on one line, for use with cd.

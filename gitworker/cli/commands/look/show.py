@@ -2,16 +2,16 @@
 
 import click
 
-from gitworker.cli.call import Call
-from gitworker.cli.options import Verb, worker_argument
+from gitworker.cli.call import CommandLine
+from gitworker.cli.options import GitworkerCommand, worker_argument
 from gitworker.observe.workers.show import read_show
 from gitworker.observe.workers.show_text import json_show, render_show
 
 
-@click.command("show", cls=Verb)
+@click.command("show", cls=GitworkerCommand)
 @worker_argument(required=False)
 @click.pass_obj
-def command(call: Call, worker: str | None) -> None:
+def command(call: CommandLine, worker: str | None) -> None:
     """Show all details of a worker.
 
     Shows its task, branch, worktree, process, review, last events and rescue refs.

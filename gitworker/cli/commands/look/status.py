@@ -2,22 +2,22 @@
 
 import click
 
-from gitworker.cli.call import Call
-from gitworker.cli.options import Seconds, Verb
+from gitworker.cli.call import CommandLine
+from gitworker.cli.options import GitworkerCommand, Seconds
 from gitworker.errors import Invalid
 from gitworker.observe.workers.status import json_status, read_status, render_status
 
 EVERY_S = 10.0
 
 
-@click.command("status", cls=Verb)
+@click.command("status", cls=GitworkerCommand)
 @click.option("-w", "--watch", is_flag=True, help="Show it again after each change.")
 @click.option(
     "--every", "every_s", type=Seconds(min=0.1), metavar="S",
     help=f"With --watch: refresh after S seconds in any case.  [default: {EVERY_S:g}]",
 )  # fmt: skip
 @click.pass_obj
-def command(call: Call, watch: bool, every_s: float | None) -> None:
+def command(call: CommandLine, watch: bool, every_s: float | None) -> None:
     """Show all workers on one screen.
 
     Shows the target, every worker with its task, state, liveness and commits, unfinished

@@ -2,17 +2,17 @@
 
 import click
 
-from gitworker.cli.call import Call
+from gitworker.cli.call import CommandLine
 from gitworker.cli.live.control_room import show_grid, show_room
-from gitworker.cli.options import Verb, worker_argument
+from gitworker.cli.options import GitworkerCommand, worker_argument
 from gitworker.errors import Invalid
 
 
-@click.command("watch", cls=Verb)
+@click.command("watch", cls=GitworkerCommand)
 @worker_argument(required=False)
 @click.option("--all", "every_one", is_flag=True, help="Show every worker that has a task.")
 @click.pass_obj
-def command(call: Call, worker: str | None, every_one: bool) -> None:
+def command(call: CommandLine, worker: str | None, every_one: bool) -> None:
     """Watch a task in tmux: its agent's log above, its messages below.
 
     WORKER may be a task, a worker or a branch. The window is called w:TASK; an existing window is

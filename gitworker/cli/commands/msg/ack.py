@@ -3,14 +3,14 @@
 import click
 
 from gitworker.bus.consume import acknowledge, require_position
-from gitworker.cli.call import Call
-from gitworker.cli.options import Verb
+from gitworker.cli.call import CommandLine
+from gitworker.cli.options import GitworkerCommand
 
 
-@click.command("ack", cls=Verb)
+@click.command("ack", cls=GitworkerCommand)
 @click.argument("seq", type=click.IntRange(min=0), metavar="SEQ")
 @click.pass_obj
-def command(call: Call, seq: int) -> None:
+def command(call: CommandLine, seq: int) -> None:
     """Acknowledge messages up to a position.
 
     SEQ is the `seq` of the last message that was handled. The cursor never moves back.

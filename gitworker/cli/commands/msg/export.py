@@ -3,16 +3,16 @@
 import click
 
 from gitworker.bus.files.export import export_logs
-from gitworker.cli.call import Call
+from gitworker.cli.call import CommandLine
 from gitworker.cli.fields import short
-from gitworker.cli.options import Verb
+from gitworker.cli.options import GitworkerCommand
 from gitworker.errors import Conflict
 
 
-@click.command("export", cls=Verb)
+@click.command("export", cls=GitworkerCommand)
 @click.option("--git", "in_git", is_flag=True, help="Also commit the logs to refs/worker/log.")
 @click.pass_obj
-def command(call: Call, in_git: bool) -> None:
+def command(call: CommandLine, in_git: bool) -> None:
     """Update the log files and print their paths.
 
     Every command that publishes does this automatically; use it after another program has

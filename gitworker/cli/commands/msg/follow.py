@@ -2,26 +2,26 @@
 
 import click
 
-from gitworker.bus.following.follow_messages import Filter, follow
+from gitworker.bus.following.follow_messages import MessageFilter, follow
 from gitworker.bus.following.listen import listen
 from gitworker.cli import output
-from gitworker.cli.call import Call
+from gitworker.cli.call import CommandLine
 from gitworker.cli.live.follow_output import READER, print_messages
-from gitworker.cli.options import TaskId, Verb
+from gitworker.cli.options import GitworkerCommand, TaskId
 from gitworker.errors import Conflict
 from gitworker.session import Session
 
 SEQ_MAX = 2**63 - 1  # SQLite's largest integer
 
 
-@click.command("follow", cls=Verb)
+@click.command("follow", cls=GitworkerCommand)
 @click.option("--task", type=TaskId(), metavar="T", help="Only messages about this task.")
 @click.option("--type", "kind", metavar="TYPE", help="Only messages of this type.")
 @click.option("--from", "sender", metavar="A", help="Only messages of this agent.")
 @click.option("--since", type=click.IntRange(0, SEQ_MAX), metavar="SEQ", help="Begin after SEQ.")
 @click.pass_obj
 def command(
-    call: Call, task: str | None, kind: str | None, sender: str | None, since: int | None
+    call: CommandLine, task: str | None, kind: str | None, sender: str | None, since: int | None
 ) -> None:
     """Print new messages as they arrive.
 
@@ -34,7 +34,7 @@ def command(
       git worker msg follow --since 0 --type task_done
     """
     session = _open(call)
-    wanted = Filter(task, kind, sender)
+    wanted = MessageFilter(task, kind, sender)
     with listen(session) as waker:
         messages = follow(
             session.store, session.paths, wanted, since=since, waker=waker, also=READER
@@ -42,7 +42,7 @@ def command(
         print_messages(messages, as_json=call.as_json or not output.is_terminal(output.OUT))
 
 
-def _open(call: Call) -> Session:
+def _open(call: CommandLine) -> Session:
     """Open the repository to read, even while another program keeps the database locked."""
     try:
         return call.open_to_read()

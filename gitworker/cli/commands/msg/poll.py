@@ -3,13 +3,13 @@
 import click
 
 from gitworker.bus.consume import POLL_LIMIT
-from gitworker.cli.call import Call
-from gitworker.cli.hot.place import place_of
+from gitworker.cli.call import CommandLine
+from gitworker.cli.hot.place import hot_context_of
 from gitworker.cli.hot.poll import LIMIT_MAX, WAIT_MAX_S, poll
-from gitworker.cli.options import Seconds, Verb
+from gitworker.cli.options import GitworkerCommand, Seconds
 
 
-@click.command("poll", cls=Verb)
+@click.command("poll", cls=GitworkerCommand)
 @click.option(
     "--limit", type=click.IntRange(1, LIMIT_MAX), default=POLL_LIMIT, show_default=True,
     metavar="N", help="Print at most N messages.",
@@ -20,7 +20,7 @@ from gitworker.cli.options import Seconds, Verb
     help="If there are no messages, wait up to S seconds for one.",
 )  # fmt: skip
 @click.pass_obj
-def command(call: Call, limit: int, no_ack: bool, wait_s: float) -> None:
+def command(call: CommandLine, limit: int, no_ack: bool, wait_s: float) -> None:
     """Print my unread messages and acknowledge them.
 
     Prints JSON Lines, oldest first: messages to me and to all agents. They are acknowledged after
@@ -31,5 +31,5 @@ def command(call: Call, limit: int, no_ack: bool, wait_s: float) -> None:
       git worker msg poll --no-ack --limit 10
       git worker msg poll --wait 60
     """
-    place = place_of(call.open_quickly())
+    place = hot_context_of(call.open_quickly())
     poll(place, limit=limit, acknowledging=not no_ack, wait_s=wait_s)

@@ -5,18 +5,18 @@ from typing import TYPE_CHECKING
 import click
 
 from gitworker.cli import output
-from gitworker.cli.call import Call
+from gitworker.cli.call import CommandLine
 from gitworker.cli.fields import count
-from gitworker.cli.options import Number, Verb
+from gitworker.cli.options import GitworkerCommand, Number
 from gitworker.errors import Invalid
 
 if TYPE_CHECKING:
-    from gitworker.bus.files.retention import Plan
+    from gitworker.bus.files.retention import PrunePlan
 
 ANNOUNCE_FROM = 50_000  # this many messages take some seconds
 
 
-@click.command("prune", cls=Verb)
+@click.command("prune", cls=GitworkerCommand)
 @click.option(
     "--older-than", "days", type=Number(min=0), metavar="DAYS",
     help="Remove only older messages; default: the setting retention.days (30).",
@@ -24,7 +24,7 @@ ANNOUNCE_FROM = 50_000  # this many messages take some seconds
 @click.option("--no-archive", is_flag=True, help="Delete without an archive.")
 @click.option("--dry-run", "-n", is_flag=True, help="Count the deletions without making them.")
 @click.pass_obj
-def command(call: Call, days: int | None, no_archive: bool, dry_run: bool) -> None:
+def command(call: CommandLine, days: int | None, no_archive: bool, dry_run: bool) -> None:
     """Archive old messages and remove them from the bus.
 
     Removes messages that are old enough and that every living agent has read. An agent is living
@@ -74,7 +74,7 @@ def command(call: Call, days: int | None, no_archive: bool, dry_run: bool) -> No
     )
 
 
-def _announce(plan: "Plan") -> None:
+def _announce(plan: "PrunePlan") -> None:
     if plan.messages >= ANNOUNCE_FROM:
         output.narrate(f"pruning {plan.messages} messages…")
 

@@ -4,18 +4,18 @@ import click
 
 from gitworker.bus.following.listen import listen
 from gitworker.bus.request import wait_reply
-from gitworker.bus.send import Draft
+from gitworker.bus.send import MessageDraft
 from gitworker.cli import output
-from gitworker.cli.call import Call
-from gitworker.cli.hot.place import place_of
+from gitworker.cli.call import CommandLine
+from gitworker.cli.hot.place import hot_context_of
 from gitworker.cli.hot.send import send_from
-from gitworker.cli.options import Seconds, Verb
+from gitworker.cli.options import GitworkerCommand, Seconds
 
 TIMEOUT_S = 60.0
 TIMEOUT_MAX_S = 86_400
 
 
-@click.command("request", cls=Verb)
+@click.command("request", cls=GitworkerCommand)
 @click.argument("type", metavar="TYPE")
 @click.argument("payload", metavar="[PAYLOAD|@FILE|-]", required=False)
 @click.option("--to", metavar="A", required=True, help="The worker or task to ask.")
@@ -27,7 +27,7 @@ TIMEOUT_MAX_S = 86_400
 @click.option("--correlation", metavar="C", help="The subject; default: the worktree's task.")
 @click.pass_obj
 def command(
-    call: Call,
+    call: CommandLine,
     type: str,
     payload: str | None,
     to: str,
@@ -45,9 +45,9 @@ def command(
       git worker msg request x-review '{"file": "src/app.py"}' --to docs --timeout 300
     """
     session = call.open()
-    draft = Draft(type, payload, to=to, id=id, correlation_id=correlation)
+    draft = MessageDraft(type, payload, to=to, id=id, correlation_id=correlation)
     with listen(session) as waker:
-        asked = send_from(place_of(session), draft)
+        asked = send_from(hot_context_of(session), draft)
         reply = wait_reply(
             session.store, session.paths, waker, asked, agent=session.actor, timeout_s=timeout_s
         )

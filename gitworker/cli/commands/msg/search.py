@@ -3,20 +3,20 @@
 import click
 
 from gitworker.cli import output
-from gitworker.cli.call import Call
-from gitworker.cli.options import Verb
+from gitworker.cli.call import CommandLine
+from gitworker.cli.options import GitworkerCommand
 
 ANNOUNCE_FROM = 50_000  # this many messages take a second to index
 
 
-@click.command("search", cls=Verb)
+@click.command("search", cls=GitworkerCommand)
 @click.argument("words", nargs=-1, required=True, metavar="WORDS...")
 @click.option(
     "--limit", type=click.IntRange(1, 100_000), default=20, show_default=True, metavar="N",
     help="Print at most N messages.",
 )  # fmt: skip
 @click.pass_obj
-def command(call: Call, words: tuple[str, ...], limit: int) -> None:
+def command(call: CommandLine, words: tuple[str, ...], limit: int) -> None:
     """Search messages by words, newest first.
 
     Searches the type, sender, recipient and task, and the keys and values of the payload, including

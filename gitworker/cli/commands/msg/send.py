@@ -2,14 +2,14 @@
 
 import click
 
-from gitworker.bus.send import Draft
-from gitworker.cli.call import Call
-from gitworker.cli.hot.place import place_of
+from gitworker.bus.send import MessageDraft
+from gitworker.cli.call import CommandLine
+from gitworker.cli.hot.place import hot_context_of
 from gitworker.cli.hot.send import WAIT_MAX_S, send_from
-from gitworker.cli.options import Seconds, Verb
+from gitworker.cli.options import GitworkerCommand, Seconds
 
 
-@click.command("send", cls=Verb)
+@click.command("send", cls=GitworkerCommand)
 @click.argument("type", metavar="TYPE")
 @click.argument("payload", metavar="[PAYLOAD|@FILE|-]", required=False)
 @click.option("--to", metavar="A", help="A worker or a task; default: all agents.")
@@ -22,7 +22,7 @@ from gitworker.cli.options import Seconds, Verb
 )  # fmt: skip
 @click.pass_obj
 def command(
-    call: Call,
+    call: CommandLine,
     type: str,
     payload: str | None,
     to: str | None,
@@ -44,6 +44,8 @@ def command(
       git worker msg send status '{"progress": 0.5, "step": "tests"}'
       git worker msg send cmd '{"command": "stop"}' --to skills-123
     """
-    draft = Draft(type, payload, to=to, id=id, correlation_id=correlation, in_reply_to=reply_to)
-    message_id = send_from(place_of(call.open()), draft, wait_s=wait_s)
+    draft = MessageDraft(
+        type, payload, to=to, id=id, correlation_id=correlation, in_reply_to=reply_to
+    )
+    message_id = send_from(hot_context_of(call.open()), draft, wait_s=wait_s)
     call.show(message_id, id=message_id)

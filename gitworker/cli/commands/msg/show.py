@@ -6,14 +6,14 @@ import click
 
 from gitworker.bus.search.lookup import require_message
 from gitworker.cli import output
-from gitworker.cli.call import Call
-from gitworker.cli.options import Verb
+from gitworker.cli.call import CommandLine
+from gitworker.cli.options import GitworkerCommand
 
 
-@click.command("show", cls=Verb)
+@click.command("show", cls=GitworkerCommand)
 @click.argument("name", metavar="SEQ|ID")
 @click.pass_obj
-def command(call: Call, name: str) -> None:
+def command(call: CommandLine, name: str) -> None:
     """Show one message.
 
     Finds it by its position on the bus or by its id, for any recipient. No cursor moves.

@@ -2,14 +2,14 @@
 
 import click
 
-from gitworker.cli.call import Call
-from gitworker.cli.options import Verb
+from gitworker.cli.call import CommandLine
+from gitworker.cli.options import GitworkerCommand
 from gitworker.observe.bus import json_stats, read_stats, render_stats
 
 
-@click.command("stats", cls=Verb)
+@click.command("stats", cls=GitworkerCommand)
 @click.pass_obj
-def command(call: Call) -> None:
+def command(call: CommandLine) -> None:
     """Show the size of the bus and the agents that lag behind.
 
     Shows the number and size of the messages and, for each agent, its cursor, its unread messages,

@@ -2,8 +2,8 @@
 
 import click
 
-from gitworker.cli.call import Call
-from gitworker.cli.options import Verb
+from gitworker.cli.call import CommandLine
+from gitworker.cli.options import GitworkerCommand
 from gitworker.errors import GitWorkerError
 from gitworker.fsck.doctor import (
     Doctor,
@@ -15,9 +15,9 @@ from gitworker.fsck.doctor import (
 from gitworker.paths import require_repository
 
 
-@click.command("doctor", cls=Verb)
+@click.command("doctor", cls=GitworkerCommand)
 @click.pass_obj
-def command(call: Call) -> int:
+def command(call: CommandLine) -> int:
     """Check this repository and suggest repairs.
 
     Changes nothing. Prints one line for each finding, with the command that helps. The exit status
@@ -31,7 +31,7 @@ def command(call: Call) -> int:
     return 0 if found.is_healthy else 1
 
 
-def _examine(call: Call) -> Doctor:
+def _examine(call: CommandLine) -> Doctor:
     try:
         return read_doctor(call.open_quickly())
     except GitWorkerError as error:

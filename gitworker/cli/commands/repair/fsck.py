@@ -2,22 +2,22 @@
 
 import click
 
-from gitworker.cli.call import Call
+from gitworker.cli.call import CommandLine
 from gitworker.cli.fields import count
-from gitworker.cli.options import Verb
-from gitworker.fsck.checks.objects import open_readable
-from gitworker.fsck.fsck import Mended, Proof, mend, prove
-from gitworker.fsck.fsck_finding import Finding
+from gitworker.cli.options import GitworkerCommand
+from gitworker.fsck.checks.missing_objects import open_readable
+from gitworker.fsck.fsck import FsckReport, RepairReport, mend, prove
+from gitworker.fsck.fsck_finding import FsckFinding
 from gitworker.rules_text import printable
 from gitworker.service.results import fsck_json
 
 
-@click.command("fsck", cls=Verb)
+@click.command("fsck", cls=GitworkerCommand)
 @click.option(
     "--repair", is_flag=True, help="Repair every finding that can be repaired without loss."
 )
 @click.pass_obj
-def command(call: Call, repair: bool) -> int:
+def command(call: CommandLine, repair: bool) -> int:
     """Check that no work is lost and that all records agree.
 
     Every commit that a worker ever made must be reachable from the target, its branch or a rescue
@@ -33,7 +33,7 @@ def command(call: Call, repair: bool) -> int:
     """
     session, aside = open_readable(call.open_quickly, call.open_without_settings, repair=repair)
     if session is None or not repair:
-        proof = Proof(0, 0, tuple(aside)) if session is None else prove(session)
+        proof = FsckReport(0, 0, tuple(aside)) if session is None else prove(session)
         call.show(_text(proof), **fsck_json(proof))
         return 1 if proof.findings else 0
     repaired = mend(session, before=aside)
@@ -41,24 +41,24 @@ def command(call: Call, repair: bool) -> int:
     return 1 if repaired.left.findings else 0
 
 
-def _text(proof: Proof) -> str:
+def _text(proof: FsckReport) -> str:
     if not proof.findings:
         return f"{_checked(proof)}: no findings"
     lines = [line for one in proof.findings for line in _lines(one)]
     return "\n".join((*lines, f"{_checked(proof)}: {count(len(proof.findings), 'finding')}"))
 
 
-def _repair_text(repaired: Mended) -> str:
+def _repair_text(repaired: RepairReport) -> str:
     lines = [f"repaired {one.code}: {one.what}" for one in repaired.done]
     for one, error in repaired.failed:
         lines.append(f"not repaired {one.code}: {one.what}: {error.message}")
     return "\n".join((*lines, _text(repaired.left)))
 
 
-def _lines(one: Finding) -> tuple[str, str]:
+def _lines(one: FsckFinding) -> tuple[str, str]:
     helps = f"--repair {one.help}" if one.mend is not None else f"hint: {one.help}"
     return printable(f"{one.code}: {one.what}"), printable(f"  {helps}")
 
 
-def _checked(proof: Proof) -> str:
+def _checked(proof: FsckReport) -> str:
     return f"{count(proof.commits, 'commit')}, {count(proof.workers, 'worker')}"

@@ -2,11 +2,11 @@
 
 import click
 
-from gitworker.cli.call import Call
+from gitworker.cli.call import CommandLine
 from gitworker.cli.fields import count
-from gitworker.cli.options import Verb
+from gitworker.cli.options import GitworkerCommand
 from gitworker.errors import Invalid
-from gitworker.journal.gc.gc import Collected, gc, preview_gc, wish_of
+from gitworker.journal.gc.gc import CollectedItems, gc, preview_gc, wish_of
 from gitworker.journal.gc.rules_gc import Item
 from gitworker.rules_text import printable
 from gitworker.service.results import gc_json
@@ -21,7 +21,7 @@ NOUNS = {
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
-@click.command("gc", cls=Verb)
+@click.command("gc", cls=GitworkerCommand)
 @click.option("--dry-run", "-n", is_flag=True, help="List the deletions without making them.")
 @click.option(
     "--older-than", "days", type=click.IntRange(min=0), metavar="DAYS",
@@ -34,7 +34,7 @@ UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 @click.option("--unlanded", is_flag=True, help="Also delete work that exists nowhere else.")
 @click.pass_obj
 def command(
-    call: Call, dry_run: bool, days: int | None, max_bytes: int | None, unlanded: bool
+    call: CommandLine, dry_run: bool, days: int | None, max_bytes: int | None, unlanded: bool
 ) -> None:
     """Delete old rescue refs, trash, verify worktrees and logs.
 
@@ -60,7 +60,7 @@ def command(
     call.show(_text(collected, dry_run=dry_run), **gc_json(collected), dry_run=dry_run)
 
 
-def _text(collected: Collected, *, dry_run: bool) -> str:
+def _text(collected: CollectedItems, *, dry_run: bool) -> str:
     choice = collected.choice
     lines = []
     deleted = "would delete" if dry_run else "deleted"

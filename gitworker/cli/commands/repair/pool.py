@@ -2,19 +2,19 @@
 
 import click
 
-from gitworker.cli.call import Call
+from gitworker.cli.call import CommandLine
 from gitworker.cli.fields import count, short
-from gitworker.cli.options import Verb
+from gitworker.cli.options import GitworkerCommand
 from gitworker.errors import Invalid
 
 FILL_TIMEOUT_S = 600.0  # while another process fills the pool
 
 
-@click.command("pool", cls=Verb)
+@click.command("pool", cls=GitworkerCommand)
 @click.option("--fill", is_flag=True, help="Fill the pool and update it to the target now.")
 @click.option("--empty", is_flag=True, help="Remove all parked worktrees.")
 @click.pass_obj
-def command(call: Call, fill: bool, empty: bool) -> None:
+def command(call: CommandLine, fill: bool, empty: bool) -> None:
     """Show, fill or empty the pool of parked worktrees.
 
     With `git config worker.worktree.pool N`, a background job keeps N worktrees parked at the
@@ -28,7 +28,7 @@ def command(call: Call, fill: bool, empty: bool) -> None:
       git config worker.worktree.pool 2 && git worker pool --fill
       git worker pool --empty
     """
-    from gitworker.worktrees.pool.pool_care import empty_pool, keep_pool, pool_state
+    from gitworker.worktrees.pool.keep_ready import empty_pool, keep_pool, pool_state
 
     if fill and empty:
         raise Invalid("--fill and --empty exclude each other", "git worker pool --help")

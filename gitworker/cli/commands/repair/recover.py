@@ -4,9 +4,9 @@ from typing import Any
 
 import click
 
-from gitworker.cli.call import Call
+from gitworker.cli.call import CommandLine
 from gitworker.cli.fields import count
-from gitworker.cli.options import Verb, worker_argument
+from gitworker.cli.options import GitworkerCommand, worker_argument
 from gitworker.landing.pushing import recover_pushes
 from gitworker.lifecycle.fail import recover
 from gitworker.service.results import worker_json
@@ -14,10 +14,10 @@ from gitworker.store.operations import Operation
 from gitworker.worktrees.pool.half_made import drop_half_made
 
 
-@click.command("recover", cls=Verb)
+@click.command("recover", cls=GitworkerCommand)
 @worker_argument(required=False)
 @click.pass_obj
-def command(call: Call, worker: str | None) -> int:
+def command(call: CommandLine, worker: str | None) -> int:
     """Finish interrupted operations, or reactivate a stale worker.
 
     Without a name, finishes or rolls back every operation that a killed command left unfinished,

@@ -2,16 +2,16 @@
 
 import click
 
-from gitworker.cli.call import Call
-from gitworker.cli.options import Verb, worker_argument
+from gitworker.cli.call import CommandLine
+from gitworker.cli.options import GitworkerCommand, worker_argument
 from gitworker.service.results import worker_json
 from gitworker.workers.cancel import recycle
 
 
-@click.command("recycle", cls=Verb)
+@click.command("recycle", cls=GitworkerCommand)
 @worker_argument()
 @click.pass_obj
-def command(call: Call, worker: str) -> None:
+def command(call: CommandLine, worker: str) -> None:
     """Make a completed worker idle.
 
     COMPLETED becomes IDLE. spawn and assign do this automatically. A worktree that was kept stays.

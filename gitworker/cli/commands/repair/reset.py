@@ -2,17 +2,17 @@
 
 import click
 
-from gitworker.cli.call import Call
+from gitworker.cli.call import CommandLine
 from gitworker.cli.fields import freed_text
-from gitworker.cli.options import Verb, worker_argument
+from gitworker.cli.options import GitworkerCommand, worker_argument
 from gitworker.service.results import freed_json
 from gitworker.workers.cancel import reset
 
 
-@click.command("reset", cls=Verb)
+@click.command("reset", cls=GitworkerCommand)
 @worker_argument()
 @click.pass_obj
-def command(call: Call, worker: str) -> None:
+def command(call: CommandLine, worker: str) -> None:
     """Reset a failed worker for a new task and keep its work.
 
     FAILED becomes IDLE. Branch and worktree are removed. Commits, uncommitted and untracked work

@@ -2,8 +2,8 @@
 
 import click
 
-from gitworker.cli.call import Call
-from gitworker.cli.options import Number, Verb
+from gitworker.cli.call import CommandLine
+from gitworker.cli.options import GitworkerCommand, Number
 from gitworker.errors import Invalid
 from gitworker.journal.undo.undo import undo
 from gitworker.service.results import undo_json
@@ -11,7 +11,7 @@ from gitworker.service.results import undo_json
 SHOWN = 20
 
 
-@click.command("undo", cls=Verb)
+@click.command("undo", cls=GitworkerCommand)
 @click.argument("number", required=False, type=Number(min=1), metavar="[N]")
 @click.option("-l", "--list", "listing", is_flag=True, help="List the recorded operations.")
 @click.option(
@@ -19,7 +19,7 @@ SHOWN = 20
     help=f"With --list: show at most N operations.  [default: {SHOWN}]",
 )  # fmt: skip
 @click.pass_obj
-def command(call: Call, number: int | None, listing: bool, limit: int | None) -> None:
+def command(call: CommandLine, number: int | None, listing: bool, limit: int | None) -> None:
     """Undo the last approve, merge, cancel, reset, adopt or gc.
 
     Without a number, undoes the newest operation. --list numbers all of them and shows which ones

@@ -3,14 +3,14 @@
 from typing import Any
 
 from gitworker import clock
-from gitworker.journal.undo.records import Listed
+from gitworker.journal.undo.records import ListedRecord
 from gitworker.journal.undo.rules_undo import listed
 from gitworker.observe.text import NOTHING, age_text, one_line, table
 
 HEAD = ("N", "AGO", "OPERATION", "WORKERS", "BY", "RESCUE", "NOW")
 
 
-def render_records(found: list[Listed], *, width: int | None, color: bool) -> str:
+def render_records(found: list[ListedRecord], *, width: int | None, color: bool) -> str:
     """Return a table, newest first; without a width, rows separated by tabs for scripts."""
     if not found:
         return "there is nothing to undo"
@@ -32,7 +32,7 @@ def render_records(found: list[Listed], *, width: int | None, color: bool) -> st
     return "\n".join(table(HEAD, rows, width=width, color=color))
 
 
-def json_records(found: list[Listed]) -> dict[str, Any]:
+def json_records(found: list[ListedRecord]) -> dict[str, Any]:
     """Return the record as JSON data."""
     return {
         "records": [

@@ -3,16 +3,16 @@
 import click
 
 from gitworker.cli import output
-from gitworker.cli.call import Call
-from gitworker.cli.options import Verb
+from gitworker.cli.call import CommandLine
+from gitworker.cli.options import GitworkerCommand
 from gitworker.errors import NotFound
-from gitworker.states.log.validate import Finding, validate_log
+from gitworker.states.log.validate import LogFinding, validate_log
 
 
-@click.command("validate", cls=Verb)
+@click.command("validate", cls=GitworkerCommand)
 @click.argument("file", type=click.Path())
 @click.pass_obj
-def command(call: Call, file: str) -> int:
+def command(call: CommandLine, file: str) -> int:
     """Check a transition log against every rule.
 
     FILE is a log such as .worker-state/transitions.jsonl. Prints one line for each broken rule,
@@ -28,7 +28,7 @@ def command(call: Call, file: str) -> int:
     return 1 if findings else 0
 
 
-def _read_findings(file: str) -> list[Finding]:
+def _read_findings(file: str) -> list[LogFinding]:
     try:
         with open(file, encoding="utf-8", errors="surrogateescape") as lines:
             return validate_log(lines)

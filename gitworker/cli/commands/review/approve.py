@@ -3,18 +3,18 @@
 import click
 
 from gitworker.cli import output
-from gitworker.cli.call import Call
+from gitworker.cli.call import CommandLine
 from gitworker.cli.fields import short
-from gitworker.cli.options import Text, Verb, WorkerName
+from gitworker.cli.options import GitworkerCommand, Text, WorkerName
 from gitworker.service.results import approval_json, approved_json
 from gitworker.workers.approve import Approved, NotApproved, approve, approve_all
 
 
-@click.command("approve", cls=Verb)
+@click.command("approve", cls=GitworkerCommand)
 @click.argument("workers", nargs=-1, required=True, type=WorkerName(), metavar="WORKER...")
 @click.option("-m", "--message", type=Text(), metavar="TEXT", help="A note for the worker.")
 @click.pass_obj
-def command(call: Call, workers: tuple[str, ...], message: str | None) -> int:
+def command(call: CommandLine, workers: tuple[str, ...], message: str | None) -> int:
     """Approve a worker's branch and rebase it onto the target.
 
     The rebase comes first and is mandatory. On a conflict nothing moves: the worker is WORKING

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gitworker.cli import output
-from gitworker.cli.call import Call
+from gitworker.cli.call import CommandLine
 from gitworker.cli.commands.review.trusting import offer_trust
 from gitworker.cli.fields import short
-from gitworker.cli.options import Verb, WorkerName
+from gitworker.cli.options import GitworkerCommand, WorkerName
 from gitworker.cli.output_progress import ProgressLine
 from gitworker.errors import GitWorkerError, Invalid
 from gitworker.landing.merge import Landed, NotLanded, merge
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-@click.command("merge", cls=Verb)
+@click.command("merge", cls=GitworkerCommand)
 @click.argument("workers", nargs=-1, type=WorkerName(), metavar="[WORKER]...")
 @click.option(
     "--all", "everything", is_flag=True, help="Land all approved work, in the queue's order."
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.option("--dry-run", is_flag=True, help="List the windows without landing them.")
 @click.pass_obj
 def command(
-    call: Call, workers: tuple[str, ...], everything: bool, keep: bool, dry_run: bool
+    call: CommandLine, workers: tuple[str, ...], everything: bool, keep: bool, dry_run: bool
 ) -> int:
     """Land approved work on the target.
 
@@ -67,7 +67,7 @@ def command(
 
 
 def run_merge(
-    call: Call, session: Session, workers: list[str], **options: Any
+    call: CommandLine, session: Session, workers: list[str], **options: Any
 ) -> list[Landed | NotLanded]:
     """Run `merge`, print each result as soon as it is known (not with --json), show progress."""
     unheard: list[Exception] = []  # a closed output must not stop the queue
@@ -91,7 +91,7 @@ def run_merge(
     return found
 
 
-def _plan(call: Call, workers: list[str], *, everything: bool) -> int:
+def _plan(call: CommandLine, workers: list[str], *, everything: bool) -> int:
     from gitworker.landing.landing_plan import plan  # 20 ms, only with --dry-run
 
     found = plan(call.open_to_read(), workers, everything=everything)

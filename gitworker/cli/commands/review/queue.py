@@ -6,24 +6,24 @@ import click
 
 from gitworker import clock
 from gitworker.cli import output
-from gitworker.cli.call import Call
+from gitworker.cli.call import CommandLine
 from gitworker.cli.commands.review.merge import run_merge
-from gitworker.cli.live.live import Lookout
-from gitworker.cli.options import Verb
+from gitworker.cli.live.live import ViewWaker
+from gitworker.cli.options import GitworkerCommand
 from gitworker.errors import GitWorkerError
-from gitworker.landing.lineup import json_lineup, read_lineup
-from gitworker.landing.lineup_text import render_lineup
 from gitworker.landing.merge import Landed, NotLanded
+from gitworker.landing.queue_status import json_lineup, read_queue_status
+from gitworker.landing.queue_text import render_lineup
 from gitworker.repo.plumbing.lock import is_held
 from gitworker.service.results import landed_json
 
 EVERY_S = 60.0  # how often the queue looks at the latest, and retries a worker that could not land
 
 
-@click.command("queue", cls=Verb)
+@click.command("queue", cls=GitworkerCommand)
 @click.option("--watch", is_flag=True, help="Land approved work as it arrives, until Ctrl-C.")
 @click.pass_obj
-def command(call: Call, watch: bool) -> int:
+def command(call: CommandLine, watch: bool) -> int:
     """Show the landing queue and its verdicts.
 
     The queue is ordered by priority (a lower number first), minus a point for each minute of
@@ -43,15 +43,15 @@ def command(call: Call, watch: bool) -> int:
     session = call.open_to_read()
     running = is_held(session.queue_lock)
     with session.store.read() as reader:
-        found = read_lineup(reader, clock.now_ms(), is_running=running)
+        found = read_queue_status(reader, clock.now_ms(), is_running=running)
     call.render(found, render_lineup, json_lineup)
     return 0
 
 
-def _watch(call: Call) -> int:
+def _watch(call: CommandLine) -> int:
     """Land approved work on every change; retry a worker that could not land after a while."""
     held: dict[str, int] = {}
-    with Lookout(call.open()) as lookout:
+    with ViewWaker(call.open()) as lookout:
         while not lookout.is_over:
             now_ms = clock.monotonic_ms()
             held = {name: until_ms for name, until_ms in held.items() if until_ms > now_ms}
@@ -70,7 +70,7 @@ def _watch(call: Call) -> int:
     return 0
 
 
-def _land_some(call: Call, skip: Collection[str]) -> list[Landed | NotLanded]:
+def _land_some(call: CommandLine, skip: Collection[str]) -> list[Landed | NotLanded]:
     """Land one window with the current settings and print the results."""
     session = call.open()
     results = run_merge(call, session, [], everything=True, skip=skip, windows=1)

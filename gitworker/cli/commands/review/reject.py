@@ -2,19 +2,19 @@
 
 import click
 
-from gitworker.cli.call import Call
-from gitworker.cli.options import Text, Verb, worker_argument
+from gitworker.cli.call import CommandLine
+from gitworker.cli.options import GitworkerCommand, Text, worker_argument
 from gitworker.service.results import worker_json
 from gitworker.workers.review import reject
 
 
-@click.command("reject", cls=Verb)
+@click.command("reject", cls=GitworkerCommand)
 @worker_argument()
 @click.option(
     "-m", "--message", type=Text(), metavar="TEXT", required=True, help="The requested changes."
 )
 @click.pass_obj
-def command(call: Call, worker: str, message: str) -> None:
+def command(call: CommandLine, worker: str, message: str) -> None:
     """Return a worker's branch with a request for changes.
 
     IN_REVIEW becomes WORKING. The worker receives the request as a message (review_result).

@@ -6,28 +6,28 @@ import click
 
 from gitworker import clock
 from gitworker.cli import output
-from gitworker.cli.call import Call
+from gitworker.cli.call import CommandLine
 from gitworker.cli.commands.review.trusting import brought_text, require_agreement
-from gitworker.cli.options import Verb
+from gitworker.cli.options import GitworkerCommand
 from gitworker.errors import Invalid
 from gitworker.verify.trust import (
     HASH_SHOWN,
-    Brought,
-    Trusted,
+    RepositoryCommands,
+    TrustRecord,
     list_trusted,
     require_may_trust,
     revoke,
     trust,
-    untrusted,
+    untrusted_commands,
 )
 
 
-@click.command("trust", cls=Verb)
+@click.command("trust", cls=GitworkerCommand)
 @click.option("--yes", is_flag=True, help="Agree without a prompt.")
 @click.option("--list", "listing", is_flag=True, help="List the trusted commands.")
 @click.option("--revoke", "revoked", metavar="HASH", help="Revoke the trust in these commands.")
 @click.pass_obj
-def command(call: Call, yes: bool, listing: bool, revoked: str | None) -> None:
+def command(call: CommandLine, yes: bool, listing: bool, revoked: str | None) -> None:
     """Trust the commands of this repository.
 
     The verify and setup commands in .gitworker.toml come with the repository and run with your
@@ -51,7 +51,7 @@ def command(call: Call, yes: bool, listing: bool, revoked: str | None) -> None:
         call.show(f"no longer trusted: {ended.brought.hash}", revoked=_trusted_fields(ended))
     else:
         require_may_trust(session)
-        waiting = untrusted(session)
+        waiting = untrusted_commands(session)
         if waiting and not yes:
             require_agreement(call, waiting)
         elif waiting:
@@ -60,14 +60,14 @@ def command(call: Call, yes: bool, listing: bool, revoked: str | None) -> None:
         call.show(_agreed(waiting), trusted=[_fields(one) for one in waiting])
 
 
-def _agreed(agreed: list[Brought]) -> str:
+def _agreed(agreed: list[RepositoryCommands]) -> str:
     if not agreed:
         return "no commands need an agreement"
     hashes = [one.hash[:HASH_SHOWN] for one in agreed]
     return f"trusted: {', '.join(hashes)}\nundo: git worker trust --revoke {hashes[0]}"
 
 
-def _listed(found: list[Trusted]) -> str:
+def _listed(found: list[TrustRecord]) -> str:
     if not found:
         return "no commands are trusted"
     return "\n".join(
@@ -77,11 +77,11 @@ def _listed(found: list[Trusted]) -> str:
     )
 
 
-def _trusted_fields(one: Trusted) -> dict[str, Any]:
+def _trusted_fields(one: TrustRecord) -> dict[str, Any]:
     return {**_fields(one.brought), "by": one.trusted_by, "at": clock.iso_utc(one.ts_ms)}
 
 
-def _fields(brought: Brought) -> dict[str, Any]:
+def _fields(brought: RepositoryCommands) -> dict[str, Any]:
     return {
         "kind": brought.kind,
         "hash": brought.hash,

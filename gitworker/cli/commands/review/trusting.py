@@ -3,27 +3,27 @@
 import click
 
 from gitworker.cli import output
-from gitworker.cli.call import Call
+from gitworker.cli.call import CommandLine
 from gitworker.errors import Refused
 from gitworker.session import Session
 from gitworker.verify.rules_verify import trust_refusal
-from gitworker.verify.trust import HASH_SHOWN, Brought, trust, untrusted
+from gitworker.verify.trust import HASH_SHOWN, RepositoryCommands, trust, untrusted_commands
 
 IN = 0
 
 
-def offer_trust(call: Call, session: Session, kind: str) -> None:
+def offer_trust(call: CommandLine, session: Session, kind: str) -> None:
     """Ask for trust in commands before they run, if a person can answer.
 
     Does nothing without a terminal, for a worker, or after a no: the commands are refused later.
     """
     may_trust = trust_refusal(session.actor, self_review=session.settings.review_self) is None
-    waiting = untrusted(session, kind) if may_trust and can_ask(call) else []
+    waiting = untrusted_commands(session, kind) if may_trust and can_ask(call) else []
     if waiting and ask(waiting):
         trust(session, waiting)
 
 
-def require_agreement(call: Call, waiting: list[Brought]) -> None:
+def require_agreement(call: CommandLine, waiting: list[RepositoryCommands]) -> None:
     """Show commands and ask; raise Refused without a yes."""
     if not can_ask(call):
         output.narrate(brought_text(waiting))
@@ -36,23 +36,23 @@ def require_agreement(call: Call, waiting: list[Brought]) -> None:
         raise Refused("the commands are not trusted", "git worker trust", code="untrusted")
 
 
-def can_ask(call: Call) -> bool:
+def can_ask(call: CommandLine) -> bool:
     """Return whether a person at a terminal can answer."""
     return not call.as_json and output.is_terminal(IN) and output.is_terminal(output.ERR)
 
 
-def ask(waiting: list[Brought]) -> bool:
+def ask(waiting: list[RepositoryCommands]) -> bool:
     """Show commands and return a person's answer."""
     output.narrate(brought_text(waiting))
     return click.confirm("May these commands run on this machine?", err=True)
 
 
-def brought_text(brought: list[Brought]) -> str:
+def brought_text(brought: list[RepositoryCommands]) -> str:
     """Return the commands line by line, with their kind and environment."""
     return "\n".join(line for one in brought for line in _lines(one))
 
 
-def _lines(one: Brought) -> list[str]:
+def _lines(one: RepositoryCommands) -> list[str]:
     shown = [line for command in one.commands for line in command.splitlines() or [""]]
     return [
         f"{one.kind} commands of this repository ({one.hash[:HASH_SHOWN]}):",

@@ -4,10 +4,10 @@ import click
 
 from gitworker.app import require_target_tip
 from gitworker.cli import output
-from gitworker.cli.call import Call
+from gitworker.cli.call import CommandLine
 from gitworker.cli.commands.review.trusting import offer_trust
 from gitworker.cli.fields import short
-from gitworker.cli.options import Verb, WorkerName, parse_worker_name
+from gitworker.cli.options import GitworkerCommand, WorkerName, parse_worker_name
 from gitworker.cli.output_progress import ProgressLine
 from gitworker.errors import Invalid, NotFound
 from gitworker.model.ids import Branch, Oid, ref_of
@@ -29,11 +29,11 @@ class WorkerOrRevision(WorkerName):
         return value
 
 
-@click.command("verify", cls=Verb)
+@click.command("verify", cls=GitworkerCommand)
 @click.argument("name", metavar="[WORKER|REV]", required=False, type=WorkerOrRevision())
 @click.option("--force", is_flag=True, help="Run the commands even if this tree has passed.")
 @click.pass_obj
-def command(call: Call, name: str | None, force: bool) -> int:
+def command(call: CommandLine, name: str | None, force: bool) -> int:
     """Run the verify commands on a commit.
 
     Runs them as the landing queue does: in a separate worktree at exactly that commit, without any
@@ -59,7 +59,7 @@ def command(call: Call, name: str | None, force: bool) -> int:
     return 1
 
 
-def _named(call: Call, session: Session, name: str | None) -> tuple[str, Oid]:
+def _named(call: CommandLine, session: Session, name: str | None) -> tuple[str, Oid]:
     """Return a label for people, and the commit of the target, a worker or a revision."""
     if name is None:
         return session.target.removeprefix("refs/heads/"), require_target_tip(session)

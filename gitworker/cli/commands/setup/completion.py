@@ -3,15 +3,15 @@
 import click
 
 from gitworker.cli import output
-from gitworker.cli.call import Call
+from gitworker.cli.call import CommandLine
 from gitworker.cli.completion import SCRIPTS, completion_script
-from gitworker.cli.options import Verb
+from gitworker.cli.options import GitworkerCommand
 
 
-@click.command("completion", cls=Verb)
+@click.command("completion", cls=GitworkerCommand)
 @click.argument("shell", type=click.Choice(sorted(SCRIPTS)))
 @click.pass_obj
-def command(call: Call, shell: str) -> None:
+def command(call: CommandLine, shell: str) -> None:
     """Print the completion script for a shell.
 
     Supports bash, zsh and fish. It completes git-worker, and git worker if git's own completion is

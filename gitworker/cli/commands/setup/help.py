@@ -5,13 +5,13 @@ from typing import Any
 import click
 
 from gitworker.cli import output
-from gitworker.cli.call import Call
-from gitworker.cli.options import Verb
+from gitworker.cli.call import CommandLine
+from gitworker.cli.options import GitworkerCommand
 from gitworker.cli.pages import FORMATS, TOPICS, load_page
 from gitworker.errors import Invalid
 
 
-@click.command("help", cls=Verb)
+@click.command("help", cls=GitworkerCommand)
 @click.argument("words", nargs=-1, metavar="[TOPIC|COMMAND]")
 @click.option(
     "--format", "form", type=click.Choice(FORMATS),
@@ -31,7 +31,7 @@ def command(ctx: click.Context, words: tuple[str, ...], form: str | None) -> Non
       git worker help protocol
       git worker help msg send
     """
-    call: Call = ctx.obj
+    call: CommandLine = ctx.obj
     topic = " ".join(words)
     if topic in TOPICS:
         text = load_page(topic, form or "text")

@@ -3,13 +3,13 @@
 import click
 
 from gitworker.app import prepare_state
-from gitworker.cli.call import Call
-from gitworker.cli.options import Verb
+from gitworker.cli.call import CommandLine
+from gitworker.cli.options import GitworkerCommand
 
 
-@click.command("init", cls=Verb)
+@click.command("init", cls=GitworkerCommand)
 @click.pass_obj
-def command(call: Call) -> None:
+def command(call: CommandLine) -> None:
     """Set up gitworker in this repository.
 
     Creates the state directory inside the git directory, the link .worker-state to it, and marked

@@ -3,15 +3,15 @@
 import click
 
 from gitworker.cli import output
-from gitworker.cli.call import Call
-from gitworker.cli.options import TaskId, Text, Verb, WorkerId
+from gitworker.cli.call import CommandLine
+from gitworker.cli.options import GitworkerCommand, TaskId, Text, WorkerId
 from gitworker.model import ids
 from gitworker.service.results import worker_json
-from gitworker.workers.adopt import Adoption, adopt
+from gitworker.workers.adopt import AdoptRequest, adopt
 from gitworker.workers.start import start
 
 
-@click.command("adopt", cls=Verb)
+@click.command("adopt", cls=GitworkerCommand)
 @click.argument("name", metavar="BRANCH|WORKTREE", type=Text())
 @click.argument("worker", type=WorkerId())
 @click.argument("task", type=TaskId())
@@ -20,7 +20,7 @@ from gitworker.workers.start import start
 @click.option("--title", metavar="TEXT", type=Text(), default=None, help="The task's title.")
 @click.pass_obj
 def command(
-    call: Call,
+    call: CommandLine,
     name: str,
     worker: ids.WorkerId,
     task: ids.TaskId,
@@ -44,7 +44,7 @@ def command(
       git worker adopt --rename ../old-checkout auth login
     """
     session = call.open()
-    wanted = Adoption(
+    wanted = AdoptRequest(
         name, worker, task, title=title or "", rename=rename, narrate=output.narrator()
     )
     adopted = adopt(session, wanted)

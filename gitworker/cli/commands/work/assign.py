@@ -3,14 +3,14 @@
 import click
 
 from gitworker.cli import output
-from gitworker.cli.call import Call
-from gitworker.cli.options import TaskId, Text, Verb, WorkerId
+from gitworker.cli.call import CommandLine
+from gitworker.cli.options import GitworkerCommand, TaskId, Text, WorkerId
 from gitworker.model import ids
 from gitworker.service.results import spawned_json
-from gitworker.workers.spawn import Request, spawn, tend_pool
+from gitworker.workers.spawn import SpawnRequest, refill_pool, spawn
 
 
-@click.command("assign", cls=Verb)
+@click.command("assign", cls=GitworkerCommand)
 @click.argument("worker", type=WorkerId())
 @click.argument("task", type=TaskId())
 @click.option(
@@ -23,7 +23,7 @@ from gitworker.workers.spawn import Request, spawn, tend_pool
 @click.option("--title", metavar="TEXT", type=Text(), default=None, help="The task's title.")
 @click.pass_obj
 def command(
-    call: Call, worker: ids.WorkerId, task: ids.TaskId, start: str | None, title: str | None
+    call: CommandLine, worker: ids.WorkerId, task: ids.TaskId, start: str | None, title: str | None
 ) -> None:
     """Give the next task to a free worker.
 
@@ -33,7 +33,7 @@ def command(
     \b
       cd "$(git worker assign auth password-reset)"
     """
-    request = Request(
+    request = SpawnRequest(
         worker, task, title=title or "", start=start, must_exist=True, narrate=output.narrator()
     )
     session = call.open()
@@ -42,4 +42,4 @@ def command(
         output.document(spawned_json(spawned))
     else:
         output.answer_exact(spawned.path)
-    tend_pool(session)
+    refill_pool(session)

@@ -3,17 +3,17 @@
 import click
 
 from gitworker.cli import output
-from gitworker.cli.call import Call
+from gitworker.cli.call import CommandLine
 from gitworker.cli.fields import count, short
-from gitworker.cli.options import Text, Verb, worker_argument
-from gitworker.errors import GitWorkerError, Invalid, error_of
+from gitworker.cli.options import GitworkerCommand, Text, worker_argument
+from gitworker.errors import GitWorkerError, Invalid, as_gitworker_error
 from gitworker.service.results import submitted_json
 from gitworker.session import Session
 from gitworker.store.workers import Worker
 from gitworker.workers.submit import Submission, submit
 
 
-@click.command("done", cls=Verb)
+@click.command("done", cls=GitworkerCommand)
 @worker_argument(required=False)
 @click.option("-m", "--message", type=Text(), metavar="TEXT", help="A note for the reviewer.")
 @click.option("--commit", is_flag=True, help="Commit uncommitted work, with -m as the message.")
@@ -22,7 +22,7 @@ from gitworker.workers.submit import Submission, submit
 @click.option("--remote", type=Text(), metavar="NAME", help="With --push: the remote.")
 @click.pass_obj
 def command(
-    call: Call,
+    call: CommandLine,
     worker: str | None,
     message: str | None,
     commit: bool,
@@ -95,5 +95,5 @@ def _publish(session: Session, worker: Worker, remote: str) -> GitWorkerError | 
     try:
         publish_branch(session, worker, remote, narrate=output.narrator())
     except (GitWorkerError, OSError) as error:
-        return error_of(error)
+        return as_gitworker_error(error)
     return None

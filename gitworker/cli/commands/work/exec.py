@@ -2,14 +2,14 @@
 
 import click
 
-from gitworker.agents.supervise import Wish
-from gitworker.cli.call import Call
-from gitworker.cli.commands.work.supervised import Runner, program_of, run_supervised
+from gitworker.agents.supervise import RunRequest
+from gitworker.cli.call import CommandLine
+from gitworker.cli.commands.work.supervised import CommandWithWords, program_of, run_supervised
 from gitworker.cli.options import Seconds, worker_argument
 from gitworker.errors import Invalid
 
 
-@click.command("exec", cls=Runner)
+@click.command("exec", cls=CommandWithWords)
 @worker_argument(required=False)
 @click.option(
     "--time-limit", "limit_s", type=Seconds(min=0, min_open=True), metavar="S",
@@ -46,10 +46,10 @@ def command(ctx: click.Context, worker: str | None, limit_s: float | None) -> in
       git worker exec auth --time-limit 3600 -- ./agent.sh
       git worker msg send cmd '{"command": "stop", "reason": "enough"}' --to auth
     """
-    call: Call = ctx.obj
+    call: CommandLine = ctx.obj
     program = program_of(ctx)
     if not program:
         raise Invalid(
             "there is no command to run", "git worker exec WORKER -- CMD...", code="usage"
         )
-    return run_supervised(call, call.open(), worker, Wish(program, time_limit_s=limit_s))
+    return run_supervised(call, call.open(), worker, RunRequest(program, time_limit_s=limit_s))

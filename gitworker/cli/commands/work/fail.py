@@ -2,17 +2,17 @@
 
 import click
 
-from gitworker.cli.call import Call
-from gitworker.cli.options import Text, Verb, worker_argument
+from gitworker.cli.call import CommandLine
+from gitworker.cli.options import GitworkerCommand, Text, worker_argument
 from gitworker.lifecycle.fail import fail
 from gitworker.service.results import worker_json
 
 
-@click.command("fail", cls=Verb)
+@click.command("fail", cls=GitworkerCommand)
 @worker_argument(required=False)
 @click.option("-m", "--message", type=Text(), metavar="TEXT", required=True, help="The reason.")
 @click.pass_obj
-def command(call: Call, worker: str | None, message: str) -> None:
+def command(call: CommandLine, worker: str | None, message: str) -> None:
     """Give up a task, with a reason.
 
     The worker becomes FAILED and its claim is released. Branch and worktree stay until reset.

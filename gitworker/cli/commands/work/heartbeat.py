@@ -2,17 +2,17 @@
 
 import click
 
-from gitworker.bus.heartbeat_message import Sign, require_unlost
-from gitworker.cli.call import Call
+from gitworker.bus.heartbeat_message import HeartbeatReport, require_claims_kept
+from gitworker.cli.call import CommandLine
 from gitworker.cli.commands.work.repeat_heartbeat import repeat_heartbeat
 from gitworker.cli.hot.heartbeat import report_heartbeat
-from gitworker.cli.hot.place import place_of
-from gitworker.cli.options import Seconds, TaskId, Verb, worker_argument
+from gitworker.cli.hot.place import hot_context_of
+from gitworker.cli.options import GitworkerCommand, Seconds, TaskId, worker_argument
 from gitworker.errors import Invalid
 from gitworker.store.heartbeats import STATUSES
 
 
-@click.command("heartbeat", cls=Verb)
+@click.command("heartbeat", cls=GitworkerCommand)
 @worker_argument(required=False)
 @click.option("--status", type=click.Choice(STATUSES), help="The agent's status.")
 @click.option("--progress", type=float, metavar="F", help="The progress, from 0 to 1.")
@@ -21,7 +21,7 @@ from gitworker.store.heartbeats import STATUSES
 @click.option("--pid", type=click.IntRange(min=1), metavar="N", help="With --every: until N ends.")
 @click.pass_obj
 def command(
-    call: Call,
+    call: CommandLine,
     worker: str | None,
     status: str | None,
     progress: float | None,
@@ -48,9 +48,9 @@ def command(
             "git worker heartbeat --every 10 --pid $$",
             code="usage",
         )
-    place = place_of(call.open_quickly())
-    name = report_heartbeat(place, worker, Sign(status, task, progress))
+    place = hot_context_of(call.open_quickly())
+    name = report_heartbeat(place, worker, HeartbeatReport(status, task, progress))
     if every is not None and pid is not None:
         repeat_heartbeat(place, name, pid=pid, every_s=every)
-    require_unlost(place.store, name)
+    require_claims_kept(place.store, name)
     call.show("", worker=name)

@@ -3,16 +3,16 @@
 import os
 
 from gitworker import clock
-from gitworker.bus.heartbeat_message import Sign, give_sign
-from gitworker.cli.hot.place import Place
+from gitworker.bus.heartbeat_message import HeartbeatReport, send_heartbeat
+from gitworker.cli.hot.place import HotContext
 from gitworker.cli.output import narrate
-from gitworker.errors import GitWorkerError, NotFound, error_of
+from gitworker.errors import GitWorkerError, NotFound, as_gitworker_error
 from gitworker.liveness.processes import find_process, is_running
 
 CHECK_EVERY_S = 1.0
 
 
-def repeat_heartbeat(place: Place, worker: str, *, pid: int, every_s: float) -> None:
+def repeat_heartbeat(place: HotContext, worker: str, *, pid: int, every_s: float) -> None:
     """Send a heartbeat every `every_s` seconds until the process ends or the state directory is
     deleted.
 
@@ -34,7 +34,11 @@ def repeat_heartbeat(place: Place, worker: str, *, pid: int, every_s: float) -> 
             clock.sleep(min(CHECK_EVERY_S, left_ms / 1000))
             continue
         try:
-            give_sign(place.store, place.paths, worker=worker, sign=Sign(), lease_ms=lease_ms)
+            send_heartbeat(
+                place.store, place.paths, worker=worker, sign=HeartbeatReport(), lease_ms=lease_ms
+            )
         except (GitWorkerError, OSError) as error:  # a busy database, a full disk: try again later
-            narrate(f"warning: no heartbeat recorded for {worker}: {error_of(error).message}")
+            narrate(
+                f"warning: no heartbeat recorded for {worker}: {as_gitworker_error(error).message}"
+            )
         due_ms += int(every_s * 1000)

@@ -5,15 +5,15 @@ import os
 import click
 
 from gitworker.cli import output
-from gitworker.cli.call import Call
-from gitworker.cli.commands.work.supervised import MayRun, program_of, run_supervised
+from gitworker.cli.call import CommandLine
+from gitworker.cli.commands.work.supervised import OptionalRunner, program_of, run_supervised
 from gitworker.cli.options import TaskId, Text, WorkerId
 from gitworker.model import ids
 from gitworker.service.results import spawned_json
-from gitworker.workers.spawn import Request, spawn, tend_pool
+from gitworker.workers.spawn import SpawnRequest, refill_pool, spawn
 
 
-@click.command("spawn", cls=MayRun)
+@click.command("spawn", cls=OptionalRunner)
 @click.argument("worker", type=WorkerId())
 @click.argument("task", type=TaskId())
 @click.option(
@@ -50,7 +50,7 @@ def command(
       cd "$(git worker spawn auth login-form --title 'Build the login form')"
       git worker spawn auth login-form -- claude -p 'Build the login form'
     """
-    call: Call = ctx.obj
+    call: CommandLine = ctx.obj
     program = program_of(ctx)
     if program:
         from gitworker.agents.launch import require_program  # 5 ms, only with a command
@@ -58,21 +58,21 @@ def command(
         require_program(program[0], os.environ, directory=None)
     session = call.open()
     narrate = output.narrator()
-    request = Request(worker, task, title=title or "", start=start, narrate=narrate)
+    request = SpawnRequest(worker, task, title=title or "", start=start, narrate=narrate)
     spawned = spawn(session, request)
     if in_tmux:
         from gitworker.cli.live.control_room import open_aside  # 10 ms, only with --tmux
 
         open_aside(session, spawned.worker)
     if program:
-        from gitworker.agents.supervise import Wish
+        from gitworker.agents.supervise import RunRequest
 
-        tend_pool(session)
+        refill_pool(session)
         output.narrate(f"{worker} works in {spawned.path}")
-        return run_supervised(call, session, worker, Wish(program), path=spawned.path)
+        return run_supervised(call, session, worker, RunRequest(program), path=spawned.path)
     if call.as_json:
         output.document(spawned_json(spawned))
     else:
         output.answer_exact(spawned.path)
-    tend_pool(session)
+    refill_pool(session)
     return 0

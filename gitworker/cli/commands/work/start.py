@@ -2,17 +2,17 @@
 
 import click
 
-from gitworker.cli.call import Call
-from gitworker.cli.options import Verb, worker_argument
+from gitworker.cli.call import CommandLine
+from gitworker.cli.options import GitworkerCommand, worker_argument
 from gitworker.service.results import worker_json
 from gitworker.workers.start import start
 
 
-@click.command("start", cls=Verb)
+@click.command("start", cls=GitworkerCommand)
 @worker_argument(required=False)
 @click.option("--pid", type=click.IntRange(min=1), metavar="N", help="The agent's process.")
 @click.pass_obj
-def command(call: Call, worker: str | None, pid: int | None) -> None:
+def command(call: CommandLine, worker: str | None, pid: int | None) -> None:
     """Start work on a task, and record its process.
 
     ASSIGNED becomes WORKING. A background process then sends heartbeats as long as the recorded

@@ -7,19 +7,19 @@ from typing import Any
 import click
 
 from gitworker.cli import output
-from gitworker.cli.call import Call
-from gitworker.cli.options import Verb
+from gitworker.cli.call import CommandLine
+from gitworker.cli.options import GitworkerCommand
 from gitworker.session import Session
 
 TYPE_CHECKING = False  # the agents' modules cost 5 ms, which a plain spawn must not pay
 if TYPE_CHECKING:
-    from gitworker.agents.supervise import Ended, Wish
+    from gitworker.agents.supervise import RunRequest, SupervisedRun
 
 PROGRAM = "gitworker.program"
 END_OF_OPTIONS = "--"
 
 
-class Runner(Verb):
+class CommandWithWords(GitworkerCommand):
     """A command that treats all words after `--` as another command."""
 
     program_metavar = "-- CMD..."
@@ -37,7 +37,7 @@ class Runner(Verb):
         return [*super().collect_usage_pieces(ctx), self.program_metavar]
 
 
-class MayRun(Runner):
+class OptionalRunner(CommandWithWords):
     """A command that runs another command only if one is given."""
 
     program_metavar = "[-- CMD...]"
@@ -50,14 +50,14 @@ def program_of(ctx: click.Context) -> list[str]:
 
 
 def run_supervised(
-    call: Call, session: Session, worker: str | None, wish: Wish, **fields: Any
+    call: CommandLine, session: Session, worker: str | None, wish: RunRequest, **fields: Any
 ) -> int:
     """Supervise a command in a worker's worktree, print the result, return its exit status."""
     from gitworker.cli.hot.exec import exec_at
-    from gitworker.cli.hot.place import place_of
+    from gitworker.cli.hot.place import hot_context_of
 
     wish.is_silent = call.as_json
-    ended = exec_at(place_of(session), worker, wish, open_session=lambda: session)
+    ended = exec_at(hot_context_of(session), worker, wish, open_session=lambda: session)
     if call.as_json:
         output.document({**ended_fields(ended), **fields})
     else:
@@ -65,7 +65,7 @@ def run_supervised(
     return ended.status
 
 
-def ended_fields(ended: Ended) -> dict[str, Any]:
+def ended_fields(ended: SupervisedRun) -> dict[str, Any]:
     """Return an ended run as the fields of a JSON document."""
     run = ended.run
     return {

@@ -2,22 +2,22 @@
 
 import click
 
-from gitworker.cli.call import Call
+from gitworker.cli.call import CommandLine
 from gitworker.cli.fields import short
-from gitworker.cli.options import Verb
+from gitworker.cli.options import GitworkerCommand
 from gitworker.errors import Invalid
 from gitworker.service.results import worker_json
 from gitworker.workers.sync import sync
 
 
-@click.command("sync", cls=Verb)
+@click.command("sync", cls=GitworkerCommand)
 @click.option("--continue", "continuing", is_flag=True, help="Continue after resolving conflicts.")
 @click.option("--abort", is_flag=True, help="Abort the stopped rebase.")
 @click.option(
     "--take-parent", "takes", is_flag=True, help="Keep the parent's commits in this branch."
 )
 @click.pass_obj
-def command(call: Call, continuing: bool, abort: bool, takes: bool) -> None:
+def command(call: CommandLine, continuing: bool, abort: bool, takes: bool) -> None:
     """Rebase the worker's branch onto the target.
 
     Run it in the worker's worktree. This is a real git rebase: on a conflict it stops, names the

@@ -18,12 +18,12 @@ def query_text(name: str) -> str:
         return text
     room = name.partition(".")[0]
     if room not in _LOADED:
-        _TEXTS.update({f"{room}.{query}": text for query, text in load_room(room).items()})
+        _TEXTS.update({f"{room}.{query}": text for query, text in load_queries(room).items()})
         _LOADED.add(room)
     return _TEXTS[name]
 
 
-def load_room(room: str) -> dict[str, str]:
+def load_queries(room: str) -> dict[str, str]:
     """Return every query of a room's file."""
     with open(f"{_HERE}/{room}.sql", encoding="utf-8") as file:
         blocks = file.read().split(_MARK)[1:]

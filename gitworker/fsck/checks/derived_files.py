@@ -10,11 +10,11 @@ from gitworker import clock
 from gitworker.bus.blobs import PREFIX, is_blob_ref
 from gitworker.bus.files.export import BUS, TRANSITIONS, ExportLock, export_held
 from gitworker.errors import GitWorkerError
-from gitworker.fsck.fsck_finding import Finding, Mend
-from gitworker.fsck.picture import Act, Picture
+from gitworker.fsck.fsck_finding import FsckFinding, Mend
+from gitworker.fsck.picture import JournalRow, Picture
 from gitworker.fsck.rules import is_forgotten
-from gitworker.lifecycle.state_views import expected_views, publish_views
-from gitworker.paths import regular
+from gitworker.lifecycle.state_files import expected_views, publish_views
+from gitworker.paths import open_regular
 from gitworker.repo.rescue.trash import list_trash
 from gitworker.session import Session
 from gitworker.store.operations import to_text
@@ -26,7 +26,7 @@ BEAT = "last_heartbeat"  # a beat tells it without a transaction
 PAUSES_S = (0.02, 0.05, 0.1, 0.2, 0.4)
 
 
-def check_views(picture: Picture) -> Iterator[Finding]:
+def check_views(picture: Picture) -> Iterator[FsckFinding]:
     """Find state files and review files that do not say what the rows say.
 
     Whoever changes a row writes the file right afterwards: what is wrong is looked at again.
@@ -43,7 +43,7 @@ def check_views(picture: Picture) -> Iterator[Finding]:
     for name, codes in wrong.items():
         for code, path in codes:
             how = "does not say what the database says" if os.path.exists(path) else "is missing"
-            yield Finding(code, path, f"{path} {how}", "writes it again", _publish(name))
+            yield FsckFinding(code, path, f"{path} {how}", "writes it again", _publish(name))
 
 
 def _wrong_views(session: Session, name: str) -> list[tuple[str, str]]:
@@ -59,7 +59,7 @@ def _wrong_views(session: Session, name: str) -> list[tuple[str, str]]:
     return wrong
 
 
-def check_logs(picture: Picture) -> Iterator[Finding]:
+def check_logs(picture: Picture) -> Iterator[FsckFinding]:
     """Find log files that lack lines, or have others, up to where they are written."""
     paths = picture.session.paths
     for log, path, query in (
@@ -71,7 +71,7 @@ def check_logs(picture: Picture) -> Iterator[Finding]:
             with suppress(GitWorkerError), ExportLock(paths):
                 wrong = _first_wrong(picture.session, log, path, query)
         if wrong is not None:
-            yield Finding(
+            yield FsckFinding(
                 "log_gap", path, f"{path} is not what the database holds, from line {wrong} on",
                 "keeps the file in archive/ and writes it again", _write_log(log, path),
             )  # fmt: skip
@@ -90,7 +90,7 @@ def _first_wrong(session: Session, log: str, path: str, query: str) -> int | Non
     if not os.path.isfile(path):
         return 1
     number = 0
-    with open(path, "rb", opener=regular) as file:
+    with open(path, "rb", opener=open_regular) as file:
         for seq, wanted in _wanted(session, query, until=position["last_seq"]):
             line = b""
             while line != wanted:
@@ -123,7 +123,7 @@ def _is_older(line: bytes, seq: int) -> bool:
         return False
 
 
-def check_blobs(picture: Picture) -> Iterator[Finding]:
+def check_blobs(picture: Picture) -> Iterator[FsckFinding]:
     """Find large payloads that are gone, are not what their name says, or that nobody names."""
     directory = picture.session.paths.blobs
     with picture.session.store.read() as reader:
@@ -134,7 +134,7 @@ def check_blobs(picture: Picture) -> Iterator[Finding]:
         present = {}
     for ref, place in sorted(named.items()):
         if is_blob_ref(ref) and ref not in present:
-            yield Finding(
+            yield FsckFinding(
                 "blob_gone", ref, f"the large payload of {place} is gone: {directory}/{ref}",
                 "zgrep in archive/ whether it was kept there",
             )  # fmt: skip
@@ -143,18 +143,18 @@ def check_blobs(picture: Picture) -> Iterator[Finding]:
             continue
         if name not in named:
             if is_forgotten(_age_ms(path)):
-                yield Finding(
+                yield FsckFinding(
                     "blob_left", path, f"no message names the large payload {path}",
                     "moves it to archive/", _archive(path),
                 )  # fmt: skip
         elif PREFIX + _digest(path) != name:
-            yield Finding(
+            yield FsckFinding(
                 "blob_wrong", path, f"{path} is not what its name says: it was changed or cut",
                 f"restore it from a copy ({named[name]})",
             )  # fmt: skip
 
 
-def check_trash(picture: Picture) -> Iterator[Finding]:
+def check_trash(picture: Picture) -> Iterator[FsckFinding]:
     """Find removed worktrees that no act knows of, and acts whose worktree is not in the trash."""
     session = picture.session
     acts = {entry_name(act.worker, act.task, act.id): act for act in picture.acts}
@@ -168,7 +168,7 @@ def check_trash(picture: Picture) -> Iterator[Finding]:
         for entry in list_trash(root):
             present.add(entry.name)
             if entry.name not in acts:
-                yield Finding(
+                yield FsckFinding(
                     "trash_unknown", entry.path,
                     f"{entry.path} ({entry.worktree}) was removed by no act on record",
                     f"git worker gc --unlanded   (or look at it: ls {entry.tree})",
@@ -179,12 +179,14 @@ def check_trash(picture: Picture) -> Iterator[Finding]:
             yield from _not_in_trash(picture, name, act, data)
 
 
-def _not_in_trash(picture: Picture, name: str, act: Act, data: RemovalData) -> Iterator[Finding]:
+def _not_in_trash(
+    picture: Picture, name: str, act: JournalRow, data: RemovalData
+) -> Iterator[FsckFinding]:
     clean = act.kind == "remove" and not data.dirty  # deleted in the background
     if clean or not data.worktree or name in picture.emptied or data.trash_gone:
         return
     kept = f"; {data.rescue} keeps its work" if data.rescue in picture.refs else ""
-    yield Finding(
+    yield FsckFinding(
         "trash_gone", name,
         f"the worktree that {act.kind} {act.id} removed is not in {data.trash}{kept}",
         "notes that it is gone: an undo makes a new worktree",
@@ -192,7 +194,7 @@ def _not_in_trash(picture: Picture, name: str, act: Act, data: RemovalData) -> I
     )  # fmt: skip
 
 
-def _note_gone(act: Act, data: RemovalData) -> Mend:
+def _note_gone(act: JournalRow, data: RemovalData) -> Mend:
     def mend(session: Session) -> None:
         text = to_text(data._replace(trash_gone=True))
         session.store.write_one("fsck.set_data", id=act.id, data=text)
@@ -228,7 +230,7 @@ def _publish(worker: str) -> Mend:
 
 def _read_json(path: str) -> dict[str, Any] | None:
     try:
-        with open(path, encoding="utf-8", opener=regular) as file:
+        with open(path, encoding="utf-8", opener=open_regular) as file:
             found = json.load(file)
     except (OSError, ValueError):
         return None
@@ -246,7 +248,7 @@ def _digest(path: str) -> str:
     from hashlib import file_digest  # 3 ms, only where there are large payloads
 
     try:
-        with open(path, "rb", opener=regular) as file:
+        with open(path, "rb", opener=open_regular) as file:
             return file_digest(file, "sha256").hexdigest()
     except OSError:
         return ""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from gitworker.errors import NotFound, Unavailable
 from gitworker.fsck.checks.misplaced import empty_objects, open_repaired
-from gitworker.fsck.fsck_finding import Finding, Mend
+from gitworker.fsck.fsck_finding import FsckFinding, Mend
 from gitworker.fsck.picture import Picture, take_picture
 from gitworker.model.ids import Oid
 from gitworker.repo.history.reachable import find_absent, find_missing
@@ -23,7 +23,7 @@ NAMED = 5  # objects that one line names
 
 def open_readable(
     opened: Callable[[], Session], without_settings: Callable[[], Session], *, repair: bool
-) -> tuple[Session | None, list[Finding]]:
+) -> tuple[Session | None, list[FsckFinding]]:
     """Open a session as `open_repaired` does, also if objects of the settings file are missing.
 
     With `repair` they are written again first. Raises NotFound if no worktree has them.
@@ -39,7 +39,7 @@ def open_readable(
             raise
     if not repair:
         return None, found
-    repaired: list[Finding] = []
+    repaired: list[FsckFinding] = []
     while found and found != repaired:  # an empty object is moved aside, then it is missing
         for one in found:
             assert one.mend is not None
@@ -49,17 +49,17 @@ def open_readable(
     return whole, [*repaired, *done]
 
 
-def _missing_or_empty(session: Session) -> list[Finding]:
+def _missing_or_empty(session: Session) -> list[FsckFinding]:
     picture = take_picture(session)
     return [*check_empty_objects(picture), *check_objects(picture)]
 
 
-def check_empty_objects(picture: Picture) -> Iterator[Finding]:
+def check_empty_objects(picture: Picture) -> Iterator[FsckFinding]:
     """Find loose objects without content, as a full disk or a power failure leaves them."""
     return iter(empty_objects(picture.common_dir, picture.session.paths.root))
 
 
-def check_objects(picture: Picture) -> Iterator[Finding]:
+def check_objects(picture: Picture) -> Iterator[FsckFinding]:
     """Find objects that refs, worktrees and open operations need and that do not exist."""
     session = picture.session
     tips = {*picture.refs.values(), *(tree.head for tree in picture.worktrees.values())}
@@ -81,7 +81,7 @@ def check_objects(picture: Picture) -> Iterator[Finding]:
     what = f"{len(absent)} objects are not in the repository: {some}"
     if not absent:
         what = f"git cannot read every commit: {complaint.strip().splitlines()[-1]}"
-    yield Finding(
+    yield FsckFinding(
         "object_missing", "objects", what,
         f"writes again each one whose file is unchanged in a worktree; for others: {fetch}",
         _write_again(picture, absent, fetch),

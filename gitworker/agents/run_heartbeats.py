@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from gitworker.bus.files.state_file_heartbeat import renew_beat
+from gitworker.bus.files.state_file_heartbeat import update_state_file_heartbeat
 from gitworker.liveness.heartbeat_thread import HeartbeatThread, Report
-from gitworker.liveness.life_lock import Proof
+from gitworker.liveness.life_lock import LifeLock
 from gitworker.store.backend import open_store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitworker.agents.launch import Post, Run
+    from gitworker.agents.launch import AgentRun, LaunchContext
     from gitworker.store.api import Store
 
 
-class Beats:
+class RunHeartbeats:
     """Send heartbeats for the agent of a run between `start` and `pause` or `stop`.
 
     The proof of life is held from the first `start` to `end`, also during a pause.
     """
 
-    def __init__(self, post: Post, run: Run, *, every_s: float) -> None:
+    def __init__(self, post: LaunchContext, run: AgentRun, *, every_s: float) -> None:
         self._paths = post.paths
         self._run = run
         self._every_s = every_s
         self._thread: HeartbeatThread | None = None
         self._store: Store | None = None
-        self._proof = Proof(post.paths, run.worker)
+        self._proof = LifeLock(post.paths, run.worker)
 
     def start(self) -> None:
         """Send heartbeats from now on."""
@@ -63,4 +63,4 @@ class Beats:
     def _renew(self, times: dict[str, int]) -> None:
         self._proof.take()  # the heartbeat daemon may have held it when we began
         for agent, ts_ms in times.items():
-            renew_beat(self._paths, agent, ts_ms)
+            update_state_file_heartbeat(self._paths, agent, ts_ms)

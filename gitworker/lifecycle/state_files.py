@@ -12,9 +12,9 @@ from typing import Any
 from gitworker import clock
 from gitworker.branches.rules_approval import patch_of
 from gitworker.bus.files.export import TRANSITIONS, export_logs
-from gitworker.bus.files.state_file_heartbeat import replace_text, views_turn
-from gitworker.bus.following.bell import ring_bell
-from gitworker.errors import Conflict, GitWorkerError, error_of
+from gitworker.bus.files.state_file_heartbeat import replace_text, state_files_lock
+from gitworker.bus.following.bell import notify_followers
+from gitworker.errors import Conflict, GitWorkerError, as_gitworker_error
 from gitworker.session import Session
 from gitworker.store.api import Reader
 from gitworker.store.tasks import find_task
@@ -32,7 +32,7 @@ def publish_views(session: Session, *names: str) -> None:
 
 
 def _publish(session: Session, names: Iterable[str]) -> None:
-    with views_turn(session.paths) as taken:
+    with state_files_lock(session.paths) as taken:
         if not taken:
             raise Conflict("another process keeps the workers' state files locked", "ps -ef")
         with session.store.read() as reader:
@@ -45,7 +45,7 @@ def _publish(session: Session, names: Iterable[str]) -> None:
             if review is not None:
                 replace_json(f"{session.paths.reviews}/{name}.json", review)
     export_logs(session.store, session.paths)
-    ring_bell(session.paths.bell)
+    notify_followers(session.paths.bell)
 
 
 def expected_views(session: Session, name: str) -> dict[str, dict[str, Any] | None]:
@@ -68,7 +68,7 @@ def catch_up(session: Session) -> GitWorkerError | None:
         try:
             _publish(session, [row["entity_id"] for row in rows])
         except (OSError, GitWorkerError) as error:
-            return error_of(error)
+            return as_gitworker_error(error)
     return None
 
 

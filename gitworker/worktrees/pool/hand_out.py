@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from zlib import crc32
 
 from gitworker import proc
-from gitworker.bus.following.bell import ring_bell
+from gitworker.bus.following.bell import notify_followers
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Conflict, GitWorkerError
 from gitworker.model.ids import Branch, Oid, ref_of
-from gitworker.paths import regular
+from gitworker.paths import open_regular
 from gitworker.repo.hooks.install import uninstall_one
 from gitworker.repo.plumbing.git import Git, GitFailed
 from gitworker.repo.plumbing.lock import hold
@@ -28,18 +28,18 @@ from gitworker.repo.plumbing.refs import create_ref, find_tip
 from gitworker.repo.pool.parked import (
     LENT,
     TAKEN,
-    Parked,
+    ParkedWorktree,
     Pool,
-    bring_to,
     claim,
-    hand_over,
     has_stamps,
     is_clean,
     keep_list,
     list_parked,
+    register_worktree,
     switch,
+    switch_commit,
 )
-from gitworker.repo.pool.prefetched_status import Look, begin_look
+from gitworker.repo.pool.prefetched_status import DirtyCheck, start_dirty_check
 from gitworker.session import Session
 from gitworker.worktrees.worktree_root import shelf_of
 
@@ -56,7 +56,7 @@ NOT_SHARED = frozenset(
 RELATIVE_SINCE = (2, 48)  # older ones cannot read a relative path in an admin directory
 
 
-class Taken(NamedTuple):
+class TakenWorktree(NamedTuple):
     """A parked worktree that a spawn has made its own; `is_warm`: with an earlier task's caches."""
 
     admin_dir: str
@@ -81,7 +81,7 @@ def open_pool(session: Session) -> Pool:
     )
 
 
-class Wanted(Protocol):
+class WorktreeRequest(Protocol):
     """What a spawn makes: a branch that begins at `base`, checked out at `path`."""
 
     @property
@@ -100,7 +100,7 @@ class Wanted(Protocol):
         ...
 
 
-def look_ahead(session: Session, early: Look | None) -> Look | None:
+def look_ahead(session: Session, early: DirtyCheck | None) -> DirtyCheck | None:
     """Begin to look at the worktree that a spawn at the target's tip would take.
 
     `early` is a look that the entry has begun: it serves where it is at that worktree.
@@ -110,7 +110,7 @@ def look_ahead(session: Session, early: Look | None) -> Look | None:
     for parked in _best_first(pool, tip):
         if early is not None and early.is_at(parked.path):
             return early
-        return begin_look(parked.path)
+        return start_dirty_check(parked.path)
     return None
 
 
@@ -119,7 +119,9 @@ def claim_name(operation: int) -> str:
     return f"{TAKEN}{operation}"
 
 
-def take(session: Session, place: Wanted, *, operation: int, look: Look | None) -> Taken | None:
+def take(
+    session: Session, place: WorktreeRequest, *, operation: int, look: DirtyCheck | None
+) -> TakenWorktree | None:
     """Make a parked worktree that of a new branch, at its place; None where none is fit.
 
     `look` is what `look_ahead` has begun. The caller holds the worktree lock and rolls back by
@@ -134,12 +136,12 @@ def take(session: Session, place: Wanted, *, operation: int, look: Look | None) 
         crash_point("pool.taken")
         if _is_fit(pool, claimed, place.base, seen=seen):
             _make_branch(session, place, parked=parked, claimed=claimed)
-            return Taken(_hand_over(session, pool, claimed, place), claimed.is_warm)
+            return TakenWorktree(_hand_over(session, pool, claimed, place), claimed.is_warm)
         _refuse(session, claimed, parked)
     return None
 
 
-def _refuse(session: Session, claimed: Parked, parked: Parked) -> None:
+def _refuse(session: Session, claimed: ParkedWorktree, parked: ParkedWorktree) -> None:
     """Set a parked worktree aside that was changed."""
     from gitworker.worktrees.trashing import set_aside  # 3 ms, only where one is not fit
 
@@ -161,14 +163,14 @@ def lend(session: Session, place: str, commit: Oid) -> bool:
             crash_point("pool.lent")
             if _is_fit(pool, claimed, commit, seen=False):
                 uninstall_one(session.git, f"{claimed.path}/admin")
-                hand_over(pool, claimed, place, is_relative=_is_relative(session))
+                register_worktree(pool, claimed, place, is_relative=_is_relative(session))
                 _start_job(session)
                 return True
             _refuse(session, claimed, parked)
     return False
 
 
-def ring_pool(session: Session) -> None:
+def start_pool_job(session: Session) -> None:
     """See to it that the pool is looked after in the background, where it has to be."""
     wanted = session.settings.worktree_pool
     if not wanted:
@@ -180,7 +182,7 @@ def ring_pool(session: Session) -> None:
         _start_job(session)
 
 
-def note_parked(session: Session, pool: Pool, tip: Oid | None) -> list[Parked]:
+def note_parked(session: Session, pool: Pool, tip: Oid | None) -> list[ParkedWorktree]:
     """Leave the next spawn a list of what it may take, so that it begins to look at once.
 
     Returns all that are ready, those that it may not take included.
@@ -195,47 +197,51 @@ def give_to_pool(session: Session, entries: Sequence[tuple[TrashEntry, str]]) ->
     for entry, tip in entries:
         with (
             suppress(OSError),
-            open(f"{entry.path}/{RETURNING}", "w", encoding="ascii", opener=regular) as file,
+            open(f"{entry.path}/{RETURNING}", "w", encoding="ascii", opener=open_regular) as file,
         ):
             file.write(tip)
     _start_job(session)
 
 
 def _start_job(session: Session) -> None:
-    ring_bell(f"{session.paths.root}/{BELL}")
+    notify_followers(f"{session.paths.root}/{BELL}")
     command = [sys.executable, *proc.BACKGROUND, "pool", session.repository.common_dir]
     proc.spawn_detached(["nice", *command])
 
 
-def _best_first(pool: Pool, base: Oid | None) -> list[Parked]:
+def _best_first(pool: Pool, base: Oid | None) -> list[ParkedWorktree]:
     """Return the ready worktrees: those at the commit first, of these those with caches."""
     return _fit_first(pool, list_parked(pool), base)
 
 
-def _fit_first(pool: Pool, parked: Sequence[Parked], base: Oid | None) -> list[Parked]:
+def _fit_first(
+    pool: Pool, parked: Sequence[ParkedWorktree], base: Oid | None
+) -> list[ParkedWorktree]:
     ready = [one for one in parked if one.stamp == pool.stamp]
     return sorted(ready, key=lambda one: (one.commit != base, not one.is_warm))
 
 
-def _is_fit(pool: Pool, claimed: Parked, base: Oid, *, seen: bool) -> bool:
+def _is_fit(pool: Pool, claimed: ParkedWorktree, base: Oid, *, seen: bool) -> bool:
     """Bring a claimed worktree to a commit; return whether it is then as a fresh one would be."""
     try:
         if not seen and not is_clean(pool, claimed.path, claimed.commit):
             return False
         if claimed.commit == base:
             return True
-        bring_to(pool, claimed.path, old=claimed.commit, new=base)
+        switch_commit(pool, claimed.path, old=claimed.commit, new=base)
         return is_clean(pool, claimed.path, base)
     except (GitWorkerError, OSError):
         return False
 
 
-def _has_seen(look: Look, parked: Parked) -> bool:
+def _has_seen(look: DirtyCheck, parked: ParkedWorktree) -> bool:
     """Return whether a worktree is untouched by a look at it, which ends by that."""
     return has_stamps(parked) and look.found_nothing()
 
 
-def _make_branch(session: Session, place: Wanted, *, parked: Parked, claimed: Parked) -> None:
+def _make_branch(
+    session: Session, place: WorktreeRequest, *, parked: ParkedWorktree, claimed: ParkedWorktree
+) -> None:
     """Make the branch; where git refuses it, the worktree is parked again as it was."""
     ref = ref_of(place.branch)
     try:
@@ -251,10 +257,12 @@ def _make_branch(session: Session, place: Wanted, *, parked: Parked, claimed: Pa
         raise
 
 
-def _hand_over(session: Session, pool: Pool, claimed: Parked, place: Wanted) -> str:
+def _hand_over(
+    session: Session, pool: Pool, claimed: ParkedWorktree, place: WorktreeRequest
+) -> str:
     switch(pool, claimed, ref_of(place.branch))
     crash_point("pool.switched")
-    admin_dir = hand_over(pool, claimed, place.path, is_relative=_is_relative(session))
+    admin_dir = register_worktree(pool, claimed, place.path, is_relative=_is_relative(session))
     _tell_user_hook(session, session.git.at(place.path), place.base)
     return admin_dir
 
@@ -287,6 +295,6 @@ def _stamp(session: Session) -> str:
     common = session.repository.common_dir
     content = [os.fsencode("\n".join(config))]
     for name in ("info/attributes", "info/sparse-checkout"):
-        with suppress(OSError), open(f"{common}/{name}", "rb", opener=regular) as file:
+        with suppress(OSError), open(f"{common}/{name}", "rb", opener=open_regular) as file:
             content.append(file.read())
     return f"{crc32(b'|'.join(content)):08x}"

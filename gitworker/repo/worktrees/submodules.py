@@ -43,7 +43,7 @@ class Unpublished(NamedTuple):
     commit: Oid
 
 
-def fill_submodules(git: Git, worktree: str, *, limit_s: int = 0) -> None:
+def populate_submodules(git: Git, worktree: str, *, limit_s: int = 0) -> None:
     """Populate the submodules of a new worktree that are populated in the main checkout.
 
     `git` runs in the main checkout. Nothing is fetched if the main checkout has the commits; a

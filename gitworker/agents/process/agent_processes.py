@@ -19,10 +19,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    Processes = dict[int, "Process"]
+    Processes = dict[int, "AgentProcess"]
 
 
-class Process:
+class AgentProcess:
     """The facts about one process; `start` is in the system's clock ticks."""
 
     __slots__ = ("group", "parent", "session", "start")
@@ -34,7 +34,7 @@ class Process:
         self.start = start
 
 
-class Family:
+class AgentProcesses:
     """The living processes of an agent, read from the system at each call.
 
     They are its session; the descendants of a member through living parents, and the sessions that
@@ -113,7 +113,7 @@ class Family:
                 fresh += [other for other, each in younger.items() if each.session == pid]
         return found
 
-    def _is_inside(self, one: Process, seen: Processes) -> bool:
+    def _is_inside(self, one: AgentProcess, seen: Processes) -> bool:
         """Return True if a process is in one of our sessions, not a later one of that number."""
         if one.session not in self._leaders:
             return False
@@ -157,7 +157,7 @@ def _only(pid: int) -> Processes:
         os.killpg(pid, 0)
     except (ProcessLookupError, PermissionError):
         return {}
-    return {pid: Process(0, pid, pid, 0)}
+    return {pid: AgentProcess(0, pid, pid, 0)}
 
 
 def _is_excluded(pid: int, excluded: Collection[int]) -> bool:
@@ -195,7 +195,7 @@ def _processes() -> Processes | None:
     return found
 
 
-def _find(name: str) -> Process | None:
+def _find(name: str) -> AgentProcess | None:
     """Return a process from its proc(5) file; None if it does not exist or is a zombie."""
     try:
         with open(f"/proc/{name}/stat", "rb") as file:
@@ -204,4 +204,4 @@ def _find(name: str) -> Process | None:
         return None
     if not fields or fields[0] in (b"Z", b"X"):
         return None
-    return Process(int(fields[1]), int(fields[2]), int(fields[3]), int(fields[19]))
+    return AgentProcess(int(fields[1]), int(fields[2]), int(fields[3]), int(fields[19]))

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from gitworker.landing.rules_queue import Candidate, order, score
 from gitworker.model.worker import WorkerState
 from gitworker.store.api import Reader
-from gitworker.store.windows import Window, newest_windows
+from gitworker.store.windows import QueueWindow, newest_windows
 
 DEFAULT_PRIORITY = 100
 SHOWN_WINDOWS = 5
@@ -27,7 +27,7 @@ class QueueStatus(NamedTuple):
     """The landing queue: waiting workers, newest windows first, whether a queue is running."""
 
     entries: list[QueueEntry]
-    windows: list[Window]
+    windows: list[QueueWindow]
     is_running: bool
 
 
@@ -51,7 +51,7 @@ def list_waiting(reader: Reader, now_ms: int) -> list[Candidate]:
     return order(found, now_ms)
 
 
-def read_lineup(reader: Reader, now_ms: int, *, is_running: bool) -> QueueStatus:
+def read_queue_status(reader: Reader, now_ms: int, *, is_running: bool) -> QueueStatus:
     """Return the state of the queue; an open window is cut off if no queue is running."""
     entries = [
         QueueEntry(

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from gitworker import clock
 from gitworker.errors import Conflict
 from gitworker.model.ids import Oid
-from gitworker.paths import regular
+from gitworker.paths import open_regular
 from gitworker.repo.plumbing.disk import remove_tree
 from gitworker.repo.plumbing.git import GitFailed
 from gitworker.repo.plumbing.lock import hold, is_held
@@ -22,7 +22,7 @@ from gitworker.repo.pool.parked import (
     MOVING,
     READY,
     RETURNED,
-    Parked,
+    ParkedWorktree,
     Pool,
     advance,
     claim,
@@ -32,7 +32,7 @@ from gitworker.repo.pool.parked import (
     list_names,
     list_parked,
     make,
-    take_back,
+    park_removed,
 )
 from gitworker.repo.rescue.trash import (
     DOOMED,
@@ -43,7 +43,7 @@ from gitworker.repo.rescue.trash import (
 )
 from gitworker.session import Session
 from gitworker.worktrees.disk_space import require_space
-from gitworker.worktrees.pool.pool import BELL, RETURNING, note_parked, open_pool
+from gitworker.worktrees.pool.hand_out import BELL, RETURNING, note_parked, open_pool
 from gitworker.worktrees.trashing import delete_landed, guard, set_aside, trash_root
 from gitworker.worktrees.worktree_root import ready_root
 
@@ -56,7 +56,7 @@ class PoolState(NamedTuple):
 
     wanted: int
     tip: Oid | None
-    parked: tuple[Parked, ...]
+    parked: tuple[ParkedWorktree, ...]
     working: bool
 
 
@@ -152,7 +152,7 @@ def _take_returned(session: Session, pool: Pool, tip: Oid) -> None:
 
 def _offered(entry: TrashEntry) -> Oid | None:
     try:
-        with open(f"{entry.path}/{RETURNING}", encoding="ascii", opener=regular) as file:
+        with open(f"{entry.path}/{RETURNING}", encoding="ascii", opener=open_regular) as file:
             return Oid(file.read().strip())
     except OSError:
         return None
@@ -167,13 +167,13 @@ def _come_in(session: Session, pool: Pool, entry: TrashEntry, tip: Oid) -> bool:
     except OSError:  # it was given back meanwhile, or the pool lies elsewhere
         return False
     with suppress(GitFailed, OSError):
-        if commit is not None and take_back(pool, path, commit=commit, new=tip):
+        if commit is not None and park_removed(pool, path, commit=commit, new=tip):
             return True
     set_aside(session, path, os.path.basename(path).lstrip("."))
     return False
 
 
-def _retire(session: Session, pool: Pool, parked: Parked) -> None:
+def _retire(session: Session, pool: Pool, parked: ParkedWorktree) -> None:
     """Delete a parked worktree in the background; one with changes is kept."""
     claimed = claim(pool, parked, MOVING + os.path.basename(parked.path))
     if claimed is None:

@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 from gitworker.app import open_session
 from gitworker.bus.drain import drain
-from gitworker.bus.jobs.upkeep_job import ring_upkeep
+from gitworker.bus.jobs.upkeep_job import start_upkeep_job
 from gitworker.bus.limits.send_limits import keep_limits
-from gitworker.errors import error_of
+from gitworker.errors import as_gitworker_error
 from gitworker.journal.settle import settle
 from gitworker.journal.settled import Settled
 from gitworker.model.ids import Oid, Ref
-from gitworker.repo.plumbing.opening import Opening, keep_target
+from gitworker.repo.plumbing.opening import OpeningAnswers, keep_target
 from gitworker.service.progress import (
     BranchSkipped,
     FilesOutdated,
@@ -48,7 +48,9 @@ class Request(NamedTuple):
     environment: Mapping[str, str] | None = None
 
 
-def open_quickly(request: Request, report: Progress, opening: Opening | None = None) -> Session:
+def open_quickly(
+    request: Request, report: Progress, opening: OpeningAnswers | None = None
+) -> Session:
     """Open an initialised repository and settle nothing."""
     return _open(request, report, create=False, opening=opening)
 
@@ -59,7 +61,7 @@ def open_without_settings(request: Request, report: Progress) -> Session:
 
 
 def open_settled(
-    request: Request, report: Progress, *, create: bool, opening: Opening | None = None
+    request: Request, report: Progress, *, create: bool, opening: OpeningAnswers | None = None
 ) -> Opened:
     """Open a repository and settle interrupted operations and overdue workers.
 
@@ -72,12 +74,14 @@ def open_settled(
     keep_limits(session.paths, session.settings)
     keep_target(session.paths, session.target)
     settled, workers = settle(session)
-    ring_upkeep(session.store, session.repository.common_dir)
+    start_upkeep_job(session.store, session.repository.common_dir)
     _report_settled(settled, report)
     return Opened(session, settled, workers)
 
 
-def open_to_act(request: Request, report: Progress, opening: Opening | None = None) -> Session:
+def open_to_act(
+    request: Request, report: Progress, opening: OpeningAnswers | None = None
+) -> Session:
     """Open a repository to change it; raise Unavailable if its state cannot be written."""
     session = open_settled(request, report, create=True, opening=opening).session
     session.store.require_writable()
@@ -85,13 +89,13 @@ def open_to_act(request: Request, report: Progress, opening: Opening | None = No
 
 
 def open_to_read(
-    request: Request, report: Progress, opening: Opening | None = None
+    request: Request, report: Progress, opening: OpeningAnswers | None = None
 ) -> tuple[Session, dict[Ref, Oid]]:
     """Open a repository to read it, new commits published; return the branch tips too."""
     opened = open_settled(request, report, create=False, opening=opening)
 
     def skipped(ref: Ref, error: Exception) -> None:
-        report(BranchSkipped(ref, error_of(error)))
+        report(BranchSkipped(ref, as_gitworker_error(error)))
 
     return opened.session, drain(opened.session, opened.workers, skipped=skipped)
 
@@ -101,7 +105,7 @@ def _open(
     report: Progress,
     *,
     create: bool,
-    opening: Opening | None,
+    opening: OpeningAnswers | None,
     reads_settings: bool = True,
 ) -> Session:
     session = open_session(

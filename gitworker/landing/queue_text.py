@@ -1,8 +1,8 @@
 """The landing queue as text."""
 
-from gitworker.landing.lineup import QueueEntry, QueueStatus
+from gitworker.landing.queue_status import QueueEntry, QueueStatus
 from gitworker.observe.text import GREEN, NOTHING, RED, YELLOW, age_text, cut, paint, table
-from gitworker.store.windows import Window
+from gitworker.store.windows import QueueWindow
 
 HEAD = ("#", "WORKER", "TASK", "PRIORITY", "WAITS", "SENT BACK", "AFTER")
 COLORS = {"landed": GREEN, "failed": RED, "cut_off": YELLOW, "moved": YELLOW, "refused": YELLOW}
@@ -37,7 +37,7 @@ def _row(number: int, entry: QueueEntry) -> tuple[str, ...]:
     )
 
 
-def _window(window: Window, *, width: int | None, color: bool) -> list[str]:
+def _window(window: QueueWindow, *, width: int | None, color: bool) -> list[str]:
     names = " ".join(one["worker"] for one in window.workers)
     state = MEANING[window.outcome]
     head = f"window {window.id}: {state}, {window.landed} of {len(window.workers)} landed: "

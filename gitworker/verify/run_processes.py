@@ -18,7 +18,7 @@ KILL_GRACE_S = 5.0
 POLL_S = 0.02
 
 
-class Family(NamedTuple):
+class RunProcesses(NamedTuple):
     """The first process of a run, which leads the session, and the worktree it runs in.
 
     `start` is the start time of that process in the system's own clock; None if unknown.
@@ -29,7 +29,7 @@ class Family(NamedTuple):
     tree: str
 
 
-def end_family(family: Family, *, cut_off: bool) -> bool:
+def end_processes(family: RunProcesses, *, cut_off: bool) -> bool:
     """End the remaining processes of a run, first by SIGTERM; return True if none is left.
 
     The leader must not have been reaped: its number could belong to another process by then. If the
@@ -51,13 +51,13 @@ def end_family(family: Family, *, cut_off: bool) -> bool:
     return not _living(family, cut_off=cut_off)
 
 
-def end_orphans(family: Family) -> bool:
+def end_orphans(family: RunProcesses) -> bool:
     """End the processes that a killed queue left in a worktree; return True if none is left."""
     if not os.path.isdir("/proc/self"):
         return True  # the number may have been reused; the guard in the run has ended the group
     if proc.find_start(family.leader) != family.start:
         family = family._replace(leader=0)  # it has ended, and its number may have been reused
-    return end_family(family, cut_off=True)
+    return end_processes(family, cut_off=True)
 
 
 def _signal(pid: int, number: int) -> None:
@@ -71,7 +71,7 @@ def _signal(pid: int, number: int) -> None:
         return
 
 
-def _living(family: Family, *, cut_off: bool) -> set[int]:
+def _living(family: RunProcesses, *, cut_off: bool) -> set[int]:
     """Return the processes of a run; without /proc its group, as a negative number."""
     try:
         names = os.listdir("/proc")
@@ -93,7 +93,7 @@ def _living_group(leader: int) -> set[int]:
     return {-leader}
 
 
-def _belongs(name: str, family: Family, *, cut_off: bool) -> bool:
+def _belongs(name: str, family: RunProcesses, *, cut_off: bool) -> bool:
     try:
         with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as file:
             fields = file.read().rpartition(")")[2].split()  # the name before it may hold spaces
