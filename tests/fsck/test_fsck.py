@@ -231,7 +231,7 @@ def test_every_finding_is_planted_and_documented() -> None:
     codes = set()
     for path in (*folder.glob("checks/*.py"), folder / "fsck.py"):
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) == "Finding":
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "FsckFinding":
                 codes.add(ast.unparse(node.args[0]).strip("'"))
     codes = (codes - {"code"}) | {"view_wrong", "review_wrong"}
     planted = {code for plant in PLANTS.values() for code in plant.codes}

@@ -96,4 +96,6 @@ def test_no_git_maintenance_begins(world: World, monkeypatch: pytest.MonkeyPatch
     world.land("auth")
     text = trace.read_text()
     assert all(f"trace: built-in: git {verb}" in text for verb in ("rebase", "commit", "merge"))
-    assert not [line for line in text.splitlines() if "maintenance" in line or "gc --auto" in line]
+    assert not [
+        line for line in text.splitlines() if " maintenance " in line or "gc --auto" in line
+    ]

@@ -11,9 +11,11 @@ import pytest
 
 from fixtures.repos import Repo
 from gitworker.errors import NotFound, Refused, Unavailable
+from gitworker.model.ids import Branch, Oid
 from gitworker.service import Service, open_repository, to_json
 from gitworker.service.progress import Event, OperationSettled, WorkersLanded
 from gitworker.store.operations import begin_operation
+from gitworker.store.payloads.spawn_data import SpawnData
 from tests.cli.kit import ok
 from tests.workers.world import World
 
@@ -139,7 +141,7 @@ def test_events_are_reported(world: World) -> None:
     with world.session().store.write() as writer:
         begin_operation(
             writer, "spawn", worker="docs", task="guide", actor="hq", now=1,
-            data={"branch": "docs/guide", "base": world.tip(), "path": f"{world.root}/no-such"},
+            data=SpawnData(Branch("docs/guide"), Oid(world.tip()), f"{world.root}/no-such"),
         )  # fmt: skip
     service.merge(["auth"])
     assert OperationSettled("spawn", "docs") in events
