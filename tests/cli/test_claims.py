@@ -6,7 +6,7 @@ from tests.cli.conftest import Scene
 from tests.cli.kit import DEADLINE_S, Answer, ok, run
 from tests.store.support import foreign, participant
 
-# As a program after seed 2 takes an expired claim over.
+# A foreign program takes an expired claim over in this way.
 TAKEN_OVER = (
     "BEGIN IMMEDIATE",
     "DELETE FROM task_claims WHERE task_id = 't1'",

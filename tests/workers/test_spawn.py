@@ -46,7 +46,7 @@ def test_spawn_publishes_an_assignment(world: World) -> None:
 
 
 def test_view_has_the_fields_of_seed_1(world: World) -> None:
-    """The worker's JSON view has exactly the fields of seed 1, in their order."""
+    """The worker's JSON view has exactly the documented fields, in their order."""
     world.spawn("auth", "login")
     view = world.view("auth")
     assert list(view) == SEED_1_FIELDS
