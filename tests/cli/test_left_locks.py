@@ -58,7 +58,7 @@ def test_an_admin_directory_that_git_left(scene: Scene, words: tuple[str, ...]) 
     said = refused.out + refused.err
     assert "<root>/.git/worktrees/theirs/commondir" in said, refused
     if words[0] == "spawn":
-        assert "hint: git worker fsck --repair" in refused.err, refused
+        assert "hint: git -C <root> worker fsck --repair" in refused.err, refused
     assert scene.run("fsck", "--repair").status == 0
     assert path.read_text() == "../..\n"
     assert scene.run(*words).status == 0
