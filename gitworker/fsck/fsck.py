@@ -96,7 +96,7 @@ def mend(session: Session, before: Iterable[FsckFinding] = ()) -> RepairReport:
     """
     done: list[FsckFinding] = [*before]
     failed: dict[tuple[str, str], tuple[FsckFinding, GitWorkerError]] = {}
-    with hold(session.landing_lock, what="landing"):
+    with hold(session.landing_lock, name="landing"):
         for _ in range(PASSES):
             count = len(done)
             for step in STEPS:
@@ -125,7 +125,7 @@ def _try(session: Session, one: FsckFinding) -> GitWorkerError | None:
         if one.locks_itself:
             one.mend(session)
         else:
-            with hold(session.worktree_lock, what="worktree"):
+            with hold(session.worktree_lock, name="worktree"):
                 one.mend(session)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is said
         return as_gitworker_error(error)
@@ -156,7 +156,7 @@ def _somebody_is_at_work(session: Session) -> bool:
     for lock, what in ((session.landing_lock, "landing"), (session.worktree_lock, "worktree")):
         with suppress(OSError):
             try:
-                with hold(lock, what=what, timeout_s=0):
+                with hold(lock, name=what, timeout_s=0):
                     continue
             except Conflict:
                 return True

@@ -107,7 +107,7 @@ def finish_syncs(session: Session) -> Settled:
 
 def finish_sync(session: Session, operation: Operation) -> bool:
     """Take back a rebase that did not begin; return False while the command is still running."""
-    with suppress(Conflict), hold(lock_of(session, operation.worker_id), what=KIND, timeout_s=0):
+    with suppress(Conflict), hold(lock_of(session, operation.worker_id), name=KIND, timeout_s=0):
         _end(session, operation)
         return True
     return False

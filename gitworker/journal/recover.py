@@ -33,10 +33,10 @@ def recover_all(session: Session) -> Settled:
         kinds = {operation.kind for operation in unfinished_operations(reader)}
     settled = Settled([], [], unpublished)
     if kinds & FINISHED:
-        with suppress(Conflict), hold(session.landing_lock, what="landing", timeout_s=0):
+        with suppress(Conflict), hold(session.landing_lock, name="landing", timeout_s=0):
             _add(settled, finish_interrupted(session))
     if kinds & ROLLED_BACK:
-        with suppress(Conflict), hold(session.worktree_lock, what="worktree", timeout_s=0):
+        with suppress(Conflict), hold(session.worktree_lock, name="worktree", timeout_s=0):
             _add(settled, finish_spawns(session))
     for name, kind in KINDS.items():
         if kind.finish_all is not None and name in kinds:

@@ -75,13 +75,13 @@ def _hold_queue(session: Session, tell: Callable[[str], None]) -> Iterator[None]
     """Hold the queue's lock: one queue at a time verifies and lands."""
     with ExitStack() as held:
         try:
-            held.enter_context(hold(session.queue_lock, what="queue", timeout_s=SILENT_WAIT_S))
+            held.enter_context(hold(session.queue_lock, name="queue", timeout_s=SILENT_WAIT_S))
         except Conflict:
             from gitworker.verify.verify_worktree import require_outside  # 5 ms, only to wait
 
             require_outside(session)
             tell("another merge is running; this one waits for it to end")
-            held.enter_context(hold(session.queue_lock, what="queue", timeout_s=WAIT_AT_MOST_S))
+            held.enter_context(hold(session.queue_lock, name="queue", timeout_s=WAIT_AT_MOST_S))
         yield
 
 

@@ -73,6 +73,6 @@ def settle_pushes(session: Session) -> None:
 
 def recover_pushes(session: Session) -> Settled:
     """Query the remotes, then finish or roll back the landings whose push was interrupted."""
-    with hold(session.landing_lock, what="landing"):
+    with hold(session.landing_lock, name="landing"):
         settle_pushes(session)
         return finish_interrupted(session)

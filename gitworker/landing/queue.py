@@ -135,7 +135,7 @@ class Queue:
         with self._resources:
             self._use_settings(self.session)
             if not self._waiting:  # interrupted landings are finished all the same
-                with hold(self.session.landing_lock, what="landing"):
+                with hold(self.session.landing_lock, name="landing"):
                     self._refresh()
             while self._waiting and windows != 0:
                 known = len(self.results)
@@ -170,7 +170,7 @@ class Queue:
             self._pause_s = 0.0
         pushing = self._pushing
         remote_tip = None if pushing is None else pushing.remote.fetch()
-        with hold(self.session.landing_lock, what="landing"):
+        with hold(self.session.landing_lock, name="landing"):
             self._refresh(remote_tip)
             if (pushing is None) != (self._pushing is None):
                 return False  # the settings that arrived with the target add or remove a remote
@@ -185,7 +185,7 @@ class Queue:
             number = open_record(self.session, window, size=size or len(window))
         verified = self._verify(number, window, with_news=news)
         if verified is not None:
-            with hold(self.session.landing_lock, what="landing"):
+            with hold(self.session.landing_lock, name="landing"):
                 self._refresh()
                 self._conclude(number, window, verified)
         return True

@@ -158,7 +158,7 @@ def repository_mark(session: Session) -> str:
 
 def _alone(session: Session) -> AbstractContextManager[None]:
     """Stop two concurrent commands from creating two windows for one task."""
-    return hold(f"{session.paths.locks}/tmux", what="tmux", timeout_s=20)
+    return hold(f"{session.paths.locks}/tmux", name="tmux", timeout_s=20)
 
 
 def _window(

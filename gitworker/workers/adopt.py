@@ -78,7 +78,7 @@ def adopt(session: Session, wanted: AdoptRequest) -> Adopted:
     """
     request = SpawnRequest(wanted.worker, wanted.task, title=wanted.title)
     remove_landed_worktree(session, request)
-    with hold(session.worktree_lock, what="worktree"):
+    with hold(session.worktree_lock, name="worktree"):
         end_interrupted(session, request)
         with session.store.read() as reader:
             check_seat(reader, request)

@@ -83,7 +83,7 @@ def approve_all(
 ) -> list[Approved | NotApproved]:
     """Approve several workers in turn; one that cannot be approved does not stop the others."""
     results: list[Approved | NotApproved] = []
-    with hold(session.landing_lock, what="landing"):
+    with hold(session.landing_lock, name="landing"):
         finish_interrupted(session)
         drain(session)
         round_ = _Round(session, note)

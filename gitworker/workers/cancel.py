@@ -55,7 +55,7 @@ def recycle(session: Session, name: str) -> Worker:
 
 
 def _free(session: Session, name: str, kind: str) -> FreedWorker:
-    with hold(session.landing_lock, what="landing"):
+    with hold(session.landing_lock, name="landing"):
         finish_interrupted(session)
         drain(session)
         with session.store.read() as reader:

@@ -90,7 +90,7 @@ def spawn(
     remove_landed_worktree(session, request)
     look = _begin_look(session, early)
     try:
-        with hold(session.worktree_lock, what="worktree"):
+        with hold(session.worktree_lock, name="worktree"):
             end_interrupted(session, request)
             place, worker, setup = _make(session, request, look)
     finally:
@@ -176,7 +176,7 @@ def remove_landed_worktree(session: Session, request: SpawnRequest) -> None:
     from gitworker.journal.recover import finish_interrupted, require_ended
     from gitworker.worktrees.removal import discard
 
-    with hold(session.landing_lock, what="landing"):
+    with hold(session.landing_lock, name="landing"):
         finish_interrupted(session)
         require_ended(session, worker.worker_id)
         (cleaned,) = remove_landed(session, [LandedWorker(worker)])

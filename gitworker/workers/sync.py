@@ -61,7 +61,7 @@ def sync(session: Session, mode: str = "start", *, attached: bool = True) -> Syn
     _require_owner(session, worker)
     drain(session)
     ref = ref_of(Branch(worker.branch or ""))
-    with hold(lock_of(session, worker.worker_id), what="sync"):
+    with hold(lock_of(session, worker.worker_id), name="sync"):
         return _sync(session, worker, ref, mode)
 
 

@@ -243,7 +243,7 @@ def remove(
     refused: dict[int, GitWorkerError] = {}
     stuck: dict[int, GitWorkerError] = {}
     entries: dict[int, TrashEntry | None] = {}
-    with hold(session.worktree_lock, what="worktree"):
+    with hold(session.worktree_lock, name="worktree"):
         for trash in {trash_of(session, operation) for operation in operations}:
             ready_trash(session, trash)
         for operation in operations:

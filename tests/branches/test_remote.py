@@ -336,7 +336,7 @@ def test_follow(shore: Shore) -> None:
     theirs = shore.theirs()
     Repo(shore.world.root).write({"README": "mine\n"})
     session = shore.world.session()
-    with hold(session.landing_lock, what="landing"):
+    with hold(session.landing_lock, name="landing"):
         follow_remote(session, shore.remote().fetch())
         follow_remote(session, shore.remote().fetch())
     assert shore.world.tip() == theirs

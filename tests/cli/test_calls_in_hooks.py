@@ -140,7 +140,7 @@ def test_which_process_holds_the_lock(tmp_path: Path, *, has_lock: bool) -> None
         if not has_lock:
             fcntl.flock(ours, fcntl.LOCK_EX)
         patch.setenv(HELD_ENV, f"{other.pid} {find_start(other.pid)}\n{path}")
-        with pytest.raises(Conflict) as caught, hold(path, what="landing", timeout_s=0):
+        with pytest.raises(Conflict) as caught, hold(path, name="landing", timeout_s=0):
             pass
         other.stdin.close()
     assert caught.value.code == ("nested" if has_lock else "locked")

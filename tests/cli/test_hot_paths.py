@@ -147,7 +147,7 @@ def test_a_spawn_from_the_pool_starts_few_processes(scene: Scene, tmp_path: Path
     scene.spawn("auth", "t1")
     git(scene.root, "config", "worker.worktree.pool", "1")
     ok(scene.root, "pool", "--fill")
-    with hold(f"{scene.state}/locks/pool", what="pool"):  # another process makes the next one
+    with hold(f"{scene.state}/locks/pool", name="pool"):  # another process makes the next one
         started = traced(scene, tmp_path, "spawn", "docs", "t2")
     background = ("hookentry", f"git -C {scene.root}/.git ")
     started = [line for line in started if not any(mark in line for mark in background)]

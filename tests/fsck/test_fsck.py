@@ -128,7 +128,7 @@ def test_an_operation_in_progress_is_no_finding(world: World) -> None:
     world.working("auth", "login", {"a": "1\n"})
     assert world.drive("cancel", "auth", GITWORKER_CRASH_AT="cancel.journal").returncode == -9
     session = world.session()
-    with hold(session.landing_lock, what="landing"):
+    with hold(session.landing_lock, name="landing"):
         assert prove(session).findings == ()
     assert [one.code for one in prove(session).findings] == ["journal_open"]
     assert mend(session).left.findings == ()

@@ -229,7 +229,7 @@ def test_a_second_queue_waits_for_its_turn(verified: World) -> None:
             turn.close()
 
     turn = contextlib.ExitStack()
-    turn.enter_context(hold(verified.session().queue_lock, what="queue"))
+    turn.enter_context(hold(verified.session().queue_lock, name="queue"))
     with turn:
         assert landed(verified.merge("amy", tell=tell)) == ["amy"]
     assert "waits for it to end" in lines[0]

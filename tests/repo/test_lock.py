@@ -15,7 +15,7 @@ from gitworker.repo.plumbing.lock import descriptor_of, hold, is_held
 HOLDER = """
 import os, subprocess, sys
 from gitworker.repo.plumbing.lock import descriptor_of, hold
-with hold(sys.argv[1], what="landing"):
+with hold(sys.argv[1], name="landing"):
     fd = descriptor_of(sys.argv[1])
     subprocess.Popen(["cat", sys.argv[2]], pass_fds=[fd], stdout=subprocess.DEVNULL)
     print("held", flush=True)
@@ -26,13 +26,13 @@ with hold(sys.argv[1], what="landing"):
 def test_a_held_lock_is_a_conflict(tmp_path: Path) -> None:
     """The second holder is refused in time, and not after the first has released the lock."""
     lock = str(tmp_path / "locks" / "landing")
-    with hold(lock, what="landing"):
+    with hold(lock, name="landing"):
         assert descriptor_of(lock) is not None
-        second = hold(lock, what="landing", timeout_s=0.05)
+        second = hold(lock, name="landing", timeout_s=0.05)
         with pytest.raises(Conflict, match="another command has held the landing lock"), second:
             raise AssertionError("held twice")
     assert descriptor_of(lock) is None
-    with hold(lock, what="landing", timeout_s=0):
+    with hold(lock, name="landing", timeout_s=0):
         pass
 
 
@@ -40,14 +40,14 @@ def test_filelock_and_hold_exclude_each_other(tmp_path: Path) -> None:
     """A process that takes the file by filelock is waited for, and waits for us."""
     path = str(tmp_path / "landing")
     theirs = FileLock(path)
-    second = hold(path, what="landing", timeout_s=0.05)
+    second = hold(path, name="landing", timeout_s=0.05)
     with (
         theirs.acquire(timeout=0),
         pytest.raises(Conflict, match="has held the landing lock"),
         second,
     ):
         raise AssertionError("held twice")
-    with hold(path, what="landing"), pytest.raises(Timeout):
+    with hold(path, name="landing"), pytest.raises(Timeout):
         theirs.acquire(timeout=0.05)
     with theirs.acquire(timeout=0):
         pass
@@ -60,12 +60,12 @@ def test_a_waiter_gets_the_lock(tmp_path: Path) -> None:
 
     def wait_for_it() -> None:
         waits.set()
-        with hold(path, what="landing", timeout_s=60):
+        with hold(path, name="landing", timeout_s=60):
             got.append(is_held(path))
 
     got: list[bool] = []
     waiter = threading.Thread(target=wait_for_it)
-    with hold(path, what="landing"):
+    with hold(path, name="landing"):
         waiter.start()
         assert waits.wait(60)
         assert not got
@@ -78,7 +78,7 @@ def test_a_file_that_cannot_be_locked_is_reported(tmp_path: Path) -> None:
     """A symbolic link in the lock's place is not followed, and no lock is held."""
     path = tmp_path / "landing"
     path.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(OSError, match="symbolic links"), hold(str(path), what="landing"):
+    with pytest.raises(OSError, match="symbolic links"), hold(str(path), name="landing"):
         raise AssertionError("held")
     assert not (tmp_path / "elsewhere").exists()
 
@@ -92,10 +92,10 @@ def test_a_child_of_a_killed_holder_holds_on(tmp_path: Path) -> None:
     )
     assert holder.stdout == b"held\n"
     told = "a git process of a killed command still holds"
-    second = hold(lock, what="landing", timeout_s=0)
+    second = hold(lock, name="landing", timeout_s=0)
     with pytest.raises(Conflict, match=told) as caught, second:
         raise AssertionError("held beside the child")
     assert caught.value.code == "locked"
     gate.write_text("")
-    with hold(lock, what="landing", timeout_s=60):
+    with hold(lock, name="landing", timeout_s=60):
         pass

@@ -63,7 +63,7 @@ def test_of_the_pool(world: World) -> None:
     """A parked worktree is removed from git's list, unless a command holds the worktree lock."""
     session = world.session()
     admin = plant(world, f"{pool_root(session)}/.making-1234/tree", "tree")
-    with hold(session.worktree_lock, what="worktree"):
+    with hold(session.worktree_lock, name="worktree"):
         drop_half_made(session)
         assert admin.exists()
     drop_half_made(session)

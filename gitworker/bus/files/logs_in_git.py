@@ -35,7 +35,7 @@ def commit_logs(session: Session) -> LogCommit:
     The author is git's configured user. Raises GitFailed if there is no user, Conflict if other
     processes keep moving the ref or hold the export lock.
     """
-    with hold(f"{session.paths.locks}/log", what="log"):
+    with hold(f"{session.paths.locks}/log", name="log"):
         return _commit_held(session)
 
 

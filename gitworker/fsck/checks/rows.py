@@ -103,7 +103,7 @@ def _recover(session: Session) -> None:
     from gitworker.journal.recover import finish_interrupted, finish_spawns
 
     finish_interrupted(session)
-    with hold(session.worktree_lock, what="worktree"):
+    with hold(session.worktree_lock, name="worktree"):
         finish_spawns(session)
 
 

@@ -56,7 +56,7 @@ def gc(session: Session, wish: GcRequest, *, by_itself: bool = False) -> Collect
     would = preview_gc(session, wish)  # before the lock: it may take long
     if not would.choice.going:
         return would
-    with hold(session.landing_lock, what="landing"):
+    with hold(session.landing_lock, name="landing"):
         finish_interrupted(session)
         going = [*refs_left(session, would.choice.going), *disk_left(session, would.choice.going)]
         if not going:

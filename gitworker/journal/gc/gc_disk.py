@@ -93,7 +93,7 @@ def disk_left(session: Session, items: Iterable[Item]) -> list[Item]:
 def delete_trash(session: Session, names: Sequence[str]) -> None:
     """Delete these directories of the trash in the background; absent is fine."""
     root = trash_root(session)
-    with hold(session.worktree_lock, what="worktree"):  # no undo may restore one now
+    with hold(session.worktree_lock, name="worktree"):  # no undo may restore one now
         for name in names:
             with suppress(FileNotFoundError):
                 delete_in_background(f"{root}/{name}")
@@ -113,7 +113,7 @@ def delete_verify(session: Session, names: Sequence[str]) -> None:
     for slot in idle_slots(session):
         try:
             if str(slot.number) in names:
-                with hold(session.worktree_lock, what="worktree"):
+                with hold(session.worktree_lock, name="worktree"):
                     slot.discard()
         finally:
             slot.release()

@@ -64,7 +64,7 @@ def finish_return(session: Session, operation: Operation, done: Operation) -> No
         if done.kind == "approve":
             _undo_approve(session, operation, done)
         else:
-            with hold(session.worktree_lock, what="worktree"):  # no spawn may take the worker now
+            with hold(session.worktree_lock, name="worktree"):  # no spawn may take the worker now
                 _undo_removal(session, operation, done)
     except BaseException:
         if not has_begun(session, done):

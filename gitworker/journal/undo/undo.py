@@ -55,7 +55,7 @@ def undo(session: Session, number: int | None = None) -> Undone:
     Raises NotFound if it does not exist. Raises Refused if the worker has continued since, a later
     operation depends on it, or the landing cannot be undone.
     """
-    with hold(session.landing_lock, what="landing"):
+    with hold(session.landing_lock, name="landing"):
         finish_interrupted(session)
         drain(session)
         record = newest_record(session) if number is None else find_record(session, number)

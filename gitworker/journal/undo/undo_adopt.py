@@ -49,7 +49,7 @@ def finish_adopt_undo(session: Session, operation: Operation, done: Operation) -
 
     If it is impossible and no step has taken effect, the operation is closed.
     """
-    with hold(session.worktree_lock, what="worktree"):
+    with hold(session.worktree_lock, name="worktree"):
         try:
             if not _has_begun(session, done):
                 require_untouched(session, done)

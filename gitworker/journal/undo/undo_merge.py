@@ -130,7 +130,7 @@ def finish_landing(session: Session, operation: Operation, done: Operation) -> N
     """
     with session.store.read() as reader:
         window = read_window(reader, done)
-    with hold(session.worktree_lock, what="worktree"):  # no spawn may take a worker now
+    with hold(session.worktree_lock, name="worktree"):  # no spawn may take a worker now
         try:
             _take_back(session, operation, window)
         except BaseException:

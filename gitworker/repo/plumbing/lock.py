@@ -23,19 +23,19 @@ _held: dict[str, int] = {}
 
 
 @contextmanager
-def hold(path: str, *, what: str, timeout_s: float = 120) -> Iterator[None]:
+def hold(path: str, *, name: str, timeout_s: float = 120) -> Iterator[None]:
     """Hold the lock file `path` for a while; raise Conflict if it stays taken for `timeout_s`."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     deadline_ms = monotonic_ms() + int(timeout_s * 1000)
     release = _take_free(path)
     if release is None:
-        _refuse_nested(path, what)
-        release = _wait_for(path, what=what, timeout_s=timeout_s)
+        _refuse_nested(path, name)
+        release = _wait_for(path, name=name, timeout_s=timeout_s)
     try:
         _held[path] = hold_descriptor(
             f"{path}.child",
             deadline_ms=deadline_ms,
-            complaint=f"a git process of a killed command still holds the {what} lock",
+            complaint=f"a git process of a killed command still holds the {name} lock",
         )
         try:
             yield
@@ -54,7 +54,7 @@ def held_environment() -> dict[str, str]:
     return {HELD_ENV: "\n".join((f"{pid} {find_start(pid)}", *map(os.path.realpath, paths)))}
 
 
-def _refuse_nested(path: str, what: str) -> None:
+def _refuse_nested(path: str, name: str) -> None:
     """Raise Conflict in a hook of a command that holds this lock: that command waits for us."""
     holder, *paths = os.environ.get(HELD_ENV, "").split("\n")
     pid, _, start = holder.partition(" ")
@@ -65,7 +65,7 @@ def _refuse_nested(path: str, what: str) -> None:
         and _has_open(int(pid), path)
     ):
         raise Conflict(
-            f"a git worker command holds the {what} lock and waits for the git hook that runs this"
+            f"a git worker command holds the {name} lock and waits for the git hook that runs this"
             " command",
             "git worker status   (run this command again when the first one has ended)",
             code="nested",
@@ -98,7 +98,7 @@ def _take_free(path: str) -> Callable[[], None] | None:
     return None
 
 
-def _wait_for(path: str, *, what: str, timeout_s: float) -> Callable[[], None]:
+def _wait_for(path: str, *, name: str, timeout_s: float) -> Callable[[], None]:
     from filelock import FileLock, Timeout  # 27 ms, only if there is a wait
 
     lock = FileLock(path, timeout=timeout_s)
@@ -106,7 +106,7 @@ def _wait_for(path: str, *, what: str, timeout_s: float) -> Callable[[], None]:
         lock.acquire(poll_interval=POLL_S)
     except Timeout:
         raise Conflict(
-            f"another command has held the {what} lock for {timeout_s:g} s",
+            f"another command has held the {name} lock for {timeout_s:g} s",
             "git worker status",
             code="locked",
         ) from None

@@ -295,7 +295,7 @@ def _begin(pool: Pool) -> str:
 def _add_bare(pool: Pool, path: str, commit: Oid) -> None:
     """Let git make an empty worktree, and take it off git's list."""
     tree = f"{path}/tree"
-    with hold(pool.lock, what="worktree"):
+    with hold(pool.lock, name="worktree"):
         pool.git.run("worktree", "add", "--quiet", "--detach", "--no-checkout", "--", tree, commit)
         crash_point("pool.listed")
         admin = require_repository(tree, {}).git_dir

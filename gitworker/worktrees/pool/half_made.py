@@ -38,7 +38,7 @@ def drop_half_made(session: Session) -> None:
     making = os.path.join(os.path.realpath(pool_root(session)), MAKING)
     parked = [admin for place, admin in half.items() if place.startswith(making)]
     if parked:
-        with suppress(Conflict, OSError), hold(session.worktree_lock, what="worktree", timeout_s=0):
+        with suppress(Conflict, OSError), hold(session.worktree_lock, name="worktree", timeout_s=0):
             for admin in parked:
                 if is_half_made(admin):
                     remove_tree(admin)

@@ -155,7 +155,7 @@ def lend(session: Session, place: str, commit: Oid) -> bool:
     Our hooks are taken out of it. What git ignores may be in it, where all have caches.
     """
     pool = open_pool(session)
-    with hold(session.worktree_lock, what="worktree"):
+    with hold(session.worktree_lock, name="worktree"):
         for parked in sorted(_best_first(pool, commit), key=lambda one: one.is_warm):
             claimed = claim(pool, parked, LENT + os.path.basename(parked.path))
             if claimed is None:

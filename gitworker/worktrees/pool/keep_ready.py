@@ -69,7 +69,7 @@ def keep_pool(session: Session, *, timeout_s: float = 0) -> None:
     for _ in range(ROUNDS):
         rung = _bell_ns(session)
         try:
-            with hold(_lock(session), what="pool", timeout_s=timeout_s):
+            with hold(_lock(session), name="pool", timeout_s=timeout_s):
                 _keep(session)
         except Conflict:
             if timeout_s < PATIENCE_S and not is_held(_lock(session)):
@@ -81,7 +81,7 @@ def keep_pool(session: Session, *, timeout_s: float = 0) -> None:
 
 def empty_pool(session: Session) -> int:
     """Take every parked worktree away; return how many. The next spawn fills it, if it is set."""
-    with hold(_lock(session), what="pool"):
+    with hold(_lock(session), name="pool"):
         pool = open_pool(session)
         _sweep(session, pool)
         parked = list_parked(pool)
@@ -197,7 +197,7 @@ def _sweep(session: Session, pool: Pool) -> None:
             drop_registration(pool, path)
             set_aside(session, path, name.lstrip("."))
         elif name.startswith(LENT):
-            with suppress(OSError), hold(session.worktree_lock, what="worktree"):
+            with suppress(OSError), hold(session.worktree_lock, name="worktree"):
                 set_aside(session, path, name.lstrip("."))  # else it is verify's by now
         elif name.startswith(READY) and name not in ready:
             with suppress(OSError):  # a spawn has taken it meanwhile
