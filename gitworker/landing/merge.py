@@ -15,7 +15,7 @@ from gitworker.repo.plumbing.lock import hold
 from gitworker.session import Session
 from gitworker.store.api import Reader
 from gitworker.store.workers import Worker, find_worker
-from gitworker.worktrees.prefetched_checks import look_early
+from gitworker.worktrees.prefetched_checks import start_early_checks
 
 if TYPE_CHECKING:
     from gitworker.landing.queue import ReportOutcomes, ShowProgress
@@ -51,7 +51,8 @@ def merge(
     not trusted.
     """
     named = choose(session, names, everything=False)  # their state before other queues ran
-    prefetched = None if keep or everything else look_early(session, named)
+    if not (keep or everything):
+        start_early_checks(session, named)
     from gitworker.landing.queue import Queue  # 20 ms, while git reads the worktrees
 
     with _hold_queue(session, tell):
@@ -63,7 +64,6 @@ def merge(
             tell=tell,
             show=show,
             narrate=narrate,
-            prefetched=prefetched,
             note=note,
         )
         results = queue.run(chosen, windows=windows)

@@ -41,7 +41,6 @@ from gitworker.verify.target_settings import changes_settings, settings_at
 from gitworker.verify.trust import untrusted_commands
 from gitworker.verify.verify import RunProgress, Verdict, Verifier, require_trusted
 from gitworker.worktrees.pool.lend_to_verify import lender
-from gitworker.worktrees.prefetched_checks import PrefetchedChecks
 
 MOVES = 10  # how often the target may move while a window is verified before we give up
 OUTCOMES = ("landed", "failed")  # outcomes that determine the size of the next window
@@ -93,7 +92,6 @@ class Queue:
         tell: ReportLine,
         show: ShowProgress | None = None,
         narrate: Narrate | None = None,
-        prefetched: PrefetchedChecks | None = None,
         note: ReportOutcomes = lambda results: None,
     ) -> None:
         self.session = session
@@ -102,7 +100,6 @@ class Queue:
         self._tell = tell
         self._show = show
         self._narrate = narrate
-        self._prefetched = prefetched
         self._on_results = note
         self._cache = ReplayCache()
         self._chosen: dict[str, Worker] = {}
@@ -369,9 +366,7 @@ class Queue:
         push = None if self._pushing is None else self._pushing.push
         self._one_by_one = max(0, self._one_by_one - 1)
         try:
-            results = land(
-                self.session, window, keep=self._keep, push=push, prefetched=self._prefetched
-            )
+            results = land(self.session, window, keep=self._keep, push=push)
         except RemoteMoved as error:
             self._schedule_retry(error)
             return 0

@@ -41,7 +41,7 @@ from gitworker.store.operations import (
 )
 from gitworker.store.payloads.payload import MergeData
 from gitworker.store.workers import Worker
-from gitworker.worktrees.prefetched_checks import PrefetchedChecks
+from gitworker.worktrees.prefetched_checks import PrefetchedChecks, start_checks
 from gitworker.worktrees.removal import discard
 
 Push = Callable[[Oid, Oid], None]  # the new commit, and the remote's tip that it replaces
@@ -61,15 +61,13 @@ def land(
     *,
     keep: bool,
     push: Push | None = None,
-    prefetched: PrefetchedChecks | None = None,
 ) -> dict[str, Landed | NotLanded]:
     """Move the target over a prepared window, record every worker, clean up after them.
 
     `push` sends the commits to the remote first; it raises PushRefused if the remote certainly did
-    not take them. `prefetched` are dirty checks that have already begun. Raises the error of the
-    push or the fast-forward if nothing has landed. Once the target has moved, no error is raised:
-    changes that could not be recorded or cleaned up are in the journal for the next command, and
-    the results report them.
+    not take them. Raises the error of the push or the fast-forward if nothing has landed. Once
+    the target has moved, no error is raised: changes that could not be recorded or cleaned up are
+    in the journal for the next command, and the results report them.
     """
     first, last = window[0], window[-1]
     ref, old, new = session.target, first.base, last.rewrite.new
@@ -78,9 +76,7 @@ def land(
         check_forward(session.git, ref=ref, old=old, new=new, worktree=checkout)
     numbers = _journal(session, _rescue(session, window), keep=keep, pushes=push is not None)
     reason = landing_reason([(p.worker.worker_id, p.worker.task_id or "") for p in window])
-    checks = _dirty_checks(
-        session, [] if keep else [prepared.worker for prepared in window], prefetched
-    )
+    checks = start_checks(session, [] if keep else [prepared.worker for prepared in window])
     try:
         if push is not None:
             _push(session, numbers, lambda: push(new, old))
@@ -109,16 +105,6 @@ def land(
             one.worker_id: _landed(session, one, op.payload(MergeData).new, why)
             for op, one in landed
         }
-
-
-def _dirty_checks(
-    session: Session, workers: list[Worker], prefetched: PrefetchedChecks | None
-) -> PrefetchedChecks:
-    return (
-        prefetched
-        if prefetched is not None and prefetched.serves(workers)
-        else PrefetchedChecks(session, workers)
-    )
 
 
 def _push(session: Session, numbers: list[int], push: Callable[[], None]) -> None:

@@ -1,7 +1,8 @@
-"""Looking through the worktrees that are about to go, while their commits are on the way.
+"""Check worktrees that are about to be deleted for changes, while their commits are landing.
 
-git reads the status of every file, which is most of what a removal costs. What is written after the
-look stays in the trash: the command that empties it checks again (`repo/trash`).
+git reads the status of every file, which takes most of the time of a removal. `merge` starts the
+checks early; the landing collects them here. A file that is written after its check is kept in the
+trash, since the command that empties the trash checks again (`repo/rescue/trash.py`).
 """
 
 import threading
@@ -15,8 +16,8 @@ from gitworker.repo.worktrees.ownership import has_worktree, owner_of
 from gitworker.session import Session
 from gitworker.store.workers import Worker
 
-LOOKERS = 2
-FRESH_MS = 1000  # an older look says nothing of what somebody is about to lose sight of
+THREADS = 2
+FRESH_MS = 1000  # an older check may have missed a user's new file
 
 
 class PrefetchedChecks:
@@ -27,32 +28,32 @@ class PrefetchedChecks:
     ) -> None:
         self._session = session
         self._is_calm = is_calm
-        self._begun_ms = clock.monotonic_ms()
+        self._started_ms = clock.monotonic_ms()
         self._workers = frozenset(worker.worker_id for worker in workers)
         self._left = list(reversed(workers))
         self._dirty: dict[str, bool] = {}
         self._threads = [
-            threading.Thread(target=self._look, daemon=True)
-            for _ in range(min(LOOKERS, len(workers)))
+            threading.Thread(target=self._check, daemon=True)
+            for _ in range(min(THREADS, len(workers)))
         ]
         for thread in self._threads:
             thread.start()
 
-    def serves(self, workers: Sequence[Worker]) -> bool:
-        """Return whether it was begun just now, at the worktrees of these workers."""
-        is_fresh = clock.monotonic_ms() - self._begun_ms <= FRESH_MS
+    def covers(self, workers: Sequence[Worker]) -> bool:
+        """Return whether this was started just now, for exactly these workers."""
+        is_fresh = clock.monotonic_ms() - self._started_ms <= FRESH_MS
         return is_fresh and self._workers == {worker.worker_id for worker in workers}
 
     def results(self) -> dict[str, bool]:
-        """Return the dirty workers, without those whose status git could not read."""
+        """Return for each worker whether it is dirty, except if git could not read the status."""
         for thread in self._threads:
             thread.join()
         return self._dirty
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         while True:
             try:
-                worker = self._left.pop()  # one of the two gets it
+                worker = self._left.pop()  # only one of the threads gets it
             except IndexError:
                 return
             try:
@@ -63,20 +64,33 @@ class PrefetchedChecks:
                 continue
 
 
-def look_early(session: Session, workers: Sequence[Worker]) -> PrefetchedChecks | None:
-    """Begin to look while commits are replayed, where that takes no longer than a look is worth.
+_early: dict[str, PrefetchedChecks] = {}  # the last early checks of each repository
 
-    None also if a worker is not approved, and so stays.
+
+def start_early_checks(session: Session, workers: Sequence[Worker]) -> bool:
+    """Start to check worktrees while commits are replayed, if they will be deleted soon.
+
+    Return False, with nothing started, for more workers than threads, before verify commands, and
+    if a worker is not approved, so that its worktree stays.
     """
-    if len(workers) > LOOKERS or session.settings.verify_commands:
-        return None
+    if len(workers) > THREADS or session.settings.verify_commands:
+        return False
     if not all(is_approved(worker.state) for worker in workers):
-        return None
-    return PrefetchedChecks(session, workers, is_calm=True)
+        return False
+    _early[session.repository.common_dir] = PrefetchedChecks(session, workers, is_calm=True)
+    return True
+
+
+def start_checks(session: Session, workers: Sequence[Worker]) -> PrefetchedChecks:
+    """Start to check worktrees, or return the early checks if they cover the same workers."""
+    early = _early.pop(session.repository.common_dir, None)
+    if early is not None and early.covers(workers):
+        return early
+    return PrefetchedChecks(session, workers)
 
 
 def is_dirty(session: Session, worker: Worker, *, is_calm: bool = False) -> bool:
-    """Return whether the worktree holds anything untracked, or uncommitted, hidden or not.
+    """Return whether the worktree has untracked files or uncommitted changes, even hidden ones.
 
     `is_calm` is as in `holds_work`.
     """

@@ -4,12 +4,18 @@ import pytest
 
 from fixtures.repos import Repo
 from gitworker import clock
-from gitworker.worktrees.prefetched_checks import FRESH_MS, LOOKERS, PrefetchedChecks, look_early
+from gitworker.worktrees.prefetched_checks import (
+    FRESH_MS,
+    THREADS,
+    PrefetchedChecks,
+    start_checks,
+    start_early_checks,
+)
 from tests.workers.world import World
 
 
 @pytest.mark.parametrize("is_calm", [False, True])
-def test_a_look_finds_dirty_worktrees(world: World, is_calm: bool) -> None:
+def test_a_check_finds_dirty_worktrees(world: World, is_calm: bool) -> None:
     """An untracked file and a changed one make a worktree dirty, a landing commit does not."""
     clean = world.approved("auth", "login", {"a": "1\n"})
     untracked = world.approved("docs", "guide", {"b": "1\n"})
@@ -21,7 +27,7 @@ def test_a_look_finds_dirty_worktrees(world: World, is_calm: bool) -> None:
     assert found == {"auth": False, "docs": True, "api": True}, clean
 
 
-def test_a_look_counts_for_its_own_workers_and_not_for_long(
+def test_a_check_counts_for_its_own_workers_and_not_for_long(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A command that lands other workers, or runs over a second later, checks again."""
@@ -30,30 +36,31 @@ def test_a_look_counts_for_its_own_workers_and_not_for_long(
     auth, docs = world.worker("auth"), world.worker("docs")
     session, now = world.session(), clock.monotonic_ms()
     monkeypatch.setattr("gitworker.clock.monotonic_ms", lambda: now)
-    look = PrefetchedChecks(session, [auth])
-    assert look.results() == {"auth": False}
+    checks = PrefetchedChecks(session, [auth])
+    assert checks.results() == {"auth": False}
     monkeypatch.setattr("gitworker.clock.monotonic_ms", lambda: now + FRESH_MS)
-    assert look.serves([auth])
-    assert not look.serves([docs])
-    assert not look.serves([auth, docs])
+    assert checks.covers([auth])
+    assert not checks.covers([docs])
+    assert not checks.covers([auth, docs])
     monkeypatch.setattr("gitworker.clock.monotonic_ms", lambda: now + FRESH_MS + 1)
-    assert not look.serves([auth])
+    assert not checks.covers([auth])
 
 
-def test_no_early_look_if_it_would_take_long(world: World) -> None:
+def test_no_early_check_if_it_would_take_long(world: World) -> None:
     """No early check for many worktrees, before verify commands, or for unapproved work."""
     world.in_review("auth", "login", {"a": "1\n"})
-    assert look_early(world.session(), [world.worker("auth")]) is None
+    assert not start_early_checks(world.session(), [world.worker("auth")])
     world.approve("auth")
     auth = world.worker("auth")
     session = world.session()
-    assert look_early(session, [auth]) is not None
-    assert look_early(session, [auth] * (LOOKERS + 1)) is None
+    assert start_early_checks(session, [auth])
+    assert start_checks(session, [auth]).results() == {"auth": False}
+    assert not start_early_checks(session, [auth] * (THREADS + 1))
     verified = session.settings._replace(verify_commands=("true",))
-    assert look_early(session._replace(settings=verified), [auth]) is None
+    assert not start_early_checks(session._replace(settings=verified), [auth])
 
 
-def test_work_that_comes_after_the_look_is_not_lost(world: World) -> None:
+def test_work_that_comes_after_the_check_is_not_lost(world: World) -> None:
     """A file written while the commits land is in the trash, and undo restores it."""
     place = world.approved("auth", "login", {"a": "1\n"})
     hook = world.root / ".git/hooks/post-merge"
