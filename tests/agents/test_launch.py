@@ -111,7 +111,7 @@ def test_a_rare_seat_is_started_by_the_engine(seat: Seat) -> None:
     """A task in a workstream is started by the engine, which publishes the start."""
     change(seat.world, "UPDATE tasks SET workstream_id = 'ws'")
     launched(seat.world)
-    assert seat.world.stands("auth", "t1") == ("WORKING", "IN_PROGRESS")
+    assert seat.world.states("auth", "t1") == ("WORKING", "IN_PROGRESS")
     (line,) = json.loads(seat.world.query("SELECT lines FROM transitions ORDER BY seq")[-1][0])
     assert line["metadata"]["workstream_id"] == "ws"
     seat.world.require_sound()

@@ -169,12 +169,12 @@ def test_a_stopped_task_waits_for_an_assignment(seat: Seat) -> None:
     with seat.running("sleep", "60") as process:
         seat.order("stop", "not now")
         assert process.wait(DEADLINE_S) == 143
-    assert seat.world.stands("auth", "t1") == ("FAILED", "BLOCKED")
+    assert seat.world.states("auth", "t1") == ("FAILED", "BLOCKED")
     assert events(seat) == ["ADMIN_STOP"]
     root = seat.world.root
     ok(root, "reset", "auth")
     ok(root, "spawn", "auth", "t1")
-    assert seat.world.stands("auth", "t1") == ("ASSIGNED", "ASSIGNED")
+    assert seat.world.states("auth", "t1") == ("ASSIGNED", "ASSIGNED")
     assert events(seat) == ["ADMIN_STOP", "ADMIN_RESTART", "ASSIGNED"]
     assert seat.exec(COMMIT).status == 0
     seat.world.require_sound()

@@ -102,7 +102,7 @@ def test_orders_are_obeyed(seat: Seat) -> None:
     assert (found["exit_status"], found["reason"]) == (None, "stopped by hq: enough")
     (stopped,) = seat.world.messages("agent_stopped")
     assert (stopped["exit_status"], stopped["reason"]) == (None, "stopped by hq: enough")
-    assert seat.world.stands("auth", "t1") == ("FAILED", "BLOCKED")
+    assert seat.world.states("auth", "t1") == ("FAILED", "BLOCKED")
     assert ("warn", "order", "dance is not an order") in seat.logs()
     assert seat.world.query("SELECT * FROM orphans") == []
     seat.world.require_sound()
@@ -147,7 +147,7 @@ def test_a_stop_is_seen_through(seat: Seat, monkeypatch: pytest.MonkeyPatch) -> 
     assert terms(seat) == 1
     assert [event for _, event, _ in seat.logs()].count("stop") == 1
     assert seat.runs()[0]["reason"] == "stopped by hq"
-    assert seat.world.stands("auth", "t1") == ("FAILED", "BLOCKED")
+    assert seat.world.states("auth", "t1") == ("FAILED", "BLOCKED")
 
 
 def test_orders_count_once(seat: Seat) -> None:
@@ -195,7 +195,7 @@ def test_a_seat_that_was_moved_on(seat: Seat) -> None:
         orphan.look()
         wait_until(lambda: not is_alive(orphan.pid))
         wait_until(lambda: not orphan.look())
-    assert seat.world.stands("auth", "t1") == ("FAILED", "FAILED")
+    assert seat.world.states("auth", "t1") == ("FAILED", "FAILED")
     assert seat.runs()[0]["reason"] == "stopped by hq"
 
 
@@ -211,7 +211,7 @@ def test_an_order_alone_starts_its_execution(seat: Seat) -> None:
         wait_until(lambda: seat.runs()[0]["ended_at_ms"] is not None)
         wait_until(lambda: not is_daemon_running(seat.world.session().paths))
     assert seat.runs()[0]["reason"] == "stopped by hq: enough"
-    assert seat.world.stands("auth", "t1") == ("FAILED", "BLOCKED")
+    assert seat.world.states("auth", "t1") == ("FAILED", "BLOCKED")
 
 
 def test_any_command_finds_it(seat: Seat) -> None:

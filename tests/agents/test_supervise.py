@@ -154,7 +154,7 @@ def test_spawn_with_a_command(seat: Seat) -> None:
     place = seat.world.root / "worktrees" / "t2"
     assert (answer.status, answer.out) == (6, f"{place}\n")
     assert "docs works in" in answer.err
-    assert seat.world.stands("docs", "t2") == ("FAILED", "FAILED")
+    assert seat.world.states("docs", "t2") == ("FAILED", "FAILED")
     answer = run(seat.world.root, "spawn", "more", "t3", "--json", "--", "true")
     assert answer.document["path"].endswith("/t3")
 
@@ -305,11 +305,11 @@ def test_a_task_that_waits_keeps_its_seat(seat: Seat) -> None:
         assert process.wait(DEADLINE_S) == 3
         assert process.stderr
         assert b"auth is still WORKING: t1 is paused or waits" in process.stderr.read()
-    assert seat.world.stands("auth", "t1") == ("WORKING", "WAITING_INPUT")
+    assert seat.world.states("auth", "t1") == ("WORKING", "WAITING_INPUT")
     with seat.running("sleep", "60") as process:
         seat.order("stop", "never mind")
         assert process.wait(DEADLINE_S) == 143
-    assert seat.world.stands("auth", "t1") == ("FAILED", "BLOCKED")
+    assert seat.world.states("auth", "t1") == ("FAILED", "BLOCKED")
     seat.world.require_sound()
 
 

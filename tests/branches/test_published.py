@@ -39,7 +39,7 @@ def test_own_submodule_commits(with_library: World) -> None:
     with pytest.raises(Refused) as caught:
         world.approve("auth")
     assert caught.value.code == "submodule_unpublished"
-    assert world.stands("auth", "login")[0] == "IN_REVIEW"
+    assert world.states("auth", "login")[0] == "IN_REVIEW"
     inner.git(*FILE, "push", "-q", "origin", "fix")
     inner.git("fetch", "-q", "origin")
     world.approve("auth")

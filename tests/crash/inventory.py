@@ -16,7 +16,7 @@ class Inventory:
     commits: frozenset[str]
     loose: dict[str, bytes]
     status: dict[str, str]
-    stands: tuple[str, str] | None
+    states: tuple[str, str] | None
 
 
 def take(world: World) -> Inventory:
@@ -29,7 +29,7 @@ def take(world: World) -> Inventory:
         frozenset(commits),
         {name: data for place in trees(world) for name, data in loose_files(world, place)},
         {place: status(world, place) for place in places},
-        stands(world),
+        states(world),
     )
 
 
@@ -67,7 +67,7 @@ def require_tidy(world: World, before: Inventory) -> None:
             assert seen == before.status[place], (place, seen, before.status[place])
 
 
-def stands(world: World) -> tuple[str, str] | None:
+def states(world: World) -> tuple[str, str] | None:
     """Return the worker's and the task's state, or None if the worker does not exist."""
     rows = world.query(
         "SELECT w.state, t.status FROM workers AS w, tasks AS t"

@@ -41,7 +41,7 @@ def test_adopted_worktree(world: World, point: str) -> None:
     require_nothing_lost(world, before)
     assert look(world, place)[:4] == seen[:4]
     if point == "adopt.recorded":
-        assert world.stands("auth", "login") == ("ASSIGNED", "ASSIGNED")
+        assert world.states("auth", "login") == ("ASSIGNED", "ASSIGNED")
         assert "refs/heads/auth/login" in world.refs()
     else:
         assert world.refs() == refs
@@ -141,7 +141,7 @@ def test_undone(world: World, name: str, point: str) -> None:
     before = take(world)
     assert world.drive("undo", GITWORKER_CRASH_AT=point).returncode == KILLED
     assert world.drive("recover_all").returncode == 0
-    assert world.stands("auth", "login") == ("IDLE", "READY")
+    assert world.states("auth", "login") == ("IDLE", "READY")
     assert world.refs() == refs
     assert look(world, place) == seen
     require_nothing_lost(world, before)
@@ -170,6 +170,6 @@ def test_work_after_a_killed_undo(world: World) -> None:
     assert world.drive("undo", GITWORKER_CRASH_AT="undo.journal").returncode == KILLED
     Repo(place).commit("Work", {"work": "w\n"})
     world.drive("recover_all")
-    assert world.stands("auth", "login") == ("ASSIGNED", "ASSIGNED")
+    assert world.states("auth", "login") == ("ASSIGNED", "ASSIGNED")
     assert "refs/heads/auth/login" in world.refs()
     assert world.query("SELECT * FROM operations WHERE status = 'open'") == []

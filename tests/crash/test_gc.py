@@ -61,4 +61,4 @@ def test_a_killed_undo_after_a_gc_is_finished(world: World, point: str) -> None:
     assert world.drive("undo", number, GITWORKER_CRASH_AT=point).returncode == KILLED
     assert world.drive("recover_all").stdout.strip() == "undo"
     assert look(world, place) == before
-    assert world.stands("auth", "login") == ("WORKING", "IN_PROGRESS")
+    assert world.states("auth", "login") == ("WORKING", "IN_PROGRESS")

@@ -66,7 +66,7 @@ def test_commit_after_a_killed_cancel_is_kept(world: World) -> None:
     kill_at(world, "cancel.journal", "cancel", "auth")
     late = world.commit("auth", {"late": "x\n"})
     recover_all(world.session())
-    assert world.stands("auth", "login") == ("IDLE", "CANCELLED")
+    assert world.states("auth", "login") == ("IDLE", "CANCELLED")
     assert late in world.refs().values()
     world.drive("undo")
     assert world.tip("auth/login") == late
@@ -90,7 +90,7 @@ def test_lock_after_a_killed_cancel(world: World) -> None:
     world.git("worktree", "lock", str(place))
     recover_all(world.session())
     require_free_way(world)
-    assert world.stands("auth", "login") == ("WORKING", "IN_PROGRESS")
+    assert world.states("auth", "login") == ("WORKING", "IN_PROGRESS")
     assert place.is_dir()
 
 
@@ -147,7 +147,7 @@ def test_spawn_again(world: World, point: str) -> None:
     place = world.root / "worktrees" / "login"
     late = Repo(place).commit("Late", {"late": "x\n"}) if place.exists() else world.tip()
     world.spawn("auth", "login")
-    assert world.stands("auth", "login") == ("ASSIGNED", "ASSIGNED")
+    assert world.states("auth", "login") == ("ASSIGNED", "ASSIGNED")
     assert late in world.git("rev-list", "--all").splitlines()
 
 
@@ -215,7 +215,7 @@ def test_interrupt_in_the_middle_of_a_move(world: World, tmp_path: Path) -> None
     before = {name: data for name, data in look(world, place)[0].items() if name != "slow"}  # type: ignore[attr-defined]
     recover_all(world.session())
     assert not (world.root / ".git" / "worktrees" / "login" / "index.lock").exists()
-    assert world.stands("auth", "login") == ("APPROVED", "AWAITING_APPROVAL")
+    assert world.states("auth", "login") == ("APPROVED", "AWAITING_APPROVAL")
     after = look(world, place)[0]
     assert {name: after[name] for name in before} == before  # type: ignore[index]
     assert (place / "slow").read_text() == "x\n"
@@ -249,7 +249,7 @@ def test_git_outlives_a_killed_landing(world: World, tmp_path: Path) -> None:
     gate.write_text("")
     wait_until(lambda: not is_at_work(world.root))
     recover_all(world.session())
-    assert world.stands("auth", "login") == ("COMPLETED", "COMPLETED")
+    assert world.states("auth", "login") == ("COMPLETED", "COMPLETED")
     assert world.show("slow") == "x"
     assert world.git("status", "--porcelain") == ""
     require_free_way(world)
@@ -273,6 +273,6 @@ def test_git_killed_with_its_landing(world: World, tmp_path: Path) -> None:
     assert recover_all(world.session()).left == []
     assert world.git("status", "--porcelain") == ""
     assert not (world.root / "a").exists()
-    assert world.stands("auth", "login") == ("APPROVED", "AWAITING_APPROVAL")
+    assert world.states("auth", "login") == ("APPROVED", "AWAITING_APPROVAL")
     world.land("auth")
     assert world.show("slow") == "x"

@@ -9,7 +9,7 @@ import pytest
 import gitworker
 from fixtures.repos import Repo
 from tests.crash.acts import ACTS, Act, expected_points, refused_review
-from tests.crash.inventory import require_nothing_lost, require_tidy, stands, take
+from tests.crash.inventory import require_nothing_lost, require_tidy, states, take
 from tests.workers.world import World
 
 PACKAGE = Path(gitworker.__file__).parent
@@ -76,7 +76,7 @@ def test_any_command_repairs(prepared: Prepare, act: Act, point: str) -> None:
     assert repaired.returncode == 0, repaired.stderr
     require_nothing_lost(world, before)
     require_tidy(world, before)
-    assert stands(world) in (before.stands, act.done)
+    assert states(world) in (before.states, act.done)
     rows = world.rows()
     again = world.drive("recover_all")
     assert (again.returncode, again.stdout.strip()) == (0, "")
@@ -96,7 +96,7 @@ def test_the_same_command_repairs(prepared: Prepare, act: Act, point: str) -> No
         assert again.stderr.startswith("would_overwrite"), again.stderr
     elif act.name != "recover":
         assert again.returncode in (0, 1, 4), again.stderr
-        assert stands(world) == act.done
+        assert states(world) == act.done
     require_nothing_lost(world, before)
     require_tidy(world, before)
     assert world.drive("recover_all").stdout.strip() == ""
@@ -113,7 +113,7 @@ def test_refusal(prepared: Prepare) -> None:
     assert world.drive("recover_all").returncode == 0
     require_nothing_lost(world, before)
     require_tidy(world, before)
-    assert stands(world) in (before.stands, ("APPROVED", "AWAITING_APPROVAL"))
+    assert states(world) in (before.states, ("APPROVED", "AWAITING_APPROVAL"))
     assert tip in world.git("rev-list", "--all")
     world.require_sound()
 

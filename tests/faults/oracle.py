@@ -10,7 +10,7 @@ from tests.crash.inventory import (
     is_ours,
     require_nothing_lost,
     require_tidy,
-    stands,
+    states,
 )
 from tests.faults.harness import BUG, Outcome, plainly
 from tests.workers.world import World, is_at_work, wait_until
@@ -45,8 +45,8 @@ def require_recovered(world: World, act: Act, before: Inventory, *, again: bool)
     assert fsck.status == 0, fsck.out
     assert _answer(world, "recover").out.startswith("no operation was interrupted"), words
     world.require_sound()
-    state = stands(world)
-    assert (state and state[0]) in (before.stands and before.stands[0], act.done[0]), words
+    state = states(world)
+    assert (state and state[0]) in (before.states and before.states[0], act.done[0]), words
 
 
 def leave_rebases(world: World, before: Inventory, *, going_on: bool) -> list[Outcome]:

@@ -127,7 +127,7 @@ def test_logs(world: World, name: str, kind: Callable[[Path], None]) -> None:
     for words in (("done", "auth"), ("approve", "auth"), ("merge", "auth"), sending):
         done = command(world, *words)
         assert done.returncode == 0, (words, done)
-    assert world.stands("auth", "login")[1] == "COMPLETED"
+    assert world.states("auth", "login")[1] == "COMPLETED"
     seen = [one.message for one in read_doctor(world.session()).findings if one.level == "fail"]
     assert any(str(log) in message for message in seen), seen
     assert "state_misplaced" in {one.code for one in prove(world.session()).findings}

@@ -230,7 +230,7 @@ def test_one_landing_that_cannot_be_recorded(world: World) -> None:
     assert open_acts(world) == [("merge", "bob")]
     allow_rows(world, "landings")
     assert [one.worker_id for one in recover_all(world.session()).ended] == ["bob"]
-    assert world.stands("bob", "t-bob") == ("COMPLETED", "COMPLETED")
+    assert world.states("bob", "t-bob") == ("COMPLETED", "COMPLETED")
 
 
 def test_landings_that_could_not_be_recorded(world: World) -> None:
@@ -246,7 +246,7 @@ def test_landings_that_could_not_be_recorded(world: World) -> None:
     world.spawn("cat", "t-cat")
     allow_rows(world, "landings")
     assert len(recover_all(world.session()).ended) == 2
-    assert world.stands("amy", "t-amy") == ("COMPLETED", "COMPLETED")
+    assert world.states("amy", "t-amy") == ("COMPLETED", "COMPLETED")
     rows = world.query("SELECT worker_id, target_new FROM landings ORDER BY id")
     assert rows == [("amy", world.tip("main~1")), ("bob", world.tip("main"))]
     drain(world.session())
@@ -299,4 +299,4 @@ def test_a_conflict_in_a_name_of_bytes(world: World) -> None:
         world.approve("auth")
     assert caught.value.code == "rebase_conflict"
     assert world.messages("review_result")[-1]["files"] == ["f?.txt"]
-    assert world.stands("auth", "login") == ("WORKING", "IN_PROGRESS")
+    assert world.states("auth", "login") == ("WORKING", "IN_PROGRESS")

@@ -24,7 +24,7 @@ def test_undo_cancel(world: World, mess) -> None:  # type: ignore[no-untyped-def
     assert (done.kind, done.message) == ("cancel", "login is back with auth, which is WORKING")
     assert look(world, place) == before
     assert world.tip("auth/login") == tip
-    assert world.stands("auth", "login") == ("WORKING", "IN_PROGRESS")
+    assert world.states("auth", "login") == ("WORKING", "IN_PROGRESS")
     assert world.task("login").assigned_agent_id == "auth"
     assert world.query("SELECT task_id, claimed_by FROM task_claims") == [("login", "auth")]
     assert world.session(place).actor == "auth"
@@ -45,7 +45,7 @@ def test_undo_restores_a_worktree_on_another_branch(world: World, how: str) -> N
     head = world.git("symbolic-ref", "HEAD", cwd=place)
     cancel(world.session(), "auth")
     undo(world.session())
-    assert world.stands("auth", "login") == ("WORKING", "IN_PROGRESS")
+    assert world.states("auth", "login") == ("WORKING", "IN_PROGRESS")
     assert sorted(file.name for file in place.iterdir()) == sorted(names)
     assert world.git("symbolic-ref", "HEAD", cwd=place) == head
 
@@ -83,7 +83,7 @@ def test_undo_reset(world: World) -> None:
     reset(world.session(), "auth")
     assert undo(world.session()).kind == "reset"
     assert look(world, place) == before
-    assert world.stands("auth", "login") == ("WORKING", "IN_PROGRESS")
+    assert world.states("auth", "login") == ("WORKING", "IN_PROGRESS")
 
 
 def test_undo_approve(world: World) -> None:

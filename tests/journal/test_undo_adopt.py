@@ -31,7 +31,7 @@ def test_worktree(world: World) -> None:
     assert world.git("config", "branch.feature.description") == "mine"
     assert not hooked(world, place)
     assert world.session(place).actor == "hq"
-    assert world.stands("auth", "login") == ("IDLE", "READY")
+    assert world.states("auth", "login") == ("IDLE", "READY")
     assert world.worker("auth").worktree is None
     assert world.query("SELECT * FROM task_claims") == []
     with pytest.raises(NotFound):
@@ -44,7 +44,7 @@ def test_again(world: World) -> None:
     take(world, "feature")
     undo(world.session())
     take(world, "feature", worker="docs")
-    assert world.stands("docs", "login") == ("ASSIGNED", "ASSIGNED")
+    assert world.states("docs", "login") == ("ASSIGNED", "ASSIGNED")
     undo(world.session())
     take(world, "feature")
     assert world.tip("auth/login")
@@ -91,7 +91,7 @@ def test_a_failed_setup(world: World) -> None:
         take(world, "feature")
     undo(world.session())
     assert "refs/heads/feature" in world.refs()
-    assert world.stands("auth", "login") == ("IDLE", "READY")
+    assert world.states("auth", "login") == ("IDLE", "READY")
 
 
 def test_moved_worktree(world: World) -> None:

@@ -108,7 +108,7 @@ def test_killed_in_the_checkout(world: World, tmp_path: Path) -> None:
     with pytest.raises(GitWorkerError):
         undo(world.session(), newest(world, "cancel"))
     assert look(world, place) == before
-    assert world.stands("auth", "login") == ("WORKING", "IN_PROGRESS")
+    assert world.states("auth", "login") == ("WORKING", "IN_PROGRESS")
     assert world.query("SELECT * FROM operations WHERE status = 'open'") == []
 
 

@@ -43,7 +43,7 @@ def test_a_landing_is_taken_back(world: World) -> None:
     assert not (world.root / "a").exists()
     assert look(world, place) == before
     assert world.tip("auth/login") == tip
-    assert world.stands("auth", "login") == ("WORKING", "IN_PROGRESS")
+    assert world.states("auth", "login") == ("WORKING", "IN_PROGRESS")
     assert world.path("auth") == place
     assert world.session(place).actor == "auth"
     assert world.query("SELECT task_id, claimed_by FROM task_claims") == [("login", "auth")]
@@ -62,7 +62,7 @@ def test_a_window_is_undone_as_a_whole(world: World) -> None:
     assert [worker.worker_id for worker in done.workers] == ["auth", "docs", "web"]
     assert world.tip("main") == old
     for name, tip in zip(("auth", "docs", "web"), tips, strict=True):
-        assert world.stands(name, f"t-{name}") == ("WORKING", "IN_PROGRESS")
+        assert world.states(name, f"t-{name}") == ("WORKING", "IN_PROGRESS")
         assert world.tip(f"{name}/t-{name}") == tip
         assert (world.path(name) / name).read_text() == f"{name}\n"
     assert new in world.git("for-each-ref", "--format=%(objectname)", "refs/worker/rescue")
@@ -79,7 +79,7 @@ def test_undone_work_lands_again(world: World) -> None:
     assert world.show("auth") == "auth"
     assert world.show("docs") == "docs"
     undo(world.session())
-    assert world.stands("docs", "t-docs") == ("WORKING", "IN_PROGRESS")
+    assert world.states("docs", "t-docs") == ("WORKING", "IN_PROGRESS")
 
 
 def test_the_target_checked_out_nowhere(world: World) -> None:
@@ -238,7 +238,7 @@ def test_a_kept_worktree_goes_back_too(world: World, rebased: bool) -> None:
     undo(world.session())
     assert world.tip("auth/login") == tip
     assert world.git("status", "--porcelain", cwd=place) == "M README\n?? extra"
-    assert world.stands("auth", "login") == ("WORKING", "IN_PROGRESS")
+    assert world.states("auth", "login") == ("WORKING", "IN_PROGRESS")
 
 
 def test_a_kept_branch_with_new_commits_refuses(world: World) -> None:
@@ -256,7 +256,7 @@ def test_a_recycled_seat_takes_its_task_back(world: World) -> None:
     world.land("auth")
     recycle(world.session(), "auth")
     undo(world.session())
-    assert world.stands("auth", "login") == ("WORKING", "IN_PROGRESS")
+    assert world.states("auth", "login") == ("WORKING", "IN_PROGRESS")
     assert world.worker("auth").base_oid == world.tip("main")
 
 
@@ -277,8 +277,8 @@ def test_a_worker_with_another_task_during_a_killed_undo(world: World) -> None:
     assert world.drive("undo", GITWORKER_CRASH_AT="undo.rewound").returncode == -9
     world.spawn("docs", "other")
     assert world.drive("recover_all").stdout.strip() == "undo"
-    assert world.stands("auth", "t-auth") == ("WORKING", "IN_PROGRESS")
-    assert world.stands("docs", "t-docs") == ("ASSIGNED", "READY")
+    assert world.states("auth", "t-auth") == ("WORKING", "IN_PROGRESS")
+    assert world.states("docs", "t-docs") == ("ASSIGNED", "READY")
     assert world.worker("docs").task_id == "other"
     assert new in world.git("for-each-ref", "--format=%(objectname)", "refs/worker/rescue")
     assert prove(world.session()).findings == ()
@@ -313,7 +313,7 @@ def test_the_checkout_is_removed_before_a_killed_undo_resumes(world: World) -> N
     world.git("worktree", "remove", str(place))
     assert world.drive("recover_all").stdout.strip() == "undo"
     assert world.tip("main") == old
-    assert world.stands("auth", "login") == ("WORKING", "IN_PROGRESS")
+    assert world.states("auth", "login") == ("WORKING", "IN_PROGRESS")
 
 
 def test_a_landing_without_new_commits(world: World) -> None:
@@ -327,7 +327,7 @@ def test_a_landing_without_new_commits(world: World) -> None:
     undo(world.session())
     assert world.tip("main") == main
     assert world.tip("auth/login") == tip
-    assert world.stands("auth", "login") == ("WORKING", "IN_PROGRESS")
+    assert world.states("auth", "login") == ("WORKING", "IN_PROGRESS")
 
 
 def test_a_kept_worktree_that_was_moved(world: World) -> None:

@@ -18,7 +18,7 @@ def test_land(world: World) -> None:
     assert world.tip() == done.commit
     assert world.tip("main~1") == before
     assert (done.kept, done.kept_why) == (None, None)
-    assert world.stands("auth", "login") == ("COMPLETED", "COMPLETED")
+    assert world.states("auth", "login") == ("COMPLETED", "COMPLETED")
     assert (world.root / "a").read_text() == "1\n"
     assert world.git("status", "--porcelain") == ""
     assert not place.exists()
@@ -62,7 +62,7 @@ def test_later_commit_withdraws_the_approval(world: World) -> None:
     (result,) = world.merge("auth")
     assert isinstance(result, NotLanded)
     assert (result.error.code, result.error.status) == ("approval_withdrawn", 3)
-    assert world.stands("auth", "login") == ("IN_REVIEW", "AWAITING_APPROVAL")
+    assert world.states("auth", "login") == ("IN_REVIEW", "AWAITING_APPROVAL")
     assert world.refs() == refs
     assert world.messages("review_result")[-1]["verdict"] == "withdrawn"
     assert world.worker("auth").review_state == "pending"
@@ -165,7 +165,7 @@ def test_conflict(world: World) -> None:
     assert isinstance(result, NotLanded)
     assert (result.error.code, result.error.status) == ("rebase_conflict", 3)
     assert world.refs() == refs
-    assert world.stands("auth", "login") == ("WORKING", "IN_PROGRESS")
+    assert world.states("auth", "login") == ("WORKING", "IN_PROGRESS")
 
 
 def test_everything(world: World) -> None:
@@ -228,4 +228,4 @@ def test_without_required_review(world: World) -> None:
     world.git("config", "worker.review.required", "false")
     world.approved("auth", "login", {"a": "1\n"})
     world.land("auth")
-    assert world.stands("auth", "login") == ("COMPLETED", "COMPLETED")
+    assert world.states("auth", "login") == ("COMPLETED", "COMPLETED")

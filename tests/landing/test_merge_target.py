@@ -20,7 +20,7 @@ def refuse(world: World, code: str) -> None:
     assert caught.value.code == code
     assert world.tip() == target
     assert world.git("status", "--porcelain", "--ignored") == status
-    assert world.stands("auth", "login") == ("APPROVED", "AWAITING_APPROVAL")
+    assert world.states("auth", "login") == ("APPROVED", "AWAITING_APPROVAL")
     assert world.query("SELECT * FROM operations WHERE status = 'open'") == []
 
 

@@ -67,7 +67,7 @@ def test_the_culprit_goes_back(verified: World) -> None:
     results = verified.merge(everything=True)
     assert landed(results) == ["amy", "bob", "dan", "eve"]
     assert codes(results) == {"cat": "verify_failed"}
-    assert verified.stands("cat", "t-cat") == ("WORKING", "IN_PROGRESS")
+    assert verified.states("cat", "t-cat") == ("WORKING", "IN_PROGRESS")
     (told,) = [one for one in verified.messages("review_result") if one["verdict"] != "approved"]
     assert told["verdict"] == "verify_failed"
     assert "status 1" in told["reason"]
@@ -120,8 +120,8 @@ def test_a_target_that_fails_by_itself(verified: World) -> None:
     assert codes(results) == {"amy": "target_fails", "bob": "target_fails"}
     ((verdicts,),) = verified.query("SELECT verdicts FROM windows")
     assert [one["prefix"] for one in json.loads(verdicts)] == [2, 1]
-    assert verified.stands("amy", "t-amy")[0] == "APPROVED"
-    assert verified.stands("bob", "t-bob")[0] == "APPROVED"
+    assert verified.states("amy", "t-amy")[0] == "APPROVED"
+    assert verified.states("bob", "t-bob")[0] == "APPROVED"
 
 
 def test_a_tree_that_passed_never_runs_again(verified: World) -> None:
@@ -175,7 +175,7 @@ def test_settings_that_land(world: World) -> None:
     assert results.settings.verify_commands == (CHECK,)
     with pytest.raises(Exception, match="not trusted"):
         world.merge(everything=True)
-    assert world.stands("bob", "t-bob")[0] == "APPROVED"
+    assert world.states("bob", "t-bob")[0] == "APPROVED"
 
 
 def test_a_worker_that_keeps_failing_waits_longer(verified: World) -> None:
@@ -195,12 +195,12 @@ def test_no_retries_left(verified: World, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("GITWORKER_TASK_MAX_RETRIES", "1")
     approve_each(verified, amy="BAD")
     verified.merge("amy")
-    assert verified.stands("amy", "t-amy") == ("WORKING", "IN_PROGRESS")
+    assert verified.states("amy", "t-amy") == ("WORKING", "IN_PROGRESS")
     verified.commit("amy", {"good/amy": "BAD again\n"})
     verified.submit("amy")
     verified.approve("amy")
     assert codes(verified.merge("amy")) == {"amy": "verify_failed"}
-    assert verified.stands("amy", "t-amy") == ("FAILED", "BLOCKED")
+    assert verified.states("amy", "t-amy") == ("FAILED", "BLOCKED")
     verified.require_sound()
 
 
@@ -215,7 +215,7 @@ def test_reviews_continue_while_a_window_is_verified(
         "GITWORKER_VERIFY_COMMANDS", f"cd {verified.root} && PYTHONPATH={os.getcwd()} {approve}"
     )
     assert landed(verified.merge("amy")) == ["amy"]
-    assert verified.stands("bob", "t-bob")[0] == "APPROVED"
+    assert verified.states("bob", "t-bob")[0] == "APPROVED"
 
 
 def test_a_second_queue_waits_for_its_turn(verified: World) -> None:

@@ -53,7 +53,7 @@ def test_settings_that_others_bring(world: World) -> None:
     world.advance({".gitworker.toml": FILE})
     with pytest.raises(GitWorkerError, match="not trusted"):
         merge(session, ["amy"])
-    assert world.stands("amy", "t-amy")[0] == "APPROVED"
+    assert world.states("amy", "t-amy")[0] == "APPROVED"
     assert not (world.root / "bad").exists()
 
 
@@ -64,7 +64,7 @@ def test_a_change_of_the_commands_ends_its_window(world: World) -> None:
     results = world.merge(everything=True)
     assert landed(results) == ["amy"]
     assert codes(results) == {"bob": "untrusted"}
-    assert world.stands("bob", "t-bob")[0] == "APPROVED"
+    assert world.states("bob", "t-bob")[0] == "APPROVED"
 
 
 def test_new_commands_judge_who_brings_them(world: World) -> None:
@@ -75,7 +75,7 @@ def test_new_commands_judge_who_brings_them(world: World) -> None:
     trust(brought, untrusted_commands(brought))
     results = world.merge(everything=True)
     assert codes(results) == {"amy": "verify_failed"}
-    assert world.stands("amy", "t-amy")[0] == "WORKING"
+    assert world.states("amy", "t-amy")[0] == "WORKING"
 
 
 def test_settings_that_are_wrong_do_not_land(world: World) -> None:
@@ -85,7 +85,7 @@ def test_settings_that_are_wrong_do_not_land(world: World) -> None:
     results = world.merge(everything=True)
     assert landed(results) == ["bob"]
     assert codes(results) == {"amy": "approval_withdrawn"}
-    assert world.stands("amy", "t-amy")[0] == "IN_REVIEW"
+    assert world.states("amy", "t-amy")[0] == "IN_REVIEW"
 
 
 def test_workers_stacked_on_each_other_by_former_tasks(world: World) -> None:

@@ -69,7 +69,7 @@ def test_commits_that_cannot_be_checked_out(
     results = verified.merge(everything=True)
     assert landed(results) == [name for name in NAMES if name != bad]
     assert codes(results) == {bad: "unavailable"}
-    assert verified.stands(bad, f"t-{bad}")[0] == "APPROVED"
+    assert verified.states(bad, f"t-{bad}")[0] == "APPROVED"
     verified.git("config", "filter.need.smudge", "cat")
     verified.land(bad)
 
@@ -86,7 +86,7 @@ def test_several_at_the_head_of_the_line(verified: World) -> None:
     for _ in range(40):  # each has a chance of two in five at least
         if landed(verified.merge(everything=True)) == ["eve"]:
             break
-    assert verified.stands("eve", "t-eve")[0] == "COMPLETED"
+    assert verified.states("eve", "t-eve")[0] == "COMPLETED"
 
 
 def test_nothing_can_be_checked_out(verified: World) -> None:
@@ -119,7 +119,7 @@ def test_commands_that_fill_the_disk(
     bad = NAMES if greedy == "all" else (greedy,)
     assert codes(results) == dict.fromkeys(bad, "disk")
     assert landed(results) == [name for name in NAMES if name not in bad]
-    assert {verified.stands(name, f"t-{name}")[0] for name in bad} == {"APPROVED"}
+    assert {verified.states(name, f"t-{name}")[0] for name in bad} == {"APPROVED"}
     assert len(verified.query("SELECT 1 FROM windows")) <= 3
 
 
@@ -131,7 +131,7 @@ def test_a_hook_that_minds_one(verified: World, declining: Callable[[str], Repo]
     results = verified.merge(everything=True)
     assert landed(results) == ["amy", "bob", "dan"]
     assert codes(results) == {"cat": "remote_hook_declined"}
-    assert verified.stands("cat", "t-cat")[0] == "APPROVED"
+    assert verified.states("cat", "t-cat")[0] == "APPROVED"
     assert remote.git("rev-parse", "main") == verified.tip()
 
 
@@ -193,7 +193,7 @@ def test_settings_that_name_an_unknown_remote(world: World) -> None:
     results = world.merge(everything=True)
     assert landed(results) == ["bob"]
     assert codes(results) == {"amy": "no_remote"}
-    assert world.stands("amy", "t-amy")[0] == "APPROVED"
+    assert world.states("amy", "t-amy")[0] == "APPROVED"
 
 
 @pytest.mark.parametrize("words", [("merge", "amy"), ("verify",)])

@@ -96,7 +96,7 @@ def test_a_hook_declines(world: World, remote: Repo) -> None:
     assert code(results) == "remote_hook_declined"
     assert "no landing on Saturdays" in results[0].error.detail  # type: ignore[union-attr]
     assert (world.tip(), tip(remote)) == before
-    assert world.stands("auth", "t1")[0] == "APPROVED"
+    assert world.states("auth", "t1")[0] == "APPROVED"
     assert world.query("SELECT 1 FROM operations WHERE status = 'open'") == []
     hook(remote, "exit 0")
     world.land("auth")
@@ -109,7 +109,7 @@ def test_an_unreachable_remote(world: World, remote: Repo) -> None:
     with pytest.raises(GitWorkerError) as caught:
         world.merge("auth")
     assert caught.value.code == "remote_not_found"
-    assert world.stands("auth", "t1")[0] == "APPROVED"
+    assert world.states("auth", "t1")[0] == "APPROVED"
     assert world.query("SELECT 1 FROM operations WHERE status = 'open'") == []
 
 
@@ -122,7 +122,7 @@ def test_a_target_ahead_of_the_remote(world: World, remote: Repo) -> None:
         world.merge("auth")
     assert caught.value.code == "target_ahead"
     assert tip(remote) == before
-    assert world.stands("auth", "t1")[0] == "APPROVED"
+    assert world.states("auth", "t1")[0] == "APPROVED"
 
 
 def test_in_the_users_way(world: World, remote: Repo) -> None:
@@ -145,8 +145,8 @@ def test_killed_around_the_push(world: World, remote: Repo, point: str) -> None:
     world.merge(everything=True)
     assert tip(remote) == world.tip()
     assert world.git("rev-list", "--count", "main") == "3"
-    assert world.stands("auth", "t1") == ("COMPLETED", "COMPLETED")
-    assert world.stands("docs", "t2") == ("COMPLETED", "COMPLETED")
+    assert world.states("auth", "t1") == ("COMPLETED", "COMPLETED")
+    assert world.states("docs", "t2") == ("COMPLETED", "COMPLETED")
     assert world.query("SELECT 1 FROM operations WHERE status = 'open'") == []
     world.require_sound()
 

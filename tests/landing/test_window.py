@@ -37,7 +37,7 @@ def test_conflict_inside_the_window(world: World) -> None:
     assert landed([first, third]) == ["amy", "cat"]
     assert isinstance(second, NotLanded)
     assert (second.error.status, second.error.code) == (3, "rebase_conflict")
-    assert world.stands("bob", "t-bob") == ("WORKING", "IN_PROGRESS")
+    assert world.states("bob", "t-bob") == ("WORKING", "IN_PROGRESS")
 
 
 def test_one_worker_overlaps_uncommitted_work(world: World) -> None:
@@ -46,7 +46,7 @@ def test_one_worker_overlaps_uncommitted_work(world: World) -> None:
     Repo(world.root).write({"README": "the user's\n"})
     results = world.merge(everything=True)
     assert landed(results) == ["amy", "cat"]
-    assert world.stands("bob", "t-bob") == ("APPROVED", "AWAITING_APPROVAL")
+    assert world.states("bob", "t-bob") == ("APPROVED", "AWAITING_APPROVAL")
     assert (world.root / "README").read_text() == "the user's\n"
     world.git("checkout", "-q", "README")
     world.land("bob")

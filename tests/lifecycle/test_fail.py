@@ -23,7 +23,7 @@ def test_fail(world: World) -> None:
     place = world.working("auth", "login", {"a": "1\n"})
     failed = fail(world.session(), "auth", reason="no network")
     assert failed.last_error == world.task("login").last_error == "no network"
-    assert world.stands("auth", "login") == ("FAILED", "FAILED")
+    assert world.states("auth", "login") == ("FAILED", "FAILED")
     assert (failed.task_id, world.task("login").assigned_agent_id) == ("login", None)
     assert world.query("SELECT * FROM task_claims") == []
     assert place.is_dir()
@@ -80,7 +80,7 @@ def test_no_retries_left(world: World) -> None:
     for name in ("auth", "docs"):
         world.working(name, "login", {"a": f"{name}\n"})
         fail(world.session(), name, reason="no")
-    assert world.stands("docs", "login") == ("FAILED", "BLOCKED")
+    assert world.states("docs", "login") == ("FAILED", "BLOCKED")
     assert world.view("docs")["attempt"] == world.view("docs")["max_attempts"] == 2
     with unchanged(world, kind=Refused) as caught:
         world.spawn("zoe", "login")
@@ -96,7 +96,7 @@ def test_same_worker_again(world: World) -> None:
     world.submit("auth")
     world.approve("auth")
     world.land("auth")
-    assert world.stands("auth", "login") == ("COMPLETED", "COMPLETED")
+    assert world.states("auth", "login") == ("COMPLETED", "COMPLETED")
     assert world.view("auth")["attempt"] == 2
 
 
@@ -137,7 +137,7 @@ def test_stale_review_that_conflicts(world: World, monkeypatch: pytest.MonkeyPat
     sweep(world.session())
     with pytest.raises(Exception, match="conflicts with the target"):
         world.approve("auth")
-    assert world.stands("auth", "login") == ("WORKING", "IN_PROGRESS")
+    assert world.states("auth", "login") == ("WORKING", "IN_PROGRESS")
 
 
 def test_fail_of_a_stale_worker(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,7 +50,7 @@ def test_worktree(world: World) -> None:
     assert world.tip("auth/login") == tip
     assert "refs/heads/feature" not in world.refs()
     assert not any("refs/worker" in name for name in world.refs())
-    assert world.stands("auth", "login") == ("ASSIGNED", "ASSIGNED")
+    assert world.states("auth", "login") == ("ASSIGNED", "ASSIGNED")
     row = world.worker("auth")
     assert (row.worktree, row.base_oid) == (str(place), world.tip())
     assert hooked(world, place)

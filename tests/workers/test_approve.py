@@ -22,7 +22,7 @@ def test_no_rebase_needed(world: World) -> None:
     assert (done.commit, done.rebased_from, done.rescue_ref) == (tip, None, None)
     assert done.worker.review_state == "approved"
     assert world.tip("auth/login") == tip
-    assert world.stands("auth", "login") == ("APPROVED", "AWAITING_APPROVAL")
+    assert world.states("auth", "login") == ("APPROVED", "AWAITING_APPROVAL")
 
 
 def test_rebase(world: World) -> None:
@@ -77,7 +77,7 @@ def test_conflict(world: World) -> None:
         world.approve("auth")
     assert (caught.value.status, caught.value.code) == (3, "rebase_conflict")
     assert "README" in caught.value.detail
-    assert world.stands("auth", "login") == ("WORKING", "IN_PROGRESS")
+    assert world.states("auth", "login") == ("WORKING", "IN_PROGRESS")
     assert world.refs() == refs
     assert world.git("status", "--porcelain", cwd=place) == tree
     (told,) = world.messages("review_result")
@@ -109,7 +109,7 @@ def test_overlapping_changes_refuse(world: World) -> None:
         world.approve("auth")
     assert {name for name in world.refs() if "rescue" not in name} == set(refs)
     assert (place / "README").read_text() == "uncommitted\n"
-    assert world.stands("auth", "login")[0] == "IN_REVIEW"
+    assert world.states("auth", "login")[0] == "IN_REVIEW"
 
 
 def test_file_in_the_way_refuses(world: World) -> None:

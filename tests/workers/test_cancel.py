@@ -23,7 +23,7 @@ def test_cancel(world: World) -> None:
     freed = cancel(world.session(), "auth")
     assert (freed.task_id, freed.rescue_ref) == ("login", "refs/worker/rescue/auth/login/1")
     assert world.refs()["refs/worker/rescue/auth/login/1"] == tip
-    assert world.stands("auth", "login") == ("IDLE", "CANCELLED")
+    assert world.states("auth", "login") == ("IDLE", "CANCELLED")
     row = world.worker("auth")
     assert (row.task_id, row.branch, row.worktree, row.pid) == (None, None, None, None)
     assert not place.exists()
@@ -38,7 +38,7 @@ def test_cancel_from_every_stage(world: World, stage: str) -> None:
     files = () if stage == "spawn" else ({"a": "1\n"},)
     getattr(world, stage)("auth", "login", *files)
     cancel(world.session(), "auth")
-    assert world.stands("auth", "login") == ("IDLE", "CANCELLED")
+    assert world.states("auth", "login") == ("IDLE", "CANCELLED")
 
 
 def test_rescue_holds_uncommitted_work(world: World) -> None:
@@ -190,7 +190,7 @@ def test_reset(world: World) -> None:
     fail(world.session(), "auth", reason="stuck")
     tip = world.tip("auth/login")
     freed = reset(world.session(), "auth")
-    assert world.stands("auth", "login") == ("IDLE", "FAILED")
+    assert world.states("auth", "login") == ("IDLE", "FAILED")
     assert freed.rescue_ref is not None
     assert world.refs()[freed.rescue_ref] == tip
     assert world.worktrees() == []
@@ -218,7 +218,7 @@ def test_cancel_of_a_failed_worker_spares_the_new_holder(world: World) -> None:
     claims = world.query("SELECT * FROM task_claims")
     task = world.task("login")
     cancel(world.session(), "auth")
-    assert world.stands("docs", "login") == ("ASSIGNED", "ASSIGNED")
+    assert world.states("docs", "login") == ("ASSIGNED", "ASSIGNED")
     assert world.task("login") == task
     assert world.query("SELECT * FROM task_claims") == claims
     assert world.path("docs").is_dir()

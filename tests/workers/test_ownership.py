@@ -51,7 +51,7 @@ def test_done_in_a_damaged_worktree(world: World, state: str, message: str | Non
     assert caught.value.code == CODES.get(state, f"worktree_{state}"), caught.value
     assert "git -C" not in (caught.value.hint or "")
     assert world.tip("auth/login") == branch
-    assert world.stands("auth", "login")[0] == "WORKING"
+    assert world.states("auth", "login")[0] == "WORKING"
 
 
 @pytest.mark.parametrize("message", [None, "All of it"])
@@ -123,7 +123,7 @@ def test_verbs_of_a_working_worker(world: World, state: str) -> None:
         assert shown.status == 0
         assert str(place) in shown.out
     assert bytes_below(place) == before
-    assert world.stands("auth", "login")[0] == "WORKING"
+    assert world.states("auth", "login")[0] == "WORKING"
     assert world.query("SELECT * FROM operations WHERE status = 'open'") == []
 
 
@@ -141,7 +141,7 @@ def test_landing_a_damaged_worktree(world: World, state: str) -> None:
     assert answer.status == 1, answer
     assert "hint:" in answer.err, answer
     assert bytes_below(place) == before
-    assert world.stands("auth", "login")[0] == "APPROVED"
+    assert world.states("auth", "login")[0] == "APPROVED"
 
 
 @pytest.mark.parametrize("state", sorted(PLACES.keys() - {"moved"}))

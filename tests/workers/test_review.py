@@ -15,7 +15,7 @@ def test_reject(world: World) -> None:
     world.in_review("auth", "login", {"a": "1\n"})
     rejected = reject(world.session(), "auth", note="more tests")
     assert rejected.review_state == "changes_requested"
-    assert world.stands("auth", "login") == ("WORKING", "IN_PROGRESS")
+    assert world.states("auth", "login") == ("WORKING", "IN_PROGRESS")
     (told,) = world.messages("review_result")
     assert told == {
         "verdict": "changes_requested", "note": "more tests",
@@ -33,7 +33,7 @@ def test_second_round(world: World) -> None:
     world.commit("auth", {"b": "2\n"})
     world.submit("auth")
     world.approve("auth")
-    assert world.stands("auth", "login") == ("APPROVED", "AWAITING_APPROVAL")
+    assert world.states("auth", "login") == ("APPROVED", "AWAITING_APPROVAL")
     assert world.task("login").retry_count == 0
 
 

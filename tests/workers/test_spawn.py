@@ -23,7 +23,7 @@ def test_spawn(world: World) -> None:
     spawned = world.spawn("auth", "login", title="Log in")
     assert spawned.path == str(world.root / "worktrees" / "login")
     assert spawned.base == world.tip("auth/login") == world.tip("main")
-    assert world.stands("auth", "login") == ("ASSIGNED", "ASSIGNED")
+    assert world.states("auth", "login") == ("ASSIGNED", "ASSIGNED")
     row = world.worker("auth")
     assert (row.task_id, row.branch, row.base_oid) == ("login", "auth/login", spawned.base)
     task = world.task("login")
@@ -186,7 +186,7 @@ def test_open_dependency(world: World) -> None:
     world.approved("docs", "first", {"a": "1\n"})
     world.land("docs")
     world.spawn("auth", "second")
-    assert world.stands("auth", "second") == ("ASSIGNED", "ASSIGNED")
+    assert world.states("auth", "second") == ("ASSIGNED", "ASSIGNED")
 
 
 def test_claimed_by_a_foreign_program(world: World) -> None:
@@ -220,7 +220,7 @@ def test_assign_needs_a_worker(world: World) -> None:
     world.approved("auth", "login", {"a": "1\n"})
     world.land("auth")
     world.spawn("auth", "next", must_exist=True)
-    assert world.stands("auth", "next") == ("ASSIGNED", "ASSIGNED")
+    assert world.states("auth", "next") == ("ASSIGNED", "ASSIGNED")
 
 
 def test_recycled_worker(world: World) -> None:
@@ -253,7 +253,7 @@ def test_post_checkout_hook_that_fails(world: World) -> None:
     hook.write_text("#!/bin/sh\nexit 1\n")
     hook.chmod(0o755)
     world.spawn("auth", "login")
-    assert world.stands("auth", "login") == ("ASSIGNED", "ASSIGNED")
+    assert world.states("auth", "login") == ("ASSIGNED", "ASSIGNED")
 
 
 def test_filter_that_fails(world: World) -> None:

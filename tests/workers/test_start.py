@@ -19,7 +19,7 @@ def test_start_binds_the_process(world: World) -> None:
     process = find_process(os.getpid())
     assert process is not None
     assert (started.pid, started.pid_start) == (os.getpid(), process.start)
-    assert world.stands("auth", "login") == ("WORKING", "IN_PROGRESS")
+    assert world.states("auth", "login") == ("WORKING", "IN_PROGRESS")
     assert world.messages("agent_started") == [{"pid": os.getpid()}]
     assert world.view("auth")["pid"] == os.getpid()
     assert world.view("auth")["last_heartbeat"] is not None

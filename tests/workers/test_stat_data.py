@@ -124,7 +124,7 @@ def test_recovery(world: World, disturb: Disturb, point: str) -> None:
     world.drive("approve", "auth", GITWORKER_CRASH_AT=point)
     every_file(place, disturb)
     recover_all(world.session())
-    if world.stands("auth", "login")[0] == "IN_REVIEW":
+    if world.states("auth", "login")[0] == "IN_REVIEW":
         world.approve("auth")
     assert (place / "README").read_text() == "theirs\n"
     assert world.git("status", "--porcelain", cwd=place) == ""

@@ -18,7 +18,7 @@ def test_submit(world: World) -> None:
     done = world.submit("auth", note="please look", pr_url="https://example.org/1")
     assert (done.commit, done.commits, done.conflicts) == (world.tip("auth/login"), 1, ())
     assert (done.worker.review_state, done.worker.pr_url) == ("pending", "https://example.org/1")
-    assert world.stands("auth", "login") == ("IN_REVIEW", "AWAITING_APPROVAL")
+    assert world.states("auth", "login") == ("IN_REVIEW", "AWAITING_APPROVAL")
     told = {"branch": "auth/login", "commit": done.commit, "note": "please look"}
     assert world.messages("task_done") == world.messages("review_request") == [told]
     (progress,) = world.messages("task_progress")
@@ -39,7 +39,7 @@ def test_conflict_is_reported_early(world: World) -> None:
     world.working("auth", "login", {"README": "mine\n"})
     world.advance({"README": "theirs\n"})
     assert world.submit("auth").conflicts == ("README",)
-    assert world.stands("auth", "login")[0] == "IN_REVIEW"
+    assert world.states("auth", "login")[0] == "IN_REVIEW"
 
 
 def test_uncommitted_work(world: World) -> None:
@@ -112,14 +112,14 @@ def test_hook_of_the_user_may_refuse(world: World) -> None:
     with pytest.raises(GitFailed) as caught:
         world.submit("auth", commit_message="More")
     assert "no way" in caught.value.detail
-    assert world.stands("auth", "login") == ("WORKING", "IN_PROGRESS")
+    assert world.states("auth", "login") == ("WORKING", "IN_PROGRESS")
 
 
 def test_without_required_review(world: World) -> None:
     """If no review is required the task waits for its verification only."""
     world.git("config", "worker.review.required", "false")
     world.in_review("auth", "login", {"a": "1\n"})
-    assert world.stands("auth", "login") == ("IN_REVIEW", "VERIFYING")
+    assert world.states("auth", "login") == ("IN_REVIEW", "VERIFYING")
 
 
 def test_worktree_removed_by_hand(world: World) -> None:

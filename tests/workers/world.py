@@ -172,7 +172,7 @@ class World:
         assert found is not None, name
         return found
 
-    def stands(self, worker: str, task: str) -> tuple[str, str]:
+    def states(self, worker: str, task: str) -> tuple[str, str]:
         """Return a worker's state and a task's status as text."""
         return self.worker(worker).state.value, self.task(task).status.value
 

@@ -77,7 +77,7 @@ def test_cancel_of_a_missing_worktree(world: World, is_deleted: bool) -> None:
     assert world.tip("auth/login") == tip
     assert world.path("auth") == place
     assert (place / "a").read_text() == "1\n"
-    assert world.stands("auth", "login")[0] == "WORKING"
+    assert world.states("auth", "login")[0] == "WORKING"
     assert is_deleted or (far / "new").read_text() == "mine\n"
 
 

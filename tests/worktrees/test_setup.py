@@ -35,7 +35,7 @@ def test_commands(world: World) -> None:
     place = Path(world.spawn("auth", "login", narrate=told.append).path)
     assert (place / "seat.o").read_text() == f"auth login {world.root}\n"
     assert (place / "top.o").read_text() == f"{place}\n"
-    assert world.stands("auth", "login") == ("ASSIGNED", "ASSIGNED")
+    assert world.states("auth", "login") == ("ASSIGNED", "ASSIGNED")
     assert f"auth login {world.root}\nlate" in "\n".join(told)
     assert "late" in logs(world)
     assert world.query("SELECT * FROM operations WHERE status = 'open'") == []
@@ -51,7 +51,7 @@ def test_a_failure(world: World) -> None:
     assert "broken" in error.detail
     assert "git worker reset auth" in (error.hint or "")
     assert "logs/setup/" in (error.hint or "")
-    assert world.stands("auth", "login")[0] == "FAILED"
+    assert world.states("auth", "login")[0] == "FAILED"
     assert (world.path("auth") / "a.o").exists()
     assert not (world.path("auth") / "never.o").exists()
     (failed,) = world.messages("task_failed")
@@ -72,7 +72,7 @@ def test_a_time_limit(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPa
             world.spawn("auth", "login")
     pid = int((world.path("auth") / "pid.o").read_text())
     wait_until(lambda: not os.path.exists(f"/proc/{pid}") or is_zombie(pid))
-    assert world.stands("auth", "login")[0] == "FAILED"
+    assert world.states("auth", "login")[0] == "FAILED"
 
 
 def is_zombie(pid: int) -> bool:
@@ -89,7 +89,7 @@ def test_its_log_is_deleted(world: World) -> None:
     logs_dir = world.state_dir / "logs"
     set_up(world, f"echo one; rm -r '{logs_dir}'; echo two")
     world.spawn("auth", "login", narrate=told.append)
-    assert world.stands("auth", "login") == ("ASSIGNED", "ASSIGNED")
+    assert world.states("auth", "login") == ("ASSIGNED", "ASSIGNED")
     assert "two" in "\n".join(told)
     set_up(world, f"rm -r '{logs_dir}'; echo three; exit 4")
     with pytest.raises(Refused, match="status 4") as caught:
@@ -113,7 +113,7 @@ def test_killed(world: World, point: str) -> None:
     done = world.drive("spawn", "auth", "login", GITWORKER_CRASH_AT=point)
     assert done.returncode == -signal.SIGKILL
     world.drive("recover_all")
-    assert world.stands("auth", "login")[0] == "FAILED"
+    assert world.states("auth", "login")[0] == "FAILED"
     assert world.query("SELECT kind FROM operations WHERE status = 'open'") == []
 
 
@@ -139,7 +139,7 @@ def test_a_running_setup_is_left_alone(world: World) -> None:
         wait_until(begun.exists)
         assert finish_setups(world.session()) == []
         assert world.drive("recover_all").stdout.strip() == ""
-        assert world.stands("auth", "login") == ("ASSIGNED", "ASSIGNED")
+        assert world.states("auth", "login") == ("ASSIGNED", "ASSIGNED")
         begun.with_name("go.o").touch()
         assert spawning.wait(60) == 0
-    assert world.stands("auth", "login") == ("ASSIGNED", "ASSIGNED")
+    assert world.states("auth", "login") == ("ASSIGNED", "ASSIGNED")

@@ -37,7 +37,7 @@ def test_cancel(world: World) -> None:
     done = run(world, (*MOUNTED, str(place)), "cancel", "auth")
     assert (done.returncode, "cannot be moved" in done.stderr) == (1, True), done.stderr
     require_whole(world, place)
-    assert world.stands("auth", "login") == ("ASSIGNED", "ASSIGNED")
+    assert world.states("auth", "login") == ("ASSIGNED", "ASSIGNED")
     assert run(world, (), "cancel", "auth").returncode == 0
     assert not place.exists()
 
@@ -53,4 +53,4 @@ def test_a_directory_that_cannot_be_written(world: World) -> None:
     place.parent.chmod(0o755)
     assert done.returncode == 1, done.stderr
     require_whole(world, place)
-    assert world.stands("auth", "login") == ("ASSIGNED", "ASSIGNED")
+    assert world.states("auth", "login") == ("ASSIGNED", "ASSIGNED")
