@@ -7,6 +7,7 @@ from gitworker.bus.identity import caller_identity, find_worktree_task
 from gitworker.config import Settings, load_settings
 from gitworker.errors import Refused, Unavailable
 from gitworker.model.ids import HQ, Oid
+from gitworker.model.ref_names import short_name
 from gitworker.paths import (
     Repository,
     StatePaths,
@@ -126,7 +127,7 @@ def _settle_target(
     store: Store, target: TargetAnswer, *, recorded: str | None, named: str | None
 ) -> str:
     """Record the target branch once it has a commit; return a note for people, or an empty text."""
-    name = target.ref.removeprefix("refs/heads/")
+    name = short_name(target.ref)
     if recorded is None:
         if target.exists and not store.is_read_only:
             record_target(store, name)

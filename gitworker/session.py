@@ -6,6 +6,7 @@ from typing import NamedTuple
 from gitworker.config import Settings
 from gitworker.errors import Refused
 from gitworker.model.ids import Ref
+from gitworker.model.ref_names import short_name
 from gitworker.paths import Repository, StatePaths, open_regular
 from gitworker.repo.plumbing.git import Git
 from gitworker.store.api import Store
@@ -32,6 +33,11 @@ class Session(NamedTuple):
     actor: str
     git_config: dict[str, str]
     note: str = ""
+
+    @property
+    def target_name(self) -> str:
+        """Return the target branch without `refs/heads/`."""
+        return short_name(self.target)
 
     @property
     def scratch_dir(self) -> str:
@@ -99,7 +105,7 @@ def is_inside_name(name: str) -> bool:
 
 def missing_target(session: Session) -> Refused:
     """Return the refusal of a command that needs the target if the branch has no commit."""
-    name = session.target.removeprefix("refs/heads/")
+    name = session.target_name
     if session.git.find_oid("HEAD") is None:
         return Refused(
             f"the target branch {name} has no commit yet",

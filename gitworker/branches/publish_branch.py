@@ -10,7 +10,8 @@ from gitworker import clock
 from gitworker.branches.remote import known_remotes, require_remote
 from gitworker.branches.rules_remote import is_relative
 from gitworker.errors import Conflict, NotFound, Refused
-from gitworker.model.ids import Branch, Oid, ref_of
+from gitworker.model.ids import Branch, Oid
+from gitworker.model.ref_names import ref_of
 from gitworker.repo.plumbing.refs import find_tip
 from gitworker.repo.remote.push import push_commit
 from gitworker.repo.remote.transfer import Narrate

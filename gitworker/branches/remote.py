@@ -9,9 +9,10 @@ from enum import Enum
 
 from gitworker.errors import Conflict, GitWorkerError, Internal, Refused
 from gitworker.model.ids import Oid, Ref
+from gitworker.model.ref_names import short_name, tracking_ref
 from gitworker.repo.checkout.fastforward import fast_forward
 from gitworker.repo.plumbing.lock import descriptor_of
-from gitworker.repo.plumbing.refs import find_ref, find_tip, is_ancestor, tracking_ref
+from gitworker.repo.plumbing.refs import find_ref, find_tip, is_ancestor
 from gitworker.repo.remote.fetch import fetch_branch
 from gitworker.repo.remote.push import push_commit
 from gitworker.repo.remote.rules_transfer import TransferFailed
@@ -50,7 +51,7 @@ class Remote:
     @property
     def branch(self) -> str:
         """Return the branch's short name."""
-        return self.ref.removeprefix("refs/heads/")
+        return short_name(self.ref)
 
     @property
     def tracking(self) -> Ref:
@@ -168,7 +169,7 @@ def follow_remote(session: Session, tip: Oid) -> None:
 
 def _ahead(session: Session, local: Oid, tip: Oid) -> GitWorkerError:
     """Return the error for commits of the local target that the remote lacks."""
-    name, remote = session.target.removeprefix("refs/heads/"), session.settings.merge_remote
+    name, remote = session.target_name, session.settings.merge_remote
     count = session.git.text("rev-list", "--count", f"{tip}..{local}", "--")
     text = f"{name} has {count} commit(s) that {remote} has not"
     if is_ancestor(session.git, tip, local):

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from gitworker import clock
 from gitworker.bus.drain import record_rewrite
 from gitworker.errors import NotFound
-from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, ref_of
+from gitworker.model.ids import Oid, Ref, TaskId, WorkerId
+from gitworker.model.ref_names import anchor_of
 from gitworker.repo.checkout.move_branch import move_branch
 from gitworker.repo.history.patch_ids import keeps_patches
 from gitworker.repo.plumbing.refs import change_refs, find_tip, read_loose_refs
@@ -21,8 +22,6 @@ from gitworker.store.api import Writer
 from gitworker.store.operations import Operation, begin_operation
 from gitworker.store.payloads.payload import ApproveData, MergeData
 from gitworker.store.workers import Worker
-
-ANCHORS = "refs/worker/landing/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,7 @@ class Rewrite:
 def read_tips(session: Session, worker: Worker) -> BranchTips:
     """Return the tips of the worker's branch and of the target; raise NotFound without either."""
     assert worker.branch is not None
-    ref = ref_of(Branch(worker.branch))
+    ref = worker.ref
     common_dir = session.repository.common_dir
     tip, target = (find_tip(session.git, common_dir, name) for name in (ref, session.target))
     if target is None:
@@ -116,14 +115,6 @@ def rescue_old_tips(session: Session, planned: Sequence[tuple[Worker, Rewrite]])
     )
     refs = {rewrite.ref: str(kept.ref) for (_, rewrite), kept in zip(moving, saved, strict=True)}
     return [replace(rewrite, rescue_ref=refs.get(rewrite.ref)) for _, rewrite in planned]
-
-
-def anchor_of(worker: str, task: str) -> Ref:
-    """Return the ref that protects the commit which a worker's branch is about to become.
-
-    It is deleted with the branch, or when its operation has landed or is rolled back.
-    """
-    return Ref(f"{ANCHORS}{worker}/{task}")
 
 
 def drop_anchors(session: Session, operations: Sequence[Operation]) -> None:

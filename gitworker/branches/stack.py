@@ -11,7 +11,8 @@ from typing import NamedTuple
 from gitworker.branches.replay_branch import BranchTips
 from gitworker.branches.rules_stack import ParentState, approve_refusal, merge_refusal, parent_state
 from gitworker.errors import NotFound
-from gitworker.model.ids import Branch, Oid, ref_of
+from gitworker.model.ids import Branch, Oid
+from gitworker.model.ref_names import ref_of
 from gitworker.observe.workers.stack_base import own_fork_point
 from gitworker.repo.plumbing.refs import find_tip
 from gitworker.session import Session

@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 from gitworker.branches.rules_stack import is_active
 from gitworker.errors import NotFound, Refused
-from gitworker.model.ids import Branch, Oid, Ref, ref_of
+from gitworker.model.ids import Oid, Ref
+from gitworker.model.ref_names import ALL, BRANCHES, TAGS
 from gitworker.repo.plumbing.refs import find_tip
 from gitworker.session import Session
 from gitworker.store.api import Reader
@@ -31,7 +32,7 @@ def find_parent(session: Session, name: str, *, worker: str, task: str) -> Paren
     which always means only a commit. Raises Refused if it also names another commit, or if the
     parent itself is stacked on this task; NotFound if the parent's branch does not exist.
     """
-    if name.startswith("refs/"):
+    if name.startswith(ALL):
         return None
     with session.store.read() as reader:
         found = _find_active(reader, name)
@@ -41,17 +42,17 @@ def find_parent(session: Session, name: str, *, worker: str, task: str) -> Paren
     if is_cycle:
         raise Refused(
             f"{found.worker_id} is itself stacked on {task} of {worker}",
-            f"git worker spawn {worker} {task} --from refs/heads/{found.branch}"
+            f"git worker spawn {worker} {task} --from {BRANCHES}{found.branch}"
             f"   (once {found.worker_id} has dropped it by: git worker sync)",
             code="stacked_in_a_circle",
         )
     common_dir = session.repository.common_dir
-    tip = find_tip(session.git, common_dir, ref_of(Branch(found.branch)))
+    tip = find_tip(session.git, common_dir, found.ref)
     if tip is None:
         raise NotFound(
             f"branch {found.branch} does not exist", f"git worker show {found.worker_id}"
         )
-    for prefix in ("refs/heads/", "refs/tags/"):
+    for prefix in (BRANCHES, TAGS):
         if name == found.branch:
             break
         other = find_tip(session.git, common_dir, Ref(prefix + name))

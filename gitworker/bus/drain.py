@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from gitworker import clock
 from gitworker.bus.message_ids import derived_id
 from gitworker.bus.publish import Outgoing, publish
-from gitworker.model.ids import HQ, Branch, Oid, Ref, ref_of
+from gitworker.model.ids import HQ, Oid, Ref
 from gitworker.paths import open_regular, read_worktree_owner
 from gitworker.repo.plumbing.refs import read_branches
 from gitworker.session import Session
@@ -60,7 +60,7 @@ def drain(
         known = all_workers(reader) if workers is None else workers
         tips = {Ref(row["ref"]): Oid(row["oid"]) for row in reader.rows("tips.all")}
         for_radar = bool(reader.rows("tips.due", now=clock.now_ms()))
-    holders = {ref_of(Branch(worker.branch)): worker for worker in known if worker.branch}
+    holders = {worker.ref: worker for worker in known if worker.branch}
     refs = read_branches(
         session.git,
         session.repository.common_dir,

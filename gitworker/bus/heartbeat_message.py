@@ -111,11 +111,11 @@ def require_heartbeat_worker(reader: Reader, name: str | None, actor: str) -> st
             "git worker list",
         )
     wanted = name or actor
-    row = (
-        reader.row("workers.by_id", worker=wanted)
-        or reader.row("workers.by_task", task=wanted)
-        or reader.row("workers.by_branch", branch=wanted.removeprefix("refs/heads/"))
-    )
+    row = reader.row("workers.by_id", worker=wanted) or reader.row("workers.by_task", task=wanted)
+    if row is None:
+        from gitworker.model.ref_names import short_name  # a file more, for branches only
+
+        row = reader.row("workers.by_branch", branch=short_name(wanted))
     if row is None:
         raise NotFound(
             f"no worker, task or branch is called {ascii(wanted)[:80]}", "git worker list"

@@ -12,6 +12,7 @@ from gitworker.errors import GitWorkerError
 from gitworker.journal.settled import Settled
 from gitworker.lifecycle.find import require_worker
 from gitworker.model.ids import Oid, Ref
+from gitworker.model.ref_names import short_name
 from gitworker.repo.plumbing.opening import OpeningAnswers
 from gitworker.service.progress import (
     BranchSkipped,
@@ -145,7 +146,7 @@ def show_event(event: Event) -> None:
         case FilesOutdated(error):
             _warn("views and logs are not up to date", error)
         case BranchSkipped(ref, error):
-            _warn(f"commits on {ref.removeprefix('refs/heads/')} are not published yet", error)
+            _warn(f"commits on {short_name(ref)} are not published yet", error)
         case Verifying() | WorkersLanded():  # shown by the command that lands
             pass
 

@@ -10,6 +10,7 @@ from gitworker.cli.call import CommandLine
 from gitworker.cli.hot.words import SECONDS_MAX
 from gitworker.errors import GitWorkerError, Invalid, Unavailable
 from gitworker.model.ids import parse_task_id, parse_worker_id
+from gitworker.model.ref_names import short_name
 
 if TYPE_CHECKING:
     TextType = click.ParamType[str]
@@ -104,7 +105,7 @@ class GitworkerCommand(click.Command):
 
 def parse_worker_name(text: str) -> str:
     """Return a worker's name; raise Invalid if it is neither an id nor a branch."""
-    short = text.removeprefix("refs/heads/")
+    short = short_name(text)
     worker, slash, task = short.partition("/")
     try:
         if slash:

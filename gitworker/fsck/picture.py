@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from gitworker.model.ids import Branch, Oid, Ref, ref_of
+from gitworker.model.ids import Oid, Ref
+from gitworker.model.ref_names import ALL, rescues_of
 from gitworker.repo.history.reachable import find_missing
 from gitworker.repo.plumbing.refs import read_refs
 from gitworker.repo.worktrees.worktree_list import Worktree, list_worktrees
@@ -82,11 +83,11 @@ class Picture:
 
     def branch(self, worker: Worker) -> Ref | None:
         """Return the full name of a worker's branch."""
-        return ref_of(Branch(worker.branch)) if worker.branch else None
+        return worker.ref if worker.branch else None
 
     def is_expired(self, worker: str, task: str) -> bool:
         """Return whether gc deleted rescue refs of a task, so that old commits may not exist."""
-        return any(ref.startswith(f"refs/worker/rescue/{worker}/{task}/") for ref in self.expired)
+        return any(ref.startswith(rescues_of(worker, task)) for ref in self.expired)
 
 
 def take_picture(session: Session, *, at_work: bool = False) -> Picture:
@@ -97,7 +98,7 @@ def take_picture(session: Session, *, at_work: bool = False) -> Picture:
         tips = {Ref(row["ref"]): Oid(row["oid"]) for row in reader.rows("tips.all")}
         acts = tuple(map(_act, reader.rows("fsck.operations")))
         landings = tuple(reader.rows("fsck.landings"))
-    refs = read_refs(session.git, ["refs/"])
+    refs = read_refs(session.git, [ALL])
     missing = frozenset(find_missing(session.git, set(refs.values())))
     taken = [act.data for act in acts if act.has_taken]
     return Picture(

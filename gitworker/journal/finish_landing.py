@@ -15,7 +15,7 @@ from gitworker.branches.replay_branch import drop_anchors
 from gitworker.bus.drain import record_tip
 from gitworker.errors import GitWorkerError
 from gitworker.lifecycle.moves import advance, release_task
-from gitworker.model.ids import Branch, ref_of
+from gitworker.model.ref_names import short_name
 from gitworker.model.worker import WorkerEvent
 from gitworker.repo.checkout.move_branch import move_branch
 from gitworker.repo.checkout.recover_move import find_unfinished, recover_move
@@ -180,7 +180,7 @@ def find_left(session: Session, worker: Worker) -> str | None:
     """Return the rest of a landed worker: its worktree, else its branch, else None."""
     if worker.worktree is not None and os.path.isdir(worker.worktree):
         return worker.worktree
-    ref = ref_of(Branch(worker.branch or ""))
+    ref = worker.ref
     found = read_loose_refs(session.repository.common_dir, [ref])
     return worker.branch if found is None or ref in found else None
 
@@ -216,7 +216,7 @@ def _reason_to_keep(session: Session, worker: Worker, known: tuple[str, ...]) ->
     if owner is not None and flaw is None:
         head = read_head(session.git, owner)
         if head not in (None, owner.ref):
-            return f"it is on {str(head).removeprefix('refs/heads/')}"
+            return f"it is on {short_name(str(head))}"
     pids = occupants(worker)
     if pids:
         return f"process {pids[0]} has its working directory there"
@@ -225,7 +225,7 @@ def _reason_to_keep(session: Session, worker: Worker, known: tuple[str, ...]) ->
         return f"process {distant} of another PID namespace or host may work there"
     if is_locked(worker):
         return "it is locked (git worktree unlock)"
-    ref = ref_of(Branch(worker.branch or ""))
+    ref = worker.ref
     tip = find_tip(session.git, session.repository.common_dir, ref)
     if not has_landed(session, tip, known):
         return "its branch has commits that have not landed"

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from gitworker.journal.settled import Settled
+from gitworker.model.ref_names import short_name
 from gitworker.session import Session
 from gitworker.store.operations import Operation, find_operation
 from gitworker.store.payloads.payload import AdoptData, GcData, MergeData, UndoData
@@ -85,7 +86,7 @@ def _undo_adopt(session: Session, operation: Operation, done: Operation) -> None
 
 def _describe_adopt(undone: Sequence[Operation], workers: Sequence[Worker]) -> str:
     (done,), (worker,) = undone, workers
-    name = done.payload(AdoptData).old_ref.removeprefix("refs/heads/")
+    name = short_name(done.payload(AdoptData).old_ref)
     return f"{name} is no longer managed; {done.worker_id} is {worker.state}"
 
 
@@ -140,7 +141,7 @@ def _describe_merge(undone: Sequence[Operation], workers: Sequence[Worker]) -> s
 
     data = undone[0].payload(MergeData)
     names = listed([worker.worker_id for worker in workers])
-    target = data.target_ref.removeprefix("refs/heads/")
+    target = short_name(data.target_ref)
     return f"{target} is back at {data.target_old[:12]}; {names} at work again"
 
 

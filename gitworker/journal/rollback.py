@@ -5,7 +5,8 @@ from contextlib import suppress
 
 from gitworker import clock
 from gitworker.errors import Refused
-from gitworker.model.ids import TaskId, WorkerId, ref_of
+from gitworker.model.ids import TaskId, WorkerId
+from gitworker.model.ref_names import ref_of
 from gitworker.paths import read_worktree_owner
 from gitworker.repo.plumbing.refs import delete_branch, read_refs
 from gitworker.repo.rescue.rescue_refs import rescue

@@ -351,7 +351,7 @@ class Queue:
         """Count a window under which something moved; give up after many in a row."""
         self._moves += 1
         if self._moves > MOVES:
-            name = self.session.target.removeprefix("refs/heads/")
+            name = self.session.target_name
             self._fail_all(
                 Conflict(
                     f"{name} moved {MOVES} times during the verification of its next commits",

@@ -8,20 +8,18 @@ from gitworker.bus.publish import Outgoing, publish
 from gitworker.crashpoint import crash_point
 from gitworker.landing.prepare import Prepared
 from gitworker.landing.queue_verify import label_of
-from gitworker.model.ids import Ref
 from gitworker.model.message import MessageType
+from gitworker.model.ref_names import QUEUE
 from gitworker.repo.plumbing.refs import change_refs, require_refs
 from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.windows import open_window
 
-ANCHOR = Ref("refs/worker/queue")  # keeps a window's commits while they are verified
-
 
 def open_record(session: Session, window: list[Prepared], *, size: int) -> int:
     """Record a window that is to be verified, and protect its commits from `git gc`."""
     tip = window[-1].rewrite.new
-    require_refs(session.git, [f"update {ANCHOR} {tip}"], reason="gitworker: window")
+    require_refs(session.git, [f"update {QUEUE} {tip}"], reason="gitworker: window")
     workers: list[dict[str, Any]] = [
         {"worker": one.worker.worker_id, "task": one.worker.task_id, "commit": one.rewrite.new}
         for one in window
@@ -59,7 +57,7 @@ def close_record(
     landed: int = 0,
 ) -> None:
     """Record and publish the end of a window; without `verdicts` the recorded ones remain."""
-    change_refs(session.git, [f"delete {ANCHOR}"], reason="gitworker: window")
+    change_refs(session.git, [f"delete {QUEUE}"], reason="gitworker: window")
     payload = {"window": number, "outcome": outcome, "landed": landed, "text": outcome}
     with session.store.write() as writer:
         writer.run(

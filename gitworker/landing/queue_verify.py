@@ -138,7 +138,7 @@ class _Search:
 
 def _require_target_passes(session: Session, verifier: Verifier, base: Oid) -> None:
     """Raise TargetFails if the target itself fails."""
-    name = session.target.removeprefix("refs/heads/")
+    name = session.target_name
     verdict = verifier.known(base)
     if verdict is None:
         verifier.start(base, label=name)

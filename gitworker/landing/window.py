@@ -169,7 +169,7 @@ def _landed(session: Session, worker: Worker, commit: str, why: str) -> Landed:
 
 
 def _unrecorded(session: Session, error: Exception) -> GitWorkerError:
-    name = session.target.removeprefix("refs/heads/")
+    name = session.target_name
     return Unavailable(
         f"{name} contains it, but that could not be recorded: {as_gitworker_error(error).message}",
         "git worker recover",

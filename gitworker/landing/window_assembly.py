@@ -9,7 +9,7 @@ from gitworker.branches.remote import require_remote
 from gitworker.branches.stack import Stack, parents_of
 from gitworker.errors import Conflict, GitWorkerError, Invalid, as_gitworker_error
 from gitworker.landing.prepare import DoesNotStack, Prepared, prepare, withdraw
-from gitworker.model.ids import Branch, Oid, ref_of
+from gitworker.model.ids import Oid
 from gitworker.radar.radar import conflicting_pairs
 from gitworker.repo.plumbing.refs import find_tip
 from gitworker.repo.replay.replay_cache import ReplayCache
@@ -99,7 +99,7 @@ class Assembly:
         target = find_tip(git, common_dir, self._session.target)
         tips: dict[str, Oid] = {}
         for worker in workers[: REACH * size]:
-            tip = find_tip(git, common_dir, ref_of(Branch(worker.branch or "")))
+            tip = find_tip(git, common_dir, worker.ref)
             if tip is not None:
                 tips[worker.worker_id] = tip
         if target is None or len(tips) < 2:

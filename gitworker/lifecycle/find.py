@@ -2,6 +2,7 @@
 
 from gitworker.errors import NotFound
 from gitworker.model.ids import HQ
+from gitworker.model.ref_names import short_name
 from gitworker.session import Session
 from gitworker.store.api import Reader
 from gitworker.store.workers import (
@@ -28,7 +29,7 @@ def require_worker(reader: Reader, name: str | None, session: Session) -> Worker
     found = (
         find_worker(reader, name)
         or find_worker_of_task(reader, name)
-        or find_worker_of_branch(reader, name.removeprefix("refs/heads/"))
+        or find_worker_of_branch(reader, short_name(name))
     )
     if found is None:
         names = [worker.worker_id for worker in all_workers(reader)]

@@ -67,16 +67,6 @@ def parse_task_id(text: str) -> TaskId:
     return TaskId(text)
 
 
-def branch_of(worker: WorkerId, task: TaskId) -> Branch:
-    """Return the branch of a worker's task, `<worker>/<task>`."""
-    return Branch(f"{worker}/{task}")
-
-
-def ref_of(branch: Branch) -> Ref:
-    """Return the full ref name of a branch."""
-    return Ref(f"refs/heads/{branch}")
-
-
 def is_oid(text: str) -> bool:
     """Return whether `text` is a full object id (sha1 or sha256)."""
     return len(text) in (40, 64) and HEX.issuperset(text)

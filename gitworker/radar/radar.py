@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from gitworker.bus.jobs.radar_job import watched_branches
 from gitworker.model.ids import Oid, Ref
+from gitworker.model.ref_names import short_name
 from gitworker.radar.pair_verdicts import Verdicts, find_ahead, judge, pair_of, prune
 from gitworker.radar.rules_radar import Pair
 from gitworker.repo.plumbing.refs import read_branches
@@ -26,7 +27,7 @@ class RadarBranch(NamedTuple):
     @property
     def branch(self) -> str:
         """Return the branch's short name."""
-        return self.ref.removeprefix("refs/heads/")
+        return short_name(self.ref)
 
     @property
     def name(self) -> str:

@@ -15,7 +15,7 @@ from gitworker.bus.jobs.radar_job import is_radar_due, lock_path, watched_branch
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Conflict
-from gitworker.model.ids import HQ, Branch, Ref, ref_of
+from gitworker.model.ids import HQ, Ref
 from gitworker.model.message import MessageType
 from gitworker.radar.radar import BranchPair, RadarBranch, survey
 from gitworker.radar.radar_text import few_files
@@ -139,7 +139,7 @@ def _warning(meeting: BranchPair, to: RadarBranch, by: RadarBranch) -> Outgoing:
 
 def _delete_obsolete(writer: Writer, session: Session, workers: list[Worker]) -> None:
     """Delete due rows and warnings of branches that no worker has any more."""
-    held = [ref_of(Branch(worker.branch)) for worker in workers if worker.branch]
+    held = [worker.ref for worker in workers if worker.branch]
     watched = watched_branches(workers)
     writer.run("radar.forget_due", refs=json.dumps([session.target, *held]))
     writer.run("radar.forget_warnings", refs=json.dumps([session.target, *watched]))

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from gitworker.lifecycle.outcome import Landed, NotLanded
+from gitworker.model.ref_names import short_name
 from gitworker.store.workers import Worker
 
 if TYPE_CHECKING:  # each costs milliseconds, and a command needs one of them
@@ -136,7 +137,7 @@ def landed_json(result: Landed | NotLanded) -> dict[str, Any]:
         "landed": True,
         "task": result.worker.task_id,
         "commit": result.commit,
-        "target": result.target.removeprefix("refs/heads/"),
+        "target": short_name(result.target),
         "kept": result.kept,
         "kept_why": result.kept_why,
     }

@@ -210,12 +210,11 @@ class Service:
 
     def verify(self, worker: str, *, force: bool = False) -> Verdict:
         """Run the verify commands on a worker's branch, unless their verdict is known."""
-        from gitworker.model.ids import Branch, ref_of
         from gitworker.verify.verify_once import verify_once
 
         with self._acting() as session:
             found = self._worker(session, worker)
-            commit = session.git.require_oid(ref_of(Branch(found.branch or "")), "branch")
+            commit = session.git.require_oid(found.ref, "branch")
             return verify_once(
                 session, commit, label=found.worker_id, force=force,
                 show=lambda runs: self._report(Verifying(runs)),

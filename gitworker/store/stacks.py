@@ -2,7 +2,8 @@
 
 from typing import NamedTuple
 
-from gitworker.model.ids import Branch, Oid, ref_of
+from gitworker.model.ids import Branch, Oid
+from gitworker.model.ref_names import ref_of
 from gitworker.store.api import Reader, Row, Writer
 
 

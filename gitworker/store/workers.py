@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from gitworker.model.ids import Branch, Ref
+from gitworker.model.ref_names import ref_of
 from gitworker.model.worker import WorkerState
 from gitworker.store.api import Reader, Row, Writer
 
@@ -28,6 +30,11 @@ class Worker(NamedTuple):
     last_error: str | None
     pr_url: str | None
     review_state: str | None
+
+    @property
+    def ref(self) -> Ref:
+        """Return the full name of the branch; only for workers that have one."""
+        return ref_of(Branch(self.branch or ""))
 
 
 def find_worker(reader: Reader, worker: str) -> Worker | None:

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 
 from gitworker import clock
 from gitworker.branches.landable import require_landable
-from gitworker.branches.replay_branch import anchor_of, drop_anchors
+from gitworker.branches.replay_branch import drop_anchors
 from gitworker.bus.drain import record_tip
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Conflict, Refused
 from gitworker.journal.rollback_adopt import give_up_adopt, log_of_rename
 from gitworker.lifecycle.state_files import publish_views
-from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, branch_of, ref_of
+from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId
+from gitworker.model.ref_names import anchor_of, branch_of, ref_of, short_name
 from gitworker.paths import write_worktree_owner
 from gitworker.repo.hooks.install import install
 from gitworker.repo.plumbing.lock import hold
@@ -113,7 +114,7 @@ def _check_name(session: Session, wanted: AdoptRequest, found: AdoptableBranch) 
     refs = read_refs(session.git, [ref, f"{ref}/", blocker])
     taken = [name for name in refs if name != found.ref]
     if taken:
-        name = taken[0].removeprefix("refs/heads/")
+        name = short_name(taken[0])
         raise Refused(
             f"the branch {name} exists, so {found.branch} cannot become {branch}",
             f"choose another worker or task id, or: git branch -m {name} NEW-NAME",
@@ -142,7 +143,7 @@ def _journal(
         assert found.worktree is not None
         path = found.worktree.path
     base = _find_base(session, found.tip)
-    branch = Branch(ref.removeprefix("refs/heads/"))
+    branch = short_name(ref)
     data = AdoptData(ref, branch, found.ref, found.tip, base, path, made)
     with session.store.write() as writer:
         number = begin_operation(

@@ -4,7 +4,8 @@ import os
 from dataclasses import dataclass
 
 from gitworker.errors import NotFound, Refused
-from gitworker.model.ids import Branch, Oid, Ref, ref_of
+from gitworker.model.ids import Branch, Oid, Ref
+from gitworker.model.ref_names import BRANCHES, ref_of, short_name
 from gitworker.paths import read_worktree_owner
 from gitworker.repo.hooks.shims import CONFIG_HOOKS_SINCE
 from gitworker.repo.hooks.user_hooks import find_own_hooks
@@ -27,7 +28,7 @@ class AdoptableBranch:
     @property
     def branch(self) -> Branch:
         """Return the branch's short name."""
-        return Branch(self.ref.removeprefix("refs/heads/"))
+        return short_name(self.ref)
 
 
 def find_adoptable(session: Session, name: str) -> AdoptableBranch:
@@ -35,14 +36,14 @@ def find_adoptable(session: Session, name: str) -> AdoptableBranch:
     worktrees = list_worktrees(session.git)
     real = os.path.realpath(name)
     at_path = next((one for one in worktrees if os.path.realpath(one.path) == real), None)
-    ref = ref_of(Branch(name.removeprefix("refs/heads/")))
+    ref = ref_of(short_name(name))
     tip = None
     if not name.startswith("-") and "/../" not in f"/{name}/":
         tip = read_refs(session.git, [ref]).get(ref)
     if at_path is not None and tip is not None and at_path.branch != ref:
         raise Refused(
             f"{name} is a worktree and, elsewhere, a branch",
-            f"git worker adopt {real} …   (or: refs/heads/{name})",
+            f"git worker adopt {real} …   (or: {BRANCHES}{name})",
             code="ambiguous",
         )
     if at_path is not None:

@@ -7,7 +7,6 @@ from gitworker.lifecycle.moves import advance
 from gitworker.lifecycle.rules import may_judge
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.lifecycle.verdict import tell_verdict
-from gitworker.model.ids import Branch, ref_of
 from gitworker.model.worker import WorkerEvent
 from gitworker.repo.plumbing.refs import read_refs
 from gitworker.session import Session
@@ -34,7 +33,7 @@ def reject(session: Session, name: str, *, note: str) -> Worker:
     if refusal is not None:
         raise refusal
     reviewer = reviewer_of_record(session)
-    ref = ref_of(Branch(worker.branch or ""))
+    ref = worker.ref
     tip = read_refs(session.git, [ref]).get(ref, "")
     now = clock.now_ms()
     with session.store.write() as writer:

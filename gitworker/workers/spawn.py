@@ -24,7 +24,8 @@ from gitworker.lifecycle.rules import (
     waits_for_dependencies,
 )
 from gitworker.lifecycle.state_files import publish_views
-from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, branch_of, ref_of
+from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId
+from gitworker.model.ref_names import branch_of, ref_of, short_name
 from gitworker.model.worker import WorkerEvent
 from gitworker.paths import write_worktree_owner
 from gitworker.repo.hooks.install import install
@@ -237,7 +238,7 @@ def _base(session: Session, request: SpawnRequest) -> tuple[Oid, Parent | None]:
             code="name_blocked",
         )
     if wanted in refs:
-        branch = wanted.removeprefix("refs/heads/")
+        branch = short_name(wanted)
         raise Refused(
             f"the branch {branch} exists already",
             f"choose another task id, or keep its work under another name: git branch -m {branch}"

@@ -13,7 +13,7 @@ from gitworker.errors import Refused
 from gitworker.lifecycle.find import require_worker
 from gitworker.lifecycle.moves import advance
 from gitworker.lifecycle.state_files import publish_views
-from gitworker.model.ids import Branch, Oid, Ref, ref_of
+from gitworker.model.ids import Oid, Ref
 from gitworker.model.worker import WorkerEvent
 from gitworker.repo.plumbing.git import Git, GitFailed
 from gitworker.repo.plumbing.git_environment import NO_UPKEEP
@@ -60,7 +60,7 @@ def submit(session: Session, name: str | None, submission: Submission) -> Submit
     require_transition(
         worker.worker_id, worker.state, WorkerEvent.SUBMIT, stale_from=worker.stale_from
     )
-    ref = ref_of(Branch(worker.branch or ""))
+    ref = worker.ref
     _require_landable(session, worker, ref)
     _settle_worktree(session, worker, submission.commit_message)
     drain(session)

@@ -13,7 +13,7 @@ from gitworker.bus.drain import drain, record_rewrite
 from gitworker.errors import READ_ONLY, Conflict, NotFound, Refused
 from gitworker.journal.begun_rebase import is_left_open, journaled, lock_of, settle_left
 from gitworker.lifecycle.find import require_worker
-from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, is_oid, ref_of
+from gitworker.model.ids import Oid, Ref, TaskId, WorkerId, is_oid
 from gitworker.paths import open_regular
 from gitworker.repo.plumbing.git_environment import NO_UPKEEP
 from gitworker.repo.plumbing.lock import descriptor_of, hold
@@ -60,7 +60,7 @@ def sync(session: Session, mode: str = "start", *, attached: bool = True) -> Syn
         worker = require_worker(reader, None, session)
     _require_owner(session, worker)
     drain(session)
-    ref = ref_of(Branch(worker.branch or ""))
+    ref = worker.ref
     with hold(lock_of(session, worker.worker_id), name="sync"):
         return _sync(session, worker, ref, mode)
 

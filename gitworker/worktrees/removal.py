@@ -11,13 +11,14 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from gitworker import clock
-from gitworker.branches.replay_branch import anchor_of, drop_anchors
+from gitworker.branches.replay_branch import drop_anchors
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Conflict, GitWorkerError, Refused, as_gitworker_error
 from gitworker.lifecycle.moves import advance, release_task
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.liveness.supervised_agent import living_agent
-from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, ref_of
+from gitworker.model.ids import Oid, Ref, TaskId, WorkerId
+from gitworker.model.ref_names import anchor_of, short_name
 from gitworker.model.worker import WorkerEvent
 from gitworker.paths import is_locked_by_user
 from gitworker.repo.plumbing.lock import hold
@@ -154,7 +155,7 @@ def _refuse_agent(session: Session, writer: Writer, worker: Worker) -> None:
 
 def _plan(session: Session, going: WorkerToRemove, kind: str) -> RemovalData:
     worker = going.worker
-    ref = ref_of(Branch(worker.branch or ""))
+    ref = worker.ref
     tip = find_tip(session.git, session.repository.common_dir, ref)
     owner = owner_of(session.repository.common_dir, worker)
     has_tree = has_worktree(owner)
@@ -349,7 +350,7 @@ def trash_of(session: Session, operation: Operation) -> str:
 def _not_of_this_copy(operation: Operation, owner: OwnershipClaim) -> Refused:
     """Return the refusal of an operation on the original; its hint brings the commits back here."""
     data = operation.payload(RemovalData)
-    branch = data.ref.removeprefix("refs/heads/")
+    branch = short_name(data.ref)
     rest = f"; uncommitted work is in {data.rescue}" if data.rescue else ""
     hint = f"git log {data.rescue or ''}"
     if data.tip:

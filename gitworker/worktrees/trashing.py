@@ -9,6 +9,7 @@ from contextlib import suppress
 from gitworker import clock
 from gitworker.errors import Naming
 from gitworker.liveness.readings import clock_has_jumped
+from gitworker.model.ref_names import BRANCHES
 from gitworker.paths import AGENT_LOG, open_regular
 from gitworker.repo.plumbing.disk import make_own_directory, move_tree, remove_tree
 from gitworker.repo.rescue.trash import (
@@ -155,7 +156,7 @@ def guard(session: Session, root: str) -> None:
             Naming(f"{partial}/HEAD"),
             open(f"{partial}/HEAD", "w", encoding="ascii", opener=open_regular) as file,
         ):
-            file.write("ref: refs/heads/trash\n")
+            file.write(f"ref: {BRANCHES}trash\n")
         make_own_directory(root)
         try:
             os.rename(partial, f"{root}/.git")

@@ -30,6 +30,7 @@ SQL = re.compile(
 )
 # Hot verbs answer before click loads, so they have their own writer.
 PRINTERS = ("gitworker/cli/output*.py", "gitworker/cli/hot*.py", "gitworker/__main__.py")
+REF_NAMES = "gitworker/model/ref_names.py"
 CLOCK = "gitworker/clock.py"
 PROC = "gitworker/proc.py"
 # Path → why it may use datetime. Parsing a text reads no clock; `now` and `today` stay forbidden.
@@ -154,6 +155,18 @@ def find_drivers(module: Module) -> Iterator[str]:
             yield f"{module.at(statement)}: {name} at module level"
 
 
+def find_ref_names(module: Module) -> Iterator[str]:
+    """Complain about a ref name that is spelled outside the module that owns them."""
+    if module.path == REF_NAMES:
+        return
+    documentation = docstring_nodes(module)
+    for node in ast.walk(module.tree):
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+            continue
+        if re.search(r"\brefs/", node.value) and id(node) not in documentation:
+            yield f"{module.at(node)}: {node.value!r}"
+
+
 def find_lock_imports(module: Module) -> Iterator[str]:
     """Yield the place of each import of filelock."""
     for name, statement in imports(module.tree):
@@ -195,6 +208,12 @@ def test_opening() -> None:
     require_clean(find_waiting, modules("gitworker"), fix)
 
 
+def test_ref_names() -> None:
+    """Names and prefixes of refs are spelled in one module only."""
+    fix = f"call a function or use a prefix of {REF_NAMES}; add a missing one there"
+    require_clean(find_ref_names, modules("gitworker"), fix)
+
+
 def test_drivers() -> None:
     """Heavy packages are imported in their own room only, git libraries inside functions only."""
     fix = (
@@ -219,6 +238,7 @@ def test_door_rules_find_faults() -> None:
         find_printing: "import sys, os\nprint(1)\nsys.stdout.write('')\nos.write(1, b'')\n",
         find_clocks: "import time\nfrom datetime import datetime\ndatetime.now()\n",
         find_waiting: "open(p)\nopen(p, 'w')\nos.open(p, os.O_RDONLY)\nopen(p, opener=regular)\n",
+        find_ref_names: "A = 'refs/heads/' + b\nB = f'refs/worker/{c}'\nd.startswith('refs/')\n",
         find_drivers: "import apsw\ndef f():\n    import git\nimport argparse\n",
     }
     for rule, text in bad.items():

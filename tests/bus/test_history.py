@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from gitworker.bus.files.logs_in_git import LOG_REF, commit_logs
+from gitworker.bus.files.logs_in_git import commit_logs
 from gitworker.bus.limits.send_limits import Limits
 from gitworker.bus.send import MessageDraft, send
+from gitworker.model.ref_names import LOG
 from gitworker.repo.plumbing.git import GitFailed
 from gitworker.session import Session
 from tests.bus.scene import Scene
@@ -31,7 +32,7 @@ def say(session: Session, name: str) -> None:
     )  # fmt: skip
 
 
-def logged(scene: Scene, revision: str = LOG_REF) -> list[str]:
+def logged(scene: Scene, revision: str = LOG) -> list[str]:
     """Return the ids of the messages in the bus.jsonl of a commit."""
     text = git(scene.root, "show", f"{revision}:bus.jsonl")
     return [json.loads(line)["id"] for line in text.splitlines()]
@@ -48,12 +49,12 @@ def test_each_change_is_a_commit(scene: Scene, session: Session) -> None:
     second = commit_logs(session)
     assert logged(scene, first.oid) == ["a"]
     assert logged(scene) == ["a", "b"]
-    commits = git(scene.root, "log", "--format=%H %an %ae %P", LOG_REF).splitlines()
+    commits = git(scene.root, "log", "--format=%H %an %ae %P", LOG).splitlines()
     assert commits == [
         f"{second.oid} Ada Tester ada@example.org {first.oid}",
         f"{first.oid} Ada Tester ada@example.org",
     ]
-    assert git(scene.root, "ls-tree", "--name-only", LOG_REF).split() == [
+    assert git(scene.root, "ls-tree", "--name-only", LOG).split() == [
         "bus.jsonl", "transitions.jsonl",
     ]  # fmt: skip
     assert git(scene.root, "branch", "-av") == before[0]
@@ -76,7 +77,7 @@ def test_exports_may_race(scene: Scene) -> None:
         for done in [pool.submit(export, session, name) for name, session in sessions.items()]:
             done.result()
     assert not commit_logs(scene.session()).is_new
-    commits = git(scene.root, "rev-list", "--reverse", LOG_REF).split()
+    commits = git(scene.root, "rev-list", "--reverse", LOG).split()
     seen = [logged(scene, commit) for commit in commits]
     assert len(seen[-1]) == 12
     assert all(later[: len(sooner)] == sooner for sooner, later in pairwise(seen))
@@ -89,9 +90,9 @@ def test_archives_stay_in_the_history(scene: Scene, session: Session) -> None:
         Path(session.paths.archive, ".bus-9.partial").write_bytes(b"half")
         commit_logs(session)
         Path(session.paths.archive, name).unlink()
-    names = git(scene.root, "ls-tree", "--name-only", f"{LOG_REF}:archive").split()
+    names = git(scene.root, "ls-tree", "--name-only", f"{LOG}:archive").split()
     assert names == ["bus-1-2.jsonl.gz", "bus-3-4.jsonl.gz"]
-    assert git(scene.root, "show", f"{LOG_REF}:archive/{names[0]}") == names[0]
+    assert git(scene.root, "show", f"{LOG}:archive/{names[0]}") == names[0]
     assert not commit_logs(session).is_new
 
 
@@ -100,8 +101,8 @@ def test_it_can_be_pushed(scene: Scene, session: Session, tmp_path: Path) -> Non
     git(tmp_path, "init", "-q", "--bare", "there")
     say(session, "a")
     commit = commit_logs(session)
-    git(scene.root, "push", "-q", str(tmp_path / "there"), LOG_REF)
-    assert git(tmp_path / "there", "rev-parse", LOG_REF) == commit.oid
+    git(scene.root, "push", "-q", str(tmp_path / "there"), LOG)
+    assert git(tmp_path / "there", "rev-parse", LOG) == commit.oid
 
 
 def test_an_unknown_user_is_reported(scene: Scene, session: Session, hermetic: Path) -> None:
@@ -109,7 +110,7 @@ def test_an_unknown_user_is_reported(scene: Scene, session: Session, hermetic: P
     (hermetic / ".gitconfig").write_text("[user]\n\tuseConfigOnly = true\n")
     with pytest.raises(GitFailed, match="commit-tree"):
         commit_logs(session)
-    assert git(scene.root, "for-each-ref", LOG_REF) == ""
+    assert git(scene.root, "for-each-ref", LOG) == ""
 
 
 def test_a_repository_with_an_odd_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 from gitworker.bus.files.export import ExportLock, export_held
 from gitworker.errors import Conflict
-from gitworker.model.ids import Oid, Ref
+from gitworker.model.ids import Oid
+from gitworker.model.ref_names import LOG
 from gitworker.repo.plumbing.git import Git
 from gitworker.repo.plumbing.lock import hold
 from gitworker.repo.plumbing.refs import create_ref, find_ref, move_ref
 from gitworker.session import Session
 
-LOG_REF = Ref("refs/worker/log")
 ATTEMPTS = 5
 FILE_MODE = "100644"
 REASON = "gitworker: export"
@@ -42,7 +42,7 @@ def commit_logs(session: Session) -> LogCommit:
 def _commit_held(session: Session) -> LogCommit:
     git = session.git
     for _ in range(ATTEMPTS):
-        parent = find_ref(git, LOG_REF)
+        parent = find_ref(git, LOG)
         blobs = _logs(session)  # after the read of the ref, so that no commit has fewer lines
         tree = _tree(session, blobs, parent)
         if parent is not None and git.text("rev-parse", f"{parent}^{{tree}}") == tree:
@@ -50,14 +50,14 @@ def _commit_held(session: Session) -> LogCommit:
         commit = _commit(git, tree, parent)
         try:
             if parent is None:
-                create_ref(git, LOG_REF, commit, reason=REASON)
+                create_ref(git, LOG, commit, reason=REASON)
             else:
-                move_ref(git, LOG_REF, old=parent, new=commit, reason=REASON)
+                move_ref(git, LOG, old=parent, new=commit, reason=REASON)
         except Conflict:
             continue
         return LogCommit(commit, is_new=True)
     raise Conflict(
-        f"other processes keep moving {LOG_REF}", "git worker msg export --git", code="ref_moved"
+        f"other processes keep moving {LOG}", "git worker msg export --git", code="ref_moved"
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from gitworker import clock, proc
 from gitworker.bus.jobs.rules_radar_job import is_due, is_watched
-from gitworker.model.ids import Branch, Ref, ref_of
+from gitworker.model.ids import Ref
 from gitworker.repo.plumbing.lock import is_held
 from gitworker.session import Session
 from gitworker.store.workers import Worker
@@ -40,11 +40,7 @@ def is_radar_due(session: Session, workers: Iterable[Worker]) -> bool:
 
 def watched_branches(workers: Iterable[Worker]) -> dict[Ref, Worker]:
     """Return the workers that the radar watches, by their branches."""
-    return {
-        ref_of(Branch(worker.branch)): worker
-        for worker in workers
-        if worker.branch and is_watched(worker.state)
-    }
+    return {worker.ref: worker for worker in workers if worker.branch and is_watched(worker.state)}
 
 
 def lock_path(session: Session) -> str:

@@ -12,7 +12,7 @@ from shlex import quote
 from gitworker.fsck.checks.misplaced import move_aside
 from gitworker.fsck.fsck_finding import FsckFinding, Mend
 from gitworker.fsck.picture import Picture
-from gitworker.model.ids import Branch
+from gitworker.model.ref_names import short_name
 from gitworker.paths import read_worktree_owner, write_worktree_owner
 from gitworker.repo.hooks.install import install
 from gitworker.repo.plumbing.disk import write_atomically
@@ -143,7 +143,7 @@ def _take_over(session: Session, worker: Worker, owner: OwnershipClaim) -> Mend:
             if os.path.isdir(admin):
                 move_aside(session.paths.root, admin)
             new = _free(f"{session.worktree_root}/{owner.task_id or worker.worker_id}")
-            branch = Branch((owner.ref or "").removeprefix("refs/heads/"))
+            branch = short_name(owner.ref or "")
             session.git.run("worktree", "add", "--quiet", "--", new, branch)
             at = owner._replace(place=new, admin_dir=find_admin_dir(common, new))
         assert at.admin_dir is not None

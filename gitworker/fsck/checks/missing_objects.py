@@ -9,6 +9,7 @@ from gitworker.fsck.checks.misplaced import empty_objects, open_repaired
 from gitworker.fsck.fsck_finding import FsckFinding, Mend
 from gitworker.fsck.picture import Picture, take_picture
 from gitworker.model.ids import Oid
+from gitworker.model.ref_names import short_name
 from gitworker.repo.history.reachable import find_absent, find_missing
 from gitworker.repo.plumbing.disk import private_directory
 from gitworker.repo.plumbing.git import Git
@@ -98,7 +99,7 @@ def _paths_of(picture: Picture, absent: set[Oid]) -> dict[Oid, tuple[str, str]]:
             facts, _, path = line.partition("\t")
             oid = Oid(facts.split(" ")[2])
             if oid in absent:
-                found.setdefault(oid, (path, ref.removeprefix("refs/heads/")))
+                found.setdefault(oid, (path, short_name(ref)))
     return found
 
 

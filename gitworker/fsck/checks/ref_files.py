@@ -8,6 +8,7 @@ from gitworker.fsck.checks.misplaced import ASIDE, move_aside
 from gitworker.fsck.fsck_finding import FsckFinding, Mend
 from gitworker.fsck.picture import Picture
 from gitworker.model.ids import Oid, Ref, is_oid
+from gitworker.model.ref_names import BRANCHES, OURS
 from gitworker.paths import open_regular
 from gitworker.repo.plumbing.disk import write_atomically
 from gitworker.repo.status.checkout_status import open_operation
@@ -54,18 +55,20 @@ def check_head_file(picture: Picture, owner: OwnershipClaim) -> Iterator[FsckFin
         yield FsckFinding("head_damaged", owner.place, what, f"echo {last} >{quote(path)}")
 
 
+def files_of_refs(picture: Picture) -> Iterator[str]:
+    """Yield the files, also lock files, below our refs and below the workers' branches."""
+    workers = (f"{BRANCHES}{worker.worker_id}" for worker in picture.workers)
+    for folder in (OURS, *workers):
+        for place, _, names in os.walk(f"{picture.common_dir}/{folder}"):
+            yield from (os.path.join(place, name) for name in names)
+
+
 def _loose_refs(picture: Picture) -> list[Ref]:
     """Return the names of loose ref files that concern us, sorted."""
     common = picture.common_dir
     found = {picture.session.target, *filter(None, map(picture.branch, picture.workers))}
-    folders = {f"{common}/refs/heads/{worker.worker_id}" for worker in picture.workers}
-    for folder in (f"{common}/refs/worker", *folders):
-        for place, _, names in os.walk(folder):
-            found |= {
-                Ref(os.path.relpath(f"{place}/{name}", common))
-                for name in names
-                if not name.endswith(".lock")
-            }
+    files = (path for path in files_of_refs(picture) if not path.endswith(".lock"))
+    found.update(Ref(os.path.relpath(path, common)) for path in files)
     return sorted(ref for ref in found if os.path.isfile(f"{common}/{ref}"))
 
 

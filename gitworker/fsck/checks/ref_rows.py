@@ -3,16 +3,16 @@
 from collections.abc import Iterator
 
 from gitworker import clock
-from gitworker.branches.replay_branch import ANCHORS, anchor_of
 from gitworker.bus.drain import record_tip
 from gitworker.fsck.checks.reflogs import named_commits
 from gitworker.fsck.fsck_finding import FsckFinding, Mend
 from gitworker.fsck.picture import Picture
 from gitworker.fsck.rules import holds_task
 from gitworker.model.ids import HQ, Oid, Ref, TaskId, WorkerId, is_oid
+from gitworker.model.ref_names import ANCHORS, BRANCHES, RESCUES, anchor_of, task_of
 from gitworker.repo.history.reachable import find_departed, find_missing
 from gitworker.repo.plumbing.refs import create_ref, delete_branch, find_ref
-from gitworker.repo.rescue.rescue_refs import PREFIX, rescue
+from gitworker.repo.rescue.rescue_refs import rescue
 from gitworker.repo.worktrees.worktree_list import last_head
 from gitworker.session import Session
 from gitworker.store.operations import begin_operation, close_operation
@@ -107,7 +107,7 @@ def _accept(worker: Worker, ref: Ref, *, told: Oid, tip: Oid) -> Mend:
 def check_rescues(picture: Picture) -> Iterator[FsckFinding]:
     """Find rescue refs that lead nowhere, and those that an act made and that are gone."""
     for ref, oid in picture.refs.items():
-        if ref.startswith(PREFIX) and oid in picture.missing:
+        if ref.startswith(RESCUES) and oid in picture.missing:
             yield FsckFinding(
                 "rescue_broken", ref, f"{ref} points at {oid[:12]}, which is not in the repository",
                 "takes the ref away and notes what it pointed at; git can repack again",
@@ -135,7 +135,7 @@ def check_anchors(picture: Picture) -> Iterator[FsckFinding]:
     """Find what was kept for a landing that neither is under way nor has its branch."""
     wanted = {anchor_of(act.worker, act.task) for act in picture.acts if act.is_open}
     for ref, oid in picture.refs.items():
-        branch = Ref("refs/heads/" + ref.removeprefix(ANCHORS))
+        branch = Ref(BRANCHES + ref.removeprefix(ANCHORS))
         if ref.startswith(ANCHORS) and ref not in wanted and branch not in picture.refs:
             yield FsckFinding(
                 "anchor_left", ref, f"{ref} is left of a landing that is over",
@@ -147,8 +147,8 @@ def check_anchors(picture: Picture) -> Iterator[FsckFinding]:
 def _drop_anchor(ref: Ref, oid: Oid, *, is_there: bool) -> Mend:
     def mend(session: Session) -> None:
         if is_there:
-            worker, _, task = ref.removeprefix(ANCHORS).partition("/")
-            rescue(session.git, worker=WorkerId(worker), task=TaskId(task), tip=oid, worktree=None)
+            worker, task = task_of(ref)
+            rescue(session.git, worker=worker, task=task, tip=oid, worktree=None)
         delete_branch(session.git, ref, oid)
 
     return mend

@@ -7,13 +7,13 @@ from gitworker.fsck.checks.reflogs import named_commits, read_reflogs
 from gitworker.fsck.fsck_finding import FsckFinding, Mend
 from gitworker.fsck.picture import REWRITING, Picture
 from gitworker.model.ids import Oid, Ref, TaskId, WorkerId, is_oid
+from gitworker.model.ref_names import ANCHORS, rescues_of, short_name
 from gitworker.paths import read_worktree_owner
 from gitworker.repo.history.reachable import find_missing, find_unreachable, heads_of
-from gitworker.repo.rescue.rescue_refs import PREFIX, rescue
+from gitworker.repo.rescue.rescue_refs import rescue
 from gitworker.session import Session
 from gitworker.store.payloads.payload import recorded_commits, replaced_commits
 
-ANCHORS = "refs/worker/landing/"
 MOVING_TARGET = frozenset({"merge", "undo"})
 Owner = tuple[str, str]
 
@@ -78,7 +78,7 @@ def check_commits(picture: Picture) -> Iterator[FsckFinding]:
             yield FsckFinding(
                 "commit_unreachable", "/".join(owner),
                 f"no ref leads to {len(oids)} commits of {'/'.join(owner)}, as {min(oids)[:12]}",
-                f"makes a rescue ref below {PREFIX}{'/'.join(owner)}/",
+                f"makes a rescue ref below {rescues_of(*owner)}",
                 _keep(owner, sorted(oids)),
             )  # fmt: skip
 
@@ -95,7 +95,7 @@ def check_landings(picture: Picture) -> Iterator[FsckFinding]:
     for name, group in groupby(rows, key=lambda row: str(row["target_ref"])):
         landed = {Oid(row["target_new"]): row for row in group}
         tip = picture.refs.get(Ref(name))
-        short = name.removeprefix("refs/heads/")
+        short = short_name(name)
         if tip is None or tip in picture.missing:
             last = list(landed)[-1]
             yield FsckFinding(

@@ -7,11 +7,12 @@ from shlex import quote
 from gitworker import clock
 from gitworker.fsck.checks.foreign_directories import HANDLED, check_belonging, moved
 from gitworker.fsck.checks.indexes import check_index
-from gitworker.fsck.checks.ref_files import check_head_file
+from gitworker.fsck.checks.ref_files import check_head_file, files_of_refs
 from gitworker.fsck.fsck_finding import FsckFinding, Mend
 from gitworker.fsck.picture import Picture
 from gitworker.fsck.rules import holds_task, is_left
-from gitworker.model.ids import Branch, Ref
+from gitworker.model.ids import Ref
+from gitworker.model.ref_names import short_name
 from gitworker.paths import open_regular, read_worktree_owner, write_worktree_owner
 from gitworker.repo.checkout.move_branch import is_ours
 from gitworker.repo.checkout.recover_move import find_unfinished, recover_move
@@ -182,10 +183,7 @@ def _ref_locks(picture: Picture) -> list[str]:
     """Return the lock files of our refs, of workers' branches and of the target."""
     common = picture.common_dir
     found = {f"{common}/{picture.session.target}.lock"}
-    folders = {f"{common}/refs/heads/{worker.worker_id}" for worker in picture.workers}
-    for folder in (f"{common}/refs/worker", *folders):
-        for place, _, names in os.walk(folder):
-            found |= {f"{place}/{name}" for name in names if name.endswith(".lock")}
+    found.update(path for path in files_of_refs(picture) if path.endswith(".lock"))
     branches = filter(None, map(picture.branch, picture.workers))
     return sorted(found | {f"{common}/{ref}.lock" for ref in branches})
 
@@ -245,7 +243,7 @@ def _rebuild(worker: Worker, place: str, admin: str, ref: Ref) -> Mend:
 
 def _add(worker: Worker, place: str, ref: Ref) -> Mend:
     def mend(session: Session) -> None:
-        branch = Branch(ref.removeprefix("refs/heads/"))
+        branch = short_name(ref)
         session.git.run("worktree", "add", "--quiet", "--", place, branch)
         admin = find_admin_dir(session.repository.common_dir, place)
         assert admin is not None

@@ -15,7 +15,7 @@ AT_WORK_MS = 60_000  # a git that moves files for longer is looked at by a perso
 
 def check_target(session: Session) -> Iterator[DoctorFinding]:
     """Check that the recorded target exists and that its checkout can follow a landing."""
-    name = session.target.removeprefix("refs/heads/")
+    name = session.target_name
     if find_ref(session.git, session.target) is None:
         yield fail(
             "target", f"there is no branch {name}, which is the target that work lands on",

@@ -6,6 +6,7 @@ from itertools import groupby
 from gitworker.fsck.finding import DoctorFinding, fail, ok
 from gitworker.fsck.quick.rules import RecordedLanding, history_faults
 from gitworker.model.ids import Oid, Ref
+from gitworker.model.ref_names import short_name
 from gitworker.repo.history.walk import read_parents
 from gitworker.repo.plumbing.refs import find_ref
 from gitworker.session import Session
@@ -31,7 +32,7 @@ def check_history(session: Session) -> Iterator[DoctorFinding]:
 def _of_target(
     session: Session, target: Ref, landings: list[RecordedLanding]
 ) -> Iterator[DoctorFinding]:
-    name = target.removeprefix("refs/heads/")
+    name = short_name(target)
     tip = find_ref(session.git, target)
     if tip is None:
         yield fail("history", f"branch {name} is gone, {len(landings)} landed on it",

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from gitworker.fsck.finding import DoctorFinding, fail, ok, warn
 from gitworker.liveness.readings import is_here, process_runs, this_moment
 from gitworker.liveness.start_daemon import is_daemon_running
-from gitworker.model.ids import Branch, ref_of
 from gitworker.observe.workers.rules import SHOULD_BEAT, SHOULD_HAVE_WORKTREE
 from gitworker.paths import read_worktree_owner
 from gitworker.repo.plumbing.index_file import find_index_flaw
@@ -35,7 +34,7 @@ def check_worktrees(session: Session) -> Iterator[DoctorFinding]:
 def check_branches(session: Session) -> Iterator[DoctorFinding]:
     """Check that the branch of every worker that holds a task exists."""
     holding = [w for w in _workers(session) if w.branch and w.state in SHOULD_HAVE_WORKTREE]
-    refs = {ref_of(Branch(worker.branch or "")): worker for worker in holding}
+    refs = {worker.ref: worker for worker in holding}
     present = read_refs(session.git, list(refs)) if refs else {}
     with session.store.read() as reader:
         last = {row["ref"]: row["oid"] for row in reader.rows("tips.all")}

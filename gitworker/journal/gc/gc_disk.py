@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from gitworker.journal.gc.rules_gc import DAY_MS, LOG, POOL, TRASH, VERIFY, GcRequest, Item, choose
 from gitworker.model.ids import Oid, Ref
+from gitworker.model.ref_names import RESCUES
 from gitworker.repo.plumbing.lock import hold
 from gitworker.repo.plumbing.refs import read_refs
-from gitworker.repo.rescue.rescue_refs import PREFIX
 from gitworker.repo.rescue.trash import (
     CLAIMED,
     DOOMED,
@@ -68,7 +68,7 @@ def _unkept(session: Session, item: Item, now_ms: int) -> str:
     """
     path = f"{trash_root(session)}/{item.name}"
     act = _act(session, item.what)
-    commit = act and _kept_by(act, read_refs(session.git, [PREFIX]))
+    commit = act and _kept_by(act, read_refs(session.git, [RESCUES]))
     if act is None:  # of the pool, whose entries have the same form
         commit = Oid("HEAD") if os.path.isdir(f"{path}/admin") else None
     if commit is None:
@@ -121,7 +121,7 @@ def delete_verify(session: Session, names: Sequence[str]) -> None:
 
 def _trash(session: Session) -> Iterator[Item]:
     root = trash_root(session)
-    kept = read_refs(session.git, [PREFIX])
+    kept = read_refs(session.git, [RESCUES])
     entries = {entry.path: entry for entry in list_trash(root)}
     for name in _names(root):
         path = f"{root}/{name}"

@@ -8,21 +8,18 @@ from collections.abc import Collection, Mapping, Sequence
 
 from gitworker.journal.gc.rules_gc import RESCUE, Item
 from gitworker.model.ids import Oid, Ref
+from gitworker.model.ref_names import ALL, PASSING, RESCUES
 from gitworker.repo.history.patch_ids import EMPTY, patches_by_commit
 from gitworker.repo.history.reachable import find_missing, find_unreachable
 from gitworker.repo.plumbing.refs import change_refs, read_refs
-from gitworker.repo.rescue.rescue_refs import PREFIX
 from gitworker.session import Session
 from gitworker.store.api import Row
-
-# None of our refs keeps work permanently; git deletes some of its own refs without asking.
-PASSING = ("refs/worker/", "refs/bisect/", "refs/rewritten/", "refs/worktree/", "refs/prefetch/")
 
 
 def rescue_items(session: Session) -> list[Item]:
     """Return every rescue ref with its time, and the work that only it has."""
-    refs = read_refs(session.git, ["refs/"])
-    rescues = {ref: oid for ref, oid in refs.items() if ref.startswith(PREFIX)}
+    refs = read_refs(session.git, [ALL])
+    rescues = {ref: oid for ref, oid in refs.items() if ref.startswith(RESCUES)}
     if not rescues:
         return []
     with session.store.read() as reader:
@@ -134,7 +131,7 @@ def expire(
     present = read_refs(session.git, list(refs))
     orders = [f"delete {ref} {oid}" for ref, oid in refs.items() if present.get(Ref(ref)) == oid]
     _delete(session, orders)
-    left = read_refs(session.git, ["refs/"])
+    left = read_refs(session.git, [ALL])
     gone = {Ref(ref): Oid(oid) for ref, oid in refs.items() if left.get(Ref(ref)) != oid}
     sure = {ref: oid for ref, oid in gone.items() if ref not in unlanded and ref not in left}
     held = _find_held(session, sure, left)

@@ -12,7 +12,8 @@ from gitworker.errors import GitWorkerError, NotFound, Refused
 from gitworker.lifecycle.moves import advance
 from gitworker.lifecycle.rules import is_approved, is_landed, return_refusal, undo_refusal
 from gitworker.lifecycle.state_files import publish_views
-from gitworker.model.ids import Branch, Oid, Ref
+from gitworker.model.ids import Oid, Ref
+from gitworker.model.ref_names import short_name
 from gitworker.model.worker import WorkerEvent
 from gitworker.paths import read_worktree_owner, write_worktree_owner
 from gitworker.repo.checkout.move_branch import move_branch
@@ -87,7 +88,7 @@ def require_branch(session: Session, done: Operation) -> None:
     if has_begun(session, done):
         is_approve = done.kind == "approve"
         data = done.payload(ApproveData) if is_approve else done.payload(RemovalData)
-        name = data.ref.removeprefix("refs/heads/")
+        name = short_name(data.ref)
         raise Refused(
             f"the branch {name} has changed since; an undo would drop its new commits",
             f"git log {name}",
@@ -259,7 +260,7 @@ def _make_again(session: Session, seat: RestoredWorker, place: str) -> None:
     if os.path.isdir(place):
         return
     workers = session.settings.checkout_workers
-    branch = Branch(seat.ref.removeprefix("refs/heads/"))
+    branch = short_name(seat.ref)
     check_out(session.git, path=place, branch=branch, workers_setting=workers)
     with suppress(GitWorkerError, OSError):  # the user can populate it by hand
         populate_worktree(session, place, is_warm=False)
@@ -320,7 +321,7 @@ def assign_again(session: Session, writer: Writer, seat: RestoredWorker, *, acto
     assert worker is not None
     if is_landed(worker.state):
         advance(writer, worker, WorkerEvent.RECYCLE, actor=actor)
-    branch = seat.ref.removeprefix("refs/heads/")
+    branch = short_name(seat.ref)
     writer.run(
         "workers.set_assignment",
         worker=seat.worker_id, task=seat.task_id, branch=branch, base_oid=seat.base,

@@ -6,7 +6,7 @@ worktree that the adoption made is moved to the trash. One that it found stays a
 
 import os
 
-from gitworker.branches.replay_branch import anchor_of, drop_anchors
+from gitworker.branches.replay_branch import drop_anchors
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Refused
 from gitworker.journal.rollback import drop_worktree
@@ -16,6 +16,7 @@ from gitworker.lifecycle.moves import advance, release_task
 from gitworker.lifecycle.rules import taken_back_as
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.ids import Ref
+from gitworker.model.ref_names import anchor_of, short_name
 from gitworker.model.worker import WorkerEvent
 from gitworker.paths import read_worktree_owner, unlock_worktree_of_agent
 from gitworker.repo.plumbing.lock import hold
@@ -76,14 +77,14 @@ def _check_branch(session: Session, done: Operation) -> None:
     parts = old.split("/")
     above = [Ref("/".join(parts[:end])) for end in range(3, len(parts))]
     found = read_refs(session.git, [ref, old, f"{old}/", *above])
-    name, old_name = (one.removeprefix("refs/heads/") for one in (ref, old))
+    name, old_name = (short_name(one) for one in (ref, old))
     if found.pop(ref, None) != data.tip:
         raise Refused(
             f"the branch {name} has changed since it was adopted", f"git log {name}",
             code="branch_moved",
         )  # fmt: skip
     if old != ref and found:
-        blocker = next(iter(found)).removeprefix("refs/heads/")
+        blocker = short_name(next(iter(found)))
         raise Refused(
             f"the branch {blocker} exists, so {name} cannot be called {old_name} again",
             f"git branch -m {blocker} NEW-NAME",
@@ -162,7 +163,7 @@ def _end_rename(session: Session, data: AdoptData) -> None:
         require_checkout(session.git, place)
     if os.path.isdir(place) and find_head_ref(session.git.at(place)) == ref:
         session.git.at(place).run("symbolic-ref", "-m", "gitworker: undo", "HEAD", old)
-    sections = (f"branch.{name.removeprefix('refs/heads/')}" for name in (ref, old))
+    sections = (f"branch.{short_name(name)}" for name in (ref, old))
     session.git.run(
         "config", "--rename-section", *sections, ok=range(256)
     )  # mostly there is no section

@@ -2,11 +2,12 @@
 
 from gitworker.errors import Refused
 from gitworker.journal.undo.restore import close
-from gitworker.model.ids import Oid, Ref, TaskId, WorkerId
+from gitworker.model.ids import Oid, Ref
+from gitworker.model.ref_names import task_of
 from gitworker.repo.history.reachable import find_missing
 from gitworker.repo.plumbing.git import GitFailed
 from gitworker.repo.plumbing.refs import read_refs, require_refs
-from gitworker.repo.rescue.rescue_refs import PREFIX, rescue
+from gitworker.repo.rescue.rescue_refs import rescue
 from gitworker.session import Session
 from gitworker.store.operations import Operation
 from gitworker.store.payloads.payload import GcData
@@ -42,14 +43,8 @@ def finish_gc_undo(session: Session, operation: Operation, done: Operation) -> N
     present = read_refs(session.git, list(refs))
     for ref in present:
         if present[ref] != refs[ref]:
-            worker, task, _ = ref.removeprefix(PREFIX).split("/")
-            rescue(
-                session.git,
-                worker=WorkerId(worker),
-                task=TaskId(task),
-                tip=refs[ref],
-                worktree=None,
-            )
+            worker, task = task_of(ref)
+            rescue(session.git, worker=worker, task=task, tip=refs[ref], worktree=None)
     orders = [f"create {ref} {oid}" for ref, oid in refs.items() if ref not in present]
     try:
         if orders:

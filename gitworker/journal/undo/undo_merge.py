@@ -25,6 +25,7 @@ from gitworker.journal.undo.rules_undo import is_completed
 from gitworker.journal.undo.undo_window import UndoWindow, read_window, refuse_seat, window_refusal
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.ids import TaskId, WorkerId
+from gitworker.model.ref_names import short_name
 from gitworker.model.task import TaskEvent
 from gitworker.paths import read_worktree_owner
 from gitworker.repo.checkout.move_branch import move_branch
@@ -88,7 +89,7 @@ def _require_whole(session: Session, act: Operation) -> None:
             code="commits_gone",
         )
     tip = find_ref(session.git, ref)
-    name = ref.removeprefix("refs/heads/")
+    name = short_name(ref)
     if tip not in (None, old, new):
         raise Refused(
             f"the branch {name} has changed since it landed; an undo would abandon that",

@@ -6,7 +6,8 @@ from gitworker.claims.leases import find_claim
 from gitworker.errors import GitWorkerError
 from gitworker.journal.undo.rules_undo import LandedWindow, landing_refusal, seat_refusal
 from gitworker.lifecycle.rules import return_refusal
-from gitworker.model.ids import Branch, Oid, Ref, ref_of
+from gitworker.model.ids import Branch, Oid, Ref
+from gitworker.model.ref_names import BRANCHES, REMOTES, ref_of, short_name
 from gitworker.repo.plumbing.refs import find_ref
 from gitworker.session import Session
 from gitworker.store.api import Reader
@@ -14,8 +15,6 @@ from gitworker.store.operations import Operation, landings_of_window
 from gitworker.store.payloads.payload import MergeData
 from gitworker.store.tasks import find_task
 from gitworker.store.workers import all_workers, find_worker
-
-REMOTES = "refs/remotes/"
 
 
 class UndoWindow(NamedTuple):
@@ -46,7 +45,7 @@ class UndoWindow(NamedTuple):
     @property
     def name(self) -> str:
         """Return the target's short name."""
-        return self.ref.removeprefix("refs/heads/")
+        return short_name(self.ref)
 
 
 def read_window(reader: Reader, act: Operation) -> UndoWindow:
@@ -103,7 +102,7 @@ def _find_users(session: Session, window: UndoWindow) -> tuple[str | None, tuple
     if not begun:
         return None, ()
     found = session.git.text(
-        "for-each-ref", f"--contains={begun}", "--format=%(refname)", REMOTES, "refs/heads/"
+        "for-each-ref", f"--contains={begun}", "--format=%(refname)", REMOTES, BRANCHES
     ).splitlines()
     with session.store.read() as reader:
         ours = {(act.worker_id, act.task_id) for act in window.acts}
@@ -114,11 +113,11 @@ def _find_users(session: Session, window: UndoWindow) -> tuple[str | None, tuple
     own = {act.payload(MergeData).ref for act in window.acts}
     builders = []
     for worker in workers:
-        ref = ref_of(Branch(worker.branch or ""))
+        ref = worker.ref
         if (worker.worker_id, worker.task_id) in ours:
             own.add(ref)
         elif ref in found:
             builders.append(worker.worker_id)
     remotes = [ref for ref in found if ref.startswith(REMOTES)]  # branches in review are no landing
-    pushed = [ref for ref in remotes if f"refs/heads/{ref.split('/', 3)[-1]}" not in own]
+    pushed = [ref for ref in remotes if ref_of(Branch(ref.split("/", 3)[-1])) not in own]
     return pushed[0].removeprefix(REMOTES) if pushed else None, tuple(builders)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gitworker.errors import NotFound
-from gitworker.model.ids import Branch, Oid, Ref, ref_of
+from gitworker.model.ids import Branch, Oid, Ref
+from gitworker.model.ref_names import ref_of
 from gitworker.observe.workers.stack_base import own_fork_point
 from gitworker.repo.history.walk import read_diff as read_git_diff
 from gitworker.repo.plumbing.refs import find_ref
@@ -54,7 +55,7 @@ def read_diff(
     paint = color and "\x1b" not in text
     if paint:
         text = read_git_diff(session.git, base=base, tip=ref, options=["--color=always", *options])
-    target = session.target.removeprefix("refs/heads/")
+    target = session.target_name
     return Diff(worker.worker_id, branch, target, text, is_painted=paint)
 
 

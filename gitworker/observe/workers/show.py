@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from gitworker.liveness.readings import process_runs, this_moment
 from gitworker.liveness.rules import ClockReading, Liveness, heartbeat_age_ms
-from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId, ref_of
+from gitworker.model.ids import Oid, Ref, TaskId, WorkerId
+from gitworker.model.ref_names import short_name
 from gitworker.observe.logs.events import Event, read_worker_events
 from gitworker.observe.workers.rules import next_command, waits_for, worker_liveness
 from gitworker.observe.workers.signs_of_life import heartbeat_of
@@ -143,7 +144,7 @@ def read_show(session: Session, worker: Worker) -> WorkerView:
     branching = _branching(session, worker)
     return WorkerView(
         now_ms=moment.now_ms,
-        target=session.target.removeprefix("refs/heads/"),
+        target=session.target_name,
         worker=worker,
         task=task,
         dependencies=stored.dependencies,
@@ -211,7 +212,7 @@ def _review(row: Row) -> ReviewView:
 
 
 def _landing(row: Row) -> LandedTask:
-    target = row["target_ref"].removeprefix("refs/heads/")
+    target = short_name(row["target_ref"])
     return LandedTask(target, row["target_new"], row["landed_at_ms"])
 
 
@@ -219,7 +220,7 @@ def _branching(session: Session, worker: Worker) -> BranchComparison | None:
     """Compare the branch with the target; return None if either does not exist."""
     if worker.branch is None:
         return None
-    ref = ref_of(Branch(worker.branch))
+    ref = worker.ref
     oids = read_refs(session.git, [ref, session.target])
     tip, target = oids.get(ref), oids.get(session.target)
     if tip is None or target is None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gitworker import clock
 from gitworker.liveness.readings import this_moment
 from gitworker.liveness.rules import ClockReading, Liveness
-from gitworker.model.ids import Branch, Oid, Ref, ref_of
+from gitworker.model.ids import Oid, Ref
+from gitworker.model.ref_names import ref_of
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
 from gitworker.observe.logs.events import Event, event_text, json_event, read_newest_events
@@ -109,7 +110,7 @@ def read_status(
     target = tips.get(session.target)
     return StatusScreen(
         now_ms=moment.now_ms,
-        target=session.target.removeprefix("refs/heads/"),
+        target=session.target_name,
         target_tip=target.oid if target else None,
         seats=tuple(_seat(row, tips, moment, session) for row in rows),
         tasks=tuple((row["status"], row["number"]) for row in tasks),
@@ -174,7 +175,7 @@ def _shown_tip(row: Row, refs: Mapping[Ref, Oid], target: Ref) -> Oid | None:
     """Return the tip of a worker at work that has its own commits; None for the others."""
     if not row["branch"] or not shows_subject(WorkerState(row["state"])):
         return None
-    tip = refs.get(ref_of(Branch(row["branch"])))
+    tip = refs.get(ref_of(row["branch"]))
     return None if tip in (row["base_oid"], refs.get(target)) else tip
 
 
@@ -183,7 +184,7 @@ def _seat(row: Row, tips: dict[Ref, Tip], moment: ClockReading, session: Session
     task_status = TaskStatus(row["task_status"]) if row["task_status"] else None
     stale_from = WorkerState(row["stale_from"]) if row["stale_from"] else None
     waiting_for = waits_for(state, task_status=task_status, stale_from=stale_from)
-    tip = tips.get(ref_of(Branch(row["branch"]))) if row["branch"] else None
+    tip = tips.get(ref_of(row["branch"])) if row["branch"] else None
     target = tips.get(session.target)
     is_new = tip is not None and tip.oid not in (row["base_oid"], target and target.oid)
     return WorkerLine(

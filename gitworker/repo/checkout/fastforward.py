@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Conflict, Refused
 from gitworker.model.ids import Oid, Ref
+from gitworker.model.ref_names import short_name
 from gitworker.paths import require_repository, require_top
 from gitworker.repo.checkout.move_branch import DETACHED, move_branch, read_tree
 from gitworker.repo.checkout.obstacles import refuse_overlap, require_quiet
@@ -56,7 +57,7 @@ class TargetMove:
     @property
     def name(self) -> str:
         """Return the branch's short name."""
-        return self.ref.removeprefix("refs/heads/")
+        return short_name(self.ref)
 
 
 def fast_forward(

@@ -8,6 +8,7 @@ from collections.abc import Collection
 
 from gitworker.errors import Conflict, Refused
 from gitworker.model.ids import Ref
+from gitworker.model.ref_names import short_name
 from gitworker.paths import Repository, open_regular, require_repository
 from gitworker.repo.checkout.move_branch import is_ours
 from gitworker.repo.plumbing.git import Git
@@ -21,7 +22,7 @@ def require_quiet(here: Git, ref: Ref, *, resuming: bool = False) -> None:
     That is an open git operation or git's index lock; with `resuming` gitworker's own lock does not
     count.
     """
-    worktree, name = here.directory, ref.removeprefix("refs/heads/")
+    worktree, name = here.directory, short_name(ref)
     if not os.path.isdir(worktree):
         raise Refused(
             f"{name} is checked out in {worktree}, but that directory does not exist",

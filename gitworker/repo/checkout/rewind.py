@@ -8,6 +8,7 @@ overlap, under git's own index lock, which survives this process and names the m
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Refused
 from gitworker.model.ids import Oid, Ref
+from gitworker.model.ref_names import short_name
 from gitworker.repo.checkout.move_branch import move_branch
 from gitworker.repo.checkout.obstacles import refuse_overlap, require_quiet
 from gitworker.repo.checkout.recover_move import recover_move
@@ -39,7 +40,7 @@ def require_rewindable(git: Git, *, ref: Ref, old: Oid, new: Oid, worktree: str)
         worktree,
         dirty=paths & {*status.paths, *hidden_changes(here)},
         untracked=find_collisions(worktree, changes),
-        coming=f"the files that {ref.removeprefix('refs/heads/')} returns to",
+        coming=f"the files that {short_name(ref)} returns to",
     )
 
 

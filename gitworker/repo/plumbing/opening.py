@@ -10,7 +10,8 @@ import os
 
 from gitworker.config import FILE_NAME
 from gitworker.errors import Invalid, Refused, Unavailable
-from gitworker.model.ids import Branch, Ref, ref_of
+from gitworker.model.ids import Branch, Ref
+from gitworker.model.ref_names import ref_of, short_name
 from gitworker.paths import open_regular
 from gitworker.repo.plumbing.git import Git, GitFailed
 
@@ -85,7 +86,7 @@ class OpeningAnswers:
         for ref in refs:
             exists, mode, text = held[ref]
             if exists:
-                name = ref.removeprefix("refs/heads/")
+                name = short_name(ref)
                 text = _usable(mode, text, name) if reads_settings else None
                 return TargetAnswer(ref, exists=True, settings=text)
         return TargetAnswer(refs[0], exists=False, settings=None)
@@ -132,7 +133,7 @@ def read_kept_target(paths: StatePaths) -> str:
 
 def keep_target(paths: StatePaths, target: Ref) -> None:
     """Write the target to its file if the file names another one."""
-    name = target.removeprefix("refs/heads/")
+    name = short_name(target)
     if read_kept_target(paths) == name or "\n" in name:
         return
     from gitworker.repo.plumbing.disk import write_hint  # 1 ms, only if the target changed

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from gitworker.errors import Conflict
 from gitworker.model.ids import Oid, Ref, is_oid
+from gitworker.model.ref_names import BRANCHES
 from gitworker.paths import open_regular
 from gitworker.repo.plumbing.git import Git, GitFailed
 
@@ -12,7 +13,6 @@ PACKED_AT_MOST_BYTES = 1024 * 1024  # git searches a larger file faster
 LOOSE_AT_MOST = 200  # to open more files costs more than one git process
 # git compares each ref with each pattern: for many names it is faster to read and filter all refs.
 NAMES_AT_MOST = 100
-BRANCHES = "refs/heads/"
 SYMBOLIC_AT_MOST = 5  # as git
 
 
@@ -185,8 +185,3 @@ def _lost_race(git: Git, ref: Ref, *, expected: Oid | None, failure: GitFailed) 
     else:
         message = f"another process moved {ref}: expected {wanted}, found {found}"
     return Conflict(message, f"git reflog show {ref}", code="ref_moved", detail=failure.detail)
-
-
-def tracking_ref(remote: str, ref: Ref) -> Ref:
-    """Return the remote-tracking ref of a remote's branch (git-fetch(1))."""
-    return Ref(f"refs/remotes/{remote}/{ref.removeprefix('refs/heads/')}")

@@ -7,6 +7,8 @@ import re
 from shlex import quote
 from typing import NamedTuple
 
+from gitworker.model.ref_names import ALL
+
 LOCKED = (
     re.compile(r"[Uu]nable to create '(?P<path>[^'\n]+\.lock)': File exists"),
     re.compile(r"could not lock config file (?P<path>[^\n]+): File exists"),
@@ -161,7 +163,7 @@ def _path_in(line: str, directory: str) -> str:
     # Ref names and plain words are not paths.
     if named is None or (found is not None and found["bare"] and "/" not in named):
         return directory
-    return directory if named.startswith("refs/") else _complete(named, directory)
+    return directory if named.startswith(ALL) else _complete(named, directory)
 
 
 def _complete(path: str, directory: str) -> str:

@@ -2,9 +2,9 @@
 
 from gitworker.clock import sleep
 from gitworker.errors import NotFound
-from gitworker.model.ids import Branch, Oid, ref_of
+from gitworker.model.ids import Branch, Oid
+from gitworker.model.ref_names import ref_of, tracking_ref
 from gitworker.repo.plumbing.git import OTHER_WORKTREES, Git
-from gitworker.repo.plumbing.refs import tracking_ref
 from gitworker.repo.remote.rules_transfer import TransferCause, explain, out_of_time, read_trouble
 from gitworker.repo.remote.transfer import Narrate, transfer
 
@@ -26,8 +26,9 @@ def fetch_branch(
     hint = f"git ls-remote --heads {remote}"
     if branch.startswith("-"):
         raise NotFound(f"{branch!r} is not a branch name", hint)
-    tracking = tracking_ref(remote, ref_of(Branch(branch)))
-    words = [*QUIET, "--", remote, f"+refs/heads/{branch}:{tracking}"]
+    ref = ref_of(Branch(branch))
+    tracking = tracking_ref(remote, ref)
+    words = [*QUIET, "--", remote, f"+{ref}:{tracking}"]
     result = transfer(git, "fetch", words, narrate=narrate, limit_s=limit_s)
     for pause_s in PAUSES_S:
         if result.status == 0 or not any(mark in result.err for mark in CONTENTION):

@@ -5,6 +5,7 @@ push never replaces commits that another user pushed.
 """
 
 from gitworker.model.ids import Oid, Ref
+from gitworker.model.ref_names import short_name
 from gitworker.repo.plumbing.git import Git
 from gitworker.repo.remote.rules_transfer import TransferCause, explain, out_of_time, read_trouble
 from gitworker.repo.remote.transfer import Narrate, transfer
@@ -29,7 +30,7 @@ def push_commit(
     at another commit. The user's pre-push hook runs as git runs it. Raises TransferFailed with the
     reason and the remote's messages; then the state of the remote branch is unknown.
     """
-    branch = ref.removeprefix("refs/heads/")
+    branch = short_name(ref)
     lease = [] if expect is None else [f"--force-with-lease={ref}:{expect}"]
     result = transfer(
         git,

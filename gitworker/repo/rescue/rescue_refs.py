@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from gitworker.errors import Conflict
 from gitworker.model.ids import Oid, Ref, TaskId, WorkerId
+from gitworker.model.ref_names import rescues_of, task_of
 from gitworker.paths import open_regular, require_repository, require_top
 from gitworker.repo.plumbing.disk import copy_index, private_directory
 from gitworker.repo.plumbing.git import Git, GitFailed
@@ -27,7 +28,6 @@ from gitworker.repo.rescue.worktree_commits import find_worktree_only_commits
 from gitworker.repo.status.checkout_status import read_status
 from gitworker.repo.status.hidden_files import hidden_changes, reveal
 
-PREFIX = "refs/worker/rescue/"
 WORK = "uncommitted work of"
 ATTEMPTS = 20
 # A user's settings must not make `add` refuse: a file with mixed line endings is work too.
@@ -75,7 +75,7 @@ def rescue(
         if same:
             return same[-1]
         number = known[-1].number + 1 if known else 1
-        ref = Ref(f"{PREFIX}{worker}/{task}/{number}")
+        ref = Ref(f"{rescues_of(worker, task)}{number}")
         try:
             create_ref(git, ref, oid, reason="gitworker: rescue")
         except Conflict:
@@ -149,7 +149,7 @@ def rescue_tips(
         if known:  # the tip may be kept already, and the number 1 is taken
             kept.append(None)
             continue
-        ref = Ref(f"{PREFIX}{worker}/{task}/1")
+        ref = Ref(f"{rescues_of(worker, task)}1")
         new.append(RescueRef(ref, tip, worker, task, 1))
         kept.append(new[-1])
     orders = [f"create {one.ref} {one.oid}" for one in new]
@@ -167,25 +167,25 @@ def list_rescues(
     git: Git, *, worker: WorkerId | None = None, task: TaskId | None = None
 ) -> tuple[RescueRef, ...]:
     """Return rescue refs sorted by worker, task and number, of all or of one worker or task."""
-    pattern = f"{PREFIX}{worker or '*'}/{task or '*'}/*"
+    pattern = f"{rescues_of(worker or '*', task or '*')}*"
     found = []
     for ref, oid in read_refs(git, [pattern]).items():
-        name, task_id, number = ref.removeprefix(PREFIX).split("/")
+        number = ref.rpartition("/")[2]
         if number.isdigit():
-            found.append(RescueRef(ref, oid, WorkerId(name), TaskId(task_id), int(number)))
+            found.append(RescueRef(ref, oid, *task_of(ref), int(number)))
     return tuple(sorted(found, key=lambda one: (one.worker, one.task, one.number)))
 
 
 def _known_rescues(git: Git, worker: WorkerId, task: TaskId) -> tuple[RescueRef, ...]:
     """Return the rescues of one task; start no process if the files show that it has no rescue."""
     common_dir = require_repository(git.directory).common_dir
-    folder = f"{PREFIX}{worker}/{task}"
+    folder = rescues_of(worker, task)
     if not os.path.isdir(f"{common_dir}/reftable") and not os.path.lexists(
         f"{common_dir}/{folder}"
     ):
         # Loose first, then packed: a ref that is packed meanwhile is found in packed-refs.
         packed = _read_packed(f"{common_dir}/packed-refs")
-        if packed is not None and f" {folder}/".encode() not in packed:
+        if packed is not None and f" {folder}".encode() not in packed:
             return ()
     return list_rescues(git, worker=worker, task=task)
 

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 from gitworker.errors import Conflict, Naming, Refused
 from gitworker.model.ids import Oid, Ref
+from gitworker.model.ref_names import ALL, short_name
 from gitworker.paths import open_regular
 from gitworker.repo.plumbing.git import Git, GitFailed
 from gitworker.repo.plumbing.refs import find_ref, is_ancestor
 
 # The place of a branch's reflog during a rename, below the common directory.
-MOVING_LOG = "logs/refs/.tmp-renamed-log"
+MOVING_LOG = f"logs/{ALL}.tmp-renamed-log"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ def rename_branch(
     """
     if tip is not None and find_ref(git, old) != tip:
         raise _moved(old, tip)
-    names = (old.removeprefix("refs/heads/"), new.removeprefix("refs/heads/"))
+    names = (short_name(old), short_name(new))
     if log is not None:
         log.keep(old)
     try:

@@ -12,7 +12,8 @@ from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 from gitworker.errors import Conflict, NotFound, Refused
-from gitworker.model.ids import Branch, Ref, is_oid, ref_of
+from gitworker.model.ids import Branch, Ref, is_oid
+from gitworker.model.ref_names import ALL, BRANCHES, ref_of, short_name
 from gitworker.paths import (
     find_top,
     open_regular,
@@ -23,7 +24,7 @@ from gitworker.paths import (
 from gitworker.repo.plumbing.git import Git
 
 HEAD_PREFIX = "ref: "
-REFTABLE_HEAD = "refs/heads/.invalid"
+REFTABLE_HEAD = f"{BRANCHES}.invalid"
 
 
 class Flaw(StrEnum):
@@ -188,8 +189,8 @@ def require_on_branch(git: Git, owner: OwnershipClaim) -> None:
         return
     from shlex import quote  # 8 ms, only for a refusal
 
-    branch = (owner.ref or "").removeprefix("refs/heads/")
-    found = "a detached HEAD" if head is None else head.removeprefix("refs/heads/")
+    branch = short_name(owner.ref or "")
+    found = "a detached HEAD" if head is None else short_name(head)
     place = quote(owner.place)
     raise Refused(
         f"{owner.place} is on {found}, not on {branch}",
@@ -238,7 +239,7 @@ def has_head(admin_dir: str) -> bool:
     if os.path.islink(f"{admin_dir}/HEAD"):
         return True
     text = _read_line(f"{admin_dir}/HEAD").rstrip()
-    is_symbolic = text.startswith("ref:") and text[4:].lstrip().startswith("refs/")
+    is_symbolic = text.startswith("ref:") and text[4:].lstrip().startswith(ALL)
     return (is_symbolic and "\0" not in text) or is_oid(text)
 
 

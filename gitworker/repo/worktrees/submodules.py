@@ -14,10 +14,11 @@ from zlib import crc32
 from gitworker import clock
 from gitworker.errors import Refused, Unavailable
 from gitworker.model.ids import Oid, TaskId, WorkerId
+from gitworker.model.ref_names import BRANCHES, REMOTES, RESCUES, STASH, SUBMODULES
 from gitworker.paths import require_repository
 from gitworker.repo.plumbing.git import Git, GitFailed
 from gitworker.repo.plumbing.git_environment import NO_UPKEEP
-from gitworker.repo.rescue.rescue_refs import PREFIX, rescue
+from gitworker.repo.rescue.rescue_refs import rescue
 from gitworker.repo.status.embedded_repositories import find_embedded, own_git_dir
 from gitworker.repo.status.hidden_files import holds_work
 from gitworker.repo.status.tracked_files import is_inside
@@ -26,7 +27,6 @@ from gitworker.repo.worktrees.worktree_list import detached_heads, worktree_of
 GITLINK = b"160000"
 UPDATE = ("submodule", "--quiet", "update", "--init", "--reference")
 LIST = ("config", "-z", "--get-regexp", r"^submodule\..*\.path$")
-RESCUED = "refs/worker/submodules"  # <worker>/<task>/<submodule>/<time>: HEAD, heads, stash, work
 
 
 class Submodule(NamedTuple):
@@ -100,12 +100,12 @@ def rescue_submodules(git: Git, *, worker: WorkerId, task: TaskId, admin_dir: st
             rescue(git.at(tree), worker=worker, task=task, tip=head, worktree=tree)
         store = _module(f"{common}/modules", name) or common
         stamp = f"{clock.now_ms()}-{os.urandom(3).hex()}"  # later rescues never replace this one
-        place = f"{RESCUED}/{worker}/{task}/{_as_ref(name)}/{stamp}"
+        place = f"{SUBMODULES}{worker}/{task}/{_as_ref(name)}/{stamp}"
         git.at(store).run(
             f"--git-dir={store}", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head",
             "--refmap=", "--no-recurse-submodules", module, f"+HEAD:{place}/HEAD",
-            f"+refs/heads/*:{place}/heads/*", f"+refs/stash*:{place}/stash*",
-            f"+{PREFIX}{worker}/*:{place}/work/*",
+            f"+{BRANCHES}*:{place}/heads/*", f"+{STASH}*:{place}/stash*",
+            f"+{RESCUES}{worker}/*:{place}/work/*",
             settings=NO_UPKEEP,
         )  # fmt: skip
         kept.append(f"{place}/HEAD")
@@ -150,7 +150,7 @@ def _clone(here: Git, name: str, path: str, *, source: str) -> bool:
     sub.run("config", "remote.origin.url", url.strip() or source)
     sub.run(
         "fetch", "--quiet", "--no-tags", "--prune", "--refmap=", "--no-recurse-submodules", source,
-        "+refs/remotes/origin/*:refs/remotes/origin/*",
+        f"+{REMOTES}origin/*:{REMOTES}origin/*",
     )  # fmt: skip
     return done.status == 0
 
@@ -254,7 +254,7 @@ def _has(git: Git, module: str, commit: Oid) -> bool:
 def _is_pushed(git: Git, module: str, commit: Oid) -> bool:
     try:
         done = git.run(
-            f"--git-dir={module}", "for-each-ref", "--count=1", "--contains", commit, "refs/remotes"
+            f"--git-dir={module}", "for-each-ref", "--count=1", "--contains", commit, REMOTES
         )
     except GitFailed:  # the module has no such commit
         return False

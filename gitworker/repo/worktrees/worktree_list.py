@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 
 from gitworker.clock import sleep
 from gitworker.errors import Conflict, Refused
-from gitworker.model.ids import Branch, Oid, Ref, is_oid, ref_of
+from gitworker.model.ids import Branch, Oid, Ref, is_oid
+from gitworker.model.ref_names import ref_of, short_name
 from gitworker.paths import open_regular, require_repository
 from gitworker.repo.plumbing.disk import remove_tree
 from gitworker.repo.plumbing.git import OTHER_WORKTREES, PAUSES_S, Git, GitFailed
@@ -76,7 +77,7 @@ def find_checkout(git: Git, ref: Ref, *, alone: bool = True) -> str | None:
         if worktree.branch == ref
         or (worktree.branch is None and ref in busy_branches(worktree.admin_dir))
     ]
-    name = ref.removeprefix("refs/heads/")
+    name = short_name(ref)
     if alone and len(found) > 1:
         raise Refused(
             f"{name} is checked out more than once: {', '.join(found)}",
@@ -331,7 +332,7 @@ def busy_branches(admin_dir: str) -> set[str]:
     }
     start = _read_line(f"{admin_dir}/BISECT_START")
     if start:
-        heads.add(f"refs/heads/{start}")
+        heads.add(ref_of(Branch(start)))
     try:
         with open(
             f"{admin_dir}/rebase-merge/update-refs", encoding="utf-8", opener=open_regular

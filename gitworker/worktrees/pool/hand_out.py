@@ -19,7 +19,8 @@ from gitworker import proc
 from gitworker.bus.following.bell import notify_followers
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Conflict, GitWorkerError
-from gitworker.model.ids import Branch, Oid, ref_of
+from gitworker.model.ids import Branch, Oid
+from gitworker.model.ref_names import ref_of
 from gitworker.paths import open_regular
 from gitworker.repo.hooks.install import uninstall_one
 from gitworker.repo.plumbing.git import Git, GitFailed

@@ -21,7 +21,8 @@ from gitworker.fsck.quick.state_directory import check_file_system
 from gitworker.fsck.quick.worktree_checks import REPAIR
 from gitworker.liveness.origin import origin_columns
 from gitworker.liveness.processes import find_process
-from gitworker.model.ids import Branch, Oid, ref_of
+from gitworker.model.ids import Branch, Oid
+from gitworker.model.ref_names import ref_of
 from gitworker.paths import require_repository
 from gitworker.session import Session
 from gitworker.store.operations import begin_operation

@@ -4,15 +4,10 @@ import pytest
 
 from gitworker.errors import Invalid
 from gitworker.model.ids import (
-    Branch,
-    TaskId,
-    WorkerId,
-    branch_of,
     is_oid,
     parse_agent_id,
     parse_task_id,
     parse_worker_id,
-    ref_of,
 )
 
 
@@ -82,13 +77,6 @@ def test_a_bad_name_is_shown_safely() -> None:
         parse_worker_id("\x1b[2J" + "x" * 200)
     assert caught.value.message.isprintable()
     assert len(caught.value.message) < 200
-
-
-def test_branches_and_refs() -> None:
-    """A worker's task is on the branch `<worker>/<task>`."""
-    branch = branch_of(WorkerId("auth"), TaskId("skills-abc"))
-    assert branch == "auth/skills-abc"
-    assert ref_of(Branch(branch)) == "refs/heads/auth/skills-abc"
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@
 import pytest
 
 from gitworker.lifecycle.moves import advance
-from gitworker.model.ids import Branch, Oid, ref_of
+from gitworker.model.ids import Branch, Oid
+from gitworker.model.ref_names import ref_of
 from gitworker.model.worker import WorkerEvent
 from gitworker.observe.logs.events import Event, event_text
 from gitworker.observe.workers.show import read_show

@@ -5,7 +5,6 @@ import click
 from gitworker.cli import output
 from gitworker.cli.call import CommandLine
 from gitworker.cli.options import GitworkerCommand, WorkerName
-from gitworker.model.ids import Branch, ref_of
 from gitworker.radar.radar import RadarResult, survey
 from gitworker.radar.radar_text import describe, json_conflicts, render_conflicts
 
@@ -33,7 +32,7 @@ def command(call: CommandLine, workers: tuple[str, ...]) -> None:
     """
     session = call.open_to_read()
     named = [call.worker(session, name) for name in workers]
-    chosen = {ref_of(Branch(one.branch)) for one in named if one.branch} if workers else None
+    chosen = {one.ref for one in named if one.branch} if workers else None
     found = survey(session, chosen=chosen)
     call.render(found, render_conflicts, json_conflicts)
     absent = {one.worker_id for one in named} - {blip.worker for blip in found.blips}

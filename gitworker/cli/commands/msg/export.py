@@ -7,10 +7,11 @@ from gitworker.cli.call import CommandLine
 from gitworker.cli.fields import short
 from gitworker.cli.options import GitworkerCommand
 from gitworker.errors import Conflict
+from gitworker.model.ref_names import LOG
 
 
 @click.command("export", cls=GitworkerCommand)
-@click.option("--git", "in_git", is_flag=True, help="Also commit the logs to refs/worker/log.")
+@click.option("--git", "in_git", is_flag=True, help=f"Also commit the logs to {LOG}.")
 @click.pass_obj
 def command(call: CommandLine, in_git: bool) -> None:
     """Update the log files and print their paths.
@@ -30,12 +31,12 @@ def command(call: CommandLine, in_git: bool) -> None:
     lines = [paths.bus_log, paths.transition_log]
     fields: dict[str, object] = {"bus": paths.bus_log, "transitions": paths.transition_log}
     if in_git:
-        from gitworker.bus.files.logs_in_git import LOG_REF, commit_logs  # only with --git
+        from gitworker.bus.files.logs_in_git import commit_logs  # only with --git
 
         commit = commit_logs(session)
         outcome = "committed" if commit.is_new else "unchanged"
-        lines.append(f"{LOG_REF} {short(commit.oid)} ({outcome})")
-        fields |= {"ref": LOG_REF, "commit": commit.oid, "committed": commit.is_new}
+        lines.append(f"{LOG} {short(commit.oid)} ({outcome})")
+        fields |= {"ref": LOG, "commit": commit.oid, "committed": commit.is_new}
     elif not export_logs(session.store, paths):
         raise Conflict(
             "another command has held the lock on the log files for too long",

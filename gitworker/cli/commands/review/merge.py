@@ -14,6 +14,7 @@ from gitworker.cli.options import GitworkerCommand, WorkerName
 from gitworker.cli.output_progress import ProgressLine
 from gitworker.errors import GitWorkerError, Invalid
 from gitworker.landing.merge import Landed, NotLanded, merge
+from gitworker.model.ref_names import short_name
 from gitworker.service.results import landed_json, planned_json
 from gitworker.session import Session
 
@@ -116,7 +117,7 @@ def print_results(results: Sequence[Landed | NotLanded]) -> None:
         if isinstance(result, NotLanded):
             stopped.setdefault(id(result.error), []).append(result)
             continue
-        target = result.target.removeprefix("refs/heads/")
+        target = short_name(result.target)
         output.answer(f"{result.worker.worker_id} landed: {target} is at {short(result.commit)}")
         if result.kept:
             output.narrate(f"kept {result.kept}: {result.kept_why}")

@@ -10,7 +10,7 @@ from gitworker.cli.fields import short
 from gitworker.cli.options import GitworkerCommand, WorkerName, parse_worker_name
 from gitworker.cli.output_progress import ProgressLine
 from gitworker.errors import Invalid, NotFound
-from gitworker.model.ids import Branch, Oid, ref_of
+from gitworker.model.ids import Oid
 from gitworker.observe.logs.tail import last_lines
 from gitworker.service.results import verdict_json
 from gitworker.session import Session
@@ -62,14 +62,14 @@ def command(call: CommandLine, name: str | None, force: bool) -> int:
 def _named(call: CommandLine, session: Session, name: str | None) -> tuple[str, Oid]:
     """Return a label for people, and the commit of the target, a worker or a revision."""
     if name is None:
-        return session.target.removeprefix("refs/heads/"), require_target_tip(session)
+        return session.target_name, require_target_tip(session)
     try:
         worker = call.worker(session, parse_worker_name(name))
     except (Invalid, NotFound):
         return name, session.git.require_oid(name)
     if worker.branch is None:
         raise NotFound(f"worker {worker.worker_id} has no branch now", "git worker list")
-    return worker.worker_id, session.git.require_oid(ref_of(Branch(worker.branch)), "branch")
+    return worker.worker_id, session.git.require_oid(worker.ref, "branch")
 
 
 def _text(label: str, commit: Oid, verdict: Verdict) -> str:

@@ -21,7 +21,7 @@ def command(call: CommandLine) -> None:
     """
     session = call.open()
     prepare_state(session.paths, session.repository, session.main_top)
-    target = session.target.removeprefix("refs/heads/")
+    target = session.target_name
     call.show(
         f"ready: work lands on {target}; the state directory is {session.paths.root}",
         state=session.paths.root,

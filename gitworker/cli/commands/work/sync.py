@@ -38,7 +38,7 @@ def command(call: CommandLine, continuing: bool, abort: bool, takes: bool) -> No
     mode = "continue" if continuing else "abort" if abort else "take" if takes else "start"
     session = call.open()
     synced = sync(session, mode)
-    target = synced.parent or session.target.removeprefix("refs/heads/")
+    target = synced.parent or session.target_name
     place = f"{synced.worker.branch} is at {short(synced.new)}"
     moved = f", before at {short(synced.old)}" if synced.new != synced.old else ", as before"
     call.show(

@@ -1,0 +1,60 @@
+"""The names of refs: branches, remote-tracking refs, and our own below `refs/worker/`.
+
+All other modules build and parse ref names with this one. Our names are public: people read them
+with `git log` and push them.
+"""
+
+from gitworker.model.ids import Branch, Ref, TaskId, WorkerId
+
+ALL = "refs/"
+BRANCHES = "refs/heads/"
+TAGS = "refs/tags/"
+REMOTES = "refs/remotes/"
+STASH = "refs/stash"
+OURS = "refs/worker/"
+RESCUES = f"{OURS}rescue/"  # <worker>/<task>/<n>
+ANCHORS = f"{OURS}landing/"  # <worker>/<task>
+SUBMODULES = f"{OURS}submodules/"  # <worker>/<task>/<submodule>/<time>: HEAD, heads, stash, work
+QUEUE = Ref(f"{OURS}queue")  # keeps a window's commits while they are verified
+LOG = Ref(f"{OURS}log")  # the exported logs as commits
+# None of our refs keeps work permanently; git deletes some of its own refs without asking.
+PASSING = (OURS, "refs/bisect/", "refs/rewritten/", "refs/worktree/", "refs/prefetch/")
+
+
+def branch_of(worker: WorkerId, task: TaskId) -> Branch:
+    """Return the branch of a worker's task, `<worker>/<task>`."""
+    return Branch(f"{worker}/{task}")
+
+
+def ref_of(branch: Branch) -> Ref:
+    """Return the full ref name of a branch."""
+    return Ref(f"{BRANCHES}{branch}")
+
+
+def short_name(ref: str) -> Branch:
+    """Return the name of a branch without `refs/heads/`; other names are returned unchanged."""
+    return Branch(ref.removeprefix(BRANCHES))
+
+
+def tracking_ref(remote: str, ref: str) -> Ref:
+    """Return the remote-tracking ref of a remote's branch (git-fetch(1))."""
+    return Ref(f"{REMOTES}{remote}/{short_name(ref)}")
+
+
+def anchor_of(worker: str, task: str) -> Ref:
+    """Return the ref that protects the commit which a worker's branch is about to become.
+
+    It is deleted with the branch, or when its operation has landed or is rolled back.
+    """
+    return Ref(f"{ANCHORS}{worker}/{task}")
+
+
+def rescues_of(worker: str, task: str) -> str:
+    """Return the prefix, with '/' at the end, of the rescue refs of a task."""
+    return f"{RESCUES}{worker}/{task}/"
+
+
+def task_of(ref: Ref) -> tuple[WorkerId, TaskId]:
+    """Return worker and task of a ref of ours that belongs to a task: an anchor or a rescue."""
+    worker, task = ref.removeprefix(OURS).split("/")[1:3]
+    return WorkerId(worker), TaskId(task)
