@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.seat import Seat
+from tests.agents.supervised import SupervisedWorker
 from tests.workers.world import World
 
 
 @pytest.fixture
-def seat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Seat:
+def auth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SupervisedWorker:
     """Return the worker `auth`, ASSIGNED with the task `t1`."""
     monkeypatch.setenv("GITWORKER_HOOKS", "off")
     world = World.make(tmp_path / "repo")
     world.spawn("auth", "t1")
-    return Seat(world)
+    return SupervisedWorker(world)

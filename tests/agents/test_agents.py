@@ -12,7 +12,7 @@ from gitworker import clock
 from gitworker.observe.agents import json_agents, read_agents, render_agents
 from gitworker.store.sqlite.database import Database
 from gitworker.workers.start import start
-from tests.agents.seat import Seat
+from tests.agents.supervised import SupervisedWorker
 from tests.cli.kit import ok, run
 from tests.workers.world import World, no_beater
 
@@ -39,20 +39,20 @@ def shown(world: World, **options: bool) -> dict[str, dict[str, Any]]:
     return {one["agent"]: one for one in found}
 
 
-def test_no_agent(seat: Seat) -> None:
+def test_no_agent(auth: SupervisedWorker) -> None:
     """If no agent is at work, the list names the command that starts one."""
-    assert shown(seat.world) == {}
-    answer = run(seat.world.root, "agents")
+    assert shown(auth.world) == {}
+    answer = run(auth.world.root, "agents")
     assert answer.out == "no agent is alive: git worker exec WORKER -- CMD\n"
 
 
-def test_a_supervised_agent(seat: Seat) -> None:
+def test_a_supervised_agent(auth: SupervisedWorker) -> None:
     """A supervised agent is listed with liveness, task, run, process, host and command."""
-    with seat.running("sleep", "60"):
-        (found,) = seat.runs()
-        ok(seat.world.root, "heartbeat", "auth", "--status", "blocked", "--progress", "0.25")
-        (agent,) = json.loads(ok(seat.world.root, "agents", "--json"))["agents"]
-        line = ok(seat.world.root, "agents").splitlines()[1].split()
+    with auth.running("sleep", "60"):
+        (found,) = auth.runs()
+        ok(auth.world.root, "heartbeat", "auth", "--status", "blocked", "--progress", "0.25")
+        (agent,) = json.loads(ok(auth.world.root, "agents", "--json"))["agents"]
+        line = ok(auth.world.root, "agents").splitlines()[1].split()
     expected = {
         "agent": "auth", "liveness": "OK", "doing": "blocked", "task": "t1", "progress": 0.25,
         "state": "WORKING", "pid": found["pid"], "runs": True, "run": found["id"],
@@ -67,40 +67,40 @@ def test_a_supervised_agent(seat: Seat) -> None:
 @pytest.mark.parametrize(
     ("age_s", "word"), [(0, "OK"), (31, "WARN"), (101, "STALE"), (301, "DEAD")]
 )
-def test_programs_that_only_beat(seat: Seat, age_s: float, word: str) -> None:
+def test_programs_that_only_beat(auth: SupervisedWorker, age_s: float, word: str) -> None:
     """A program that only sends heartbeats is listed by their age until it counts as ended."""
-    foreign_beat(seat.world, "theirs", age_s)
-    foreign_beat(seat.world, "forgotten", 25 * 3600)
-    found = shown(seat.world)
+    foreign_beat(auth.world, "theirs", age_s)
+    foreign_beat(auth.world, "forgotten", 25 * 3600)
+    found = shown(auth.world)
     assert found.keys() == {"theirs"}
     assert found["theirs"]["liveness"] == word
     assert found["theirs"]["task"] == "their-task"
     assert found["theirs"]["state"] is None
-    assert shown(seat.world, include_all=True).keys() == {"theirs", "forgotten"}
+    assert shown(auth.world, include_all=True).keys() == {"theirs", "forgotten"}
 
 
-def test_seats(seat: Seat) -> None:
+def test_seats(auth: SupervisedWorker) -> None:
     """A worker at work is listed even if its process has ended, and an idle one is not."""
     agent = subprocess.Popen(["sleep", "60"])
-    with no_beater(seat.world):
-        start(seat.world.session(), "auth", pid=agent.pid)
+    with no_beater(auth.world):
+        start(auth.world.session(), "auth", pid=agent.pid)
         agent.kill()
         agent.wait()
-        seat.world.spawn("docs", "t2")
-        start(seat.world.session(), "docs", pid=os.getpid())
-    execute(seat.world, "UPDATE workers SET pid_start = '1' WHERE worker_id = 'docs'")
-    found = shown(seat.world)
+        auth.world.spawn("docs", "t2")
+        start(auth.world.session(), "docs", pid=os.getpid())
+    execute(auth.world, "UPDATE workers SET pid_start = '1' WHERE worker_id = 'docs'")
+    found = shown(auth.world)
     assert {name: one["doing"] for name, one in found.items()} == {"auth": "gone", "docs": "gone"}
-    execute(seat.world, "UPDATE workers SET host = 'elsewhere' WHERE worker_id = 'docs'")
-    there = shown(seat.world)["docs"]
+    execute(auth.world, "UPDATE workers SET host = 'elsewhere' WHERE worker_id = 'docs'")
+    there = shown(auth.world)["docs"]
     assert (there["doing"], there["runs"], there["host"]) == ("working", None, "elsewhere")
-    ok(seat.world.root, "fail", "auth", "-m", "No")
-    assert shown(seat.world).keys() == {"docs"}
+    ok(auth.world.root, "fail", "auth", "-m", "No")
+    assert shown(auth.world).keys() == {"docs"}
 
 
-def test_the_screen(seat: Seat, tmp_path: Path) -> None:
+def test_the_screen(auth: SupervisedWorker, tmp_path: Path) -> None:
     """On a screen the table fits its width and lets no escape sequence through."""
-    foreign_beat(seat.world, "\x1b[31mred", 0)
-    text = render_agents(read_agents(seat.world.session()), width=80, color=False)
+    foreign_beat(auth.world, "\x1b[31mred", 0)
+    text = render_agents(read_agents(auth.world.session()), width=80, color=False)
     assert max(map(len, text.splitlines())) <= 80
     assert "\x1b" not in text

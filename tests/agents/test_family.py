@@ -13,7 +13,7 @@ import pytest
 
 from gitworker import proc
 from gitworker.agents.process.agent_processes import AgentProcesses, adopt_orphans, reap
-from tests.agents.seat import is_alive, is_stopped
+from tests.agents.supervised import is_alive, is_stopped
 from tests.cli.kit import DEADLINE_S
 from tests.workers.world import wait_until
 

@@ -20,7 +20,7 @@ from gitworker.store.payloads.payload import Unreadable
 from gitworker.store.sqlite.database import Database
 from gitworker.workers.cancel import reset
 from gitworker.workers.start import start
-from tests.agents.seat import Seat, is_alive
+from tests.agents.supervised import SupervisedWorker, is_alive
 from tests.workers.world import World, no_beater, wait_until
 
 TRANSITIONS = (
@@ -107,54 +107,54 @@ def test_the_plain_start_is_the_engines(tmp_path: Path, life: str) -> None:
     assert pictures[0] == pictures[1]
 
 
-def test_a_rare_seat_is_started_by_the_engine(seat: Seat) -> None:
+def test_a_rare_worker_is_started_by_the_engine(auth: SupervisedWorker) -> None:
     """A task in a workstream is started by the engine, which publishes the start."""
-    change(seat.world, "UPDATE tasks SET workstream_id = 'ws'")
-    launched(seat.world)
-    assert seat.world.states("auth", "t1") == ("WORKING", "IN_PROGRESS")
-    (line,) = json.loads(seat.world.query("SELECT lines FROM transitions ORDER BY seq")[-1][0])
+    change(auth.world, "UPDATE tasks SET workstream_id = 'ws'")
+    launched(auth.world)
+    assert auth.world.states("auth", "t1") == ("WORKING", "IN_PROGRESS")
+    (line,) = json.loads(auth.world.query("SELECT lines FROM transitions ORDER BY seq")[-1][0])
     assert line["metadata"]["workstream_id"] == "ws"
-    seat.world.require_sound()
+    auth.world.require_sound()
 
 
-def test_a_lost_race_starts_nothing(seat: Seat) -> None:
+def test_a_lost_race_starts_nothing(auth: SupervisedWorker) -> None:
     """A start that finds the worker changed since its check runs nothing and changes nothing."""
-    desk = post(seat.world)
+    desk = post(auth.world)
     found = require_worker(desk, "t1")
-    with no_beater(seat.world):
-        start(seat.world.session(), "auth", pid=os.getpid())
-    before = seat.world.rows()
-    mark = seat.path / "ran"
+    with no_beater(auth.world):
+        start(auth.world.session(), "auth", pid=os.getpid())
+    before = auth.world.rows()
+    mark = auth.path / "ran"
     with pytest.raises(Conflict):
         launch(desk, found, ["touch", str(mark)], Streams())
-    assert seat.world.rows() == before
+    assert auth.world.rows() == before
     assert not mark.exists()
 
 
-def test_an_act_that_began_meanwhile(seat: Seat) -> None:
+def test_an_act_that_began_meanwhile(auth: SupervisedWorker) -> None:
     """No agent begins while its worker is being removed; a running setup blocks no start."""
-    desk = post(seat.world)
+    desk = post(auth.world)
     found = require_worker(desk, "auth")
     with desk.store.write() as writer:
         begin_operation(
             writer, "cancel", worker="auth", task="t1", actor="hq", now=1, data=Unreadable("{}")
         )
-    before = seat.world.rows()
-    mark = seat.path / "ran"
+    before = auth.world.rows()
+    mark = auth.path / "ran"
     with pytest.raises(UnfinishedOperation, match="another cancel of auth is not finished"):
         launch(desk, found, ["touch", str(mark)], Streams())
     with pytest.raises(UnfinishedOperation):
         require_worker(desk, "auth")
-    assert seat.world.rows() == before
+    assert auth.world.rows() == before
     assert not mark.exists()
-    change(seat.world, "UPDATE operations SET kind = 'setup'")
-    launched(seat.world)
+    change(auth.world, "UPDATE operations SET kind = 'setup'")
+    launched(auth.world)
 
 
-def test_of_two_at_once_one_runs(seat: Seat) -> None:
+def test_of_two_at_once_one_runs(auth: SupervisedWorker) -> None:
     """Of two starts that checked the same worker, one runs."""
-    desk = post(seat.world)
-    launched(seat.world)
+    desk = post(auth.world)
+    launched(auth.world)
     found = require_worker(desk, "auth")
     streams = Streams()
     run = launch(desk, found, ["sleep", "60"], streams)
@@ -167,37 +167,37 @@ def test_of_two_at_once_one_runs(seat: Seat) -> None:
     wait_until(lambda: not is_alive(run.pid))
 
 
-def test_a_run_that_is_over_blocks_no_start(seat: Seat) -> None:
+def test_a_run_that_is_over_blocks_no_start(auth: SupervisedWorker) -> None:
     """A run whose pid was given to another process does not occupy its worker."""
-    launched(seat.world)
-    change(seat.world, f"UPDATE runs SET pid = {os.getpid()}, pid_start = '1'")
-    assert require_worker(post(seat.world), "auth")["state"] == "WORKING"
+    launched(auth.world)
+    change(auth.world, f"UPDATE runs SET pid = {os.getpid()}, pid_start = '1'")
+    assert require_worker(post(auth.world), "auth")["state"] == "WORKING"
 
 
 @pytest.mark.parametrize(
     "changed", ["host = 'elsewhere'", "boot_id = 'earlier'", "pid_ns = '1'", "pid_ns = NULL"]
 )
-def test_an_unknown_run_holds_its_seat(seat: Seat, changed: str) -> None:
+def test_an_unknown_run_holds_its_worker(auth: SupervisedWorker, changed: str) -> None:
     """A run of another host, boot or PID namespace counts as alive by a fresh heartbeat or lock."""
-    launched(seat.world)
-    change(seat.world, f"UPDATE runs SET {changed}")
+    launched(auth.world)
+    change(auth.world, f"UPDATE runs SET {changed}")
     with pytest.raises(Conflict, match="worker auth already runs an agent"):
-        require_worker(post(seat.world), "auth")
-    change(seat.world, "UPDATE heartbeats SET ts_ms = ts_ms - 101000")
-    assert require_worker(post(seat.world), "auth")["state"] == "WORKING"
-    proof = LifeLock(post(seat.world).paths, "auth")
+        require_worker(post(auth.world), "auth")
+    change(auth.world, "UPDATE heartbeats SET ts_ms = ts_ms - 101000")
+    assert require_worker(post(auth.world), "auth")["state"] == "WORKING"
+    proof = LifeLock(post(auth.world).paths, "auth")
     proof.take()
     with pytest.raises(Conflict, match="worker auth already runs an agent"):
-        require_worker(post(seat.world), "auth")
+        require_worker(post(auth.world), "auth")
     proof.release()
-    assert require_worker(post(seat.world), "auth")["state"] == "WORKING"
+    assert require_worker(post(auth.world), "auth")["state"] == "WORKING"
 
 
-def test_a_worker_without_its_worktree(seat: Seat) -> None:
+def test_a_worker_without_its_worktree(auth: SupervisedWorker) -> None:
     """A worker without its worktree runs no agent."""
-    seat.path.rename(seat.path.with_name("moved"))
+    auth.path.rename(auth.path.with_name("moved"))
     with pytest.raises(Refused, match="no worktree"):
-        require_worker(post(seat.world), "auth")
+        require_worker(post(auth.world), "auth")
 
 
 def test_where_a_program_is_found() -> None:

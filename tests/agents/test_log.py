@@ -9,7 +9,7 @@ import pytest
 
 from gitworker.agents.process.agent_log import AgentLog, open_log
 from gitworker.journal.undo.undo import undo
-from tests.agents.seat import Seat, read_until
+from tests.agents.supervised import SupervisedWorker, read_until
 from tests.cli.kit import DEADLINE_S, ok
 from tests.workers.world import wait_until
 
@@ -113,14 +113,14 @@ def test_another_disk(tmp_path: Path, log: AgentLog) -> None:
         assert (tmp_path / "log").read_bytes() == b"5"
 
 
-def test_the_bound_is_a_setting(seat: Seat) -> None:
+def test_the_bound_is_a_setting(auth: SupervisedWorker) -> None:
     """The older part is in the kept logs, so that it makes no worktree dirty."""
-    seat.world.git("config", "worker.agent.log-max-bytes", "100")
-    with seat.running("cat", stdin=-1, stdout=-1) as process:
+    auth.world.git("config", "worker.agent.log-max-bytes", "100")
+    with auth.running("cat", stdin=-1, stdout=-1) as process:
         assert process.stdin
         assert process.stdout
-        seat.order("resume", "the settings are known by now")
-        wait_until(lambda: len(seat.logs()) == 2)
+        auth.order("resume", "the settings are known by now")
+        wait_until(lambda: len(auth.logs()) == 2)
         for _ in range(6):
             process.stdin.write(b"forty bytes of text, line feed, dots...\n")
             process.stdin.flush()
@@ -128,20 +128,20 @@ def test_the_bound_is_a_setting(seat: Seat) -> None:
         process.stdin.close()
         process.stdin = None
         assert process.wait(DEADLINE_S) == 0
-    aside = seat.world.state_dir / "logs" / "auth-t1.log.1"
-    assert seat.log.stat().st_size <= 100
+    aside = auth.world.state_dir / "logs" / "auth-t1.log.1"
+    assert auth.log.stat().st_size <= 100
     assert aside.stat().st_size <= 100
-    assert seat.world.git("status", "--porcelain", cwd=seat.path) == ""
+    assert auth.world.git("status", "--porcelain", cwd=auth.path) == ""
 
 
-def test_it_is_kept_when_the_worktree_is_removed(seat: Seat) -> None:
+def test_it_is_kept_when_the_worktree_is_removed(auth: SupervisedWorker) -> None:
     """A cancelled worker's log is in the kept logs, and undo also restores it to its place."""
-    seat.exec("echo precious; exit 1")
-    ok(seat.world.root, "reset", "auth")
-    (kept,) = (seat.world.state_dir / "logs").glob("auth-t1-*.log")
+    auth.exec("echo precious; exit 1")
+    ok(auth.world.root, "reset", "auth")
+    (kept,) = (auth.world.state_dir / "logs").glob("auth-t1-*.log")
     assert kept.read_text() == "precious\n"
-    undo(seat.world.session())
-    assert seat.log.read_text() == "precious\n"
+    undo(auth.world.session())
+    assert auth.log.read_text() == "precious\n"
 
 
 def test_its_place() -> None:
@@ -194,39 +194,39 @@ def test_a_full_log_without_a_place(log: AgentLog, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["file", "link", "fifo", "directory"])
-def test_a_name_that_is_taken(seat: Seat, tmp_path: Path, kind: str) -> None:
+def test_a_name_that_is_taken(auth: SupervisedWorker, tmp_path: Path, kind: str) -> None:
     """A tracked or foreign file is not written to: the log gets another name."""
     precious = tmp_path / "precious"
     precious.write_text("precious\n")
     if kind == "file":
-        seat.log.write_text("precious\n")
-        seat.world.git("add", "-f", ".worker.log", cwd=seat.path)
-        seat.world.git("commit", "-q", "-m", "Track it", cwd=seat.path)
+        auth.log.write_text("precious\n")
+        auth.world.git("add", "-f", ".worker.log", cwd=auth.path)
+        auth.world.git("commit", "-q", "-m", "Track it", cwd=auth.path)
     elif kind == "link":
-        seat.log.symlink_to(precious)
+        auth.log.symlink_to(precious)
     elif kind == "fifo":
-        os.mkfifo(seat.log)
+        os.mkfifo(auth.log)
     else:
-        seat.log.mkdir()
-    answer = seat.exec("echo said; exit 1")
-    kept = seat.world.state_dir / "logs" / "auth-t1.agent.log"
+        auth.log.mkdir()
+    answer = auth.exec("echo said; exit 1")
+    kept = auth.world.state_dir / "logs" / "auth-t1.agent.log"
     assert kept.read_text() == "said\n"
     assert str(kept) in answer.err
     assert precious.read_text() == "precious\n"
     if kind == "file":
-        assert seat.log.read_text() == "precious\n"
-    assert "said" in ok(seat.world.root, "show", "auth")
-    ok(seat.world.root, "log", "auth")
-    ok(seat.world.root, "cancel", "auth")
+        assert auth.log.read_text() == "precious\n"
+    assert "said" in ok(auth.world.root, "show", "auth")
+    ok(auth.world.root, "log", "auth")
+    ok(auth.world.root, "cancel", "auth")
 
 
 @pytest.mark.parametrize("first", ["", "echo one; until grep -q one .worker.log; do :; done;"])
-def test_a_checkout_that_brings_the_name(seat: Seat, first: str) -> None:
+def test_a_checkout_that_brings_the_name(auth: SupervisedWorker, first: str) -> None:
     """A file of that name that appears while the agent works stays as it was written."""
     script = (
         f"{first} rm -f .worker.log; echo tracked > .worker.log; git add -f .worker.log;"
         " git commit -qm Tracked; echo two"
     )
-    seat.exec(script)
-    assert seat.log.read_text() == "tracked\n"
-    assert "two" in (seat.world.state_dir / "logs" / "auth-t1.agent.log").read_text()
+    auth.exec(script)
+    assert auth.log.read_text() == "tracked\n"
+    assert "two" in (auth.world.state_dir / "logs" / "auth-t1.agent.log").read_text()

@@ -14,7 +14,7 @@ from gitworker.agents.orphans import FOUND, OrphanSupervisor
 from gitworker.clock import monotonic_ms
 from gitworker.liveness.start_daemon import is_daemon_running
 from gitworker.store.sqlite.migrate import open_database
-from tests.agents.seat import Seat, is_alive, is_stopped, read_until
+from tests.agents.supervised import SupervisedWorker, is_alive, is_stopped, read_until
 from tests.cli.kit import ok
 from tests.workers.world import no_beater, wait_until
 
@@ -29,18 +29,18 @@ TWO = 2
 class Orphan:
     """An agent without a supervisor, and a keeper that checks on request."""
 
-    seat: Seat
+    auth: SupervisedWorker
     pid: int
     keeper: OrphanSupervisor
 
     def look(self) -> bool:
         """Let the keeper check once; return whether it still has an agent to keep."""
-        return look(self.seat, self.keeper)
+        return look(self.auth, self.keeper)
 
 
-def look(seat: Seat, keeper: OrphanSupervisor) -> bool:
+def look(auth: SupervisedWorker, keeper: OrphanSupervisor) -> bool:
     """Let a keeper look once through a connection of its own."""
-    store = open_database(seat.world.session().paths.database)
+    store = open_database(auth.world.session().paths.database)
     try:
         return keeper.attend(store)
     finally:
@@ -49,189 +49,191 @@ def look(seat: Seat, keeper: OrphanSupervisor) -> bool:
 
 @contextlib.contextmanager
 def orphaned(
-    seat: Seat, *words: str, orders: tuple[str, ...] = (), began: str = ""
+    auth: SupervisedWorker, *words: str, orders: tuple[str, ...] = (), began: str = ""
 ) -> Iterator[Orphan]:
     """Give an agent that got these orders before its supervisor was killed, without heartbeats.
 
     `began` is a file in the worktree whose existence shows that the agent has begun.
     """
-    with seat.running(*words, env=dict(os.environ)) as process, no_beater(seat.world):
-        wait_until(lambda: Path(seat.path, began).exists())
+    with auth.running(*words, env=dict(os.environ)) as process, no_beater(auth.world):
+        wait_until(lambda: Path(auth.path, began).exists())
         for order in orders:
-            before = len(seat.logs())
-            seat.order(order)
-            wait_until(lambda n=before: len(seat.logs()) > n)
+            before = len(auth.logs())
+            auth.order(order)
+            wait_until(lambda n=before: len(auth.logs()) > n)
         process.kill()
         process.wait()
-        yield Orphan(seat, seat.runs()[-1]["pid"], OrphanSupervisor(seat.world.session))
+        yield Orphan(auth, auth.runs()[-1]["pid"], OrphanSupervisor(auth.world.session))
 
 
-def test_a_paused_agent_is_resumed(seat: Seat) -> None:
+def test_a_paused_agent_is_resumed(auth: SupervisedWorker) -> None:
     """An agent that its supervisor had stopped is resumed, which is reported once."""
-    with orphaned(seat, "sleep", "60", orders=("pause",)) as orphan:
+    with orphaned(auth, "sleep", "60", orders=("pause",)) as orphan:
         wait_until(lambda: is_stopped(orphan.pid))
         assert orphan.look()
         wait_until(lambda: not is_stopped(orphan.pid))
         assert orphan.look()
-        assert seat.runs()[0]["paused_at_ms"] is None
-        assert [log for log in seat.logs() if log[1] == "orphan"] == [("warn", "orphan", FOUND)]
-        assert [log[1] for log in seat.logs()] == ["agent_start", "pause", "orphan"]
+        assert auth.runs()[0]["paused_at_ms"] is None
+        assert [log for log in auth.logs() if log[1] == "orphan"] == [("warn", "orphan", FOUND)]
+        assert [log[1] for log in auth.logs()] == ["agent_start", "pause", "orphan"]
 
 
-def test_orders_are_obeyed(seat: Seat) -> None:
+def test_orders_are_obeyed(auth: SupervisedWorker) -> None:
     """A pause holds until a resume, an invalid order is reported, and a stop ends the task."""
-    with orphaned(seat, "sleep", "60") as orphan:
+    with orphaned(auth, "sleep", "60") as orphan:
         orphan.look()
-        seat.order("pause", "lunch")
+        auth.order("pause", "lunch")
         orphan.look()
         wait_until(lambda: is_stopped(orphan.pid))
-        assert seat.runs()[0]["paused_at_ms"] is not None
+        assert auth.runs()[0]["paused_at_ms"] is not None
         orphan.look()
         assert is_stopped(orphan.pid), "it was paused by an order since"
-        seat.order("resume")
-        seat.order("dance")
+        auth.order("resume")
+        auth.order("dance")
         orphan.look()
         wait_until(lambda: not is_stopped(orphan.pid))
-        seat.order("stop", "enough")
+        auth.order("stop", "enough")
         orphan.look()
         wait_until(lambda: not is_alive(orphan.pid))
         assert orphan.look(), "its end is reported by the keeper that sees it"
         assert not orphan.look()
-    (found,) = seat.runs()
+    (found,) = auth.runs()
     assert found["ended_at_ms"]
     assert (found["exit_status"], found["reason"]) == (None, "stopped by hq: enough")
-    (stopped,) = seat.world.messages("agent_stopped")
+    (stopped,) = auth.world.messages("agent_stopped")
     assert (stopped["exit_status"], stopped["reason"]) == (None, "stopped by hq: enough")
-    assert seat.world.states("auth", "t1") == ("FAILED", "BLOCKED")
-    assert ("warn", "order", "dance is not an order") in seat.logs()
-    assert seat.world.query("SELECT * FROM orphans") == []
-    seat.world.require_sound()
+    assert auth.world.states("auth", "t1") == ("FAILED", "BLOCKED")
+    assert ("warn", "order", "dance is not an order") in auth.logs()
+    assert auth.world.query("SELECT * FROM orphans") == []
+    auth.world.require_sound()
 
 
-def test_a_resume_wakes_one_that_stopped_itself(seat: Seat) -> None:
+def test_a_resume_wakes_one_that_stopped_itself(auth: SupervisedWorker) -> None:
     """A resume continues an agent that has stopped itself."""
-    with orphaned(seat, "sleep", "60") as orphan:
+    with orphaned(auth, "sleep", "60") as orphan:
         orphan.look()
         os.kill(orphan.pid, signal.SIGSTOP)
         wait_until(lambda: is_stopped(orphan.pid))
-        seat.order("resume")
+        auth.order("resume")
         orphan.look()
         wait_until(lambda: not is_stopped(orphan.pid))
 
 
-def test_one_that_does_not_stop_is_killed(seat: Seat, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_does_not_stop_is_killed(
+    auth: SupervisedWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Once the grace is over an agent that minds no TERM is killed."""
     monkeypatch.setenv("GITWORKER_AGENT_STOP_GRACE_S", "1")
-    with orphaned(seat, *COUNTING, began="terms") as orphan:
+    with orphaned(auth, *COUNTING, began="terms") as orphan:
         orphan.look()
-        seat.order("stop")
-        seat.order("stop", "again")
+        auth.order("stop")
+        auth.order("stop", "again")
         orphan.look()
-        wait_until(lambda: terms(seat) == 1)
+        wait_until(lambda: terms(auth) == 1)
         wait_until(lambda: not (orphan.look() and is_alive(orphan.pid)))
         wait_until(lambda: not orphan.look())
-    assert terms(seat) == 1
-    assert seat.runs()[0]["reason"] == "stopped by hq"
+    assert terms(auth) == 1
+    assert auth.runs()[0]["reason"] == "stopped by hq"
 
 
-def test_a_stop_is_seen_through(seat: Seat, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stop_is_seen_through(auth: SupervisedWorker, monkeypatch: pytest.MonkeyPatch) -> None:
     """If the supervisor was killed between TERM and KILL, the agent is killed all the same."""
     monkeypatch.setenv("GITWORKER_AGENT_STOP_GRACE_S", "600")
-    with orphaned(seat, *COUNTING, orders=("stop",), began="terms") as orphan:
-        wait_until(lambda: terms(seat) == 1)
+    with orphaned(auth, *COUNTING, orders=("stop",), began="terms") as orphan:
+        wait_until(lambda: terms(auth) == 1)
         orphan.look()
         assert is_alive(orphan.pid)
         monkeypatch.setattr("gitworker.clock.monotonic_ms", lambda: monotonic_ms() + 600_000)
         wait_until(lambda: not (orphan.look() and is_alive(orphan.pid)))
         wait_until(lambda: not orphan.look())
-    assert terms(seat) == 1
-    assert [event for _, event, _ in seat.logs()].count("stop") == 1
-    assert seat.runs()[0]["reason"] == "stopped by hq"
-    assert seat.world.states("auth", "t1") == ("FAILED", "BLOCKED")
+    assert terms(auth) == 1
+    assert [event for _, event, _ in auth.logs()].count("stop") == 1
+    assert auth.runs()[0]["reason"] == "stopped by hq"
+    assert auth.world.states("auth", "t1") == ("FAILED", "BLOCKED")
 
 
-def test_orders_count_once(seat: Seat) -> None:
+def test_orders_count_once(auth: SupervisedWorker) -> None:
     """Orders sent before the run, or already carried out, are not carried out again."""
-    seat.order("stop", "too early")
-    with orphaned(seat, "sleep", "60", orders=("resume", "pause", "resume")) as orphan:
+    auth.order("stop", "too early")
+    with orphaned(auth, "sleep", "60", orders=("resume", "pause", "resume")) as orphan:
         orphan.look()
         orphan.look()
-        told = [event for _, event, _ in seat.logs()]
+        told = [event for _, event, _ in auth.logs()]
         assert told == ["agent_start", "resume", "pause", "resume", "orphan"]
         assert is_alive(orphan.pid)
 
 
-def test_two_keepers_signal_once(seat: Seat) -> None:
+def test_two_keepers_signal_once(auth: SupervisedWorker) -> None:
     """Of two that look at the same moment one carries an order out."""
-    with orphaned(seat, *COUNTING, began="terms") as orphan:
+    with orphaned(auth, *COUNTING, began="terms") as orphan:
         orphan.look()
         for _ in range(5):
-            seat.order("resume")
-        seat.order("stop")
-        keepers = [OrphanSupervisor(seat.world.session) for _ in range(TWO)]
+            auth.order("resume")
+        auth.order("stop")
+        keepers = [OrphanSupervisor(auth.world.session) for _ in range(TWO)]
         barrier = threading.Barrier(TWO)
 
         def at_once(keeper: OrphanSupervisor) -> None:
             barrier.wait()
-            look(seat, keeper)
+            look(auth, keeper)
 
         threads = [threading.Thread(target=at_once, args=(keeper,)) for keeper in keepers]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        wait_until(lambda: bool(terms(seat)))
-        assert [event for _, event, _ in seat.logs()].count("stop") == 1
+        wait_until(lambda: bool(terms(auth)))
+        assert [event for _, event, _ in auth.logs()].count("stop") == 1
         orphan.look()
-        assert terms(seat) == 1
+        assert terms(auth) == 1
 
 
-def test_a_seat_that_was_moved_on(seat: Seat) -> None:
+def test_a_worker_that_was_moved_on(auth: SupervisedWorker) -> None:
     """If another command ended the worker's task, the end of its orphan changes nothing."""
-    with orphaned(seat, "sleep", "60") as orphan:
+    with orphaned(auth, "sleep", "60") as orphan:
         orphan.look()
-        ok(seat.world.root, "fail", "auth", "-m", "No idea")
-        seat.order("stop")
+        ok(auth.world.root, "fail", "auth", "-m", "No idea")
+        auth.order("stop")
         orphan.look()
         wait_until(lambda: not is_alive(orphan.pid))
         wait_until(lambda: not orphan.look())
-    assert seat.world.states("auth", "t1") == ("FAILED", "FAILED")
-    assert seat.runs()[0]["reason"] == "stopped by hq"
+    assert auth.world.states("auth", "t1") == ("FAILED", "FAILED")
+    assert auth.runs()[0]["reason"] == "stopped by hq"
 
 
-def test_an_order_alone_starts_its_execution(seat: Seat) -> None:
+def test_an_order_alone_starts_its_execution(auth: SupervisedWorker) -> None:
     """After kill -9 of the supervisor a stop message alone ends the agent."""
-    with seat.running("sleep", "60") as process:
+    with auth.running("sleep", "60") as process:
         process.kill()
         process.wait()
-        (before,) = seat.runs()
-        assert not is_daemon_running(seat.world.session().paths)
-        seat.order("stop", "enough")
+        (before,) = auth.runs()
+        assert not is_daemon_running(auth.world.session().paths)
+        auth.order("stop", "enough")
         wait_until(lambda: not is_alive(before["pid"]))
-        wait_until(lambda: seat.runs()[0]["ended_at_ms"] is not None)
-        wait_until(lambda: not is_daemon_running(seat.world.session().paths))
-    assert seat.runs()[0]["reason"] == "stopped by hq: enough"
-    assert seat.world.states("auth", "t1") == ("FAILED", "BLOCKED")
+        wait_until(lambda: auth.runs()[0]["ended_at_ms"] is not None)
+        wait_until(lambda: not is_daemon_running(auth.world.session().paths))
+    assert auth.runs()[0]["reason"] == "stopped by hq: enough"
+    assert auth.world.states("auth", "t1") == ("FAILED", "BLOCKED")
 
 
-def test_any_command_finds_it(seat: Seat) -> None:
+def test_any_command_finds_it(auth: SupervisedWorker) -> None:
     """The next command resumes a paused agent, and any later command finds its end."""
-    with seat.running("sh", "-c", "echo ready; sleep 60", stdin=-1) as process:
+    with auth.running("sh", "-c", "echo ready; sleep 60", stdin=-1) as process:
         assert process.stdout
         read_until(process.stdout.fileno(), b"ready\n")
-        pid = seat.runs()[0]["pid"]
-        seat.order("pause")
+        pid = auth.runs()[0]["pid"]
+        auth.order("pause")
         wait_until(lambda: is_stopped(pid))
         process.kill()
         process.wait()
-        ok(seat.world.root, "list")
+        ok(auth.world.root, "list")
         wait_until(lambda: not is_stopped(pid))
-    wait_until(lambda: seat.runs()[0]["ended_at_ms"] is not None)
-    wait_until(lambda: not is_daemon_running(seat.world.session().paths))
-    assert seat.state() == "WORKING", "until it has been silent for long"
+    wait_until(lambda: auth.runs()[0]["ended_at_ms"] is not None)
+    wait_until(lambda: not is_daemon_running(auth.world.session().paths))
+    assert auth.state() == "WORKING", "until it has been silent for long"
 
 
-def terms(seat: Seat) -> int | None:
+def terms(auth: SupervisedWorker) -> int | None:
     """Return how often the agent got TERM, or None before it counts."""
-    path = Path(seat.path, "terms")
+    path = Path(auth.path, "terms")
     return path.read_text().count("x") if path.exists() else None

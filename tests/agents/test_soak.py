@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gitworker.store.api import Writer
-from tests.agents.seat import Seat, read_until
+from tests.agents.supervised import SupervisedWorker, read_until
 from tests.cli.kit import DEADLINE_S
 from tests.store.support import SCALE
 from tests.workers.world import wait_until
@@ -37,14 +37,14 @@ def memory_kb(pid: int, name: str) -> int:
 
 
 @pytest.mark.slow
-def test_memory_stays_flat(seat: Seat) -> None:
+def test_memory_stays_flat(auth: SupervisedWorker) -> None:
     """Round after round of output and orders, a supervisor stays under 40 MB and does not grow."""
     env = {"GITWORKER_LIVENESS_BEAT_S": "1"}
-    session = seat.world.session()
+    session = auth.world.session()
     sizes = []
     with (
         open("/dev/null", "wb") as null,
-        seat.running(
+        auth.running(
             sys.executable, "-c", AGENT, stdin=-1, stdout=null, env={**_environment(), **env}
         ) as process,
     ):
@@ -56,7 +56,7 @@ def test_memory_stays_flat(seat: Seat) -> None:
             with session.store.write() as writer:
                 for order in range(ORDERS):
                     _order(writer, f"{number}-{order}")
-            wait_until(lambda n=number: len(seat.logs()) == 1 + (n + 1) * ORDERS)
+            wait_until(lambda n=number: len(auth.logs()) == 1 + (n + 1) * ORDERS)
             read_until(process.stderr.fileno(), b"done %d\n" % number)
             sizes.append(memory_kb(process.pid, "VmRSS"))
         assert memory_kb(process.pid, "VmHWM") < LIMIT_KB

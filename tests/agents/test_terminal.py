@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import pytest
 
 from gitworker.proc import find_start
-from tests.agents.seat import COMMIT, Seat, is_alive, read_until
+from tests.agents.supervised import COMMIT, SupervisedWorker, is_alive, read_until
 from tests.cli.kit import DEADLINE_S
 from tests.workers.world import no_beater, wait_until
 
@@ -61,7 +61,7 @@ def screen() -> Iterator[Screen]:
 
 @contextlib.contextmanager
 def at(
-    screen: Screen, seat: Seat, *words: str, **streams: int
+    screen: Screen, auth: SupervisedWorker, *words: str, **streams: int
 ) -> "Iterator[subprocess.Popen[bytes]]":
     """Run an agent for the user of the screen, as its foreground job."""
     every = {"stdin": screen.slave, "stdout": screen.slave, "stderr": screen.slave, **streams}
@@ -70,25 +70,25 @@ def at(
         os.setsid()
         fcntl.ioctl(screen.slave, termios.TIOCSCTTY, 0)
 
-    with seat.running(*words, preexec_fn=take_terminal, pass_fds=(screen.slave,), **every) as p:
+    with auth.running(*words, preexec_fn=take_terminal, pass_fds=(screen.slave,), **every) as p:
         yield p
 
 
-def test_the_agent_has_a_terminal_of_that_size(seat: Seat, screen: Screen) -> None:
+def test_the_agent_has_a_terminal_of_that_size(auth: SupervisedWorker, screen: Screen) -> None:
     """The agent's three streams are a terminal as large as the caller's, which it may reopen."""
     script = "test -t 0 && test -t 1 && test -t 2 && stty size && stty size </dev/tty"
     before = screen.modes
-    with at(screen, seat, "sh", "-c", f"{script} && {COMMIT}") as process:
+    with at(screen, auth, "sh", "-c", f"{script} && {COMMIT}") as process:
         assert screen.see(b"IN_REVIEW").startswith(b"30 90\r\n30 90\r\n")
         assert process.wait(DEADLINE_S) == 0
     assert screen.modes == before
-    assert seat.log.read_bytes() == b"30 90\r\n30 90\r\n"
+    assert auth.log.read_bytes() == b"30 90\r\n30 90\r\n"
 
 
-def test_a_new_size_is_passed_on(seat: Seat, screen: Screen) -> None:
+def test_a_new_size_is_passed_on(auth: SupervisedWorker, screen: Screen) -> None:
     """When the caller's terminal is resized, the agent gets a signal and finds the new size."""
     script = "trap 'stty size; exit 0' WINCH; echo ready; while :; do sleep 0.02; done"
-    with at(screen, seat, "sh", "-c", script) as process:
+    with at(screen, auth, "sh", "-c", script) as process:
         screen.see(b"ready\r\n")
         wait_until(lambda: screen.is_raw)
         screen.resize(50, 120)
@@ -96,10 +96,10 @@ def test_a_new_size_is_passed_on(seat: Seat, screen: Screen) -> None:
         assert process.wait(DEADLINE_S) == 0
 
 
-def test_keys_are_the_agents(seat: Seat, screen: Screen) -> None:
+def test_keys_are_the_agents(auth: SupervisedWorker, screen: Screen) -> None:
     """Typed keys reach the agent, ^C as its interrupt and ^D as the end of its input."""
     script = "trap 'echo hit' INT; (echo ready; exec cat); read line; echo got $line; exit 3"
-    with at(screen, seat, "sh", "-c", script) as process:
+    with at(screen, auth, "sh", "-c", script) as process:
         screen.see(b"ready\r\n")
         wait_until(lambda: screen.is_raw)
         screen.type(b"\x03")
@@ -110,43 +110,43 @@ def test_keys_are_the_agents(seat: Seat, screen: Screen) -> None:
     assert not screen.is_raw
 
 
-def test_at_a_terminal_the_seat_is_ones_own_again(seat: Seat, screen: Screen) -> None:
+def test_at_a_terminal_the_worker_is_ones_own_again(auth: SupervisedWorker, screen: Screen) -> None:
     """If an agent at a terminal leaves its worker WORKING, the worker is bound to the user."""
-    with no_beater(seat.world), at(screen, seat, "true") as process:
+    with no_beater(auth.world), at(screen, auth, "true") as process:
         screen.see(b"auth is still WORKING")
         assert process.wait(DEADLINE_S) == 0
-    heir = seat.world.worker("auth")
+    heir = auth.world.worker("auth")
     assert heir.pid == os.getpid()
     assert heir.pid_start == find_start(os.getpid())
-    with no_beater(seat.world), at(screen, seat, "false") as process:
+    with no_beater(auth.world), at(screen, auth, "false") as process:
         assert process.wait(DEADLINE_S) == 1
-    assert seat.state() == "FAILED"
+    assert auth.state() == "FAILED"
 
 
-def test_without_a_terminal_the_process_has_ended(seat: Seat) -> None:
+def test_without_a_terminal_the_process_has_ended(auth: SupervisedWorker) -> None:
     """Without a terminal the worker's process has ended, and the worker becomes stale later."""
-    with seat.running("true") as process:
+    with auth.running("true") as process:
         assert process.wait(DEADLINE_S) == 0
-    assert seat.world.worker("auth").pid == seat.runs()[0]["pid"]
+    assert auth.world.worker("auth").pid == auth.runs()[0]["pid"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_modes_come_back(seat: Seat, screen: Screen, number: int) -> None:
+def test_modes_come_back(auth: SupervisedWorker, screen: Screen, number: int) -> None:
     """However the agent ends, the caller's terminal is as it was."""
     before = screen.modes
-    with at(screen, seat, "sleep", "60") as process:
+    with at(screen, auth, "sleep", "60") as process:
         wait_until(lambda: screen.is_raw)
-        os.kill(seat.runs()[0]["pid"], number)
+        os.kill(auth.runs()[0]["pid"], number)
         assert process.wait(DEADLINE_S) == 128 + number
         assert screen.modes == before
 
 
-def test_only_the_output_is_a_terminal(seat: Seat, screen: Screen) -> None:
+def test_only_the_output_is_a_terminal(auth: SupervisedWorker, screen: Screen) -> None:
     """With input from elsewhere the agent's output is a terminal, and no mode is touched."""
     before = screen.modes
     script = "cat; test -t 1 && ! test -t 0 && echo both; exit 2"
     read, write = os.pipe()
-    with at(screen, seat, "sh", "-c", script, stdin=read) as process:
+    with at(screen, auth, "sh", "-c", script, stdin=read) as process:
         os.close(read)
         os.write(write, b"piped\n")
         assert screen.modes == before
@@ -155,30 +155,30 @@ def test_only_the_output_is_a_terminal(seat: Seat, screen: Screen) -> None:
         assert process.wait(DEADLINE_S) == 2
 
 
-def test_errors_may_go_elsewhere(seat: Seat, screen: Screen) -> None:
+def test_errors_may_go_elsewhere(auth: SupervisedWorker, screen: Screen) -> None:
     """Standard error that the caller redirected stays apart from the terminal."""
-    with at(screen, seat, "sh", "-c", "echo err >&2; echo out; exit 1", stderr=-1) as process:
+    with at(screen, auth, "sh", "-c", "echo err >&2; echo out; exit 1", stderr=-1) as process:
         screen.see(b"out\r\n")
         assert process.stderr
         assert read_until(process.stderr.fileno(), b"err\n").startswith(b"err\n")
         assert process.wait(DEADLINE_S) == 1
 
 
-def test_a_terminal_that_closes(seat: Seat) -> None:
+def test_a_terminal_that_closes(auth: SupervisedWorker) -> None:
     """When the terminal closes, the hang-up reaches the agent, and its end is recorded."""
     master, slave = os.openpty()
     screen = Screen(master, slave)
-    with at(screen, seat, "sleep", "60") as process:
-        pid = seat.runs()[0]["pid"]
+    with at(screen, auth, "sleep", "60") as process:
+        pid = auth.runs()[0]["pid"]
         wait_until(lambda: screen.is_raw)
         os.close(slave)
         os.close(master)
         process.wait(DEADLINE_S)
         assert not is_alive(pid)
-    assert seat.runs()[0]["reason"] == "it was ended by SIGHUP"
+    assert auth.runs()[0]["reason"] == "it was ended by SIGHUP"
 
 
-def test_a_background_job_reads_no_keys(seat: Seat, screen: Screen) -> None:
+def test_a_background_job_reads_no_keys(auth: SupervisedWorker, screen: Screen) -> None:
     """A background job of the terminal reads none of the typed keys."""
     inner = "sh -c 'cat; echo read-nothing; exit 6'"
     script = f"set -m; git-worker exec auth -- {inner} & wait $!; echo status $?"
@@ -188,9 +188,9 @@ def test_a_background_job_reads_no_keys(seat: Seat, screen: Screen) -> None:
         fcntl.ioctl(screen.slave, termios.TIOCSCTTY, 0)
 
     shell = subprocess.Popen(
-        ["bash", "-c", script], cwd=seat.world.root, preexec_fn=take_terminal,
+        ["bash", "-c", script], cwd=auth.world.root, preexec_fn=take_terminal,
         stdin=screen.slave, stdout=screen.slave, stderr=screen.slave,
     )  # fmt: skip
     screen.see(b"status 6")
     assert shell.wait(DEADLINE_S) == 0
-    assert b"read-nothing" in seat.log.read_bytes()
+    assert b"read-nothing" in auth.log.read_bytes()

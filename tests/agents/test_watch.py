@@ -15,7 +15,7 @@ from gitworker.agents import monitor
 from gitworker.agents.monitor import Monitor
 from gitworker.agents.orders import Order
 from gitworker.errors import Unavailable
-from tests.agents.seat import is_alive, is_stopped
+from tests.agents.supervised import is_alive, is_stopped
 from tests.workers.world import wait_until
 
 STUBBORN = "trap '' TERM; echo ready; while :; do sleep 0.05; done"

@@ -29,22 +29,22 @@ class Scene:
 
     def working(self, worker: str = "auth", task: str = "t1") -> Path:
         """Return the worktree of a worker that has begun."""
-        seat = self.spawn(worker, task)
+        worktree = self.spawn(worker, task)
         ok(self.root, "start", worker, "--pid", str(self.agent_pid))
-        return seat
+        return worktree
 
     def submitted(self, worker: str = "auth", task: str = "t1", file: str = "new.txt") -> Path:
         """Return the worktree of a worker that has handed one commit in."""
-        seat = self.working(worker, task)
-        self.commit(seat, file)
+        worktree = self.working(worker, task)
+        self.commit(worktree, file)
         ok(self.root, "done", worker)
-        return seat
+        return worktree
 
     def approved(self, worker: str = "auth", task: str = "t1", file: str = "new.txt") -> Path:
         """Return the worktree of a worker whose commit is approved."""
-        seat = self.submitted(worker, task, file)
+        worktree = self.submitted(worker, task, file)
         ok(self.root, "approve", worker)
-        return seat
+        return worktree
 
     def commit(self, cwd: Path, file: str, text: str = "new\n") -> None:
         """Commit one file."""

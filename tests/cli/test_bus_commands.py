@@ -14,41 +14,41 @@ from tests.store.support import foreign, participant
 
 
 @pytest.fixture
-def seat(scene: Scene) -> Path:
+def worktree(scene: Scene) -> Path:
     """The worktree of worker auth with task t1, whose messages so far are read."""
     path = scene.spawn("auth", "t1")
     ok(path, "msg", "poll")
     return path
 
 
-def test_poll_waits(scene: Scene, seat: Path) -> None:
+def test_poll_waits(scene: Scene, worktree: Path) -> None:
     """`poll --wait` prints a new message, or nothing at the timeout; fractions are accepted."""
-    assert run(seat, "msg", "poll", "--wait", "0.1") == Answer(0, "", "")
-    assert run(seat, "msg", "poll", "--wait=0") == Answer(0, "", "")
-    with running(seat, "msg", "poll", "--wait", "60") as waiting:
+    assert run(worktree, "msg", "poll", "--wait", "0.1") == Answer(0, "", "")
+    assert run(worktree, "msg", "poll", "--wait=0") == Answer(0, "", "")
+    with running(worktree, "msg", "poll", "--wait", "60") as waiting:
         sent = ok(scene.root, "msg", "send", "x-note", "--to", "auth")
         assert [m["id"] for m in read_lines(waiting, 1)] == [sent]
         assert waiting.wait(30) == 0
-    assert run(seat, "msg", "poll", "--wait", "-1").status == 2
-    assert run(seat, "msg", "poll", "--wait", "x").status == 2
+    assert run(worktree, "msg", "poll", "--wait", "-1").status == 2
+    assert run(worktree, "msg", "poll", "--wait", "x").status == 2
 
 
-def test_a_waiting_poll_ends_with_its_reader(seat: Path) -> None:
+def test_a_waiting_poll_ends_with_its_reader(worktree: Path) -> None:
     """A waiting poll ends once its output has no reader."""
     read_end, write_end = os.pipe()
-    with running(seat, "msg", "poll", "--wait", "600", stdout=write_end) as waiting:
+    with running(worktree, "msg", "poll", "--wait", "600", stdout=write_end) as waiting:
         os.close(write_end)
         os.close(read_end)
         assert waiting.wait(30) == 141
 
 
-def test_request(scene: Scene, seat: Path) -> None:
+def test_request(scene: Scene, worktree: Path) -> None:
     """A request prints the answer that a worker gives by --reply-to, as one line of JSON."""
 
     def answer() -> None:
-        (asked,) = run(seat, "msg", "poll", "--wait", "60").lines
+        (asked,) = run(worktree, "msg", "poll", "--wait", "60").lines
         words = ("--to", asked["from"], "--reply-to", asked["id"])
-        ok(seat, "msg", "send", "x-answer", '{"fine": true}', *words)
+        ok(worktree, "msg", "send", "x-answer", '{"fine": true}', *words)
 
     worker = threading.Thread(target=answer)
     worker.start()
@@ -61,7 +61,7 @@ def test_request(scene: Scene, seat: Path) -> None:
     assert again.document == {"schema": 1, **reply}
 
 
-def test_a_request_without_an_answer(scene: Scene, seat: Path) -> None:
+def test_a_request_without_an_answer(scene: Scene, worktree: Path) -> None:
     """A request without an answer ends as a conflict that names the command to keep waiting."""
     words = ("msg", "request", "x-ask", "--to", "auth", "--timeout", "0.1", "--id", "q")
     answer = run(scene.root, *words)
@@ -71,15 +71,15 @@ def test_a_request_without_an_answer(scene: Scene, seat: Path) -> None:
     )  # fmt: skip
     document = run(scene.root, *words, "--json").document
     assert document["error"]["code"] == "timeout"
-    assert [m["id"] for m in run(seat, "msg", "poll").lines] == ["q"]
+    assert [m["id"] for m in run(worktree, "msg", "poll").lines] == ["q"]
     assert run(scene.root, "msg", "request", "x-ask").status == 2
     assert run(scene.root, "msg", "request", "x-ask", "--to", "nobody").status == 4
 
 
-def test_show(scene: Scene, seat: Path) -> None:
+def test_show(scene: Scene, worktree: Path) -> None:
     """A message is shown by its position or by its id, whatever its recipient."""
     sent = ok(scene.root, "msg", "send", "x-note", '{"a": "\\u001b[31m"}', "--to", "auth")
-    (message,) = run(seat, "msg", "poll").lines
+    (message,) = run(worktree, "msg", "poll").lines
     for name in (sent, str(message["seq"])):
         assert run(scene.root, "msg", "show", name, "--json").document == {"schema": 1, **message}
         assert json.loads(run(scene.root, "msg", "show", name).out) == message
@@ -90,7 +90,7 @@ def test_show(scene: Scene, seat: Path) -> None:
         assert answer.err.startswith("error: there is no message ")
 
 
-def test_stats(scene: Scene, seat: Path) -> None:
+def test_stats(scene: Scene, worktree: Path) -> None:
     """The stats count all messages and the unread ones of each agent, and name dead agents."""
     old = "INSERT INTO messages (id, ts_ms, from_agent, to_agent, type)"
     foreign(scene.state / "bus.db", f"{old} VALUES ('old', 1, 'n', 'auth', 't')")
@@ -116,18 +116,18 @@ def test_stats(scene: Scene, seat: Path) -> None:
     assert "\x1b" not in text
 
 
-def test_follow_hears_a_commit(scene: Scene, seat: Path) -> None:
+def test_follow_hears_a_commit(scene: Scene, worktree: Path) -> None:
     """A follower publishes a commit as soon as a hook has recorded it."""
     with running(
         scene.root, "msg", "follow", "--since", "0", "--type", "task_progress"
     ) as follower:
-        scene.commit(seat, "new.txt")
+        scene.commit(worktree, "new.txt")
         (message,) = read_lines(follower, 1)
     assert (message["from"], message["payload"]["subject"]) == ("auth", "Write new.txt")
 
 
 @pytest.mark.slow
-def test_follow_during_a_long_write(scene: Scene, seat: Path) -> None:
+def test_follow_during_a_long_write(scene: Scene, worktree: Path) -> None:
     """A program that keeps the database locked stops writers for five seconds, and no reader."""
     locker = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
     locker += "c.execute('BEGIN EXCLUSIVE'); print('locked', flush=True); sys.stdin.read()"
@@ -139,11 +139,11 @@ def test_follow_during_a_long_write(scene: Scene, seat: Path) -> None:
     assert process.stdout.readline() == b"locked\n"
     with running(scene.root, "msg", "follow", "--since", "0") as follower:
         assert read_lines(follower, 1)[0]["type"] == "state_change"
-        refused = run(seat, "msg", "send", "x-note")
+        refused = run(worktree, "msg", "send", "x-note")
         assert (refused.status, refused.out) == (3, "")
         assert refused.err == "error: the database is busy\nhint: run the command again\n"
         process.communicate(b"")
-        sent = ok(seat, "msg", "send", "x-note")
+        sent = ok(worktree, "msg", "send", "x-note")
         while read_lines(follower, 1)[0]["id"] != sent:
             pass
 
@@ -168,32 +168,32 @@ BAD: list[tuple[tuple[str | bytes, ...], int, str]] = [
 ]
 
 
-def test_bad_input(seat: Path) -> None:
+def test_bad_input(worktree: Path) -> None:
     """An invalid message is refused with one sentence, and nothing is sent."""
     for words, status, complaint in BAD:
-        answer = run(seat, "msg", "send", *words)
+        answer = run(worktree, "msg", "send", *words)
         assert answer.status == status, answer
         assert answer.err.startswith(f"error: {complaint}"), answer
         assert answer.err.count("error:") == 1
-    assert run(seat, "msg", "poll") == Answer(0, "", "")
+    assert run(worktree, "msg", "poll") == Answer(0, "", "")
 
 
-def test_fifty_megabytes_are_refused(seat: Path, tmp_path: Path) -> None:
+def test_fifty_megabytes_are_refused(worktree: Path, tmp_path: Path) -> None:
     """A payload far over the limit is refused, from wherever it comes, before it fills memory."""
     file = tmp_path / "large.json"
     with open(file, "wb") as large:
         large.write(b"[")
         large.truncate(50_000_000)
     for words, stdin in ((f"@{file}", b""), ("-", file.read_bytes())):
-        answer = run(seat, "msg", "send", "x-note", words, stdin=stdin)
+        answer = run(worktree, "msg", "send", "x-note", words, stdin=stdin)
         assert answer.status == 2
         assert "has more than 16777216 bytes (message.max_bytes)" in answer.err
-    assert run(seat, "msg", "poll") == Answer(0, "", "")
+    assert run(worktree, "msg", "poll") == Answer(0, "", "")
 
 
 @pytest.mark.parametrize("words", [("follow", "--since"), ("ack",), ("poll", "--limit")])
-def test_numbers_beyond_all_bounds(seat: Path, words: tuple[str, ...]) -> None:
+def test_numbers_beyond_all_bounds(worktree: Path, words: tuple[str, ...]) -> None:
     """A number that no database could hold is a misuse, and no bug."""
-    answer = run(seat, "msg", *words, "9" * 30)
+    answer = run(worktree, "msg", *words, "9" * 30)
     assert answer.status == 2
     assert answer.err.startswith("error: ")

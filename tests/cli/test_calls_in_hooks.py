@@ -80,17 +80,17 @@ def test_a_command_in_a_hook_of_a_worktree(
     remote = scene.root.parent / "remote.git"
     git(scene.root.parent, "init", "-q", "--bare", str(remote))
     git(scene.root, "remote", "add", "there", str(remote))
-    seat = scene.working()
-    scene.commit(seat, "auth.txt")
+    worktree = scene.working()
+    scene.commit(worktree, "auth.txt")
     scene.submitted("ui", "t2", "ui.txt")
     if inner == "merge ui":
         assert scene.run("approve", "ui").status == 0
     if outer[1] == "sync":
         scene.commit(scene.root, "other.txt")
     else:
-        (seat / "auth.txt").write_text("more\n")
-    seen = hook(scene, name, inner, seat)
-    done = subprocess.run(outer, cwd=seat, capture_output=True, text=True, timeout=AT_ONCE_S)
+        (worktree / "auth.txt").write_text("more\n")
+    seen = hook(scene, name, inner, worktree)
+    done = subprocess.run(outer, cwd=worktree, capture_output=True, text=True, timeout=AT_ONCE_S)
     assert done.returncode in (0, 3), done
     assert seen.read_text()[-9:] in ("status 0\n", "status 1\n", "status 3\n"), seen.read_text()
     assert "has held" not in seen.read_text() + done.stderr

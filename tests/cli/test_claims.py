@@ -85,18 +85,18 @@ def test_refusals(scene: Scene, words: tuple[str, ...], status: int, told: str) 
 
 def test_a_late_worker_is_informed(scene: Scene) -> None:
     """A worker that lost its task learns it from its heartbeat and from done, with status 3."""
-    seat = scene.working()
-    scene.commit(seat, "a")
+    worktree = scene.working()
+    scene.commit(worktree, "a")
     # In one transaction: a heartbeat of the daemon in between would renew the lease.
     assert foreign(scene.state / "bus.db", *TAKEN_OVER) == [[]] * 4
-    beat = run(seat, "heartbeat")
+    beat = run(worktree, "heartbeat")
     assert beat.status == 3
     assert "worker auth lost its claim on t1 (held by nim now)" in beat.err
-    done = run(seat, "done")
+    done = run(worktree, "done")
     assert done.status == 3
     assert "t1 is claimed by nim" in done.err
     participant(scene.state, "release", "t1", "nim")
-    assert ok(seat, "claim", "take", "t1") == "3"
-    ok(seat, "heartbeat")
-    ok(seat, "done")
+    assert ok(worktree, "claim", "take", "t1") == "3"
+    ok(worktree, "heartbeat")
+    ok(worktree, "done")
     assert '"task_claim"' in (scene.state / "bus.jsonl").read_text()

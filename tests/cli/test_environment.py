@@ -179,9 +179,9 @@ def test_no_git(scene: Scene, tmp_path: Path) -> None:
 def test_bare_repository(repository: Path, tmp_path: Path) -> None:
     """In a bare repository, all work is done in worktrees."""
     git(tmp_path, "clone", "-q", "--bare", str(repository), "bare.git")
-    seat = Path(ok(tmp_path / "bare.git", "spawn", "auth", "t1"))
-    assert git(seat, "branch", "--show-current") == "auth/t1"
-    assert ok(seat, "list") == "auth\tASSIGNED\tt1\tauth/t1"
+    worktree = Path(ok(tmp_path / "bare.git", "spawn", "auth", "t1"))
+    assert git(worktree, "branch", "--show-current") == "auth/t1"
+    assert ok(worktree, "list") == "auth\tASSIGNED\tt1\tauth/t1"
 
 
 def test_full_output(scene: Scene) -> None:

@@ -26,10 +26,10 @@ def beat_of(scene: Scene, worker: str = "auth") -> Any:
 
 def test_one_beat(scene: Scene) -> None:
     """A heartbeat prints nothing, changes the given values and keeps the others."""
-    seat = scene.spawn("auth", "t1")
-    assert run(seat, "heartbeat") == Answer(0, "", "")
+    worktree = scene.spawn("auth", "t1")
+    assert run(worktree, "heartbeat") == Answer(0, "", "")
     assert beat_of(scene) == ("working", "t1", None)
-    assert run(seat, "heartbeat", "--status=idle", "--progress", "0.5") == Answer(0, "", "")
+    assert run(worktree, "heartbeat", "--status=idle", "--progress", "0.5") == Answer(0, "", "")
     assert beat_of(scene) == ("idle", "t1", 0.5)
     assert run(scene.root, "heartbeat", "t1", "--task", "other") == Answer(0, "", "")
     assert beat_of(scene) == ("idle", "other", 0.5)
@@ -39,10 +39,10 @@ def test_one_beat(scene: Scene) -> None:
 
 def test_the_state_file(scene: Scene) -> None:
     """A heartbeat is in the worker's state file when the command returns."""
-    seat = scene.spawn("auth", "t1")
+    worktree = scene.spawn("auth", "t1")
     view = scene.state / "workers" / "auth.json"
     before = json.loads(view.read_text())
-    ok(seat, "heartbeat")
+    ok(worktree, "heartbeat")
     after = json.loads(view.read_text())
     assert before["last_heartbeat"] is None
     assert after.pop("last_heartbeat") is not None
@@ -51,10 +51,10 @@ def test_the_state_file(scene: Scene) -> None:
 
 def test_claims_are_renewed(scene: Scene) -> None:
     """A heartbeat extends the worker's lease."""
-    seat = scene.spawn("auth", "t1")
+    worktree = scene.spawn("auth", "t1")
     database = open_database(str(scene.state / "bus.db"))
     before = database.row("claims.of_name", task="t1")
-    ok(seat, "heartbeat", env={"GITWORKER_CLAIMS_LEASE_S": "600"})
+    ok(worktree, "heartbeat", env={"GITWORKER_CLAIMS_LEASE_S": "600"})
     after = database.row("claims.of_name", task="t1")
     assert before is not None
     assert after is not None
@@ -63,9 +63,9 @@ def test_claims_are_renewed(scene: Scene) -> None:
 
 def test_blocked_is_published_once(scene: Scene) -> None:
     """An agent that becomes blocked publishes it once."""
-    seat = scene.spawn("auth", "t1")
+    worktree = scene.spawn("auth", "t1")
     for _ in range(2):
-        ok(seat, "heartbeat", "--status", "blocked")
+        ok(worktree, "heartbeat", "--status", "blocked")
     lines = run(scene.root, "msg", "poll").lines
     blocked = [m for m in lines if m["type"] == "task_blocked"]
     assert [(m["from"], m["correlation_id"]) for m in blocked] == [("auth", "t1")]
@@ -92,8 +92,8 @@ def test_blocked_is_published_once(scene: Scene) -> None:
 )
 def test_misuse(scene: Scene, words: tuple[str, ...]) -> None:
     """Invalid arguments are a usage error and send no heartbeat."""
-    seat = scene.spawn("auth", "t1")
-    answer = run(seat, "heartbeat", *words)
+    worktree = scene.spawn("auth", "t1")
+    answer = run(worktree, "heartbeat", *words)
     assert (answer.status, answer.out) == (2, ""), answer
     assert beat_of(scene) is None
 

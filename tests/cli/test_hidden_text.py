@@ -23,17 +23,17 @@ SHOWING = (
 
 
 @pytest.fixture
-def seat(scene: Scene) -> Path:
+def worktree(scene: Scene) -> Path:
     """A worker with hidden characters in its subject, path, note, log and message."""
-    seat = scene.working("auth", "t1")
-    (seat / "f\u202e\x9b.txt").write_text("text\n")
-    git(seat, "add", "--all")
-    git(seat, "commit", "-q", "-m", EVIL)
-    (seat / ".worker.log").write_text(f"{EVIL}\n")
+    worktree = scene.working("auth", "t1")
+    (worktree / "f\u202e\x9b.txt").write_text("text\n")
+    git(worktree, "add", "--all")
+    git(worktree, "commit", "-q", "-m", EVIL)
+    (worktree / ".worker.log").write_text(f"{EVIL}\n")
     note = json.dumps({"text": EVIL}, ensure_ascii=False)
     ok(scene.root, "msg", "send", "x-note", note, "--to", "hq")
-    ok(seat, "done", "-m", EVIL)
-    return seat
+    ok(worktree, "done", "-m", EVIL)
+    return worktree
 
 
 def require_plain(text: str) -> None:
@@ -43,23 +43,23 @@ def require_plain(text: str) -> None:
 
 
 @pytest.mark.parametrize("words", SHOWING)
-def test_in_a_pipe(scene: Scene, seat: Path, words: str) -> None:
+def test_in_a_pipe(scene: Scene, worktree: Path, words: str) -> None:
     """No command writes hidden characters into a pipe, as text or as JSON."""
     for option in ((), ("--json",)):
         answer = run(scene.root, *words.split(" "), *option)
         assert answer.status != 70, answer
         require_plain(answer.out)
         require_plain(answer.err)
-    assert seat.is_dir() or "cancel" in words
+    assert worktree.is_dir() or "cancel" in words
 
 
 @pytest.mark.parametrize("words", ["status", "show auth", "log", "msg search hidden", "diff auth"])
 @pytest.mark.parametrize("plain", ["", "1"])
-def test_on_a_terminal(scene: Scene, seat: Path, words: str, plain: str) -> None:
+def test_on_a_terminal(scene: Scene, worktree: Path, words: str, plain: str) -> None:
     """On a terminal our own colours are printed, and no other escape is."""
-    (seat / "code.py").write_text("good()  # \x1b[8m\nevil()\n")
-    git(seat, "add", "--all")
-    git(seat, "commit", "-q", "-m", "Conceal")
+    (worktree / "code.py").write_text("good()  # \x1b[8m\nevil()\n")
+    git(worktree, "add", "--all")
+    git(worktree, "commit", "-q", "-m", "Conceal")
     env = {"TERM": "xterm", "NO_COLOR": plain}
     with on_terminal(scene.root, *words.split(" "), env=env) as terminal:
         shown = terminal.rest()
@@ -67,11 +67,11 @@ def test_on_a_terminal(scene: Scene, seat: Path, words: str, plain: str) -> None
     require_plain(re.sub("\x1b\\[[0-9;]*[mK]", "", shown).replace("\r\n", "\n"))
 
 
-def test_a_diff_in_a_pipe_is_exact(scene: Scene, seat: Path) -> None:
+def test_a_diff_in_a_pipe_is_exact(scene: Scene, worktree: Path) -> None:
     """The input of `git apply` is git's own output, byte by byte."""
-    (seat / "raw").write_bytes(b"a\x1b[8mb\r\n\xe2\x80\xae\xff\n")
-    git(seat, "add", "--all")
-    git(seat, "commit", "-q", "-m", "Raw")
+    (worktree / "raw").write_bytes(b"a\x1b[8mb\r\n\xe2\x80\xae\xff\n")
+    git(worktree, "add", "--all")
+    git(worktree, "commit", "-q", "-m", "Raw")
     found = ok(scene.root, "diff", "auth")
     assert "+a\x1b[8mb\r\n+\u202e\udcff" in found
 
@@ -84,7 +84,7 @@ def printed(directory: Path, text: str) -> str:
 
 @pytest.mark.parametrize("option", [(), ("--json",)])
 def test_output_of_verify_commands(
-    scene: Scene, seat: Path, tmp_path: Path, option: tuple[str, ...]
+    scene: Scene, worktree: Path, tmp_path: Path, option: tuple[str, ...]
 ) -> None:
     """The output of verify commands, passed or failed, is shown escaped."""
     command = printed(tmp_path, EVIL)

@@ -81,18 +81,18 @@ def imported(cwd: Path, *words: str) -> set[str]:
 @pytest.mark.parametrize("words", HOT, ids=" ".join)
 def test_hot_verbs_import_little(scene: Scene, words: tuple[str, ...]) -> None:
     """A frequent command imports only the modules on its list."""
-    seat = scene.spawn("auth", "t1")
-    assert imported(seat, *words) - SHARED - HOT[words] == set()
+    worktree = scene.spawn("auth", "t1")
+    assert imported(worktree, *words) - SHARED - HOT[words] == set()
 
 
 def test_waiting_imports_little(scene: Scene) -> None:
     """A poll imports the modules for waiting only if it waits."""
     waiting = {"gitworker.bus.following.inotify", "gitworker.bus.following.waking"}
     foreign = {"_ctypes", "_struct", "ctypes", "ctypes._endian", "struct", "types"}
-    seat = scene.spawn("auth", "t1")
+    worktree = scene.spawn("auth", "t1")
     words = ("msg", "poll", "--wait", "1")
-    assert imported(seat, *words) - SHARED - POLL == set()
-    found = imported(seat, *words)
+    assert imported(worktree, *words) - SHARED - POLL == set()
+    found = imported(worktree, *words)
     assert waiting <= found
     assert found - SHARED - POLL - waiting - foreign == set()
 

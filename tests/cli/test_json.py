@@ -26,9 +26,9 @@ def test_the_way(scene: Scene) -> None:
     assert shape(scene, "spawn", "auth", "t1", "--json") == WORKER | {"path"}
     assert shape(scene, "start", "auth", "--pid", str(scene.agent_pid), "--json") == WORKER
     assert shape(scene, "heartbeat", "auth", "--json") == {"schema", "worker"}
-    seat = scene.root / "worktrees/t1"
-    scene.commit(seat, "new.txt")
-    assert shape(scene, "-C", str(seat), "sync", "--json") == WORKER | {
+    worktree = scene.root / "worktrees/t1"
+    scene.commit(worktree, "new.txt")
+    assert shape(scene, "-C", str(worktree), "sync", "--json") == WORKER | {
         "old", "new", "target", "parent",
     }  # fmt: skip
     handed_in = WORKER | {"commit", "commits", "conflicts"}
@@ -114,9 +114,9 @@ def test_errors(scene: Scene, words: tuple[str, ...], status: int, code: str) ->
 
 def test_documents_are_ascii(scene: Scene) -> None:
     """No document can control a terminal, whatever a commit contains."""
-    seat = scene.working()
-    (seat / "f").write_text("x\n")
-    ok(seat, "done", "--commit", "-m", "evil \x9b31m \x1b[31m ü")
+    worktree = scene.working()
+    (worktree / "f").write_text("x\n")
+    ok(worktree, "done", "--commit", "-m", "evil \x9b31m \x1b[31m ü")
     for words in (("status",), ("show", "auth"), ("log",)):
         out = run(scene.root, *words, "--json").out
         assert out.isascii(), words

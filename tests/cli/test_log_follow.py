@@ -10,7 +10,7 @@ from tests.cli.kit import DEADLINE_S, Answer, ok, plain, read_lines, running, un
 
 def test_json_lines(scene: Scene) -> None:
     """Changes of state, commits, messages and lines of the agent's log come as they happen."""
-    seat = scene.spawn("auth", "t1")
+    worktree = scene.spawn("auth", "t1")
     words = ("log", "auth", "--follow", "--json", "-n", "1")
     with running(scene.root, *words, env=unmeasured()) as process:
         (last,) = read_lines(process, 1)
@@ -18,13 +18,13 @@ def test_json_lines(scene: Scene) -> None:
         ok(scene.root, "start", "auth", "--pid", str(scene.agent_pid))
         moves = [line["entity"] for line in read_lines(process, 3) if line["kind"] == "transition"]
         assert moves == ["auth", "t1"]
-        (seat / ".worker.log").write_text("I begin\n")
+        (worktree / ".worker.log").write_text("I begin\n")
         (said,) = read_lines(process, 1)
         assert (said["kind"], said["worker"], said["line"]) == ("log", "auth", "I begin")
-        scene.commit(seat, "new.txt")
+        scene.commit(worktree, "new.txt")
         (commit,) = read_lines(process, 1)
         assert (commit["kind"], commit["payload"]["subject"]) == ("commit", "Write new.txt")
-        ok(seat, "msg", "send", "status", '{"phase": "tests"}')
+        ok(worktree, "msg", "send", "status", '{"phase": "tests"}')
         (message,) = read_lines(process, 1)
         assert (message["kind"], message["payload"]) == ("message", {"phase": "tests"})
         process.send_signal(signal.SIGINT)
@@ -61,8 +61,8 @@ def test_a_reader_that_ends(scene: Scene) -> None:
 
 def test_the_agents_log(scene: Scene) -> None:
     """Without --follow the agent's lines come on request only."""
-    seat: Path = scene.spawn("auth", "t1")
-    (seat / ".worker.log").write_text("one\ntwo\n")
+    worktree: Path = scene.spawn("auth", "t1")
+    (worktree / ".worker.log").write_text("one\ntwo\n")
     assert "|" not in scene.run("log", "auth").out
     answer = scene.run("log", "auth", "-n", "1", "--agent-log", "1")
     assert (answer.status, answer.err) == (0, "")

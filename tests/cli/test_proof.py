@@ -9,7 +9,7 @@ from tests.conftest import git
 
 def test_a_landing_and_its_undo(scene: Scene) -> None:
     """A landing is listed with its removal, and taken back with one command."""
-    seat = scene.approved()
+    worktree = scene.approved()
     old = git(scene.root, "rev-parse", "main")
     ok(scene.root, "merge", "auth")
     listed = scene.run("undo", "--list")
@@ -25,7 +25,7 @@ def test_a_landing_and_its_undo(scene: Scene) -> None:
     assert (answer.status, answer.err) == (0, "")
     assert re.fullmatch(r"undid merge: main is back at \w+; auth at work again\n", answer.out)
     assert git(scene.root, "rev-parse", "main") == old
-    assert seat.exists()
+    assert worktree.exists()
     assert scene.run("fsck").status == 0
 
 
@@ -64,7 +64,7 @@ def test_wrong_words(scene: Scene) -> None:
 
 def test_fsck(scene: Scene) -> None:
     """Each finding is one line with a remedy, exit 1; a sound repository prints none, exit 0."""
-    seat = scene.submitted()
+    worktree = scene.submitted()
     assert scene.run("fsck") == Answer(0, "1 commit, 1 worker: no findings\n", "")
     git(scene.root, "update-ref", "-d", "refs/heads/auth/t1")
     (scene.state / "workers" / "auth.json").unlink()
@@ -81,7 +81,7 @@ def test_fsck(scene: Scene) -> None:
     assert mended.out.endswith("1 commit, 1 worker: no findings\n")
     again = scene.run("fsck", "--repair", "--json").document
     assert (again["whole"], again["mended"], again["failed"]) == (True, [], [])
-    assert git(seat, "status", "--porcelain") == ""
+    assert git(worktree, "status", "--porcelain") == ""
 
 
 def test_gc(scene: Scene) -> None:

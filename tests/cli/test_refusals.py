@@ -133,14 +133,14 @@ def test_wrong_state(scene: Scene) -> None:
 
 def test_self_approval(scene: Scene) -> None:
     """A worker cannot approve its own work, by place, by option or by environment."""
-    seat = scene.submitted()
+    worktree = scene.submitted()
     told = Answer(
         1,
         "",
         "error: worker auth cannot review its own work\n"
         "hint: ask another worker or a person to review it   (setting: review.self)\n",
     )
-    assert scene.run("approve", "auth", cwd=seat) == told
+    assert scene.run("approve", "auth", cwd=worktree) == told
     assert scene.run("--as", "auth", "approve", "auth") == told
     assert scene.run("approve", "auth", "--as", "auth") == told
     assert scene.run("approve", "auth", env={"GITWORKER_ID": "auth"}) == told
@@ -149,14 +149,14 @@ def test_self_approval(scene: Scene) -> None:
 
 def test_uncommitted_work(scene: Scene) -> None:
     """Done refuses uncommitted work and an empty branch."""
-    seat = scene.working()
+    worktree = scene.working()
     answer = scene.run("done", "auth")
     assert answer == Answer(
         1,
         "",
         "error: the branch auth/t1 has no commit of its own\nhint: git commit -am 'What I did'\n",
     )
-    (seat / "left").write_text("over\n")
+    (worktree / "left").write_text("over\n")
     answer = scene.run("done", "auth")
     assert answer.status == 1
     assert "uncommitted work" in answer.err
@@ -167,8 +167,8 @@ def test_uncommitted_work(scene: Scene) -> None:
 
 def test_conflict_at_approval(scene: Scene) -> None:
     """An approval that conflicts names the files, sends the worker back, and ends with 3."""
-    seat = scene.working()
-    scene.commit(seat, "README", "theirs\n")
+    worktree = scene.working()
+    scene.commit(worktree, "README", "theirs\n")
     ok(scene.root, "done", "auth")
     scene.commit(scene.root, "README", "ours\n")
     assert scene.run("approve", "auth") == Answer(
@@ -193,11 +193,11 @@ def test_merge_reports_each(scene: Scene) -> None:
 
 def test_cancel_of_an_inhabited_worktree(scene: Scene) -> None:
     """Cancel refuses while a process has its working directory in the worktree."""
-    seat = scene.working()
-    answer = scene.run("-C", str(seat), "--as", "hq", "cancel", "auth")
+    worktree = scene.working()
+    answer = scene.run("-C", str(worktree), "--as", "hq", "cancel", "auth")
     assert answer.status == 1
     assert "has its working directory in" in answer.err
-    assert seat.exists()
+    assert worktree.exists()
 
 
 def test_required_reason(scene: Scene) -> None:

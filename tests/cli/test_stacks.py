@@ -13,15 +13,15 @@ from tests.conftest import git
 def stacked(scene: Scene) -> Path:
     """A worker on top of another one; return its worktree."""
     scene.commit(scene.working("auth", "t1"), "one.txt")
-    seat = Path(ok(scene.root, "spawn", "ui", "t2", "--from", "auth"))
+    worktree = Path(ok(scene.root, "spawn", "ui", "t2", "--from", "auth"))
     ok(scene.root, "start", "ui", "--pid", str(scene.agent_pid))
-    scene.commit(seat, "two.txt")
-    return seat
+    scene.commit(worktree, "two.txt")
+    return worktree
 
 
 def test_stack(scene: Scene) -> None:
     """status and show name the parent, diff shows the child's own commits only."""
-    seat = stacked(scene)
+    worktree = stacked(scene)
     assert "t2 on auth" in ok(scene.root, "status")
     shown = ok(scene.root, "show", "ui")
     assert "parent    " in shown
@@ -29,7 +29,7 @@ def test_stack(scene: Scene) -> None:
     document = json.loads(ok(scene.root, "show", "ui", "--json"))
     assert (document["parent"]["worker"], document["commits"]["own"]) == ("auth", 1)
     assert "one.txt" not in ok(scene.root, "diff", "ui")
-    assert "auth/t1 is at" in ok(seat, "sync")
+    assert "auth/t1 is at" in ok(worktree, "sync")
 
 
 def test_stack_lands_in_order(scene: Scene) -> None:
@@ -54,10 +54,10 @@ def test_withdrawn_parent(scene: Scene) -> None:
 
 def test_take_parent(scene: Scene) -> None:
     """A child that takes its parent's commits is no longer stacked."""
-    seat = stacked(scene)
-    ok(seat, "sync", "--take-parent")
+    worktree = stacked(scene)
+    ok(worktree, "sync", "--take-parent")
     assert json.loads(ok(scene.root, "show", "ui", "--json"))["parent"] is None
-    assert scene.run("sync", "--take-parent", "--abort", cwd=seat).status == 2
+    assert scene.run("sync", "--take-parent", "--abort", cwd=worktree).status == 2
 
 
 def test_adopt(scene: Scene) -> None:
@@ -98,30 +98,30 @@ def remote(scene: Scene) -> Path:
 
 def test_push(scene: Scene, remote: Path) -> None:
     """`done --push` submits and publishes, and reports both."""
-    seat = scene.working("auth", "t1")
-    scene.commit(seat, "one.txt")
-    assert "published to up" in ok(seat, "done", "--push")
+    worktree = scene.working("auth", "t1")
+    scene.commit(worktree, "one.txt")
+    assert "published to up" in ok(worktree, "done", "--push")
     assert git(remote, "rev-parse", "auth/t1") == git(scene.root, "rev-parse", "auth/t1")
 
 
 def test_failed_push(scene: Scene, remote: Path) -> None:
     """If the push fails, the work is submitted, the status is 1, and the reason is reported."""
-    seat = scene.working("auth", "t1")
-    scene.commit(seat, "one.txt")
+    worktree = scene.working("auth", "t1")
+    scene.commit(worktree, "one.txt")
     remote.rename(remote.with_name("elsewhere"))
-    answer = scene.run("done", "--push", cwd=seat)
+    answer = scene.run("done", "--push", cwd=worktree)
     assert (answer.status, answer.out.startswith("auth is IN_REVIEW")) == (1, True)
     assert "handed in, but not published: up does not point to a repository" in answer.err
     ok(scene.root, "reject", "auth", "-m", "Again")
-    document = json.loads(scene.run("done", "--push", "--json", cwd=seat).out)
+    document = json.loads(scene.run("done", "--push", "--json", cwd=worktree).out)
     assert document["pushed_to"] is None
     assert document["push_error"]["code"] == "remote_not_found"
 
 
 def test_push_to_nowhere(scene: Scene) -> None:
     """Without a remote nothing is submitted, and --remote alone is a usage error."""
-    seat = scene.working("auth", "t1")
-    scene.commit(seat, "one.txt")
-    assert scene.run("done", "--push", cwd=seat).status == 1
-    assert scene.run("done", "--remote", "up", cwd=seat).status == 2
+    worktree = scene.working("auth", "t1")
+    scene.commit(worktree, "one.txt")
+    assert scene.run("done", "--push", cwd=worktree).status == 1
+    assert scene.run("done", "--remote", "up", cwd=worktree).status == 2
     assert "WORKING" in ok(scene.root, "list")

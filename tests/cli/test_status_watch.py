@@ -24,7 +24,7 @@ def test_json_lines(scene: Scene) -> None:
     words = ("status", "--watch", "--json", "--every", "0.2")
     with running(scene.root, *words, env=unmeasured()) as process:
         (first,) = read_lines(process, 1)
-        assert [seat["worker"] for seat in first["workers"]] == ["auth"]
+        assert [one["worker"] for one in first["workers"]] == ["auth"]
         assert not has_line(process, 1.0)
         scene.spawn("docs", "t2")
         (second,) = read_lines(process, 1)

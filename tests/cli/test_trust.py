@@ -140,10 +140,10 @@ def test_verify_answers(scene: Scene) -> None:
 def test_verify_names(scene: Scene) -> None:
     """A worker's name means its branch, another name a revision; any other word is unknown."""
     own(scene, "test -e new.txt")
-    seat = scene.working()
-    scene.commit(seat, "new.txt")
+    worktree = scene.working()
+    scene.commit(worktree, "new.txt")
     assert scene.run("verify").status == 1
-    for name in ("auth", "t1", "auth/t1", git(seat, "rev-parse", "HEAD")):
+    for name in ("auth", "t1", "auth/t1", git(worktree, "rev-parse", "HEAD")):
         assert scene.run("verify", name).status == 0, name
     unknown = scene.run("verify", "nobody")
     assert (unknown.status, unknown.out) == (4, "")

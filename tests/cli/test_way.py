@@ -44,11 +44,11 @@ def test_done(scene: Scene) -> None:
 
 def test_done_in_the_worktree_commits(scene: Scene) -> None:
     """`done --commit` commits uncommitted changes for the worker of the worktree."""
-    seat = scene.working()
-    (seat / "left").write_text("over\n")
-    answer = scene.run("done", "--commit", "-m", "Write it", cwd=seat)
+    worktree = scene.working()
+    (worktree / "left").write_text("over\n")
+    answer = scene.run("done", "--commit", "-m", "Write it", cwd=worktree)
     assert answer == Answer(0, "auth is IN_REVIEW: 1 commit up to <short>\n", "")
-    assert git(seat, "log", "-1", "--format=%s") == "Write it"
+    assert git(worktree, "log", "-1", "--format=%s") == "Write it"
 
 
 def test_done_warns_of_a_conflict(scene: Scene) -> None:
@@ -86,9 +86,9 @@ def test_reject(scene: Scene) -> None:
 
 def test_approve_counts_late_commits(scene: Scene) -> None:
     """Approve prints how many commits were made after the submission."""
-    seat = scene.submitted()
+    worktree = scene.submitted()
     for count, words in ((1, "1 commit"), (2, "2 commits")):
-        scene.commit(seat, f"late-{count}")
+        scene.commit(worktree, f"late-{count}")
         assert scene.run("approve", "auth") == Answer(
             0,
             "auth is APPROVED at <short>\n"
@@ -100,9 +100,9 @@ def test_approve_counts_late_commits(scene: Scene) -> None:
 
 def test_merge(scene: Scene) -> None:
     """Merge prints the new commit of the target and removes the worktree."""
-    seat = scene.approved()
+    worktree = scene.approved()
     assert scene.run("merge", "auth") == Answer(0, "auth landed: main is at <short>\n", "")
-    assert not seat.exists()
+    assert not worktree.exists()
     assert (scene.root / "new.txt").exists()
 
 
@@ -120,25 +120,25 @@ def test_merge_all_and_keep(scene: Scene) -> None:
 
 def test_cancel_and_undo(scene: Scene) -> None:
     """Cancel names the rescue ref and the command that undoes it, and undo restores the work."""
-    seat = scene.submitted()
-    (seat / "untracked").write_text("kept\n")
+    worktree = scene.submitted()
+    (worktree / "untracked").write_text("kept\n")
     told = (
         "auth is IDLE\nits work is kept under refs/worker/rescue/auth/t1/1\nundo: git worker undo\n"
     )
     assert scene.run("cancel", "auth") == Answer(0, told, "")
-    assert not seat.exists()
+    assert not worktree.exists()
     assert scene.run("undo") == Answer(
         0, "undid cancel: t1 is back with auth, which is WORKING\n", ""
     )
-    assert (seat / "untracked").read_text() == "kept\n"
+    assert (worktree / "untracked").read_text() == "kept\n"
 
 
 def test_fail_and_reset(scene: Scene) -> None:
     """Fail keeps the worktree, reset frees the worker and keeps its work."""
-    seat = scene.working()
-    scene.commit(seat, "half.txt")
-    assert scene.run("fail", "-m", "No idea", cwd=seat) == Answer(0, "auth is FAILED\n", "")
-    assert seat.exists()
+    worktree = scene.working()
+    scene.commit(worktree, "half.txt")
+    assert scene.run("fail", "-m", "No idea", cwd=worktree) == Answer(0, "auth is FAILED\n", "")
+    assert worktree.exists()
     told = (
         "auth is IDLE\nits work is kept under refs/worker/rescue/auth/t1/1\nundo: git worker undo\n"
     )
@@ -198,34 +198,34 @@ def test_recover_an_operation_that_cannot_be_completed(scene: Scene) -> None:
 
 def test_sync(scene: Scene) -> None:
     """Sync prints the new and the old commit of the branch."""
-    seat = scene.working()
-    assert scene.run("sync", cwd=seat) == Answer(
+    worktree = scene.working()
+    assert scene.run("sync", cwd=worktree) == Answer(
         0, "auth/t1 is at <short>, as before (main is at <short>)\n", ""
     )
     scene.commit(scene.root, "other.txt")
-    assert scene.run("sync", cwd=seat) == Answer(
+    assert scene.run("sync", cwd=worktree) == Answer(
         0, "auth/t1 is at <short>, before at <short> (main is at <short>)\n", ""
     )
 
 
 def test_sync_through_a_conflict(scene: Scene) -> None:
     """Sync names the conflicting files with status 3, and --continue ends it."""
-    seat = scene.working()
-    scene.commit(seat, "README", "theirs\n")
+    worktree = scene.working()
+    scene.commit(worktree, "README", "theirs\n")
     scene.commit(scene.root, "README", "ours\n")
-    assert scene.run("sync", cwd=seat) == Answer(
+    assert scene.run("sync", cwd=worktree) == Answer(
         3,
         "",
         "error: the rebase of auth/t1 stopped with 1 file(s) in conflict\n    README\n"
         "hint: edit them, git add them, then: git worker sync --continue   (or: --abort)\n",
     )
-    (seat / "README").write_text("both\n")
-    git(seat, "add", "README")
-    answer = scene.run("sync", "--continue", cwd=seat)
+    (worktree / "README").write_text("both\n")
+    git(worktree, "add", "README")
+    answer = scene.run("sync", "--continue", cwd=worktree)
     assert answer == Answer(
         0, "auth/t1 is at <short>, before at <short> (main is at <short>)\n", ""
     )
-    assert (seat / "README").read_text() == "both\n"
+    assert (worktree / "README").read_text() == "both\n"
 
 
 def test_list_and_path(scene: Scene) -> None:
@@ -246,13 +246,13 @@ def test_diff(scene: Scene) -> None:
 
 def test_status_show_and_log(scene: Scene) -> None:
     """The looking commands name the worker, its task and its state."""
-    seat = scene.submitted()
+    worktree = scene.submitted()
     for words in (("status",), ("show", "auth"), ("log",), ("log", "auth", "-n", "5")):
         answer = scene.run(*words)
         assert (answer.status, answer.err) == (0, ""), words
         assert "auth" in answer.out, words
         assert "IN_REVIEW" in answer.out, words
-    assert "t1" in scene.run("show", cwd=seat).out
+    assert "t1" in scene.run("show", cwd=worktree).out
 
 
 def test_doctor(scene: Scene) -> None:
@@ -294,7 +294,7 @@ def test_validate(scene: Scene) -> None:
 
 def test_commands_work_through_git(scene: Scene) -> None:
     """`git worker` is `git-worker`, and `git -C` and our -C both change the directory."""
-    seat = scene.spawn("auth", "t1")
-    assert git(scene.root, "worker", "path", "auth") == str(seat)
-    assert git(scene.root.parent, "-C", "repo", "worker", "path", "auth") == str(seat)
-    assert ok(scene.root.parent, "-C", "repo", "path", "auth") == str(seat)
+    worktree = scene.spawn("auth", "t1")
+    assert git(scene.root, "worker", "path", "auth") == str(worktree)
+    assert git(scene.root.parent, "-C", "repo", "worker", "path", "auth") == str(worktree)
+    assert ok(scene.root.parent, "-C", "repo", "path", "auth") == str(worktree)

@@ -19,11 +19,11 @@ def test_spawns_of_many_workers(world: World) -> None:
         assert world.worker(name).state == "ASSIGNED"
 
 
-@pytest.mark.parametrize("same", ["seat and task", "task"])
+@pytest.mark.parametrize("same", ["worker and task", "task"])
 def test_spawns_of_one_task(world: World, same: str) -> None:
     """Of sixteen spawns of one task exactly one wins; the others are refused cleanly."""
-    seats = ["auth" if same == "seat and task" else f"w{number}" for number in range(16)]
-    done = run_together(world, *(("spawn", seat, "login") for seat in seats))
+    workers = ["auth" if same == "worker and task" else f"w{number}" for number in range(16)]
+    done = run_together(world, *(("spawn", worker, "login") for worker in workers))
     statuses = [status for status, _ in done]
     assert statuses.count(0) == 1, done
     assert set(statuses) <= CLEAN, done

@@ -11,7 +11,7 @@ from gitworker.workers.cancel import cancel
 from gitworker.workers.start import start
 from gitworker.worktrees.pool.hand_out import open_pool
 from gitworker.worktrees.pool.keep_ready import keep_pool
-from tests.workers.seat import make_dirty
+from tests.workers.dirty_worktree import make_dirty
 from tests.workers.world import World
 
 MOVE = (

@@ -8,7 +8,7 @@ from fixtures.repos import Repo
 from gitworker.model.ids import Ref
 from gitworker.repo.worktrees.branch_rename import KeptLog
 from tests.crash.inventory import require_nothing_lost, take
-from tests.workers.seat import look, make_dirty
+from tests.workers.dirty_worktree import look, make_dirty
 from tests.workers.world import World
 
 POINTS = ("adopt.journal", "adopt.renamed", "adopt.worktree", "adopt.hooks", "adopt.recorded")

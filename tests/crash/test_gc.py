@@ -6,7 +6,7 @@ from fixtures.repos import Repo
 from gitworker.fsck.fsck import prove
 from gitworker.journal.undo.undo import undo
 from gitworker.workers.cancel import cancel
-from tests.workers.seat import look
+from tests.workers.dirty_worktree import look
 from tests.workers.world import World, newest
 
 KILLED = -9

@@ -12,7 +12,7 @@ from gitworker.journal.recover import recover_all
 from gitworker.lifecycle.fail import fail
 from gitworker.workers.review import reject
 from tests.crash.inventory import all_bytes
-from tests.workers.seat import look, make_dirty
+from tests.workers.dirty_worktree import look, make_dirty
 from tests.workers.world import World, is_at_work, wait_until
 
 

@@ -97,10 +97,10 @@ def test_all_at_once(world: World, seed: int) -> None:
     wait_until(lambda: not is_at_work(world.root))  # a git that one of the dead has started
     assert world.drive("recover_all").returncode == 0
     keep_pool(world.session())
-    seats = world.query("SELECT worker_id, state, worktree FROM workers")
-    assert {state for _, state, _ in seats} <= {"ASSIGNED"}
-    assert sorted(world.worktrees()) == sorted(place for _, _, place in seats)
-    for worker, _, place in seats:
+    workers = world.query("SELECT worker_id, state, worktree FROM workers")
+    assert {state for _, state, _ in workers} <= {"ASSIGNED"}
+    assert sorted(world.worktrees()) == sorted(place for _, _, place in workers)
+    for worker, _, place in workers:
         assert world.git("status", "--porcelain", cwd=place) == ""
         assert world.git("symbolic-ref", "HEAD", cwd=place).startswith(f"refs/heads/{worker}/")
     pool = open_pool(world.session())

@@ -8,7 +8,7 @@ from fixtures.repos import Repo
 from gitworker.lifecycle.fail import fail
 from tests.crash.acts import ACTS, THEIRS, Act, dirty_work
 from tests.crash.inventory import Inventory
-from tests.workers.seat import make_dirty
+from tests.workers.dirty_worktree import make_dirty
 from tests.workers.world import World
 
 RESOLVED = "both\n"

@@ -20,8 +20,8 @@ from gitworker.workers.review import reject
 from tests.architecture.house import ROOT
 from tests.crash.conftest import FRESH
 from tests.crash.inventory import all_bytes
+from tests.workers.dirty_worktree import make_dirty
 from tests.workers.planting import PLANTS, broken, sql
-from tests.workers.seat import make_dirty
 from tests.workers.world import World, is_at_work, newest, no_beater, wait_until
 
 SCALE = float(os.environ.get("GITWORKER_TEST_SCALE", "1"))

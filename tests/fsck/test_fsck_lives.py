@@ -15,7 +15,7 @@ from gitworker.journal.undo.undo import undo
 from gitworker.lifecycle.fail import fail
 from gitworker.workers.cancel import cancel, reset
 from gitworker.workers.start import start
-from tests.workers.seat import make_dirty
+from tests.workers.dirty_worktree import make_dirty
 from tests.workers.world import World
 
 Life = Callable[[World], object]

@@ -14,7 +14,7 @@ from gitworker.fsck.fsck import prove
 from gitworker.journal.gc.gc import CollectedItems, gc, gc_daily, preview_gc, wish_of
 from gitworker.journal.undo.undo import undo
 from gitworker.workers.cancel import cancel
-from tests.workers.seat import make_dirty
+from tests.workers.dirty_worktree import make_dirty
 from tests.workers.world import World, newest, unchanged, wait_until
 
 RESCUE = "refs/worker/rescue/"

@@ -19,7 +19,7 @@ from gitworker.store.heartbeats import beat
 from gitworker.workers.cancel import cancel
 from gitworker.worktrees.trashing import set_aside
 from tests.journal.test_gc import RESCUE, collect, rescues, trash
-from tests.workers.seat import make_dirty
+from tests.workers.dirty_worktree import make_dirty
 from tests.workers.world import World, newest, unchanged, wait_until
 
 

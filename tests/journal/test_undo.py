@@ -9,7 +9,7 @@ from gitworker.errors import NotFound
 from gitworker.journal.undo.undo import undo
 from gitworker.lifecycle.fail import fail
 from gitworker.workers.cancel import cancel, recycle, reset
-from tests.workers.seat import look, make_dirty, open_rebase
+from tests.workers.dirty_worktree import look, make_dirty, open_rebase
 from tests.workers.world import World, newest, no_beater, unchanged
 
 
@@ -202,7 +202,7 @@ def test_task_has_another_holder(world: World) -> None:
     world.land("docs")
 
 
-def test_cancel_of_a_failed_seat_while_another_holds_the_task(world: World) -> None:
+def test_cancel_of_a_failed_worker_while_another_holds_the_task(world: World) -> None:
     """Undoing the cancel of a FAILED worker does not take the task from its new holder."""
     world.working("auth", "login", {"a": "1\n"})
     fail(world.session(), "auth", reason="stuck")
@@ -254,7 +254,7 @@ def test_overlap_refuses_the_undo_of_an_approve(world: World) -> None:
     assert world.query("SELECT * FROM operations WHERE status = 'open'") == []
 
 
-def test_recycled_seat(world: World) -> None:
+def test_recycled_worker(world: World) -> None:
     """A removal is not undone once the worker is IDLE again and free for other work."""
     world.approved("auth", "login", {"a": "1\n"})
     world.land("auth")

@@ -12,7 +12,7 @@ from gitworker.journal.undo.records import list_records
 from gitworker.journal.undo.undo import undo
 from gitworker.workers.cancel import cancel
 from gitworker.workers.start import start
-from tests.workers.seat import look, make_dirty, open_rebase
+from tests.workers.dirty_worktree import look, make_dirty, open_rebase
 from tests.workers.test_adopt import by_hand, hooked, take
 from tests.workers.world import World, unchanged
 

@@ -12,7 +12,7 @@ from gitworker.errors import GitWorkerError
 from gitworker.journal.undo.undo import Undone, undo
 from gitworker.workers.cancel import cancel
 from tests.journal.test_gc import collect, trash
-from tests.workers.seat import look, open_rebase
+from tests.workers.dirty_worktree import look, open_rebase
 from tests.workers.world import World, newest
 
 

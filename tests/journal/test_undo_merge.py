@@ -11,7 +11,7 @@ from gitworker.fsck.fsck import prove
 from gitworker.journal.undo.records import list_records
 from gitworker.journal.undo.undo import undo
 from gitworker.workers.cancel import cancel, recycle
-from tests.workers.seat import look, make_dirty
+from tests.workers.dirty_worktree import look, make_dirty
 from tests.workers.world import World, kept, newest, no_beater, unchanged
 
 
@@ -250,7 +250,7 @@ def test_a_kept_branch_with_new_commits_refuses(world: World) -> None:
         undo(world.session())
 
 
-def test_a_recycled_seat_takes_its_task_back(world: World) -> None:
+def test_a_recycled_worker_takes_its_task_back(world: World) -> None:
     """A worker that became IDLE after the landing gets its task back."""
     world.approved("auth", "login", {"a": "1\n"})
     world.land("auth")
@@ -260,7 +260,7 @@ def test_a_recycled_seat_takes_its_task_back(world: World) -> None:
     assert world.worker("auth").base_oid == world.tip("main")
 
 
-def test_a_seat_with_another_task_refuses(world: World) -> None:
+def test_a_worker_with_another_task_refuses(world: World) -> None:
     """A worker that already has its next task keeps it."""
     world.approved("auth", "login", {"a": "1\n"})
     base = world.tip("main")

@@ -12,7 +12,7 @@ from gitworker.liveness.life_lock import LifeLock, is_life_locked
 from gitworker.liveness.origin import this_origin
 from gitworker.liveness.processes import processes_in
 from gitworker.liveness.start_daemon import is_daemon_running, lock_path
-from tests.agents.seat import Seat
+from tests.agents.supervised import SupervisedWorker
 from tests.cli.kit import DEADLINE_S, PROGRAM, ok, run
 from tests.conftest import git
 from tests.liveness.boxes import BLIND, BOX, KINDS, inside, mounted, needs_boxes
@@ -26,12 +26,12 @@ COMMANDS = (
 
 
 @pytest.fixture
-def auth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Seat]:
+def auth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SupervisedWorker]:
     """The worker `auth`, ASSIGNED with the task `t1`; every daemon is ended afterwards."""
     monkeypatch.setenv("GITWORKER_HOOKS", "off")
     world = World.make(tmp_path / "repo")
     world.spawn("auth", "t1")
-    yield Seat(world)
+    yield SupervisedWorker(world)
     world.state_dir.rename(world.state_dir.with_name("ended"))  # daemons end without a database
 
 
@@ -72,7 +72,7 @@ def boxed(
 
 # ---------------------------------------------------------------- commands inside
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_command_in_a_box_ends_no_run(auth: Seat, kind: str) -> None:
+def test_a_command_in_a_box_ends_no_run(auth: SupervisedWorker, kind: str) -> None:
     """No command in a box publishes the end of an agent outside, whose true end is recorded."""
     with auth.running("sh", "-c", "read line; exit 3", stdin=subprocess.PIPE) as process:
         age(auth.world, 60)
@@ -90,7 +90,7 @@ def test_a_command_in_a_box_ends_no_run(auth: Seat, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_second_agent_from_a_box(auth: Seat, kind: str) -> None:
+def test_no_second_agent_from_a_box(auth: SupervisedWorker, kind: str) -> None:
     """An occupied worktree takes no second agent, neither from a box nor outside afterwards."""
     mark = auth.path / "ran"
     with auth.running("sleep", "60"):
@@ -107,7 +107,7 @@ def test_no_second_agent_from_a_box(auth: Seat, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_worktree_is_taken_from_a_living_agent(auth: Seat, kind: str) -> None:
+def test_no_worktree_is_taken_from_a_living_agent(auth: SupervisedWorker, kind: str) -> None:
     """`cancel` in a box moves no worktree of an agent that lives outside, in any directory."""
     with auth.running("sh", "-c", "cd / && sleep 60"):
         wait_until(lambda: is_life_locked(auth.world.session().paths, "auth"))
@@ -124,7 +124,7 @@ def test_no_worktree_is_taken_from_a_living_agent(auth: Seat, kind: str) -> None
 @pytest.mark.parametrize(
     "change", ["pid_ns = '1'", "host = 'elsewhere'", "boot_id = 'earlier'", "pid_ns = NULL"]
 )
-def test_without_lock_a_fresh_heartbeat_counts(auth: Seat, change: str) -> None:
+def test_without_lock_a_fresh_heartbeat_counts(auth: SupervisedWorker, change: str) -> None:
     """An unknown process keeps its worktree by a heartbeat of less than 100 s, or by its lock."""
     world = auth.world
     with no_beater(world):
@@ -144,7 +144,7 @@ def test_without_lock_a_fresh_heartbeat_counts(auth: Seat, change: str) -> None:
 
 
 # ---------------------------------------------------------------- commands outside
-def test_an_agent_in_a_box(auth: Seat) -> None:
+def test_an_agent_in_a_box(auth: SupervisedWorker) -> None:
     """Commands outside end no run of an agent in a box, and take neither worker nor worktree."""
     world = auth.world
     with boxed(PROGRAM, "exec", "auth", "--", "sh", "-c", "cd /; read line; exit 4",
@@ -166,7 +166,7 @@ def test_an_agent_in_a_box(auth: Seat) -> None:
     assert ok(world.root, "reset", "auth") is not None
 
 
-def test_a_box_that_died(auth: Seat) -> None:
+def test_a_box_that_died(auth: SupervisedWorker) -> None:
     """A run whose whole box was killed ends after five minutes of silence, with one message."""
     world = auth.world
     with boxed(PROGRAM, "exec", "auth", "--", "sleep", "60", cwd=world.root):
@@ -184,7 +184,7 @@ def test_a_box_that_died(auth: Seat) -> None:
 
 
 # ---------------------------------------------------------------- start
-def test_start_in_a_box(auth: Seat) -> None:
+def test_start_in_a_box(auth: SupervisedWorker) -> None:
     """`start` in a box records the pid with its namespace; the box's daemon holds the lock."""
     world = auth.world
     paths = world.session().paths
@@ -220,7 +220,9 @@ def agents(world: World) -> list[dict[str, object]]:
         (BLIND, ["python3", "-c", "import os; os.system('git worker start; true')"]),
     ],
 )
-def test_start_records_no_wrong_process(auth: Seat, box: tuple[str, ...], words: list[str]) -> None:
+def test_start_records_no_wrong_process(
+    auth: SupervisedWorker, box: tuple[str, ...], words: list[str]
+) -> None:
     """If the only ancestors are a sandbox's shells, or /proc shows other pids, none is recorded."""
     subprocess.run([*box, *words], cwd=auth.path, check=True, capture_output=True)
     assert auth.state() == "WORKING"
@@ -228,7 +230,7 @@ def test_start_records_no_wrong_process(auth: Seat, box: tuple[str, ...], words:
 
 
 # ---------------------------------------------------------------- one daemon per namespace
-def test_a_daemon_per_namespace(auth: Seat) -> None:
+def test_a_daemon_per_namespace(auth: SupervisedWorker) -> None:
     """A daemon in a box does not replace one outside: the workers of both have heartbeats."""
     world = auth.world
     paths = world.session().paths
@@ -257,7 +259,7 @@ def last_heartbeats(world: World) -> dict[str, int]:
     return dict(world.query("SELECT agent_id, ts_ms FROM heartbeats"))
 
 
-def test_locks_of_ended_boxes_are_deleted(auth: Seat) -> None:
+def test_locks_of_ended_boxes_are_deleted(auth: SupervisedWorker) -> None:
     """A daemon deletes the election locks of other namespaces that no process holds."""
     world = auth.world
     paths = world.session().paths
@@ -274,7 +276,7 @@ def test_locks_of_ended_boxes_are_deleted(auth: Seat) -> None:
 
 # ---------------------------------------------------------------- right before the move
 @pytest.mark.parametrize("kind", ["cancel", "reset", "remove"])
-def test_recovery_checks_again(auth: Seat, kind: str) -> None:
+def test_recovery_checks_again(auth: SupervisedWorker, kind: str) -> None:
     """An interrupted removal moves no worktree in which a process works now."""
     world = auth.world
     if kind == "remove":
@@ -301,7 +303,7 @@ def test_recovery_checks_again(auth: Seat, kind: str) -> None:
     assert world.query("SELECT kind FROM operations WHERE status = 'open'") == []
 
 
-def test_a_worktree_by_another_path(auth: Seat, tmp_path: Path) -> None:
+def test_a_worktree_by_another_path(auth: SupervisedWorker, tmp_path: Path) -> None:
     """A process in another mount namespace, where the repository has another path, occupies it."""
     world = auth.world
     other = tmp_path / "other"

@@ -12,7 +12,14 @@ from gitworker.repo.hooks.hook_status import status
 from gitworker.repo.hooks.install import uninstall
 from gitworker.repo.hooks.shims import refresh_shims
 from tests.conftest import git
-from tests.repo.hooks.support import Seat, commit, make_seat, quoted, snapshot, wait_until
+from tests.repo.hooks.support import (
+    HookedRepo,
+    commit,
+    make_hooked_repo,
+    quoted,
+    snapshot,
+    wait_until,
+)
 
 pytestmark = pytest.mark.peers
 TOOLS = Path(__file__).resolve().parents[2] / ".peers" / "bin"
@@ -102,62 +109,62 @@ def commit_and_take(worktree: Path, log: Path, name: str) -> list[str]:
     return take(log)
 
 
-def prepare(repository: Path, tmp_path: Path, peer: Peer) -> tuple[Seat, Path]:
+def prepare(repository: Path, tmp_path: Path, peer: Peer) -> tuple[HookedRepo, Path]:
     """Commit the manager's configuration, then create a worker without hooks."""
     log = tmp_path / "log"
     peer.configure(repository, log)
     git(repository, "add", "-A")
     git(repository, "commit", "-qm", "Configure hooks")
-    return make_seat(tmp_path, repository), log
+    return make_hooked_repo(tmp_path, repository), log
 
 
 def test_installed_before_us(repository: Path, tmp_path: Path, peer: Peer) -> None:
     """A manager that was there first runs in both checkouts, we in ours, and no trace is left."""
-    seat, log = prepare(repository, tmp_path, peer)
+    hooked, log = prepare(repository, tmp_path, peer)
     run_peer(peer, repository)
     assert commit_and_take(repository, log, "one") == expected(peer)
     before = snapshot_without_history(repository)
-    seat.install()
+    hooked.install()
     assert commit_and_take(repository, log, "two") == expected(peer)
-    assert not (seat.spool / "hooks").exists()
-    assert commit_and_take(seat.worktree, log, "three") == expected(peer)
-    assert [line[1] for line in seat.spooled()] == ["post-commit"]
-    assert status(seat.git, seat.repository).tampered == ()
-    uninstall(seat.git, seat.repository)
+    assert not (hooked.spool / "hooks").exists()
+    assert commit_and_take(hooked.worktree, log, "three") == expected(peer)
+    assert [line[1] for line in hooked.spooled()] == ["post-commit"]
+    assert status(hooked.git, hooked.repository).tampered == ()
+    uninstall(hooked.git, hooked.repository)
     assert snapshot_without_history(repository) == before
 
 
 def test_installed_after_us(repository: Path, tmp_path: Path, peer: Peer) -> None:
     """A manager that comes later installs as ever, and runs in our worktree after a refresh."""
-    seat, log = prepare(repository, tmp_path, peer)
-    seat.install()
+    hooked, log = prepare(repository, tmp_path, peer)
+    hooked.install()
     run_peer(peer, repository)
     assert commit_and_take(repository, log, "one") == expected(peer)
-    refresh_shims(seat.git, seat.repository)
-    assert commit_and_take(seat.worktree, log, "two") == expected(peer)
-    assert [line[1] for line in seat.spooled()] == ["post-commit"]
-    uninstall(seat.git, seat.repository)
+    refresh_shims(hooked.git, hooked.repository)
+    assert commit_and_take(hooked.worktree, log, "two") == expected(peer)
+    assert [line[1] for line in hooked.spooled()] == ["post-commit"]
+    uninstall(hooked.git, hooked.repository)
     assert commit_and_take(repository, log, "three") == expected(peer)
 
 
 def test_its_arrival_is_noticed(repository: Path, tmp_path: Path, peer: Peer) -> None:
     """The first commit after a manager was installed asks for a refresh by itself."""
-    seat, _ = prepare(repository, tmp_path, peer)
-    seat.install()
+    hooked, _ = prepare(repository, tmp_path, peer)
+    hooked.install()
     run_peer(peer, repository)
-    commit(seat.worktree, "one")
-    wait_until(lambda: any("refresh-hooks" in line for line in seat.told()), "the refresh")
+    commit(hooked.worktree, "one")
+    wait_until(lambda: any("refresh-hooks" in line for line in hooked.starts()), "the refresh")
 
 
 def test_installed_from_our_worktree(repository: Path, tmp_path: Path, peer: Peer) -> None:
     """Whether it refuses in our worktree or overwrites our shims, a refresh puts ours right."""
-    seat, _ = prepare(repository, tmp_path, peer)
-    seat.install()
-    run_peer(peer, seat.worktree, check=False)
-    refresh_shims(seat.git, seat.repository)
-    assert status(seat.git, seat.repository).tampered == ()
-    commit(seat.worktree, "one")
-    assert [line[1] for line in seat.spooled()] == ["post-commit"]
+    hooked, _ = prepare(repository, tmp_path, peer)
+    hooked.install()
+    run_peer(peer, hooked.worktree, check=False)
+    refresh_shims(hooked.git, hooked.repository)
+    assert status(hooked.git, hooked.repository).tampered == ()
+    commit(hooked.worktree, "one")
+    assert [line[1] for line in hooked.spooled()] == ["post-commit"]
 
 
 def snapshot_without_history(root: Path) -> dict[str, bytes | str]:

@@ -31,7 +31,7 @@ ARGUMENTS = """(
 """
 
 
-class Seat:
+class Checkout:
     """A worker's worktree with uncommitted work of every kind, and its branch's next commit."""
 
     def __init__(self, tmp_path: Path) -> None:
@@ -102,47 +102,50 @@ class Seat:
 
 
 @pytest.fixture
-def seat(tmp_path: Path) -> Seat:
+def checkout(tmp_path: Path) -> Checkout:
     """A worktree ready to move."""
-    return Seat(tmp_path)
+    return Checkout(tmp_path)
 
 
-def test_the_branch_moves_with_its_checkout(seat: Seat) -> None:
+def test_the_branch_moves_with_its_checkout(checkout: Checkout) -> None:
     """Ref, index and files are at the new commit; local work is all there."""
-    seat.move()
-    seat.assert_at_new()
+    checkout.move()
+    checkout.assert_at_new()
 
 
-def test_without_a_worktree_the_ref_moves_alone(seat: Seat) -> None:
+def test_without_a_worktree_the_ref_moves_alone(checkout: Checkout) -> None:
     """A branch whose worktree was deleted still moves by compare-and-set."""
-    git = Git(str(seat.main.root))
-    move_branch(git, ref=BRANCH, old=seat.old, new=seat.new, worktree=None)
-    assert seat.main.head("auth/task") == seat.new
+    git = Git(str(checkout.main.root))
+    move_branch(git, ref=BRANCH, old=checkout.old, new=checkout.new, worktree=None)
+    assert checkout.main.head("auth/task") == checkout.new
     with pytest.raises(Conflict):
-        move_branch(git, ref=BRANCH, old=seat.old, new=seat.new, worktree=None)
+        move_branch(git, ref=BRANCH, old=checkout.old, new=checkout.new, worktree=None)
 
 
-def test_a_new_index_is_as_young_as_it_has_to_be(seat: Seat) -> None:
+def test_a_new_index_is_as_young_as_it_has_to_be(checkout: Checkout) -> None:
     """A change made in the tick of the last index write is still seen after the move."""
     for number in range(20):
-        seat.work.write({"kept": f"{number % 5 + 2}\n"})
-        seat.work.git("add", "kept")
-        seat.work.write({"kept": "9\n"})
-        seat.move()
-        assert "MM kept" in seat.work.git("status", "--porcelain")
-        seat.old, seat.new = seat.new, seat.old
+        checkout.work.write({"kept": f"{number % 5 + 2}\n"})
+        checkout.work.git("add", "kept")
+        checkout.work.write({"kept": "9\n"})
+        checkout.move()
+        assert "MM kept" in checkout.work.git("status", "--porcelain")
+        checkout.old, checkout.new = checkout.new, checkout.old
 
 
-OBSTACLES: dict[str, tuple[Callable[[Seat], object], str]] = {
-    "dirty": (lambda seat: seat.work.write({"f": "mine\n"}), "f"),
-    "staged": (lambda seat: (seat.work.write({"f": "m\n"}), seat.work.git("add", "f")), "f"),
-    "dirty where deleted": (lambda seat: seat.work.write({"gone/x": "mine\n"}), "gone/x"),
-    "untracked": (lambda seat: seat.work.write({"added/y": "mine\n"}), "added/y"),
-    "untracked parent": (lambda seat: seat.work.write({"added": "mine\n"}), "added"),
+OBSTACLES: dict[str, tuple[Callable[[Checkout], object], str]] = {
+    "dirty": (lambda checkout: checkout.work.write({"f": "mine\n"}), "f"),
+    "staged": (
+        lambda checkout: (checkout.work.write({"f": "m\n"}), checkout.work.git("add", "f")),
+        "f",
+    ),
+    "dirty where deleted": (lambda checkout: checkout.work.write({"gone/x": "mine\n"}), "gone/x"),
+    "untracked": (lambda checkout: checkout.work.write({"added/y": "mine\n"}), "added/y"),
+    "untracked parent": (lambda checkout: checkout.work.write({"added": "mine\n"}), "added"),
     "ignored": (
-        lambda seat: (
-            (seat.main.root / ".git/info/exclude").write_text("bin\n"),
-            seat.work.write({"bin": "mine\n"}),
+        lambda checkout: (
+            (checkout.main.root / ".git/info/exclude").write_text("bin\n"),
+            checkout.work.write({"bin": "mine\n"}),
         ),
         "bin",
     ),
@@ -150,182 +153,185 @@ OBSTACLES: dict[str, tuple[Callable[[Seat], object], str]] = {
 
 
 @pytest.mark.parametrize("name", sorted(OBSTACLES))
-def test_an_overlap_is_refused_and_kept(seat: Seat, name: str) -> None:
+def test_an_overlap_is_refused_and_kept(checkout: Checkout, name: str) -> None:
     """Paths that would be overwritten are named; ref, index and files are unchanged."""
     make, path = OBSTACLES[name]
-    make(seat)
-    before = tree_bytes(seat.work.root)
-    index = seat.work.git("ls-files", "--stage")
+    make(checkout)
+    before = tree_bytes(checkout.work.root)
+    index = checkout.work.git("ls-files", "--stage")
     with pytest.raises(Refused) as caught:
-        seat.move()
+        checkout.move()
     assert path in caught.value.message
-    assert seat.work.head("auth/task") == seat.old
-    assert tree_bytes(seat.work.root) == before
-    assert seat.work.git("ls-files", "--stage") == index
-    seat.assert_tidy()
+    assert checkout.work.head("auth/task") == checkout.old
+    assert tree_bytes(checkout.work.root) == before
+    assert checkout.work.git("ls-files", "--stage") == index
+    checkout.assert_tidy()
 
 
 @pytest.mark.parametrize("operation", ["rebase-merge", "MERGE_HEAD", "BISECT_LOG"])
-def test_an_open_operation_is_refused(seat: Seat, operation: str) -> None:
+def test_an_open_operation_is_refused(checkout: Checkout, operation: str) -> None:
     """A branch does not move below a rebase, merge or bisect."""
-    (seat.admin / operation).write_text(f"{seat.new}\n")
+    (checkout.admin / operation).write_text(f"{checkout.new}\n")
     with pytest.raises(Refused):
-        seat.move()
-    assert seat.work.head("auth/task") == seat.old
+        checkout.move()
+    assert checkout.work.head("auth/task") == checkout.old
 
 
-def test_another_branch_checked_out_is_a_conflict(seat: Seat) -> None:
+def test_another_branch_checked_out_is_a_conflict(checkout: Checkout) -> None:
     """The worktree has to be on the branch."""
-    seat.work.git("checkout", "-q", "-b", "elsewhere")
+    checkout.work.git("checkout", "-q", "-b", "elsewhere")
     with pytest.raises(Conflict):
-        seat.move()
-    assert seat.work.head("auth/task") == seat.old
+        checkout.move()
+    assert checkout.work.head("auth/task") == checkout.old
 
 
-def test_anothers_lock_is_a_conflict_and_stays(seat: Seat) -> None:
+def test_anothers_lock_is_a_conflict_and_stays(checkout: Checkout) -> None:
     """A git that is at work keeps its lock."""
-    (seat.admin / "index.lock").write_text("")
+    (checkout.admin / "index.lock").write_text("")
     with pytest.raises(Conflict):
-        seat.move()
-    assert not seat.recover()
-    assert (seat.admin / "index.lock").exists()
-    (seat.admin / "index.lock").unlink()
-    seat.assert_at_old()
+        checkout.move()
+    assert not checkout.recover()
+    assert (checkout.admin / "index.lock").exists()
+    (checkout.admin / "index.lock").unlink()
+    checkout.assert_at_old()
 
 
-def test_a_commit_made_meanwhile_is_kept(seat: Seat) -> None:
+def test_a_commit_made_meanwhile_is_kept(checkout: Checkout) -> None:
     """A tip that is no longer the expected one is not moved."""
-    seat.work.git("commit", "-qm", "mine")
-    mine = seat.work.head()
+    checkout.work.git("commit", "-qm", "mine")
+    mine = checkout.work.head()
     with pytest.raises(Conflict):
-        seat.move()
-    assert seat.work.head("auth/task") == mine
-    seat.assert_tidy()
+        checkout.move()
+    assert checkout.work.head("auth/task") == mine
+    checkout.assert_tidy()
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_a_killed_move_is_brought_to_an_end(seat: Seat, point: str) -> None:
+def test_a_killed_move_is_brought_to_an_end(checkout: Checkout, point: str) -> None:
     """Killed at any point, recovery finishes or takes back, and twice is as good as once."""
-    seat.kill_at(point)
+    checkout.kill_at(point)
     began = POINTS.index(point) >= POINTS.index("move-ref")
     if point != "move-unlocked":
-        assert seat.work.run("commit", "-qm", "slips in").returncode != 0
-        assert find_unfinished(str(seat.admin)) == (BRANCH, seat.old, seat.new)
+        assert checkout.work.run("commit", "-qm", "slips in").returncode != 0
+        assert find_unfinished(str(checkout.admin)) == (BRANCH, checkout.old, checkout.new)
         with pytest.raises(Conflict):
-            seat.move()
+            checkout.move()
     for _ in range(2):
-        assert seat.recover() is began
-        (seat.assert_at_new if began else seat.assert_at_old)()
-    assert find_unfinished(str(seat.admin)) is None
+        assert checkout.recover() is began
+        (checkout.assert_at_new if began else checkout.assert_at_old)()
+    assert find_unfinished(str(checkout.admin)) is None
     if not began:
-        seat.move()
-        seat.assert_at_new()
+        checkout.move()
+        checkout.assert_at_new()
 
 
-def test_a_killed_refusal_is_taken_back(seat: Seat) -> None:
+def test_a_killed_refusal_is_taken_back(checkout: Checkout) -> None:
     """Killed between git's refusal and the ref's way back, the branch is at the old tip again."""
-    seat.work.write({"f": "mine\n"})
-    seat.kill_at("move-refused")
-    assert seat.work.head("auth/task") == seat.new
-    assert seat.recover() is False
-    assert seat.work.head("auth/task") == seat.old
-    assert (seat.work.root / "f").read_text() == "mine\n"
-    seat.assert_tidy()
+    checkout.work.write({"f": "mine\n"})
+    checkout.kill_at("move-refused")
+    assert checkout.work.head("auth/task") == checkout.new
+    assert checkout.recover() is False
+    assert checkout.work.head("auth/task") == checkout.old
+    assert (checkout.work.root / "f").read_text() == "mine\n"
+    checkout.assert_tidy()
 
 
-def test_a_killed_recovery_is_recovered(seat: Seat) -> None:
+def test_a_killed_recovery_is_recovered(checkout: Checkout) -> None:
     """Recovery itself can be killed."""
-    seat.kill_at("move-ref")
-    seat.run_killed("recover-settled", RECOVER)
-    assert seat.recover() is True
-    seat.assert_at_new()
+    checkout.kill_at("move-ref")
+    checkout.run_killed("recover-settled", RECOVER)
+    assert checkout.recover() is True
+    checkout.assert_at_new()
 
 
 @pytest.mark.parametrize("moved", [("f",), ("added/y",), ("gone/x",), ("f", "added/y", "bin")])
-def test_a_checkout_that_died_halfway_is_finished(seat: Seat, moved: tuple[str, ...]) -> None:
+def test_a_checkout_that_died_halfway_is_finished(
+    checkout: Checkout, moved: tuple[str, ...]
+) -> None:
     """Files that git had moved already stay moved, the rest follow."""
-    seat.kill_at("move-ref")
+    checkout.kill_at("move-ref")
     for name in moved:
-        source = seat.main.root / name
+        source = checkout.main.root / name
         if source.exists():
-            (seat.work.root / name).parent.mkdir(exist_ok=True)
-            (seat.work.root / name).write_bytes(source.read_bytes())
+            (checkout.work.root / name).parent.mkdir(exist_ok=True)
+            (checkout.work.root / name).write_bytes(source.read_bytes())
         else:
-            (seat.work.root / name).unlink()
-            (seat.work.root / name).parent.rmdir()
-    (seat.admin / "gitworker-index.lock").write_text("")
-    assert seat.recover() is True
-    seat.assert_at_new()
+            (checkout.work.root / name).unlink()
+            (checkout.work.root / name).parent.rmdir()
+    (checkout.admin / "gitworker-index.lock").write_text("")
+    assert checkout.recover() is True
+    checkout.assert_at_new()
 
 
-def test_a_file_that_is_neither_old_nor_new_is_kept(seat: Seat) -> None:
+def test_a_file_that_is_neither_old_nor_new_is_kept(checkout: Checkout) -> None:
     """In a checkout that died halfway unknown content stays, and the branch is moved back."""
-    seat.kill_at("move-ref")
-    seat.work.write({"added/y": "1\n", "f": "torn"})
-    assert seat.recover() is False
-    assert (seat.work.root / "f").read_text() == "torn"
-    assert not (seat.work.root / "added").exists()
-    assert seat.work.head("auth/task") == seat.old
-    assert "f" in seat.work.git("diff", "--name-only").split()
-    seat.assert_tidy()
+    checkout.kill_at("move-ref")
+    checkout.work.write({"added/y": "1\n", "f": "torn"})
+    assert checkout.recover() is False
+    assert (checkout.work.root / "f").read_text() == "torn"
+    assert not (checkout.work.root / "added").exists()
+    assert checkout.work.head("auth/task") == checkout.old
+    assert "f" in checkout.work.git("diff", "--name-only").split()
+    checkout.assert_tidy()
 
 
 @pytest.mark.parametrize("left", ["gitworker-index", "index.gitworker-back"])
 @pytest.mark.parametrize("content", ["new", "old", "garbage", "lock"])
-def test_no_private_index_is_believed(seat: Seat, left: str, content: str) -> None:
+def test_no_private_index_is_believed(checkout: Checkout, left: str, content: str) -> None:
     """Whatever a failed recovery left beside the index, files and index come to the new commit."""
-    seat.kill_at("move-ref")
+    checkout.kill_at("move-ref")
     if content in ("new", "old"):
-        commit = seat.new if content == "new" else seat.old
-        index = {**os.environ, "GIT_INDEX_FILE": str(seat.admin / left)}
-        seat.work.git("read-tree", commit, env=index)
+        commit = checkout.new if content == "new" else checkout.old
+        index = {**os.environ, "GIT_INDEX_FILE": str(checkout.admin / left)}
+        checkout.work.git("read-tree", commit, env=index)
     else:
-        (seat.admin / (left if content == "garbage" else f"{left}.lock")).write_text("DIRC")
-    assert seat.recover() is True
-    seat.assert_at_new()
+        (checkout.admin / (left if content == "garbage" else f"{left}.lock")).write_text("DIRC")
+    assert checkout.recover() is True
+    checkout.assert_at_new()
 
 
-def test_recovery_waits_for_a_mover_that_lives(seat: Seat) -> None:
+def test_recovery_waits_for_a_mover_that_lives(checkout: Checkout) -> None:
     """While the mover or its git is alive, recovery is a conflict and touches nothing."""
     import fcntl
 
-    seat.kill_at("move-ref")
-    with open(seat.admin / "gitworker-move", "rb") as file:
+    checkout.kill_at("move-ref")
+    with open(checkout.admin / "gitworker-move", "rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         with pytest.raises(Conflict):
-            seat.recover()
-    assert (seat.admin / "index.lock").exists()
-    assert seat.recover() is True
+            checkout.recover()
+    assert (checkout.admin / "index.lock").exists()
+    assert checkout.recover() is True
 
 
-def test_the_flock_outlives_a_killed_mover_in_its_git(seat: Seat) -> None:
+def test_the_flock_outlives_a_killed_mover_in_its_git(checkout: Checkout) -> None:
     """read-tree inherits the lock: a filter that it runs finds the journal locked."""
     import fcntl
 
-    told = seat.main.root.parent / "told"
-    seat.main.git(
+    seen = checkout.main.root.parent / "seen"
+    checkout.main.git(
         "config", "filter.slow.smudge",
-        f"flock -n {seat.admin}/gitworker-move true && echo free >{told} || echo held >{told}; cat",
+        f"flock -n {checkout.admin}/gitworker-move true && echo free >{seen} || echo held >{seen};"
+        " cat",
     )  # fmt: skip
-    (seat.main.root / ".git/info/attributes").write_text("added/y filter=slow\n")
-    seat.move()
-    assert told.read_text() == "held\n"
-    with open(seat.admin / "gitworker-move", "rb") as file:
+    (checkout.main.root / ".git/info/attributes").write_text("added/y filter=slow\n")
+    checkout.move()
+    assert seen.read_text() == "held\n"
+    with open(checkout.admin / "gitworker-move", "rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def test_moving_back_and_forth_is_exact(seat: Seat) -> None:
+def test_moving_back_and_forth_is_exact(checkout: Checkout) -> None:
     """A move and its reverse leave every byte as it was."""
-    before = tree_bytes(seat.work.root)
-    seat.move()
-    seat.old, seat.new = seat.new, seat.old
-    seat.move()
-    assert tree_bytes(seat.work.root) == before
-    assert seat.work.git("status", "--porcelain", "--ignored") == seat.status
+    before = tree_bytes(checkout.work.root)
+    checkout.move()
+    checkout.old, checkout.new = checkout.new, checkout.old
+    checkout.move()
+    assert tree_bytes(checkout.work.root) == before
+    assert checkout.work.git("status", "--porcelain", "--ignored") == checkout.status
 
 
-def test_a_split_index_moves_too(seat: Seat) -> None:
+def test_a_split_index_moves_too(checkout: Checkout) -> None:
     """An index that shares its entries with another file is copied like any."""
-    seat.work.git("update-index", "--split-index")
-    seat.move()
-    seat.assert_at_new()
+    checkout.work.git("update-index", "--split-index")
+    checkout.move()
+    checkout.assert_at_new()

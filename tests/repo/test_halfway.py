@@ -10,7 +10,7 @@ from gitworker.model.ids import Oid
 from gitworker.repo.checkout.fastforward import settle_checkout
 from gitworker.repo.plumbing.git import Git
 from tests.repo.forwarding import MAIN, assert_moved, facts, forward, make_repo
-from tests.repo.test_follow import Seat
+from tests.repo.test_follow import Checkout
 
 
 @pytest.fixture
@@ -94,28 +94,28 @@ def test_the_files_of_a_killed_git_are_restored(repo: Repo, index: str) -> None:
 
 def test_a_worktree_is_put_back(tmp_path: Path) -> None:
     """If a worker's worktree cannot follow, nothing changes and the branch does not move."""
-    seat = Seat(tmp_path)
-    stop_at(seat.main, tmp_path, "added/y")
+    checkout = Checkout(tmp_path)
+    stop_at(checkout.main, tmp_path, "added/y")
     with pytest.raises(GitWorkerError):
-        seat.move()
-    seat.assert_at_old()
-    assert not (seat.work.root / "added").exists()
+        checkout.move()
+    checkout.assert_at_old()
+    assert not (checkout.work.root / "added").exists()
     (tmp_path / "broken").unlink()
-    seat.move()
-    seat.assert_at_new()
+    checkout.move()
+    checkout.assert_at_new()
 
 
 def test_a_worktree_that_cannot_be_put_back_stays_locked(tmp_path: Path) -> None:
     """A file that can be written neither way keeps the agent from committing its loss."""
-    seat = Seat(tmp_path)
-    broken = stop_at(seat.main, tmp_path, "f")
+    checkout = Checkout(tmp_path)
+    broken = stop_at(checkout.main, tmp_path, "f")
     with pytest.raises(Conflict, match="could not be put back: f") as caught:
-        seat.move()
+        checkout.move()
     assert caught.value.code == "checkout_broken"
     for _ in range(2):
         with pytest.raises(GitWorkerError):
-            seat.recover()
-        assert (seat.admin / "index.lock").exists()
+            checkout.recover()
+        assert (checkout.admin / "index.lock").exists()
     broken.unlink()
-    assert seat.recover()
-    seat.assert_at_new()
+    assert checkout.recover()
+    checkout.assert_at_new()

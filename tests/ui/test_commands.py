@@ -43,8 +43,8 @@ def test_in_tmux(server: Server, scene: Scene) -> None:
 
 def test_on_a_terminal(server: Server, scene: Scene) -> None:
     """On a terminal outside of tmux the session is made and attached, until its user leaves."""
-    seat = scene.spawn("auth", TASK)
-    (seat / ".worker.log").write_text("said before\n")
+    worktree = scene.spawn("auth", TASK)
+    (worktree / ".worker.log").write_text("said before\n")
     with on_terminal(scene.root, "watch", "auth") as terminal:
         terminal.read_until("said before")
         assert server.windows() == [f"gitworker w:{TASK}"]
@@ -137,8 +137,8 @@ def test_nowhere_to_go(server: Server, scene: Scene) -> None:
 
 def test_without_tmux_on_a_pipe(scene: Scene, without_tmux: dict[str, str]) -> None:
     """Without tmux a pipe gets the events so far, with the agent's log."""
-    seat = scene.spawn("auth", TASK)
-    (seat / ".worker.log").write_text("said before\n")
+    worktree = scene.spawn("auth", TASK)
+    (worktree / ".worker.log").write_text("said before\n")
     answer = scene.run("watch", TASK, env=without_tmux)
     assert (answer.status, answer.err) == (
         0,
@@ -165,9 +165,9 @@ def test_a_server_that_does_not_start(server: Server, scene: Scene) -> None:
 
 def test_without_tmux_on_a_terminal(scene: Scene, without_tmux: dict[str, str]) -> None:
     """Without tmux a terminal gets events as they happen, and no escape of the agent's."""
-    seat = scene.spawn("auth", TASK)
+    worktree = scene.spawn("auth", TASK)
     with on_terminal(scene.root, "watch", TASK, env=without_tmux) as terminal:
         terminal.read_until("ASSIGNED  assign by hq")
-        with open(seat / ".worker.log", "a") as log:
+        with open(worktree / ".worker.log", "a") as log:
             log.write("\x1b]0;evil\x07said \x1b[31mnow\x1b[0m\n")
         assert "\x1b" not in terminal.read_until("said now")

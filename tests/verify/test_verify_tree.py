@@ -403,9 +403,9 @@ def test_another_root(bench: Bench, tmp_path: Path) -> None:
 def test_a_checkout_from_a_workers_worktree(bench: Bench) -> None:
     """A run from a worker's worktree gives none of its settings to the verify worktree."""
     bench.world.spawn("auth", "login")
-    seat = bench.world.path("auth")
+    worktree = bench.world.path("auth")
     bench.set("git config --get core.hooksPath && exit 1; true")
-    with Verifier(bench.world.session(seat)) as verifier:
+    with Verifier(bench.world.session(worktree)) as verifier:
         verdict = run(verifier, bench.tip())
         assert verdict.passed, output(verdict)
 

@@ -318,12 +318,12 @@ def switch(world: World) -> None:
     world.git("checkout", "-q", "--detach", "main", cwd=world.path("auth"))
 
 
-def forget_seat(world: World) -> None:
+def delete_owner_mark(world: World) -> None:
     """Delete the mark of its worker from a worktree."""
     Path(world.worker("auth").admin_dir or "", "gitworker-seat").unlink()
 
 
-def claim_for_nobody(world: World) -> None:
+def claim_for_removed_worker(world: World) -> None:
     """Claim a task for a worker that no longer exists."""
     sql(world, "INSERT OR REPLACE INTO task_claims VALUES ('away', 'robot', 1, 2)")
 
@@ -448,8 +448,8 @@ PLANTS = {
     "unowned worktree": _plant(unowned_worktree, "worktree_unowned", mendable=False),
     "detached head": _plant(detach, "wrong_head"),
     "other head": _plant(switch, "wrong_head", mendable=False),
-    "missing seat": _plant(forget_seat, "seat_wrong"),
-    "claim of nobody": _plant(claim_for_nobody, "claim_left"),
+    "missing owner mark": _plant(delete_owner_mark, "seat_wrong"),
+    "claim of a removed worker": _plant(claim_for_removed_worker, "claim_left"),
     "forced target": _plant(
         force_target, "landing_lost", "commit_unreachable", mendable=False
     ),

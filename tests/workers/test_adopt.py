@@ -14,7 +14,7 @@ from gitworker.repo.hooks.install import is_installed
 from gitworker.workers.adopt import Adopted, AdoptRequest, adopt
 from gitworker.workers.cancel import cancel
 from gitworker.workers.start import start
-from tests.workers.seat import look, make_dirty, open_rebase
+from tests.workers.dirty_worktree import look, make_dirty, open_rebase
 from tests.workers.world import World, unchanged
 
 

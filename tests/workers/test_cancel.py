@@ -12,7 +12,7 @@ from gitworker.lifecycle.fail import fail
 from gitworker.states.engine import InvalidTransition
 from gitworker.workers.cancel import cancel, recycle, reset
 from tests.landing.test_merge_cleanup import HOLD, every_object, trashed
-from tests.workers.seat import make_dirty, open_rebase
+from tests.workers.dirty_worktree import make_dirty, open_rebase
 from tests.workers.world import World, unchanged
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gitworker.workers.cancel import cancel
-from tests.workers.seat import make_dirty
+from tests.workers.dirty_worktree import make_dirty
 from tests.workers.world import World, is_at_work, no_beater, wait_until
 
 NOBODY = 65534

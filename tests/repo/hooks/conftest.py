@@ -6,7 +6,14 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import git
-from tests.repo.hooks.support import NAMES, Build, Seat, add_user_hook, commit, make_seat
+from tests.repo.hooks.support import (
+    NAMES,
+    Build,
+    HookedRepo,
+    add_user_hook,
+    commit,
+    make_hooked_repo,
+)
 
 FIXED = "2026-01-02T03:04:05Z"
 
@@ -20,9 +27,9 @@ DIALECTS = {
 
 
 @pytest.fixture
-def seat(repository: Path, tmp_path: Path) -> Seat:
+def hooked(repository: Path, tmp_path: Path) -> HookedRepo:
     """A worktree with our hooks installed, whose drain removes the ring file at once."""
-    made = make_seat(tmp_path, repository)
+    made = make_hooked_repo(tmp_path, repository)
     made.install()
     return made
 
@@ -42,18 +49,20 @@ def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Build:
     monkeypatch.setenv("GIT_AUTHOR_DATE", FIXED)
     monkeypatch.setenv("GIT_COMMITTER_DATE", FIXED)
 
-    def make(name: str, hooks: Path | str = ".git/hooks", **failing: int) -> tuple[Seat, Path]:
+    def make(
+        name: str, hooks: Path | str = ".git/hooks", **failing: int
+    ) -> tuple[HookedRepo, Path]:
         base = tmp_path / name
         root = base / "re po's"
         root.mkdir(parents=True)
         git(root, "init", "-q")
         commit(root, "README")
         git(base, "init", "-q", "--bare", "remote.git")
-        seat = make_seat(base, root)
+        hooked = make_hooked_repo(base, root)
         log = base / "log"
         for hook in NAMES:
             status = failing.get(hook.replace("-", "_"), 0)
             add_user_hook(root / hooks, hook, log, status=status)
-        return seat, log
+        return hooked, log
 
     return make

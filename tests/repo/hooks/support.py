@@ -43,7 +43,7 @@ exit {status}
 """
 
 
-class Seat(NamedTuple):
+class HookedRepo(NamedTuple):
     """A repository with a linked worktree, and the file in which the stand-in records its calls."""
 
     root: Path
@@ -83,7 +83,7 @@ class Seat(NamedTuple):
         write_shims(self.repository, found, interpreter=str(self.interpreter))
         self.install()
 
-    def told(self) -> list[str]:
+    def starts(self) -> list[str]:
         """Return the arguments of each start of the stand-in interpreter, one line per start."""
         return self.calls.read_text().splitlines() if self.calls.exists() else []
 
@@ -93,10 +93,10 @@ class Seat(NamedTuple):
         return [line.split("\t") for line in lines]
 
 
-Build = Callable[..., tuple[Seat, Path]]  # (name, hooks=directory, **failing) → seat, log
+Build = Callable[..., tuple[HookedRepo, Path]]  # (name, hooks=directory, **failing) → hooked, log
 
 
-def make_seat(base: Path, root: Path, *, answers: bool = True) -> Seat:
+def make_hooked_repo(base: Path, root: Path, *, answers: bool = True) -> HookedRepo:
     """Give a repository a linked worktree `w` on branch auth/x, and a stand-in interpreter."""
     worktree = base / "w"
     git(root, "worktree", "add", "-q", "-b", "auth/x", str(worktree))
@@ -105,7 +105,7 @@ def make_seat(base: Path, root: Path, *, answers: bool = True) -> Seat:
     script = (RECORDER if answers else SILENT).format(log=quoted(calls))
     interpreter.write_text(script)
     interpreter.chmod(0o755)
-    return Seat(root, worktree, interpreter, calls)
+    return HookedRepo(root, worktree, interpreter, calls)
 
 
 def quoted(path: Path) -> str:

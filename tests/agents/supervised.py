@@ -18,7 +18,7 @@ COMMIT = "git commit -q --allow-empty -m Work"
 
 
 @dataclass(frozen=True)
-class Seat:
+class SupervisedWorker:
     """The worker `auth` with the task `t1`."""
 
     world: World
