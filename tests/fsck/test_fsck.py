@@ -27,6 +27,9 @@ from tests.workers.world import World, is_at_work, newest, no_beater, wait_until
 SCALE = float(os.environ.get("GITWORKER_TEST_SCALE", "1"))
 WORKERS = max(20, int(50 * SCALE))
 
+# The copied repository is older than a claim's default lease when the last test begins.
+LONG_LEASE = {"worker.claims.lease-s": "86400"}
+
 
 def whole(world: World) -> None:
     """Fail the test if fsck finds anything."""
@@ -181,7 +184,7 @@ def ground(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
         shutil.copytree(copy, root, symlinks=True)
     else:
         world = World.make(root)
-        for key, value in FRESH.items():
+        for key, value in {**FRESH, **LONG_LEASE}.items():
             world.git("config", key, value)
         with no_beater(world):
             broken(world)
