@@ -142,16 +142,16 @@ def _load_track(session: Session, target: Oid, pairs: Sequence[Pair]) -> BranchH
     tips = sorted({oid for pair in pairs for oid in pair} - {target})
     forks, _ = _read_and_store_forks(session, target, tips)
     spans = {tip: (base, tip) for tip, base in forks.bases.items() if base is not None}
-    steps = list(zip(forks.line, forks.line[1:], strict=False))
+    steps = list(zip(forks.trunk, forks.trunk[1:], strict=False))
     footprints = _load_footprints(session, [*spans.values(), *steps])
     own: dict[Oid, ChangedPaths | None] = {tip: footprints[span] for tip, span in spans.items()}
     own[target] = footprint_of(())
     return BranchHistory(
         bases={**forks.bases, target: target},
         own=own,
-        line=forks.line,
+        trunk=forks.trunk,
         steps=[footprints[step] for step in steps],
-        kin=forks.kin,
+        related=forks.related,
     )
 
 

@@ -32,16 +32,16 @@ class ChangedPaths(NamedTuple):
 class BranchHistory(NamedTuple):
     """The branches' history: the commit at which each left the target, and the changes since.
 
-    `own` is the footprint of each tip since its base; `line` are the target's own commits at which
+    `own` is the footprint of each tip since its base; `trunk` are the target's own commits at which
     some branch left, oldest first, the target last; `steps` are the target's changes from each to
-    the next. A base or footprint of None is unknown; `kin` are the tips that share commits.
+    the next. A base or footprint of None is unknown; `related` are the tips that share commits.
     """
 
     bases: Mapping[Oid, Oid | None]
     own: Mapping[Oid, ChangedPaths | None]
-    line: Sequence[Oid]
+    trunk: Sequence[Oid]
     steps: Sequence[ChangedPaths | None]
-    kin: Mapping[Oid, frozenset[Oid]]
+    related: Mapping[Oid, frozenset[Oid]]
 
 
 def footprint_of(changes: Iterable[tuple[str, str]]) -> ChangedPaths:
@@ -79,14 +79,14 @@ def pairs_that_may_overlap(track: BranchHistory, pairs: Iterable[Pair]) -> set[P
     Two branches are also compared with the target's changes between their bases, since the later
     branch contains them. If a base is unknown or they share commits, they must be merged.
     """
-    indexes = {oid: index for index, oid in enumerate(track.line)}
+    indexes = {oid: index for index, oid in enumerate(track.trunk)}
     meetings: dict[
         Oid, list[int]
     ] = {}  # by tip: the number of steps before each index that overlap
     found = set()
     for one, other in pairs:
         older, newer = (track.bases.get(tip) for tip in (one, other))
-        if older is None or newer is None or other in track.kin.get(one, ()):
+        if older is None or newer is None or other in track.related.get(one, ()):
             found.add((one, other))
             continue
         early, late = one, other
@@ -106,7 +106,7 @@ def pairs_that_may_overlap(track: BranchHistory, pairs: Iterable[Pair]) -> set[P
 
 def own_attributes(track: BranchHistory, tips: Iterable[Oid]) -> set[Oid]:
     """Return the tips whose `.gitattributes` may differ from the target's."""
-    indexes = {oid: index for index, oid in enumerate(track.line)}
+    indexes = {oid: index for index, oid in enumerate(track.trunk)}
     changed = [_has_attributes(step) for step in track.steps]
     found = set()
     for tip in tips:

@@ -9,7 +9,7 @@ from gitworker.errors import Refused
 from gitworker.model.ids import Ref
 from gitworker.radar.radar import survey
 from tests.radar.radar_scene import TEXT, RadarScene, at_line
-from tests.workers.world import World, no_beater
+from tests.workers.world import World, without_heartbeat_daemon
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RadarScen
     monkeypatch.setenv("GITWORKER_HOOKS", "off")
     world = World.make(tmp_path / "repo")
     world.advance({"f": TEXT})
-    with no_beater(world):
+    with without_heartbeat_daemon(world):
         yield RadarScene(world)
 
 

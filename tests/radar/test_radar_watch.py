@@ -16,7 +16,7 @@ from gitworker.errors import Refused
 from gitworker.radar.radar_watch import RETRY_MS, watch_branches
 from gitworker.repo.plumbing.lock import hold_descriptor
 from tests.radar.radar_scene import TEXT, RadarScene, at_line
-from tests.workers.world import World, no_beater, wait_until
+from tests.workers.world import World, wait_until, without_heartbeat_daemon
 
 NOW = 4_000_000_000_000
 SETTLING_S = 0.1  # a process that sleeps for less waits for a lock
@@ -33,7 +33,7 @@ def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RadarScen
     rung.clear()
     world = World.make(tmp_path / "repo")
     world.advance({"f": TEXT})
-    with no_beater(world):
+    with without_heartbeat_daemon(world):
         yield RadarScene(world)
 
 

@@ -41,14 +41,14 @@ def test_branches_that_left_at_different_commits(repo: Repo) -> None:
     found = read(repo, old, new, top)
     line = [Oid(repo.head(name)) for name in ("main~2", "main~1", "main")]
     assert found.bases == dict(zip((old, new, top), line, strict=True))
-    assert found.line == tuple(line)
-    assert set(found.kin.values()) == {frozenset()}
+    assert found.trunk == tuple(line)
+    assert set(found.related.values()) == {frozenset()}
 
 
 def test_only_bases_are_on_the_line(repo: Repo) -> None:
     """Commits of the target at which no branch forked are skipped."""
     old = branch(repo, "main~2", "a")
-    assert read(repo, old).line == (Oid(repo.head("main~2")), Oid(repo.head("main")))
+    assert read(repo, old).trunk == (Oid(repo.head("main~2")), Oid(repo.head("main")))
 
 
 def test_a_commit_of_the_target_is_no_branch(repo: Repo) -> None:
@@ -86,7 +86,7 @@ def test_a_base_that_is_too_far_back(repo: Repo) -> None:
     far = branch(repo, "main", "far")
     commit = "commit refs/heads/main\ncommitter A <a@x> {at} +0000\ndata 0\n\n"
     history = ["reset refs/heads/main\nfrom main^0\n"]
-    history += [commit.format(at=1_800_000_000 + at) for at in range(forks.LINE_AT_MOST)]
+    history += [commit.format(at=1_800_000_000 + at) for at in range(forks.TRUNK_AT_MOST)]
     repo.git("fast-import", "--quiet", "--force", input="".join(history).encode())
     near = branch(repo, "main~9", "near")
     assert read(repo, far, near).bases == {far: None, near: Oid(repo.head("main~9"))}
@@ -98,7 +98,7 @@ def test_branches_with_commits_in_common_are_kin(repo: Repo) -> None:
     upper = branch(repo, lower, "upper")
     alone = branch(repo, "main", "alone")
     found = read(repo, lower, upper, alone)
-    assert found.kin == {
+    assert found.related == {
         lower: frozenset({upper}), upper: frozenset({lower}), alone: frozenset(),
     }  # fmt: skip
 

@@ -13,7 +13,7 @@ from gitworker.repo.history.diffs import NO_INDEX
 from gitworker.repo.plumbing.git import Git, GitFailed
 
 # A fork is searched so far back on the target's first-parent line; an older one gives None.
-LINE_AT_MOST = 5000
+TRUNK_AT_MOST = 5000
 STATUSES = frozenset("ADMT")
 
 PathChange = tuple[str, str]  # A, D, M or T, and the path
@@ -25,13 +25,13 @@ class Forks:
 
     `bases` maps each tip with commits of its own to the commit at which it left the target's
     first-parent line (the newest one if it merged the target since), or to None if there is no
-    single such commit. `line` holds these commits and the target, oldest first. `kin` maps each tip
-    to the other tips with which it shares a commit that the target lacks.
+    single such commit. `trunk` holds these commits and the target, oldest first. `related` maps
+    each tip to the other tips with which it shares a commit that the target lacks.
     """
 
     bases: Mapping[Oid, Oid | None]
-    line: tuple[Oid, ...]
-    kin: Mapping[Oid, frozenset[Oid]]
+    trunk: tuple[Oid, ...]
+    related: Mapping[Oid, frozenset[Oid]]
 
 
 def read_forks(git: Git, *, target: Oid, tips: Sequence[Oid]) -> Forks:
@@ -45,16 +45,16 @@ def read_forks(git: Git, *, target: Oid, tips: Sequence[Oid]) -> Forks:
     for tip in dict.fromkeys(tips):
         if tip in parents:
             ends[tip] = set(_walk(parents, tip, holders))
-    kin = {tip: set[Oid]() for tip in ends}
+    related = {tip: set[Oid]() for tip in ends}
     for together in {frozenset(tips) for tips in holders.values() if len(tips) > 1}:
         for tip in together:
-            kin[tip] |= together - {tip}
+            related[tip] |= together - {tip}
     forks = {end for found in ends.values() for end in found if end is not None}
     places = _read_places(git, target, forks)
     bases = {tip: _newest(found, places) for tip, found in ends.items()}
     used = {base for base in bases.values() if base is not None} | {target}
-    line = sorted(used, key=places.__getitem__, reverse=True)
-    return Forks(bases, tuple(line), {tip: frozenset(found) for tip, found in kin.items()})
+    trunk = sorted(used, key=places.__getitem__, reverse=True)
+    return Forks(bases, tuple(trunk), {tip: frozenset(found) for tip, found in related.items()})
 
 
 def read_path_changes(
@@ -131,7 +131,7 @@ def _read_places(git: Git, target: Oid, forks: set[Oid]) -> dict[Oid, int]:
     """Return the distance of the needed commits from the target on its first-parent line."""
     if forks <= {target}:
         return {target: 0}
-    line = git.text("rev-list", "--first-parent", f"--max-count={LINE_AT_MOST}", target)
+    line = git.text("rev-list", "--first-parent", f"--max-count={TRUNK_AT_MOST}", target)
     return {Oid(oid): place for place, oid in enumerate(line.split())}
 
 

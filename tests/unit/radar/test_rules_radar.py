@@ -68,15 +68,15 @@ A, B, C, D = Oid("a"), Oid("b"), Oid("c"), Oid("d")
 def track(
     own: dict[Oid, tuple[Oid | None, str]],
     steps: tuple[str, str] = ("", ""),
-    kin: dict[Oid, frozenset[Oid]] | None = None,
+    related: dict[Oid, frozenset[Oid]] | None = None,
 ) -> BranchHistory:
     """Return a track of three commits on the target, the last the target itself."""
     return BranchHistory(
         bases={**{tip: base for tip, (base, _) in own.items()}, TOP: TOP},
         own={**{tip: changes(text) for tip, (_, text) in own.items()}, TOP: changes("")},
-        line=(OLD, MIDDLE, TOP),
+        trunk=(OLD, MIDDLE, TOP),
         steps=[changes(step) for step in steps],
-        kin=kin or {},
+        related=related or {},
     )
 
 
@@ -110,8 +110,8 @@ def test_the_target_is_a_branch_at_the_end() -> None:
 
 def test_in_doubt_they_meet() -> None:
     """A branch with an unknown base or an unknown footprint collides with all; so do relatives."""
-    kin = {C: frozenset({D}), D: frozenset({C})}
-    known = track({A: (None, ""), B: (OLD, ""), C: (OLD, ""), D: (OLD, "")}, kin=kin)
+    related = {C: frozenset({D}), D: frozenset({C})}
+    known = track({A: (None, ""), B: (OLD, ""), C: (OLD, ""), D: (OLD, "")}, related=related)
     assert meet(known, (A, B), (B, C), (C, D), (B, Oid("e"))) == {
         (A, B), (C, D), (B, Oid("e")),
     }  # fmt: skip
