@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gitworker.store.api import Reader, Row
 
 # The payload fields that make a summary, the most informative first.
-TELLING = (
+SUMMARY_FIELDS = (
     "subject",
     "note",
     "reason",
@@ -30,23 +30,25 @@ TELLING = (
     "commit",
     "branch",
 )
-ELSE_SHOWN = 200
+BODY_SHOWN = 200
 SHORT = 10
 COMMIT_TYPE = "task_progress"
 MACHINE_NAMES = {"worker": ""}  # every other machine is named before its entity
 
 
 class Event(NamedTuple):
-    """One event. `who` is the entity that changed, or the sender; `what` the event of the state
-    machine, the message's type, or the commit; `body` the JSON text of the metadata or payload, or
-    the line of an agent's log.
+    """One event of the log.
+
+    `source` is the entity that changed, or the sender. `name` is the event of the state machine,
+    the message's type, or the commit. `body` is the metadata or payload as JSON text, or the line
+    of an agent's log.
     """
 
     ts_ms: int
     seq: int  # unique within the kind
     kind: str  # "transition", "message", "commit" or "log"
-    who: str
-    what: str
+    source: str
+    name: str
     actor: str | None = None
     machine: str | None = None
     from_state: str | None = None
@@ -112,34 +114,34 @@ def log_event(worker: str, line: str, *, ts_ms: int, number: int) -> Event:
 def event_text(event: Event) -> str:
     """Return an event as text without its time, safe for a terminal."""
     if event.kind == "log":
-        return f"{event.who} | {one_line(without_escapes(event.body or ''))}"
+        return f"{event.source} | {one_line(without_escapes(event.body or ''))}"
     if event.kind == "transition":
         name = " ".join(filter(None, (MACHINE_NAMES.get(event.machine or "", event.machine),
-                                      event.who)))  # fmt: skip
-        text = f"{name}  {event.from_state} → {event.to_state}  {event.what}"
-        text += f" by {event.actor}" if event.actor and event.actor != event.who else ""
+                                      event.source)))  # fmt: skip
+        text = f"{name}  {event.from_state} → {event.to_state}  {event.name}"
+        text += f" by {event.actor}" if event.actor and event.actor != event.source else ""
     else:
         to = f" → {event.to}" if event.to else ""
-        name = f"commit {event.what[:SHORT]}" if event.kind == "commit" else event.what
-        text = f"{event.who}{to}  {name}" + (f"  {event.task}" if event.task else "")
-    said = _summary(event)
-    return one_line(f"{text}: {said}" if said else text)
+        name = f"commit {event.name[:SHORT]}" if event.kind == "commit" else event.name
+        text = f"{event.source}{to}  {name}" + (f"  {event.task}" if event.task else "")
+    summary = _summary(event)
+    return one_line(f"{text}: {summary}" if summary else text)
 
 
 def json_event(event: Event) -> dict[str, Any]:
     """Return an event as JSON data; metadata or payload is decoded if it is JSON."""
     head = {"at": clock.iso_utc(event.ts_ms), "kind": event.kind, "seq": event.seq}
     if event.kind == "log":
-        return {"at": head["at"], "kind": "log", "worker": event.who, "line": event.body}
+        return {"at": head["at"], "kind": "log", "worker": event.source, "line": event.body}
     if event.kind == "transition":
         return head | {
-            "machine": event.machine, "entity": event.who, "from": event.from_state,
-            "to": event.to_state, "event": event.what, "actor": event.actor,
+            "machine": event.machine, "entity": event.source, "from": event.from_state,
+            "to": event.to_state, "event": event.name, "actor": event.actor,
             "metadata": _decoded(event.body),
         }  # fmt: skip
-    kind = COMMIT_TYPE if event.kind == "commit" else event.what
+    kind = COMMIT_TYPE if event.kind == "commit" else event.name
     return head | {
-        "from": event.who, "to": event.to, "type": kind, "correlation_id": event.task,
+        "from": event.source, "to": event.to, "type": kind, "correlation_id": event.task,
         "payload": _decoded(event.body), "payload_ref": event.body_ref,
     }  # fmt: skip
 
@@ -157,8 +159,8 @@ def _in_order(transitions: Iterable[Row], messages: Iterable[Row]) -> tuple[Even
 
 def _transition(row: Row) -> Event:
     return Event(
-        ts_ms=row["ts_ms"], seq=row["seq"], kind="transition", who=row["entity_id"],
-        what=row["event"], actor=row["actor"], machine=row["machine"],
+        ts_ms=row["ts_ms"], seq=row["seq"], kind="transition", source=row["entity_id"],
+        name=row["event"], actor=row["actor"], machine=row["machine"],
         from_state=row["from_state"], to_state=row["to_state"], body=row["metadata"],
     )  # fmt: skip
 
@@ -167,7 +169,7 @@ def _message(row: Row) -> Event:
     commit = _commit(row)
     return Event(
         ts_ms=row["ts_ms"], seq=row["seq"], kind="commit" if commit else "message",
-        who=row["from_agent"], what=commit or row["type"], to=row["to_agent"],
+        source=row["from_agent"], name=commit or row["type"], to=row["to_agent"],
         task=row["correlation_id"], body=row["payload"], body_ref=row["payload_ref"],
     )  # fmt: skip
 
@@ -187,12 +189,12 @@ def _summary(event: Event) -> str:
         return event.body_ref
     body = _decoded(event.body)
     if isinstance(body, dict):
-        for key in TELLING:
+        for key in SUMMARY_FIELDS:
             if isinstance(body.get(key), str) and body[key]:
                 return f"{body[key]}{_log_of(body)}"
     if event.kind == "transition" or not event.body or event.body == "{}":
         return ""
-    return event.body[:ELSE_SHOWN]
+    return event.body[:BODY_SHOWN]
 
 
 def _log_of(body: dict[str, Any]) -> str:

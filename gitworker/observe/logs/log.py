@@ -129,10 +129,10 @@ class LogFollower:
         if self._worker is None:
             return True
         if event.kind != "transition":
-            return self._worker in (event.who, event.to) or event.task in self._tasks
+            return self._worker in (event.source, event.to) or event.task in self._tasks
         if event.machine == "task":
-            return event.who in self._tasks
-        return event.machine == "worker" and event.who == self._worker
+            return event.source in self._tasks
+        return event.machine == "worker" and event.source == self._worker
 
 
 def render_log(log: Log, *, width: int | None, color: bool) -> str:

@@ -17,7 +17,7 @@ from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
 
 # In the other states silence is normal: no agent has started, or a reviewer or the queue is next.
-SHOULD_BEAT = frozenset({WorkerState.WORKING, WorkerState.STALE})
+SENDS_HEARTBEATS = frozenset({WorkerState.WORKING, WorkerState.STALE})
 SHOULD_HAVE_WORKTREE = frozenset(
     {
         WorkerState.ASSIGNED,
@@ -90,7 +90,7 @@ def worker_liveness(
     state: WorkerState, beat: Heartbeat | None, moment: ClockReading, settings: Settings
 ) -> Liveness:
     """Return the liveness of a worker that should send heartbeats; `-` for the others."""
-    if state not in SHOULD_BEAT or beat is None:
+    if state not in SENDS_HEARTBEATS or beat is None:
         return Liveness.UNKNOWN
     return liveness_of(heartbeat_age_ms(beat, moment), settings)
 

@@ -84,7 +84,7 @@ class StatusScreen(NamedTuple):
     now_ms: int
     target: str
     target_tip: Oid | None
-    seats: tuple[WorkerLine, ...]
+    workers: tuple[WorkerLine, ...]
     tasks: tuple[tuple[str, int], ...]
     operations: tuple[OpenOperation, ...]
     events: tuple[Event, ...]
@@ -112,7 +112,7 @@ def read_status(
         now_ms=moment.now_ms,
         target=session.target_name,
         target_tip=target.oid if target else None,
-        seats=tuple(_seat(row, tips, moment, session) for row in rows),
+        workers=tuple(_worker_line(row, tips, moment, session) for row in rows),
         tasks=tuple((row["status"], row["number"]) for row in tasks),
         operations=tuple(
             OpenOperation(row["kind"], row["worker_id"], row["step"], row["updated_at_ms"])
@@ -127,8 +127,8 @@ def render_status(status: StatusScreen, *, width: int | None, color: bool) -> st
     tip = status.target_tip[:SHORT] if status.target_tip else "no commit yet"
     target = paint(one_line(status.target), BOLD, color=color)
     lines = [f"target {target}  {tip}", ""]
-    if status.seats:
-        rows = [_cells(seat, status.now_ms) for seat in status.seats]
+    if status.workers:
+        rows = [_cells(line, status.now_ms) for line in status.workers]
         lines += table(HEAD, rows, width=width, colors=COLORS, color=color)
     else:
         lines.append("no workers yet: git worker spawn WORKER TASK")
@@ -148,7 +148,7 @@ def json_status(status: StatusScreen) -> dict[str, Any]:
     """Return the screen as JSON data."""
     return {
         "target": {"branch": status.target, "commit": status.target_tip},
-        "workers": [_json_seat(seat, status.now_ms) for seat in status.seats],
+        "workers": [_json_worker(line, status.now_ms) for line in status.workers],
         "tasks": dict(status.tasks),
         "operations": [
             {
@@ -179,7 +179,9 @@ def _shown_tip(row: Row, refs: Mapping[Ref, Oid], target: Ref) -> Oid | None:
     return None if tip in (row["base_oid"], refs.get(target)) else tip
 
 
-def _seat(row: Row, tips: dict[Ref, Tip], moment: ClockReading, session: Session) -> WorkerLine:
+def _worker_line(
+    row: Row, tips: dict[Ref, Tip], moment: ClockReading, session: Session
+) -> WorkerLine:
     state = WorkerState(row["state"])
     task_status = TaskStatus(row["task_status"]) if row["task_status"] else None
     stale_from = WorkerState(row["stale_from"]) if row["stale_from"] else None
@@ -209,25 +211,25 @@ def _seat(row: Row, tips: dict[Ref, Tip], moment: ClockReading, session: Session
     )  # fmt: skip
 
 
-def _cells(seat: WorkerLine, now_ms: int) -> tuple[str, ...]:
-    tip = seat.tip
+def _cells(line: WorkerLine, now_ms: int) -> tuple[str, ...]:
+    tip = line.tip
     return (
-        seat.worker,
-        _task_text(seat),
-        seat.state.value,
-        age_text(max(0, now_ms - seat.since_ms)),
-        seat.liveness.value,
-        progress_text(seat.progress),
+        line.worker,
+        _task_text(line),
+        line.state.value,
+        age_text(max(0, now_ms - line.since_ms)),
+        line.liveness.value,
+        progress_text(line.progress),
         divergence_text(tip.ahead, tip.behind) if tip else NOTHING,
-        seat.note,
+        line.note,
     )
 
 
-def _task_text(seat: WorkerLine) -> str:
+def _task_text(line: WorkerLine) -> str:
     """Return the task, with the worker that it is stacked on as `form on auth`."""
-    if seat.task is None:
+    if line.task is None:
         return NOTHING
-    return seat.task if seat.parent is None else f"{seat.task} on {seat.parent}"
+    return line.task if line.parent is None else f"{line.task} on {line.parent}"
 
 
 def _operation_text(one: OpenOperation, now_ms: int) -> str:
@@ -239,22 +241,22 @@ def _event_line(event: Event, now_ms: int) -> str:
     return f"{age_text(max(0, now_ms - event.ts_ms)):>4}  {event_text(event)}"
 
 
-def _json_seat(seat: WorkerLine, now_ms: int) -> dict[str, Any]:
+def _json_worker(line: WorkerLine, now_ms: int) -> dict[str, Any]:
     return {
-        "worker": seat.worker,
-        "state": seat.state.value,
-        "since": clock.iso_utc(seat.since_ms),
-        "age_s": max(0, now_ms - seat.since_ms) // 1000,
-        "task": seat.task,
-        "task_status": seat.task_status.value if seat.task_status else None,
-        "branch": seat.branch,
-        "parent": seat.parent,
-        "commit": seat.tip.oid if seat.tip else None,
-        "subject": seat.tip.subject if seat.tip else None,
-        "ahead": seat.tip.ahead if seat.tip else None,
-        "behind": seat.tip.behind if seat.tip else None,
-        "liveness": seat.liveness.value,
-        "progress": seat.progress,
-        "waits_for": seat.waits_for,
-        "last_error": seat.last_error,
+        "worker": line.worker,
+        "state": line.state.value,
+        "since": clock.iso_utc(line.since_ms),
+        "age_s": max(0, now_ms - line.since_ms) // 1000,
+        "task": line.task,
+        "task_status": line.task_status.value if line.task_status else None,
+        "branch": line.branch,
+        "parent": line.parent,
+        "commit": line.tip.oid if line.tip else None,
+        "subject": line.tip.subject if line.tip else None,
+        "ahead": line.tip.ahead if line.tip else None,
+        "behind": line.tip.behind if line.tip else None,
+        "liveness": line.liveness.value,
+        "progress": line.progress,
+        "waits_for": line.waits_for,
+        "last_error": line.last_error,
     }

@@ -28,7 +28,7 @@ def test_a_busy_database(session: Session, monkeypatch: pytest.MonkeyPatch) -> N
     with Path(session.paths.gate).open("w") as gate:
         fcntl.flock(gate, fcntl.LOCK_EX)
         busy = looker.read_again()
-    assert [(one.tip and one.tip.subject) for one in busy.seats] == ["Add a.txt"]
+    assert [(one.tip and one.tip.subject) for one in busy.workers] == ["Add a.txt"]
     assert "commit" not in {event.kind for event in busy.events}
     assert "commit" in {event.kind for event in looker.read_again().events}
 
@@ -46,5 +46,5 @@ def test_git_is_asked_once(
     looker.read_again()
     assert trace.read_text() == ""
     commit(worktree, "a.txt")
-    assert [one.note for one in looker.read_again().seats] == ["waits for its agent to start"]
+    assert [one.note for one in looker.read_again().workers] == ["waits for its agent to start"]
     assert trace.read_text() != ""

@@ -25,7 +25,7 @@ def publish_notes(session: Session, *notes: Outgoing, now: int = NOW_MS) -> None
 
 def texts(events: tuple[Event, ...]) -> list[str]:
     """Return kind and subject of each event."""
-    return [f"{event.kind} {event.what}" for event in events]
+    return [f"{event.kind} {event.name}" for event in events]
 
 
 def test_everything(session: Session) -> None:
@@ -39,7 +39,7 @@ def test_everything(session: Session) -> None:
     working(session, "docs", "guide")
     events = follower.news()
     assert [event.ts_ms for event in events] == sorted(event.ts_ms for event in events)
-    assert {"docs", "guide"} <= {event.who for event in events}
+    assert {"docs", "guide"} <= {event.source for event in events}
     assert "message state_change" not in texts(events)
     assert follower.news() == ()
     follower.close()
@@ -116,7 +116,7 @@ def add(log: Path, *lines: str) -> None:
 
 def log_lines(events: tuple[Event, ...]) -> list[tuple[str, int, str | None]]:
     """Return agent, number and text of each line of a log."""
-    return [(event.who, event.seq, event.body) for event in events if event.kind == "log"]
+    return [(event.source, event.seq, event.body) for event in events if event.kind == "log"]
 
 
 def fire(session: Session, name: str, event: WorkerEvent) -> None:
@@ -205,6 +205,6 @@ def test_a_worker_that_starts(session: Session) -> None:
     assigned = spawned(session, "auth", "skills")
     follower = LogFollower(session, assigned, read_log(session, assigned).position)
     start(session, "auth", pid=None)
-    moved = [event.who for event in follower.news() if event.kind == "transition"]
+    moved = [event.source for event in follower.news() if event.kind == "transition"]
     assert moved == ["auth", "skills"]
     assert worker(session, "auth").state == "WORKING"

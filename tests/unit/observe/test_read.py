@@ -39,13 +39,13 @@ def test_status(session: Session, clock: Clock, repository: Path) -> None:
     status = read_status(session, drain(session))
     assert status.now_ms == NOW_MS + 45_000
     assert (status.target, status.target_tip) == ("main", git(repository, "rev-parse", "main"))
-    facts = [(s.worker, s.state, s.liveness, s.progress, s.note) for s in status.seats]
+    facts = [(s.worker, s.state, s.liveness, s.progress, s.note) for s in status.workers]
     assert facts == [
         ("auth", WorkerState.WORKING, Liveness.WARN, 0.25, "Add a.txt"),
         ("docs", WorkerState.FAILED, Liveness.UNKNOWN, 0.25, "no idea"),
         ("tests", WorkerState.ASSIGNED, Liveness.UNKNOWN, None, "waits for its agent to start"),
     ]
-    assert status.seats[0].task_status is TaskStatus.IN_PROGRESS
+    assert status.workers[0].task_status is TaskStatus.IN_PROGRESS
     assert dict(status.tasks)["IN_PROGRESS"] == 1
     assert OpenOperation("approve", "auth", "begun", NOW_MS) in status.operations
     assert len(status.events) == 5
@@ -54,7 +54,7 @@ def test_status(session: Session, clock: Clock, repository: Path) -> None:
 def test_status_before_the_first_commit_of_a_worker(session: Session) -> None:
     """A branch without its own commits is shown with no commit."""
     working(session, "auth", "skills")
-    assert [one.note for one in read_status(session, drain(session)).seats] == ["no commit yet"]
+    assert [one.note for one in read_status(session, drain(session)).workers] == ["no commit yet"]
 
 
 def test_status_of_a_stale_worker(session: Session) -> None:
@@ -63,7 +63,7 @@ def test_status_of_a_stale_worker(session: Session) -> None:
     with session.store.write() as writer:
         writer.run("workers.insert", worker="spare", now=NOW_MS)
         writer.run("workers.set_stale_from", worker="auth", stale_from="WORKING")
-    workers = {one.worker: one for one in read_status(session, drain(session)).seats}
+    workers = {one.worker: one for one in read_status(session, drain(session)).workers}
     assert (workers["spare"].tip, workers["spare"].task_status) == (None, None)
     assert workers["spare"].waits_for == "a task"
 
@@ -81,13 +81,13 @@ def test_status_costs_one_process_at_most(
     status = read_status(session, refs)
     calls = [line for line in trace.read_text().splitlines() if " version" not in line]
     assert len(calls) == 1
-    assert [one.note for one in status.seats] == ["Add a.txt", "Add b.txt", "no commit yet"]
+    assert [one.note for one in status.workers] == ["Add a.txt", "Add b.txt", "no commit yet"]
 
 
 def test_status_with_every_subject(session: Session) -> None:
     """On request every branch has its subject, whether or not the screen shows it."""
     spawned(session, "auth", "skills")
-    (auth,) = read_status(session, drain(session), every_subject=True).seats
+    (auth,) = read_status(session, drain(session), every_subject=True).workers
     assert auth.tip is not None
     assert auth.tip.subject
 
@@ -98,7 +98,7 @@ def test_progress_of_an_earlier_task_is_not_shown(session: Session) -> None:
     with session.store.write() as writer:
         writer.run("liveness.beat", agent="auth", now=NOW_MS, status="working", task="other",
                    progress=0.9)  # fmt: skip
-    assert read_status(session, drain(session)).seats[0].progress is None
+    assert read_status(session, drain(session)).workers[0].progress is None
 
 
 def test_list(session: Session) -> None:
@@ -171,7 +171,7 @@ def test_log_of_one_worker(session: Session, clock: Clock) -> None:
         for note in notes:
             publish(writer, note, now=clock.ms)
     events = read_log(session, auth, limit=50).events
-    assert [event.what for event in events if event.kind == "transition"] == [
+    assert [event.name for event in events if event.kind == "transition"] == [
         "assign", "DEPS_MET", "ASSIGNED", "start", "AGENT_STARTED",
     ]  # fmt: skip
     texts = [event.body or "" for event in events if event.kind == "message"]
@@ -188,7 +188,7 @@ def test_log_of_everything(session: Session) -> None:
     working(session, "docs", "guide")
     log = read_log(session, None, limit=100)
     assert log.worker is None
-    assert {"auth", "docs", "skills", "guide"} <= {event.who for event in log.events}
+    assert {"auth", "docs", "skills", "guide"} <= {event.source for event in log.events}
     assert read_log(session, None, limit=0).events == ()
 
 
@@ -201,5 +201,5 @@ def test_messages_that_repeat_a_transition_are_left_out(session: Session, clock:
                 now=clock.ms)  # fmt: skip
         publish(writer, Outgoing("state_change", sender="auth"), now=clock.ms)
     for log in (read_log(session, auth, limit=50), read_log(session, None, limit=50)):
-        changes = [event for event in log.events if event.what == "state_change"]
+        changes = [event for event in log.events if event.name == "state_change"]
         assert [event.ts_ms for event in changes] == [clock.ms, clock.ms]
