@@ -19,7 +19,7 @@ from gitworker.liveness.origin import origin_columns
 from gitworker.liveness.supervised_agent import living_agent
 from gitworker.paths import lock_worktree_for_agent
 from gitworker.repo.plumbing.git_environment import HELD_ENV, LOCAL_ENV
-from gitworker.store.heartbeats import beat
+from gitworker.store.heartbeats import record_heartbeat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ def _record(
     here = origin_columns()
     start = proc.find_start(pid)
     writer.run("workers.set_process", worker=worker, pid=pid, pid_start=start, **here)
-    beat(writer, worker, status="working", task=task, progress=None)
+    record_heartbeat(writer, worker, status="working", task=task, progress=None)
     row = writer.row(
         "runs.insert",
         worker=worker, task=task, command=command, supervisor_pid=os.getpid(),

@@ -30,7 +30,7 @@ class RunHeartbeats:
     def start(self) -> None:
         """Send heartbeats from now on."""
         self._proof.take()
-        self._thread = HeartbeatThread(self._open, every_s=self._every_s, on_beat=self._renew)
+        self._thread = HeartbeatThread(self._open, every_s=self._every_s, on_heartbeat=self._renew)
         self._thread.start()
         self._thread.put(Report(self._run.worker, task=self._run.task))
 

@@ -20,7 +20,7 @@ from gitworker.paths import open_regular, read_worktree_owner
 from gitworker.repo.plumbing.refs import read_branches
 from gitworker.session import Session
 from gitworker.store.api import Writer
-from gitworker.store.heartbeats import touch
+from gitworker.store.heartbeats import renew_heartbeat
 from gitworker.store.workers import Worker, all_workers
 
 PATHS_SHOWN = 50
@@ -87,7 +87,7 @@ def drain(
         with session.store.write(durable=False) as writer:
             for worker in holders.values():
                 if worker.worker_id in reported:
-                    touch(writer, worker.worker_id, task=worker.task_id)
+                    renew_heartbeat(writer, worker.worker_id, task=worker.task_id)
     if for_radar:
         from gitworker.bus.jobs.radar_job import start_radar_job  # only if a branch moved
 
@@ -124,7 +124,7 @@ def _publish_branch(session: Session, worker: Worker, move: MovedRef, target: Oi
         for commit in commits:
             publish(writer, _progress(worker, commit), now=now)
         if commits:
-            touch(writer, worker.worker_id, task=worker.task_id)
+            renew_heartbeat(writer, worker.worker_id, task=worker.task_id)
 
 
 def _publish_target(session: Session, move: MovedRef) -> None:

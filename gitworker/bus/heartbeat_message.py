@@ -11,7 +11,7 @@ from gitworker.errors import Conflict, NotFound
 from gitworker.model.ids import HQ
 from gitworker.model.message import MessageType
 from gitworker.store.claims import lost_claims, renew_claims
-from gitworker.store.heartbeats import beat, touch
+from gitworker.store.heartbeats import record_heartbeat, renew_heartbeat
 
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
 if TYPE_CHECKING:
@@ -128,9 +128,9 @@ def _record(
 ) -> int:
     before, task = known
     if sign.is_silent:
-        return touch(writer, worker, task=task)
+        return renew_heartbeat(writer, worker, task=task)
     last_progress = before["progress"] if before else None
-    return beat(
+    return record_heartbeat(
         writer,
         worker,
         status=sign.status or (before["status"] if before else "working"),

@@ -27,9 +27,9 @@ from gitworker.service.progress import (
 )
 from gitworker.service.request import (
     Request,
+    open_for_change,
     open_quickly,
     open_settled,
-    open_to_act,
     open_to_read,
     open_without_settings,
 )
@@ -73,7 +73,7 @@ class CommandLine:
 
         Raises Unavailable if the state directory cannot be written.
         """
-        return open_to_act(self._request, show_event, self._take_opening())
+        return open_for_change(self._request, show_event, self._take_opening())
 
     def open_to_read(self) -> Session:
         """Open the repository to read, with all commits published."""

@@ -19,12 +19,12 @@ class Unfinished(NamedTuple):
 class Settled(NamedTuple):
     """The interrupted operations that were ended, and those that stay open.
 
-    `untold` is the reason why views and logs are not up to date; None if they are.
+    `unpublished` is the reason why views and logs are not up to date; None if they are.
     """
 
     ended: list[Operation]
     left: list[Unfinished]
-    untold: GitWorkerError | None = None
+    unpublished: GitWorkerError | None = None
 
 
 def end_each(

@@ -26,7 +26,7 @@ from gitworker.liveness.rules import (
 from gitworker.liveness.start_daemon import ensure_heartbeat_daemon, is_daemon_running
 from gitworker.paths import is_locked_by_agent, unlock_worktree_of_agent
 from gitworker.session import Session
-from gitworker.store.heartbeats import touch
+from gitworker.store.heartbeats import renew_heartbeat
 from gitworker.store.workers import Worker, all_workers
 from gitworker.worktrees.moved_worktrees import follow_moves
 
@@ -131,7 +131,7 @@ def _revive(session: Session, quiet: Quiet, moment: ClockReading) -> bool:
         return False
     with session.store.write(durable=False) as writer:
         for worker in silent:
-            touch(writer, worker.worker_id, task=worker.task_id)
+            renew_heartbeat(writer, worker.worker_id, task=worker.task_id)
     if ours:
         ensure_heartbeat_daemon(session.paths, every_s=session.settings.liveness_beat_s)
     return True

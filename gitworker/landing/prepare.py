@@ -31,7 +31,7 @@ from gitworker.errors import Conflict, Refused
 from gitworker.journal.recover import require_ended
 from gitworker.lifecycle.moves import advance
 from gitworker.lifecycle.state_files import publish_views
-from gitworker.lifecycle.verdict import send_back, tell_verdict
+from gitworker.lifecycle.verdict import publish_verdict, send_back
 from gitworker.model.ids import Oid
 from gitworker.model.worker import WorkerEvent
 from gitworker.repo.history.patch_ids import fingerprints, patch_ids
@@ -174,7 +174,9 @@ def withdraw(session: Session, worker: Worker, why: str) -> Conflict:
             metadata={"reason": why},
         )  # fmt: skip
         writer.run("workers.set_review", worker=worker.worker_id, review_state="pending")
-        tell_verdict(writer, worker, {"verdict": "withdrawn", "reason": why}, sender=session.actor)
+        publish_verdict(
+            writer, worker, {"verdict": "withdrawn", "reason": why}, sender=session.actor
+        )
     publish_views(session, worker.worker_id)
     return Conflict(
         f"{why}: the approval of {worker.worker_id} is withdrawn, it is IN_REVIEW again",

@@ -9,7 +9,7 @@ from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.worker import WorkerEvent, WorkerState
 from gitworker.session import Session
 from gitworker.states.task_moves import WorkerTaskEvent
-from gitworker.store.heartbeats import touch
+from gitworker.store.heartbeats import renew_heartbeat
 from gitworker.store.workers import Worker, find_worker
 
 FAILING = {
@@ -85,7 +85,7 @@ def recover(session: Session, name: str) -> Worker:
     with session.store.write() as writer:
         worker = advance(writer, worker, event, actor=session.actor)
         writer.run("workers.set_stale_from", worker=worker.worker_id, stale_from=None)
-        touch(writer, worker.worker_id, task=worker.task_id)
+        renew_heartbeat(writer, worker.worker_id, task=worker.task_id)
         found = find_worker(writer, worker.worker_id)
     assert found is not None
     publish_views(session, worker.worker_id)

@@ -73,7 +73,7 @@ def waits_for_dependencies(status: TaskStatus) -> bool:
     return status is TaskStatus.DEFINED
 
 
-def seat_refusal(worker: str, state: WorkerState, held_task: str | None) -> GitWorkerError | None:
+def busy_refusal(worker: str, state: WorkerState, held_task: str | None) -> GitWorkerError | None:
     """Return why a worker cannot take a task, or None if it can."""
     if state in FREE:
         return None

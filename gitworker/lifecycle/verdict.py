@@ -20,7 +20,7 @@ from gitworker.store.tasks import find_task
 from gitworker.store.workers import Worker, find_worker
 
 
-def tell_verdict(
+def publish_verdict(
     writer: Writer, judged: Worker | Operation, payload: Mapping[str, object], *, sender: str
 ) -> None:
     """Send a worker the verdict on the task that it has handed in."""
@@ -59,7 +59,7 @@ def finish_approval(writer: Writer, operation: Operation) -> Worker:
     writer.run("workers.set_review", worker=operation.worker_id, review_state="approved")
     writer.run("workers.set_stale_from", worker=operation.worker_id, stale_from=None)
     record_tip(writer, data.ref, data.new)
-    tell_verdict(
+    publish_verdict(
         writer,
         operation,
         {
@@ -97,7 +97,7 @@ def send_back(
         )
         writer.run("workers.set_review", worker=worker.worker_id, review_state="changes_requested")
         writer.run("workers.set_stale_from", worker=worker.worker_id, stale_from=None)
-        tell_verdict(
+        publish_verdict(
             writer,
             worker,
             {
@@ -146,7 +146,7 @@ def send_back_failed(
             metadata={"commit": commit, "reason": reason, "log": log},
         )
         writer.run("workers.set_review", worker=worker.worker_id, review_state="changes_requested")
-        tell_verdict(
+        publish_verdict(
             writer,
             worker,
             {

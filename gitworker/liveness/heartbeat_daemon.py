@@ -57,7 +57,7 @@ def _run_under_lock(paths: StatePaths, every_s: float, attend: Attend) -> bool:
     thread = HeartbeatThread(
         lambda: open_store(paths.database),
         every_s=every_s,
-        on_beat=lambda times: _renew_files(paths, times),
+        on_heartbeat=lambda times: _renew_files(paths, times),
     )
     thread.start()
     store = open_store(paths.database)

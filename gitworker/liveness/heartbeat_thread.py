@@ -16,7 +16,7 @@ from gitworker import clock
 from gitworker.errors import GitWorkerError
 from gitworker.store.api import Store
 from gitworker.store.claims import renew_claims
-from gitworker.store.heartbeats import beat, touch
+from gitworker.store.heartbeats import record_heartbeat, renew_heartbeat
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +55,12 @@ class HeartbeatThread:
         open_store: Callable[[], Store],
         *,
         every_s: float = 10,
-        on_beat: Callable[[dict[str, int]], None] | None = None,
+        on_heartbeat: Callable[[dict[str, int]], None] | None = None,
         on_error: Callable[[Exception], None] | None = None,
     ) -> None:
         self._open_store = open_store
         self._every_s = every_s
-        self._on_beat = on_beat
+        self._on_heartbeat = on_heartbeat
         self._on_error = on_error
         self._store: Store | None = None
         self._commands: queue.Queue[Command] = queue.Queue()
@@ -114,8 +114,8 @@ class HeartbeatThread:
         try:
             self._store = self._store or self._open_store()
             times = self._beat(self._store, agents)
-            if self._on_beat is not None:
-                self._on_beat(times)
+            if self._on_heartbeat is not None:
+                self._on_heartbeat(times)
         except (GitWorkerError, OSError) as error:  # the next heartbeat tries again
             if self._on_error is not None:
                 self._on_error(error)
@@ -126,9 +126,9 @@ class HeartbeatThread:
             for agent, report in agents.items():
                 status, task = report.status, report.task
                 if status is None:
-                    times[agent] = touch(writer, agent, task=task)
+                    times[agent] = renew_heartbeat(writer, agent, task=task)
                 else:
-                    times[agent] = beat(
+                    times[agent] = record_heartbeat(
                         writer, agent, status=status, task=task, progress=report.progress
                     )
                 renew_claims(writer, agent)

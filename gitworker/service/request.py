@@ -79,7 +79,7 @@ def open_settled(
     return Opened(session, settled, workers)
 
 
-def open_to_act(
+def open_for_change(
     request: Request, report: Progress, opening: OpeningAnswers | None = None
 ) -> Session:
     """Open a repository to change it; raise Unavailable if its state cannot be written."""
@@ -123,5 +123,5 @@ def _report_settled(settled: Settled, report: Progress) -> None:
         report(OperationSettled(operation.kind, operation.worker_id))
     for operation, error in settled.left:
         report(OperationOpen(operation.kind, operation.worker_id, error))
-    if settled.untold is not None:
-        report(FilesOutdated(settled.untold))
+    if settled.unpublished is not None:
+        report(FilesOutdated(settled.unpublished))

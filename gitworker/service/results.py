@@ -175,7 +175,7 @@ def gc_json(collected: CollectedItems) -> dict[str, Any]:
     return {
         "number": collected.number,
         "size_bytes": choice.size_bytes,
-        "going": [_item(item) for item in choice.going],
+        "going": [_item(item) for item in choice.selected],
         "held": [_item(item) for item in choice.held],
     }
 

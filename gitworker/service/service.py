@@ -22,7 +22,7 @@ from gitworker.service.progress import (
     WorkersLanded,
     ignore,
 )
-from gitworker.service.request import Request, open_quickly, open_to_act, open_to_read
+from gitworker.service.request import Request, open_for_change, open_quickly, open_to_read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -366,10 +366,10 @@ class Service:
 
     def gc(self, *, days: int | None = None, dry_run: bool = False) -> CollectedItems:
         """Delete old rescue refs, removed worktrees and logs that nothing needs."""
-        from gitworker.journal.gc.gc import gc, preview_gc, wish_of
+        from gitworker.journal.gc.gc import gc, gc_request, preview_gc
 
         with self._acting() as session:
-            wanted = wish_of(session, days=days)
+            wanted = gc_request(session, days=days)
             return preview_gc(session, wanted) if dry_run else gc(session, wanted)
 
     def doctor(self) -> Doctor:
@@ -396,7 +396,7 @@ class Service:
     # ------------------------------------------------------------------ opening
     @contextmanager
     def _acting(self) -> Iterator[Session]:
-        session = open_to_act(self._request, self._report)
+        session = open_for_change(self._request, self._report)
         try:
             yield session
         finally:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 STATUSES = ("idle", "working", "blocked")
 
 
-def beat(
+def record_heartbeat(
     writer: Writer, agent: str, *, status: str, task: str | None, progress: float | None
 ) -> int:
     """Record a heartbeat with status, task and progress; return its time."""
@@ -24,7 +24,7 @@ def beat(
     return now
 
 
-def touch(writer: Writer, agent: str, *, task: str | None) -> int:
+def renew_heartbeat(writer: Writer, agent: str, *, task: str | None) -> int:
     """Record a heartbeat that keeps the last status and progress; return its time."""
     now = clock.now_ms()
     writer.run("liveness.touch", agent=agent, now=now, status="working", task=task)

@@ -130,9 +130,11 @@ def first_of_window(operation: Operation) -> int:
     return getattr(operation.data, "window", None) or operation.id
 
 
-def later_operations(reader: Reader, act: Operation) -> list[Operation]:
+def later_operations(reader: Reader, operation: Operation) -> list[Operation]:
     """Return later operations on the same worker's task that were not undone, newest first."""
-    rows = reader.rows("takeback.later", id=act.id, worker=act.worker_id, task=act.task_id)
+    rows = reader.rows(
+        "takeback.later", id=operation.id, worker=operation.worker_id, task=operation.task_id
+    )
     return [_operation(row) for row in rows]
 
 

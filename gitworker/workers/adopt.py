@@ -33,10 +33,10 @@ from gitworker.workers.spawn import (
     SpawnedWorker,
     SpawnPlan,
     SpawnRequest,
-    check_seat,
     end_interrupted,
     record_assignment,
     remove_landed_worktree,
+    require_assignable,
 )
 from gitworker.worktrees.disk_space import require_space
 from gitworker.worktrees.make_way import make_room
@@ -82,7 +82,7 @@ def adopt(session: Session, wanted: AdoptRequest) -> Adopted:
     with hold(session.worktree_lock, name="worktree"):
         end_interrupted(session, request)
         with session.store.read() as reader:
-            check_seat(reader, request)
+            require_assignable(reader, request)
         found = find_adoptable(session, wanted.name)
         require_adoptable(session, found)
         target = find_tip(session.git, session.repository.common_dir, session.target)

@@ -6,7 +6,7 @@ from gitworker.lifecycle.find import require_worker
 from gitworker.lifecycle.moves import advance
 from gitworker.lifecycle.rules import may_judge
 from gitworker.lifecycle.state_files import publish_views
-from gitworker.lifecycle.verdict import tell_verdict
+from gitworker.lifecycle.verdict import publish_verdict
 from gitworker.model.worker import WorkerEvent
 from gitworker.repo.plumbing.refs import read_refs
 from gitworker.session import Session
@@ -49,7 +49,7 @@ def reject(session: Session, name: str, *, note: str) -> Worker:
         )  # fmt: skip
         writer.run("workers.set_review", worker=worker.worker_id, review_state="changes_requested")
         writer.run("workers.set_stale_from", worker=worker.worker_id, stale_from=None)
-        tell_verdict(
+        publish_verdict(
             writer,
             worker,
             {"verdict": "changes_requested", "note": note, "reviewer": reviewer},

@@ -18,8 +18,8 @@ from gitworker.errors import Conflict, NotFound, Refused
 from gitworker.lifecycle.moves import advance
 from gitworker.lifecycle.rules import (
     assigns_worker,
+    busy_refusal,
     is_landed,
-    seat_refusal,
     task_refusal,
     waits_for_dependencies,
 )
@@ -127,7 +127,7 @@ def _make(
     The caller holds the worktree lock.
     """
     with session.store.read() as reader:
-        check_seat(reader, request)
+        require_assignable(reader, request)
     base, parent = _base(session, request)
     branch = branch_of(request.worker, request.task)
     ready_root(session)
@@ -195,7 +195,7 @@ def end_interrupted(session: Session, request: SpawnRequest) -> None:
     require_rolled_back(session, worker=request.worker, task=request.task)
 
 
-def check_seat(reader: Reader, request: SpawnRequest) -> None:
+def require_assignable(reader: Reader, request: SpawnRequest) -> None:
     """Raise NotFound, Refused or Conflict if the worker or the task is not free."""
     worker = find_worker(reader, request.worker)
     if worker is None and request.must_exist:
@@ -205,7 +205,7 @@ def check_seat(reader: Reader, request: SpawnRequest) -> None:
         )
     refusal = None
     if worker is not None:
-        refusal = seat_refusal(worker.worker_id, worker.state, worker.task_id)
+        refusal = busy_refusal(worker.worker_id, worker.state, worker.task_id)
     task = find_task(reader, request.task)
     if refusal is None and task is not None:
         refusal = task_refusal(

@@ -14,7 +14,7 @@ from gitworker.model.worker import WorkerEvent
 from gitworker.paths import lock_worktree_for_agent
 from gitworker.repo.worktrees.ownership import has_worktree, owner_of
 from gitworker.session import Session
-from gitworker.store.heartbeats import beat
+from gitworker.store.heartbeats import record_heartbeat
 from gitworker.store.workers import Worker, find_worker
 
 
@@ -41,7 +41,9 @@ def start(session: Session, name: str | None, *, pid: int | None = None) -> Work
                 worker=worker.worker_id, pid=process.pid, pid_start=process.start,
                 **origin_columns(),
             )  # fmt: skip
-        beat(writer, worker.worker_id, status="working", task=worker.task_id, progress=None)
+        record_heartbeat(
+            writer, worker.worker_id, status="working", task=worker.task_id, progress=None
+        )
         publish(
             writer,
             Outgoing(

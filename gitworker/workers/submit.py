@@ -24,7 +24,7 @@ from gitworker.repo.status.special_files import is_work
 from gitworker.repo.worktrees.ownership import is_present, owner_of, require_on_branch
 from gitworker.session import Session
 from gitworker.states.worker_machine import require_transition
-from gitworker.store.heartbeats import touch
+from gitworker.store.heartbeats import renew_heartbeat
 from gitworker.store.workers import Worker, find_worker
 
 
@@ -185,7 +185,7 @@ def _record(session: Session, worker: Worker, tip: Oid, submission: Submission) 
                 ),
                 now=now,
             )
-        touch(writer, worker.worker_id, task=worker.task_id)
+        renew_heartbeat(writer, worker.worker_id, task=worker.task_id)
         found = find_worker(writer, worker.worker_id)
     assert found is not None
     publish_views(session, worker.worker_id)

@@ -28,7 +28,7 @@ from gitworker.repo.worktrees.ownership import (
 )
 from gitworker.session import Session, missing_target
 from gitworker.store.api import Writer
-from gitworker.store.heartbeats import touch
+from gitworker.store.heartbeats import renew_heartbeat
 from gitworker.store.stacks import forget_stack, move_stack
 from gitworker.store.workers import Worker
 
@@ -87,7 +87,7 @@ def _sync(session: Session, worker: Worker, ref: Ref, mode: str) -> Synced:
             record_rewrite(writer, ref, old=old, new=new)
         if mode != "abort":
             _record_ground(writer, ground, has_left=has_left)
-        touch(writer, worker.worker_id, task=worker.task_id)
+        renew_heartbeat(writer, worker.worker_id, task=worker.task_id)
     drain(session)
     parent = None if ground.parent is None else ground.parent.parent_branch
     return Synced(worker, old, new, ground.onto, parent)

@@ -14,7 +14,7 @@ from gitworker.store.sqlite.database import Database
 from gitworker.workers.start import start
 from tests.agents.supervised import SupervisedWorker
 from tests.cli.kit import ok, run
-from tests.workers.world import World, no_beater
+from tests.workers.world import World, without_heartbeat_daemon
 
 
 def execute(world: World, sql: str, **values: Any) -> None:
@@ -82,7 +82,7 @@ def test_programs_that_only_beat(auth: SupervisedWorker, age_s: float, word: str
 def test_seats(auth: SupervisedWorker) -> None:
     """A worker at work is listed even if its process has ended, and an idle one is not."""
     agent = subprocess.Popen(["sleep", "60"])
-    with no_beater(auth.world):
+    with without_heartbeat_daemon(auth.world):
         start(auth.world.session(), "auth", pid=agent.pid)
         agent.kill()
         agent.wait()

@@ -21,7 +21,7 @@ from gitworker.store.sqlite.database import Database
 from gitworker.workers.cancel import reset
 from gitworker.workers.start import start
 from tests.agents.supervised import SupervisedWorker, is_alive
-from tests.workers.world import World, no_beater, wait_until
+from tests.workers.world import World, wait_until, without_heartbeat_daemon
 
 TRANSITIONS = (
     "SELECT machine, entity_id, version, from_state, event, to_state, actor, metadata, lines"
@@ -89,7 +89,7 @@ def test_the_plain_start_is_the_engines(tmp_path: Path, life: str) -> None:
     for name in ("plain", "engine"):
         world = World.make(tmp_path / name)
         world.spawn("auth", "t1")
-        with no_beater(world):
+        with without_heartbeat_daemon(world):
             if life == "retry":
                 start(world.session(), "auth", pid=os.getpid())
                 fail(world.session(), "auth", reason="once")
@@ -121,7 +121,7 @@ def test_a_lost_race_starts_nothing(auth: SupervisedWorker) -> None:
     """A start that finds the worker changed since its check runs nothing and changes nothing."""
     desk = post(auth.world)
     found = require_worker(desk, "t1")
-    with no_beater(auth.world):
+    with without_heartbeat_daemon(auth.world):
         start(auth.world.session(), "auth", pid=os.getpid())
     before = auth.world.rows()
     mark = auth.path / "ran"

@@ -16,7 +16,7 @@ from gitworker.liveness.start_daemon import is_daemon_running
 from gitworker.store.sqlite.migrate import open_database
 from tests.agents.supervised import SupervisedWorker, is_alive, is_stopped, read_until
 from tests.cli.kit import ok
-from tests.workers.world import no_beater, wait_until
+from tests.workers.world import wait_until, without_heartbeat_daemon
 
 COUNTING = (
     "sh", "-c",
@@ -55,7 +55,10 @@ def orphaned(
 
     `began` is a file in the worktree whose existence shows that the agent has begun.
     """
-    with auth.running(*words, env=dict(os.environ)) as process, no_beater(auth.world):
+    with (
+        auth.running(*words, env=dict(os.environ)) as process,
+        without_heartbeat_daemon(auth.world),
+    ):
         wait_until(lambda: Path(auth.path, began).exists())
         for order in orders:
             before = len(auth.logs())

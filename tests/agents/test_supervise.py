@@ -17,7 +17,7 @@ from gitworker.store.tasks import require_stored_task
 from gitworker.store.workers import find_worker
 from tests.agents.supervised import COMMIT, SupervisedWorker, is_alive, read_until
 from tests.cli.kit import DEADLINE_S, ok, run
-from tests.workers.world import no_beater, wait_until
+from tests.workers.world import wait_until, without_heartbeat_daemon
 
 FAILED, REVIEW, WORKING = "FAILED", "IN_REVIEW", "WORKING"
 
@@ -172,7 +172,7 @@ def test_a_spawn_that_fails_starts_nothing(auth: SupervisedWorker) -> None:
 
 def test_one_agent_a_worker(auth: SupervisedWorker) -> None:
     """While a worker's agent lives a second one is refused, even after its supervisor's death."""
-    with auth.running("sleep", "60") as process, no_beater(auth.world):
+    with auth.running("sleep", "60") as process, without_heartbeat_daemon(auth.world):
         for _ in range(2):
             answer = auth.exec("true")
             assert answer.status == 3
@@ -228,7 +228,7 @@ def test_the_agent_of_an_earlier_task(auth: SupervisedWorker) -> None:
 
 def test_a_killed_supervisor_loses_nothing(auth: SupervisedWorker) -> None:
     """The agent of a killed supervisor stays the worker's process, and its end is found later."""
-    with auth.running("sleep", "60") as process, no_beater(auth.world):
+    with auth.running("sleep", "60") as process, without_heartbeat_daemon(auth.world):
         process.kill()
         process.wait()
         (found,) = auth.runs()

@@ -15,7 +15,7 @@ import pytest
 from gitworker.proc import find_start
 from tests.agents.supervised import COMMIT, SupervisedWorker, is_alive, read_until
 from tests.cli.kit import DEADLINE_S
-from tests.workers.world import no_beater, wait_until
+from tests.workers.world import wait_until, without_heartbeat_daemon
 
 
 @dataclass
@@ -112,13 +112,13 @@ def test_keys_are_the_agents(auth: SupervisedWorker, screen: Screen) -> None:
 
 def test_at_a_terminal_the_worker_is_ones_own_again(auth: SupervisedWorker, screen: Screen) -> None:
     """If an agent at a terminal leaves its worker WORKING, the worker is bound to the user."""
-    with no_beater(auth.world), at(screen, auth, "true") as process:
+    with without_heartbeat_daemon(auth.world), at(screen, auth, "true") as process:
         screen.see(b"auth is still WORKING")
         assert process.wait(DEADLINE_S) == 0
     heir = auth.world.worker("auth")
     assert heir.pid == os.getpid()
     assert heir.pid_start == find_start(os.getpid())
-    with no_beater(auth.world), at(screen, auth, "false") as process:
+    with without_heartbeat_daemon(auth.world), at(screen, auth, "false") as process:
         assert process.wait(DEADLINE_S) == 1
     assert auth.state() == "FAILED"
 

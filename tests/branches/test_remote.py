@@ -19,7 +19,7 @@ from gitworker.model.ids import Oid
 from gitworker.repo.plumbing.lock import hold
 from gitworker.repo.remote.rules_transfer import TransferFailed
 from tests.branches.remotes import Shore, answering, require_program, serving
-from tests.workers.world import World, no_beater, unchanged, wait_until
+from tests.workers.world import World, unchanged, wait_until, without_heartbeat_daemon
 
 # A hook in the remote runs in quarantine; it needs this to change anything by itself.
 FREE = "unset GIT_QUARANTINE_PATH GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES"
@@ -30,7 +30,7 @@ def shore(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shore]:
     """A repository whose target lands on a bare remote."""
     monkeypatch.setenv("GITWORKER_HOOKS", "off")
     world = World.make(tmp_path / "repo")
-    with no_beater(world):
+    with without_heartbeat_daemon(world):
         yield Shore.make(world)
 
 

@@ -13,7 +13,7 @@ from gitworker.errors import Conflict
 from gitworker.liveness.readings import read_heartbeats, this_moment
 from gitworker.liveness.rules import heartbeat_age_ms
 from gitworker.paths import StatePaths
-from gitworker.store.heartbeats import beat
+from gitworker.store.heartbeats import record_heartbeat
 from gitworker.store.rules_leases import LeaseLength
 from gitworker.store.sqlite.database import Database
 from gitworker.store.sqlite.queries import query_text
@@ -66,7 +66,7 @@ def test_a_foreign_heartbeat_is_judged_by_the_wall_clock(
     """After a foreign heartbeat an older monotonic stamp of ours no longer counts."""
     monkeypatch.setattr("gitworker.clock.now_ms", lambda: 1000)
     with store.write(durable=False) as writer:
-        beat(writer, "nim", status="idle", task=None, progress=None)
+        record_heartbeat(writer, "nim", status="idle", task=None, progress=None)
     monkeypatch.undo()
     stamped = participant(state.root, "beat", "nim", "working", "t1")
     assert isinstance(stamped, int)

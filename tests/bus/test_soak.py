@@ -21,9 +21,9 @@ from gitworker.liveness.readings import this_moment
 from gitworker.liveness.rules import Liveness, heartbeat_age_ms, liveness_of
 from gitworker.observe.workers.signs_of_life import heartbeat_of
 from gitworker.paths import StatePaths
-from gitworker.store.heartbeats import beat
+from gitworker.store.heartbeats import record_heartbeat
 from tests.store.support import foreign
-from tests.workers.world import World, no_beater, wait_until
+from tests.workers.world import World, wait_until, without_heartbeat_daemon
 
 SCALE = int(os.environ.get("GITWORKER_TEST_SCALE", "1"))
 HOURS = 24
@@ -81,7 +81,7 @@ class Soak:
         """Make every agent send a heartbeat, publish, read and acknowledge once."""
         for name, bus in self.ends.items():
             with bus.store.write(durable=False) as writer:
-                beat(writer, name, status="working", task=None, progress=None)
+                record_heartbeat(writer, name, status="working", task=None, progress=None)
             drafts = [
                 {"type": "x-note", "payload": {"step": number}, "id": f"{name}-{number:04}-{part}"}
                 for part in range(EACH_STEP)
@@ -96,10 +96,10 @@ class Soak:
     def tidy(self) -> None:
         """Prune messages older than three hours, and export."""
         bus = self.ends[AGENTS[0]]
-        wish = PruneRequest(
+        request = PruneRequest(
             self.time.wall_ms - KEPT_MS, frozenset(AGENTS), self.time.wall_ms - HOUR_MS
         )
-        self.archives += prune(bus.store, self.paths, wish).archive is not None
+        self.archives += prune(bus.store, self.paths, request).archive is not None
         export_logs(bus.store, self.paths)
 
     def require_alive(self) -> None:
@@ -146,7 +146,7 @@ def soak(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, time_: Time) -> Iterat
     world.spawn("auth", "t1")
     paths = StatePaths(str(world.root / ".git" / "worker-state"))
     ends = {name: open_bus(paths.root, agent=name) for name in AGENTS}
-    with no_beater(world):
+    with without_heartbeat_daemon(world):
         yield Soak(world, paths, time_, ends)
     for bus in ends.values():
         bus.close()

@@ -16,7 +16,7 @@ import pytest
 
 from gitworker.bus.files.export import export_logs
 from gitworker.paths import StatePaths
-from gitworker.store.heartbeats import beat
+from gitworker.store.heartbeats import record_heartbeat
 from gitworker.store.sqlite.database import Database
 from tests.bus.torturing import addressee, lines
 from tests.store.support import foreign
@@ -88,7 +88,7 @@ def test_torture(state: StatePaths, store: Database, tmp_path: Path) -> None:
     place.mkdir()
     with store.write() as writer:
         for name in readers:  # known, so that they can be written to
-            beat(writer, name, status="working", task=None, progress=None)
+            record_heartbeat(writer, name, status="working", task=None, progress=None)
     crowd = Crowd(state, place)
     for name in names + readers:
         crowd.start(name)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.claims.scene import Clocks, Scene
-from tests.workers.world import World, no_beater
+from tests.workers.world import World, without_heartbeat_daemon
 
 
 @pytest.fixture
@@ -33,6 +33,6 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     """A repository without workers, whose hooks start no drain."""
     monkeypatch.setenv("GITWORKER_HOOKS", "off")
     made = World.make(tmp_path / "repo")
-    with no_beater(made):
+    with without_heartbeat_daemon(made):
         yield made
         made.require_sound()

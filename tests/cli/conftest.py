@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.kit import Answer, ok, run
 from tests.conftest import git
-from tests.workers.world import World, no_beater
+from tests.workers.world import World, without_heartbeat_daemon
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def quiet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     """A repository in which no hook fires and no heartbeat daemon runs."""
     monkeypatch.setenv("GITWORKER_HOOKS", "off")
     made = World.make(tmp_path / "repo")
-    with no_beater(made):
+    with without_heartbeat_daemon(made):
         yield made
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workers.world import World, no_beater
+from tests.workers.world import World, without_heartbeat_daemon
 
 
 @pytest.fixture
@@ -13,7 +13,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     """Return a repository that must have no open operation when the test ends."""
     monkeypatch.setenv("GITWORKER_HOOKS", "off")
     made = World.make(tmp_path / "repo")
-    with no_beater(made):
+    with without_heartbeat_daemon(made):
         yield made
         assert made.query("SELECT kind FROM operations WHERE status = 'open'") == []
         made.require_sound()

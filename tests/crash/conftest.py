@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.crash.acts import Act
-from tests.workers.world import World, is_at_work, no_beater, wait_until
+from tests.workers.world import World, is_at_work, wait_until, without_heartbeat_daemon
 
 # A copy has other inodes and change times; its index must count as fresh all the same.
 FRESH = {"core.checkStat": "minimal", "core.trustctime": "false"}
@@ -32,7 +32,7 @@ def prepared(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
                 world = World.make(root)
                 for key, value in FRESH.items():
                     world.git("config", key, value)
-                with no_beater(world):
+                with without_heartbeat_daemon(world):
                     act.prepare(world)
                 wait_until(lambda: not is_at_work(root))  # a copy must not meet a deletion
                 shutil.copytree(shelf / act.name / "repo", copy, symlinks=True)
@@ -41,7 +41,7 @@ def prepared(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
                 shutil.rmtree(root)
                 shutil.copytree(copy, root, symlinks=True)
             world = World(root)
-            stack.enter_context(no_beater(world))
+            stack.enter_context(without_heartbeat_daemon(world))
             return world
 
         yield prepare
@@ -52,7 +52,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     """Return a repository that must be sound, without an open operation, when the test ends."""
     monkeypatch.setenv("GITWORKER_HOOKS", "off")
     made = World.make(tmp_path / "repo")
-    with no_beater(made):
+    with without_heartbeat_daemon(made):
         yield made
         assert made.query("SELECT kind FROM operations WHERE status = 'open'") == []
         made.require_sound()

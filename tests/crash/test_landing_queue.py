@@ -14,7 +14,7 @@ import pytest
 from fixtures.repos import Repo
 from gitworker.landing.merge import merge
 from tests.crash.yard import CHECK, Yard, make_ground
-from tests.workers.world import World, no_beater, wait_until
+from tests.workers.world import World, wait_until, without_heartbeat_daemon
 
 SCALE = float(os.environ.get("GITWORKER_TEST_SCALE", "1"))
 COUNT = max(20, int(40 * SCALE))
@@ -30,7 +30,7 @@ def ground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     monkeypatch.setenv("GITWORKER_HOOKS", "off")
     monkeypatch.setenv("GITWORKER_VERIFY_COMMANDS", CHECK)
     world = make_ground(tmp_path / "repo")
-    with no_beater(world):
+    with without_heartbeat_daemon(world):
         yield world
 
 

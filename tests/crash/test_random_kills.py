@@ -12,7 +12,7 @@ import pytest
 from fixtures.agents import lives
 from fixtures.repos import Repo
 from tests.crash.inventory import all_bytes, require_tidy, take
-from tests.workers.world import World, is_at_work, no_beater, wait_until
+from tests.workers.world import World, is_at_work, wait_until, without_heartbeat_daemon
 
 SCALE = float(os.environ.get("GITWORKER_TEST_SCALE", "1"))
 KILLS = int(9 * SCALE)
@@ -27,7 +27,7 @@ def test_random_kills(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
     world = World.make(tmp_path / "repo")
     record = tmp_path / "record"
     record.touch()
-    with no_beater(world):
+    with without_heartbeat_daemon(world):
         for number in range(KILLS):
             run_and_kill(world, record, after_s=chance.uniform(0.1, 1.5), first=number * 100)
             settle(world)

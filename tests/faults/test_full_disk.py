@@ -14,7 +14,7 @@ from tests.faults.acts import EVERY, ONCE, spared
 from tests.faults.harness import plainly
 from tests.faults.oracle import require_recovered
 from tests.store.disks import fill, small_disk
-from tests.workers.world import World, is_at_work, no_beater, wait_until
+from tests.workers.world import World, is_at_work, wait_until, without_heartbeat_daemon
 
 pytestmark = [pytest.mark.slow, pytest.mark.faults]
 IS_LONG = float(os.environ.get("GITWORKER_TEST_SCALE", "1")) > 1
@@ -38,7 +38,9 @@ def on_small_disk(world: World) -> Iterator[Path]:
     used = sum(path.lstat().st_size + 4096 for path in aside.rglob("*"))
     with small_disk(world.root, size_kib=used // 1024 + SPARE_KIB) as disk:
         shutil.copytree(aside, disk, symlinks=True, dirs_exist_ok=True)
-        with no_beater(world):  # the lock that the preparation holds is on the other disk
+        with without_heartbeat_daemon(
+            world
+        ):  # the lock that the preparation holds is on the other disk
             yield disk
 
 

@@ -22,7 +22,7 @@ from tests.crash.conftest import FRESH
 from tests.crash.inventory import all_bytes
 from tests.workers.dirty_worktree import make_dirty
 from tests.workers.planting import PLANTS, broken, sql
-from tests.workers.world import World, is_at_work, newest, no_beater, wait_until
+from tests.workers.world import World, is_at_work, newest, wait_until, without_heartbeat_daemon
 
 SCALE = float(os.environ.get("GITWORKER_TEST_SCALE", "1"))
 WORKERS = max(20, int(50 * SCALE))
@@ -186,12 +186,12 @@ def ground(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
         world = World.make(root)
         for key, value in {**FRESH, **LONG_LEASE}.items():
             world.git("config", key, value)
-        with no_beater(world):
+        with without_heartbeat_daemon(world):
             broken(world)
             wait_until(lambda: not list(root.glob("worktrees/.trash/*old-done*")))
             wait_until(lambda: not is_at_work(root))
         shutil.copytree(root, copy, symlinks=True)
-    with no_beater(World(root)):
+    with without_heartbeat_daemon(World(root)):
         yield World(root)
 
 

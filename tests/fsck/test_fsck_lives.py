@@ -9,7 +9,7 @@ from fixtures.repos import Repo
 from gitworker.fsck.doctor import read_doctor
 from gitworker.fsck.finding import Level
 from gitworker.fsck.fsck import prove
-from gitworker.journal.gc.gc import gc, wish_of
+from gitworker.journal.gc.gc import gc, gc_request
 from gitworker.journal.sweep import sweep
 from gitworker.journal.undo.undo import undo
 from gitworker.lifecycle.fail import fail
@@ -60,7 +60,7 @@ def collected(world: World) -> None:
     make_dirty(world, world.approved("auth", "login", {"a": "1\n"}))
     world.land("auth")
     session = world.session()
-    gc(session, wish_of(session, days=0))
+    gc(session, gc_request(session, days=0))
 
 
 def collected_and_back(world: World) -> None:

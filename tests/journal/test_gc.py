@@ -11,7 +11,7 @@ import pytest
 from fixtures.repos import Repo
 from gitworker.errors import GitWorkerError, Refused
 from gitworker.fsck.fsck import prove
-from gitworker.journal.gc.gc import CollectedItems, gc, gc_daily, preview_gc, wish_of
+from gitworker.journal.gc.gc import CollectedItems, gc, gc_daily, gc_request, preview_gc
 from gitworker.journal.undo.undo import undo
 from gitworker.workers.cancel import cancel
 from tests.workers.dirty_worktree import make_dirty
@@ -23,7 +23,7 @@ RESCUE = "refs/worker/rescue/"
 def collect(world: World, **wanted: int | bool) -> CollectedItems:
     """Let go of everything that is older than this moment."""
     session = world.session()
-    return gc(session, wish_of(session, **{"days": 0, **wanted}))  # type: ignore[arg-type]
+    return gc(session, gc_request(session, **{"days": 0, **wanted}))  # type: ignore[arg-type]
 
 
 def rescues(world: World) -> list[str]:
@@ -53,7 +53,7 @@ def test_landed_work_needs_no_rescue(world: World) -> None:
     assert rescues(world) == ["auth/login/1", "auth/login/2"]
     done = collect(world)
     assert rescues(world) == []
-    assert [item.holds for item in done.choice.going if item.kind == "rescue"] == ["", ""]
+    assert [item.holds for item in done.choice.selected if item.kind == "rescue"] == ["", ""]
     assert prove(world.session()).findings == ()
     again = undo(world.session())
     assert (again.kind, again.number, again.workers) == ("gc", done.number, ())
@@ -94,7 +94,7 @@ def test_unlanded_work_stays(world: World) -> None:
     assert [item.name for item in done.choice.held] == [f"{RESCUE}auth/login/1"]
     assert rescues(world) == ["auth/login/1"]
     done = collect(world, unlanded=True)
-    assert [item.what for item in done.choice.going if item.kind == "rescue"] == [tip]
+    assert [item.target for item in done.choice.selected if item.kind == "rescue"] == [tip]
     assert rescues(world) == []
     undo(world.session())
     assert world.tip(f"{RESCUE}auth/login/1") == tip
@@ -125,7 +125,7 @@ def test_the_trash_is_emptied(world: World) -> None:
     cancel(world.session(), "auth")
     (entry,) = trash(world)
     done = collect(world)
-    assert [item.kind for item in done.choice.going if item.kind == "trash"] == ["trash"]
+    assert [item.kind for item in done.choice.selected if item.kind == "trash"] == ["trash"]
     assert trash(world) == []
     wait_until(lambda: not list(entry.parent.glob(".doomed-*")))
     assert prove(world.session()).findings == ()
@@ -165,9 +165,9 @@ def test_ages_and_budgets(world: World) -> None:
         stamp = time.time() - (age + 1) * 1000
         os.utime(logs / name, (stamp, stamp))
     with nothing_gone(world):
-        assert collect(world, days=1).choice.going == ()
+        assert collect(world, days=1).choice.selected == ()
     done = collect(world, days=1, max_bytes=1_500_000)
-    assert [item.name for item in done.choice.going] == ["old.log", "verify/mid.log"]
+    assert [item.name for item in done.choice.selected] == ["old.log", "verify/mid.log"]
     assert sorted(path.name for path in logs.rglob("*.log")) == ["new.log"]
     assert len(trash(world)) == 1
 
@@ -185,10 +185,12 @@ def test_a_dry_run_changes_nothing(world: World) -> None:
     landed_with_a_rebase(world)
     session = world.session()
     with nothing_gone(world):
-        would = preview_gc(session, wish_of(session, days=0))
+        would = preview_gc(session, gc_request(session, days=0))
     assert would.number is None
     assert world.query("SELECT id FROM operations WHERE kind = 'gc'") == []
-    assert {i.name for i in collect(world).choice.going} == {i.name for i in would.choice.going}
+    assert {i.name for i in collect(world).choice.selected} == {
+        i.name for i in would.choice.selected
+    }
 
 
 def test_no_deletion_is_recorded_without_one(world: World) -> None:
@@ -225,17 +227,17 @@ def test_a_worker_may_not(world: World) -> None:
     place = world.working("auth", "login", {"a": "1\n"})
     session = world.session(place)
     with unchanged(world, "not_allowed", Refused):
-        gc(session, wish_of(session, days=0))
+        gc(session, gc_request(session, days=0))
 
 
 def test_settings(world: World) -> None:
     """The settings give the ages and sizes that the command omits, and 0 means no limit."""
-    wish = wish_of(world.session())
-    assert (wish.days, wish.max_bytes) == (7, None)
+    request = gc_request(world.session())
+    assert (request.days, request.max_bytes) == (7, None)
     world.git("config", "worker.gc.days", "0")
     world.git("config", "worker.gc.max-bytes", "5")
-    wish = wish_of(world.session())
-    assert (wish.days, wish.max_bytes) == (None, 5)
+    request = gc_request(world.session())
+    assert (request.days, request.max_bytes) == (None, 5)
 
 
 def test_verify_worktrees(world: World) -> None:
@@ -249,7 +251,7 @@ def test_verify_worktrees(world: World) -> None:
         slot.prepare(Oid(world.tip()))
     second.release()
     done = collect(world)
-    assert [item.name for item in done.choice.going] == [str(second.number)]
+    assert [item.name for item in done.choice.selected] == [str(second.number)]
     assert os.path.isdir(first.tree)
     assert not os.path.isdir(second.tree)
     first.release()
@@ -265,5 +267,5 @@ def test_a_rescue_that_no_act_names(world: World, packed: bool) -> None:
     assert rescues(world) == ["auth/login/1", "auth/login/2"]
     Repo(world.root).git("pack-refs", "--all") if packed else None
     done = collect(world)
-    assert all(item.at_ms > 0 for item in (*done.choice.going, *done.choice.held))
+    assert all(item.at_ms > 0 for item in (*done.choice.selected, *done.choice.held))
     assert "auth/login/1" not in rescues(world)

@@ -11,11 +11,11 @@ import pytest
 from fixtures.repos import Repo
 from gitworker import clock
 from gitworker.errors import Refused
-from gitworker.journal.gc.gc import CollectedItems, gc, gc_daily, preview_gc, wish_of
+from gitworker.journal.gc.gc import CollectedItems, gc, gc_daily, gc_request, preview_gc
 from gitworker.journal.gc.gc_refs import expire
 from gitworker.journal.gc.rules_gc import DAY_MS
 from gitworker.journal.undo.undo import undo
-from gitworker.store.heartbeats import beat
+from gitworker.store.heartbeats import record_heartbeat
 from gitworker.workers.cancel import cancel
 from gitworker.worktrees.trashing import set_aside
 from tests.journal.test_gc import RESCUE, collect, rescues, trash
@@ -45,7 +45,7 @@ def test_a_file_written_before_the_rename(world: World, name: str) -> None:
     assert held(collect(world)) == [f"the file {name}, which no ref keeps"]
     assert (entry / "tree" / name).read_text() == "precious\n"
     done = collect(world, unlanded=True)
-    assert f"the file {name}, which no ref keeps" in [item.holds for item in done.choice.going]
+    assert f"the file {name}, which no ref keeps" in [item.holds for item in done.choice.selected]
     assert trash(world) == []
 
 
@@ -235,8 +235,8 @@ def test_undo_alone_skips_an_automatic_gc(world: World) -> None:
     number = collect(world).number
     undo(world.session(), number)
     session = world.session()
-    wish = wish_of(session, days=0)
-    by_itself = gc(session, wish, by_itself=True).number
+    request = gc_request(session, days=0)
+    by_itself = gc(session, request, by_itself=True).number
     (world.state_dir / "logs" / "old.log").write_text("x")
     collect(world)
     assert undo(world.session()).kind == "merge"
@@ -252,25 +252,25 @@ def test_the_daily_gc(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITWORKER_CLOCK_MS", str(clock.now_ms() + 2 * DAY_MS))
     session = world.session()
     with session.store.write(durable=False) as writer:
-        beat(writer, "nim", status="idle", task=None, progress=None)
+        record_heartbeat(writer, "nim", status="idle", task=None, progress=None)
     done = gc_daily(session)
-    assert [item.kind for item in done.choice.going if item.kind != "log"] == ["trash"]
+    assert [item.kind for item in done.choice.selected if item.kind != "log"] == ["trash"]
 
 
 def test_a_clock_that_jumps(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """After the wall clock was set forward, gc deletes nothing by age and reports no deletion."""
     session = world.session()
     with session.store.write(durable=False) as writer:
-        beat(writer, "nim", status="idle", task=None, progress=None)
+        record_heartbeat(writer, "nim", status="idle", task=None, progress=None)
     world.working("auth", "login", {"a": "1\n"})
     cancel(world.session(), "auth")
     monkeypatch.setenv("GITWORKER_CLOCK_MS", str(clock.now_ms() + 400 * DAY_MS))
     session = world.session()
     with unchanged(world, "clock_jumped"):
-        gc(session, wish_of(session))
+        gc(session, gc_request(session))
     with pytest.raises(Refused, match="clock has moved"):
-        preview_gc(session, wish_of(session))
-    assert preview_gc(session, wish_of(session, days=0)).choice.going
+        preview_gc(session, gc_request(session))
+    assert preview_gc(session, gc_request(session, days=0)).choice.selected
 
 
 def test_two_at_once(world: World) -> None:

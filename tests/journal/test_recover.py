@@ -277,10 +277,10 @@ def test_an_export_fails_no_act(world: World) -> None:
     log.mkdir()
     assert world.approve("auth").worker.state == "APPROVED"
     settled, _ = settle(world.session())
-    assert settled.untold is not None
-    assert str(log) in settled.untold.message
+    assert settled.unpublished is not None
+    assert str(log) in settled.unpublished.message
     log.rmdir()
-    assert settle(world.session())[0].untold is None
+    assert settle(world.session())[0].unpublished is None
     assert log.read_text().count('"review_result"') == 1
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from fixtures.repos import Repo
 from gitworker.errors import GitWorkerError
-from gitworker.journal.gc.gc import gc, wish_of
+from gitworker.journal.gc.gc import gc, gc_request
 from gitworker.journal.undo.undo import undo
 from gitworker.lifecycle.fail import fail
 from gitworker.workers.cancel import cancel, reset
@@ -102,7 +102,7 @@ class Life:
         steps: dict[Callable[[], object], int] = {
             lambda: undo(session): 3,
             self.undo_any: 1,
-            lambda: gc(session, wish_of(session, days=0)): 2,
+            lambda: gc(session, gc_request(session, days=0)): 2,
             lambda: world.git("gc", "-q", "--prune=now"): 1,
             lambda: world.advance({self.random.choice(NAMES): self.text()}): 1,
             lambda: world.merge(everything=True): 2,

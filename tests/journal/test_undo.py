@@ -10,7 +10,7 @@ from gitworker.journal.undo.undo import undo
 from gitworker.lifecycle.fail import fail
 from gitworker.workers.cancel import cancel, recycle, reset
 from tests.workers.dirty_worktree import look, make_dirty, open_rebase
-from tests.workers.world import World, newest, no_beater, unchanged
+from tests.workers.world import World, newest, unchanged, without_heartbeat_daemon
 
 
 @pytest.mark.parametrize("mess", [make_dirty, open_rebase])
@@ -54,7 +54,7 @@ def test_undo_below_a_line_feed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     """A worktree below a directory with a line feed in its name comes back as any other."""
     monkeypatch.setenv("GITWORKER_HOOKS", "off")
     world = World.make(tmp_path / "new\nline" / "repo")
-    with no_beater(world):
+    with without_heartbeat_daemon(world):
         place = world.working("auth", "login", {"a": "1\n"})
         (place / "new").write_text("untracked\n")
         cancel(world.session(), "auth")

@@ -6,7 +6,7 @@ import pytest
 
 from fixtures.repos import Repo
 from gitworker.errors import NotFound, Refused
-from gitworker.journal.gc.gc import gc, wish_of
+from gitworker.journal.gc.gc import gc, gc_request
 from gitworker.journal.sweep import sweep
 from gitworker.journal.undo.records import list_records
 from gitworker.journal.undo.undo import undo
@@ -69,8 +69,8 @@ def test_gc_deletes_the_created_worktree(world: World) -> None:
     take(world, "feature")
     undo(world.session())
     session = world.session()
-    done = gc(session, wish_of(session, days=0))
-    assert [item.kind for item in done.choice.going] == ["trash"]
+    done = gc(session, gc_request(session, days=0))
+    assert [item.kind for item in done.choice.selected] == ["trash"]
     assert not done.choice.held
 
 

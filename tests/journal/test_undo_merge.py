@@ -12,7 +12,7 @@ from gitworker.journal.undo.records import list_records
 from gitworker.journal.undo.undo import undo
 from gitworker.workers.cancel import cancel, recycle
 from tests.workers.dirty_worktree import look, make_dirty
-from tests.workers.world import World, kept, newest, no_beater, unchanged
+from tests.workers.world import World, kept, newest, unchanged, without_heartbeat_daemon
 
 
 def stack(world: World, *names: str) -> None:
@@ -470,7 +470,7 @@ def test_other_repositories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kin
     if kind == "bare":
         world.git("clone", "-q", "--bare", ".", str(tmp_path / "bare.git"))
         world = World(tmp_path / "bare.git")
-    with no_beater(world):
+    with without_heartbeat_daemon(world):
         old = world.tip("main")
         make_dirty(world, world.approved("auth", "login", {"a": "1\n"}))
         before = look(world, world.path("auth"))

@@ -17,12 +17,12 @@ from gitworker.journal.gc.upkeep import (
     living_agents,
     preview_prune,
     prune_bus,
+    prune_request,
     run_upkeep,
-    wish_for,
 )
 from gitworker.liveness.origin import origin_columns
 from gitworker.session import Session
-from gitworker.store.heartbeats import beat
+from gitworker.store.heartbeats import record_heartbeat
 from tests.bus.scene import Scene
 
 LATER_MS = 40 * DAY_MS
@@ -57,7 +57,7 @@ def test_which_agents_are_alive(scene: Scene) -> None:
     scene.spawn("docs", "t2")
     session = scene.session()
     with session.store.write(durable=False) as writer:
-        beat(writer, "nim", status="idle", task=None, progress=None)
+        record_heartbeat(writer, "nim", status="idle", task=None, progress=None)
         writer.run("liveness.beat", agent="gone", now=1, status="idle", task=None, progress=None)
     scene.execute(
         "UPDATE workers SET pid = :pid, host = :host, boot_id = :boot_id, pid_ns = :pid_ns"
@@ -121,15 +121,15 @@ def test_a_clock_that_jumps(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> No
     session = scene.session()
     say(session, "a")
     with session.store.write(durable=False) as writer:
-        beat(writer, "nim", status="idle", task=None, progress=None)
+        record_heartbeat(writer, "nim", status="idle", task=None, progress=None)
     monkeypatch.setenv("GITWORKER_CLOCK_MS", str(clock.now_ms() + LATER_MS))
     run_upkeep(session)
     with pytest.raises(Refused, match="clock has moved") as caught:
-        wish_for(session, days=30, archiving=True)
+        prune_request(session, days=30, archiving=True)
     assert caught.value.code == "clock_jumped"
     assert ids(session) == ["a"]
     with session.store.write(durable=False) as writer:
-        beat(writer, "nim", status="idle", task=None, progress=None)
+        record_heartbeat(writer, "nim", status="idle", task=None, progress=None)
     run_upkeep(session)
     assert ids(session) == []
 
@@ -147,8 +147,8 @@ def test_recently_acknowledged_cursors_keep_unread_messages(
     now = clock.now_ms()
     with session.store.write(durable=False) as writer:
         writer.run("messages.ack", agent="nim", seq=0, now=now - int(ago_days * DAY_MS))
-    wish = wish_for(session, days=days, archiving=True)._replace(cutoff_ms=now + DAY_MS)
-    assert preview_prune(session, wish).held_by == held_by
+    request = prune_request(session, days=days, archiving=True)._replace(cutoff_ms=now + DAY_MS)
+    assert preview_prune(session, request).held_by == held_by
 
 
 def test_a_preview_changes_nothing(scene: Scene) -> None:
@@ -157,11 +157,11 @@ def test_a_preview_changes_nothing(scene: Scene) -> None:
     say(session, "a")
     say(session, "b")
     with session.store.write(durable=False) as writer:
-        beat(writer, "nim", status="idle", task=None, progress=None)
+        record_heartbeat(writer, "nim", status="idle", task=None, progress=None)
         writer.run("messages.ack", agent="nim", seq=1, now=1)
-    wish = wish_for(session, days=0, archiving=True)._replace(cutoff_ms=clock.now_ms() + 1)
-    plan = preview_prune(session, wish)
+    request = prune_request(session, days=0, archiving=True)._replace(cutoff_ms=clock.now_ms() + 1)
+    plan = preview_prune(session, request)
     assert (plan.messages, plan.held_by) == (1, "nim")
     assert ids(session) == ["a", "b"]
-    assert prune_bus(session, wish).plan.messages == 1
+    assert prune_bus(session, request).plan.messages == 1
     assert ids(session) == ["b"]

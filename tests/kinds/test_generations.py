@@ -8,7 +8,7 @@ import pytest
 from fixtures.generations import GENERATIONS, list_cases, unpack
 from fixtures.repos import Repo
 from tests.cli.kit import ok, run
-from tests.workers.world import World, no_beater
+from tests.workers.world import World, without_heartbeat_daemon
 
 OPEN = [
     (generation, case)
@@ -44,7 +44,7 @@ def test_open_operation(tmp_path: Path, generation: str, case: str) -> None:
     assert count >= 1
     commits = set(world.git("rev-list", "--all", "--reflog").splitlines())
     files = uncommitted(world)
-    with no_beater(world):
+    with without_heartbeat_daemon(world):
         assert run(world.root, "recover").status == 0
         assert world.query("SELECT kind FROM operations WHERE status = 'open'") == []
         assert commits <= set(world.git("rev-list", "--all", "--reflog").splitlines())
@@ -62,7 +62,7 @@ def test_next_command(
 ) -> None:
     """A worker in any state of an earlier version takes its next command."""
     world = World(unpack(generation, "states", tmp_path))
-    with no_beater(world):
+    with without_heartbeat_daemon(world):
         assert run(world.root, "fsck", "--repair").status == 0  # the state files have other times
         assert run(world.root, "status", "--json").status == 0
         verb, *rest = words

@@ -49,7 +49,7 @@ class Recorder:
     def thread(self, every_s: float = OFTEN_S) -> HeartbeatThread:
         """Return a thread that reports to this recorder."""
         return HeartbeatThread(
-            self.open, every_s=every_s, on_beat=self.times.append, on_error=self.errors.append
+            self.open, every_s=every_s, on_heartbeat=self.times.append, on_error=self.errors.append
         )
 
 
@@ -200,7 +200,7 @@ def test_a_listener_may_fail(path: Path, store: Database) -> None:
         heard.times.append(times)
         raise OSError(28, "No space left on device")
 
-    thread = HeartbeatThread(heard.open, every_s=OFTEN_S, on_beat=fail, on_error=failed.append)
+    thread = HeartbeatThread(heard.open, every_s=OFTEN_S, on_heartbeat=fail, on_error=failed.append)
     thread.start()
     thread.put(Report("auth"))
     wait_until(lambda: heard.heartbeats_of("auth") > 2, "heartbeats")

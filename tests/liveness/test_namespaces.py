@@ -16,7 +16,7 @@ from tests.agents.supervised import SupervisedWorker
 from tests.cli.kit import DEADLINE_S, PROGRAM, ok, run
 from tests.conftest import git
 from tests.liveness.boxes import BLIND, BOX, KINDS, inside, mounted, needs_boxes
-from tests.workers.world import World, no_beater, wait_until
+from tests.workers.world import World, wait_until, without_heartbeat_daemon
 
 pytestmark = needs_boxes()
 COMMANDS = (
@@ -127,7 +127,7 @@ def test_no_worktree_is_taken_from_a_living_agent(auth: SupervisedWorker, kind: 
 def test_without_lock_a_fresh_heartbeat_counts(auth: SupervisedWorker, change: str) -> None:
     """An unknown process keeps its worktree by a heartbeat of less than 100 s, or by its lock."""
     world = auth.world
-    with no_beater(world):
+    with without_heartbeat_daemon(world):
         ok(world.root, "start", "auth", "--pid", str(os.getpid()))
         world.session().store.execute(  # type: ignore[attr-defined]
             f"UPDATE workers SET {change}"

@@ -10,7 +10,7 @@ from gitworker.bus.transitions import move_task
 from gitworker.journal.sweep import sweep
 from gitworker.model.task import TaskEvent
 from gitworker.observe.agents import read_agents
-from gitworker.store.heartbeats import touch
+from gitworker.store.heartbeats import renew_heartbeat
 from gitworker.store.tasks import require_stored_task
 from gitworker.workers.start import start
 from tests.bus.scene import Scene, commit
@@ -104,7 +104,7 @@ def test_a_fresh_heartbeat_recovers(busy: Scene) -> None:
     assert swept(busy)[1] == "STALE"
     age(busy, 10)
     with busy.session().store.write() as writer:
-        touch(writer, "auth", task="t")
+        renew_heartbeat(writer, "auth", task="t")
     assert swept(busy) == (["auth"], "WORKING", "IN_PROGRESS")
     assert busy.worker("auth").stale_from is None
 

@@ -5,7 +5,7 @@ import pytest
 from gitworker.model.ids import Oid, Ref
 from gitworker.model.task import LifecycleState, TaskStatus
 from gitworker.model.worker import WorkerState
-from gitworker.store.heartbeats import beat, touch
+from gitworker.store.heartbeats import record_heartbeat, renew_heartbeat
 from gitworker.store.operations import (
     advance_operation,
     begin_operation,
@@ -116,11 +116,11 @@ def test_heartbeats_have_clock_readings(store: Database, monkeypatch: pytest.Mon
     monkeypatch.setattr("gitworker.clock.monotonic_ms", lambda: 55)
     monkeypatch.setattr("gitworker.clock.now_ms", lambda: 1000)
     with store.write(durable=False) as writer:
-        assert beat(writer, "w", status="blocked", task="t", progress=0.25) == 1000
+        assert record_heartbeat(writer, "w", status="blocked", task="t", progress=0.25) == 1000
     monkeypatch.setattr("gitworker.clock.now_ms", lambda: 2000)
     with store.write(durable=False) as writer:
-        assert touch(writer, "w", task="t") == 2000
-        assert touch(writer, "v", task=None) == 2000
+        assert renew_heartbeat(writer, "w", task="t") == 2000
+        assert renew_heartbeat(writer, "v", task=None) == 2000
     with store.read() as reader:
         heartbeat = reader.row("liveness.of_agent", agent="w")
         rows = {row["agent_id"]: row for row in reader.rows("liveness.all")}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.verify.bench import Bench
-from tests.workers.world import World, no_beater
+from tests.workers.world import World, without_heartbeat_daemon
 
 
 @pytest.fixture
@@ -14,5 +14,5 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     """A repository on main with one commit, without commands yet."""
     monkeypatch.setenv("GITWORKER_HOOKS", "off")
     world = World.make(tmp_path / "repo")
-    with no_beater(world):
+    with without_heartbeat_daemon(world):
         yield Bench(world, monkeypatch)

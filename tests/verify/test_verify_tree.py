@@ -13,7 +13,7 @@ from gitworker.errors import Unavailable
 from gitworker.verify.verify import Verifier
 from gitworker.verify.verify_worktree import idle_slots, take_slot
 from tests.verify.bench import EXACT, Bench, kill, output, read_pid, run
-from tests.workers.world import World, no_beater
+from tests.workers.world import World, without_heartbeat_daemon
 
 # The changes that a command may make to its worktree, by name.
 DAMAGES = {
@@ -309,7 +309,7 @@ def test_other_repositories(
         world.git("clone", "-q", "--bare", ".", str(tmp_path / "bare"))
         world = World(tmp_path / "bare")
     bench = Bench(world, monkeypatch)
-    with no_beater(world):
+    with without_heartbeat_daemon(world):
         bench.set(EXACT, "touch left")
         tip = bench.tip()
         with Verifier(bench.session()) as verifier:
@@ -351,7 +351,7 @@ def test_a_partial_clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     url = f"file://{origin.root}"
     origin.git("clone", "-q", "--filter=blob:none", url, str(tmp_path / "clone"))
     bench = Bench(World(tmp_path / "clone"), monkeypatch)
-    with no_beater(bench.world):
+    with without_heartbeat_daemon(bench.world):
         bench.set(EXACT, "grep one README")
         assert bench.verify(bench.tip("main~1")).passed
 
@@ -374,7 +374,7 @@ def test_an_odd_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITWORKER_HOOKS", "off")
     world = World.make(tmp_path / "a 'b\" $c" / "-d")
     bench = Bench(world, monkeypatch)
-    with no_beater(world):
+    with without_heartbeat_daemon(world):
         bench.set(EXACT, "touch left")
         with Verifier(bench.session()) as verifier:
             for _ in range(2):

@@ -12,7 +12,7 @@ from gitworker.cli.commands.hooks.worker_hooks import uninstall_everything
 from gitworker.errors import GitWorkerError, Refused
 from gitworker.fsck.doctor import read_doctor
 from gitworker.fsck.fsck import mend, prove
-from gitworker.journal.gc.gc import gc, wish_of
+from gitworker.journal.gc.gc import gc, gc_request
 from gitworker.journal.undo.undo import undo
 from gitworker.workers.cancel import cancel, recycle
 from gitworker.workers.start import start
@@ -95,7 +95,7 @@ def go_through_all(world: World, outside: Path, plant_in: Callable[[Path], None]
     for command in (
         lambda: keep_pool(world.session()), lambda: recycle(world.session(), "auth"),
         lambda: world.spawn("next", "from-the-pool"), lambda: cancel(world.session(), "next"),
-        lambda: gc(world.session(), wish_of(world.session(), days=0)),
+        lambda: gc(world.session(), gc_request(world.session(), days=0)),
         lambda: prove(world.session()), lambda: read_doctor(world.session()),
         lambda: mend(world.session()), lambda: empty_pool(world.session()),
         lambda: uninstall_everything(world.session()), lambda: world.spawn("last", "one"),

@@ -268,7 +268,7 @@ def essence(world: World) -> tuple[object, ...]:
 
 
 @contextlib.contextmanager
-def no_beater(world: World) -> Iterator[None]:
+def without_heartbeat_daemon(world: World) -> Iterator[None]:
     """Hold the heartbeat daemon's lock, so that a test leaves no background process behind."""
     descriptor = os.open(lock_path(world.session().paths), os.O_RDWR | os.O_CREAT, 0o600)
     try:

@@ -9,7 +9,7 @@ import pytest
 
 from fixtures.repos import Content
 from gitworker import clock
-from gitworker.journal.gc.gc import gc, preview_gc, wish_of
+from gitworker.journal.gc.gc import gc, gc_request, preview_gc
 from gitworker.journal.gc.rules_gc import GcRequest
 from gitworker.journal.undo.undo import undo
 from gitworker.repo.pool.parked import list_parked
@@ -215,8 +215,8 @@ def test_gc_keeps_them_for_a_week(
         wait_until(lambda: is_marked(trashed(world)[0]))
     else:
         cancel(world.session(), "auth")
-    gc(world.session(), wish_of(world.session(), days=0))
-    held = preview_gc(world.session(), wish_of(world.session(), days=0)).choice.held
+    gc(world.session(), gc_request(world.session(), days=0))
+    held = preview_gc(world.session(), gc_request(world.session(), days=0)).choice.held
     assert [item.holds for item in held if item.kind == "trash"] == [
         f"bytes of {LOSSY[name].name} that git strips, so no ref keeps them"
     ]
@@ -225,14 +225,14 @@ def test_gc_keeps_them_for_a_week(
     later_ms = clock.now_ms() + (WEEK_S + 60) * 1000
     monkeypatch.setattr("gitworker.clock.now_ms", lambda: later_ms)
     found = preview_gc(world.session(), GcRequest(None, max_bytes=1)).choice
-    assert [item.kind for item in found.going if item.kind == "trash"] == ["trash"]
+    assert [item.kind for item in found.selected if item.kind == "trash"] == ["trash"]
 
 
 def test_gc_deletes_bytes_that_a_checkout_would_have(world: World) -> None:
     """gc deletes a cancelled worktree whose files a filter changes without loss."""
     prepare(world, LOSSLESS["a store"])
     cancel(world.session(), "auth")
-    gc(world.session(), wish_of(world.session(), days=0))
+    gc(world.session(), gc_request(world.session(), days=0))
     assert trashed(world) == []
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from gitworker.workers.cancel import cancel
 from tests.workers.dirty_worktree import make_dirty
-from tests.workers.world import World, is_at_work, no_beater, wait_until
+from tests.workers.world import World, is_at_work, wait_until, without_heartbeat_daemon
 
 NOBODY = 65534
 
@@ -21,7 +21,7 @@ def clone() -> Iterator[World]:
     """Return a repository at a place that every user can reach."""
     place = Path(tempfile.mkdtemp(prefix="gitworker-clone-"))
     place.chmod(0o755)
-    with no_beater(World.make(place / "clone")):
+    with without_heartbeat_daemon(World.make(place / "clone")):
         yield World(place / "clone")
     shutil.rmtree(place)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from gitworker import clock
 from gitworker.errors import GitWorkerError
 from gitworker.store.backend import open_store
-from gitworker.store.heartbeats import touch
+from gitworker.store.heartbeats import renew_heartbeat
 
 if TYPE_CHECKING:
     from gitworker.store.api import Store
@@ -60,5 +60,5 @@ class LoopHeartbeat:
 
     def _record(self, store: Store) -> None:
         with store.write(durable=False) as writer:
-            touch(writer, self._agent, task=self._task)
+            renew_heartbeat(writer, self._agent, task=self._task)
             writer.run("messages.ack", agent=self._agent, seq=0, now=clock.now_ms())

@@ -45,9 +45,9 @@ def run_exec(words: list[str]) -> int | None:
 
         return CommandLine(identity).settle(create=False)[0]
 
-    wish = RunRequest(program, time_limit_s=limit_s)
+    request = RunRequest(program, time_limit_s=limit_s)
     try:
-        ended = exec_at(place, rest[0] if rest else None, wish, open_session=open_session)
+        ended = exec_at(place, rest[0] if rest else None, request, open_session=open_session)
     except UnfinishedOperation:  # the full command settles the interrupted operation
         return None
     narrate(ended.outcome)
@@ -55,8 +55,8 @@ def run_exec(words: list[str]) -> int | None:
 
 
 def exec_at(
-    place: HotContext, name: str | None, wish: RunRequest, *, open_session: Callable[[], Session]
+    place: HotContext, name: str | None, request: RunRequest, *, open_session: Callable[[], Session]
 ) -> SupervisedRun:
     """Supervise an agent for the worker with this name, or for the caller's worker."""
     post = LaunchContext(place.store, place.paths, place.actor)
-    return supervise(post, name, wish, open_session=open_session)
+    return supervise(post, name, request, open_session=open_session)

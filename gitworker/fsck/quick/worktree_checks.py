@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from gitworker.fsck.finding import DoctorFinding, fail, ok, warn
 from gitworker.liveness.readings import is_here, process_runs, this_moment
 from gitworker.liveness.start_daemon import is_daemon_running
-from gitworker.observe.workers.rules import SHOULD_BEAT, SHOULD_HAVE_WORKTREE
+from gitworker.observe.workers.rules import SENDS_HEARTBEATS, SHOULD_HAVE_WORKTREE
 from gitworker.paths import read_worktree_owner
 from gitworker.repo.plumbing.index_file import find_index_flaw
 from gitworker.repo.plumbing.refs import read_refs
@@ -54,7 +54,7 @@ def check_beater(session: Session) -> Iterator[DoctorFinding]:
     alive = [
         worker
         for worker in _workers(session)
-        if worker.state in SHOULD_BEAT
+        if worker.state in SENDS_HEARTBEATS
         and is_here(worker, moment)
         and process_runs(worker, moment, session.paths)
     ]

@@ -44,8 +44,8 @@ class CollectedItems:
     number: int | None
 
 
-def gc(session: Session, wish: GcRequest, *, by_itself: bool = False) -> CollectedItems:
-    """Delete the items that the wish selects; raise Refused for a worker.
+def gc(session: Session, request: GcRequest, *, by_itself: bool = False) -> CollectedItems:
+    """Delete the items that the request selects; raise Refused for a worker.
 
     Also raises Refused while the wall clock has jumped, if an age was given. If nothing is to be
     deleted, nothing is recorded. `undo` without a number ignores a gc that ran `by_itself`.
@@ -53,27 +53,30 @@ def gc(session: Session, wish: GcRequest, *, by_itself: bool = False) -> Collect
     refusal = may_clear(session.actor, self_review=session.settings.review_self)
     if refusal is not None:
         raise refusal
-    would = preview_gc(session, wish)  # before the lock: it may take long
-    if not would.choice.going:
+    would = preview_gc(session, request)  # before the lock: it may take long
+    if not would.choice.selected:
         return would
     with hold(session.landing_lock, name="landing"):
         finish_interrupted(session)
-        going = [*refs_left(session, would.choice.going), *disk_left(session, would.choice.going)]
-        if not going:
+        selected = [
+            *refs_left(session, would.choice.selected),
+            *disk_left(session, would.choice.selected),
+        ]
+        if not selected:
             return CollectedItems(GcChoice((), would.choice.held), None)
-        operation = _journal(session, going, by_itself=by_itself)
+        operation = _journal(session, selected, by_itself=by_itself)
         crash_point("gc.journal")
         refs = finish_gc(session, operation)
-    gone = [item for item in going if item.kind != RESCUE or item.name in refs]
+    gone = [item for item in selected if item.kind != RESCUE or item.name in refs]
     return CollectedItems(GcChoice(tuple(gone), would.choice.held), operation.id)
 
 
-def preview_gc(session: Session, wish: GcRequest) -> CollectedItems:
+def preview_gc(session: Session, request: GcRequest) -> CollectedItems:
     """Return the items that would be deleted; change nothing."""
-    _require_steady_clock(session, wish)
+    _require_steady_clock(session, request)
     now = clock.now_ms()
-    disk = look_closer(session, disk_items(session), wish, now)
-    return CollectedItems(choose([*rescue_items(session), *disk], wish, now), None)
+    disk = look_closer(session, disk_items(session), request, now)
+    return CollectedItems(choose([*rescue_items(session), *disk], request, now), None)
 
 
 def gc_daily(session: Session) -> CollectedItems:
@@ -81,10 +84,10 @@ def gc_daily(session: Session) -> CollectedItems:
 
     A disk budget deletes no item of the last day.
     """
-    return gc(session, replace(wish_of(session), spared_ms=DAY_MS), by_itself=True)
+    return gc(session, replace(gc_request(session), spared_ms=DAY_MS), by_itself=True)
 
 
-def wish_of(
+def gc_request(
     session: Session,
     *,
     days: int | None = None,
@@ -100,10 +103,10 @@ def wish_of(
     )
 
 
-def _require_steady_clock(session: Session, wish: GcRequest) -> None:
+def _require_steady_clock(session: Session, request: GcRequest) -> None:
     """Raise Refused if the age of items cannot be trusted."""
     with session.store.read() as reader:
-        if wish.days and clock_has_jumped(reader):
+        if request.days and clock_has_jumped(reader):
             raise Refused(
                 "the wall clock has moved by a day or more since the last heartbeat, so ages"
                 " cannot be trusted",
@@ -112,19 +115,19 @@ def _require_steady_clock(session: Session, wish: GcRequest) -> None:
             )
 
 
-def _journal(session: Session, going: Sequence[Item], *, by_itself: bool) -> Operation:
+def _journal(session: Session, selected: Sequence[Item], *, by_itself: bool) -> Operation:
     def names(kind: str) -> list[str]:
-        return [item.name for item in going if item.kind == kind]
+        return [item.name for item in selected if item.kind == kind]
 
     data = GcData(
-        refs={item.name: item.what for item in going if item.kind == RESCUE},
-        unlanded=[item.name for item in going if item.kind == RESCUE and item.holds],
-        entries=[item.what or item.name for item in going if item.kind == TRASH],
+        refs={item.name: item.target for item in selected if item.kind == RESCUE},
+        unlanded=[item.name for item in selected if item.kind == RESCUE and item.holds],
+        entries=[item.target or item.name for item in selected if item.kind == TRASH],
         entry_paths=names(TRASH),
         logs=names(LOG),
         verify=names(VERIFY),
         pool=bool(names(POOL)),
-        bytes=sum(item.size_bytes for item in going),
+        bytes=sum(item.size_bytes for item in selected),
         by_itself=by_itself,
     )
     with session.store.write() as writer:

@@ -44,7 +44,7 @@ def disk_items(session: Session) -> list[Item]:
     return [*_trash(session), *_logs(session), *_verify(session), *_pool(session)]
 
 
-def look_closer(session: Session, items: list[Item], wish: GcRequest, now_ms: int) -> list[Item]:
+def look_closer(session: Session, items: list[Item], request: GcRequest, now_ms: int) -> list[Item]:
     """Return the items; the selected worktrees are compared with the commits that keep their work.
 
     This reads every file of a worktree, so only selected ones are read, until all of them are.
@@ -52,24 +52,25 @@ def look_closer(session: Session, items: list[Item], wish: GcRequest, now_ms: in
     looked: dict[Item, Item] = {}
     while True:
         found = [looked.get(item, item) for item in items]
-        going = choose(found, wish, now_ms).going
-        new = [item for item in going if item.kind == TRASH and item not in looked.values()]
+        selected = choose(found, request, now_ms).selected
+        new = [item for item in selected if item.kind == TRASH and item not in looked.values()]
         if not new:
             return found
         looked |= {
-            item: replace(item, holds=item.holds or _unkept(session, item, now_ms)) for item in new
+            item: replace(item, holds=item.holds or _unsaved_work(session, item, now_ms))
+            for item in new
         }
 
 
-def _unkept(session: Session, item: Item, now_ms: int) -> str:
+def _unsaved_work(session: Session, item: Item, now_ms: int) -> str:
     """Return the work that would be lost with a trash entry, by comparing each file.
 
     For a week, bytes that git strips from a file count as work.
     """
     path = f"{trash_root(session)}/{item.name}"
-    act = _act(session, item.what)
-    commit = act and _kept_by(act, read_refs(session.git, [RESCUES]))
-    if act is None:  # of the pool, whose entries have the same form
+    operation = _find_operation(session, item.target)
+    commit = operation and _commit_keeping(operation, read_refs(session.git, [RESCUES]))
+    if operation is None:  # of the pool, whose entries have the same form
         commit = Oid("HEAD") if os.path.isdir(f"{path}/admin") else None
     if commit is None:
         return ""
@@ -129,38 +130,41 @@ def _trash(session: Session) -> Iterator[Item]:
             continue
         extent = measure(path)
         if path in entries:
-            act = _act(session, entries[path].name)
-            at_ms = act.updated_at_ms if act else extent.newest_ms
-            holds = _held_by(act, entries[path], kept)
+            operation = _find_operation(session, entries[path].name)
+            at_ms = operation.updated_at_ms if operation else extent.newest_ms
+            holds = _recorded_loss(operation, entries[path], kept)
             yield Item(TRASH, name, at_ms, extent.size_bytes, holds, entries[path].name)
         elif name.rstrip("0123456789-").endswith(PARTIAL.rstrip("-")):
             yield Item(TRASH, name, extent.newest_ms, extent.size_bytes)
 
 
-def _held_by(act: Operation | None, entry: TrashEntry, kept: Mapping[Ref, Oid]) -> str:
+def _recorded_loss(operation: Operation | None, entry: TrashEntry, kept: Mapping[Ref, Oid]) -> str:
     """Return the work that would be lost with a removed worktree, by the records alone."""
-    if act is None or entry_name(act.worker_id, act.task_id, act.id) != entry.name:
+    if (
+        operation is None
+        or entry_name(operation.worker_id, operation.task_id, operation.id) != entry.name
+    ):
         return "a worktree that no recorded operation removed"
     written_ms = measure(entry.tree).newest_ms  # our own marks lie beside it
-    if written_ms > act.updated_at_ms + SETTLING_MS:
+    if written_ms > operation.updated_at_ms + SETTLING_MS:
         return "files that were written after it was removed"
-    return "" if _kept_by(act, kept) else "work that no rescue ref keeps"
+    return "" if _commit_keeping(operation, kept) else "work that no rescue ref keeps"
 
 
-def _kept_by(act: Operation, kept: Mapping[Ref, Oid]) -> Oid | None:
+def _commit_keeping(operation: Operation, kept: Mapping[Ref, Oid]) -> Oid | None:
     """Return the commit that keeps the removed work; of a rolled back spawn, its base."""
-    data = act.data
+    data = operation.data
     if isinstance(data, SpawnData):
         return data.base
     if isinstance(data, AdoptData):  # undone, or rolled back: its branch has the name that it had
         return data.tip
-    if isinstance(data, RemovalData) and act.kind == "remove" and not data.dirty:
+    if isinstance(data, RemovalData) and operation.kind == "remove" and not data.dirty:
         return data.tip
     ref, _ = rescue_of(data)
     return kept.get(ref) if ref else None
 
 
-def _act(session: Session, name: str) -> Operation | None:
+def _find_operation(session: Session, name: str) -> Operation | None:
     number = name.rpartition("-")[2]
     if not number.isdigit():
         return None

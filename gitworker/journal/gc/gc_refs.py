@@ -31,7 +31,7 @@ def rescue_items(session: Session) -> list[Item]:
             ref,
             made.get(ref) or _made_ms(session, ref),
             holds=held.get(oid, ""),
-            what=oid,
+            target=oid,
         )
         for ref, oid in rescues.items()
     ]
@@ -41,7 +41,7 @@ def refs_left(session: Session, items: Sequence[Item]) -> list[Item]:
     """Return those of these rescue refs that still point where they did."""
     wanted = [item for item in items if item.kind == RESCUE]
     present = read_refs(session.git, [item.name for item in wanted]) if wanted else {}
-    return [item for item in wanted if present.get(Ref(item.name)) == item.what]
+    return [item for item in wanted if present.get(Ref(item.name)) == item.target]
 
 
 def _find_held(

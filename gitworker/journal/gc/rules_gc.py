@@ -15,7 +15,7 @@ class Item:
     """Something that gc may delete: a rescue ref, a removed worktree, a verify worktree, a log.
 
     `at_ms` is the time of its last use. `holds` names the work that would be lost with it, or is
-    empty; `what` is its commit or path.
+    empty; `target` is its commit or path.
     """
 
     kind: str
@@ -23,7 +23,7 @@ class Item:
     at_ms: int
     size_bytes: int = 0
     holds: str = ""
-    what: str = ""
+    target: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,37 +45,37 @@ class GcRequest:
 class GcChoice:
     """The items to delete, oldest first, and items as old that stay because of their work."""
 
-    going: tuple[Item, ...]
+    selected: tuple[Item, ...]
     held: tuple[Item, ...]
 
     @property
     def size_bytes(self) -> int:
         """Return the size of the items to delete."""
-        return sum(item.size_bytes for item in self.going)
+        return sum(item.size_bytes for item in self.selected)
 
 
-def choose(items: Iterable[Item], wish: GcRequest, now_ms: int) -> GcChoice:
+def choose(items: Iterable[Item], request: GcRequest, now_ms: int) -> GcChoice:
     """Select the items to delete."""
     ordered = sorted(items, key=lambda item: (item.at_ms, item.kind, item.name))
-    old = [item for item in ordered if is_old(item, wish, now_ms)]
-    going = [item for item in old if wish.unlanded or not item.holds]
-    if wish.max_bytes is not None:
-        taken = set(going)
+    old = [item for item in ordered if is_old(item, request, now_ms)]
+    selected = [item for item in old if request.unlanded or not item.holds]
+    if request.max_bytes is not None:
+        taken = set(selected)
         left = [item for item in ordered if item not in taken and item.size_bytes]
-        excess = sum(item.size_bytes for item in left) - wish.max_bytes
+        excess = sum(item.size_bytes for item in left) - request.max_bytes
         for item in left:
-            if excess <= 0 or now_ms - item.at_ms < wish.spared_ms:
+            if excess <= 0 or now_ms - item.at_ms < request.spared_ms:
                 break
-            if wish.unlanded or not item.holds:
-                going.append(item)
+            if request.unlanded or not item.holds:
+                selected.append(item)
                 excess -= item.size_bytes
-    chosen = set(going)
-    return GcChoice(tuple(going), tuple(item for item in old if item not in chosen))
+    chosen = set(selected)
+    return GcChoice(tuple(selected), tuple(item for item in old if item not in chosen))
 
 
-def is_old(item: Item, wish: GcRequest, now_ms: int) -> bool:
+def is_old(item: Item, request: GcRequest, now_ms: int) -> bool:
     """Return whether an item has reached the requested age."""
-    return wish.days is not None and now_ms - item.at_ms >= wish.days * DAY_MS
+    return request.days is not None and now_ms - item.at_ms >= request.days * DAY_MS
 
 
 def may_clear(actor: str, *, self_review: bool) -> GitWorkerError | None:

@@ -17,21 +17,23 @@ from gitworker.store.workers import all_workers
 def run_upkeep(session: Session) -> None:
     """Do the daily work by the settings; a failed part does not stop the others.
 
-    Nothing is deleted while the wall clock has jumped (see `wish_for`).
+    Nothing is deleted while the wall clock has jumped (see `prune_request`).
     """
     if _has_jumped(session):
         return
     try:
         days = session.settings.retention_days
         if days:
-            wish = wish_for(session, days=days, archiving=session.settings.retention_archive)
-            prune_bus(session, wish)
+            request = prune_request(
+                session, days=days, archiving=session.settings.retention_archive
+            )
+            prune_bus(session, request)
     finally:
         if session.settings.gc_daily:
             gc_daily(session)
 
 
-def wish_for(session: Session, *, days: int, archiving: bool) -> PruneRequest:
+def prune_request(session: Session, *, days: int, archiving: bool) -> PruneRequest:
     """Return the request to prune messages older than `days`, with the agents that are alive.
 
     Raises Refused while the wall clock has moved by a day against the newest heartbeat: after a
@@ -53,16 +55,19 @@ def wish_for(session: Session, *, days: int, archiving: bool) -> PruneRequest:
     )
 
 
-def preview_prune(session: Session, wish: PruneRequest) -> PrunePlan:
+def preview_prune(session: Session, request: PruneRequest) -> PrunePlan:
     """Return the messages that a prune would delete; change nothing."""
-    return plan_prune(session.store, wish)
+    return plan_prune(session.store, request)
 
 
 def prune_bus(
-    session: Session, wish: PruneRequest, *, announce: Callable[[PrunePlan], None] = lambda _: None
+    session: Session,
+    request: PruneRequest,
+    *,
+    announce: Callable[[PrunePlan], None] = lambda _: None,
 ) -> PruneResult:
     """Prune messages and their search index entries; raise Conflict while another prune runs."""
-    done = prune(session.store, session.paths, wish, announce=announce)
+    done = prune(session.store, session.paths, request, announce=announce)
     if done.plan.messages and os.path.exists(session.paths.search):
         from gitworker.bus.search.search_messages import (
             forget_pruned,  # only if there is a search index

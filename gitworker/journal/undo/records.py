@@ -10,7 +10,7 @@ from itertools import islice
 
 from gitworker.errors import GitWorkerError, NotFound
 from gitworker.journal.operation_kinds import UNDOABLE, require_undoable
-from gitworker.journal.undo.restore import seat_refusal
+from gitworker.journal.undo.restore import worker_refusal
 from gitworker.journal.undo.rules_undo import later_refusal
 from gitworker.journal.undo.undo_window import UndoWindow, read_window
 from gitworker.session import Session
@@ -35,42 +35,48 @@ DONE, UNDONE = "done", "undone"
 class Record:
     """One entry: `acts` are its operations, several for a window of landings."""
 
-    acts: tuple[Operation, ...]
+    operations: tuple[Operation, ...]
 
     @property
     def number(self) -> int:
         """Return the number for `undo N`."""
-        return self.acts[0].id
+        return self.operations[0].id
 
     @property
     def kind(self) -> str:
         """Return the kind of the operation."""
-        return self.acts[0].kind
+        return self.operations[0].kind
 
     @property
     def actor(self) -> str:
         """Return the actor of the operation."""
-        return self.acts[0].actor
+        return self.operations[0].actor
 
     @property
     def at_ms(self) -> int:
         """Return the time of the operation, epoch milliseconds."""
-        return self.acts[-1].updated_at_ms
+        return self.operations[-1].updated_at_ms
 
     @property
     def workers(self) -> tuple[str, ...]:
         """Return the workers of the operation; of a window, those whose landing was not undone."""
-        return tuple(act.worker_id for act in self.acts if self.kind != "gc" and _is_done(act))
+        return tuple(
+            operation.worker_id
+            for operation in self.operations
+            if self.kind != "gc" and _is_done(operation)
+        )
 
     @property
     def rescue(self) -> str | None:
         """Return the ref that keeps the replaced commits, the first of several."""
-        return next(filter(None, (rescue_of(act.data)[0] for act in self.acts)), None)
+        return next(
+            filter(None, (rescue_of(operation.data)[0] for operation in self.operations)), None
+        )
 
     @property
     def window(self) -> UndoWindow:
         """Return the operations of a landing as a window."""
-        return UndoWindow(self.acts)
+        return UndoWindow(self.operations)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +102,10 @@ def find_record(session: Session, number: int) -> Record:
     Raises NotFound if it does not exist, or was undone already.
     """
     with session.store.read() as reader:
-        act = find_operation(reader, number)
-        if act is not None and act.kind in UNDOABLE and _is_done(act):
-            return _whole(reader, act)
-    undone = act is not None and act.status == UNDONE
+        operation = find_operation(reader, number)
+        if operation is not None and operation.kind in UNDOABLE and _is_done(operation):
+            return _whole(reader, operation)
+    undone = operation is not None and operation.status == UNDONE
     why = "it was undone already" if undone else "there is no such operation to undo"
     raise NotFound(f"operation {number} cannot be undone: {why}", "git worker undo --list")
 
@@ -117,7 +123,7 @@ def find_refusal(session: Session, record: Record) -> GitWorkerError | None:
     if later is not None:
         return later
     try:
-        require_undoable(session, record.acts[0])
+        require_undoable(session, record.operations[0])
     except GitWorkerError as error:
         return error
     return None
@@ -130,8 +136,8 @@ def refuse_later(session: Session, record: Record) -> GitWorkerError | None:
     """
     own = ("merge", "remove") if record.kind == "merge" else ()
     with session.store.read() as reader:
-        for act in record.acts:
-            later = [one for one in later_operations(reader, act) if one.kind not in own]
+        for operation in record.operations:
+            later = [one for one in later_operations(reader, operation) if one.kind not in own]
             if later:
                 first = next((one for one in later if one.kind != "remove"), later[0])
                 number = first_of_window(first)
@@ -144,21 +150,23 @@ def _records(reader: Reader) -> Iterator[Record]:
     before = LAST
     seen: set[int] = set()
     while True:
-        acts = undoable_operations(reader, PAGE, before=before)
-        for act in acts:
-            if act.kind == "adopt" and _has_gone_on(reader, act):
+        operations = undoable_operations(reader, PAGE, before=before)
+        for operation in operations:
+            if operation.kind == "adopt" and _has_gone_on(reader, operation):
                 continue
-            record = _whole(reader, act)
+            record = _whole(reader, operation)
             if record.number not in seen:
                 seen.add(record.number)
                 yield record
-        if len(acts) < PAGE:
+        if len(operations) < PAGE:
             return
-        before = acts[-1].id
+        before = operations[-1].id
 
 
-def _whole(reader: Reader, act: Operation) -> Record:
-    return Record(read_window(reader, act).acts if act.kind == "merge" else (act,))
+def _whole(reader: Reader, operation: Operation) -> Record:
+    return Record(
+        read_window(reader, operation).landings if operation.kind == "merge" else (operation,)
+    )
 
 
 def _is_passed_by(reader: Reader, record: Record) -> bool:
@@ -167,17 +175,17 @@ def _is_passed_by(reader: Reader, record: Record) -> bool:
     A gc counts if it ran by itself or deleted no ref. Without this rule, `undo` would take back the
     gc of last night instead of the user's last command.
     """
-    act = record.acts[0]
+    operation = record.operations[0]
     if record.kind == "gc":
-        data = act.payload(GcData)
+        data = operation.payload(GcData)
         return not data.refs or data.by_itself
-    return record.kind == "remove" and _has_landing(reader, act)
+    return record.kind == "remove" and _has_landing(reader, operation)
 
 
 def _has_gone_on(reader: Reader, adoption: Operation) -> bool:
     """Return whether the adopted work has become the worker's own, as intended."""
     worker = find_worker(reader, adoption.worker_id)
-    return worker is None or seat_refusal(worker, adoption) is not None
+    return worker is None or worker_refusal(worker, adoption) is not None
 
 
 def _has_landing(reader: Reader, removal: Operation) -> bool:
@@ -186,5 +194,5 @@ def _has_landing(reader: Reader, removal: Operation) -> bool:
     return landing is not None and _is_done(landing)
 
 
-def _is_done(act: Operation) -> bool:
-    return act.status == DONE
+def _is_done(operation: Operation) -> bool:
+    return operation.status == DONE

@@ -96,7 +96,7 @@ def require_branch(session: Session, done: Operation) -> None:
         )
 
 
-def seat_refusal(worker: Worker, done: Operation) -> GitWorkerError | None:
+def worker_refusal(worker: Worker, done: Operation) -> GitWorkerError | None:
     """Return why an operation on the worker can no longer be undone, or None."""
     return undo_refusal(
         done.kind,
@@ -113,7 +113,7 @@ def require_returnable(session: Session, done: Operation) -> None:
         task = find_task(reader, done.task_id)
         claim = find_claim(reader, done.task_id)
     assert worker is not None
-    refusal = seat_refusal(worker, done)
+    refusal = worker_refusal(worker, done)
     if refusal is None and done.kind in FREEING and task is not None:
         claimant = claim.holder if claim is not None and claim.is_valid else None
         holder = task.assigned_agent_id or claimant
@@ -137,7 +137,7 @@ def _undo_removal(session: Session, operation: Operation, done: Operation) -> No
     repair_trash(trash_of(session, done), common_dir=session.repository.common_dir)
     try:
         require_returnable(session, done)
-        done = bring_back(session, seat_of(done), done) or done
+        done = bring_back(session, restored_from(done), done) or done
     except Refused:
         _take_again(session, done)
         raise
@@ -153,8 +153,8 @@ def _take_again(session: Session, done: Operation) -> None:
     data = done.payload(RemovalData)
     place = data.worktree
     admin_dir = place and find_admin_dir(session.repository.common_dir, place)
-    seat = read_worktree_owner(admin_dir) if admin_dir else None
-    if place and seat != (done.worker_id, done.task_id):  # it belongs to another worker now
+    owner = read_worktree_owner(admin_dir) if admin_dir else None
+    if place and owner != (done.worker_id, done.task_id):  # it belongs to another worker now
         done = done._replace(data=data._replace(worktree=None))
     carry_out_locked(session, done)
 
@@ -189,14 +189,14 @@ def _move_back(session: Session, done: Operation) -> None:
         move_branch(session.git, ref=ref, old=old, new=new, worktree=place, admin_dir=admin_dir)
 
 
-def seat_of(done: Operation) -> RestoredWorker:
+def restored_from(done: Operation) -> RestoredWorker:
     """Return the things that a removal took away."""
     data = done.payload(RemovalData)
     return RestoredWorker(done.worker_id, done.task_id, data.ref, data.tip, data.base, data.place)
 
 
 def bring_back(
-    session: Session, seat: RestoredWorker, removal: Operation | None
+    session: Session, restored: RestoredWorker, removal: Operation | None
 ) -> Operation | None:
     """Bring branch and worktree back; return the removal, which records if unpacking failed.
 
@@ -204,7 +204,7 @@ def bring_back(
     uncommitted work that a rescue ref kept, but no ignored files. The caller holds the worktree
     lock. Raises Refused if something is in the way.
     """
-    place = seat.worktree
+    place = restored.worktree
     entry = None
     if removal is not None:
         name = entry_name(removal.worker_id, removal.task_id, removal.id)
@@ -213,29 +213,29 @@ def bring_back(
     is_back = is_lost and entry is not None and _names(place or "", entry.admin_dir)
     if entry is not None and place and os.path.lexists(place) and not is_back:
         raise path_exists(place)
-    if seat.tip and find_ref(session.git, seat.ref) is None:
-        create_ref(session.git, seat.ref, seat.tip, reason="gitworker: undo")
+    if restored.tip and find_ref(session.git, restored.ref) is None:
+        create_ref(session.git, restored.ref, restored.tip, reason="gitworker: undo")
     if entry is not None and is_back:
         restore_admin(entry)  # its files were moved by hand, and are back at their place
     elif entry is not None and not is_lost:
         with suppress(NotFound):  # landed and clean: it is being deleted, and is made again below
             restore_from_trash(entry)
     if place and not _is_marked(session, place):
-        _make_again(session, seat, place)
+        _make_again(session, restored, place)
         crash_point("undo.made")
         if removal is not None:
-            removal = _unpack(session, seat, removal)
-    if place and not _is_ours(session, seat, place):
+            removal = _unpack(session, restored, removal)
+    if place and not _is_ours(session, restored, place):
         raise path_exists(place)
     return removal
 
 
-def _unpack(session: Session, seat: RestoredWorker, removal: Operation) -> Operation:
+def _unpack(session: Session, restored: RestoredWorker, removal: Operation) -> Operation:
     """Bring the uncommitted work into the new worktree; return the removal with the result."""
     data = removal.payload(RemovalData)
-    if not data.rescued or seat.tip is None or seat.tip == data.rescued:
+    if not data.rescued or restored.tip is None or restored.tip == data.rescued:
         return removal
-    unpacked = unpack(session.git.at(seat.worktree or ""), data.rescued, tip=seat.tip)
+    unpacked = unpack(session.git.at(restored.worktree or ""), data.rescued, tip=restored.tip)
     crash_point("undo.unpacked")
     return removal._replace(data=data._replace(unpacked=unpacked))
 
@@ -251,16 +251,16 @@ def _is_marked(session: Session, place: str) -> bool:
     return admin_dir is not None and read_worktree_owner(admin_dir) is not None
 
 
-def _make_again(session: Session, seat: RestoredWorker, place: str) -> None:
+def _make_again(session: Session, restored: RestoredWorker, place: str) -> None:
     """Make a worktree for the branch; an incomplete one of a killed git is set aside."""
     admin_dir = find_admin_dir(session.repository.common_dir, place)
     if admin_dir is not None and is_half_made(admin_dir):
         for left in (admin_dir, place):
-            set_aside(session, left, f"{seat.worker_id}-{seat.task_id}")
+            set_aside(session, left, f"{restored.worker_id}-{restored.task_id}")
     if os.path.isdir(place):
         return
     workers = session.settings.checkout_workers
-    branch = short_name(seat.ref)
+    branch = short_name(restored.ref)
     check_out(session.git, path=place, branch=branch, workers_setting=workers)
     with suppress(GitWorkerError, OSError):  # the user can populate it by hand
         populate_worktree(session, place, is_warm=False)
@@ -271,17 +271,17 @@ def path_exists(place: str) -> Refused:
     return Refused(f"{place} is in the way", f"mv {place} {place}.old", code="path_exists")
 
 
-def _is_ours(session: Session, seat: RestoredWorker, place: str) -> bool:
+def _is_ours(session: Session, restored: RestoredWorker, place: str) -> bool:
     """Return whether a place holds the worker's own worktree; if it does, set it up."""
     admin_dir = find_admin_dir(session.repository.common_dir, place)
     mark = None if admin_dir is None else read_worktree_owner(admin_dir)
-    if admin_dir is None or mark not in (None, (seat.worker_id, seat.task_id)):
+    if admin_dir is None or mark not in (None, (restored.worker_id, restored.task_id)):
         return False
     git = session.git.at(place)
     # A worktree with the worker's mark came back unchanged, on the branch of its user's choice.
-    if mark is None and find_head_ref(git) not in (None, seat.ref):
+    if mark is None and find_head_ref(git) not in (None, restored.ref):
         return False
-    write_worktree_owner(admin_dir, seat.worker_id, seat.task_id)
+    write_worktree_owner(admin_dir, restored.worker_id, restored.task_id)
     install(session.git, session.repository, git)
     return True
 
@@ -301,40 +301,42 @@ def _withdraw(writer: Writer, done: Operation, *, actor: str) -> None:
 
 def _give_back(session: Session, writer: Writer, done: Operation, *, actor: str) -> None:
     """Give the worker its task again; the undo of a removal changes no state."""
-    seat = seat_of(done)
+    restored = restored_from(done)
     if done.kind in FREEING:
-        assign_again(session, writer, seat, actor=actor)
+        assign_again(session, writer, restored, actor=actor)
         return
-    if seat.tip:
-        record_tip(writer, seat.ref, seat.tip)
+    if restored.tip:
+        record_tip(writer, restored.ref, restored.tip)
     writer.run(
         "workers.set_worktree",
-        worker=seat.worker_id, worktree=seat.worktree, admin_dir=_admin_dir(session, seat),
-    )  # fmt: skip
+        worker=restored.worker_id,
+        worktree=restored.worktree,
+        admin_dir=_admin_dir(session, restored),
+    )
 
 
-def assign_again(session: Session, writer: Writer, seat: RestoredWorker, *, actor: str) -> None:
+def assign_again(session: Session, writer: Writer, restored: RestoredWorker, *, actor: str) -> None:
     """Give a free worker its former task: recycle it if necessary, assign and start it."""
-    if seat.tip:
-        record_tip(writer, seat.ref, seat.tip)
-    worker = find_worker(writer, seat.worker_id)
+    if restored.tip:
+        record_tip(writer, restored.ref, restored.tip)
+    worker = find_worker(writer, restored.worker_id)
     assert worker is not None
     if is_landed(worker.state):
         advance(writer, worker, WorkerEvent.RECYCLE, actor=actor)
-    branch = short_name(seat.ref)
+    branch = short_name(restored.ref)
     writer.run(
         "workers.set_assignment",
-        worker=seat.worker_id, task=seat.task_id, branch=branch, base_oid=seat.base,
-        worktree=seat.worktree, admin_dir=_admin_dir(session, seat), now=clock.now_ms(),
+        worker=restored.worker_id, task=restored.task_id, branch=branch, base_oid=restored.base,
+        worktree=restored.worktree, admin_dir=_admin_dir(session, restored), now=clock.now_ms(),
     )  # fmt: skip
     length = LeaseLength(session.settings.claims_lease_s * 1000)
-    take_claim(writer, seat.task_id, seat.worker_id, length=length)
-    writer.run("tasks.set_assigned", task=seat.task_id, agent=seat.worker_id, branch=branch)
-    worker = find_worker(writer, seat.worker_id)
+    take_claim(writer, restored.task_id, restored.worker_id, length=length)
+    writer.run("tasks.set_assigned", task=restored.task_id, agent=restored.worker_id, branch=branch)
+    worker = find_worker(writer, restored.worker_id)
     assert worker is not None
     worker = advance(writer, worker, WorkerEvent.ASSIGN, actor=actor, happening="undo")
     advance(writer, worker, WorkerEvent.START, actor=actor, happening="recover")
 
 
-def _admin_dir(session: Session, seat: RestoredWorker) -> str | None:
-    return seat.worktree and find_admin_dir(session.repository.common_dir, seat.worktree)
+def _admin_dir(session: Session, restored: RestoredWorker) -> str | None:
+    return restored.worktree and find_admin_dir(session.repository.common_dir, restored.worktree)

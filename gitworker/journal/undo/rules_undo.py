@@ -49,7 +49,7 @@ def landing_refusal(landing: LandedWindow) -> GitWorkerError | None:
     )
 
 
-def seat_refusal(
+def worker_refusal(
     worker: str, state: WorkerState, *, same_task: bool, has_task: bool
 ) -> GitWorkerError | None:
     """Return why a worker whose work had landed cannot continue it, or None.

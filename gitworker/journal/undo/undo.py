@@ -66,27 +66,31 @@ def undo(session: Session, number: int | None = None) -> Undone:
         ) or refuse_later(session, record)
         if refusal is not None:
             raise refusal
-        for act in record.acts:
-            require_ended(session, act.worker_id)
+        for operation in record.operations:
+            require_ended(session, operation.worker_id)
         operation = _plan(session, record)
         finish_undo(session, operation)
         with session.store.read() as reader:
             found = [find_worker(reader, name) for name in record.workers]
-            kept = [ref for act in record.acts if (ref := _still_kept(reader, act))]
+            kept = [
+                ref for operation in record.operations if (ref := _still_kept(reader, operation))
+            ]
     workers = tuple(worker for worker in found if worker is not None)
-    message = describe_undo(record.acts, workers)
+    message = describe_undo(record.operations, workers)
     for ref in kept:
         message += f"; the uncommitted work is still under {ref} (git stash apply {ref})"
     return Undone(record.number, record.kind, workers, message)
 
 
-def _still_kept(reader: Reader, act: Operation) -> str | None:
+def _still_kept(reader: Reader, operation: Operation) -> str | None:
     """Return the rescue ref of uncommitted work that could not come back into a new worktree."""
-    if act.kind == "gc":
+    if operation.kind == "gc":
         return None
-    done = find_operation(reader, act.id)
-    if act.kind == "merge":
-        done = find_last_operation(reader, "remove", worker=act.worker_id, task=act.task_id)
+    done = find_operation(reader, operation.id)
+    if operation.kind == "merge":
+        done = find_last_operation(
+            reader, "remove", worker=operation.worker_id, task=operation.task_id
+        )
     if done is None or not isinstance(done.data, RemovalData) or done.data.unpacked:
         return None
     return done.data.rescue
@@ -96,8 +100,8 @@ def _plan(session: Session, record: Record) -> Operation:
     """Check that the record can be undone, and write the journal."""
     if record.kind == "merge":
         return plan_undo(session, record.window)
-    require_undoable(session, record.acts[0])
-    operation = _journal(session, record.acts[0])
+    require_undoable(session, record.operations[0])
+    operation = _journal(session, record.operations[0])
     crash_point("undo.journal")
     return operation
 

@@ -11,7 +11,7 @@ from gitworker.crashpoint import crash_point
 from gitworker.errors import Refused
 from gitworker.journal.rollback import drop_worktree
 from gitworker.journal.rollback_adopt import log_of_rename, name_back, release_worktree
-from gitworker.journal.undo.restore import close, seat_refusal
+from gitworker.journal.undo.restore import close, worker_refusal
 from gitworker.lifecycle.moves import advance, release_task
 from gitworker.lifecycle.rules import taken_back_as
 from gitworker.lifecycle.state_files import publish_views
@@ -38,7 +38,7 @@ def require_untouched(session: Session, done: Operation) -> None:
     with session.store.read() as reader:
         worker = find_worker(reader, done.worker_id)
     assert worker is not None
-    refusal = seat_refusal(worker, done)
+    refusal = worker_refusal(worker, done)
     if refusal is not None:
         raise refusal
     _check_branch(session, done)

@@ -22,7 +22,12 @@ from gitworker.journal.undo.restore import (
     path_exists,
 )
 from gitworker.journal.undo.rules_undo import is_completed
-from gitworker.journal.undo.undo_window import UndoWindow, read_window, refuse_seat, window_refusal
+from gitworker.journal.undo.undo_window import (
+    UndoWindow,
+    read_window,
+    reassign_refusal,
+    window_refusal,
+)
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.ids import TaskId, WorkerId
 from gitworker.model.ref_names import short_name
@@ -59,9 +64,9 @@ def plan_undo(session: Session, window: UndoWindow) -> Operation:
         require_rewindable(
             session.git, ref=window.ref, old=window.new, new=window.old, worktree=checkout
         )
-    for act in window.landed:
-        _require_whole(session, act)
-    last = window.acts[-1]
+    for landing in window.landed:
+        _require_whole(session, landing)
+    last = window.landings[-1]
     kept = rescue(
         session.git,
         worker=WorkerId(last.worker_id),
@@ -71,20 +76,20 @@ def plan_undo(session: Session, window: UndoWindow) -> Operation:
     )
     with session.store.write() as writer:
         operation = begin_undo(
-            writer, window.acts[0], actor=session.actor, now=clock.now_ms(),
+            writer, window.landings[0], actor=session.actor, now=clock.now_ms(),
             rescue=str(kept.ref), checkout=checkout,
         )  # fmt: skip
     crash_point("undo.journal")
     return operation
 
 
-def _require_whole(session: Session, act: Operation) -> None:
+def _require_whole(session: Session, landing: Operation) -> None:
     """Raise if the branch or worktree of a landed worker could not come back unchanged."""
-    data = act.payload(MergeData)
+    data = landing.payload(MergeData)
     ref, old, new = data.ref, data.old, data.new
     if session.git.find_oid(old) is None:
         raise Refused(
-            f"the commits of {act.worker_id} before the replay do not exist ({old[:12]})",
+            f"the commits of {landing.worker_id} before the replay do not exist ({old[:12]})",
             f"git revert {data.target_old[:12]}..{new[:12]}",
             code="commits_gone",
         )
@@ -96,27 +101,28 @@ def _require_whole(session: Session, act: Operation) -> None:
             f"git log {name}",
             code="branch_moved",
         )
-    removal, seat = _find_taken(session, act)
-    place = seat.worktree
+    removal, restored = _find_taken(session, landing)
+    place = restored.worktree
     if place is None:
         return
     admin_dir = find_admin_dir(session.repository.common_dir, place)
     if not os.path.lexists(place):
         if admin_dir is not None and removal is None:
-            raise _missing(act, place)
+            raise _missing(landing, place)
         return
     mark = None if admin_dir is None else read_worktree_owner(admin_dir)
-    if mark != (act.worker_id, act.task_id):
+    if mark != (landing.worker_id, landing.task_id):
         raise path_exists(place)
     require_owned(OwnershipClaim(session.repository.common_dir, place, admin_dir))
     if tip == new != old:
         require_rewindable(session.git, ref=ref, old=new, new=old, worktree=place)
 
 
-def _missing(act: Operation, place: str) -> Refused:
-    """Return the refusal for a kept worktree that git lists at a place where nothing is."""
+def _missing(landing: Operation, place: str) -> Refused:
+    """Return the refusal for a kept worktree that git lists at a path that does not exist."""
     return Refused(
-        f"the worktree of {act.worker_id} is not at {place}: moved by hand, deleted or unmounted",
+        f"the worktree of {landing.worker_id} is not at {place}: it was moved by hand, deleted or"
+        " unmounted",
         f"git worktree repair NEW-PLACE   (if it was deleted: git worktree remove --force --force"
         f" {quote(place)}; then undo again)",
         code="worktree_missing",
@@ -141,7 +147,7 @@ def finish_landing(session: Session, operation: Operation, done: Operation) -> N
             raise
         crash_point("undo.rewound")
         _give_back(session, operation, window)
-    publish_views(session, *(act.worker_id for act in window.landed))
+    publish_views(session, *(landing.worker_id for landing in window.landed))
 
 
 def _give_back(session: Session, operation: Operation, window: UndoWindow) -> None:
@@ -151,30 +157,32 @@ def _give_back(session: Session, operation: Operation, window: UndoWindow) -> No
     again, and the rescue ref keeps its commits.
     """
     with session.store.read() as reader:
-        left = [act for act in window.landed if refuse_seat(reader, act) is not None]
-    free = [act for act in window.landed if act not in left]
-    removals = [_find_taken(session, act)[0] for act in free]
+        left = [
+            landing for landing in window.landed if reassign_refusal(reader, landing) is not None
+        ]
+    free = [landing for landing in window.landed if landing not in left]
+    removals = [_find_taken(session, landing)[0] for landing in free]
     for trash in {trash_of(session, removal) for removal in removals if removal is not None}:
         repair_trash(trash, common_dir=session.repository.common_dir)
-    returned = [(act, *_bring_back(session, act)) for act in free]
+    returned = [(landing, *_bring_back(session, landing)) for landing in free]
     crash_point("undo.returned")
     with session.store.write() as writer:
-        for act, removal, seat in returned:
-            assign_again(session, writer, seat, actor=operation.actor)
-            for ended in filter(None, (act, removal)):
+        for landing, removal, restored in returned:
+            assign_again(session, writer, restored, actor=operation.actor)
+            for ended in filter(None, (landing, removal)):
                 close(writer, ended, "undone")
-        for act in left:
-            _reopen(writer, act, actor=operation.actor)
-            close(writer, act, "undone")
-        for act in window.landed:
-            writer.run("takeback.mark_landing", operation=act.id, now=clock.now_ms())
+        for landing in left:
+            _reopen(writer, landing, actor=operation.actor)
+            close(writer, landing, "undone")
+        for landing in window.landed:
+            writer.run("takeback.mark_landing", operation=landing.id, now=clock.now_ms())
         _publish_target(writer, operation, window)
         close(writer, operation, "done")
 
 
-def _reopen(writer: Writer, act: Operation, *, actor: str) -> None:
+def _reopen(writer: Writer, landing: Operation, *, actor: str) -> None:
     """Reopen a task whose work is no longer on the target."""
-    task = find_task(writer, act.task_id)
+    task = find_task(writer, landing.task_id)
     if task is not None and task.assigned_agent_id is None and is_completed(task.status):
         move_task(writer, task, (TaskEvent.ADMIN_RESTART,), actor=actor)
 
@@ -187,7 +195,9 @@ def _take_back(session: Session, operation: Operation, window: UndoWindow) -> No
         checkout = None
     if not _is_back(session, window):
         with session.store.read() as reader:
-            refusal = next(filter(None, (refuse_seat(reader, act) for act in window.landed)), None)
+            refusal = next(
+                filter(None, (reassign_refusal(reader, landing) for landing in window.landed)), None
+            )
         if refusal is not None:
             raise refusal
     elif checkout is None:
@@ -198,7 +208,7 @@ def _take_back(session: Session, operation: Operation, window: UndoWindow) -> No
         old=window.new,
         new=window.old,
         worktree=checkout,
-        reason=f"git worker undo {window.acts[0].id}",
+        reason=f"git worker undo {window.landings[0].id}",
     )
 
 
@@ -209,51 +219,53 @@ def _is_back(session: Session, window: UndoWindow) -> bool:
     return not contains(session.git, tip, window.new)
 
 
-def _find_taken(session: Session, act: Operation) -> tuple[Operation | None, RestoredWorker]:
+def _find_taken(session: Session, landing: Operation) -> tuple[Operation | None, RestoredWorker]:
     """Return the removal after a landing, if there was one, and the things to give back."""
-    data = act.payload(MergeData)
+    data = landing.payload(MergeData)
     with session.store.read() as reader:
-        removal = find_last_operation(reader, "remove", worker=act.worker_id, task=act.task_id)
-        worker = find_worker(reader, act.worker_id)
+        removal = find_last_operation(
+            reader, "remove", worker=landing.worker_id, task=landing.task_id
+        )
+        worker = find_worker(reader, landing.worker_id)
     assert worker is not None
-    if removal is not None and (removal.id < act.id or removal.status != "done"):
+    if removal is not None and (removal.id < landing.id or removal.status != "done"):
         removal = None
-    same = worker if worker.task_id == act.task_id else None
+    same = worker if worker.task_id == landing.task_id else None
     taken = removal and removal.payload(RemovalData)
     place = taken.worktree if taken else same and same.worktree
     if removal is None and not (place and os.path.isdir(place)):  # moved, or removed by hand
         place = find_checkout(session.git, data.ref, alone=False)
     base = taken.base if taken else same and same.base_oid
     tip = (taken and taken.tip) or data.old
-    seat = RestoredWorker(
-        act.worker_id,
-        act.task_id,
+    restored = RestoredWorker(
+        landing.worker_id,
+        landing.task_id,
         data.ref,
         tip,
         base or session.git.text("merge-base", data.old, data.target_old),
-        place or data.worktree or f"{session.worktree_root}/{act.task_id}",
+        place or data.worktree or f"{session.worktree_root}/{landing.task_id}",
     )
-    return removal, seat
+    return removal, restored
 
 
-def _bring_back(session: Session, act: Operation) -> tuple[Operation | None, RestoredWorker]:
+def _bring_back(session: Session, landing: Operation) -> tuple[Operation | None, RestoredWorker]:
     """Bring one worker's branch and worktree back to their state before the replay.
 
     A branch that moved to the landed commits stays there if its worktree cannot move back now.
     """
-    removal, seat = _find_taken(session, act)
-    removal = bring_back(session, seat, removal)
-    data = act.payload(MergeData)
+    removal, restored = _find_taken(session, landing)
+    removal = bring_back(session, restored, removal)
+    data = landing.payload(MergeData)
     old, new = data.old, data.new
-    place = seat.worktree
-    if old != new and find_ref(session.git, seat.ref) in (
+    place = restored.worktree
+    if old != new and find_ref(session.git, restored.ref) in (
         old,
         new,
     ):  # a killed undo may have moved it
         with suppress(Refused):
-            if not recover_move(session.git, ref=seat.ref, old=new, new=old, worktree=place):
-                move_branch(session.git, ref=seat.ref, old=new, new=old, worktree=place)
-    return removal, seat._replace(tip=find_ref(session.git, seat.ref))
+            if not recover_move(session.git, ref=restored.ref, old=new, new=old, worktree=place):
+                move_branch(session.git, ref=restored.ref, old=new, new=old, worktree=place)
+    return removal, restored._replace(tip=find_ref(session.git, restored.ref))
 
 
 def _publish_target(writer: Writer, operation: Operation, window: UndoWindow) -> None:

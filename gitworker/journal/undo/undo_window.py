@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from gitworker.claims.leases import find_claim
 from gitworker.errors import GitWorkerError
-from gitworker.journal.undo.rules_undo import LandedWindow, landing_refusal, seat_refusal
+from gitworker.journal.undo.rules_undo import LandedWindow, landing_refusal, worker_refusal
 from gitworker.lifecycle.rules import return_refusal
 from gitworker.model.ids import Branch, Oid, Ref
 from gitworker.model.ref_names import BRANCHES, REMOTES, ref_of, short_name
@@ -20,27 +20,27 @@ from gitworker.store.workers import all_workers, find_worker
 class UndoWindow(NamedTuple):
     """The landings of one fast-forward in their order; some may have been rolled back since."""
 
-    acts: tuple[Operation, ...]
+    landings: tuple[Operation, ...]
 
     @property
     def landed(self) -> tuple[Operation, ...]:
         """Return those that were recorded and not undone."""
-        return tuple(act for act in self.acts if act.status == "done")
+        return tuple(landing for landing in self.landings if landing.status == "done")
 
     @property
     def ref(self) -> Ref:
         """Return the target's full name."""
-        return self.acts[0].payload(MergeData).target_ref
+        return self.landings[0].payload(MergeData).target_ref
 
     @property
     def old(self) -> Oid:
         """Return the target's commit before the window."""
-        return self.acts[0].payload(MergeData).target_old
+        return self.landings[0].payload(MergeData).target_old
 
     @property
     def new(self) -> Oid:
         """Return the target's commit with the whole window."""
-        return self.acts[-1].payload(MergeData).new
+        return self.landings[-1].payload(MergeData).new
 
     @property
     def name(self) -> str:
@@ -48,19 +48,21 @@ class UndoWindow(NamedTuple):
         return short_name(self.ref)
 
 
-def read_window(reader: Reader, act: Operation) -> UndoWindow:
+def read_window(reader: Reader, landing: Operation) -> UndoWindow:
     """Return the window that a landing belongs to."""
-    return UndoWindow(tuple(landings_of_window(reader, act)))
+    return UndoWindow(tuple(landings_of_window(reader, landing)))
 
 
 def window_refusal(session: Session, window: UndoWindow) -> GitWorkerError | None:
     """Return why a landing cannot be undone now, or None; the cheap checks come first."""
     tip = find_ref(session.git, window.ref)
-    pushed = next(filter(None, map(_remote_of, window.acts)), None)
+    pushed = next(filter(None, map(_remote_of, window.landings)), None)
     refusal = landing_refusal(LandedWindow(window.name, window.old, window.new, tip, pushed))
     if refusal is None:
         with session.store.read() as reader:
-            refusal = next(filter(None, (refuse_seat(reader, act) for act in window.landed)), None)
+            refusal = next(
+                filter(None, (reassign_refusal(reader, landing) for landing in window.landed)), None
+            )
     if refusal is not None or window.old == window.new:
         return refusal
     remote, builders = _find_users(session, window)
@@ -69,21 +71,21 @@ def window_refusal(session: Session, window: UndoWindow) -> GitWorkerError | Non
     )
 
 
-def _remote_of(act: Operation) -> str | None:
+def _remote_of(landing: Operation) -> str | None:
     """Return the remote that a landing was pushed to."""
-    data = act.payload(MergeData)
+    data = landing.payload(MergeData)
     return (data.remote or "a remote") if data.pushed else None
 
 
-def refuse_seat(reader: Reader, act: Operation) -> GitWorkerError | None:
+def reassign_refusal(reader: Reader, landing: Operation) -> GitWorkerError | None:
     """Return why a landed worker cannot have its task back."""
-    worker = find_worker(reader, act.worker_id)
-    task = find_task(reader, act.task_id)
+    worker = find_worker(reader, landing.worker_id)
+    task = find_task(reader, landing.task_id)
     assert worker is not None
-    refusal = seat_refusal(
+    refusal = worker_refusal(
         worker.worker_id,
         worker.state,
-        same_task=worker.task_id == act.task_id,
+        same_task=worker.task_id == landing.task_id,
         has_task=worker.task_id is not None,
     )
     if refusal is not None or task is None:
@@ -105,12 +107,14 @@ def _find_users(session: Session, window: UndoWindow) -> tuple[str | None, tuple
         "for-each-ref", f"--contains={begun}", "--format=%(refname)", REMOTES, BRANCHES
     ).splitlines()
     with session.store.read() as reader:
-        ours = {(act.worker_id, act.task_id) for act in window.acts}
-        for act in window.acts:
-            rows = reader.rows("takeback.stacked_on", worker=act.worker_id, task=act.task_id)
+        ours = {(landing.worker_id, landing.task_id) for landing in window.landings}
+        for landing in window.landings:
+            rows = reader.rows(
+                "takeback.stacked_on", worker=landing.worker_id, task=landing.task_id
+            )
             ours |= {(row["worker_id"], row["task_id"]) for row in rows}
         workers = [worker for worker in all_workers(reader) if worker.branch]
-    own = {act.payload(MergeData).ref for act in window.acts}
+    own = {landing.payload(MergeData).ref for landing in window.landings}
     builders = []
     for worker in workers:
         ref = worker.ref

@@ -7,7 +7,7 @@ from gitworker.journal.undo.rules_undo import (
     is_completed,
     landing_refusal,
     later_refusal,
-    seat_refusal,
+    worker_refusal,
 )
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
@@ -43,7 +43,7 @@ def test_workers_that_get_their_task_back(
     state: WorkerState, same_task: bool, has_task: bool
 ) -> None:
     """A worker gets its landed task back while it is free and has no other."""
-    refusal = seat_refusal("auth", state, same_task=same_task, has_task=has_task)
+    refusal = worker_refusal("auth", state, same_task=same_task, has_task=has_task)
     free = state in (W.IDLE, W.COMPLETED) and (same_task or not has_task)
     assert (refusal is None) is free
     assert refusal is None or (refusal.code, refusal.hint) == ("moved_on", "git worker show auth")

@@ -41,7 +41,7 @@ def test_words_for_statuses(rule: object, true_of: set[TaskStatus]) -> None:
 @pytest.mark.parametrize("state", WorkerState)
 def test_workers_that_can_take_a_task(state: WorkerState) -> None:
     """Only an IDLE or COMPLETED worker takes a task; the refusal of others has a hint."""
-    refusal = rules.seat_refusal("auth", state, "t1")
+    refusal = rules.busy_refusal("auth", state, "t1")
     if state in (W.IDLE, W.COMPLETED):
         assert refusal is None
         return

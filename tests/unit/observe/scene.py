@@ -7,7 +7,7 @@ from gitworker.lifecycle.moves import advance
 from gitworker.model.ids import TaskId, WorkerId
 from gitworker.model.worker import WorkerEvent
 from gitworker.session import Session
-from gitworker.store.heartbeats import beat
+from gitworker.store.heartbeats import record_heartbeat
 from gitworker.store.workers import Worker, find_worker
 from gitworker.workers.approve import approve
 from gitworker.workers.spawn import SpawnRequest, spawn
@@ -34,7 +34,7 @@ def working(session: Session, name: str, task: str) -> Worker:
     with session.store.write() as writer:
         # not `start`, which would start a heartbeat daemon
         advance(writer, assigned, WorkerEvent.START, actor=name)
-        beat(writer, name, status="working", task=task, progress=0.25)
+        record_heartbeat(writer, name, status="working", task=task, progress=0.25)
     return worker(session, name)
 
 

@@ -39,7 +39,11 @@ def command(call: CommandLine, days: int | None, no_archive: bool, dry_run: bool
       git worker msg prune --older-than 7
       zgrep task_done .worker-state/archive/*.gz
     """
-    from gitworker.journal.gc.upkeep import preview_prune, prune_bus, wish_for  # gzip, json: 15 ms
+    from gitworker.journal.gc.upkeep import (  # gzip, json: 15 ms
+        preview_prune,
+        prune_bus,
+        prune_request,
+    )
 
     session = call.open()
     if days is None:
@@ -50,13 +54,13 @@ def command(call: CommandLine, days: int | None, no_archive: bool, dry_run: bool
                 "git worker msg prune --older-than 30",
             )
     archiving = session.settings.retention_archive and not no_archive
-    wish = wish_for(session, days=days, archiving=archiving)
+    request = prune_request(session, days=days, archiving=archiving)
     if dry_run:
-        plan = preview_prune(session, wish)
+        plan = preview_prune(session, request)
         text = f"would prune {count(plan.messages, 'message')}" + _held(plan.held_by)
         call.show(text, **plan._asdict(), dry_run=True)
         return
-    done = prune_bus(session, wish, announce=_announce)
+    done = prune_bus(session, request, announce=_announce)
     plan = done.plan
     lines = [f"pruned {count(plan.messages, 'message')}" + _held(plan.held_by)]
     if done.archive:

@@ -6,7 +6,7 @@ from gitworker.cli.call import CommandLine
 from gitworker.cli.fields import count
 from gitworker.cli.options import GitworkerCommand
 from gitworker.errors import Invalid
-from gitworker.journal.gc.gc import CollectedItems, gc, preview_gc, wish_of
+from gitworker.journal.gc.gc import CollectedItems, gc, gc_request, preview_gc
 from gitworker.journal.gc.rules_gc import Item
 from gitworker.rules_text import printable
 from gitworker.service.results import gc_json
@@ -51,12 +51,12 @@ def command(
       git worker gc --max-bytes 10000000000
     """
     session = call.open()
-    wish = wish_of(session, days=days, max_bytes=max_bytes, unlanded=unlanded)
-    if wish.days is None and wish.max_bytes is None:
+    request = gc_request(session, days=days, max_bytes=max_bytes, unlanded=unlanded)
+    if request.days is None and request.max_bytes is None:
         raise Invalid(
             "gc.days and gc.max_bytes are 0, so gc deletes nothing", "git worker gc --older-than 30"
         )
-    collected = preview_gc(session, wish) if dry_run else gc(session, wish)
+    collected = preview_gc(session, request) if dry_run else gc(session, request)
     call.show(_text(collected, dry_run=dry_run), **gc_json(collected), dry_run=dry_run)
 
 
@@ -64,17 +64,17 @@ def _text(collected: CollectedItems, *, dry_run: bool) -> str:
     choice = collected.choice
     lines = []
     deleted = "would delete" if dry_run else "deleted"
-    if dry_run or any(item.holds for item in choice.going):
-        lines += [_line(deleted, item) for item in choice.going]
+    if dry_run or any(item.holds for item in choice.selected):
+        lines += [_line(deleted, item) for item in choice.selected]
     lines += [_line("kept", item) for item in choice.held]
     counts = [
         count(number, noun)
         for kind, noun in NOUNS.items()
-        if (number := sum(item.kind == kind for item in choice.going))
+        if (number := sum(item.kind == kind for item in choice.selected))
     ]
     size = _size(choice.size_bytes)
     lines.append(f"{deleted} {', '.join(counts)} ({size})" if counts else "nothing to delete")
-    if collected.number is not None and any(item.kind == "rescue" for item in choice.going):
+    if collected.number is not None and any(item.kind == "rescue" for item in choice.selected):
         lines.append(f"undo: git worker undo {collected.number}   (while git keeps the commits)")
     return "\n".join(lines)
 

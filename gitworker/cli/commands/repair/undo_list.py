@@ -42,7 +42,7 @@ def json_records(found: list[ListedRecord]) -> dict[str, Any]:
                 "at_ms": one.record.at_ms,
                 "actor": one.record.actor,
                 "workers": list(one.record.workers),
-                "tasks": [part.task_id for part in one.record.acts if part.task_id],
+                "tasks": [part.task_id for part in one.record.operations if part.task_id],
                 "rescue": one.record.rescue,
                 "can_undo": one.refusal is None,
                 "why_not": one.refusal and one.refusal.message,

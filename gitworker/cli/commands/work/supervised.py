@@ -50,14 +50,14 @@ def program_of(ctx: click.Context) -> list[str]:
 
 
 def run_supervised(
-    call: CommandLine, session: Session, worker: str | None, wish: RunRequest, **fields: Any
+    call: CommandLine, session: Session, worker: str | None, request: RunRequest, **fields: Any
 ) -> int:
     """Supervise a command in a worker's worktree, print the result, return its exit status."""
     from gitworker.cli.hot.exec import exec_at
     from gitworker.cli.hot.place import hot_context_of
 
-    wish.is_silent = call.as_json
-    ended = exec_at(hot_context_of(session), worker, wish, open_session=lambda: session)
+    request.is_silent = call.as_json
+    ended = exec_at(hot_context_of(session), worker, request, open_session=lambda: session)
     if call.as_json:
         output.document({**ended_fields(ended), **fields})
     else:
