@@ -11,8 +11,8 @@ from gitworker.model.ref_names import short_name
 from gitworker.store.workers import Worker
 
 if TYPE_CHECKING:  # each costs milliseconds, and a command needs one of them
+    from gitworker.fsck.finding import Finding
     from gitworker.fsck.fsck import FsckReport, RepairReport
-    from gitworker.fsck.fsck_finding import FsckFinding
     from gitworker.journal.gc.gc import CollectedItems
     from gitworker.journal.gc.rules_gc import Item
     from gitworker.journal.undo.undo import Undone
@@ -208,11 +208,11 @@ def _item(item: Item) -> dict[str, Any]:
     }
 
 
-def _finding(one: FsckFinding) -> dict[str, Any]:
+def _finding(one: Finding) -> dict[str, Any]:
     return {
         "code": one.code,
-        "where": one.where,
-        "what": one.what,
-        "mendable": one.mend is not None,
-        "help": one.help,
+        "where": one.subject,
+        "what": one.message,
+        "mendable": one.repair is not None,
+        "help": one.hint,
     }

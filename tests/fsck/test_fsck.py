@@ -213,7 +213,7 @@ def test_planted_damage_is_found(ground: World, name: str) -> None:
         assert mend(ground.session()).done == ()
     else:
         assert {one.code for one in mended.left.findings} <= set(plant.codes)
-        assert all(one.mend is None for one in mended.left.findings)
+        assert all(one.repair is None for one in mended.left.findings)
     assert tips <= reached(ground)
     assert files <= contents(ground)
 
@@ -232,9 +232,9 @@ def test_every_finding_is_planted_and_documented() -> None:
     """Each kind of finding has a plant but two, and a row in the docs."""
     folder = Path(fsck.__file__).parent
     codes = set()
-    for path in (*folder.glob("checks/*.py"), folder / "fsck.py"):
+    for path in (*folder.glob("checks/*.py"), folder / "registry.py"):
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) == "FsckFinding":
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "Finding":
                 codes.add(ast.unparse(node.args[0]).strip("'"))
     codes = (codes - {"code"}) | {"view_wrong", "review_wrong"}
     planted = {code for plant in PLANTS.values() for code in plant.codes}

@@ -32,9 +32,9 @@ def test_a_lock_is_found_and_removed_by_the_hint(world: World, name: str) -> Non
     assert prove(world.session()).findings == ()  # a git may be at work
     os.utime(lock, (1, 1))
     (found,) = prove(world.session()).findings
-    assert (found.code, found.where) == ("lock_left", str(lock))
-    assert " s, as a killed git leaves it" in found.what
+    assert (found.code, found.subject) == ("lock_left", str(lock))
+    assert " s, as a killed git leaves it" in found.message
     assert mend(world.session()).done == ()
-    command = found.help.partition("   (")[0]
+    command = found.hint.partition("   (")[0]
     subprocess.run(["/bin/sh", "-c", command], cwd=world.root, check=True, timeout=60)
     assert prove(world.session()).findings == ()

@@ -96,7 +96,9 @@ def test_each_place_of_ours(world: World, kind: Callable[[Path], None]) -> None:
             nothing, found = open_repaired(world.session, repair=False)
             session, moved = open_repaired(world.session, repair=True)
         assert nothing is None
-        assert [(one.code, one.where) for one in found] == [("state_misplaced", str(state / name))]
+        assert [(one.code, one.subject) for one in found] == [
+            ("state_misplaced", str(state / name))
+        ]
         assert session is not None
         assert len(moved) == 1
         assert mend(session).left.findings == (), name
@@ -158,7 +160,7 @@ def test_the_database(world: World, kind: Callable[[Path], None]) -> None:
         patch.chdir(world.root)
         session, (found,) = open_repaired(world.session, repair=True)
     assert session is None
-    assert found.help.startswith(f"mv {database} {database}.found")
+    assert found.hint.startswith(f"mv {database} {database}.found")
     database.rename(f"{database}.found")
     database.write_bytes(kept)
     assert prove(world.session()).findings == ()

@@ -9,9 +9,8 @@ import pytest
 
 from fixtures.repos import Repo
 from gitworker.fsck.doctor import read_doctor
-from gitworker.fsck.finding import Level
+from gitworker.fsck.finding import Finding, Level
 from gitworker.fsck.fsck import mend, prove
-from gitworker.fsck.fsck_finding import FsckFinding
 from tests.crash.inventory import all_bytes
 from tests.workers.damaging import PLACES, bytes_below
 from tests.workers.world import World
@@ -39,9 +38,9 @@ def troubles(world: World) -> list[str]:
     return [f"{one.message} {one.hint}" for one in found if one.level is not Level.OK]
 
 
-def follow(world: World, finding: FsckFinding, **names: str) -> None:
+def follow(world: World, finding: Finding, **names: str) -> None:
     """Run the command that a finding names, as a user copies it."""
-    command = finding.help.partition("   (")[0]
+    command = finding.hint.partition("   (")[0]
     for name, value in names.items():
         command = command.replace(name, value)
     subprocess.run(["/bin/sh", "-c", command], cwd=world.root, check=False, timeout=300)
@@ -53,7 +52,7 @@ def lead_back(world: World, **names: str) -> int:
         left = mend(world.session()).left.findings
         if not left:
             return number
-        assert all(one.mend is None for one in left)
+        assert all(one.repair is None for one in left)
         follow(world, left[0], **names)
     raise AssertionError(prove(world.session()).findings)
 
@@ -67,7 +66,7 @@ def test_each_damage_is_found_and_has_a_way_out(world: World, state: str) -> Non
     kept = set(all_bytes(World(world.root.parent)))
     mine, bobs = bytes_below(world.root), bytes_below(world.path("bob"))
     found = prove(world.session()).findings
-    assert any(str(place) in one.what or "auth" in one.what for one in found), found
+    assert any(str(place) in one.message or "auth" in one.message for one in found), found
     if state != "other_worker":
         assert any(str(place) in line for line in troubles(world))
     commands = lead_back(world, **{"NEW-PLACE": str(world.root.parent / "far/away/login")})
@@ -89,7 +88,7 @@ def test_a_moved_worktree_follows(world: World, target: str) -> None:
     new = Path(os.path.normpath(world.root / target))
     place.rename(new)
     (found,) = prove(world.session()).findings
-    assert (found.code, str(new) in found.what) == ("worktree_moved", True)
+    assert (found.code, str(new) in found.message) == ("worktree_moved", True)
     assert any(str(place) in line for line in troubles(world))
     assert lead_back(world) == 0
     assert world.path("auth") == new
@@ -123,7 +122,7 @@ def test_a_deleted_worktree_is_made_again(world: World) -> None:
     place = dirty(world)
     shutil.rmtree(place)
     (found,) = prove(world.session()).findings
-    command = found.help.partition("staged: ")[2].removesuffix(")")
+    command = found.hint.partition("staged: ")[2].removesuffix(")")
     subprocess.run(["/bin/sh", "-c", command], cwd=world.root, check=True, timeout=300)
     assert prove(world.session()).findings == ()
     assert (place / "a").read_text() == "1\n"

@@ -10,7 +10,7 @@ from gitworker import clock
 from gitworker.bus.blobs import PREFIX, is_blob_ref
 from gitworker.bus.files.export import BUS, TRANSITIONS, ExportLock, export_held
 from gitworker.errors import GitWorkerError
-from gitworker.fsck.fsck_finding import FsckFinding, Mend
+from gitworker.fsck.finding import Finding, Repair
 from gitworker.fsck.picture import JournalRow, Picture
 from gitworker.fsck.rules import is_forgotten
 from gitworker.lifecycle.state_files import expected_views, publish_views
@@ -26,7 +26,7 @@ BEAT = "last_heartbeat"  # a beat tells it without a transaction
 PAUSES_S = (0.02, 0.05, 0.1, 0.2, 0.4)
 
 
-def check_views(picture: Picture) -> Iterator[FsckFinding]:
+def check_views(picture: Picture) -> Iterator[Finding]:
     """Find state files and review files that do not say what the rows say.
 
     Whoever changes a row writes the file right afterwards: what is wrong is looked at again.
@@ -43,7 +43,7 @@ def check_views(picture: Picture) -> Iterator[FsckFinding]:
     for name, codes in wrong.items():
         for code, path in codes:
             how = "does not say what the database says" if os.path.exists(path) else "is missing"
-            yield FsckFinding(code, path, f"{path} {how}", "writes it again", _publish(name))
+            yield Finding(code, path, f"{path} {how}", "writes it again", _publish(name))
 
 
 def _wrong_views(session: Session, name: str) -> list[tuple[str, str]]:
@@ -59,7 +59,7 @@ def _wrong_views(session: Session, name: str) -> list[tuple[str, str]]:
     return wrong
 
 
-def check_logs(picture: Picture) -> Iterator[FsckFinding]:
+def check_logs(picture: Picture) -> Iterator[Finding]:
     """Find log files that lack lines, or have others, up to where they are written."""
     paths = picture.session.paths
     for log, path, query in (
@@ -71,7 +71,7 @@ def check_logs(picture: Picture) -> Iterator[FsckFinding]:
             with suppress(GitWorkerError), ExportLock(paths):
                 wrong = _first_wrong(picture.session, log, path, query)
         if wrong is not None:
-            yield FsckFinding(
+            yield Finding(
                 "log_gap", path, f"{path} is not what the database holds, from line {wrong} on",
                 "keeps the file in archive/ and writes it again", _write_log(log, path),
             )  # fmt: skip
@@ -123,7 +123,7 @@ def _is_older(line: bytes, seq: int) -> bool:
         return False
 
 
-def check_blobs(picture: Picture) -> Iterator[FsckFinding]:
+def check_blobs(picture: Picture) -> Iterator[Finding]:
     """Find large payloads that are gone, are not what their name says, or that nobody names."""
     directory = picture.session.paths.blobs
     with picture.session.store.read() as reader:
@@ -134,7 +134,7 @@ def check_blobs(picture: Picture) -> Iterator[FsckFinding]:
         present = {}
     for ref, place in sorted(named.items()):
         if is_blob_ref(ref) and ref not in present:
-            yield FsckFinding(
+            yield Finding(
                 "blob_gone", ref, f"the large payload of {place} is gone: {directory}/{ref}",
                 "zgrep in archive/ whether it was kept there",
             )  # fmt: skip
@@ -143,18 +143,18 @@ def check_blobs(picture: Picture) -> Iterator[FsckFinding]:
             continue
         if name not in named:
             if is_forgotten(_age_ms(path)):
-                yield FsckFinding(
+                yield Finding(
                     "blob_left", path, f"no message names the large payload {path}",
                     "moves it to archive/", _archive(path),
                 )  # fmt: skip
         elif PREFIX + _digest(path) != name:
-            yield FsckFinding(
+            yield Finding(
                 "blob_wrong", path, f"{path} is not what its name says: it was changed or cut",
                 f"restore it from a copy ({named[name]})",
             )  # fmt: skip
 
 
-def check_trash(picture: Picture) -> Iterator[FsckFinding]:
+def check_trash(picture: Picture) -> Iterator[Finding]:
     """Find removed worktrees that no act knows of, and acts whose worktree is not in the trash."""
     session = picture.session
     acts = {entry_name(act.worker, act.task, act.id): act for act in picture.acts}
@@ -168,7 +168,7 @@ def check_trash(picture: Picture) -> Iterator[FsckFinding]:
         for entry in list_trash(root):
             present.add(entry.name)
             if entry.name not in acts:
-                yield FsckFinding(
+                yield Finding(
                     "trash_unknown", entry.path,
                     f"{entry.path} ({entry.worktree}) was removed by no act on record",
                     f"git worker gc --unlanded   (or look at it: ls {entry.tree})",
@@ -181,12 +181,12 @@ def check_trash(picture: Picture) -> Iterator[FsckFinding]:
 
 def _not_in_trash(
     picture: Picture, name: str, act: JournalRow, data: RemovalData
-) -> Iterator[FsckFinding]:
+) -> Iterator[Finding]:
     clean = act.kind == "remove" and not data.dirty  # deleted in the background
     if clean or not data.worktree or name in picture.emptied or data.trash_gone:
         return
     kept = f"; {data.rescue} keeps its work" if data.rescue in picture.refs else ""
-    yield FsckFinding(
+    yield Finding(
         "trash_gone", name,
         f"the worktree that {act.kind} {act.id} removed is not in {data.trash}{kept}",
         "notes that it is gone: an undo makes a new worktree",
@@ -194,7 +194,7 @@ def _not_in_trash(
     )  # fmt: skip
 
 
-def _note_gone(act: JournalRow, data: RemovalData) -> Mend:
+def _note_gone(act: JournalRow, data: RemovalData) -> Repair:
     def mend(session: Session) -> None:
         text = to_text(data._replace(trash_gone=True))
         session.store.write_one("fsck.set_data", id=act.id, data=text)
@@ -202,7 +202,7 @@ def _note_gone(act: JournalRow, data: RemovalData) -> Mend:
     return mend
 
 
-def _archive(path: str) -> Mend:
+def _archive(path: str) -> Repair:
     def mend(session: Session) -> None:
         os.makedirs(session.paths.archive, exist_ok=True)
         os.rename(path, f"{session.paths.archive}/{os.path.basename(path)}")
@@ -210,7 +210,7 @@ def _archive(path: str) -> Mend:
     return mend
 
 
-def _write_log(log: str, path: str) -> Mend:
+def _write_log(log: str, path: str) -> Repair:
     """Return the mend that puts a log file aside and lets the export write it from the start."""
 
     def mend(session: Session) -> None:
@@ -224,7 +224,7 @@ def _write_log(log: str, path: str) -> Mend:
     return mend
 
 
-def _publish(worker: str) -> Mend:
+def _publish(worker: str) -> Repair:
     return lambda session: publish_views(session, worker)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from shlex import quote
 
 from gitworker.fsck.checks.misplaced import move_aside
-from gitworker.fsck.fsck_finding import FsckFinding, Mend
+from gitworker.fsck.finding import Finding, Repair
 from gitworker.fsck.picture import Picture
 from gitworker.model.ref_names import short_name
 from gitworker.paths import read_worktree_owner, write_worktree_owner
@@ -38,13 +38,13 @@ HANDLED = REJOINABLE | {Flaw.OWN_REPOSITORY, Flaw.NOT_A_DIRECTORY, Flaw.OTHER_PL
 
 def check_belonging(
     picture: Picture, worker: Worker, owner: OwnershipClaim, flaw: Flaw
-) -> Iterator[FsckFinding]:
+) -> Iterator[Finding]:
     """Find out where the worktree of a worker is, and what leads to it again."""
     session = picture.session
     what = describe(owner, flaw)
     place = owner.place
     if flaw is Flaw.COPIED:
-        yield FsckFinding(
+        yield Finding(
             "worktree_copied", place, what,
             "gives the worker a worktree in this repository; the other one is not touched",
             _take_over(session, worker, owner),
@@ -55,24 +55,24 @@ def check_belonging(
     if new is not None:
         yield moved(worker, owner, new)
     elif _is_proved(owner, flaw, is_same=is_same):
-        yield FsckFinding(
+        yield Finding(
             "git_file_wrong", place, what,
             "lets the worktree and git's directory of it name each other again", _rejoin(owner),
         )  # fmt: skip
     elif flaw in REJOINABLE:  # some directory that is not proved to be the worker's
-        yield FsckFinding("worktree_foreign", place, what, f"mv {quote(place)} {quote(place)}.old")
+        yield Finding("worktree_foreign", place, what, f"mv {quote(place)} {quote(place)}.old")
     else:
-        yield FsckFinding("worktree_foreign", place, what, refusal_of(owner, flaw).hint or "")
+        yield Finding("worktree_foreign", place, what, refusal_of(owner, flaw).hint or "")
 
 
-def moved(worker: Worker, owner: OwnershipClaim, new: str) -> FsckFinding:
+def moved(worker: Worker, owner: OwnershipClaim, new: str) -> Finding:
     """Return the finding of a worktree that is at another place than its worker's row says."""
 
     def mend(session: Session) -> None:
         _rejoin(owner._replace(place=new))(session)
         record_place(session, worker, new)
 
-    return FsckFinding(
+    return Finding(
         "worktree_moved", owner.place,
         f"{owner.place} of {worker.worker_id} was moved to {new}", "records the new place", mend,
     )  # fmt: skip
@@ -99,7 +99,7 @@ def _is_proved(owner: OwnershipClaim, flaw: Flaw, *, is_same: bool | None) -> bo
     return names_it and (flaw is Flaw.NO_GIT_FILE or (flaw in REJOINABLE and is_same is True))
 
 
-def _rejoin(owner: OwnershipClaim) -> Mend:
+def _rejoin(owner: OwnershipClaim) -> Repair:
     """Return the mend that lets a worktree and git's own directory of it name each other again."""
     admin = owner.admin_dir or ""
 
@@ -121,7 +121,7 @@ def _replace(session: Session, path: str, text: str) -> None:
     write_atomically(path, os.fsencode(text))
 
 
-def _take_over(session: Session, worker: Worker, owner: OwnershipClaim) -> Mend:
+def _take_over(session: Session, worker: Worker, owner: OwnershipClaim) -> Repair:
     """Return the mend for a copied repository: its own copy of the worktree, or a new one."""
     old_admin = owner.admin_dir or ""
     old_common = os.path.dirname(os.path.dirname(old_admin))

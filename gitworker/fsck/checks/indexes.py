@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from gitworker.errors import Conflict
 from gitworker.fsck.checks.misplaced import ASIDE, move_aside
-from gitworker.fsck.fsck_finding import FsckFinding, Mend
+from gitworker.fsck.finding import Finding, Repair
 from gitworker.fsck.picture import Picture
 from gitworker.repo.plumbing.disk import private_directory
 from gitworker.repo.plumbing.index_file import find_index_flaw, rebuild_index
@@ -14,12 +14,12 @@ from gitworker.session import Session
 from gitworker.store.workers import Worker
 
 
-def check_index(picture: Picture, worker: Worker, tree: Worktree) -> Iterator[FsckFinding]:
+def check_index(picture: Picture, worker: Worker, tree: Worktree) -> Iterator[Finding]:
     """Find an index that is missing or that git cannot read."""
     session = picture.session
     flaw = find_index_flaw(session.git, tree.path, tree.admin_dir)
     if flaw is not None:
-        yield FsckFinding(
+        yield Finding(
             "index_broken", f"{tree.admin_dir}/index",
             f"the index of {worker.worker_id}'s worktree {flaw}: {tree.admin_dir}/index",
             f"builds it from HEAD: files stay as they are, what was staged is unstaged; the old one"
@@ -28,7 +28,7 @@ def check_index(picture: Picture, worker: Worker, tree: Worktree) -> Iterator[Fs
         )  # fmt: skip
 
 
-def _rebuild(tree: Worktree) -> Mend:
+def _rebuild(tree: Worktree) -> Repair:
     def mend(session: Session) -> None:
         index = f"{tree.admin_dir}/index"
         if find_index_flaw(session.git, tree.path, tree.admin_dir) is None:

@@ -6,7 +6,7 @@ Where nothing of it is there somebody ran `hooks uninstall`, and nothing is wron
 import os
 from collections.abc import Iterator
 
-from gitworker.fsck.fsck_finding import FsckFinding, Mend
+from gitworker.fsck.finding import Finding, Repair
 from gitworker.fsck.picture import Picture
 from gitworker.fsck.rules import holds_task
 from gitworker.repo.hooks.hook_status import find_tampered
@@ -20,7 +20,7 @@ from gitworker.repo.worktrees.excludes import (
 from gitworker.repo.worktrees.worktree_list import Worktree
 
 
-def check_installed(picture: Picture) -> Iterator[FsckFinding]:
+def check_installed(picture: Picture) -> Iterator[Finding]:
     """Find worktrees in which our hooks do not fire, and excludes that are gone; by files alone."""
     hooks = picture.session.paths.hooks
     trees = list(_worktrees(picture))
@@ -30,17 +30,17 @@ def check_installed(picture: Picture) -> Iterator[FsckFinding]:
     if not trees or is_out:
         return
     for tree in deaf:
-        yield FsckFinding(
+        yield Finding(
             "hooks_missing", tree.path, f"our hooks do not fire in {tree.path}",
             "installs them there", _install(tree.path),
         )  # fmt: skip
     if not deaf and (find_tampered(picture.session.repository) or not os.path.isdir(hooks)):
-        yield FsckFinding(
+        yield Finding(
             "hooks_broken", hooks, "our hook scripts are missing, or not as we wrote them",
             "writes them again", _install(trees[0].path),
         )  # fmt: skip
     if missing:
-        yield FsckFinding(
+        yield Finding(
             "excludes_missing", f"{picture.common_dir}/info/exclude",
             f"info/exclude has not: {', '.join(missing)}", "writes our lines again",
             lambda _: _exclude(picture.common_dir),
@@ -56,7 +56,7 @@ def _worktrees(picture: Picture) -> Iterator[Worktree]:
                 yield tree
 
 
-def _install(place: str) -> Mend:
+def _install(place: str) -> Repair:
     return lambda session: install(session.git, session.repository, session.git.at(place))
 
 

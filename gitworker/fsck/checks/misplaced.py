@@ -10,7 +10,7 @@ from errno import EXDEV
 
 from gitworker import clock
 from gitworker.errors import GitWorkerError
-from gitworker.fsck.fsck_finding import FsckFinding, Mend
+from gitworker.fsck.finding import Finding, Repair
 from gitworker.fsck.picture import Picture
 from gitworker.paths import (
     ALWAYS_OPENED,
@@ -35,36 +35,36 @@ PAUSE_S = 0.05
 ASIDE = "found"  # in the state directory: what fsck moved out of our places
 
 
-def check_misplaced(picture: Picture) -> Iterator[FsckFinding]:
+def check_misplaced(picture: Picture) -> Iterator[Finding]:
     """Find directories, FIFOs and files that lie in the place of something of ours."""
     return iter(misplaced(picture.session.paths.root))
 
 
-def check_note(picture: Picture) -> Iterator[FsckFinding]:
+def check_note(picture: Picture) -> Iterator[Finding]:
     """Find a note of the worktrees' directory that is damaged, or missing beside our mark there."""
     session = picture.session
     note = f"{session.paths.root}/{ROOT_NOTE}"
     if session.noted_root is not None:
         return
     if os.path.lexists(note) or find_marked(session) is not None:
-        yield FsckFinding(
+        yield Finding(
             "note_broken", note, f"{note} does not name the directory that worktrees are made in",
             "writes it again", restore_note,
         )  # fmt: skip
 
 
-def check_common_dirs(picture: Picture) -> Iterator[FsckFinding]:
+def check_common_dirs(picture: Picture) -> Iterator[Finding]:
     """Find files `commondir` that do not lead from git's directory of a worktree to the rest."""
     return iter(_wrong_common_dirs(picture.common_dir, picture.session.paths.root))
 
 
-def misplaced(root: str) -> list[FsckFinding]:
+def misplaced(root: str) -> list[Finding]:
     """Return the findings for one state directory; only the database's place has no repair."""
     found = []
     for path in find_misplaced(root, FILES_ONLY):
         is_database = path == f"{root}/{DATABASE}"
         found.append(
-            FsckFinding(
+            Finding(
                 "state_misplaced", path, misplaced_text(path),
                 misplaced_hint(path) if is_database else f"moves it to {root}/{ASIDE}/",
                 None if is_database else _put_aside(root, path),
@@ -73,12 +73,12 @@ def misplaced(root: str) -> list[FsckFinding]:
     return found
 
 
-def empty_objects(common_dir: str, root: str) -> list[FsckFinding]:
+def empty_objects(common_dir: str, root: str) -> list[Finding]:
     """Return the findings for loose objects without content; git can write them again then."""
     found = []
     for path in _empty_files(f"{common_dir}/objects"):
         found.append(
-            FsckFinding(
+            Finding(
                 "object_empty", path, f"{path} is an object of git without content",
                 f"moves it to {root}/{ASIDE}/, so that the object can be written again",
                 _put_aside(root, path),
@@ -87,13 +87,13 @@ def empty_objects(common_dir: str, root: str) -> list[FsckFinding]:
     return found
 
 
-def _wrong_common_dirs(common_dir: str, root: str) -> list[FsckFinding]:
+def _wrong_common_dirs(common_dir: str, root: str) -> list[Finding]:
     found = []
     for admin in _admin_dirs(common_dir):
         path = f"{admin}/{COMMON_DIR}"
         if not has_common_dir(admin, common_dir):
             found.append(
-                FsckFinding(
+                Finding(
                     "commondir_damaged", path,
                     f"{path} does not lead to {common_dir}, so git does not work in the worktree"
                     f" {find_place(admin) or os.path.basename(admin)}",
@@ -120,12 +120,12 @@ def _admin_dirs(common_dir: str) -> list[str]:
 
 def open_repaired(
     opened: Callable[[], Session], *, repair: bool
-) -> tuple[Session | None, list[FsckFinding]]:
+) -> tuple[Session | None, list[Finding]]:
     """Open a session; without one return what is in the way.
 
     With `repair` the obstacles are moved aside first and returned beside the session.
     """
-    done: list[FsckFinding] = []
+    done: list[Finding] = []
     while True:
         found = _unlisted()
         try:
@@ -135,15 +135,15 @@ def open_repaired(
             found = _obstacles(error.code)
             if not found or found == done:
                 raise
-        if not repair or any(one.mend is None for one in found):
+        if not repair or any(one.repair is None for one in found):
             return None, found
         root = state_paths(require_repository()).root
         for one in found:
-            _make_room(root, one.where)
+            _make_room(root, one.subject)
         done = [*done, *found]
 
 
-def _unlisted() -> list[FsckFinding]:
+def _unlisted() -> list[Finding]:
     """Return the findings for which git lists no worktree at all.
 
     A `git worktree add` that is at work has such a file for a moment: two looks see it.
@@ -154,11 +154,11 @@ def _unlisted() -> list[FsckFinding]:
     if not found:
         return []
     clock.sleep(PAUSE_S)
-    seen = {one.where for one in found}
-    return [one for one in _wrong_common_dirs(repository.common_dir, root) if one.where in seen]
+    seen = {one.subject for one in found}
+    return [one for one in _wrong_common_dirs(repository.common_dir, root) if one.subject in seen]
 
 
-def _obstacles(code: str) -> list[FsckFinding]:
+def _obstacles(code: str) -> list[Finding]:
     """Return the findings that explain why no session could be opened."""
     repository = require_repository()
     root = state_paths(repository).root
@@ -198,7 +198,7 @@ def move_aside(root: str, path: str) -> None:
         os.rename(path, f"{path}.found-{stamp}")
 
 
-def _put_aside(root: str, path: str) -> Mend:
+def _put_aside(root: str, path: str) -> Repair:
     return lambda _: _make_room(root, path)
 
 

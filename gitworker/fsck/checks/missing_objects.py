@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from gitworker.errors import NotFound, Unavailable
 from gitworker.fsck.checks.misplaced import empty_objects, open_repaired
-from gitworker.fsck.fsck_finding import FsckFinding, Mend
+from gitworker.fsck.finding import Finding, Repair
 from gitworker.fsck.picture import Picture, take_picture
 from gitworker.model.ids import Oid
 from gitworker.model.ref_names import short_name
@@ -24,7 +24,7 @@ NAMED = 5  # objects that one line names
 
 def open_readable(
     opened: Callable[[], Session], without_settings: Callable[[], Session], *, repair: bool
-) -> tuple[Session | None, list[FsckFinding]]:
+) -> tuple[Session | None, list[Finding]]:
     """Open a session as `open_repaired` does, also if objects of the settings file are missing.
 
     With `repair` they are written again first. Raises NotFound if no worktree has them.
@@ -40,27 +40,27 @@ def open_readable(
             raise
     if not repair:
         return None, found
-    repaired: list[FsckFinding] = []
+    repaired: list[Finding] = []
     while found and found != repaired:  # an empty object is moved aside, then it is missing
         for one in found:
-            assert one.mend is not None
-            one.mend(session)
+            assert one.repair is not None
+            one.repair(session)
         repaired, found = [*repaired, *found], _missing_or_empty(session)
     whole, done = open_repaired(opened, repair=True)
     return whole, [*repaired, *done]
 
 
-def _missing_or_empty(session: Session) -> list[FsckFinding]:
+def _missing_or_empty(session: Session) -> list[Finding]:
     picture = take_picture(session)
     return [*check_empty_objects(picture), *check_objects(picture)]
 
 
-def check_empty_objects(picture: Picture) -> Iterator[FsckFinding]:
+def check_empty_objects(picture: Picture) -> Iterator[Finding]:
     """Find loose objects without content, as a full disk or a power failure leaves them."""
     return iter(empty_objects(picture.common_dir, picture.session.paths.root))
 
 
-def check_objects(picture: Picture) -> Iterator[FsckFinding]:
+def check_objects(picture: Picture) -> Iterator[Finding]:
     """Find objects that refs, worktrees and open operations need and that do not exist."""
     session = picture.session
     tips = {*picture.refs.values(), *(tree.head for tree in picture.worktrees.values())}
@@ -82,7 +82,7 @@ def check_objects(picture: Picture) -> Iterator[FsckFinding]:
     what = f"{len(absent)} objects are not in the repository: {some}"
     if not absent:
         what = f"git cannot read every commit: {complaint.strip().splitlines()[-1]}"
-    yield FsckFinding(
+    yield Finding(
         "object_missing", "objects", what,
         f"writes again each one whose file is unchanged in a worktree; for others: {fetch}",
         _write_again(picture, absent, fetch),
@@ -103,7 +103,7 @@ def _paths_of(picture: Picture, absent: set[Oid]) -> dict[Oid, tuple[str, str]]:
     return found
 
 
-def _write_again(picture: Picture, absent: set[Oid], hint: str) -> Mend:
+def _write_again(picture: Picture, absent: set[Oid], hint: str) -> Repair:
     def mend(session: Session) -> None:
         for place in _checkouts(picture):
             here = session.git.at(place)

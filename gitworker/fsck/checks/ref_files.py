@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from shlex import quote
 
 from gitworker.fsck.checks.misplaced import ASIDE, move_aside
-from gitworker.fsck.fsck_finding import FsckFinding, Mend
+from gitworker.fsck.finding import Finding, Repair
 from gitworker.fsck.picture import Picture
 from gitworker.model.ids import Oid, Ref, is_oid
 from gitworker.model.ref_names import BRANCHES, OURS
@@ -17,7 +17,7 @@ from gitworker.session import Session
 from gitworker.store.payloads.payload import rescue_of
 
 
-def check_ref_files(picture: Picture) -> Iterator[FsckFinding]:
+def check_ref_files(picture: Picture) -> Iterator[Finding]:
     """Find damaged files of workers' branches, of the target and of our own refs."""
     common = picture.common_dir
     for ref in _loose_refs(picture):
@@ -28,9 +28,9 @@ def check_ref_files(picture: Picture) -> Iterator[FsckFinding]:
         what = f"{path} is no ref that git can read"
         last = _last_oid(picture, ref)
         if last is None:
-            yield FsckFinding("ref_damaged", ref, what, f"mv {quote(path)} {quote(path)}.damaged")
+            yield Finding("ref_damaged", ref, what, f"mv {quote(path)} {quote(path)}.damaged")
         else:
-            yield FsckFinding(
+            yield Finding(
                 "ref_damaged", ref, what,
                 f"lets it point at {last[:12]} again, where it was last; the old file is kept in"
                 f" {picture.session.paths.root}/{ASIDE}/",
@@ -38,7 +38,7 @@ def check_ref_files(picture: Picture) -> Iterator[FsckFinding]:
             )  # fmt: skip
 
 
-def check_head_file(picture: Picture, owner: OwnershipClaim) -> Iterator[FsckFinding]:
+def check_head_file(picture: Picture, owner: OwnershipClaim) -> Iterator[Finding]:
     """Find a HEAD of a worker's worktree that git cannot read."""
     admin, ref = owner.admin_dir or "", owner.ref
     path = f"{admin}/HEAD"
@@ -46,13 +46,13 @@ def check_head_file(picture: Picture, owner: OwnershipClaim) -> Iterator[FsckFin
         return
     what = f"{path} is damaged: git does not work in {owner.place}"
     if ref is not None and open_operation(admin) is None:
-        yield FsckFinding(
+        yield Finding(
             "head_damaged", owner.place, what, f"puts the worktree on {ref} again; the old file is"
             f" kept in {picture.session.paths.root}/{ASIDE}/", _replace(path, f"ref: {ref}\n"),
         )  # fmt: skip
     else:  # in the middle of a rebase HEAD is at a commit of its own
         last = _logged(f"{admin}/logs/HEAD") or picture.refs.get(ref or Ref(""), "COMMIT")
-        yield FsckFinding("head_damaged", owner.place, what, f"echo {last} >{quote(path)}")
+        yield Finding("head_damaged", owner.place, what, f"echo {last} >{quote(path)}")
 
 
 def files_of_refs(picture: Picture) -> Iterator[str]:
@@ -105,7 +105,7 @@ def _read(path: str) -> str | None:
         return None
 
 
-def _replace(path: str, text: str) -> Mend:
+def _replace(path: str, text: str) -> Repair:
     before = _read(path)
 
     def mend(session: Session) -> None:

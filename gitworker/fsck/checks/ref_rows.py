@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from gitworker import clock
 from gitworker.bus.drain import record_tip
 from gitworker.fsck.checks.reflogs import named_commits
-from gitworker.fsck.fsck_finding import FsckFinding, Mend
+from gitworker.fsck.finding import Finding, Repair
 from gitworker.fsck.picture import Picture
 from gitworker.fsck.rules import holds_task
 from gitworker.model.ids import HQ, Oid, Ref, TaskId, WorkerId, is_oid
@@ -20,7 +20,7 @@ from gitworker.store.payloads.payload import FsckData, rescue_of
 from gitworker.store.workers import Worker
 
 
-def check_branches(picture: Picture) -> Iterator[FsckFinding]:
+def check_branches(picture: Picture) -> Iterator[Finding]:
     """Find branches of workers that are gone, broken, or were moved away from what was told.
 
     A move that a reflog names is its author's: an amended commit, a reset, a rebase by hand.
@@ -34,7 +34,7 @@ def check_branches(picture: Picture) -> Iterator[FsckFinding]:
         if tip is None:
             yield _gone(picture, worker, ref)
         elif tip in picture.missing:
-            yield FsckFinding(
+            yield Finding(
                 "branch_broken", ref, f"{ref} points at {tip[:12]}, which is not in the repository",
                 f"git update-ref {ref} COMMIT   (git reflog show {worker.branch})",
             )  # fmt: skip
@@ -43,17 +43,17 @@ def check_branches(picture: Picture) -> Iterator[FsckFinding]:
     yield from _moved_away(picture, moved)
 
 
-def _gone(picture: Picture, worker: Worker, ref: Ref) -> FsckFinding:
+def _gone(picture: Picture, worker: Worker, ref: Ref) -> Finding:
     what = f"branch {worker.branch} of {worker.worker_id} is gone"
     last = _last_tip(picture, worker, ref)
     if last is None:
-        return FsckFinding("branch_gone", ref, what, f"git worker cancel {worker.worker_id}")
+        return Finding("branch_gone", ref, what, f"git worker cancel {worker.worker_id}")
 
     def mend(session: Session) -> None:
         if find_ref(session.git, ref) is None:
             create_ref(session.git, ref, last, reason="gitworker: fsck")
 
-    return FsckFinding("branch_gone", ref, what, f"makes it again at {last[:12]}", mend)
+    return Finding("branch_gone", ref, what, f"makes it again at {last[:12]}", mend)
 
 
 def _last_tip(picture: Picture, worker: Worker, ref: Ref) -> Oid | None:
@@ -68,9 +68,7 @@ def _last_tip(picture: Picture, worker: Worker, ref: Ref) -> Oid | None:
     return None if told is None else git.find_oid(told)
 
 
-def _moved_away(
-    picture: Picture, moved: dict[Ref, tuple[Worker, Oid, Oid]]
-) -> Iterator[FsckFinding]:
+def _moved_away(picture: Picture, moved: dict[Ref, tuple[Worker, Oid, Oid]]) -> Iterator[Finding]:
     """Find branches that no longer contain what was told of them, by a move that is not ours."""
     git = picture.session.git
     with picture.session.store.read() as reader:
@@ -85,7 +83,7 @@ def _moved_away(
     for ref, (worker, tip, told) in moved.items():
         if tip in ours[ref] or (tip, told) not in departed:
             continue
-        yield FsckFinding(
+        yield Finding(
             "branch_moved", ref,
             f"{worker.branch} was moved from {told[:12]}, which was told, to {tip[:12]}, which"
             " does not contain it",
@@ -94,7 +92,7 @@ def _moved_away(
         )  # fmt: skip
 
 
-def _accept(worker: Worker, ref: Ref, *, told: Oid, tip: Oid) -> Mend:
+def _accept(worker: Worker, ref: Ref, *, told: Oid, tip: Oid) -> Repair:
     def mend(session: Session) -> None:
         owner = WorkerId(worker.worker_id), TaskId(worker.task_id or "")
         rescue(session.git, worker=owner[0], task=owner[1], tip=told, worktree=None)
@@ -104,11 +102,11 @@ def _accept(worker: Worker, ref: Ref, *, told: Oid, tip: Oid) -> Mend:
     return mend
 
 
-def check_rescues(picture: Picture) -> Iterator[FsckFinding]:
+def check_rescues(picture: Picture) -> Iterator[Finding]:
     """Find rescue refs that lead nowhere, and those that an act made and that are gone."""
     for ref, oid in picture.refs.items():
         if ref.startswith(RESCUES) and oid in picture.missing:
-            yield FsckFinding(
+            yield Finding(
                 "rescue_broken", ref, f"{ref} points at {oid[:12]}, which is not in the repository",
                 "takes the ref away and notes what it pointed at; git can repack again",
                 _drop(ref, oid),
@@ -124,27 +122,27 @@ def check_rescues(picture: Picture) -> Iterator[FsckFinding]:
         there = picture.session.git.find_oid(kept) if is_oid(kept) else None
         what = f"{named}, which {act.kind} {act.id} of {act.worker} made, is gone"
         if there is None:
-            yield FsckFinding("rescue_gone", named, what, "git fsck --lost-found")
+            yield Finding("rescue_gone", named, what, "git fsck --lost-found")
         else:
-            yield FsckFinding(
+            yield Finding(
                 "rescue_gone", named, what, f"makes it again at {there[:12]}", _make(named, there)
             )
 
 
-def check_anchors(picture: Picture) -> Iterator[FsckFinding]:
+def check_anchors(picture: Picture) -> Iterator[Finding]:
     """Find what was kept for a landing that neither is under way nor has its branch."""
     wanted = {anchor_of(act.worker, act.task) for act in picture.acts if act.is_open}
     for ref, oid in picture.refs.items():
         branch = Ref(BRANCHES + ref.removeprefix(ANCHORS))
         if ref.startswith(ANCHORS) and ref not in wanted and branch not in picture.refs:
-            yield FsckFinding(
+            yield Finding(
                 "anchor_left", ref, f"{ref} is left of a landing that is over",
                 "keeps what nothing else leads to under a rescue ref and takes it away",
                 _drop_anchor(ref, oid, is_there=oid not in picture.missing),
             )  # fmt: skip
 
 
-def _drop_anchor(ref: Ref, oid: Oid, *, is_there: bool) -> Mend:
+def _drop_anchor(ref: Ref, oid: Oid, *, is_there: bool) -> Repair:
     def mend(session: Session) -> None:
         if is_there:
             worker, task = task_of(ref)
@@ -154,7 +152,7 @@ def _drop_anchor(ref: Ref, oid: Oid, *, is_there: bool) -> Mend:
     return mend
 
 
-def _drop(ref: Ref, oid: Oid) -> Mend:
+def _drop(ref: Ref, oid: Oid) -> Repair:
     def mend(session: Session) -> None:
         data = FsckData({ref: oid})
         now = clock.now_ms()
@@ -168,7 +166,7 @@ def _drop(ref: Ref, oid: Oid) -> Mend:
     return mend
 
 
-def _make(ref: Ref, oid: Oid) -> Mend:
+def _make(ref: Ref, oid: Oid) -> Repair:
     def mend(session: Session) -> None:
         if find_ref(session.git, ref) is None:
             create_ref(session.git, ref, oid, reason="gitworker: fsck")

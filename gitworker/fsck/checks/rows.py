@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gitworker.claims.leases import Claim, all_claims, find_claim
-from gitworker.fsck.fsck_finding import FsckFinding, Mend
+from gitworker.fsck.finding import Finding, Repair
 from gitworker.fsck.picture import Picture
 from gitworker.fsck.rules import agree, holds_task
 from gitworker.lifecycle.state_files import publish_views
@@ -18,7 +18,7 @@ from gitworker.store.workers import Worker
 SOUND = "ok"
 
 
-def check_database(picture: Picture) -> Iterator[FsckFinding]:
+def check_database(picture: Picture) -> Iterator[Finding]:
     """Find damage that SQLite sees, and guards that are gone or others than ours."""
     session = picture.session
     with session.store.read() as reader:
@@ -26,20 +26,20 @@ def check_database(picture: Picture) -> Iterator[FsckFinding]:
         present = {str(row["name"]): str(row["sql"]) for row in reader.rows("fsck.guards")}
     for text in complaints:
         if text != SOUND:
-            yield FsckFinding(
+            yield Finding(
                 "database_damaged", session.paths.database, f"the database is damaged: {text}",
                 f"keep a copy of {session.paths.root}, then: sqlite3 bus.db .recover",
             )  # fmt: skip
     wrong = [name for name, sql in expected_guards().items() if present.get(name) != sql]
     if wrong:
-        yield FsckFinding(
+        yield Finding(
             "guard_gone", "bus.db",
             f"triggers that guard states and log are gone, or not ours: {', '.join(sorted(wrong))}",
             "makes them again", lambda s: restore_guards(s.store, wrong),
         )  # fmt: skip
 
 
-def check_log(picture: Picture) -> Iterator[FsckFinding]:
+def check_log(picture: Picture) -> Iterator[Finding]:
     """Find rows that are not what the log made of them, and a log that does not follow."""
     with picture.session.store.read() as reader:
         broken = reader.rows("fsck.broken_chains")
@@ -49,7 +49,7 @@ def check_log(picture: Picture) -> Iterator[FsckFinding]:
         }
     torn = {(row["machine"], row["entity_id"]) for row in broken}
     for row in broken:
-        yield FsckFinding(
+        yield Finding(
             "log_torn", f"{row['machine']} {row['entity_id']}",
             f"transition {row['version']} of {row['machine']} {row['entity_id']} begins at"
             f" {row['from_state']}; the one before it, {row['before_version']}, ended at"
@@ -61,7 +61,7 @@ def check_log(picture: Picture) -> Iterator[FsckFinding]:
             yield _edited(machine, row, is_torn=(machine, row["entity"]) in torn)
 
 
-def _edited(machine: str, row: Row, *, is_torn: bool) -> FsckFinding:
+def _edited(machine: str, row: Row, *, is_torn: bool) -> Finding:
     entity, state, version = row["entity"], row["logged_state"], row["logged_version"]
     what = (
         f"the row of {machine} {entity} says {row['state']} ({row['version']}), the log of"
@@ -69,7 +69,7 @@ def _edited(machine: str, row: Row, *, is_torn: bool) -> FsckFinding:
     )
     where = f"{machine} {entity}"
     if is_torn or row["version"] > version:  # then it is the log that has lost something
-        return FsckFinding(
+        return Finding(
             "row_edited", where, what, "restore bus.db from a copy: transitions are missing"
         )
 
@@ -78,21 +78,21 @@ def _edited(machine: str, row: Row, *, is_torn: bool) -> FsckFinding:
         if machine == "worker":
             publish_views(session, entity)
 
-    return FsckFinding("row_edited", where, what, "sets the row to what the log says", mend)
+    return Finding("row_edited", where, what, "sets the row to what the log says", mend)
 
 
-def check_journal(picture: Picture) -> Iterator[FsckFinding]:
+def check_journal(picture: Picture) -> Iterator[Finding]:
     """Find acts that were interrupted, and rows of the journal that nobody can read."""
     for act in picture.acts:
         where = f"operation {act.id}"
         if isinstance(act.data, Unreadable):
-            yield FsckFinding(
+            yield Finding(
                 "journal_broken", where,
                 f"the journal's row of {act.kind} {act.id} ({act.worker}) holds no data",
                 f"git worker show {act.worker}   (look whether it was carried out)",
             )  # fmt: skip
         elif act.is_open and not picture.at_work:
-            yield FsckFinding(
+            yield Finding(
                 "journal_open", where,
                 f"{act.kind} {act.id} of {act.worker} was interrupted at step {act.step}",
                 "finishes it or takes it back, as every command does", _recover, locks_itself=True,
@@ -107,7 +107,7 @@ def _recover(session: Session) -> None:
         finish_spawns(session)
 
 
-def check_seats(picture: Picture) -> Iterator[FsckFinding]:
+def check_seats(picture: Picture) -> Iterator[Finding]:
     """Find seats whose task does not know of them, or stands elsewhere than they do."""
     holders = {worker.worker_id: worker for worker in picture.workers if holds_task(worker.state)}
     by_task: dict[str, list[Worker]] = {}
@@ -117,34 +117,34 @@ def check_seats(picture: Picture) -> Iterator[FsckFinding]:
         task = picture.tasks.get(name)
         named = ", ".join(seat.worker_id for seat in seats)
         if task is None:
-            yield FsckFinding(
+            yield Finding(
                 "task_unknown", named, f"{named} has the task {name}, which does not exist",
                 f"git worker cancel {seats[0].worker_id}",
             )  # fmt: skip
             continue
         if len(seats) > 1:
-            yield FsckFinding(
+            yield Finding(
                 "task_twice", name, f"{named} have the same task, {name}",
                 f"git worker cancel {seats[-1].worker_id}",
             )  # fmt: skip
             continue
         (seat,) = seats
         if task.assigned_agent_id != seat.worker_id:
-            yield FsckFinding(
+            yield Finding(
                 "task_assigned_elsewhere", name,
                 f"{seat.worker_id} has {name}, which is assigned to"
                 f" {task.assigned_agent_id or 'nobody'}",
                 "assigns it to the seat that has it", _assign(seat, name),
             )  # fmt: skip
         elif not agree(seat.state, task.status):
-            yield FsckFinding(
+            yield Finding(
                 "states_differ", name,
                 f"{seat.worker_id} is {seat.state} while its task {name} is {task.status}",
                 f"git worker cancel {seat.worker_id} && git worker undo",
             )  # fmt: skip
 
 
-def _assign(seat: Worker, task: str) -> Mend:
+def _assign(seat: Worker, task: str) -> Repair:
     def mend(session: Session) -> None:
         session.store.write_one(
             "tasks.set_assigned", task=task, agent=seat.worker_id, branch=seat.branch
@@ -153,7 +153,7 @@ def _assign(seat: Worker, task: str) -> Mend:
     return mend
 
 
-def check_claims(picture: Picture) -> Iterator[FsckFinding]:
+def check_claims(picture: Picture) -> Iterator[Finding]:
     """Find tasks whose claim ran out and whose holder is not at work on them."""
     holders = {
         (worker.task_id, worker.worker_id) for worker in picture.workers if holds_task(worker.state)
@@ -164,7 +164,7 @@ def check_claims(picture: Picture) -> Iterator[FsckFinding]:
         if claim.is_valid or claim.name not in picture.tasks:
             continue
         if (claim.name, claim.holder) not in holders:
-            yield FsckFinding(
+            yield Finding(
                 "claim_left", claim.name,
                 f"{claim.holder} has claimed {claim.name}, its lease is over and it is not at work"
                 " on it",
@@ -172,7 +172,7 @@ def check_claims(picture: Picture) -> Iterator[FsckFinding]:
             )  # fmt: skip
 
 
-def _give_back(claim: Claim) -> Mend:
+def _give_back(claim: Claim) -> Repair:
     def mend(session: Session) -> None:
         with session.store.write() as writer:
             now = find_claim(writer, claim.name)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 
 from gitworker.fsck.checks.reflogs import named_commits, read_reflogs
-from gitworker.fsck.fsck_finding import FsckFinding, Mend
+from gitworker.fsck.finding import Finding, Repair
 from gitworker.fsck.picture import REWRITING, Picture
 from gitworker.model.ids import Oid, Ref, TaskId, WorkerId, is_oid
 from gitworker.model.ref_names import ANCHORS, rescues_of, short_name
@@ -47,7 +47,7 @@ def made_commits(picture: Picture) -> dict[Oid, Owner]:
     return made
 
 
-def check_commits(picture: Picture) -> Iterator[FsckFinding]:
+def check_commits(picture: Picture) -> Iterator[Finding]:
     """Find commits that are missing, or that no ref leads to, by worker and task.
 
     A commit that its author replaced or reset away is whole as long as a reflog names it.
@@ -59,7 +59,7 @@ def check_commits(picture: Picture) -> Iterator[FsckFinding]:
     for owner, oids in _by_owner(made, gone & made.keys()):
         if not picture.is_expired(*owner):
             names = ", ".join(sorted(oid[:12] for oid in oids)[:5])
-            yield FsckFinding(
+            yield Finding(
                 "commit_gone", "/".join(owner),
                 f"{len(oids)} recorded commits of {'/'.join(owner)} are not in the repository:"
                 f" {names}",
@@ -75,7 +75,7 @@ def check_commits(picture: Picture) -> Iterator[FsckFinding]:
     lost = set(find_unreachable(git, made.keys() - gone, tips=there))
     for owner, oids in _by_owner(made, lost):
         if not picture.is_expired(*owner):
-            yield FsckFinding(
+            yield Finding(
                 "commit_unreachable", "/".join(owner),
                 f"no ref leads to {len(oids)} commits of {'/'.join(owner)}, as {min(oids)[:12]}",
                 f"makes a rescue ref below {rescues_of(*owner)}",
@@ -83,7 +83,7 @@ def check_commits(picture: Picture) -> Iterator[FsckFinding]:
             )  # fmt: skip
 
 
-def check_landings(picture: Picture) -> Iterator[FsckFinding]:
+def check_landings(picture: Picture) -> Iterator[Finding]:
     """Find landings whose commits are not in their target, neither as such nor by patch.
 
     While a landing or an undo is open the target may be ahead of the rows, or behind.
@@ -98,7 +98,7 @@ def check_landings(picture: Picture) -> Iterator[FsckFinding]:
         short = short_name(name)
         if tip is None or tip in picture.missing:
             last = list(landed)[-1]
-            yield FsckFinding(
+            yield Finding(
                 "target_gone", name, f"there is no {short}, on which {len(landed)} have landed",
                 f"git branch {short} {last}",
             )  # fmt: skip
@@ -107,7 +107,7 @@ def check_landings(picture: Picture) -> Iterator[FsckFinding]:
         for oid in find_unreachable(git, there, tips=[tip]):
             row = landed[oid]
             if not _is_there_by_patch(picture, tip, oid, Oid(row["target_old"])):
-                yield FsckFinding(
+                yield Finding(
                     "landing_lost", f"{row['worker_id']}/{row['task_id']}",
                     f"what {row['worker_id']} landed for {row['task_id']} ({oid[:12]}) is not in"
                     f" {short}: somebody moved it by force",
@@ -131,7 +131,7 @@ def _by_owner(made: Mapping[Oid, Owner], some: Iterable[Oid]) -> list[tuple[Owne
     return sorted(grouped.items())
 
 
-def _keep(owner: Owner, oids: list[Oid]) -> Mend:
+def _keep(owner: Owner, oids: list[Oid]) -> Repair:
     """Return the mend that puts commits under rescue refs, as few as lead to all of them."""
 
     def mend(session: Session) -> None:

@@ -8,7 +8,7 @@ from gitworker import clock
 from gitworker.fsck.checks.foreign_directories import HANDLED, check_belonging, moved
 from gitworker.fsck.checks.indexes import check_index
 from gitworker.fsck.checks.ref_files import check_head_file, files_of_refs
-from gitworker.fsck.fsck_finding import FsckFinding, Mend
+from gitworker.fsck.finding import Finding, Repair
 from gitworker.fsck.picture import Picture
 from gitworker.fsck.rules import holds_task, is_left
 from gitworker.model.ids import Ref
@@ -38,12 +38,12 @@ LOCKS = (
 )
 
 
-def check_worktrees(picture: Picture) -> Iterator[FsckFinding]:
+def check_worktrees(picture: Picture) -> Iterator[Finding]:
     """Find workers' worktrees that are gone, unknown to git, on another branch or unmarked."""
     for worker in picture.settled:
         if worker.worktree is None:
             if holds_task(worker.state):
-                yield FsckFinding(
+                yield Finding(
                     "worktree_none", worker.worker_id,
                     f"{worker.worker_id} is {worker.state} without a worktree",
                     f"git worker cancel {worker.worker_id} && git worker undo",
@@ -67,16 +67,16 @@ def check_worktrees(picture: Picture) -> Iterator[FsckFinding]:
             yield from _of_worker(picture, worker, tree)
 
 
-def _unknown_to_git(picture: Picture, worker: Worker, place: str) -> Iterator[FsckFinding]:
+def _unknown_to_git(picture: Picture, worker: Worker, place: str) -> Iterator[Finding]:
     ref = picture.branch(worker)
     there = ref is not None and picture.refs.get(ref, "") not in ("", *picture.missing)
     if os.path.isdir(place):
         what = f"git does not know {place} of {worker.worker_id}: its admin directory is gone"
         pointed = _pointer(picture, place)
         if pointed is None or not there or ref is None:
-            yield FsckFinding("admin_gone", place, what, f"mv {place} {place}.old")
+            yield Finding("admin_gone", place, what, f"mv {place} {place}.old")
         else:
-            yield FsckFinding(
+            yield Finding(
                 "admin_gone", place, what,
                 "makes it again on the branch; files stay as they are, what was staged is unstaged",
                 _rebuild(worker, place, pointed, ref),
@@ -84,14 +84,14 @@ def _unknown_to_git(picture: Picture, worker: Worker, place: str) -> Iterator[Fs
         return
     what = f"{place} of {worker.worker_id} is gone, and git knows nothing of it"
     if not holds_task(worker.state):
-        yield FsckFinding("worktree_gone", place, what, "forgets it", _forget(worker))
+        yield Finding("worktree_gone", place, what, "forgets it", _forget(worker))
     elif there and ref is not None:
-        yield FsckFinding(
+        yield Finding(
             "worktree_gone", place, what, "makes it again from the branch",
             _add(worker, place, ref),
         )  # fmt: skip
     else:
-        yield FsckFinding("worktree_gone", place, what, f"git worker cancel {worker.worker_id}")
+        yield Finding("worktree_gone", place, what, f"git worker cancel {worker.worker_id}")
 
 
 def _owner(picture: Picture, worker: Worker, tree: Worktree | None) -> OwnershipClaim:
@@ -102,10 +102,10 @@ def _owner(picture: Picture, worker: Worker, tree: Worktree | None) -> Ownership
     return listed if find_flaw(listed) in (None, Flaw.OTHER_WORKER, Flaw.DAMAGED) else owner
 
 
-def _vanished(worker: Worker, owner: OwnershipClaim) -> FsckFinding:
+def _vanished(worker: Worker, owner: OwnershipClaim) -> Finding:
     """Return the finding of a worktree that git lists: it may be unmounted, or moved by hand."""
     place, admin = quote(owner.place), quote(owner.admin_dir or "")
-    return FsckFinding(
+    return Finding(
         "worktree_missing", owner.place,
         f"{owner.place} of {worker.worker_id} does not exist: deleted, unmounted or moved",
         f"git worktree repair NEW-PLACE && git worker fsck --repair   (if it was deleted, this"
@@ -114,20 +114,20 @@ def _vanished(worker: Worker, owner: OwnershipClaim) -> FsckFinding:
     )  # fmt: skip
 
 
-def _of_worker(picture: Picture, worker: Worker, tree: Worktree) -> Iterator[FsckFinding]:
+def _of_worker(picture: Picture, worker: Worker, tree: Worktree) -> Iterator[Finding]:
     place, admin = tree.path, tree.admin_dir
     if find_named(place) != os.path.realpath(admin):
         return  # another damaged worktree has the same place in git's list: it is repaired first
     yield from check_index(picture, worker, tree)
     seat = (worker.worker_id, worker.task_id or "")
     if worker.admin_dir != admin:
-        yield FsckFinding(
+        yield Finding(
             "admin_differs", place,
             f"{worker.worker_id} has {worker.admin_dir} as its admin directory, git has {admin}",
             "records what git has", _record(worker, place, admin),
         )  # fmt: skip
     if read_worktree_owner(admin) != seat:
-        yield FsckFinding(
+        yield Finding(
             "seat_wrong", place, f"{admin} does not say that it is {'/'.join(seat)}",
             "says so in it", lambda _: write_worktree_owner(admin, *seat),
         )  # fmt: skip
@@ -138,15 +138,15 @@ def _of_worker(picture: Picture, worker: Worker, tree: Worktree) -> Iterator[Fsc
         return
     what = f"{place} is on {tree.branch or 'a detached HEAD'}, not on {worker.branch}"
     if tree.head == picture.refs[ref]:
-        yield FsckFinding(
+        yield Finding(
             "wrong_head", place, what, "says so in HEAD: both are at the same commit",
             lambda session: _set_head(session, place, ref),
         )  # fmt: skip
     else:
-        yield FsckFinding("wrong_head", place, what, f"git -C {place} switch {worker.branch}")
+        yield Finding("wrong_head", place, what, f"git -C {place} switch {worker.branch}")
 
 
-def check_unowned(picture: Picture) -> Iterator[FsckFinding]:
+def check_unowned(picture: Picture) -> Iterator[Finding]:
     """Find worktrees with the mark of a seat that is not theirs, and that never landed."""
     owned = {os.path.realpath(w.worktree) for w in picture.workers if w.worktree}
     landed = {(row["worker_id"], row["task_id"]) for row in picture.landings}
@@ -159,14 +159,14 @@ def check_unowned(picture: Picture) -> Iterator[FsckFinding]:
         seat = read_worktree_owner(tree.admin_dir)
         if seat is None or path in owned or seat in landed or tree.path in begun:
             continue
-        yield FsckFinding(
+        yield Finding(
             "worktree_unowned", tree.path,
             f"{tree.path} says that it is {'/'.join(seat)}, but no worker has it",
             f"git worktree remove {tree.path}   (or: git worker adopt)",
         )  # fmt: skip
 
 
-def check_locks(picture: Picture) -> Iterator[FsckFinding]:
+def check_locks(picture: Picture) -> Iterator[Finding]:
     """Find locks that a killed git left, and moves of ours that nobody will finish."""
     busy = any(act.is_open for act in picture.acts)
     places = {picture.common_dir: picture.session.main_top}
@@ -188,7 +188,7 @@ def _ref_locks(picture: Picture) -> list[str]:
     return sorted(found | {f"{common}/{ref}.lock" for ref in branches})
 
 
-def _lock(path: str, place: str, *, busy: bool) -> Iterator[FsckFinding]:
+def _lock(path: str, place: str, *, busy: bool) -> Iterator[Finding]:
     try:
         age_ms = clock.now_ms() - os.lstat(path).st_mtime_ns // 1_000_000
     except OSError:
@@ -196,12 +196,12 @@ def _lock(path: str, place: str, *, busy: bool) -> Iterator[FsckFinding]:
     admin = os.path.dirname(path)
     if is_ours(path):
         if not busy and find_unfinished(admin) is not None:
-            yield FsckFinding(
+            yield Finding(
                 "move_left", path, f"{path} is left of a move of ours that was killed",
                 "brings the move to its end", lambda session: _end_move(session, admin, place),
             )  # fmt: skip
     elif is_left(age_ms):
-        yield FsckFinding(
+        yield Finding(
             "lock_left", path, f"{path} is there for {age_ms // 1000} s, as a killed git leaves it",
             f"rm {quote(path)}   (if no git is at work)",
         )  # fmt: skip
@@ -221,7 +221,7 @@ def _pointer(picture: Picture, place: str) -> str | None:
     return admin if inside and not os.path.lexists(admin) else None
 
 
-def _rebuild(worker: Worker, place: str, admin: str, ref: Ref) -> Mend:
+def _rebuild(worker: Worker, place: str, admin: str, ref: Ref) -> Repair:
     """Return the mend that makes an admin directory again around files that stay as they are."""
 
     def mend(session: Session) -> None:
@@ -241,7 +241,7 @@ def _rebuild(worker: Worker, place: str, admin: str, ref: Ref) -> Mend:
     return mend
 
 
-def _add(worker: Worker, place: str, ref: Ref) -> Mend:
+def _add(worker: Worker, place: str, ref: Ref) -> Repair:
     def mend(session: Session) -> None:
         branch = short_name(ref)
         session.git.run("worktree", "add", "--quiet", "--", place, branch)
@@ -254,7 +254,7 @@ def _add(worker: Worker, place: str, ref: Ref) -> Mend:
     return mend
 
 
-def _record(worker: Worker, place: str | None, admin: str | None) -> Mend:
+def _record(worker: Worker, place: str | None, admin: str | None) -> Repair:
     def mend(session: Session) -> None:
         session.store.write_one(
             "workers.set_worktree", worker=worker.worker_id, worktree=place, admin_dir=admin
@@ -263,7 +263,7 @@ def _record(worker: Worker, place: str | None, admin: str | None) -> Mend:
     return mend
 
 
-def _forget(worker: Worker) -> Mend:
+def _forget(worker: Worker) -> Repair:
     return _record(worker, None, None)
 
 

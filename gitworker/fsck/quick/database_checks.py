@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from gitworker import clock
-from gitworker.fsck.finding import DoctorFinding, fail, ok, warn
+from gitworker.fsck.finding import Finding, fail, ok, warn
 from gitworker.observe.text import age_text, one_line
 from gitworker.paths import open_regular
 from gitworker.session import Session
@@ -17,7 +17,7 @@ SHOWN = 3
 TRANSITIONS_LOG = "transitions.jsonl"
 
 
-def check_database(session: Session) -> Iterator[DoctorFinding]:
+def check_database(session: Session) -> Iterator[Finding]:
     """Let SQLite look for damage, and say schema and journal mode."""
     with session.store.read() as reader:
         complaints = [next(iter(row.values())) for row in reader.rows("observe.quick_check")]
@@ -38,7 +38,7 @@ def check_database(session: Session) -> Iterator[DoctorFinding]:
         yield fail("journal", f"the journal mode is {journal}, not wal", "git worker init")
 
 
-def check_operations(session: Session) -> Iterator[DoctorFinding]:
+def check_operations(session: Session) -> Iterator[Finding]:
     """Name the acts that were interrupted."""
     with session.store.read() as reader:
         unfinished = unfinished_operations(reader)
@@ -53,7 +53,7 @@ def check_operations(session: Session) -> Iterator[DoctorFinding]:
         yield ok("operations", "no act was interrupted")
 
 
-def check_log(session: Session) -> Iterator[DoctorFinding]:
+def check_log(session: Session) -> Iterator[Finding]:
     """Validate the exported log; a line that is being written just now is not read yet."""
     path = f"{session.paths.root}/{TRANSITIONS_LOG}"
     if not os.path.exists(path):

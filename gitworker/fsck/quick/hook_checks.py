@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator
 
-from gitworker.fsck.finding import DoctorFinding, ok, warn
+from gitworker.fsck.finding import Finding, ok, warn
 from gitworker.repo.hooks.hook_status import HookStatus, status
 from gitworker.session import Session
 from gitworker.store.workers import all_workers
@@ -11,7 +11,7 @@ from gitworker.store.workers import all_workers
 REPAIR = "git worker hooks install"
 
 
-def check_hooks(session: Session) -> Iterator[DoctorFinding]:
+def check_hooks(session: Session) -> Iterator[Finding]:
     """Check hooks by what the repository's settings and the shim directory say."""
     with session.store.read() as reader:
         owned = {os.path.realpath(w.worktree): w for w in all_workers(reader) if w.worktree}
@@ -28,7 +28,7 @@ def check_hooks(session: Session) -> Iterator[DoctorFinding]:
     yield from findings or [ok("hooks", "in place" if owned else "not needed yet")]
 
 
-def _shims(found: HookStatus) -> Iterator[DoctorFinding]:
+def _shims(found: HookStatus) -> Iterator[Finding]:
     if found.put_aside:
         names = ", ".join(found.put_aside)
         yield ok("hooks", f"installed by others in our directory, run from hooks-found: {names}")

@@ -3,23 +3,25 @@
 import sys
 from collections.abc import Iterator
 
-from gitworker.fsck.finding import DoctorFinding, ok
+from gitworker.fsck.finding import Finding, ok
+from gitworker.paths import Repository
 from gitworker.repo.plumbing.git import Git
 from gitworker.session import Session
 
 
-def check_git(git: Git) -> Iterator[DoctorFinding]:
-    """Say git's version; raise Unavailable where it is too old."""
-    yield ok("git", f"git {'.'.join(map(str, git.version()))}")
+def check_git(repository: Repository) -> Iterator[Finding]:
+    """Report git's version; raise Unavailable if it is too old."""
+    version = Git(repository.top or repository.common_dir).version()
+    yield ok("git", f"git {'.'.join(map(str, version))}")
 
 
-def check_python() -> Iterator[DoctorFinding]:
-    """Say Python's version; what is too old could not have got here."""
+def check_python(_: Repository) -> Iterator[Finding]:
+    """Report Python's version."""
     yield ok("python", f"Python {'.'.join(map(str, sys.version_info[:3]))}")
 
 
-def check_sqlite(session: Session) -> Iterator[DoctorFinding]:
-    """Say the version of the SQLite that the driver brings."""
+def check_sqlite(session: Session) -> Iterator[Finding]:
+    """Report the version of the SQLite that the driver contains."""
     with session.store.read() as reader:
         row = reader.row("observe.sqlite_version")
     yield ok("sqlite", f"SQLite {row['version'] if row else 'unknown'}")

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 
 from gitworker import clock
-from gitworker.fsck.finding import DoctorFinding, fail, ok, warn
+from gitworker.fsck.finding import Finding, fail, ok, warn
 from gitworker.observe.text import age_text
 from gitworker.repo.plumbing.refs import find_ref
 from gitworker.repo.worktrees.worktree_list import list_worktrees
@@ -13,7 +13,7 @@ from gitworker.session import Session
 AT_WORK_MS = 60_000  # a git that moves files for longer is looked at by a person
 
 
-def check_target(session: Session) -> Iterator[DoctorFinding]:
+def check_target(session: Session) -> Iterator[Finding]:
     """Check that the recorded target exists and that its checkout can follow a landing."""
     name = session.target_name
     if find_ref(session.git, session.target) is None:

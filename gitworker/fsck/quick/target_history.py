@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import groupby
 
-from gitworker.fsck.finding import DoctorFinding, fail, ok
+from gitworker.fsck.finding import Finding, fail, ok
 from gitworker.fsck.quick.rules import RecordedLanding, history_faults
 from gitworker.model.ids import Oid, Ref
 from gitworker.model.ref_names import short_name
@@ -12,7 +12,7 @@ from gitworker.repo.plumbing.refs import find_ref
 from gitworker.session import Session
 
 
-def check_history(session: Session) -> Iterator[DoctorFinding]:
+def check_history(session: Session) -> Iterator[Finding]:
     """Walk each target's history since the first landing on it."""
     with session.store.read() as reader:
         rows = reader.rows("observe.landings")
@@ -29,9 +29,7 @@ def check_history(session: Session) -> Iterator[DoctorFinding]:
         yield from _of_target(session, Ref(target), list(group))
 
 
-def _of_target(
-    session: Session, target: Ref, landings: list[RecordedLanding]
-) -> Iterator[DoctorFinding]:
+def _of_target(session: Session, target: Ref, landings: list[RecordedLanding]) -> Iterator[Finding]:
     name = short_name(target)
     tip = find_ref(session.git, target)
     if tip is None:

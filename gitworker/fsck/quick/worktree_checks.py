@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator
 
-from gitworker.fsck.finding import DoctorFinding, fail, ok, warn
+from gitworker.fsck.finding import Finding, fail, ok, warn
 from gitworker.liveness.readings import is_here, process_runs, this_moment
 from gitworker.liveness.start_daemon import is_daemon_running
 from gitworker.observe.workers.rules import SENDS_HEARTBEATS, SHOULD_HAVE_WORKTREE
@@ -18,7 +18,7 @@ from gitworker.store.workers import Worker, all_workers
 REPAIR = "git worker fsck --repair   (without --repair it names what it would do)"
 
 
-def check_worktrees(session: Session) -> Iterator[DoctorFinding]:
+def check_worktrees(session: Session) -> Iterator[Finding]:
     """Compare the workers' worktrees with git's list and with what lies on disk."""
     workers = _workers(session)
     listed = {os.path.realpath(tree.path): tree for tree in list_worktrees(session.git)}
@@ -31,7 +31,7 @@ def check_worktrees(session: Session) -> Iterator[DoctorFinding]:
     yield from findings or [ok("worktrees", f"{len(owned)} of workers, all in place")]
 
 
-def check_branches(session: Session) -> Iterator[DoctorFinding]:
+def check_branches(session: Session) -> Iterator[Finding]:
     """Check that the branch of every worker that holds a task exists."""
     holding = [w for w in _workers(session) if w.branch and w.state in SHOULD_HAVE_WORKTREE]
     refs = {worker.ref: worker for worker in holding}
@@ -48,7 +48,7 @@ def check_branches(session: Session) -> Iterator[DoctorFinding]:
         yield ok("branches", f"{len(refs)} of workers, all in place")
 
 
-def check_beater(session: Session) -> Iterator[DoctorFinding]:
+def check_beater(session: Session) -> Iterator[Finding]:
     """Check that somebody beats for the processes that work here."""
     moment = this_moment()
     alive = [
@@ -73,7 +73,7 @@ def _workers(session: Session) -> list[Worker]:
         return all_workers(reader)
 
 
-def _of_worker(session: Session, worker: Worker, listed: set[str]) -> Iterator[DoctorFinding]:
+def _of_worker(session: Session, worker: Worker, listed: set[str]) -> Iterator[Finding]:
     """Yield what is wrong with one worker's worktree."""
     path = worker.worktree
     holds = worker.state in SHOULD_HAVE_WORKTREE
@@ -95,7 +95,7 @@ def _of_worker(session: Session, worker: Worker, listed: set[str]) -> Iterator[D
             yield fail("worktrees", f"the index of {path} {broken}", REPAIR)
 
 
-def _lost(listed: dict[str, Worktree], owned: set[str]) -> Iterator[DoctorFinding]:
+def _lost(listed: dict[str, Worktree], owned: set[str]) -> Iterator[Finding]:
     """Yield worktrees that we made, that git still lists and that are gone from disk."""
     for path, tree in listed.items():
         if not os.path.isdir(path) and path not in owned and read_worktree_owner(tree.admin_dir):
@@ -103,9 +103,7 @@ def _lost(listed: dict[str, Worktree], owned: set[str]) -> Iterator[DoctorFindin
             yield warn("worktrees", f"git lists {path}, which is gone and no worker's", hint)
 
 
-def _orphans(
-    session: Session, listed: dict[str, Worktree], owned: set[str]
-) -> Iterator[DoctorFinding]:
+def _orphans(session: Session, listed: dict[str, Worktree], owned: set[str]) -> Iterator[Finding]:
     """Yield directories beside the worktrees that belong to no worker.
 
     The worktree of a landed task that was kept (`merge --keep`) is not one of them.

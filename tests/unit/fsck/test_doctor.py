@@ -16,7 +16,7 @@ from gitworker.fsck.doctor import (
     read_doctor_without_session,
     render_doctor,
 )
-from gitworker.fsck.finding import DoctorFinding, Level, fail, ok, warn
+from gitworker.fsck.finding import Finding, Level, fail, ok, warn
 from gitworker.fsck.quick.state_directory import check_file_system
 from gitworker.fsck.quick.worktree_checks import REPAIR
 from gitworker.liveness.origin import origin_columns
@@ -44,10 +44,10 @@ SHOWN = Doctor(
 
 def found(doctor: Doctor, check: str) -> list[tuple[str, str, str | None]]:
     """Return the findings of one check."""
-    return [(f.level.value, f.message, f.hint) for f in doctor.findings if f.check == check]
+    return [(f.level.value, f.message, f.hint or None) for f in doctor.findings if f.code == check]
 
 
-def complaints(session: Session) -> list[DoctorFinding]:
+def complaints(session: Session) -> list[Finding]:
     """Return doctor's complaints."""
     return [one for one in read_doctor(session).findings if one.level is not Level.OK]
 
@@ -123,7 +123,7 @@ def test_file_system(
     path = tmp_path / "mounts"
     if mounts is not None:
         path.write_text(mounts)
-    (finding,) = check_file_system(session.paths, mounts=str(path))
+    (finding,) = check_file_system(session.repository, mounts=str(path))
     assert finding.level == level
     assert finding.message.startswith(message)
 

@@ -6,8 +6,8 @@ from gitworker.cli.call import CommandLine
 from gitworker.cli.fields import count
 from gitworker.cli.options import GitworkerCommand
 from gitworker.fsck.checks.missing_objects import open_readable
+from gitworker.fsck.finding import Finding
 from gitworker.fsck.fsck import FsckReport, RepairReport, mend, prove
-from gitworker.fsck.fsck_finding import FsckFinding
 from gitworker.rules_text import printable
 from gitworker.service.results import fsck_json
 
@@ -49,15 +49,15 @@ def _text(proof: FsckReport) -> str:
 
 
 def _repair_text(repaired: RepairReport) -> str:
-    lines = [f"repaired {one.code}: {one.what}" for one in repaired.done]
+    lines = [f"repaired {one.code}: {one.message}" for one in repaired.done]
     for one, error in repaired.failed:
-        lines.append(f"not repaired {one.code}: {one.what}: {error.message}")
+        lines.append(f"not repaired {one.code}: {one.message}: {error.message}")
     return "\n".join((*lines, _text(repaired.left)))
 
 
-def _lines(one: FsckFinding) -> tuple[str, str]:
-    helps = f"--repair {one.help}" if one.mend is not None else f"hint: {one.help}"
-    return printable(f"{one.code}: {one.what}"), printable(f"  {helps}")
+def _lines(one: Finding) -> tuple[str, str]:
+    helps = f"--repair {one.hint}" if one.repair is not None else f"hint: {one.hint}"
+    return printable(f"{one.code}: {one.message}"), printable(f"  {helps}")
 
 
 def _checked(proof: FsckReport) -> str:
