@@ -1,4 +1,4 @@
-"""docs/git-calls.md names every git command that our code starts, module by module."""
+"""docs/git-calls.md names every git command of our code and its additions, module by module."""
 
 import ast
 import re
@@ -10,7 +10,15 @@ from tests.architecture.house import ROOT
 
 PAGE = ROOT / "docs" / "git-calls.md"
 METHODS = frozenset({"run", "run_to_end", "start", "text"})
-ROW = re.compile(r"^\| `(?P<module>[\w/]+\.(?:py|sh))` \| (?P<commands>[^|]+) \|", re.MULTILINE)
+ROW = re.compile(
+    r"^\| `(?P<module>[\w/]+\.(?:py|sh))` \| (?P<commands>[^|]+) \|[^|]*\|(?P<additions>[^|]*)\|",
+    re.MULTILINE,
+)
+# `-c section.name=value` and a variable of git's, alone or with its value.
+ADDITION = re.compile(
+    r"(?:(?P<key>(?:[a-z][\w-]*\.)+[A-Za-z]+)=|(?P<name>GIT_[A-Z_]+)(?:=|\Z))\S*\Z"
+)
+ASKED = frozenset({"GIT_COMMITTER_IDENT"})  # an argument of `git var`
 
 
 def builtins() -> frozenset[str]:
@@ -49,6 +57,17 @@ def _command(words: list[ast.expr], known: frozenset[str]) -> Iterator[str]:
             return
 
 
+def additions_in(source: str) -> set[str]:
+    """Return the settings and variables of git that a module names in its strings."""
+    strings = {
+        node.value
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    matches = filter(None, map(ADDITION.match, strings))
+    return {match["key"] or match["name"] for match in matches} - ASKED
+
+
 def found_in_code() -> dict[str, set[str]]:
     """Return the git commands of every module that has any."""
     known = builtins()
@@ -80,6 +99,32 @@ def test_every_call_is_on_the_page() -> None:
     assert changes == []
 
 
+def test_every_addition_is_on_the_page() -> None:
+    """A setting or variable that a module adds to its calls of git is in its row."""
+    page = PAGE.read_text(encoding="utf-8")
+    rows = {row["module"]: row["additions"] for row in ROW.finditer(page)}
+    missing = {
+        f"add `{name}` to the fourth column of {module}"
+        for module in found_in_code()
+        for name in additions_in((ROOT / "gitworker" / module).read_text(encoding="utf-8"))
+        if not re.search(rf"`{re.escape(name)}[=`]", rows.get(module, ""))
+    }
+    assert missing == set()
+
+
+def test_every_addition_on_the_page_exists() -> None:
+    """A setting or variable in the fourth column is named in the code."""
+    page = PAGE.read_text(encoding="utf-8")
+    code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "gitworker").rglob("*.py"))
+    named = {
+        name
+        for row in ROW.finditer(page)
+        for name in re.findall(r"`((?:[a-z]\w*\.)+[A-Za-z]+|GIT_[A-Z_]+)[=`]", row["additions"])
+    }
+    assert len(named) > 30
+    assert {name for name in named if name not in code} == set()
+
+
 def test_the_rule_finds_faults() -> None:
     """Calls of proc, options before the command and named tuples of words are all found."""
     source = (
@@ -91,8 +136,10 @@ def test_the_rule_finds_faults() -> None:
     )
     known = frozenset({"config", "rev-parse", "status", "fetch"})
     assert commands_in(source, known) == known
-    page = "| `repo/plumbing/git.py` | `rev-parse`, `version` | x |\n"
+    page = "| `repo/plumbing/git.py` | `rev-parse`, `version` | x | | y |\n"
     assert written_in(page) == {"repo/plumbing/git.py": {"rev-parse", "version"}}
+    source = 'run("-c", "gc.auto=0", env={"GIT_DIR": x}, text="see GIT_DIRS", what="a b=c.d")'
+    assert additions_in(source) == {"gc.auto", "GIT_DIR"}
 
 
 def test_the_page_explains_the_environment() -> None:
