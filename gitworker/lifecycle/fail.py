@@ -1,4 +1,4 @@
-"""fail, stop, and recover for one worker."""
+"""Fail, stop or recover one worker."""
 
 from gitworker import clock
 from gitworker.bus.drain import drain
@@ -20,7 +20,7 @@ FAILING = {
 
 
 def fail(session: Session, name: str | None, *, reason: str) -> Worker:
-    """Record that the worker gave up, with the reason; branch and worktree stay."""
+    """Record that the worker failed, with the reason; branch and worktree stay."""
     drain(session)
     with session.store.read() as reader:
         worker = require_worker(reader, name, session)
@@ -28,16 +28,16 @@ def fail(session: Session, name: str | None, *, reason: str) -> Worker:
 
 
 def stop(session: Session, name: str, *, reason: str, is_late: bool = False) -> Worker:
-    """Record that the worker's agent was stopped by an order, or because its time was over.
+    """Record that the worker's agent was stopped by a command or by its time limit (`is_late`).
 
     The task is BLOCKED: it is not tried again until it is assigned. Branch and worktree stay.
-    Raises InvalidTransition for a seat that is not at work.
+    Raises InvalidTransition if the worker is not at work.
     """
     drain(session)
     with session.store.read() as reader:
         worker = require_worker(reader, name, session)
-    happening = WorkerTaskEvent.TIMEOUT if is_late else WorkerTaskEvent.STOP
-    return _end(session, worker, WorkerEvent.STOP, reason=reason, happening=happening)
+    task_event = WorkerTaskEvent.TIMEOUT if is_late else WorkerTaskEvent.STOP
+    return _end(session, worker, WorkerEvent.STOP, reason=reason, task_event=task_event)
 
 
 def _end(
@@ -46,13 +46,13 @@ def _end(
     event: WorkerEvent,
     *,
     reason: str,
-    happening: str | None = None,
+    task_event: str | None = None,
 ) -> Worker:
-    """Fire what ends a worker's work on it and its task, and tell why."""
+    """End a worker's work: change worker and task, and publish `task_failed` with the reason."""
     now = clock.now_ms()
     with session.store.write() as writer:
         worker = advance(
-            writer, worker, event, actor=session.actor, happening=happening,
+            writer, worker, event, actor=session.actor, task_event=task_event,
             metadata={"reason": reason},
         )  # fmt: skip
         writer.run("workers.set_error", worker=worker.worker_id, error=reason)
@@ -77,7 +77,7 @@ def _end(
 
 
 def recover(session: Session, name: str) -> Worker:
-    """Take a STALE worker back to where it went stale: to work, or into review."""
+    """Return a STALE worker to the state that it had before: at work, or in review."""
     with session.store.read() as reader:
         worker = require_worker(reader, name, session)
     in_review = worker.stale_from is WorkerState.IN_REVIEW

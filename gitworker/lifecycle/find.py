@@ -17,7 +17,7 @@ from gitworker.store.workers import (
 def require_worker(reader: Reader, name: str | None, session: Session) -> Worker:
     """Return the worker that `name` means: a worker id, else a task id, else a branch.
 
-    Without a name it is the worker who asks. Raises NotFound with what there is instead.
+    Without a name it is the worker that runs the command. Raises NotFound; its hint lists workers.
     """
     if name is None:
         if session.actor == HQ:

@@ -1,4 +1,4 @@
-"""Moving a worker and its task together: one transaction, every step a legal pair."""
+"""Move a worker and its task together: in one transaction, by legal steps of both machines."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,31 +19,31 @@ def advance(
     event: WorkerEvent,
     *,
     actor: str,
-    happening: str | None = None,
+    task_event: str | None = None,
     metadata: Mapping[str, Any] | None = None,
 ) -> Worker:
-    """Fire `event` on the worker and what follows from it on its task (DESIGN section 4).
+    """Fire `event` on the worker, and on its task the events that `states/task_moves` derives.
 
-    `happening` is what the task's rules call it, where that is not the event's own name. Raises
-    InvalidTransition where either machine refuses; then nothing of the transaction may stay.
+    `task_event` is the key of the task's rules if it differs from the event's name. Raises
+    InvalidTransition if either machine refuses; the caller must then roll the transaction back.
     """
     moved = move_worker(writer, worker, event, actor=actor, metadata=metadata)
-    advance_task(writer, worker, happening or event.value, actor=actor)
+    advance_task(writer, worker, task_event or event.value, actor=actor)
     return moved
 
 
 def advance_task(
-    writer: Writer, worker: Worker, happening: str, *, actor: str
+    writer: Writer, worker: Worker, task_event: str, *, actor: str
 ) -> StoredTask | None:
-    """Fire the event of the task alone; a task that another worker holds now is left alone."""
+    """Fire the event on the task alone, unless another worker holds the task now."""
     if worker.task_id is None:
         return None
     task = find_task(writer, worker.task_id)
     if task is None or task.assigned_agent_id not in (None, worker.worker_id):
         return task
-    left = task.recovery_count < task.max_retries if happening == "recovery" else task.retries_left
+    left = task.recovery_count < task.max_retries if task_event == "recovery" else task.retries_left
     events = task_events(
-        happening,
+        task_event,
         status=task.status,
         requires_approval=task.requires_approval,
         retries_left=left,
@@ -53,7 +53,7 @@ def advance_task(
 
 
 def release_task(writer: Writer, worker: Worker) -> None:
-    """Give up the worker's hold on its task: the assignment and the claim."""
+    """End the worker's assignment and its claim on the task."""
     if worker.task_id is None:
         return
     task = find_task(writer, worker.task_id)
@@ -63,7 +63,7 @@ def release_task(writer: Writer, worker: Worker) -> None:
 
 
 def schedule_retry(writer: Writer, worker: Worker, *, now: int, delay_s: int) -> None:
-    """Set when a failed task may be tried again: exponential back-off from `delay_s`."""
+    """Set the time of a failed task's next attempt: exponential back-off from `delay_s`."""
     task = None if worker.task_id is None else find_task(writer, worker.task_id)
     if task is None or not waits_for_retry(task.status):
         return

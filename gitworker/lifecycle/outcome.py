@@ -1,4 +1,4 @@
-"""What became of a worker that was to land."""
+"""The result of landing one worker."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from gitworker.store.workers import Worker
 
 
 class Landed(NamedTuple):
-    """One landed worker: its tip on the target, and the worktree if it was kept and why."""
+    """One landed worker: its tip on the target; a worktree that was kept, with the reason."""
 
     worker: Worker
     commit: Oid

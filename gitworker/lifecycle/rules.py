@@ -7,7 +7,7 @@ from gitworker.model.ids import RESERVED
 from gitworker.model.task import TaskStatus
 from gitworker.model.worker import WorkerState
 
-SEATING = frozenset({"spawn", "adopt"})
+ASSIGNING = frozenset({"spawn", "adopt"})
 FREE = frozenset({WorkerState.IDLE, WorkerState.COMPLETED})
 HELD = frozenset(
     {
@@ -19,8 +19,8 @@ HELD = frozenset(
         TaskStatus.AWAITING_APPROVAL,
     }
 )
-RIGHTLY_SILENT = frozenset({TaskStatus.PAUSED, TaskStatus.WAITING_INPUT})
-NAMED_AT_MOST = 40  # workers that a line of the reflog names
+NO_HEARTBEAT_NEEDED = frozenset({TaskStatus.PAUSED, TaskStatus.WAITING_INPUT})
+NAMED_AT_MOST = 40  # workers named in one line of the reflog
 ENDED_HINTS = {
     TaskStatus.COMPLETED: "choose another task id: the work of this one has landed",
     TaskStatus.CANCELLED: "choose another task id, or: git worker undo",
@@ -30,7 +30,7 @@ ENDED_HINTS = {
 
 def assigns_worker(kind: str) -> bool:
     """Return whether an operation gives a worker its task, under the lock of the worktrees."""
-    return kind in SEATING
+    return kind in ASSIGNING
 
 
 def is_landed(state: WorkerState) -> bool:
@@ -55,7 +55,7 @@ def is_stale(state: WorkerState) -> bool:
 
 def needs_no_heartbeat(status: TaskStatus) -> bool:
     """Return whether a task needs no heartbeat: it is paused or waits for an answer."""
-    return status in RIGHTLY_SILENT
+    return status in NO_HEARTBEAT_NEEDED
 
 
 def waits_for_retry(status: TaskStatus) -> bool:
@@ -119,7 +119,7 @@ def may_judge(actor: str, worker: str, *, self_review: bool) -> GitWorkerError |
 
 
 def may_undo(actor: str, operation_actor: str, *, self_review: bool) -> GitWorkerError | None:
-    """Return why `actor` must not undo what `operation_actor` did, or None."""
+    """Return why `actor` must not undo an operation of `operation_actor`, or None."""
     if actor in RESERVED or actor == operation_actor or self_review:
         return None
     return Refused(
@@ -141,9 +141,10 @@ UNDONE_FROM = {
 def undo_refusal(
     kind: str, *, worker: str, state: WorkerState, same_task: bool
 ) -> GitWorkerError | None:
-    """Return why an act on a worker can no longer be undone, or None.
+    """Return why an operation on a worker can no longer be undone, or None.
 
-    The seat must stand where the act left it, and hold the same task where it held one.
+    The worker must still have the state that the operation gave it, and the same task if it had
+    one.
     """
     if state in UNDONE_FROM[kind] and (same_task or state is WorkerState.IDLE):
         return None
@@ -155,7 +156,7 @@ def undo_refusal(
 
 
 def taken_back_as(state: WorkerState) -> str:
-    """Return what an undone adoption means to the task: it waits again, or is left as it is."""
+    """Return the task's event for an undone adoption in this state of the worker."""
     if state is WorkerState.ASSIGNED:
         return "undo"
     return "reset" if state is WorkerState.FAILED else "cancel"
@@ -176,9 +177,9 @@ def return_refusal(task: str, status: TaskStatus, *, holder: str | None) -> GitW
 
 
 def landing_reason(landing: Sequence[tuple[str, str]]) -> str:
-    """Return the line that the target's reflog gets for a window of workers and their tasks.
+    """Return the target's reflog line for a window of workers and their tasks.
 
-    Not all names of a very large one: git gets it in a variable, of which systems limit the length.
+    It names at most 40 workers: git gets the line in an environment variable of limited length.
     """
     names = ", ".join(f"{worker}: {task}" for worker, task in landing[:NAMED_AT_MOST])
     more = len(landing) - NAMED_AT_MOST

@@ -15,19 +15,18 @@ SUPERVISOR_DIED = "its supervisor was killed, so its exit status is unknown"
 def record_end(
     writer: Writer, run: Row, *, status: int | None, reason: str, duration_ms: int | None
 ) -> bool:
-    """Record how a run ended, unlock its worktree, and publish `agent_stopped`.
+    """Record the end of a run, unlock its worktree, and publish `agent_stopped`.
 
-    Where there is a reason its error is published too.
-
-    `run` has `id`, `worker_id`, `task_id`, `pid` and `command`; a status of None is unknown.
-    Returns False, nothing written, where the run has ended already.
+    A reason is also published as an error in a `log` message. `run` has `id`, `worker_id`,
+    `task_id`, `pid` and `command`; a status of None is unknown. Returns False, with nothing
+    written, if the run has ended already.
     """
     now = clock.now_ms()
     if not writer.run("runs.end", run=run["id"], now=now, exit_status=status, reason=reason):
         return False
-    seat = writer.row("workers.by_id", worker=run["worker_id"])
-    if seat is not None and seat["admin_dir"] is not None:
-        unlock_worktree_of_agent(seat["admin_dir"], run["pid"])
+    worker = writer.row("workers.by_id", worker=run["worker_id"])
+    if worker is not None and worker["admin_dir"] is not None:
+        unlock_worktree_of_agent(worker["admin_dir"], run["pid"])
     writer.run("orphans.forget", run=run["id"])
     payload = {
         "pid": run["pid"], "run": run["id"], "command": run["command"], "exit_status": status,
@@ -50,7 +49,7 @@ def record_end(
 
 
 def settle_runs(session: Session, runs: Sequence[Row]) -> list[str]:
-    """End runs whose agent and supervisor are both gone; return whose they were."""
+    """Record the end of runs whose agent and supervisor have both ended; return their workers."""
     with session.store.write() as writer:
         for run in runs:
             reason = run["why"] or SUPERVISOR_DIED

@@ -1,7 +1,7 @@
-"""Files for people and other programs: seed 1's state file, the review file, the logs.
+"""Files for people and other programs: a worker's state file, its review file, the logs.
 
-They are views of the database, replaced atomically after each change; a crash leaves an older one
-which the next command renews.
+They are views of the database, replaced atomically after each change. A crash leaves an older
+version, which the next command renews.
 """
 
 import json
@@ -22,10 +22,10 @@ from gitworker.store.workers import Worker, find_worker
 
 
 def publish_views(session: Session, *names: str) -> None:
-    """Renew the views of these workers and both logs, and ring the bell for followers.
+    """Renew the views of these workers and both logs, and wake followers.
 
-    The act that they show is done: where they cannot be written now, the next command does it, or
-    says why it cannot.
+    The operation itself is complete. If the files cannot be written now, the next command writes
+    them or reports the reason.
     """
     with suppress(OSError, GitWorkerError):
         _publish(session, names)
@@ -49,7 +49,7 @@ def _publish(session: Session, names: Iterable[str]) -> None:
 
 
 def expected_views(session: Session, name: str) -> dict[str, dict[str, Any] | None]:
-    """Return what a worker's files should say, by the directory they are in; None for none."""
+    """Return the expected content of a worker's files by directory; None for no file."""
     with session.store.read() as reader:
         return {
             session.paths.workers: _state(reader, name),
@@ -60,7 +60,7 @@ def expected_views(session: Session, name: str) -> dict[str, dict[str, Any] | No
 def catch_up(session: Session) -> GitWorkerError | None:
     """Rewrite the views of workers whose last change was not published: its command was killed.
 
-    Returns why they cannot be renewed, where they cannot.
+    Returns the error if they cannot be written.
     """
     with session.store.read() as reader:
         rows = reader.rows("exports.untold_workers", log=TRANSITIONS)
@@ -75,7 +75,7 @@ def catch_up(session: Session) -> GitWorkerError | None:
 def state_document(
     worker: Worker, *, beat_ms: int | None, attempts: tuple[int, int]
 ) -> dict[str, Any]:
-    """Return seed 1's state file of a worker, field by field; attempts are (this one, at most)."""
+    """Return a worker's state file; `attempts` are (the current attempt, the maximum)."""
 
     def stamp(ts_ms: int | None) -> str | None:
         return None if ts_ms is None else clock.iso_utc_seconds(ts_ms)

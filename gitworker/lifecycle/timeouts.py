@@ -1,4 +1,4 @@
-"""Applying what became due: seats that went stale, recovered or expired, and due retries."""
+"""Apply events that are due: stale, recovered and expired workers, and retries."""
 
 from gitworker.bus.transitions import move_task
 from gitworker.errors import Conflict
@@ -39,14 +39,14 @@ def _apply(session: Session, seen: Worker, event: WorkerEvent) -> bool:
                 )
             _move(writer, worker, event)
     except (Conflict, InvalidTransition):
-        # Somebody acted meanwhile, or moved the task past us: the seat stays as it is, for people
-        # or the next look, and the command that looked goes on.
+        # Another command changed the worker or its task meanwhile. The worker stays as it is until
+        # the next check, and the command that ran this check continues.
         return False
     return True
 
 
 def _waits(writer: Writer, worker: Worker, event: WorkerEvent) -> bool:
-    """Return whether the seat is rightly silent: its task is paused or waits for an answer."""
+    """Return whether no heartbeat is expected: the task is paused or waits for an answer."""
     if event is not WorkerEvent.HEARTBEAT_TIMEOUT or worker.task_id is None:
         return False
     task = find_task(writer, worker.task_id)

@@ -1,4 +1,4 @@
-"""Recording what becomes of work that was handed in: APPROVED, or sent back and why."""
+"""Record the verdict on submitted work: APPROVED, or sent back with the reason."""
 
 import json
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ from gitworker.store.workers import Worker, find_worker
 def publish_verdict(
     writer: Writer, judged: Worker | Operation, payload: Mapping[str, object], *, sender: str
 ) -> None:
-    """Send a worker the verdict on the task that it has handed in."""
+    """Send a worker the verdict on the task that it has submitted."""
     publish(
         writer,
         Outgoing(
@@ -38,7 +38,7 @@ def publish_verdict(
 
 
 def finish_approval(writer: Writer, operation: Operation) -> Worker:
-    """Record an approval whose branch has moved: the worker's state, the verdict, the message."""
+    """Record an approval whose branch has moved: state, review and message."""
     data = operation.payload(ApproveData)
     worker = find_worker(writer, operation.worker_id)
     assert worker is not None
@@ -81,7 +81,7 @@ def finish_approval(writer: Writer, operation: Operation) -> Worker:
 def send_back(
     session: Session, worker: Worker, conflict: ReplayConflict, *, onto: str = "the target"
 ) -> Conflict:
-    """Record that the branch conflicts with what it lands on; return the error that says so."""
+    """Record that the branch conflicts with the commit it would land on; return the error."""
     files = list(conflict.paths)
     with session.store.write() as writer:
         current = find_worker(writer, worker.worker_id)
@@ -122,10 +122,10 @@ def send_back(
 def send_back_failed(
     session: Session, worker: Worker, *, commit: str, onto: str, reason: str, log: str
 ) -> Refused:
-    """Record that the verify commands fail on a worker's commits; return the error that says so.
+    """Record that the verify commands fail on a worker's commits; return the error.
 
-    `commit` is what was verified, `onto` what passes without this worker's commits. Where the task
-    has no retries left the worker has FAILED, else it is WORKING again.
+    `commit` was verified; `onto` passes without this worker's commits. If the task has no retries
+    left, the worker has FAILED; otherwise it is WORKING again.
     """
     with session.store.write() as writer:
         current = find_worker(writer, worker.worker_id)
@@ -142,7 +142,7 @@ def send_back_failed(
             current,
             WorkerEvent.STOP if ends else WorkerEvent.VERIFY_FAILED,
             actor=session.actor,
-            happening=WorkerEvent.VERIFY_FAILED.value,
+            task_event=WorkerEvent.VERIFY_FAILED.value,
             metadata={"commit": commit, "reason": reason, "log": log},
         )
         writer.run("workers.set_review", worker=worker.worker_id, review_state="changes_requested")

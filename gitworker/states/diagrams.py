@@ -119,25 +119,25 @@ def _worker_task_table() -> str:
 
 
 def _worker_task_rows() -> Iterator[tuple[str, str, str]]:
-    for happening, by_status in WORKER_TASK_RULES.items():
+    for task_event, by_status in WORKER_TASK_RULES.items():
         if all(rule == () for rule in by_status.values()):
-            yield f"`{happening}`", "any", "none"
+            yield f"`{task_event}`", "any", "none"
             continue
         grouped: dict[str, list[str]] = {}
         for status in by_status:
-            events = _choices(happening, status)
+            events = _choices(task_event, status)
             grouped.setdefault(events, []).append(f"`{status}`")
         for events, statuses in grouped.items():
-            yield f"`{happening}`", ", ".join(statuses), events
+            yield f"`{task_event}`", ", ".join(statuses), events
 
 
-def _choices(happening: WorkerTaskEvent, status: Any) -> str:
+def _choices(task_event: WorkerTaskEvent, status: Any) -> str:
     """Return the events, or both sequences if they depend on approval or on retries."""
 
     def events(*, approval: bool = False, retries: bool = True) -> str:
         try:
             fired = task_events(
-                happening, status=status, requires_approval=approval, retries_left=retries
+                task_event, status=status, requires_approval=approval, retries_left=retries
             )
         except InvalidTransition:
             return "refused"

@@ -60,20 +60,20 @@ class TaskConditions(NamedTuple):
 
 
 def task_events(
-    happening: str, *, status: S, requires_approval: bool = False, retries_left: bool = True
+    task_event: str, *, status: S, requires_approval: bool = False, retries_left: bool = True
 ) -> Events:
     """Return the events to fire on the task, in order, each a legal step from the one before.
 
-    `happening` is a value of Happening (ValueError otherwise). For `recovery`, `retries_left` is
-    whether another recovery in a row is allowed. With `verify_failed` and no retry left the task
-    ends BLOCKED, and the worker gets `stop`. Raises InvalidTransition if the status does not allow
-    the happening.
+    `task_event` is a value of WorkerTaskEvent (ValueError otherwise). For `recovery`,
+    `retries_left` is whether another recovery in a row is allowed. With `verify_failed` and no
+    retry left the task ends BLOCKED, and the worker gets `stop`. Raises InvalidTransition if the
+    status does not allow the event.
     """
-    by_status = RULES[WorkerTaskEvent(happening)]
+    by_status = RULES[WorkerTaskEvent(task_event)]
     rule = by_status.get(status)
     events = rule(TaskConditions(requires_approval, retries_left)) if callable(rule) else rule
     if events is None:
-        raise InvalidTransition(status, NAMED[WorkerTaskEvent(happening)], _hint(by_status))
+        raise InvalidTransition(status, NAMED[WorkerTaskEvent(task_event)], _hint(by_status))
     return events
 
 
@@ -208,7 +208,7 @@ RULES: Mapping[WorkerTaskEvent, ByStatus] = MappingProxyType(
     }
 )
 
-# The event that a refusal names, for each happening that can be refused.
+# The task event that a refusal names, for each event of the worker that can be refused.
 NAMED: Mapping[WorkerTaskEvent, E] = MappingProxyType(
     {
         WorkerTaskEvent.ASSIGN: E.ASSIGNED,

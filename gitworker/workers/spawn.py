@@ -80,7 +80,7 @@ def spawn(
 ) -> SpawnedWorker:
     """Give a worker a task: branch and worktree made, hooks installed, ASSIGNED recorded.
 
-    `early` is a look at the parked worktree that the entry expects to be taken.
+    `early` is a check of the parked worktree that the entry expects to be taken.
     Raises Refused, NotFound or Conflict before anything is touched; what fails later is rolled
     back. Where the setup commands fail the worker is FAILED, its worktree stays, Refused is raised.
     """
@@ -89,14 +89,14 @@ def spawn(
 
         require_trusted(session, "setup")
     remove_landed_worktree(session, request)
-    look = _begin_look(session, early)
+    check = _start_check(session, early)
     try:
         with hold(session.worktree_lock, name="worktree"):
             end_interrupted(session, request)
-            place, worker, setup = _make(session, request, look)
+            place, worker, setup = _make(session, request, check)
     finally:
-        if look is not None:
-            look.abandon()
+        if check is not None:
+            check.abandon()
     crash_point("spawn.recorded")
     publish_views(session, request.worker)
     if setup is not None:
@@ -120,7 +120,7 @@ class SpawnPlan(NamedTuple):
 
 
 def _make(
-    session: Session, request: SpawnRequest, look: DirtyCheck | None
+    session: Session, request: SpawnRequest, check: DirtyCheck | None
 ) -> tuple[SpawnPlan, Worker, int | None]:
     """Make and record it all; return also the act of the setup that is to run.
 
@@ -142,7 +142,7 @@ def _make(
     crash_point("spawn.journal")
     try:
         place = SpawnPlan(branch, base, path, operation, parent)
-        place = _build(session, request, place, look)
+        place = _build(session, request, place, check)
         with session.store.write() as writer:
             worker = record_assignment(writer, session, request, place)
             close_operation(writer, operation, status="done", step="recorded", data=data, now=now)
@@ -295,17 +295,17 @@ def _find_pool(session: Session) -> str | None:
     return pool_root(session)
 
 
-def _begin_look(session: Session, early: DirtyCheck | None) -> DirtyCheck | None:
-    """Begin to look at a parked worktree, where there is one, while other things are done."""
+def _start_check(session: Session, early: DirtyCheck | None) -> DirtyCheck | None:
+    """Start to check a parked worktree, if there is one, while the spawn prepares the rest."""
     if not session.settings.worktree_pool:
         return None
-    from gitworker.worktrees.pool.hand_out import look_ahead  # 3 ms, only where there is a pool
+    from gitworker.worktrees.pool.hand_out import start_check  # 3 ms, only where there is a pool
 
-    return look_ahead(session, early)
+    return start_check(session, early)
 
 
 def _build(
-    session: Session, request: SpawnRequest, place: SpawnPlan, look: DirtyCheck | None
+    session: Session, request: SpawnRequest, place: SpawnPlan, check: DirtyCheck | None
 ) -> SpawnPlan:
     """Make the worktree with branch, hooks, seat file and what it shares; add its admin dir."""
     is_warm = False
@@ -313,7 +313,7 @@ def _build(
     if session.settings.worktree_pool:
         from gitworker.worktrees.pool.hand_out import take  # 3 ms, only where there is a pool
 
-        taken = take(session, place, operation=place.operation, look=look)
+        taken = take(session, place, operation=place.operation, check=check)
         if taken is not None:
             admin_dir, is_warm = taken
     if admin_dir is None:

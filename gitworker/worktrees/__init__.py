@@ -1,1 +1,1 @@
-"""Worktrees of workers: where they are, how they are made, how they are removed."""
+"""Worktrees of workers: their root directory, creation, population and removal."""

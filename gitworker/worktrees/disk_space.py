@@ -1,6 +1,6 @@
-"""Room on the disk for a new worktree: looked at before it is made.
+"""Check the disk space for a new worktree before it is made.
 
-What a commit's files need is measured once and kept, so that a spawn starts no process for it.
+The size of a commit's files is measured once and cached, so that a spawn starts no process for it.
 """
 
 import os
@@ -11,15 +11,15 @@ from gitworker.paths import open_regular
 from gitworker.session import Session
 from gitworker.worktrees.rules_space import is_plenty, needed_bytes, space_refusal
 
-CACHE = "checkout-sizes"  # in the state directory: a commit and its bytes a line, the latest last
+CACHE = "checkout-sizes"  # in the state directory: a commit and its bytes per line, latest last
 KEPT = 50
 
 
 def require_space(session: Session, commit: Oid) -> None:
     """Raise Refused if the files of a commit would not leave `worktree.spare_bytes` free.
 
-    In a partial clone, whose objects are not all here, and a sparse checkout, which takes less,
-    nobody can tell what is needed: there only the spare bytes are asked for.
+    In a partial clone or a sparse checkout the size is unknown, so only the spare bytes are
+    required.
     """
     place = session.worktree_root
     while not os.path.isdir(place):
@@ -34,7 +34,7 @@ def require_space(session: Session, commit: Oid) -> None:
 
 
 def require_free(session: Session, place: str, needed: int) -> None:
-    """Raise Refused if so many more bytes would not leave `worktree.spare_bytes` free."""
+    """Raise Refused if `needed` more bytes would not leave `worktree.spare_bytes` free."""
     spare = session.settings.worktree_spare_bytes
     refusal = space_refusal(place, needed=needed, free=_free(place), spare=spare)
     if refusal is not None:
@@ -62,7 +62,7 @@ def _needed(session: Session, commit: Oid, *, free: int, spare: int) -> int:
 
 
 def holds_a_part(config: Mapping[str, str]) -> bool:
-    """Return whether a checkout here takes less than its commit, or may have to fetch it."""
+    """Return whether checkouts are sparse or the repository is a partial clone."""
     is_partial = "extensions.partialclone" in config or any(
         name.startswith("remote.") and name.endswith(".promisor") for name in config
     )
@@ -74,7 +74,7 @@ def _read(session: Session) -> dict[str, int]:
         with open(f"{session.paths.root}/{CACHE}", encoding="ascii", opener=open_regular) as file:
             pairs = [line.split() for line in file]
         return {pair[0]: int(pair[1]) for pair in pairs}
-    except (OSError, ValueError, IndexError):  # none yet, or garbage: measured anew
+    except (OSError, ValueError, IndexError):  # absent or damaged: measure again
         return {}
 
 

@@ -1,4 +1,4 @@
-"""Room for a new worktree: an older one of the same task is moved aside."""
+"""Free the path of a new worktree: an older worktree of the same task is moved aside."""
 
 import os
 from contextlib import suppress
@@ -14,9 +14,9 @@ from gitworker.worktrees.moved_worktrees import record_place
 def make_room(session: Session, *, worker: str, task: str) -> str:
     """Return a free path for a task's new worktree.
 
-    An older worktree of the same task is moved to `<task>@<its worker>`; where an agent lives in
-    it, or git does not move it (with submodules, locked), it stays and the new one becomes
-    `<task>@<worker>`. Raises Refused if the path is taken by something else.
+    An older worktree of the same task is moved to `<task>@<its worker>`. If an agent runs in it, or
+    git does not move it (locked, or with submodules), it stays, and the new path is
+    `<task>@<worker>`. Raises Refused if something else occupies the path.
     """
     path = f"{session.worktree_root}/{task}"
     if not os.path.lexists(path):
@@ -39,7 +39,7 @@ def make_room(session: Session, *, worker: str, task: str) -> str:
         if os.path.lexists(aside):
             raise _taken(aside)
         if older.admin_dir is not None:
-            unlock_worktree_of_agent(older.admin_dir)  # of an agent that is gone
+            unlock_worktree_of_agent(older.admin_dir)  # the lock of an agent that has ended
         with suppress(GitFailed):
             session.git.run("worktree", "move", "--", path, aside)
             record_place(session, older, aside)

@@ -1,4 +1,4 @@
-"""Keep the recorded places of worktrees: rows follow `git worktree move` and `mv`."""
+"""Update the recorded paths of worktrees after `git worktree move` or `mv`."""
 
 import os
 from contextlib import suppress
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 def follow_moves(session: Session, workers: list[Worker]) -> bool:
-    """Correct the rows of worktrees that were moved: git keeps the new place in the admin dir.
+    """Correct the rows of moved worktrees; return whether there were any.
 
-    Where the whole repository was moved, the worktree's hooks are led to the new place as well:
-    git passes over a hooks path that is not there, and the user's own hooks with it. Tells whether
-    there were any.
+    git records the new path in the admin directory. If the whole repository was moved, the
+    worktree's hooks are installed again: git ignores a hooks path that does not exist, and would
+    then run neither our hooks nor the user's.
     """
     moved = False
     for worker in workers:
@@ -32,7 +32,7 @@ def follow_moves(session: Session, workers: list[Worker]) -> bool:
         if place is not None and (place, admin_dir) != (worker.worktree, worker.admin_dir):
             record_place(session, worker, place, admin_dir=admin_dir)
             if admin_dir != worker.admin_dir:
-                _lead_hooks_here(session, place)
+                _reinstall_hooks(session, place)
             moved = True
     return moved
 
@@ -40,7 +40,7 @@ def follow_moves(session: Session, workers: list[Worker]) -> bool:
 def record_place(
     session: Session, worker: Worker, place: str, *, admin_dir: str | None = None
 ) -> None:
-    """Record where a worker's worktree is, and its admin directory where that is another now."""
+    """Record the path of a worker's worktree, and its admin directory if that has changed."""
     with session.store.write() as writer:
         writer.run(
             "workers.set_worktree",
@@ -51,7 +51,7 @@ def record_place(
 
 
 def _admin_dir_now(session: Session, worker: Worker, recorded: str) -> str:
-    """Return the worktree's admin directory: it moves with the repository, and keeps its name."""
+    """Return the worktree's admin directory; it moves with the repository and keeps its name."""
     if os.path.isdir(recorded):
         return recorded
     here = f"{session.repository.common_dir}/worktrees/{os.path.basename(recorded)}"
@@ -61,9 +61,9 @@ def _admin_dir_now(session: Session, worker: Worker, recorded: str) -> str:
 def find_moved(session: Session, owner: "OwnershipClaim") -> str | None:
     """Return the one directory to which the owner's worktree was moved; None if not found.
 
-    It is at the place that git records, or beside it, beside its old place, in the directory of
-    worktrees, or in or beside the main checkout. The recorded inode excludes copies; two
-    candidates count as none.
+    The search covers the path that git records and its siblings, the siblings of the old path, the
+    root of the worktrees, and the main checkout with its siblings. The recorded inode excludes
+    copies. Two candidates count as not found.
     """
     from gitworker.repo.worktrees.ownership import find_place  # only if a worktree was moved
 
@@ -93,7 +93,7 @@ def _directories_in(folder: str) -> list[str]:
 
 
 def _is_at(owner: "OwnershipClaim", place: str) -> bool:
-    """Return whether a directory leads to the owner's admin directory and is no copy."""
+    """Return whether a directory names the owner's admin directory and is not a copy."""
     from gitworker.repo.worktrees.ownership import find_named, is_recorded_directory
 
     admin = owner.admin_dir or ""
@@ -106,9 +106,9 @@ def _is_at(owner: "OwnershipClaim", place: str) -> bool:
 
 
 def _follow(session: Session, worker: Worker, admin_dir: str) -> str | None:
-    """Return the place that git records for a worktree, or to which it was moved by `mv`.
+    """Return the path that git records for a worktree, or to which `mv` moved it.
 
-    git learns of the move, as it does from time to time if it runs there.
+    The new path is written to git's record, as git does itself when it runs there.
     """
     from gitworker.repo.worktrees.ownership import find_named, find_place, owner_of
 
@@ -128,8 +128,8 @@ def _follow(session: Session, worker: Worker, admin_dir: str) -> str | None:
     return place if is_its else None
 
 
-def _lead_hooks_here(session: Session, place: str) -> None:
-    from gitworker.repo.hooks.install import install  # 5 ms, only where a repository was moved
+def _reinstall_hooks(session: Session, place: str) -> None:
+    from gitworker.repo.hooks.install import install  # 5 ms, only if a repository was moved
 
-    with suppress(GitWorkerError):  # `doctor` tells of hooks that do not fire
+    with suppress(GitWorkerError):  # `doctor` reports hooks that do not fire
         install(session.git, session.repository, session.git.at(place))

@@ -1,6 +1,7 @@
-"""What works in a worktree: processes in it, and a worker's process that only others can see.
+"""Find processes that use a worktree, on this host or as far as another host reports them.
 
-Asked before a command moves a worktree, and again right before the move, by recovery too.
+A command checks before it plans to move a worktree and again right before the move. Recovery
+checks too.
 """
 
 import os
@@ -17,7 +18,7 @@ from gitworker.store.workers import Worker, find_worker
 def occupants(worker: Worker) -> list[int]:
     """Return the pids of processes whose working directory is the worker's worktree.
 
-    What git does there by itself after a commit is waited for, not long.
+    Waits briefly for maintenance that git starts there by itself after a commit.
     """
     return occupants_of(worker.worktree) if worker.worktree else []
 
@@ -25,7 +26,7 @@ def occupants(worker: Worker) -> list[int]:
 def distant_process(session: Session, worker: Worker) -> int | None:
     """Return a worker's process of another PID namespace, host or boot if it counts as alive.
 
-    It counts as long as a lock or a fresh heartbeat speaks for it, and no end of it was recorded.
+    It does as long as it has a lock or a fresh heartbeat, and no end was recorded.
     """
     if worker.pid is None or worker.worktree is None or is_here(worker, this_moment()):
         return None
@@ -56,11 +57,11 @@ def refuse_occupied(session: Session, worker: Worker) -> None:
 
 def refuse_move(session: Session, worktree: str, admin_dir: str | None) -> None:
     """Raise Refused if a worktree that is about to be moved is in use, by any worker."""
-    seat = read_worktree_owner(admin_dir) if admin_dir is not None else None
+    owner = read_worktree_owner(admin_dir) if admin_dir is not None else None
     worker = None
-    if seat is not None:
+    if owner is not None:
         with session.store.read() as reader:
-            worker = find_worker(reader, seat[0])
+            worker = find_worker(reader, owner[0])
     if worker is not None and worker.worktree == worktree and os.path.isdir(worktree):
         refuse_occupied(session, worker)
     else:

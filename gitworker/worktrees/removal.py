@@ -1,8 +1,8 @@
-"""Removing a worktree and its branch so that nothing of it is lost.
+"""Remove a worktree and its branch without losing work.
 
-The old tip and what was uncommitted or untracked stay reachable under a rescue ref; the worktree
-itself, ignored files and index included, moves into the trash. A worktree in which a process has
-its working directory is never removed.
+A rescue ref keeps the old tip and uncommitted or untracked files. The worktree itself moves into
+the trash with its ignored files and index. A worktree in which a process has its working directory
+is never removed.
 """
 
 import os
@@ -62,7 +62,7 @@ from gitworker.worktrees.trashing import (
     trash_root,
 )
 
-Discard = tuple[TrashEntry, str]  # an entry, and the commit that is all it should hold
+Discard = tuple[TrashEntry, str]  # an entry, and the only commit that it should hold
 EVENTS = {"cancel": WorkerEvent.CANCEL, "reset": WorkerEvent.RESET}
 
 
@@ -82,7 +82,7 @@ def refuse_stuck(session: Session, worker: Worker) -> None:
         inner = find_inner(linked_places(common_dir), worker.worktree)
         if inner is not None:
             raise Refused(
-                f"the worktree {inner} lies in {worker.worktree}, with which it would go",
+                f"the worktree {inner} is inside {worker.worktree} and would be removed with it",
                 f"git worktree move {inner} DIRECTORY   (or: git worktree remove {inner})",
                 code="nested",
             )
@@ -107,7 +107,7 @@ class RemovedWorktree(NamedTuple):
 
 
 class WorkerToRemove(NamedTuple):
-    """A worker whose worktree goes; `dirty` is the answer of `is_dirty` where it is known.
+    """A worker whose worktree is to be removed; `dirty` is the result of `is_dirty`, if known.
 
     `known` are commits that need no rescue, since their patches have landed.
     """
@@ -118,21 +118,23 @@ class WorkerToRemove(NamedTuple):
 
 
 def plan_removal(session: Session, worker: Worker, kind: str) -> Operation:
-    """Rescue what the removal would drop and write the journal; nothing is removed yet."""
+    """Rescue the work that the removal would drop, and write the journal. Removes nothing."""
     (operation,) = plan_removals(session, [WorkerToRemove(worker)], kind)
     return operation
 
 
-def plan_removals(session: Session, going: Sequence[WorkerToRemove], kind: str) -> list[Operation]:
-    """Do the same for several workers, by one transaction."""
-    plans = [_plan(session, one, kind) for one in going]
+def plan_removals(
+    session: Session, removals: Sequence[WorkerToRemove], kind: str
+) -> list[Operation]:
+    """Plan the removal of several workers in one transaction, as `plan_removal` does."""
+    plans = [_plan(session, one, kind) for one in removals]
     with session.store.write() as writer:
         if kind in EVENTS:
-            for one in going:
+            for one in removals:
                 _refuse_agent(session, writer, one.worker)
         operations = [
             _journal(session, writer, kind, worker=one.worker, data=data)
-            for one, data in zip(going, plans, strict=True)
+            for one, data in zip(removals, plans, strict=True)
         ]
     if operations:
         crash_point(f"{kind}.journal")
@@ -140,8 +142,10 @@ def plan_removals(session: Session, going: Sequence[WorkerToRemove], kind: str) 
 
 
 def _refuse_agent(session: Session, writer: Writer, worker: Worker) -> None:
-    """Raise Refused if the task's supervised agent lives: one that has begun since somebody
-    looked, or that has gone to another directory. From the journal on none can begin.
+    """Raise Refused if the task's supervised agent is alive.
+
+    It may have started after the first check, or work in another directory. Once the journal is
+    written, no agent can start.
     """
     run = writer.row("runs.latest", worker=worker.worker_id)
     pid = living_agent(writer, session.paths, run)
@@ -153,8 +157,8 @@ def _refuse_agent(session: Session, writer: Writer, worker: Worker) -> None:
         )
 
 
-def _plan(session: Session, going: WorkerToRemove, kind: str) -> RemovalData:
-    worker = going.worker
+def _plan(session: Session, removal: WorkerToRemove, kind: str) -> RemovalData:
+    worker = removal.worker
     ref = worker.ref
     tip = find_tip(session.git, session.repository.common_dir, ref)
     owner = owner_of(session.repository.common_dir, worker)
@@ -163,10 +167,10 @@ def _plan(session: Session, going: WorkerToRemove, kind: str) -> RemovalData:
     if owner is not None and not has_tree:
         admin_dir = owner.admin_dir if is_lost(owner) else None
         lost = LostWorktree(owner.place, admin_dir)
-    dirty = is_dirty(session, worker) if going.dirty is None else going.dirty
-    if kind == "remove" and not dirty:  # a commit may have come since the landing was looked at
+    dirty = is_dirty(session, worker) if removal.dirty is None else removal.dirty
+    if kind == "remove" and not dirty:  # a commit may have been made since the landing was checked
         heads = (tip, find_detached_head(session, worker))
-        dirty = not all(has_landed(session, head, going.known) for head in heads)
+        dirty = not all(has_landed(session, head, removal.known) for head in heads)
     saved = _rescue(session, worker, tip, kind=kind, dirty=dirty)
     return RemovalData(
         ref=ref,
@@ -185,7 +189,7 @@ def _plan(session: Session, going: WorkerToRemove, kind: str) -> RemovalData:
 
 
 def find_detached_head(session: Session, worker: Worker) -> Oid | None:
-    """Return the commit that the worktree stands on without a branch, None where it has one."""
+    """Return the commit of the worktree's detached HEAD; None if HEAD is on a branch."""
     owner = owner_of(session.repository.common_dir, worker)
     if owner is None or not has_worktree(owner):
         return None
@@ -193,7 +197,7 @@ def find_detached_head(session: Session, worker: Worker) -> Oid | None:
 
 
 def has_landed(session: Session, commit: str | None, known: Sequence[str]) -> bool:
-    """Return whether a commit is one of `known` or contained in the target; None asks nothing."""
+    """Return whether a commit is one of `known` or contained in the target; True for None."""
     if commit is None or commit in known:
         return True
     target = find_ref(session.git, session.target)
@@ -218,10 +222,10 @@ def _journal(
 
 
 def finish_removal(session: Session, operation: Operation) -> RemovedWorktree:
-    """Carry a journaled removal out to its end: trash, branch, rows. Safe to repeat.
+    """Complete a removal that is in the journal: trash, branch, rows. Safe to repeat.
 
-    Raises Refused, the journal closed and nothing changed, where the worktree cannot be moved;
-    where something else is in the way the journal stays open.
+    Raises Refused if the worktree cannot be moved; nothing is changed then, and the operation is
+    closed. After any other error the operation stays open.
     """
     (removed,) = remove(session, [operation])
     if isinstance(removed, GitWorkerError):
@@ -234,10 +238,11 @@ def finish_removal(session: Session, operation: Operation) -> RemovedWorktree:
 def remove(
     session: Session, operations: Sequence[Operation]
 ) -> list[RemovedWorktree | GitWorkerError]:
-    """Carry removals out, but for telling them and for deleting what the trash need not keep.
+    """Complete several removals, without publishing them and without emptying the trash.
 
-    One that is refused is closed, nothing of it changed, and its error returned in its place. One
-    that cannot be finished now stays open for the next command, and its error is returned too.
+    A refused removal changes nothing; its operation is closed and its error is returned in its
+    place. A removal that cannot be finished now stays open for the next command, and its error is
+    returned too.
     """
     if not operations:
         return []
@@ -249,7 +254,7 @@ def remove(
             ready_trash(session, trash)
         for operation in operations:
             try:
-                entries[operation.id] = _put_away(session, operation)
+                entries[operation.id] = _move_into_trash(session, operation)
             except Refused as error:
                 refused[operation.id] = error
             except (GitWorkerError, OSError) as error:
@@ -273,7 +278,7 @@ def _record(writer: Writer, operation: Operation, entry: TrashEntry | None) -> R
         worker = advance(writer, worker, EVENTS[operation.kind], actor=operation.actor)
         release_task(writer, worker)
         writer.run("workers.clear_assignment", worker=worker.worker_id)
-    elif worker.task_id == operation.task_id:  # a seat may have its next task by now
+    elif worker.task_id == operation.task_id:  # the worker may have its next task by now
         writer.run("workers.set_worktree", worker=worker.worker_id, worktree=None, admin_dir=None)
     data = operation.payload(RemovalData)
     forget_branch(writer, data.ref)
@@ -286,18 +291,18 @@ def _record(writer: Writer, operation: Operation, entry: TrashEntry | None) -> R
 
 
 def discard(session: Session, entries: Sequence[Discard]) -> None:
-    """Delete landed worktrees from the trash in the background, those that are clean.
+    """Delete landed worktrees from the trash in the background if they are clean.
 
-    Where there is a pool, they are offered to it first.
+    If the pool is on, it is offered them first.
     """
     if session.settings.worktree_link:
-        from gitworker.worktrees.populate.links import drop_links  # 2 ms, only where it is set
+        from gitworker.worktrees.populate.links import drop_links  # 2 ms, only if it is set
 
         for entry, _ in entries:
             drop_links(session, entry.tree)
     if entries and session.settings.worktree_pool and session.settings.worktree_reuse:
         from gitworker.worktrees.pool.hand_out import (
-            give_to_pool,  # 3 ms, only where there is a pool
+            give_to_pool,  # 3 ms, only with a pool
         )
 
         give_to_pool(session, entries)
@@ -306,16 +311,16 @@ def discard(session: Session, entries: Sequence[Discard]) -> None:
 
 
 def carry_out_locked(session: Session, operation: Operation) -> None:
-    """Move the worktree to the trash and delete the branch; repeating it does no harm.
+    """Move the worktree to the trash and delete the branch. Safe to repeat.
 
-    For a caller that holds the worktree lock.
+    The caller holds the worktree lock.
     """
     ready_trash(session, trash_of(session, operation))
-    _put_away(session, operation)
+    _move_into_trash(session, operation)
     _delete_branch(session, operation)
 
 
-def _put_away(session: Session, operation: Operation) -> TrashEntry | None:
+def _move_into_trash(session: Session, operation: Operation) -> TrashEntry | None:
     data = operation.payload(RemovalData)
     name = entry_name(operation.worker_id, operation.task_id, operation.id)
     entry = None
@@ -335,9 +340,9 @@ def _put_away(session: Session, operation: Operation) -> TrashEntry | None:
 
 
 def trash_of(session: Session, operation: Operation) -> str:
-    """Return the trash that a removal was planned into: settings may name another one by now.
+    """Return the trash that the removal's plan names; the settings may have changed since.
 
-    Raises Refused for an operation of the repository that this one is a copy of.
+    Raises Refused if the operation belongs to the repository from which this one was copied.
     """
     data = operation.payload(RemovalData)
     if data.worktree and data.admin_dir:
@@ -348,7 +353,10 @@ def trash_of(session: Session, operation: Operation) -> str:
 
 
 def _not_of_this_copy(operation: Operation, owner: OwnershipClaim) -> Refused:
-    """Return the refusal of an operation on the original; its hint brings the commits back here."""
+    """Return the refusal for an operation of the original repository.
+
+    The hint restores the commits in this copy.
+    """
     data = operation.payload(RemovalData)
     branch = short_name(data.ref)
     rest = f"; uncommitted work is in {data.rescue}" if data.rescue else ""
@@ -364,7 +372,7 @@ def _not_of_this_copy(operation: Operation, owner: OwnershipClaim) -> Refused:
 
 
 def forget_branch(writer: Writer, ref: Ref) -> None:
-    """Delete the records of a branch that does not exist any more."""
+    """Delete the records of a deleted branch."""
     writer.run("tips.forget", ref=ref)
     writer.run("tips.forget_rewrites", ref=ref)
 
@@ -372,10 +380,10 @@ def forget_branch(writer: Writer, ref: Ref) -> None:
 def _rescue(
     session: Session, worker: Worker, tip: Oid | None, *, kind: str, dirty: bool
 ) -> RescueRef | None:
-    """Keep what would be dropped; a landed branch's commits are in the target already.
+    """Rescue the commits and files that the removal would drop.
 
-    What was amended or reset away there is not. Where the branch is gone, what stands in the
-    worktree counts in its place.
+    The commits of a landed branch are in the target already, except those that were amended or
+    reset away. If the branch does not exist, the worktree's HEAD is rescued instead.
     """
     name, task = WorkerId(worker.worker_id), TaskId(worker.task_id or "")
     worktree = worker.worktree if worker.worktree and os.path.isdir(worker.worktree) else None
@@ -395,11 +403,11 @@ def _rescue(
 
 
 def _rescue_submodules(session: Session, worker: Worker) -> list[str]:
-    """Keep in the main checkout what only the worktree's submodules have; return the refs there."""
+    """Rescue commits of the worktree's submodules into the main checkout; return the refs there."""
     if worker.admin_dir is None or not may_have_submodules(worker.admin_dir):
         return []
     from gitworker.repo.worktrees.submodules import (
-        rescue_submodules,  # 3 ms, only where there are any
+        rescue_submodules,  # 3 ms, only with submodules
     )
 
     return rescue_submodules(
@@ -413,9 +421,9 @@ def _rescue_submodules(session: Session, worker: Worker) -> list[str]:
 def _delete_branches(
     session: Session, operations: Sequence[Operation]
 ) -> tuple[list[Operation], dict[int, GitWorkerError]]:
-    """Delete branches and anchors by one process; if one has moved, one after the other.
+    """Delete branches and anchors by one process, or one by one if a branch has moved.
 
-    Returns the operations with what was rescued, and the errors of branches that stay for now.
+    Returns the operations with their rescue refs, and the errors of branches that stay for now.
     """
     if not operations:
         return [], {}
@@ -438,7 +446,7 @@ def _delete_branches(
 
 
 def _delete_branch(session: Session, operation: Operation) -> Operation:
-    """Delete the branch; commits that came after the plan are rescued, and recorded, first."""
+    """Delete the branch; commits made after the plan are first rescued and recorded."""
     data = operation.payload(RemovalData)
     ref = data.ref
     if data.tip is not None:

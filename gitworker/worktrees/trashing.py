@@ -1,4 +1,4 @@
-"""Where removed worktrees go, and by which name they are found again: one entry per act."""
+"""Move removed worktrees into the trash: one entry per operation, found again by its name."""
 
 import errno
 import os
@@ -24,21 +24,21 @@ from gitworker.session import Session
 from gitworker.worktrees.occupied import refuse_move
 from gitworker.worktrees.worktree_root import TRASH_NAME, shelf_of
 
-WATCHER = "fsmonitor--daemon.ipc"  # the socket at which git's daemon listens
+WATCHER = "fsmonitor--daemon.ipc"  # the socket of git's file system monitor
 
 
 def trash_root(session: Session) -> str:
-    """Return the trash of this repository's worktrees, its own where others may share the root."""
+    """Return this repository's trash; it has its own even if others share the root."""
     return shelf_of(session, TRASH_NAME)
 
 
 def entry_name(worker: str, task: str, operation: int) -> str:
-    """Return the name of the one trash entry that an act makes."""
+    """Return the name of the trash entry that an operation makes."""
     return f"{worker}-{task}-{operation}"
 
 
 def ready_trash(session: Session, root: str) -> None:
-    """Make a trash if there is none, and finish what was killed in it."""
+    """Make the trash if it does not exist, and finish moves that were killed."""
     guard(session, root)
     repair_trash(root, common_dir=session.repository.common_dir)
 
@@ -46,10 +46,10 @@ def ready_trash(session: Session, root: str) -> None:
 def put_into_trash(
     session: Session, root: str, *, worktree: str, admin_dir: str, name: str, ref: str
 ) -> TrashEntry | None:
-    """Move a worktree into the trash `root`, which is ready; an earlier try is found by `name`.
+    """Move a worktree into the trash `root`; an earlier attempt is found by `name`.
 
-    Returns None where there is nothing to move and never was. Raises Refused if a process works
-    there: one may have come since the command looked, or since it was killed.
+    The caller has called `ready_trash`. Returns None if there is no worktree and no earlier entry.
+    Raises Refused if a process works there; it may have started since the first check.
     """
     found = find_entry(root, name)
     if found is not None or not os.path.isdir(worktree):
@@ -57,7 +57,7 @@ def put_into_trash(
     require_owned(OwnershipClaim(session.repository.common_dir, worktree, admin_dir))
     refuse_move(session, worktree, admin_dir)
     _keep_log(session, worktree, name)
-    _end_watching(session, worktree, admin_dir)
+    _stop_monitor(session, worktree, admin_dir)
     return move_to_trash(
         worktree=worktree,
         admin_dir=admin_dir,
@@ -69,10 +69,10 @@ def put_into_trash(
 
 
 def put_lost_into_trash(root: str, *, worktree: str, admin_dir: str, name: str, ref: str) -> None:
-    """Move git's own directory of a worktree that is not at its place into the trash.
+    """Move the admin directory of a worktree that is not at its place into the trash.
 
-    Its index and its open operation come back with an undo; git would go on listing it, and make
-    no other worktree at that place.
+    An undo restores it with its index and unfinished git operation. If it stayed, git would list
+    the worktree and make no other one at that place.
     """
     if find_entry(root, name) is None and os.path.isdir(admin_dir):
         move_to_trash(
@@ -82,9 +82,9 @@ def put_lost_into_trash(root: str, *, worktree: str, admin_dir: str, name: str, 
 
 
 def delete_landed(session: Session, entries: Sequence[tuple[TrashEntry, str]]) -> None:
-    """Delete those of these landed worktrees that are clean, in the background.
+    """Delete the clean ones of these landed worktrees in the background.
 
-    Earlier ones that wait for a week stay while the wall clock has jumped.
+    Older entries, which are kept for a week, stay if the wall clock has jumped.
     """
     if not entries:
         return
@@ -102,7 +102,7 @@ def find_entry(root: str, name: str) -> TrashEntry | None:
 def set_aside(session: Session, path: str, name: str) -> None:
     """Move a half-made worktree or admin directory into the trash; no command restores it.
 
-    One that can be neither renamed nor copied (EXDEV) stays where it is.
+    It stays in place if it can be neither renamed nor copied (EXDEV).
     """
     root = trash_root(session)
     guard(session, root)
@@ -118,14 +118,14 @@ def set_aside(session: Session, path: str, name: str) -> None:
             raise
 
 
-def _end_watching(session: Session, worktree: str, admin_dir: str) -> None:
-    """End git's file system monitor of a worktree (core.fsmonitor), which would outlive it."""
+def _stop_monitor(session: Session, worktree: str, admin_dir: str) -> None:
+    """Stop git's file system monitor of a worktree (core.fsmonitor), which would outlive it."""
     if os.path.exists(f"{admin_dir}/{WATCHER}"):
         session.git.at(worktree).run("fsmonitor--daemon", "stop", ok=range(256))
 
 
 def _keep_log(session: Session, worktree: str, name: str) -> None:
-    """Keep the agent's log of a worktree that goes, by a second name for it in `logs/`."""
+    """Keep the agent's log of a removed worktree by a hard link in `logs/`."""
     kept = f"{session.paths.logs}/{name}.log"
     with suppress(OSError):
         if not stat.S_ISREG(os.lstat(f"{worktree}/{AGENT_LOG}").st_mode):
@@ -134,7 +134,7 @@ def _keep_log(session: Session, worktree: str, name: str) -> None:
         os.link(f"{worktree}/{AGENT_LOG}", kept, follow_symlinks=False)
     except FileNotFoundError:  # no agent was supervised there
         return
-    except FileExistsError:  # by an earlier try of the same act
+    except FileExistsError:  # an earlier attempt of the same operation made it
         return
     except OSError:  # another file system
         import shutil  # 10 ms, for worktrees on another disk
@@ -143,9 +143,9 @@ def _keep_log(session: Session, worktree: str, name: str) -> None:
 
 
 def guard(session: Session, root: str) -> None:
-    """Make a shelf look like a repository of its own, since `git clean -fdx` passes those by.
+    """Make a directory look like a repository, since `git clean -fdx` skips repositories.
 
-    It comes by one rename: a `git clean` that runs right now never sees half of it.
+    One rename does it, so that a `git clean` that runs now never sees an incomplete one.
     """
     make_own_directory(root)
     partial = f"{session.paths.root}/trash-guard-{os.getpid()}"
@@ -160,9 +160,9 @@ def guard(session: Session, root: str) -> None:
         make_own_directory(root)
         try:
             os.rename(partial, f"{root}/.git")
-        except FileNotFoundError:  # a `git clean` took the empty directory away
+        except FileNotFoundError:  # a `git clean` deleted the empty directory
             continue
-        except OSError:  # another file system, or something of the user's: it will not be moved
+        except OSError:  # another file system, or a directory of the user that must stay
             remove_tree(partial)
             return
 

@@ -1,7 +1,7 @@
-"""The directory that worktrees are made in: where it may be, and how git is kept out of it.
+"""The root directory of the worktrees: its permitted places, and how it is hidden from git.
 
-In the main checkout it carries a `.gitignore` of ours that hides it whole. A line in info/exclude
-would be read in every worktree, and hide there a directory of the same name that the project has.
+Inside the main checkout it has our `.gitignore`, which hides all of it. A line in info/exclude
+would apply in every worktree and hide a directory of the project that has the same name.
 """
 
 import os
@@ -25,12 +25,12 @@ MARK = "# gitworker makes worktrees here; none of this is the project's\n*\n"
 
 
 def ready_root(session: Session) -> None:
-    """See to it that worktrees can be made in the session's directory for them.
+    """Prepare the root of the worktrees: check its place, make it and hide it from git.
 
-    Where the project has files in the default one, another is chosen, for good. Raises Refused,
-    with nothing made, where the directory is the project's, or cannot be reached from the
-    repository by a rename: removing a worktree would be a copy; or where the repository's own file
-    names a place that is neither in it nor beside it.
+    If the project has files in the default root, another one is chosen permanently. Raises Refused,
+    with nothing made, if the project uses the directory, if no rename reaches it from the
+    repository (a removal would have to copy), or if the repository's own settings file names a
+    place that is neither in the repository nor beside it.
     """
     root = session.worktree_root
     _refuse_far(session, root)
@@ -59,7 +59,7 @@ def ready_root(session: Session) -> None:
 
 
 def mark_root(session: Session) -> None:
-    """Put our `.gitignore` back if it was deleted, as `git clean -fdx` does."""
+    """Write our `.gitignore` again if it was deleted, for example by `git clean -fdx`."""
     noted = session.noted_root
     if noted is None:
         return
@@ -67,12 +67,12 @@ def mark_root(session: Session) -> None:
     try:
         with Naming(mark), open(mark, "x", encoding="utf-8", opener=open_regular) as file:
             file.write(MARK)
-    except OSError:  # it is there, the directory is not, or it cannot be written
+    except OSError:  # it exists, the directory does not, or it cannot be written
         return
 
 
 def find_marked(session: Session) -> str | None:
-    """Return the directory of the main checkout that carries our `.gitignore`, if one does."""
+    """Return the directory of the main checkout that has our `.gitignore`, or None."""
     places = (session.worktree_root, *(f"{session.main_top}/{name}" for name in DEFAULT_ROOTS))
     for place in places:
         inside = _inside(session, place)
@@ -82,7 +82,7 @@ def find_marked(session: Session) -> str | None:
 
 
 def restore_note(session: Session) -> None:
-    """Write the note of the marked directory again; without one a damaged note is put aside."""
+    """Write the note of the marked directory again; without one, rename the damaged note."""
     inside = find_marked(session)
     if inside is not None:
         _note(session, inside)
@@ -92,15 +92,15 @@ def restore_note(session: Session) -> None:
 
 
 def unmark_root(session: Session) -> None:
-    """Take our `.gitignore` away, and the directory where nothing else is in it.
+    """Delete our `.gitignore`, and the directory if it is empty then.
 
-    Where removed work is in the trash both stay: `git add -A` would take it for the project's.
+    Both stay if there is a trash: otherwise `git add -A` would add its files to the project.
     """
     noted = session.noted_root
     if noted is None:
         return
     root = f"{session.main_top}/{noted}"
-    if not _is_marked(root):  # a file of the user's, or none
+    if not _is_marked(root):  # the user's own file, or no file
         return
     with suppress(OSError):
         if not os.path.lexists(f"{root}/{TRASH_NAME}"):
@@ -109,7 +109,7 @@ def unmark_root(session: Session) -> None:
 
 
 def shelf_of(session: Session, name: str) -> str:
-    """Return where worktrees of this repository lie that no worker has, under such a name."""
+    """Return the directory `name` for this repository's worktrees that belong to no worker."""
     root = session.worktree_root
     if root.startswith(f"{session.main_top}/"):
         return f"{root}/{name}"
@@ -128,7 +128,7 @@ def _is_marked(root: str) -> bool:
 
 
 def _inside(session: Session, root: str) -> str | None:
-    """Return where the directory is in the main checkout, None where it is outside."""
+    """Return the root's path relative to the main checkout; None if it is outside."""
     if session.main_top == session.repository.common_dir:
         return None
     inside = os.path.relpath(root, session.main_top)
@@ -136,7 +136,7 @@ def _inside(session: Session, root: str) -> str | None:
 
 
 def _is_the_projects(session: Session, root: str) -> bool:
-    """Return whether a place holds files that are, or could become, the project's."""
+    """Return whether a directory has files that are, or could become, part of the project."""
     if not os.path.isdir(root):
         return os.path.lexists(root)
     _refuse_waiting(f"{root}/{MARK_NAME}")
@@ -147,23 +147,23 @@ def _is_the_projects(session: Session, root: str) -> bool:
 
 
 def _refuse_waiting(mark: str) -> None:
-    """Refuse a `.gitignore` that is a FIFO or a device: git would wait for it for ever."""
+    """Refuse a `.gitignore` that is a FIFO or a device: git would wait for it forever."""
     try:
         mode = os.lstat(mark).st_mode
     except OSError:
         return
     if not (S_ISREG(mode) or S_ISLNK(mode) or S_ISDIR(mode)):
         raise Refused(
-            f"{mark} is not a file; every git that reads it waits for ever",
+            f"{mark} is not a file; every git command that reads it waits forever",
             f"mv {mark} {os.path.dirname(mark)}/found",
             code="place_taken",
         )
 
 
 def _refuse_gits_own(session: Session, root: str) -> None:
-    """Refuse a directory of git's: among refs or admin directories git would take away ours.
+    """Refuse a directory that git uses itself: git would delete ours there.
 
-    A bare repository may hold one of another name.
+    A bare repository may contain the root under any other name.
     """
     common = os.path.realpath(session.repository.common_dir)
     inside = os.path.relpath(os.path.realpath(root), common).split("/")[0]
@@ -177,10 +177,10 @@ def _refuse_gits_own(session: Session, root: str) -> None:
 
 
 def _refuse_far(session: Session, root: str) -> None:
-    """Refuse a directory that only the repository's file asks for and that may be anybody's.
+    """Refuse a distant directory that only the repository's settings file names.
 
-    A clone must not write where its author pleases: in itself, or in a directory beside it that is
-    not hidden (`~/.config` may be one), links followed.
+    The author of a repository must not choose where a clone writes. Permitted are the clone itself
+    and directories beside it that are not hidden (`~/.config` may be one), links resolved.
     """
     if "worktree_root" not in session.settings.from_file:
         return
@@ -199,7 +199,7 @@ def _refuse_far(session: Session, root: str) -> None:
 
 
 def _note(session: Session, inside: str) -> None:
-    """Write down which directory of the main checkout is ours."""
+    """Record which directory of the main checkout is the root."""
     partial = f"{session.paths.root}/{ROOT_NOTE}.{os.getpid()}.tmp"
     with (
         Naming(partial),
@@ -210,14 +210,14 @@ def _note(session: Session, inside: str) -> None:
 
 
 def find_barrier(session: Session, place: str) -> str | None:
-    """Return why nothing can be renamed between the repository and a directory; None where it can.
+    """Return why a rename from the repository to a directory fails; None if it works.
 
-    An empty directory goes there and away: two mounts of one file system refuse that too.
+    It renames an empty directory, since two mounts of one file system refuse that too.
     """
     while not os.path.lexists(place):
         place = os.path.dirname(place)
     if place == session.main_top == os.path.dirname(session.repository.common_dir):
-        return None  # one directory, and nobody sees a name come and go in it
+        return None  # the same directory: a probe would only appear in it for a moment
     probe = f"{session.paths.root}/probe-{os.getpid()}"
     there = f"{place}/.gitworker-probe-{os.getpid()}"
     os.makedirs(probe, exist_ok=True)
@@ -235,8 +235,8 @@ def _require_one_file_system(session: Session, root: str) -> None:
     why = find_barrier(session, root)
     if why is not None:
         raise Refused(
-            f"worktrees cannot be made in {root}, which a rename from the repository does not"
-            f" reach ({why}): removing one is a rename into a trash there",
+            f"worktrees cannot be made in {root}: a rename from the repository to it fails ({why}),"
+            " and removing a worktree is such a rename",
             "git config worker.worktree.root DIRECTORY   (on the repository's file system)",
             code="cross_device",
         )

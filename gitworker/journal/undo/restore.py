@@ -334,8 +334,8 @@ def assign_again(session: Session, writer: Writer, restored: RestoredWorker, *, 
     writer.run("tasks.set_assigned", task=restored.task_id, agent=restored.worker_id, branch=branch)
     worker = find_worker(writer, restored.worker_id)
     assert worker is not None
-    worker = advance(writer, worker, WorkerEvent.ASSIGN, actor=actor, happening="undo")
-    advance(writer, worker, WorkerEvent.START, actor=actor, happening="recover")
+    worker = advance(writer, worker, WorkerEvent.ASSIGN, actor=actor, task_event="undo")
+    advance(writer, worker, WorkerEvent.START, actor=actor, task_event="recover")
 
 
 def _admin_dir(session: Session, restored: RestoredWorker) -> str | None:

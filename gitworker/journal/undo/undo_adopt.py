@@ -175,7 +175,7 @@ def _record(writer: Writer, operation: Operation, done: Operation) -> None:
     if worker is not None and worker.task_id == done.task_id:
         advance(
             writer, worker, WorkerEvent.CANCEL, actor=operation.actor,
-            happening=taken_back_as(worker.state), metadata={"reason": "undo"},
+            task_event=taken_back_as(worker.state), metadata={"reason": "undo"},
         )  # fmt: skip
         release_task(writer, worker)
         writer.run("workers.clear_assignment", worker=worker.worker_id)

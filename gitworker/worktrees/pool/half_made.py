@@ -1,7 +1,7 @@
-"""Worktrees that a killed git left half made for verify or the pool, which keep no journal.
+"""Delete half-made worktrees that a killed git left for verify or the pool.
 
-git reads the HEAD of every worktree. That of a half-made one names no object yet, so that
-`git rev-list --all` fails, the user's own as well.
+Verify and the pool write no journal. git reads the HEAD of every worktree; that of a half-made one
+names no object yet, so every `git rev-list --all` fails, even the user's.
 """
 
 import os
@@ -17,10 +17,10 @@ from gitworker.worktrees.pool.hand_out import pool_root
 
 
 def drop_half_made(session: Session) -> None:
-    """Take half-made worktrees of verify and the pool off git's list.
+    """Unregister half-made worktrees of verify and the pool, recognised by their paths.
 
-    Ours are known by their place. A verify worktree whose slot is in use, and any worktree while
-    another command holds the worktree lock, is passed by: it may be being made now.
+    Skips a verify worktree whose slot is in use, and parked worktrees while another command holds
+    the worktree lock: another process may be making them.
     """
     places = linked_admins(session.repository.common_dir)
     half = {place: admin for place, admin in places.items() if is_half_made(admin)}
@@ -31,7 +31,7 @@ def drop_half_made(session: Session) -> None:
     for slot in idle_slots(session):
         try:
             if os.path.realpath(slot.tree) in half:
-                with suppress(OSError):  # a git that outlived its command is at work
+                with suppress(OSError):  # a git process that outlived its command uses it
                     slot.discard()
         finally:
             slot.release()

@@ -1,9 +1,9 @@
-"""The pool: worktrees parked in the background (`pool_care`), taken by spawn and by verify.
+"""Hand out parked worktrees to spawn and verify; `keep_ready` makes them in the background.
 
-Off where `worktree.pool` is 0; then nothing here is run or imported. One job at a time keeps it, at
-low priority; a spawn never waits for it and never fails by it. What landed comes back with its
-ignored files (`worktree.reuse`), so that caches go on from task to task. What somebody has
-written into goes to the trash.
+If `worktree.pool` is 0, nothing here is run or imported. One job at a time fills the pool, at low
+priority; a spawn never waits for it and never fails because of it. Landed worktrees return with
+their ignored files (`worktree.reuse`), so that the next task finds warm caches. A parked worktree
+that was changed is moved to the trash.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from gitworker.worktrees.worktree_root import shelf_of
 if TYPE_CHECKING:
     from gitworker.repo.rescue.trash import TrashEntry
 
-BELL = "pool-bell"  # in the state directory: touched when the pool has something to do
+BELL = "pool-bell"  # in the state directory: touched when there is work for the pool's job
 RETURNING = "returning"  # in a trash entry: its commit; the pool may take it
 FOLDER = ".pool"
 SHARED = ("core.", "extensions.", "filter.", "submodule.", "checkout.")
@@ -58,7 +58,7 @@ RELATIVE_SINCE = (2, 48)  # older ones cannot read a relative path in an admin d
 
 
 class TakenWorktree(NamedTuple):
-    """A parked worktree that a spawn has made its own; `is_warm`: with an earlier task's caches."""
+    """A parked worktree that a spawn has taken; `is_warm`: it has an earlier task's caches."""
 
     admin_dir: str
     is_warm: bool
@@ -70,7 +70,7 @@ def pool_root(session: Session) -> str:
 
 
 def open_pool(session: Session) -> Pool:
-    """Return the pool as the repository's settings have it now."""
+    """Return the pool with the repository's current settings."""
     workers = session.settings.checkout_workers
     return Pool(
         root=pool_root(session),
@@ -83,7 +83,7 @@ def open_pool(session: Session) -> Pool:
 
 
 class WorktreeRequest(Protocol):
-    """What a spawn makes: a branch that begins at `base`, checked out at `path`."""
+    """The worktree that a spawn asks for: a branch that begins at `base`, checked out at `path`."""
 
     @property
     def branch(self) -> Branch:
@@ -97,18 +97,18 @@ class WorktreeRequest(Protocol):
 
     @property
     def path(self) -> str:
-        """Return where the worktree will be."""
+        """Return the path of the new worktree."""
         ...
 
 
-def look_ahead(session: Session, early: DirtyCheck | None) -> DirtyCheck | None:
-    """Begin to look at the worktree that a spawn at the target's tip would take.
+def start_check(session: Session, early: DirtyCheck | None) -> DirtyCheck | None:
+    """Start to check the worktree that a spawn at the target's tip would take.
 
-    `early` is a look that the entry has begun: it serves where it is at that worktree.
+    `early` is a check that the entry has started; it is returned if it is for that worktree.
     """
     pool = open_pool(session)
     tip = find_tip(session.git, session.repository.common_dir, session.target)
-    for parked in _best_first(pool, tip):
+    for parked in _ready(pool, tip):
         if early is not None and early.is_at(parked.path):
             return early
         return start_dirty_check(parked.path)
@@ -116,63 +116,63 @@ def look_ahead(session: Session, early: DirtyCheck | None) -> DirtyCheck | None:
 
 
 def claim_name(operation: int) -> str:
-    """Return the name by which a spawn claims a parked worktree."""
+    """Return the name that a parked worktree gets when a spawn claims it."""
     return f"{TAKEN}{operation}"
 
 
 def take(
-    session: Session, place: WorktreeRequest, *, operation: int, look: DirtyCheck | None
+    session: Session, place: WorktreeRequest, *, operation: int, check: DirtyCheck | None
 ) -> TakenWorktree | None:
-    """Make a parked worktree that of a new branch, at its place; None where none is fit.
+    """Make a parked worktree the new branch's worktree; return None if none is fit.
 
-    `look` is what `look_ahead` has begun. The caller holds the worktree lock and rolls back by
+    `check` is the result of `start_check`. The caller holds the worktree lock and rolls back by
     `claim_name(operation)`.
     """
     pool = open_pool(session)
-    for parked in _best_first(pool, place.base):
-        seen = look is not None and look.is_at(parked.path) and _has_seen(look, parked)
+    for parked in _ready(pool, place.base):
+        is_checked = check is not None and check.is_at(parked.path) and _is_checked(check, parked)
         claimed = claim(pool, parked, claim_name(operation))
         if claimed is None:
             continue
         crash_point("pool.taken")
-        if _is_fit(pool, claimed, place.base, seen=seen):
+        if _is_fit(pool, claimed, place.base, is_checked=is_checked):
             _make_branch(session, place, parked=parked, claimed=claimed)
             return TakenWorktree(_hand_over(session, pool, claimed, place), claimed.is_warm)
-        _refuse(session, claimed, parked)
+        _set_aside(session, claimed, parked)
     return None
 
 
-def _refuse(session: Session, claimed: ParkedWorktree, parked: ParkedWorktree) -> None:
-    """Set a parked worktree aside that was changed."""
-    from gitworker.worktrees.trashing import set_aside  # 3 ms, only where one is not fit
+def _set_aside(session: Session, claimed: ParkedWorktree, parked: ParkedWorktree) -> None:
+    """Move a parked worktree that was changed into the trash."""
+    from gitworker.worktrees.trashing import set_aside  # 3 ms, only if one is not fit
 
-    with suppress(OSError):  # then it keeps the name, no other can have it, and one is made
+    with suppress(OSError):  # it then keeps its claimed name, and the spawn makes a new worktree
         set_aside(session, claimed.path, os.path.basename(parked.path))
 
 
 def lend(session: Session, place: str, commit: Oid) -> bool:
-    """Make a parked worktree a detached one at a place, for verify; return whether one was fit.
+    """Make a parked worktree verify's detached worktree at `place`; return whether one was fit.
 
-    Our hooks are taken out of it. What git ignores may be in it, where all have caches.
+    Our hooks are removed from it. Cold worktrees are taken first; a warm one has ignored files.
     """
     pool = open_pool(session)
     with hold(session.worktree_lock, name="worktree"):
-        for parked in sorted(_best_first(pool, commit), key=lambda one: one.is_warm):
+        for parked in sorted(_ready(pool, commit), key=lambda one: one.is_warm):
             claimed = claim(pool, parked, LENT + os.path.basename(parked.path))
             if claimed is None:
                 continue
             crash_point("pool.lent")
-            if _is_fit(pool, claimed, commit, seen=False):
+            if _is_fit(pool, claimed, commit, is_checked=False):
                 uninstall_one(session.git, f"{claimed.path}/admin")
                 register_worktree(pool, claimed, place, is_relative=_is_relative(session))
                 _start_job(session)
                 return True
-            _refuse(session, claimed, parked)
+            _set_aside(session, claimed, parked)
     return False
 
 
 def start_pool_job(session: Session) -> None:
-    """See to it that the pool is looked after in the background, where it has to be."""
+    """Start a background job if the pool is on and does not hold the wanted worktrees."""
     wanted = session.settings.worktree_pool
     if not wanted:
         return
@@ -184,12 +184,12 @@ def start_pool_job(session: Session) -> None:
 
 
 def note_parked(session: Session, pool: Pool, tip: Oid | None) -> list[ParkedWorktree]:
-    """Leave the next spawn a list of what it may take, so that it begins to look at once.
+    """Write the list of worktrees that the next spawn may take, so that it can check one at once.
 
-    Returns all that are ready, those that it may not take included.
+    Returns all parked worktrees, including those that it may not take.
     """
     parked = list_parked(pool)
-    keep_list(session.paths.root, [one.path for one in _fit_first(pool, parked, tip)])
+    keep_list(session.paths.root, [one.path for one in _sorted_ready(pool, parked, tip)])
     return parked
 
 
@@ -210,22 +210,22 @@ def _start_job(session: Session) -> None:
     proc.spawn_detached(["nice", *command])
 
 
-def _best_first(pool: Pool, base: Oid | None) -> list[ParkedWorktree]:
-    """Return the ready worktrees: those at the commit first, of these those with caches."""
-    return _fit_first(pool, list_parked(pool), base)
+def _ready(pool: Pool, base: Oid | None) -> list[ParkedWorktree]:
+    """Return the usable worktrees: those at the commit first, warm ones before cold ones."""
+    return _sorted_ready(pool, list_parked(pool), base)
 
 
-def _fit_first(
+def _sorted_ready(
     pool: Pool, parked: Sequence[ParkedWorktree], base: Oid | None
 ) -> list[ParkedWorktree]:
     ready = [one for one in parked if one.stamp == pool.stamp]
     return sorted(ready, key=lambda one: (one.commit != base, not one.is_warm))
 
 
-def _is_fit(pool: Pool, claimed: ParkedWorktree, base: Oid, *, seen: bool) -> bool:
-    """Bring a claimed worktree to a commit; return whether it is then as a fresh one would be."""
+def _is_fit(pool: Pool, claimed: ParkedWorktree, base: Oid, *, is_checked: bool) -> bool:
+    """Switch a claimed worktree to a commit; return whether it then equals a fresh checkout."""
     try:
-        if not seen and not is_clean(pool, claimed.path, claimed.commit):
+        if not is_checked and not is_clean(pool, claimed.path, claimed.commit):
             return False
         if claimed.commit == base:
             return True
@@ -235,15 +235,15 @@ def _is_fit(pool: Pool, claimed: ParkedWorktree, base: Oid, *, seen: bool) -> bo
         return False
 
 
-def _has_seen(look: DirtyCheck, parked: ParkedWorktree) -> bool:
-    """Return whether a worktree is untouched by a look at it, which ends by that."""
-    return has_stamps(parked) and look.found_nothing()
+def _is_checked(check: DirtyCheck, parked: ParkedWorktree) -> bool:
+    """Return whether a check found the worktree unchanged; the check ends."""
+    return has_stamps(parked) and check.found_nothing()
 
 
 def _make_branch(
     session: Session, place: WorktreeRequest, *, parked: ParkedWorktree, claimed: ParkedWorktree
 ) -> None:
-    """Make the branch; where git refuses it, the worktree is parked again as it was."""
+    """Make the branch; if git refuses it, park the worktree again."""
     ref = ref_of(place.branch)
     try:
         create_ref(session.git, ref, place.base, reason=f"branch: Created from {place.base}")
@@ -264,18 +264,18 @@ def _hand_over(
     switch(pool, claimed, ref_of(place.branch))
     crash_point("pool.switched")
     admin_dir = register_worktree(pool, claimed, place.path, is_relative=_is_relative(session))
-    _tell_user_hook(session, session.git.at(place.path), place.base)
+    _run_user_hook(session, session.git.at(place.path), place.base)
     return admin_dir
 
 
 def _is_relative(session: Session) -> bool:
-    """Return whether git would write relative paths into a worktree."""
+    """Return whether git is configured to write relative paths into worktrees, and can."""
     wanted = session.git_config.get("worktree.userelativepaths") == "true"
     return wanted and session.git.version() >= RELATIVE_SINCE
 
 
-def _tell_user_hook(session: Session, here: Git, base: Oid) -> None:
-    """Run the user's post-checkout as `git worktree add` does; it may fail there, too."""
+def _run_user_hook(session: Session, here: Git, base: Oid) -> None:
+    """Run the user's post-checkout hook as `git worktree add` does; its failure is ignored."""
     path = session.git_config.get("core.hookspath") or f"{session.repository.common_dir}/hooks"
     hook = os.path.join(here.directory, os.path.expanduser(path), "post-checkout")
     by_config = any(key.startswith("hook.") for key in session.git_config)
@@ -287,7 +287,7 @@ def _tell_user_hook(session: Session, here: Git, base: Oid) -> None:
 
 
 def _stamp(session: Session) -> str:
-    """Return what makes checkouts of one commit differ: settings, attributes, sparse patterns."""
+    """Return a checksum of the settings, attributes and sparse patterns that affect a checkout."""
     config = sorted(
         f"{key}={value}"
         for key, value in session.git_config.items()

@@ -1,7 +1,7 @@
-"""Keeping the pool: what a background job of low priority does, one at a time.
+"""Fill the pool in a background job of low priority, one at a time.
 
-Parked worktrees are made, brought to the target's tip, and taken away where there are too many.
-Landed ones come back from the trash in the place of those without caches.
+The job makes parked worktrees, moves them to the target's tip, and deletes surplus ones. Landed
+worktrees return from the trash and replace those without caches.
 """
 
 import os
@@ -52,7 +52,7 @@ PATIENCE_S = 30  # for a command that probes the lock, which takes microseconds
 
 
 class PoolState(NamedTuple):
-    """What the pool holds: how many are wanted, and which are ready, at the target's tip or not."""
+    """The number of parked worktrees wanted, and those that exist, at the target's tip or not."""
 
     wanted: int
     tip: Oid | None
@@ -61,13 +61,13 @@ class PoolState(NamedTuple):
 
 
 def keep_pool(session: Session, *, timeout_s: float = 0) -> None:
-    """Bring the pool to what is wanted: as many as set, all at the target's tip, none touched.
+    """Fill the pool with the configured number of unchanged worktrees at the target's tip.
 
-    Returns where another process is at it for that long; that one sees what was rung for meanwhile.
-    A command that only probes the lock does not prevent the work.
+    Returns if another process has held the pool's lock for `timeout_s`; that process also handles
+    requests made in the meantime. A command that only probes the lock does not prevent the work.
     """
     for _ in range(ROUNDS):
-        rung = _bell_ns(session)
+        bell_ns = _read_bell_ns(session)
         try:
             with hold(_lock(session), name="pool", timeout_s=timeout_s):
                 _keep(session)
@@ -75,25 +75,25 @@ def keep_pool(session: Session, *, timeout_s: float = 0) -> None:
             if timeout_s < PATIENCE_S and not is_held(_lock(session)):
                 keep_pool(session, timeout_s=PATIENCE_S)
             return
-        if rung == _bell_ns(session):
+        if bell_ns == _read_bell_ns(session):
             return
 
 
 def empty_pool(session: Session) -> int:
-    """Take every parked worktree away; return how many. The next spawn fills it, if it is set."""
+    """Delete every parked worktree; return their number. The next spawn fills the pool again."""
     with hold(_lock(session), name="pool"):
         pool = open_pool(session)
         _sweep(session, pool)
         parked = list_parked(pool)
         for one in parked:
             _retire(session, pool, one)
-        if not list_names(pool):  # nothing but what hides it from `git clean`
+        if not list_names(pool):  # only the guard against `git clean` is left
             remove_tree(pool.root)
     return len(parked)
 
 
 def pool_state(session: Session) -> PoolState:
-    """Return what the pool holds now."""
+    """Return the current state of the pool."""
     parked = tuple(list_parked(open_pool(session)))
     working = is_held(_lock(session))
     return PoolState(session.settings.worktree_pool, _tip(session), parked, working)
@@ -130,9 +130,9 @@ def _keep(session: Session) -> None:
 
 
 def _take_returned(session: Session, pool: Pool, tip: Oid) -> None:
-    """Let landed worktrees that were offered come in, the latest first, as far as there is room.
+    """Park landed worktrees that were offered, newest first, until the pool has enough warm ones.
 
-    What has caches goes before what has none. What does not come in is deleted as ever.
+    The others are deleted as usual.
     """
     warm = sum(one.is_warm for one in list_parked(pool))
     left: list[tuple[TrashEntry, str]] = []
@@ -141,7 +141,11 @@ def _take_returned(session: Session, pool: Pool, tip: Oid) -> None:
         if commit is None:
             continue
         room = session.settings.worktree_reuse and warm < session.settings.worktree_pool
-        if room and is_returnable(pool, entry.path, commit) and _come_in(session, pool, entry, tip):
+        if (
+            room
+            and is_returnable(pool, entry.path, commit)
+            and _park_returned(session, pool, entry, tip)
+        ):
             warm += 1
         elif os.path.isdir(entry.path):
             with suppress(OSError):
@@ -158,13 +162,13 @@ def _offered(entry: TrashEntry) -> Oid | None:
         return None
 
 
-def _come_in(session: Session, pool: Pool, entry: TrashEntry, tip: Oid) -> bool:
-    """Park a worktree of the trash; what cannot be, once it was begun, stays there in pieces."""
+def _park_returned(session: Session, pool: Pool, entry: TrashEntry, tip: Oid) -> bool:
+    """Park a worktree of the trash; one that cannot be parked is set aside in the trash."""
     commit = _offered(entry)
     path = f"{pool.root}/{RETURNED}{os.path.basename(entry.path)}"
     try:
         os.rename(entry.path, path)
-    except OSError:  # it was given back meanwhile, or the pool lies elsewhere
+    except OSError:  # it was restored meanwhile, or the pool is on another file system
         return False
     with suppress(GitFailed, OSError):
         if commit is not None and park_removed(pool, path, commit=commit, new=tip):
@@ -174,7 +178,7 @@ def _come_in(session: Session, pool: Pool, entry: TrashEntry, tip: Oid) -> bool:
 
 
 def _retire(session: Session, pool: Pool, parked: ParkedWorktree) -> None:
-    """Delete a parked worktree in the background; one with changes is kept."""
+    """Delete a parked worktree in the background; one with changes is kept in the trash."""
     claimed = claim(pool, parked, MOVING + os.path.basename(parked.path))
     if claimed is None:
         return
@@ -185,7 +189,7 @@ def _retire(session: Session, pool: Pool, parked: ParkedWorktree) -> None:
 
 
 def _sweep(session: Session, pool: Pool) -> None:
-    """Take away what a killed job has left half done, and what has no record that we can read."""
+    """Remove the half-done work of a killed job, and worktrees without a readable record."""
     names = list_names(pool)
     ready = {os.path.basename(one.path) for one in list_parked(pool)}
     for name in names:
@@ -198,9 +202,9 @@ def _sweep(session: Session, pool: Pool) -> None:
             set_aside(session, path, name.lstrip("."))
         elif name.startswith(LENT):
             with suppress(OSError), hold(session.worktree_lock, name="worktree"):
-                set_aside(session, path, name.lstrip("."))  # else it is verify's by now
+                set_aside(session, path, name.lstrip("."))  # if it fails, verify has taken it
         elif name.startswith(READY) and name not in ready:
-            with suppress(OSError):  # a spawn has taken it meanwhile
+            with suppress(OSError):  # a spawn may have taken it meanwhile
                 set_aside(session, path, name)
         elif name.startswith(DOOMED) and _is_old(path):
             delete_in_background(path)
@@ -221,7 +225,7 @@ def _lock(session: Session) -> str:
     return f"{session.paths.locks}/pool"
 
 
-def _bell_ns(session: Session) -> int:
+def _read_bell_ns(session: Session) -> int:
     try:
         return os.stat(f"{session.paths.root}/{BELL}").st_mtime_ns
     except OSError:

@@ -1,4 +1,4 @@
-"""Who lends verify a parked worktree: the pool, where there is one."""
+"""Let verify borrow a parked worktree if there is a pool."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 def lender(session: Session) -> Lend | None:
-    """Return what makes a parked worktree one for verify; None without a pool."""
+    """Return the function that lends verify a parked worktree; None without a pool."""
     if not session.settings.worktree_pool:
         return None
-    from gitworker.worktrees.pool.hand_out import lend  # 3 ms, only where there is a pool
+    from gitworker.worktrees.pool.hand_out import lend  # 3 ms, only with a pool
 
     return partial(lend, session)

@@ -1,1 +1,1 @@
-"""What a new worktree gets besides its files: links, copies, submodules, setup commands."""
+"""Populate a new worktree: submodules, links, copies, setup commands."""

@@ -1,10 +1,11 @@
-"""Ignored files of the main checkout that every new worktree gets a copy of.
+"""Copy ignored files of the main checkout into new worktrees.
 
-Patterns as in gitignore(5) stand in `.worktreeinclude`, read from the main checkout, and in the
-setting `worktree.copy`; a file is copied if git ignores it there and it matches one, and stays if
-git ignores it in the worktree too: no agent commits a secret that an older branch does not hide.
-Copies share their blocks with the original where the file system can. Nothing that git tracks is
-overwritten, nothing outside the worktree written, nothing copied through a link.
+The patterns, as in gitignore(5), are in the main checkout's `.worktreeinclude` and in the setting
+`worktree.copy`. A file is copied if it matches a pattern and git ignores it in the main checkout.
+The copy is deleted again unless git ignores it in the worktree too; otherwise an agent on an older
+branch could commit a secret. Copies share their blocks with the original if the file system can.
+Tracked files are never overwritten, nothing outside the worktree is written, and no link is
+followed.
 """
 
 import os
@@ -20,14 +21,14 @@ from gitworker.worktrees.disk_space import require_free
 from gitworker.worktrees.populate.place import INCLUDE_FILE, has_place
 from gitworker.worktrees.rules_space import needed_bytes
 
-SMALL = 1024 * 1024  # so much is copied without a look at the disk
+SMALL = 1024 * 1024  # bytes that are copied without a check of the free space
 
 
 def copy_included(session: Session, worktree: str, *, is_warm: bool = False) -> None:
-    """Copy what the patterns name into a new worktree.
+    """Copy the files that the patterns select into a new worktree.
 
-    In a warm one, which an earlier task has used, the copies are made anew. Raises Refused if a
-    file cannot be read, or all of them would leave too little of the disk free.
+    In a warm worktree, which an earlier task has used, existing copies are replaced. Raises Refused
+    if a file cannot be read, or if the copies would leave too little disk space.
     """
     names = _named(session)
     here = session.git.at(worktree)
@@ -46,15 +47,15 @@ def copy_included(session: Session, worktree: str, *, is_warm: bool = False) -> 
             os.unlink(target)
         wanted.append(name)
     _copy_all(session, wanted, top=top)
-    _take_back_shown(here, wanted, top=top)
+    _remove_shown(here, wanted, top=top)
 
 
 def _named(session: Session) -> list[str]:
-    """Return the ignored files of the main checkout that the patterns name."""
+    """Return the ignored files of the main checkout that the patterns select."""
     git = session.git.at(session.main_top)
     patterns = [f"--exclude={pattern}" for pattern in session.settings.worktree_copy]
-    if os.path.isfile(_listing(session)):
-        patterns.append(f"--exclude-from={_listing(session)}")
+    if os.path.isfile(_include_file(session)):
+        patterns.append(f"--exclude-from={_include_file(session)}")
     asked = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--")
     running = git.start(*asked)
     named = _list(git.run("ls-files", "-z", "--others", "--ignored", *patterns, "--").text)
@@ -71,12 +72,12 @@ def _named(session: Session) -> list[str]:
     ]
 
 
-def _listing(session: Session) -> str:
+def _include_file(session: Session) -> str:
     return f"{session.main_top}/{INCLUDE_FILE}"
 
 
 def _copy_all(session: Session, names: Sequence[str], *, top: str) -> None:
-    """Copy files; before the first that takes blocks of its own, all that are left must fit."""
+    """Copy files; before the first one that needs its own blocks, check that all the rest fit."""
     has_room = False
     for number, name in enumerate(names):
         source, target = f"{session.main_top}/{name}", f"{top}/{name}"
@@ -89,7 +90,7 @@ def _copy_all(session: Session, names: Sequence[str], *, top: str) -> None:
                 _require_room(session, names[number:], top=top)
                 has_room = True
             shutil.copy2(source, target, follow_symlinks=False)
-        except FileNotFoundError:  # it has gone meanwhile, as build results and logs do
+        except FileNotFoundError:  # deleted meanwhile, as build results and logs are
             continue
         except PermissionError as error:
             raise Refused(
@@ -109,8 +110,8 @@ def _require_room(session: Session, names: Sequence[str], *, top: str) -> None:
         require_free(session, top, needed)
 
 
-def _take_back_shown(here: Git, names: Sequence[str], *, top: str) -> None:
-    """Take copies away that git would show, since nothing in the worktree ignores them."""
+def _remove_shown(here: Git, names: Sequence[str], *, top: str) -> None:
+    """Delete copies that git would show, since no rule in the worktree ignores them."""
     if not names:
         return
     asked = here.run(

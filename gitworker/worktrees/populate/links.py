@@ -1,8 +1,7 @@
-"""Directories of the main checkout that new worktrees share by a symbolic link (`worktree.link`).
+"""Share directories of the main checkout with new worktrees by symbolic links (`worktree.link`).
 
-Only what git ignores is linked, here and there, never what it tracks anywhere, nor anything
-outside the main checkout. Whoever removes a worktree removes the link alone: git, rm and our trash
-never follow it.
+Only paths inside the main checkout that git ignores, there and in the worktree, are linked, never
+tracked ones. Removing a worktree removes only the link: git, rm and our trash never follow it.
 """
 
 import os
@@ -18,9 +17,9 @@ WILD = "*?["
 
 
 def make_links(session: Session, worktree: str) -> None:
-    """Link what `worktree.link` names into a new worktree, as far as it is there and may be.
+    """Link the paths of `worktree.link` into a new worktree; skip missing and forbidden ones.
 
-    A path may hold wildcards, each for a part of one name, as `packages/*/node_modules`.
+    A path may have wildcards, each within one name, as in `packages/*/node_modules`.
     """
     here = session.git.at(worktree)
     main = session.git.at(session.main_top)
@@ -33,13 +32,13 @@ def make_links(session: Session, worktree: str) -> None:
             continue
         if _is_tracked(here, name) or _is_tracked(main, name):
             continue
-        as_it_is = f"{name}/" if os.path.isdir(source) else name
-        if _is_ignored(main, name) and _is_ignored(here, as_it_is):
+        typed_name = f"{name}/" if os.path.isdir(source) else name
+        if _is_ignored(main, name) and _is_ignored(here, typed_name):
             _link(session, here, source=source, link=link, name=name)
 
 
 def drop_links(session: Session, worktree: str) -> None:
-    """Take our links out of a worktree that goes; what they lead to stays."""
+    """Delete our links from a worktree that is to be deleted; their targets stay."""
     top = os.path.realpath(worktree)
     for name in _names(session, worktree):
         link = f"{top}/{name}"
@@ -52,11 +51,11 @@ def drop_links(session: Session, worktree: str) -> None:
 
 
 def _names(session: Session, top: str) -> Iterator[str]:
-    """Yield the paths that the setting names in a checkout; one without wildcards as it stands."""
+    """Yield the paths that the setting names in a checkout; only wildcards require existence."""
     for path in session.settings.worktree_link:
         name = os.path.normpath(path).removeprefix("./")
         if any(letter in name for letter in WILD) and not os.path.lexists(f"{top}/{name}"):
-            import glob  # 5 ms, only where there is a pattern
+            import glob  # 5 ms, only with a pattern
 
             yield from sorted(glob.glob(name, root_dir=top, include_hidden=True))
         else:
@@ -64,18 +63,18 @@ def _names(session: Session, top: str) -> Iterator[str]:
 
 
 def _may_link(session: Session, name: str) -> bool:
-    """Return whether a path is one inside the main checkout that is not git's and not ours."""
+    """Return whether a path is inside the main checkout and not used by git or by us."""
     first = name.split("/")[0]
     if os.path.isabs(name) or first == ".." or first in OURS or "\n" in name:
         return False
     place, root = f"{session.main_top}/{name}/", f"{session.worktree_root}/"
     if place.startswith(root) or root.startswith(place):
         return False
-    return os.path.realpath(place) == place.rstrip("/")  # nothing on the way leads elsewhere
+    return os.path.realpath(place) == place.rstrip("/")  # no parent is a symbolic link
 
 
 def _link(session: Session, here: Git, *, source: str, link: str, name: str) -> None:
-    """Make one link that git does not show; none where git would show it all the same."""
+    """Make a link and hide it from git; delete it if git still shows it."""
     os.makedirs(os.path.dirname(link), exist_ok=True)
     os.symlink(source, link)
     if _is_ignored(here, name):
@@ -86,7 +85,7 @@ def _link(session: Session, here: Git, *, source: str, link: str, name: str) -> 
 
 
 def _is_ignored(git: Git, name: str) -> bool:
-    """Return whether git ignores a path; it does not say so of one in a submodule."""
+    """Return whether git ignores a path; False for a path in a submodule."""
     return git.run("check-ignore", "--quiet", "--", name, ok=(0, 1, 128)).status == 0
 
 

@@ -1,4 +1,4 @@
-"""The place of a link or a copy in a worktree, and the name of the file that lists copies."""
+"""Check the place of a link or a copy in a worktree; the name of the file that lists copies."""
 
 import os
 
@@ -6,9 +6,9 @@ INCLUDE_FILE = ".worktreeinclude"
 
 
 def has_place(top: str, name: str) -> bool:
-    """Return whether a path can be made in a worktree: no file and no link stands on the way.
+    """Return whether a path can be made in a worktree: no parent is a file or a link.
 
-    `top` is the worktree without links.
+    `top` is the worktree with links resolved.
     """
     parent = os.path.dirname(f"{top}/{name}")
     while not os.path.lexists(parent):

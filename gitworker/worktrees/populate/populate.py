@@ -1,6 +1,6 @@
-"""What a new worktree is given besides its files: submodules, links, copies, the note of its setup.
+"""Populate a new worktree with submodules, links and copies, and record its setup.
 
-What does it is imported where it is configured only.
+The modules for these are imported only if the settings require them.
 """
 
 import os
@@ -16,12 +16,12 @@ from gitworker.worktrees.populate.place import INCLUDE_FILE
 
 
 def populate_worktree(session: Session, worktree: str, *, is_warm: bool) -> None:
-    """Fill submodules, link and copy what the settings name, all from the main checkout.
+    """Fill submodules, and link and copy the paths that the settings name, from the main checkout.
 
-    `is_warm`: an earlier task has used the worktree, whose copies are made again. Raises Refused,
-    with nothing written, unless both directories are proved to be checkouts of this repository.
+    `is_warm`: an earlier task has used the worktree, so existing copies are replaced. Raises
+    Refused, with nothing written, unless both directories are checkouts of this repository.
     """
-    if session.main_top == session.repository.common_dir:  # a bare one has nothing to give
+    if session.main_top == session.repository.common_dir:  # a bare repository has no main checkout
         return
     has_submodules = os.path.isfile(f"{worktree}/.gitmodules")
     has_copies = bool(session.settings.worktree_copy) or os.path.isfile(
@@ -32,7 +32,7 @@ def populate_worktree(session: Session, worktree: str, *, is_warm: bool) -> None
     _require_ours(session, worktree)
     if has_submodules:
         from gitworker.repo.worktrees.submodules import (
-            populate_submodules,  # 3 ms, only where there are any
+            populate_submodules,  # 3 ms, only with submodules
         )
 
         populate_submodules(
@@ -50,7 +50,7 @@ def populate_worktree(session: Session, worktree: str, *, is_warm: bool) -> None
 
 
 def _require_ours(session: Session, worktree: str) -> None:
-    """Raise Refused unless both directories are proved: the new worktree and the main checkout."""
+    """Raise Refused unless the new worktree and the main checkout belong to this repository."""
     from gitworker.repo.worktrees.ownership import OwnershipClaim, require_checkout, require_owned
     from gitworker.repo.worktrees.worktree_list import find_admin_dir  # only if there is work
 
@@ -62,7 +62,7 @@ def _require_ours(session: Session, worktree: str) -> None:
 
 
 def begin_setup(session: Session, writer: Writer, worker: Worker) -> int | None:
-    """Write into the journal that the setup runs, and in which process; None without one."""
+    """Write the setup and its process into the journal; None without setup commands."""
     if not session.settings.worktree_setup:
         return None
     pid = os.getpid()

@@ -1,7 +1,7 @@
-"""The setup commands of a new worktree (`worktree.setup`): run once, in order, before any agent.
+"""Run the setup commands of a new worktree (`worktree.setup`) once, in order, before any agent.
 
-They run in a session of their own, which ends with us, with their output in a log. A setup that
-fails, or that was killed with its spawn, leaves a FAILED worker with its worktree.
+They run in their own process session, which ends with this process, and write to a log. If a setup
+fails, or is killed with its spawn, the worker is FAILED and keeps its worktree.
 """
 
 import os
@@ -38,17 +38,17 @@ CHUNK = 1 << 16
 KILLED = "its spawn was killed while the setup ran"
 
 
-class _Bench:
-    """Where the commands run; what is known of their processes ends with them."""
+class _SetupTree:
+    """The worktree in which the commands run; it records no processes, unlike verify's."""
 
     def __init__(self, tree: str) -> None:
         self.tree = tree
 
     def record(self, family: RunProcesses) -> None:
-        """Note nothing: who runs this stands in the journal."""
+        """Do nothing: the journal names the process."""
 
     def forget(self) -> None:
-        """Forget nothing."""
+        """Do nothing."""
 
 
 def run_setup(
@@ -56,17 +56,18 @@ def run_setup(
 ) -> None:
     """Run the setup commands in a worker's new worktree; each has worktree.setup_timeout_s.
 
-    What they write goes to a log and, line by line, to `narrate`. Raises Refused if one fails:
-    the worker is FAILED then, its worktree stays. An interrupt counts as a failure and goes on.
+    Their output is written to a log and, line by line, to `narrate`. Raises Refused if one fails;
+    the worker is then FAILED and keeps its worktree. An interrupt counts as a failure and is raised
+    again.
     """
     reason = "it was interrupted"
     try:
         log = RunLog(f"{session.paths.logs}/setup", tree=worker.worker_id, now_ms=clock.now_ms())
-        with closing(_Told(log.path, narrate or (lambda _: None))) as told:
-            ended = _run(session, worker, log, told)
+        with closing(_LogFollower(log.path, narrate or (lambda _: None))) as follower:
+            ended = _run(session, worker, log, follower)
             reason = ended.reason
             log.close("failed" if reason else "passed", ended.duration_ms, reason)
-            last_lines = told.last_lines()
+            last_lines = follower.last_lines()
     finally:
         if reason:
             _fail(session, operation, worker, f"setup: {reason}")
@@ -83,7 +84,7 @@ def run_setup(
 
 
 def finish_setups(session: Session) -> list[Operation]:
-    """Fail the workers whose setup was killed with its spawn; return those acts."""
+    """Fail the workers whose setup was killed with its spawn; return those operations."""
     with session.store.read() as reader:
         pending = [one for one in unfinished_operations(reader) if one.kind == "setup"]
     ended = []
@@ -92,15 +93,15 @@ def finish_setups(session: Session) -> list[Operation]:
             with session.store.read() as reader:
                 worker = find_worker(reader, one.worker_id)
             if worker is not None and worker.task_id == one.task_id:
-                _end_left(one, worker)
+                _end_escaped(one, worker)
                 _fail(session, one.id, worker, f"setup: {KILLED}")
             _close(session, one.id)
             ended.append(one)
     return ended
 
 
-def _end_left(operation: Operation, worker: Worker) -> None:
-    """End what a killed setup has sent out of its session, which ended with its spawn."""
+def _end_escaped(operation: Operation, worker: Worker) -> None:
+    """End processes of a killed setup that left its session; the others ended with the spawn."""
     if is_local(_origin(operation)) and worker.worktree is not None:
         start = operation.payload(SetupData).start
         end_orphans(RunProcesses(0, start, worker.worktree))
@@ -109,7 +110,8 @@ def _end_left(operation: Operation, worker: Worker) -> None:
 def _is_dead(operation: Operation, settings: Settings) -> bool:
     """Return whether the process that runs a setup has ended.
 
-    One of another host, boot or PID namespace has ended once every command has used up its time.
+    A process of another host, boot or PID namespace counts as ended once the time limits of all
+    commands have passed.
     """
     data = operation.payload(SetupData)
     if is_local(_origin(operation)):
@@ -123,8 +125,8 @@ def _origin(operation: Operation) -> Origin:
     return (data.host, data.boot, data.pid_ns)
 
 
-def _run(session: Session, worker: Worker, log: RunLog, told: "_Told") -> RunResult:
-    """Run the commands to their end, and return how that was."""
+def _run(session: Session, worker: Worker, log: RunLog, follower: "_LogFollower") -> RunResult:
+    """Run the commands to their end, and return the result."""
     tree = worker.worktree or ""
     env = command_environment(os.environ, {}, tree=tree, scrubbed=LOCAL_ENV)
     env.pop("GITWORKER_VERIFY", None)
@@ -136,7 +138,7 @@ def _run(session: Session, worker: Worker, log: RunLog, told: "_Told") -> RunRes
         GITWORKER_REPOSITORY=session.main_top,
     )
     run = CommandRun(
-        _Bench(tree),
+        _SetupTree(tree),
         log.descriptor,
         commands=session.settings.worktree_setup,
         env=env,
@@ -150,17 +152,17 @@ def _run(session: Session, worker: Worker, log: RunLog, told: "_Told") -> RunRes
             if run.time_left_ms() == 0 or run.has_flooded:
                 return run.kill()
             poll.poll(min(TICK_MS, run.time_left_ms()))
-            told.catch_up()
+            follower.catch_up()
     except BaseException:
         run.kill()
         raise
     ended = run.end()
-    told.catch_up()
+    follower.catch_up()
     return ended
 
 
-class _Told:
-    """The part of a log that was shown; reading continues if the file is deleted meanwhile."""
+class _LogFollower:
+    """Shows a log while it is written; works even if the file is deleted meanwhile."""
 
     def __init__(self, path: str, narrate: Callable[[str], None]) -> None:
         self._file = open(path, "rb", buffering=0, opener=open_regular)  # noqa: SIM115 - it lives as long as we do
@@ -168,7 +170,7 @@ class _Told:
         self._at = 0
 
     def catch_up(self) -> None:
-        """Tell the whole lines that have come since."""
+        """Show the complete lines written since the last call."""
         self._file.seek(self._at)
         while whole := self._file.read(CHUNK):
             end = whole.rfind(b"\n") + 1 or (len(whole) if len(whole) == CHUNK else 0)
@@ -179,13 +181,13 @@ class _Told:
             self._narrate(whole[:end].decode("utf-8", "replace").strip("\n"))
 
     def last_lines(self) -> str:
-        """Return the end of the log, as much as a message has room for."""
+        """Return the last 20 lines of the log, at most 4 KiB."""
         size = os.fstat(self._file.fileno()).st_size
         self._file.seek(max(0, size - 4096))
         return "\n".join(self._file.read().decode("utf-8", "replace").strip().splitlines()[-20:])
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
 

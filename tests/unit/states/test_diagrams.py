@@ -44,7 +44,7 @@ def test_every_row_is_drawn(table: str) -> None:
 def test_every_word_is_explained() -> None:
     """Each event of a worker, metadata key and rule is on its page."""
     states, lifecycle = render_states_md(), render_lifecycle_md()
-    for happening in WorkerTaskEvent:
-        assert f"| `{happening}` |" in states
+    for task_event in WorkerTaskEvent:
+        assert f"| `{task_event}` |" in states
     for name in (*RULES, *METADATA):
         assert f"| `{name}` |" in lifecycle

@@ -9,7 +9,7 @@ from gitworker.states.task_moves import NAMED, RULES, WorkerTaskEvent, task_even
 
 REWORK = "ADMIN_RESTART ASSIGNED AGENT_STARTED"
 
-# happening, status, flags (a: approval required, x: no retry left), events, final status
+# event, status, flags (a: approval required, x: no retry left), events, final status
 CASES = f"""
 assign | DEFINED | | DEPS_MET ASSIGNED | ASSIGNED
 assign | READY | | ASSIGNED | ASSIGNED
@@ -90,9 +90,9 @@ SILENT = (
 @pytest.mark.parametrize("case", CASES.strip().splitlines())
 def test_events_are_those_of_the_contract(case: str) -> None:
     """The event of the worker fires these events, and the task has this final status."""
-    happening, status, flags, events, final = (part.strip() for part in case.split("|"))
+    task_event, status, flags, events, final = (part.strip() for part in case.split("|"))
     fired = task_events(
-        happening,
+        task_event,
         status=S(status),
         requires_approval="a" in flags,
         retries_left="x" not in flags,
@@ -104,24 +104,24 @@ def test_events_are_those_of_the_contract(case: str) -> None:
     assert reached == final
 
 
-@pytest.mark.parametrize("happening", SILENT)
-def test_some_happenings_leave_the_task_alone(happening: str) -> None:
+@pytest.mark.parametrize("task_event", SILENT)
+def test_some_events_leave_the_task_alone(task_event: str) -> None:
     """Liveness, approvals and the worker's own bookkeeping fire no event on the task."""
-    assert all(task_events(happening, status=status) == () for status in S)
+    assert all(task_events(task_event, status=status) == () for status in S)
 
 
-@pytest.mark.parametrize("happening", list(WorkerTaskEvent))
+@pytest.mark.parametrize("task_event", list(WorkerTaskEvent))
 @pytest.mark.parametrize("requires_approval", [False, True])
 @pytest.mark.parametrize("retries_left", [False, True])
 def test_every_sequence_is_legal(
-    happening: WorkerTaskEvent, requires_approval: bool, retries_left: bool
+    task_event: WorkerTaskEvent, requires_approval: bool, retries_left: bool
 ) -> None:
     """From every status and with all facts, either each event is legal or all are refused."""
     refusals = []
     for status in S:
         try:
             events = task_events(
-                happening,
+                task_event,
                 status=status,
                 requires_approval=requires_approval,
                 retries_left=retries_left,
@@ -136,11 +136,11 @@ def test_every_sequence_is_legal(
         assert not (requires_approval and "VERIFY_PASSED" in events)
     for state, named, has_hint in refusals:
         assert state in set(S)
-        assert named == NAMED[happening]
+        assert named == NAMED[task_event]
         assert has_hint
 
 
-def test_every_happening_has_a_rule() -> None:
+def test_every_event_has_a_rule() -> None:
     """Each event of a worker has its rule, and a name for its refusal if it can refuse."""
     assert set(RULES) == set(WorkerTaskEvent)
     assert {name for name, by in RULES.items() if set(by) != set(S)} == set(NAMED)
@@ -156,7 +156,7 @@ def test_assign_refuses_an_ended_or_held_task() -> None:
             task_events("assign", status=status, retries_left=False)
 
 
-def test_unknown_happening_is_an_error() -> None:
+def test_unknown_event_is_an_error() -> None:
     """An unknown event raises and fires nothing."""
     with pytest.raises(ValueError, match="explode"):
         task_events("explode", status=S.READY)
