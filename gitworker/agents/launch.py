@@ -251,8 +251,7 @@ def _start(writer: Writer, worker_row: Row, *, actor: str, pid: int) -> None:
 def _start_by_engine(writer: Writer, worker: str, *, actor: str, pid: int) -> None:
     from gitworker.lifecycle.moves import advance
     from gitworker.model.worker import WorkerEvent  # 30 ms, rarely needed
-    from gitworker.store.workers import find_worker
+    from gitworker.store.workers import load_worker
 
-    found = find_worker(writer, worker)
-    assert found is not None
+    found = load_worker(writer, worker)
     advance(writer, found, WorkerEvent.START, actor=actor, metadata={"pid": pid})

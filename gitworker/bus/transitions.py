@@ -18,7 +18,7 @@ from gitworker.states.task_view import lifecycle_lines
 from gitworker.states.worker_machine import require_transition
 from gitworker.store.api import Writer
 from gitworker.store.tasks import StoredTask, dependencies, require_stored_task
-from gitworker.store.workers import Worker, find_worker
+from gitworker.store.workers import Worker, load_worker
 
 
 def move_worker(
@@ -69,9 +69,7 @@ def move_worker(
         ),
         now=now,
     )  # fmt: skip
-    found = find_worker(writer, worker.worker_id)
-    assert found is not None
-    return found
+    return load_worker(writer, worker.worker_id)
 
 
 def move_task(

@@ -23,7 +23,7 @@ from gitworker.store.operations import (
     Operation,
     begin_operation,
     close_operation,
-    find_operation,
+    load_operation,
     unfinished_operations,
 )
 from gitworker.store.payloads.payload import SyncData
@@ -58,8 +58,7 @@ def journaled(session: Session, worker: Worker, ref: Ref, *, old: Oid, onto: Oid
             now=clock.now_ms(),
             data=SyncData(ref, onto, old, move.worktree, move.admin_dir),
         )  # fmt: skip
-        operation = find_operation(writer, number)
-    assert operation is not None
+        operation = load_operation(writer, number)
     try:
         yield
     except BaseException:

@@ -27,7 +27,7 @@ from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.operations import Operation, advance_operation, close_operation
 from gitworker.store.payloads.payload import MergeData
-from gitworker.store.workers import Worker, find_worker
+from gitworker.store.workers import Worker, load_worker
 from gitworker.worktrees.occupied import distant_process, occupants
 from gitworker.worktrees.removal import (
     Discard,
@@ -52,8 +52,7 @@ def finish_merge(writer: Writer, operation: Operation) -> Worker:
     The operation stays open, at step `recorded`, until the worktree and branch are removed.
     """
     data = operation.payload(MergeData)
-    worker = find_worker(writer, operation.worker_id)
-    assert worker is not None
+    worker = load_worker(writer, operation.worker_id)
     now = clock.now_ms()
     worker = advance(
         writer, worker, WorkerEvent.MERGE, actor=operation.actor,

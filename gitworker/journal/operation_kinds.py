@@ -10,7 +10,7 @@ from typing import NamedTuple
 from gitworker.journal.settled import Settled
 from gitworker.model.ref_names import short_name
 from gitworker.session import Session
-from gitworker.store.operations import Operation, find_operation
+from gitworker.store.operations import Operation, load_operation
 from gitworker.store.payloads.payload import AdoptData, GcData, MergeData, UndoData
 from gitworker.store.workers import Worker
 
@@ -38,8 +38,7 @@ def finish_undo(session: Session, operation: Operation) -> None:
     Raises if something is in the way; the journal is closed if nothing of it has taken effect.
     """
     with session.store.read() as reader:
-        done = find_operation(reader, operation.payload(UndoData).undoes)
-    assert done is not None
+        done = load_operation(reader, operation.payload(UndoData).undoes)
     undo = KINDS[done.kind].undo
     assert undo is not None
     undo(session, operation, done)

@@ -29,8 +29,8 @@ from gitworker.states.engine import InvalidTransition
 from gitworker.store.operations import (
     Operation,
     close_operation,
-    find_operation,
     landings_of_window,
+    load_operation,
 )
 from gitworker.store.payloads.payload import ApproveData, MergeData
 from gitworker.store.workers import find_worker
@@ -40,8 +40,7 @@ from gitworker.worktrees.removal import discard
 def roll_back(session: Session, operation_id: int) -> None:
     """Close an operation that changed nothing in git: the move has put everything back."""
     with session.store.write() as writer:
-        operation = find_operation(writer, operation_id)
-        assert operation is not None
+        operation = load_operation(writer, operation_id)
         close_operation(
             writer, operation.id, status="rolled_back", step=operation.step, data=operation.data,
             now=clock.now_ms(),
@@ -56,8 +55,7 @@ def give_up(session: Session, operation_id: int) -> None:
     """
     with suppress(Exception):
         with session.store.read() as reader:
-            operation = find_operation(reader, operation_id)
-        assert operation is not None
+            operation = load_operation(reader, operation_id)
         settle_branch(session, operation)
         roll_back(session, operation_id)
 

@@ -39,7 +39,7 @@ from gitworker.repo.replay.replay import ReplayConflict
 from gitworker.repo.replay.replay_cache import ReplayCache
 from gitworker.session import Session
 from gitworker.states.worker_machine import require_transition
-from gitworker.store.workers import Worker, find_worker
+from gitworker.store.workers import Worker, load_worker
 
 
 class DoesNotStack(Exception):
@@ -167,8 +167,7 @@ def _approval(
 def withdraw(session: Session, worker: Worker, why: str) -> Conflict:
     """Record that an approval is withdrawn; return the error that reports it."""
     with session.store.write() as writer:
-        current = find_worker(writer, worker.worker_id)
-        assert current is not None
+        current = load_worker(writer, worker.worker_id)
         advance(
             writer, current, WorkerEvent.APPROVAL_WITHDRAWN, actor=session.actor,
             metadata={"reason": why},

@@ -36,7 +36,7 @@ from gitworker.session import Session
 from gitworker.store.operations import find_last_operation
 from gitworker.store.payloads.payload import MergeData
 from gitworker.store.windows import newest_windows
-from gitworker.store.workers import Worker, find_worker
+from gitworker.store.workers import Worker, load_worker
 from gitworker.verify.target_settings import changes_settings, settings_at
 from gitworker.verify.trust import untrusted_commands
 from gitworker.verify.verify import RunProgress, Verdict, Verifier, require_trusted
@@ -222,9 +222,7 @@ class Queue:
     def _read_worker(self, name: str) -> Worker:
         """Return the worker as currently stored."""
         with self.session.store.read() as reader:
-            worker = find_worker(reader, name)
-        assert worker is not None
-        return worker
+            return load_worker(reader, name)
 
     # ------------------------------------------------------------------ before a window
     def _require_clear(self, window: list[Prepared]) -> bool:

@@ -38,6 +38,7 @@ from gitworker.store.operations import (
     Operation,
     advance_operation,
     find_operation,
+    load_operation,
 )
 from gitworker.store.payloads.payload import MergeData
 from gitworker.store.workers import Worker
@@ -124,8 +125,7 @@ def note_step(session: Session, numbers: list[int], step: str) -> None:
     """Record the progress of landings with a push."""
     with session.store.write() as writer:
         for number in numbers:
-            operation = find_operation(writer, number)
-            assert operation is not None
+            operation = load_operation(writer, number)
             data = operation.payload(MergeData)._replace(pushed=step == PUSHED)
             advance_operation(writer, number, step=step, data=data, now=clock.now_ms())
 
@@ -135,8 +135,7 @@ def _record(session: Session, numbers: list[int]) -> list[tuple[Operation, Worke
     landed = []
     with session.store.write() as writer:
         for number in numbers:
-            operation = find_operation(writer, number)
-            assert operation is not None
+            operation = load_operation(writer, number)
             landed.append((operation, finish_merge(writer, operation)))
     return landed
 

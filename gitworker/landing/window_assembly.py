@@ -14,7 +14,7 @@ from gitworker.radar.radar import conflicting_pairs
 from gitworker.repo.plumbing.refs import find_tip
 from gitworker.repo.replay.replay_cache import ReplayCache
 from gitworker.session import Session
-from gitworker.store.workers import Worker, find_worker
+from gitworker.store.workers import Worker, load_worker
 from gitworker.verify.target_settings import changes_settings, settings_at
 
 REACH = 3  # windows ahead for which the radar's cache is read
@@ -75,9 +75,7 @@ class Assembly:
 
     def _find(self, name: str) -> Worker:
         with self._session.store.read() as reader:
-            worker = find_worker(reader, name)
-        assert worker is not None
-        return worker
+            return load_worker(reader, name)
 
     def _fail_cycle(self, names: Sequence[str]) -> None:
         names_text = " and ".join(sorted(names))

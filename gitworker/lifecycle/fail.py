@@ -10,7 +10,7 @@ from gitworker.model.worker import WorkerEvent, WorkerState
 from gitworker.session import Session
 from gitworker.states.task_moves import WorkerTaskEvent
 from gitworker.store.heartbeats import renew_heartbeat
-from gitworker.store.workers import Worker, find_worker
+from gitworker.store.workers import Worker, load_worker
 
 FAILING = {
     WorkerState.ASSIGNED: WorkerEvent.SETUP_FAILED,
@@ -70,8 +70,7 @@ def _end(
             ),
             now=now,
         )
-        found = find_worker(writer, worker.worker_id)
-    assert found is not None
+        found = load_worker(writer, worker.worker_id)
     publish_views(session, worker.worker_id)
     return found
 
@@ -86,7 +85,6 @@ def recover(session: Session, name: str) -> Worker:
         worker = advance(writer, worker, event, actor=session.actor)
         writer.run("workers.set_stale_from", worker=worker.worker_id, stale_from=None)
         renew_heartbeat(writer, worker.worker_id, task=worker.task_id)
-        found = find_worker(writer, worker.worker_id)
-    assert found is not None
+        found = load_worker(writer, worker.worker_id)
     publish_views(session, worker.worker_id)
     return found

@@ -17,7 +17,7 @@ from gitworker.store.api import Writer
 from gitworker.store.operations import Operation, close_operation
 from gitworker.store.payloads.payload import ApproveData
 from gitworker.store.tasks import find_task
-from gitworker.store.workers import Worker, find_worker
+from gitworker.store.workers import Worker, load_worker
 
 
 def publish_verdict(
@@ -40,8 +40,7 @@ def publish_verdict(
 def finish_approval(writer: Writer, operation: Operation) -> Worker:
     """Record an approval whose branch has moved: state, review and message."""
     data = operation.payload(ApproveData)
-    worker = find_worker(writer, operation.worker_id)
-    assert worker is not None
+    worker = load_worker(writer, operation.worker_id)
     advance(
         writer,
         worker,
@@ -73,9 +72,7 @@ def finish_approval(writer: Writer, operation: Operation) -> Worker:
     close_operation(
         writer, operation.id, status="done", step="recorded", data=operation.data, now=now
     )
-    stored = find_worker(writer, operation.worker_id)
-    assert stored is not None
-    return stored
+    return load_worker(writer, operation.worker_id)
 
 
 def send_back(
@@ -84,8 +81,7 @@ def send_back(
     """Record that the branch conflicts with the commit it would land on; return the error."""
     files = list(conflict.paths)
     with session.store.write() as writer:
-        current = find_worker(writer, worker.worker_id)
-        assert current is not None
+        current = load_worker(writer, worker.worker_id)
         if is_stale(current.state):
             current = advance(writer, current, WorkerEvent.RESUME_REVIEW, actor=session.actor)
         advance(
@@ -128,8 +124,7 @@ def send_back_failed(
     left, the worker has FAILED; otherwise it is WORKING again.
     """
     with session.store.write() as writer:
-        current = find_worker(writer, worker.worker_id)
-        assert current is not None
+        current = load_worker(writer, worker.worker_id)
         task = None if current.task_id is None else find_task(writer, current.task_id)
         ends = task is not None and verification_ends(task.status, retries_left=task.retries_left)
         if ends and is_approved(current.state):  # a stop ends a review, not an approval

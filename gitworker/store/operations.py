@@ -91,15 +91,23 @@ def begin_undo(
         writer, "undo", worker=done.worker_id, task=done.task_id, actor=actor, now=now,
         data=UndoData(done.id, rescue, checkout),
     )  # fmt: skip
-    operation = find_operation(writer, number)
-    assert operation is not None
-    return operation
+    return load_operation(writer, number)
 
 
 def find_operation(reader: Reader, operation: int) -> Operation | None:
     """Return one operation, or None."""
     row = reader.row("operations.by_id", id=operation)
     return None if row is None else _operation(row)
+
+
+def load_operation(reader: Reader, operation: int) -> Operation:
+    """Return an operation that was recorded; raise Unavailable if its row is missing."""
+    found = find_operation(reader, operation)
+    if found is None:
+        raise Unavailable(
+            f"the journal has no operation {operation}", "git worker fsck", code="journal_broken"
+        )
+    return found
 
 
 def find_last_operation(

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from gitworker.errors import Unavailable
 from gitworker.model.ids import Branch, Ref
 from gitworker.model.ref_names import ref_of
 from gitworker.model.worker import WorkerState
@@ -43,6 +44,14 @@ def find_worker(reader: Reader, worker: str) -> Worker | None:
     return None if row is None else _worker(row)
 
 
+def load_worker(reader: Reader, worker: str) -> Worker:
+    """Return a worker that was recorded; raise Unavailable if its row is missing."""
+    found = find_worker(reader, worker)
+    if found is None:
+        raise Unavailable(f"the database has no row of worker {worker}", "git worker fsck")
+    return found
+
+
 def find_worker_of_task(reader: Reader, task: str) -> Worker | None:
     """Return the worker that holds a task, else the last one that held it, or None."""
     found = [_worker(row) for row in reader.rows("workers.by_task", task=task)]
@@ -63,9 +72,7 @@ def all_workers(reader: Reader) -> list[Worker]:
 def add_worker(writer: Writer, worker: str, now: int) -> Worker:
     """Insert an IDLE worker and return it."""
     writer.run("workers.insert", worker=worker, now=now)
-    row = writer.row("workers.by_id", worker=worker)
-    assert row is not None
-    return _worker(row)
+    return load_worker(writer, worker)
 
 
 def _worker(row: Row) -> Worker:

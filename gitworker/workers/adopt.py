@@ -25,7 +25,7 @@ from gitworker.repo.plumbing.refs import find_tip, read_refs, require_refs
 from gitworker.repo.worktrees.branch_rename import rename_branch
 from gitworker.repo.worktrees.worktree_list import check_out, find_admin_dir
 from gitworker.session import Session
-from gitworker.store.operations import begin_operation, close_operation, find_operation
+from gitworker.store.operations import begin_operation, close_operation, load_operation
 from gitworker.store.payloads.payload import AdoptData
 from gitworker.verify.trust import require_trusted
 from gitworker.workers.adoptable import AdoptableBranch, find_adoptable, require_adoptable
@@ -194,8 +194,7 @@ def _carry_out(
     with session.store.write() as writer:
         worker = record_assignment(writer, session, request, place)
         record_tip(writer, ref, found.tip)  # what was there before is no news
-        operation = find_operation(writer, place.operation)
-        assert operation is not None
+        operation = load_operation(writer, place.operation)
         close_operation(
             writer, operation.id, status="done", step="recorded", data=operation.data,
             now=clock.now_ms(),

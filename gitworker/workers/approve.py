@@ -34,7 +34,7 @@ from gitworker.repo.worktrees.ownership import has_worktree, is_present, owner_o
 from gitworker.session import Session
 from gitworker.states.engine import InvalidTransition
 from gitworker.states.worker_machine import require_transition
-from gitworker.store.operations import find_operation
+from gitworker.store.operations import load_operation
 from gitworker.store.payloads.payload import ApproveData
 from gitworker.store.workers import Worker
 from gitworker.workers.review import reviewer_of_record
@@ -229,8 +229,7 @@ def _count_unrequested(
 def _finish(session: Session, number: int) -> Worker:
     try:
         with session.store.write() as writer:
-            operation = find_operation(writer, number)
-            assert operation is not None
+            operation = load_operation(writer, number)
             return finish_approval(writer, operation)
     except InvalidTransition:  # rejected, or failed, while the branch moved: that stands
         roll_back(session, number)

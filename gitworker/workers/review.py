@@ -10,7 +10,7 @@ from gitworker.lifecycle.verdict import publish_verdict
 from gitworker.model.worker import WorkerEvent
 from gitworker.repo.plumbing.refs import read_refs
 from gitworker.session import Session
-from gitworker.store.workers import Worker, find_worker
+from gitworker.store.workers import Worker, load_worker
 
 
 def reviewer_of_record(session: Session) -> str:
@@ -55,7 +55,6 @@ def reject(session: Session, name: str, *, note: str) -> Worker:
             {"verdict": "changes_requested", "note": note, "reviewer": reviewer},
             sender=session.actor,
         )
-        stored = find_worker(writer, worker.worker_id)
-        assert stored is not None
+        stored = load_worker(writer, worker.worker_id)
     publish_views(session, worker.worker_id)
     return stored

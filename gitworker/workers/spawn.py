@@ -42,7 +42,7 @@ from gitworker.store.operations import (
 from gitworker.store.payloads.spawn_data import SpawnData
 from gitworker.store.rules_leases import LeaseLength
 from gitworker.store.tasks import find_task, open_dependencies, require_stored_task
-from gitworker.store.workers import Worker, add_worker, find_worker
+from gitworker.store.workers import Worker, add_worker, find_worker, load_worker
 from gitworker.worktrees.make_way import make_room
 from gitworker.worktrees.populate.populate import begin_setup, populate_worktree
 from gitworker.worktrees.worktree_root import ready_root
@@ -357,8 +357,7 @@ def record_assignment(
     writer.run("tasks.set_assigned", task=request.task, agent=request.worker, branch=place.branch)
     length = LeaseLength(session.settings.claims_lease_s * 1000)
     take_claim(writer, request.task, request.worker, length=length)
-    stored = find_worker(writer, request.worker)
-    assert stored is not None
+    stored = load_worker(writer, request.worker)
     metadata = {"branch": place.branch, "base": place.base}
     worker = advance(writer, stored, WorkerEvent.ASSIGN, actor=actor, metadata=metadata)
     publish(

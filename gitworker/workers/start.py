@@ -15,7 +15,7 @@ from gitworker.paths import lock_worktree_for_agent
 from gitworker.repo.worktrees.ownership import has_worktree, owner_of
 from gitworker.session import Session
 from gitworker.store.heartbeats import record_heartbeat
-from gitworker.store.workers import Worker, find_worker
+from gitworker.store.workers import Worker, load_worker
 
 
 def start(session: Session, name: str | None, *, pid: int | None = None) -> Worker:
@@ -54,8 +54,7 @@ def start(session: Session, name: str | None, *, pid: int | None = None) -> Work
             ),
             now=clock.now_ms(),
         )
-        started = find_worker(writer, worker.worker_id)
-    assert started is not None
+        started = load_worker(writer, worker.worker_id)
     if process is not None:
         if started.admin_dir is not None:
             lock_worktree_for_agent(started.admin_dir, process.pid)

@@ -25,7 +25,7 @@ from gitworker.repo.worktrees.ownership import is_present, owner_of, require_on_
 from gitworker.session import Session
 from gitworker.states.worker_machine import require_transition
 from gitworker.store.heartbeats import renew_heartbeat
-from gitworker.store.workers import Worker, find_worker
+from gitworker.store.workers import Worker, load_worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,6 @@ def _record(session: Session, worker: Worker, tip: Oid, submission: Submission) 
                 now=now,
             )
         renew_heartbeat(writer, worker.worker_id, task=worker.task_id)
-        found = find_worker(writer, worker.worker_id)
-    assert found is not None
+        found = load_worker(writer, worker.worker_id)
     publish_views(session, worker.worker_id)
     return found

@@ -47,10 +47,10 @@ from gitworker.store.operations import (
     Operation,
     begin_operation,
     close_operation,
-    find_operation,
+    load_operation,
 )
 from gitworker.store.payloads.payload import LostWorktree, RemovalData
-from gitworker.store.workers import Worker, find_worker
+from gitworker.store.workers import Worker, load_worker
 from gitworker.worktrees.occupied import refuse_occupied
 from gitworker.worktrees.prefetched_checks import is_dirty
 from gitworker.worktrees.trashing import (
@@ -216,9 +216,7 @@ def _journal(
         now=clock.now_ms(),
         data=data,
     )
-    operation = find_operation(writer, number)
-    assert operation is not None
-    return operation
+    return load_operation(writer, number)
 
 
 def finish_removal(session: Session, operation: Operation) -> RemovedWorktree:
@@ -272,8 +270,7 @@ def remove(
 
 
 def _record(writer: Writer, operation: Operation, entry: TrashEntry | None) -> RemovedWorktree:
-    worker = find_worker(writer, operation.worker_id)
-    assert worker is not None
+    worker = load_worker(writer, operation.worker_id)
     if operation.kind in EVENTS:
         worker = advance(writer, worker, EVENTS[operation.kind], actor=operation.actor)
         release_task(writer, worker)
@@ -283,8 +280,7 @@ def _record(writer: Writer, operation: Operation, entry: TrashEntry | None) -> R
     data = operation.payload(RemovalData)
     forget_branch(writer, data.ref)
     _close(writer, operation, status="done")
-    stored = find_worker(writer, operation.worker_id)
-    assert stored is not None
+    stored = load_worker(writer, operation.worker_id)
     landed = operation.kind == "remove" and not data.dirty
     clean = (entry, data.tip) if entry is not None and data.tip and landed else None
     return RemovedWorktree(stored, data, clean)

@@ -158,8 +158,8 @@ def test_sigterm_is_sent_first(
     ready, mark = tmp_path / "ready", tmp_path / "tidy"
     monkeypatch.setattr("gitworker.verify.run_processes.TERM_GRACE_S", 60)
     pass_time(monkeypatch, LIMIT_S, when=ready.exists)
-    # The shell writes the mark itself: a process that tidies up gets SIGTERM too. It loops, since its
-    # child may get the signal first, and `wait` then returns before the shell gets its own.
+    # The shell writes the mark itself: a process that tidies up gets SIGTERM too. It loops: if its
+    # child gets the signal first, `wait` returns before the shell gets its own.
     command = f"trap ': >{mark}; exit 1' TERM; : >{ready}; while :; do sleep 300 & wait; done"
     bench.set(command, verify_timeout_s=LIMIT_S)
     assert not bench.verify().passed

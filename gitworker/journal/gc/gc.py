@@ -32,7 +32,7 @@ from gitworker.liveness.readings import clock_has_jumped
 from gitworker.model.ids import HQ
 from gitworker.repo.plumbing.lock import hold
 from gitworker.session import Session
-from gitworker.store.operations import Operation, begin_operation, find_operation
+from gitworker.store.operations import Operation, begin_operation, load_operation
 from gitworker.store.payloads.payload import GcData
 
 
@@ -134,6 +134,4 @@ def _journal(session: Session, selected: Sequence[Item], *, by_itself: bool) -> 
         number = begin_operation(
             writer, "gc", worker=HQ, task="", actor=session.actor, now=clock.now_ms(), data=data
         )
-        operation = find_operation(writer, number)
-    assert operation is not None
-    return operation
+        return load_operation(writer, number)

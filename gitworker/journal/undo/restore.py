@@ -36,7 +36,7 @@ from gitworker.store.operations import Operation, close_operation
 from gitworker.store.payloads.payload import ApproveData, RemovalData
 from gitworker.store.rules_leases import LeaseLength
 from gitworker.store.tasks import find_task
-from gitworker.store.workers import Worker, find_worker
+from gitworker.store.workers import Worker, load_worker
 from gitworker.worktrees.populate.populate import populate_worktree
 from gitworker.worktrees.removal import carry_out_locked, trash_of
 from gitworker.worktrees.trashing import entry_name, find_entry, set_aside
@@ -109,10 +109,9 @@ def worker_refusal(worker: Worker, done: Operation) -> GitWorkerError | None:
 def require_returnable(session: Session, done: Operation) -> None:
     """Raise Refused if an operation can no longer be undone: worker or task have changed."""
     with session.store.read() as reader:
-        worker = find_worker(reader, done.worker_id)
+        worker = load_worker(reader, done.worker_id)
         task = find_task(reader, done.task_id)
         claim = find_claim(reader, done.task_id)
-    assert worker is not None
     refusal = worker_refusal(worker, done)
     if refusal is None and done.kind in FREEING and task is not None:
         claimant = claim.holder if claim is not None and claim.is_valid else None
@@ -287,8 +286,7 @@ def _is_ours(session: Session, restored: RestoredWorker, place: str) -> bool:
 
 
 def _withdraw(writer: Writer, done: Operation, *, actor: str) -> None:
-    worker = find_worker(writer, done.worker_id)
-    assert worker is not None
+    worker = load_worker(writer, done.worker_id)
     if is_approved(worker.state):
         advance(
             writer, worker, WorkerEvent.APPROVAL_WITHDRAWN, actor=actor,
@@ -319,8 +317,7 @@ def assign_again(session: Session, writer: Writer, restored: RestoredWorker, *, 
     """Give a free worker its former task: recycle it if necessary, assign and start it."""
     if restored.tip:
         record_tip(writer, restored.ref, restored.tip)
-    worker = find_worker(writer, restored.worker_id)
-    assert worker is not None
+    worker = load_worker(writer, restored.worker_id)
     if is_landed(worker.state):
         advance(writer, worker, WorkerEvent.RECYCLE, actor=actor)
     branch = short_name(restored.ref)
@@ -332,8 +329,7 @@ def assign_again(session: Session, writer: Writer, restored: RestoredWorker, *, 
     length = LeaseLength(session.settings.claims_lease_s * 1000)
     take_claim(writer, restored.task_id, restored.worker_id, length=length)
     writer.run("tasks.set_assigned", task=restored.task_id, agent=restored.worker_id, branch=branch)
-    worker = find_worker(writer, restored.worker_id)
-    assert worker is not None
+    worker = load_worker(writer, restored.worker_id)
     worker = advance(writer, worker, WorkerEvent.ASSIGN, actor=actor, task_event="undo")
     advance(writer, worker, WorkerEvent.START, actor=actor, task_event="recover")
 

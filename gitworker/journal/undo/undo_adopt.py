@@ -28,7 +28,7 @@ from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.operations import Operation
 from gitworker.store.payloads.payload import AdoptData
-from gitworker.store.workers import Worker, find_worker
+from gitworker.store.workers import Worker, find_worker, load_worker
 from gitworker.worktrees.prefetched_checks import is_dirty
 from gitworker.worktrees.removal import forget_branch, refuse_stuck
 
@@ -36,8 +36,7 @@ from gitworker.worktrees.removal import forget_branch, refuse_stuck
 def require_untouched(session: Session, done: Operation) -> None:
     """Raise Refused if the worker has continued the adopted work, or the old name is taken."""
     with session.store.read() as reader:
-        worker = find_worker(reader, done.worker_id)
-    assert worker is not None
+        worker = load_worker(reader, done.worker_id)
     refusal = worker_refusal(worker, done)
     if refusal is not None:
         raise refusal

@@ -47,7 +47,7 @@ from gitworker.store.api import Writer
 from gitworker.store.operations import Operation, begin_undo, find_last_operation
 from gitworker.store.payloads.payload import MergeData, RemovalData, UndoData
 from gitworker.store.tasks import find_task
-from gitworker.store.workers import find_worker
+from gitworker.store.workers import load_worker
 from gitworker.worktrees.removal import trash_of
 
 
@@ -226,8 +226,7 @@ def _find_taken(session: Session, landing: Operation) -> tuple[Operation | None,
         removal = find_last_operation(
             reader, "remove", worker=landing.worker_id, task=landing.task_id
         )
-        worker = find_worker(reader, landing.worker_id)
-    assert worker is not None
+        worker = load_worker(reader, landing.worker_id)
     if removal is not None and (removal.id < landing.id or removal.status != "done"):
         removal = None
     same = worker if worker.task_id == landing.task_id else None

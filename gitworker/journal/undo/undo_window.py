@@ -14,7 +14,7 @@ from gitworker.store.api import Reader
 from gitworker.store.operations import Operation, landings_of_window
 from gitworker.store.payloads.payload import MergeData
 from gitworker.store.tasks import find_task
-from gitworker.store.workers import all_workers, find_worker
+from gitworker.store.workers import all_workers, load_worker
 
 
 class UndoWindow(NamedTuple):
@@ -79,9 +79,8 @@ def _remote_of(landing: Operation) -> str | None:
 
 def reassign_refusal(reader: Reader, landing: Operation) -> GitWorkerError | None:
     """Return why a landed worker cannot have its task back."""
-    worker = find_worker(reader, landing.worker_id)
+    worker = load_worker(reader, landing.worker_id)
     task = find_task(reader, landing.task_id)
-    assert worker is not None
     refusal = worker_refusal(
         worker.worker_id,
         worker.state,
