@@ -75,8 +75,8 @@ class SupervisedWorker:
     def order(self, command: str | None, reason: str = "", *, key: str = "command") -> str:
         """Send the worker's supervisor a `cmd` message."""
         payload = {key: command, "reason": reason}
-        told = json.dumps({key: value for key, value in payload.items() if value})
-        return ok(self.world.root, "msg", "send", "cmd", told, "--to", "auth")
+        body = json.dumps({key: value for key, value in payload.items() if value})
+        return ok(self.world.root, "msg", "send", "cmd", body, "--to", "auth")
 
     def runs(self) -> list[dict[str, Any]]:
         """Return the rows of runs, oldest first."""

@@ -161,8 +161,8 @@ def test_orders_count_once(auth: SupervisedWorker) -> None:
     with orphaned(auth, "sleep", "60", orders=("resume", "pause", "resume")) as orphan:
         orphan.look()
         orphan.look()
-        told = [event for _, event, _ in auth.logs()]
-        assert told == ["agent_start", "resume", "pause", "resume", "orphan"]
+        events = [event for _, event, _ in auth.logs()]
+        assert events == ["agent_start", "resume", "pause", "resume", "orphan"]
         assert is_alive(orphan.pid)
 
 

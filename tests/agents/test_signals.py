@@ -91,10 +91,10 @@ def test_suspending_suspends_both(auth: SupervisedWorker) -> None:
         assert process.wait(DEADLINE_S) == 5
 
 
-def daemon(gone: Path, streams: str = "") -> str:
+def daemon(started: Path, streams: str = "") -> str:
     """Return a script that starts a daemon elsewhere and prints its pid once it runs there."""
-    begin = f"cd / && exec setsid sh -c ': >{gone}; exec sleep 64' {streams}"
-    return f"({begin} & echo $!); until test -e {gone}; do sleep 0.02; done"
+    begin = f"cd / && exec setsid sh -c ': >{started}; exec sleep 64' {streams}"
+    return f"({begin} & echo $!); until test -e {started}; do sleep 0.02; done"
 
 
 def test_remaining_processes_are_ended(auth: SupervisedWorker, tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_remaining_processes_are_ended(auth: SupervisedWorker, tmp_path: Path) -
     script = (
         "set -m; (trap '' TERM; exec sleep 61) & echo $!; sleep 62 & echo $!;"
         " (setsid sleep 63 >/dev/null 2>&1 & echo $!);"
-        f" {daemon(tmp_path / 'gone', '>/dev/null 2>&1')}; {COMMIT}"
+        f" {daemon(tmp_path / 'started', '>/dev/null 2>&1')}; {COMMIT}"
     )
     answer = auth.exec(script)
     assert answer.status == 0
@@ -152,7 +152,7 @@ def test_orphans_are_reaped_while_the_agent_runs(auth: SupervisedWorker) -> None
 
 def test_an_open_pipe_does_not_keep_the_supervisor(auth: SupervisedWorker, tmp_path: Path) -> None:
     """A daemon of the agent that holds its output open does not keep the supervisor."""
-    answer = auth.exec(f"echo $$; {daemon(tmp_path / 'gone')}; {COMMIT}; echo last")
+    answer = auth.exec(f"echo $$; {daemon(tmp_path / 'started')}; {COMMIT}; echo last")
     lines = answer.out.split()
     assert (answer.status, lines[-1]) == (0, "last")
     os.kill(int(lines[1]), signal.SIGKILL)

@@ -362,19 +362,19 @@ def test_one_process_before_the_agent(auth: SupervisedWorker, tmp_path: Path) ->
 
 def test_a_state_directory_that_is_removed(auth: SupervisedWorker) -> None:
     """An agent outlives its state directory, and as much of its end as possible is recorded."""
-    gone = auth.world.state_dir.with_name("gone")
+    moved = auth.world.state_dir.with_name("moved")
     with auth.running("sh", "-c", "echo ready; read line; exit 5", stdin=-1) as process:
         assert process.stdin
         assert process.stdout
         read_until(process.stdout.fileno(), b"ready\n")
-        auth.order("resume", "is anybody there")
+        auth.order("resume", "is a supervisor there")
         wait_until(lambda: len(auth.logs()) == 2)
-        auth.world.state_dir.rename(gone)
+        auth.world.state_dir.rename(moved)
         process.stdin.close()
         process.stdin = None
         assert process.wait(DEADLINE_S) == 5
         shutil.rmtree(auth.world.state_dir, ignore_errors=True)
-        gone.rename(auth.world.state_dir)
+        moved.rename(auth.world.state_dir)
     assert auth.runs()[0]["exit_status"] == 5
     ok(auth.world.root, "list")
     auth.world.require_sound()

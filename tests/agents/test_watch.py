@@ -28,7 +28,7 @@ class Bus:
         self.pid = pid
         self.is_broken = is_broken
         self.stood: list[bool] = []
-        self.told: list[str] = []
+        self.messages: list[str] = []
 
     @contextlib.contextmanager
     def read(self) -> Iterator["Bus"]:
@@ -43,7 +43,7 @@ class Bus:
     def write(self, *, durable: bool = True) -> Iterator["Bus"]:
         """Hold the write lock; an agent that is to be stopped is so before it is let go."""
         if self.is_broken:
-            raise Unavailable("gone")
+            raise Unavailable("no database")
         before = is_stopped(self.pid)
         yield self
         if not durable and not before:
@@ -52,7 +52,7 @@ class Bus:
 
     def run(self, _query: str, **values: Any) -> int:
         """Record the published messages."""
-        self.told += [values["message"]] if "message" in values else []
+        self.messages += [values["message"]] if "message" in values else []
         return 1
 
 
@@ -98,4 +98,4 @@ def test_processes_that_cannot_be_ended(
     bus = Bus(agent, is_broken=is_broken)
     watching(bus)._end_the_rest()
     assert is_alive(agent)
-    assert bus.told == ([] if is_broken else [f"could not be ended: process group {agent}"])
+    assert bus.messages == ([] if is_broken else [f"could not be ended: process group {agent}"])

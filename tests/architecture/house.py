@@ -51,7 +51,7 @@ Rule = Callable[[Module], Iterable[str]]
 
 @cache
 def modules(*tops: str) -> tuple[Module, ...]:
-    """Return every Python file below the given folders; fail if there is none."""
+    """Return every Python file below the given folders; fail if no file is found."""
     found: list[Module] = []
     for top in tops:
         paths = sorted((ROOT / top).rglob("*.py"))

@@ -97,6 +97,6 @@ def test_no_import_circles() -> None:
 
 
 def test_circle_rule_bites() -> None:
-    """The rule finds a circle over three modules, and none where there is none."""
+    """The rule finds a circle over three modules, and no circle in a chain."""
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}})
     assert not circles({"a": {"b", "c"}, "b": {"c"}, "c": set()})

@@ -289,11 +289,11 @@ def test_interrupt(shore: Shore) -> None:
 
 def test_progress(shore: Shore) -> None:
     """A listener gets the progress of the transfer, line by line."""
-    told: list[str] = []
-    remote = open_remote(shore.world.session(), narrate=told.append)
+    lines: list[str] = []
+    remote = open_remote(shore.world.session(), narrate=lines.append)
     assert remote is not None
     remote.push(shore.commit(), expect=Oid(shore.tip))
-    assert [line for line in told if "100%" in line]
+    assert [line for line in lines if "100%" in line]
 
 
 def test_hook_variables(shore: Shore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,8 +61,8 @@ def test_start_on_a_worker(world: World, name: str) -> None:
     assert row[:6] == ("ui", "form", "auth", "login", "auth/login", world.tip("auth/login"))
     assert fate(world) is ParentState.AHEAD
     drain(world.session())
-    told = world.messages("task_progress")
-    assert [one["commit"] for one in told] == [world.tip("auth/login")]
+    progress = world.messages("task_progress")
+    assert [one["commit"] for one in progress] == [world.tip("auth/login")]
 
 
 @pytest.mark.parametrize("name", ["refs/heads/auth/login", "auth/login~0"])
@@ -143,7 +143,7 @@ def test_stack_lands_as_one_window(world: World) -> None:
         world.approve(name)
     results = world.merge(everything=True)
     assert all(isinstance(result, Landed) for result in results)
-    assert subjects(world, f"{first}..main") == ["By somebody else", "Work", "By ui", "By docs"]
+    assert subjects(world, f"{first}..main") == ["By another author", "Work", "By ui", "By docs"]
 
 
 def test_stack_named_in_the_wrong_order(world: World) -> None:

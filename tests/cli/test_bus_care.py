@@ -32,8 +32,8 @@ def here(
                 patch.setenv(name, value)
             capfd.readouterr()
             status = main(words)
-            told = capfd.readouterr()
-        return Answer(status, plain(told.out, repository), plain(told.err, repository))
+            captured = capfd.readouterr()
+        return Answer(status, plain(captured.out, repository), plain(captured.err, repository))
 
     return run_here
 
@@ -100,8 +100,8 @@ def test_export(scene: Scene, here: Run) -> None:
     assert here("msg", "export").out == files
     assert json.loads((scene.state / "bus.jsonl").read_text())["seq"] == 1
     assert here("msg", "export", "--git").out == (files + "refs/worker/log <short> (committed)\n")
-    told = here("msg", "export", "--git", "--json").document
-    assert (told["committed"], told["ref"]) == (False, "refs/worker/log")
+    document = here("msg", "export", "--git", "--json").document
+    assert (document["committed"], document["ref"]) == (False, "refs/worker/log")
     assert git(scene.root, "show", "refs/worker/log:bus.jsonl").startswith('{"seq":1,')
     assert git(scene.root, "log", "--format=%H").count("\n") == 0, "no branch has moved"
 

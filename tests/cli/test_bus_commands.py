@@ -73,7 +73,7 @@ def test_a_request_without_an_answer(scene: Scene, worktree: Path) -> None:
     assert document["error"]["code"] == "timeout"
     assert [m["id"] for m in run(worktree, "msg", "poll").lines] == ["q"]
     assert run(scene.root, "msg", "request", "x-ask").status == 2
-    assert run(scene.root, "msg", "request", "x-ask", "--to", "nobody").status == 4
+    assert run(scene.root, "msg", "request", "x-ask", "--to", "unknown").status == 4
 
 
 def test_show(scene: Scene, worktree: Path) -> None:
@@ -158,7 +158,7 @@ BAD: list[tuple[tuple[str | bytes, ...], int, str]] = [
     (("status", '"half"'), 2, "the payload of status must be a JSON object, not text"),
     (("status", '{"progress": "half"}'), 2, "progress in the payload of status must be a"),
     (("cmd", '{"action": 1}'), 2, "action in the payload of cmd must be a string, not integer"),
-    (("x-note", "{}", "--to", "nobody"), 4, "no worker and no task is called 'nobody'"),
+    (("x-note", "{}", "--to", "unknown"), 4, "no worker and no task is called 'unknown'"),
     (("x-note", "{}", "--to", b"\xff"), 4, "no worker and no task is called '\\udcff'"),
     (("x-note", "{}", "--to", ""), 4, "no worker and no task is called ''"),
     (("x-note", "@missing"), 4, "cannot read the payload from missing"),

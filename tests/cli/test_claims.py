@@ -20,12 +20,12 @@ def test_the_life_of_a_claim(scene: Scene) -> None:
     """A claim is taken, refused to others, renewed, listed, given back and taken by the next."""
     root = scene.root
     assert scene.run("claim", "take", "path:src/**", "--as", "auth") == Answer(0, "1\n", "")
-    told = scene.run("claim", "take", "path:src/app.py", "--as", "docs")
-    assert (told.status, told.out) == (3, "")
-    assert told.err.startswith(
+    refused = scene.run("claim", "take", "path:src/app.py", "--as", "docs")
+    assert (refused.status, refused.out) == (3, "")
+    assert refused.err.startswith(
         "error: path:src/app.py overlaps path:src/**, which is claimed by auth"
     )
-    assert "hint: git worker claim take path:src/app.py --wait 60" in told.err
+    assert "hint: git worker claim take path:src/app.py --wait 60" in refused.err
     assert ok(root, "claim", "renew", "path:src/**", "--epoch", "1", "--as", "auth") == ""
     name, holder, epoch, left = ok(root, "claim", "list").split("\t")
     assert (name, holder, epoch, left[-1]) == ("path:src/**", "auth", "1", "s")
@@ -58,9 +58,9 @@ def test_as_json(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "status", "told"),
+    ("words", "status", "message"),
     [
-        (("take", "nobody-knows"), 4, "there is no task nobody-knows"),
+        (("take", "unknown"), 4, "there is no task unknown"),
         (("take", "src/**"), 2, "git worker claim take 'path:src/**'"),
         (("take", "x:\x1b[2J"), 2, "printable"),
         (("take", "x:a", "--ttl", "0"), 2, "is not possible"),
@@ -74,12 +74,12 @@ def test_as_json(scene: Scene) -> None:
         (("take",), 2, "NAME"),
     ],
 )
-def test_refusals(scene: Scene, words: tuple[str, ...], status: int, told: str) -> None:
+def test_refusals(scene: Scene, words: tuple[str, ...], status: int, message: str) -> None:
     """A refusal has the status of its kind and a hint."""
     ok(scene.root, "init")
     answer = scene.run("claim", *words)
     assert (answer.status, answer.out) == (status, "")
-    assert told in answer.err
+    assert message in answer.err
     assert "\x1b" not in answer.err
 
 

@@ -16,7 +16,7 @@ def three(scene: Scene) -> None:
 
 
 def test_on_a_pipe(scene: Scene) -> None:
-    """Each pair is one row, with tabs between names and files; without conflicts there is none."""
+    """Each pair is one row, with tabs between names and files; without pairs nothing is printed."""
     ok(scene.root, "init")
     assert scene.run("conflicts").out == ""
     three(scene)
@@ -76,9 +76,9 @@ def test_workers_that_are_not_compared(scene: Scene) -> None:
     answer = scene.run("conflicts", "auth")
     assert (answer.status, answer.out) == (0, "")
     assert answer.err == ("auth is not compared: it is not at work, or has no commits of its own\n")
-    missing = scene.run("conflicts", "nobody")
+    missing = scene.run("conflicts", "unknown")
     assert (missing.status, missing.out) == (4, "")
-    assert "no worker, task or branch is called 'nobody'" in missing.err
+    assert "no worker, task or branch is called 'unknown'" in missing.err
 
 
 def test_a_pair_that_git_cannot_merge(scene: Scene) -> None:

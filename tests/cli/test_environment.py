@@ -54,8 +54,8 @@ def give_up_rights() -> None:
 def test_no_repository(tmp_path: Path) -> None:
     """Outside a repository every command reports that there is no repository."""
     for words in EVERYWHERE:
-        told = f"error: {tmp_path} is not inside a git repository\nhint: git init\n"
-        assert run(tmp_path, *words) == Answer(1, "", told), words
+        message = f"error: {tmp_path} is not inside a git repository\nhint: git init\n"
+        assert run(tmp_path, *words) == Answer(1, "", message), words
 
 
 def test_no_commit_yet(tmp_path: Path) -> None:

@@ -92,9 +92,11 @@ def test_a_view_without_room(disk: Path, repository: Path) -> None:
     assert answer.err.startswith(f"error: cannot write {views}/auth.json")
     assert answer.err.endswith(": No space left on device\nhint: df -h\n")
     assert run(repository, "start", "auth", "--pid", str(os.getpid())).status == 0
-    told = run(repository, "list")
-    assert told.out == "auth\tWORKING\tt1\tauth/t1\n"
-    assert told.err.startswith(f"warning: views and logs are not up to date: cannot write {views}")
+    answer = run(repository, "list")
+    assert answer.out == "auth\tWORKING\tt1\tauth/t1\n"
+    assert answer.err.startswith(
+        f"warning: views and logs are not up to date: cannot write {views}"
+    )
     filler.unlink()
     assert run(repository, "list").err == ""
     assert '"WORKING"' in (disk / "workers" / "auth.json").read_text()

@@ -101,9 +101,9 @@ def test_misuse(scene: Scene, words: tuple[str, ...]) -> None:
 def test_unknown_worker(scene: Scene) -> None:
     """A worker that is not there does not live."""
     scene.spawn("auth", "t1")
-    answer = run(scene.root, "heartbeat", "nobody")
+    answer = run(scene.root, "heartbeat", "unknown")
     assert answer == Answer(
-        4, "", "error: no worker, task or branch is called 'nobody'\nhint: git worker list\n"
+        4, "", "error: no worker, task or branch is called 'unknown'\nhint: git worker list\n"
     )
     assert run(scene.root, "heartbeat", env={"GITWORKER_ID": "ghost"}).status == 4
 
@@ -113,19 +113,19 @@ def test_every(scene: Scene, tmp_path: Path) -> None:
     scene.spawn("auth", "t1")
     database = open_database(str(scene.state / "bus.db"))
 
-    def beaten() -> int:
+    def last_heartbeat_ms() -> int:
         row = database.row("liveness.of_agent", agent="auth")
         return int(row["ts_ms"]) if row else 0
 
     agent = subprocess.Popen(["sleep", "600"])
     words = ("heartbeat", "auth", "--every", "0.05", "--pid", str(agent.pid))
-    with running(scene.root, *words) as beater:
-        wait_until(beaten)
-        first = beaten()
-        wait_until(lambda: beaten() > first)
+    with running(scene.root, *words) as sender:
+        wait_until(last_heartbeat_ms)
+        first = last_heartbeat_ms()
+        wait_until(lambda: last_heartbeat_ms() > first)
         agent.kill()
         agent.wait()
-        assert beater.wait(30) == 0
+        assert sender.wait(30) == 0
     assert scene.run(*words).status == 4
 
 
@@ -138,11 +138,11 @@ def test_a_busy_bus_costs_a_beat(scene: Scene, capfd: pytest.CaptureFixture[str]
     )  # fmt: skip
     place.store.connection.set_busy_timeout(1)
     other = sqlite3_writer(scene.state / "bus.db")
-    told: list[str] = []
+    warnings: list[str] = []
 
     def has_told() -> bool:
-        told.append(capfd.readouterr().err)
-        return "warning: no heartbeat recorded for auth: the database is busy" in "".join(told)
+        warnings.append(capfd.readouterr().err)
+        return "warning: no heartbeat recorded for auth: the database is busy" in "".join(warnings)
 
     agent = subprocess.Popen(["sleep", "600"])
     beating = threading.Thread(

@@ -86,9 +86,9 @@ def test_each_help(capfd: pytest.CaptureFixture[str], words: str) -> None:
     texts = set()
     for option in ("-h", "--help"):
         assert main([*words.split(), option]) == 0
-        told = capfd.readouterr()
-        assert told.err == ""
-        texts.add(told.out)
+        captured = capfd.readouterr()
+        assert captured.err == ""
+        texts.add(captured.out)
     (text,) = texts
     assert text.startswith(f"Usage: git worker {words} ")
 

@@ -18,7 +18,7 @@ BRANCH = "b\u202ex\x9b2J\u200by\x9d8;;z"  # git refuses C0 in names and allows a
 SHOWING = (
     "status", "list", "show auth", "log", "log auth", "agents", "claim list", "msg search hidden",
     "msg stats", "msg poll --no-ack --as hq", "conflicts", "queue", "doctor", "fsck", "undo --list",
-    "diff auth --stat", "gc --dry-run", "approve nobody", "reject auth -m x", "cancel auth",
+    "diff auth --stat", "gc --dry-run", "approve unknown", "reject auth -m x", "cancel auth",
 )  # fmt: skip
 
 
@@ -140,7 +140,7 @@ def test_branch_names(scene: Scene, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", ["msg send x-note {} --to nobody", "claim take {}", "show {}", "spawn {} {}",
+    "words", ["msg send x-note {} --to unknown", "claim take {}", "show {}", "spawn {} {}",
               "done {}", "fail {}", "cancel {}", "assign {} {}", "diff {}", "path {}", "merge {}",
               "undo {}",
               "msg poll --as {}", "msg search {}", "exec {} -- true", "config {}", "{}"],

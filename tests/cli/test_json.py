@@ -89,7 +89,7 @@ def test_a_landing(scene: Scene) -> None:
 
 
 ERRORS: list[tuple[tuple[str, ...], int, str]] = [
-    (("approve", "nobody"), 4, "not_found"),
+    (("approve", "unknown"), 4, "not_found"),
     (("approve", ".."), 2, "invalid"),
     (("approve",), 2, "usage"),
     (("frobnicate",), 2, "usage"),
@@ -97,7 +97,7 @@ ERRORS: list[tuple[tuple[str, ...], int, str]] = [
     (("approve", "auth"), 1, "invalid_transition"),
     (("msg", "send", "Bad Type"), 2, "invalid"),
     (("msg", "frobnicate"), 2, "usage"),
-    (("heartbeat", "nobody"), 4, "not_found"),
+    (("heartbeat", "unknown"), 4, "not_found"),
 ]
 
 

@@ -54,9 +54,9 @@ def test_addressing(scene: Scene, worktree: Path) -> None:
     assert unread("auth") == [("to-auth", None)]
     assert unread("t1") == [("to-t1", None), ("to-t2", "t2"), ("about-t2", "t2")]
     assert unread("hq") == [("to-hq", None)]
-    answer = run(scene.root, "msg", "send", "cmd", "{}", "--to", "nobody")
+    answer = run(scene.root, "msg", "send", "cmd", "{}", "--to", "unknown")
     assert answer == Answer(
-        4, "", "error: no worker and no task is called 'nobody'\nhint: git worker list\n"
+        4, "", "error: no worker and no task is called 'unknown'\nhint: git worker list\n"
     )
 
 

@@ -72,9 +72,9 @@ def test_fsck(scene: Scene) -> None:
     assert (answer.status, answer.err) == (1, "")
     assert "branch_gone: branch auth/t1 of auth is gone\n  --repair makes it again" in answer.out
     assert "view_wrong: " in answer.out
-    told = scene.run("fsck", "--json").document
-    assert told["whole"] is False
-    assert {"code", "where", "what", "mendable", "help"} == set(told["findings"][0])
+    document = scene.run("fsck", "--json").document
+    assert document["whole"] is False
+    assert {"code", "where", "what", "mendable", "help"} == set(document["findings"][0])
     mended = scene.run("fsck", "--repair")
     assert mended.status == 0
     assert "repaired branch_gone: branch auth/t1 of auth is gone\n" in mended.out
@@ -107,7 +107,7 @@ def test_gc(scene: Scene) -> None:
     undone = scene.run("undo", "--json").document
     assert (undone["undone"], undone["workers"]) == ("gc", [])
     assert scene.run("gc").out == "nothing to delete\n"
-    told = scene.run("gc", "--json", "--dry-run", "--older-than", "0").document
-    assert {"number", "size_bytes", "going", "held", "dry_run"} < set(told)
+    document = scene.run("gc", "--json", "--dry-run", "--older-than", "0").document
+    assert {"number", "size_bytes", "going", "held", "dry_run"} < set(document)
     git(scene.root, "config", "worker.gc.days", "0")
     assert scene.run("gc").status == 2

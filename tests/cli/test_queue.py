@@ -71,9 +71,9 @@ def test_the_culprit(verified: Scene) -> None:
         " WORKING\n"
         "hint: less <log>\n",
     )
-    told = plain(verified.run("queue")).out
-    assert "window 1: a worker failed, 1 of 2 landed: auth docs\n" in told
-    assert "  first 2: failed: `test ! -e bad` ended with status 1 (<s>) <log>\n" in told
+    shown = plain(verified.run("queue")).out
+    assert "window 1: a worker failed, 1 of 2 landed: auth docs\n" in shown
+    assert "  first 2: failed: `test ! -e bad` ended with status 1 (<s>) <log>\n" in shown
 
 
 def test_a_failing_target_is_reported_once(verified: Scene) -> None:
@@ -93,8 +93,8 @@ def test_the_plan(verified: Scene) -> None:
     """A dry run shows the windows, as text and as JSON."""
     verified.approved("auth", "t1", "a.txt")
     verified.approved("docs", "t2", "b.txt")
-    told = "window 1: auth (t1)\nwindow 1: docs (t2)\n"
-    assert verified.run("merge", "--all", "--dry-run") == Answer(0, told, "")
+    plan = "window 1: auth (t1)\nwindow 1: docs (t2)\n"
+    assert verified.run("merge", "--all", "--dry-run") == Answer(0, plan, "")
     found = verified.run("merge", "docs", "--dry-run", "--json").document
     (one,) = found["plan"]
     assert (one["worker"], one["task"], one["window"], one["error"]) == ("docs", "t2", 1, None)

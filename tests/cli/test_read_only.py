@@ -120,5 +120,5 @@ def test_before_the_first_command(tmp_path: Path) -> None:
 
 def test_ordinary_refusals_stay(world: World) -> None:
     """A command that is refused for another reason reports that reason."""
-    assert frozen(world, "show", "nobody").status == 4
+    assert frozen(world, "show", "unknown").status == 4
     assert frozen(world, "cancel").status == 2

@@ -62,23 +62,23 @@ def test_leading_dash(repository: Path) -> None:
 def test_unknown_worker(scene: Scene) -> None:
     """An unknown worker is not found, and the hint shows how to list the workers."""
     scene.spawn("auth", "t1")
-    told = (
-        "error: no worker, task or branch is called 'nobody'\n"
+    expected = (
+        "error: no worker, task or branch is called 'unknown'\n"
         "hint: git worker list   (there is auth)\n"
     )
     for verb in ("approve", "show", "cancel", "recycle", "start", "done"):
-        assert scene.run(verb, "nobody") == Answer(4, "", told), verb
+        assert scene.run(verb, "unknown") == Answer(4, "", expected), verb
 
 
 def test_no_name_outside_a_worktree(scene: Scene) -> None:
     """Without a name and outside a worktree, no worker is found."""
     scene.spawn("auth", "t1")
-    told = (
+    expected = (
         "error: no worker was named, and this directory is not in a worker's worktree\n"
         "hint: git worker list\n"
     )
     for verb in ("start", "done", "show", "heartbeat"):
-        assert scene.run(verb) == Answer(4, "", told), verb
+        assert scene.run(verb) == Answer(4, "", expected), verb
 
 
 def test_blocked_by_a_branch(scene: Scene) -> None:
@@ -134,16 +134,16 @@ def test_wrong_state(scene: Scene) -> None:
 def test_self_approval(scene: Scene) -> None:
     """A worker cannot approve its own work, by place, by option or by environment."""
     worktree = scene.submitted()
-    told = Answer(
+    expected = Answer(
         1,
         "",
         "error: worker auth cannot review its own work\n"
         "hint: ask another worker or a person to review it   (setting: review.self)\n",
     )
-    assert scene.run("approve", "auth", cwd=worktree) == told
-    assert scene.run("--as", "auth", "approve", "auth") == told
-    assert scene.run("approve", "auth", "--as", "auth") == told
-    assert scene.run("approve", "auth", env={"GITWORKER_ID": "auth"}) == told
+    assert scene.run("approve", "auth", cwd=worktree) == expected
+    assert scene.run("--as", "auth", "approve", "auth") == expected
+    assert scene.run("approve", "auth", "--as", "auth") == expected
+    assert scene.run("approve", "auth", env={"GITWORKER_ID": "auth"}) == expected
     assert scene.run("list").out == "auth\tIN_REVIEW\tt1\tauth/t1\n"
 
 
@@ -214,8 +214,8 @@ def test_required_reason(scene: Scene) -> None:
 def test_nothing_to_undo(scene: Scene) -> None:
     """Undo reports that there is nothing to undo."""
     scene.spawn("auth", "t1")
-    told = "error: there is nothing to undo\nhint: git worker log\n"
-    assert scene.run("undo") == Answer(4, "", told)
+    expected = "error: there is nothing to undo\nhint: git worker log\n"
+    assert scene.run("undo") == Answer(4, "", expected)
 
 
 def test_unknown_command(repository: Path) -> None:
@@ -229,16 +229,16 @@ def test_unknown_command(repository: Path) -> None:
 
 def test_not_initialised(repository: Path) -> None:
     """Commands that only read set nothing up."""
-    told = "error: gitworker is not set up in this repository\nhint: git worker init\n"
+    expected = "error: gitworker is not set up in this repository\nhint: git worker init\n"
     for words in (("list",), ("status",), ("msg", "poll"), ("heartbeat",), ("recover",)):
-        assert run(repository, *words) == Answer(1, "", told), words
+        assert run(repository, *words) == Answer(1, "", expected), words
     assert not (repository / ".git/worker-state").exists()
 
 
 def test_validate_of_no_file(tmp_path: Path) -> None:
     """A log that is not there is not found, outside any repository too."""
-    told = "error: cannot read nothing.jsonl: No such file or directory\n"
-    assert run(tmp_path, "validate", "nothing.jsonl") == Answer(4, "", told)
+    expected = "error: cannot read nothing.jsonl: No such file or directory\n"
+    assert run(tmp_path, "validate", "nothing.jsonl") == Answer(4, "", expected)
 
 
 def test_a_worktree_that_was_deleted(scene: Scene) -> None:

@@ -83,14 +83,14 @@ def test_pages_name_commands_that_there_are() -> None:
 def test_commands(capfd: pytest.CaptureFixture[str]) -> None:
     """A command is explained as its own -h does, and without a word all of them with the topics."""
 
-    def told(*words: str) -> str:
+    def printed(*words: str) -> str:
         assert main(list(words)) == 0
         return capfd.readouterr().out
 
     for words in (("approve",), ("msg",), ("msg", "send"), ("submit",)):
-        assert told("help", *words) == told(*words, "-h"), words
-    everything = told("help")
-    assert everything.startswith(told("-h").rstrip("\n"))
+        assert printed("help", *words) == printed(*words, "-h"), words
+    everything = printed("help")
+    assert everything.startswith(printed("-h").rstrip("\n"))
     assert [line.split()[0] for line in everything.splitlines()[-2:]] == list(TOPICS)
 
 

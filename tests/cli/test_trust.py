@@ -145,7 +145,7 @@ def test_verify_names(scene: Scene) -> None:
     assert scene.run("verify").status == 1
     for name in ("auth", "t1", "auth/t1", git(worktree, "rev-parse", "HEAD")):
         assert scene.run("verify", name).status == 0, name
-    unknown = scene.run("verify", "nobody")
+    unknown = scene.run("verify", "unknown")
     assert (unknown.status, unknown.out) == (4, "")
     assert scene.run("verify", "--", "--force").status == 4
 

@@ -9,9 +9,9 @@ from tests.conftest import git
 
 def test_init(scene: Scene) -> None:
     """Init prints the state directory and the target, and can be repeated."""
-    told = "ready: work lands on main; the state directory is <root>/.git/worker-state\n"
-    assert scene.run("init") == Answer(0, told, "")
-    assert scene.run("init") == Answer(0, told, "")
+    expected = "ready: work lands on main; the state directory is <root>/.git/worker-state\n"
+    assert scene.run("init") == Answer(0, expected, "")
+    assert scene.run("init") == Answer(0, expected, "")
     assert git(scene.root, "status", "--porcelain") == ""
 
 
@@ -31,15 +31,15 @@ def test_assign_after_landing(scene: Scene) -> None:
 def test_start(scene: Scene) -> None:
     """Start prints the state and the process."""
     scene.spawn("auth", "t1")
-    told = f"auth is WORKING (process {scene.agent_pid})\n"
-    assert scene.run("start", "auth", "--pid", str(scene.agent_pid)) == Answer(0, told, "")
+    expected = f"auth is WORKING (process {scene.agent_pid})\n"
+    assert scene.run("start", "auth", "--pid", str(scene.agent_pid)) == Answer(0, expected, "")
 
 
 def test_done(scene: Scene) -> None:
     """Done prints the number of submitted commits, and submit is the same command."""
     scene.commit(scene.working(), "new.txt")
-    told = "auth is IN_REVIEW: 1 commit up to <short>\n"
-    assert scene.run("submit", "auth", "-m", "Please look") == Answer(0, told, "")
+    expected = "auth is IN_REVIEW: 1 commit up to <short>\n"
+    assert scene.run("submit", "auth", "-m", "Please look") == Answer(0, expected, "")
 
 
 def test_done_in_the_worktree_commits(scene: Scene) -> None:
@@ -56,8 +56,8 @@ def test_done_warns_of_a_conflict(scene: Scene) -> None:
     scene.commit(scene.working(), "README", "theirs\n")
     scene.commit(scene.root, "README", "ours\n")
     warning = "warning: the branch conflicts with the target in:\n  README\nhint: git worker sync\n"
-    told = "auth is IN_REVIEW: 1 commit up to <short>\n"
-    assert scene.run("done", "auth") == Answer(0, told, warning)
+    expected = "auth is IN_REVIEW: 1 commit up to <short>\n"
+    assert scene.run("done", "auth") == Answer(0, expected, warning)
 
 
 def test_approve(scene: Scene) -> None:
@@ -70,11 +70,11 @@ def test_approve_after_a_rebase(scene: Scene) -> None:
     """Approve of a branch that was rebased names the rescue ref and the way back."""
     scene.submitted()
     scene.commit(scene.root, "other.txt")
-    told = (
+    expected = (
         "auth is APPROVED at <short>\n"
         "before the rebase: refs/worker/rescue/auth/t1/1\nundo: git worker undo\n"
     )
-    assert scene.run("approve", "auth", "-m", "Good") == Answer(0, told, "")
+    assert scene.run("approve", "auth", "-m", "Good") == Answer(0, expected, "")
 
 
 def test_reject(scene: Scene) -> None:
@@ -122,10 +122,10 @@ def test_cancel_and_undo(scene: Scene) -> None:
     """Cancel names the rescue ref and the command that undoes it, and undo restores the work."""
     worktree = scene.submitted()
     (worktree / "untracked").write_text("kept\n")
-    told = (
+    expected = (
         "auth is IDLE\nits work is kept under refs/worker/rescue/auth/t1/1\nundo: git worker undo\n"
     )
-    assert scene.run("cancel", "auth") == Answer(0, told, "")
+    assert scene.run("cancel", "auth") == Answer(0, expected, "")
     assert not worktree.exists()
     assert scene.run("undo") == Answer(
         0, "undid cancel: t1 is back with auth, which is WORKING\n", ""
@@ -139,10 +139,10 @@ def test_fail_and_reset(scene: Scene) -> None:
     scene.commit(worktree, "half.txt")
     assert scene.run("fail", "-m", "No idea", cwd=worktree) == Answer(0, "auth is FAILED\n", "")
     assert worktree.exists()
-    told = (
+    expected = (
         "auth is IDLE\nits work is kept under refs/worker/rescue/auth/t1/1\nundo: git worker undo\n"
     )
-    assert scene.run("reset", "auth") == Answer(0, told, "")
+    assert scene.run("reset", "auth") == Answer(0, expected, "")
 
 
 def test_recycle(scene: Scene) -> None:

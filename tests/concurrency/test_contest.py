@@ -62,12 +62,12 @@ class Contest:
             process.send_signal(signal.SIGCONT)
             return
         self.running.remove(process)
-        _, told = process.communicate()
+        _, errors = process.communicate()
         if process.returncode == -signal.SIGKILL:
             self.killed += 1
             self.start()
         else:
-            assert process.returncode == 0, told.decode()
+            assert process.returncode == 0, errors.decode()
 
 
 @pytest.fixture

@@ -33,8 +33,8 @@ def test_clean_while_everything_runs(world: World) -> None:
             done = run_together(world, *((verb, name) for name in names))
             assert [status for status, _ in done] == [0] * 4, done
         # git itself may lose its half-made worktree to the clean: then the spawn fails whole.
-        status, told = run_together(world, ("spawn", "late", "t-late"))[0]
-    assert status == 0 or told.startswith("git_failed: git worktree failed"), told
+        status, errors = run_together(world, ("spawn", "late", "t-late"))[0]
+    assert status == 0 or errors.startswith("git_failed: git worktree failed"), errors
     assert ("refs/heads/late/t-late" in world.refs()) is (status == 0)
     # A background job creates the link again.
     wait_until(lambda: not is_at_work(world.root))

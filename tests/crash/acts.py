@@ -251,7 +251,7 @@ ACTS = (
 # Reached only by a move that git refuses after the ref has moved; `test_refusal` kills it there.
 # Pruning has no act: tests/bus/test_retention.py kills it; nor has verifying: test_verify.py does.
 # Pushes are killed in tests/landing/test_queue_remote.py.
-# Adoptions are killed in tests/crash/test_adopt.py: what they find is nobody's before.
+# Adoptions are killed in tests/crash/test_adopt.py: the adopted branch had no worker before.
 ELSEWHERE = {
     "radar-looked", "radar-told",  # tests/radar/test_radar_watch.py
     "move-refused", "merge.pushing", "merge.pushed",

@@ -79,9 +79,9 @@ class Yard:
             "SELECT entity_id, event FROM transitions WHERE machine = 'worker'"
             " AND event IN ('verify_failed', 'merge_conflict') ORDER BY entity_id"
         )
-        told = dict.fromkeys(self.bad, "verify_failed")
-        told |= dict.fromkeys(self.clashing, "merge_conflict")
-        assert reasons == sorted(told.items())
+        expected_reasons = dict.fromkeys(self.bad, "verify_failed")
+        expected_reasons |= dict.fromkeys(self.clashing, "merge_conflict")
+        assert reasons == sorted(expected_reasons.items())
         landed = world.git("log", "--format=", "--name-only", f"{self.start}..main", "--", "yard")
         assert sorted(landed.split()) == [f"yard/{name}" for name in self.good]
         assert world.query("SELECT 1 FROM operations WHERE status = 'open'") == []

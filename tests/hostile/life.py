@@ -49,7 +49,7 @@ STATUS_ONLY = ("gc", "agents", "doctor", "exec", "help", "msg")
 NOTE = ("send", "x-note", '{"text": "hello"}')
 # Every verb that the story of the life does not need; the test holds all of them to the real list.
 REST: tuple[tuple[str, ...], ...] = (
-    ("agents",), ("assign", "auth", "t20"), ("attach", "nobody"), ("watch", "nobody"),
+    ("agents",), ("assign", "auth", "t20"), ("attach", "unknown"), ("watch", "unknown"),
     ("cancel", "auth"), ("completion", "bash"), ("doctor",), ("help", "landing"),
     ("hooks", "status"), ("hooks", "uninstall"), ("hooks", "install"), ("pool",),
     ("pool", "--empty"), ("recover",), ("recycle", "docs"), ("spawn", "run", "t21"),

@@ -29,7 +29,7 @@ class Walk:
         self.pid = pid
         self.oracle = Oracle(root)
         self.tasks = 0
-        self.told: list[str] = []
+        self.history: list[str] = []
         start = {"shared": "start\n", ".gitignore": "*.o\n", "src/old.txt": "old\n"}
         Repo.make(root).commit("Start", start)
         self.verb("init")
@@ -38,8 +38,8 @@ class Walk:
     def verb(self, *words: str, cwd: Path | None = None) -> Answer:
         """Run a command of ours; any outcome but a fault of ours is allowed."""
         answer = run(cwd or self.root, *words)
-        self.told.append(f"{answer.status} {' '.join(words)}: {answer.err.strip()[:300]}")
-        assert answer.status in (0, 1, 2, 3, 4), self.told[-10:]
+        self.history.append(f"{answer.status} {' '.join(words)}: {answer.err.strip()[:300]}")
+        assert answer.status in (0, 1, 2, 3, 4), self.history[-10:]
         return answer
 
     def spawn(self) -> None:
@@ -152,7 +152,7 @@ class Walk:
         ]  # fmt: skip
         weights, acts = zip(*steps, strict=True)
         (chosen,) = self.chance.choices(acts, weights)
-        self.told.append(chosen.__name__)
+        self.history.append(chosen.__name__)
         chosen()
 
     def end(self) -> None:
@@ -160,7 +160,7 @@ class Walk:
         self.verb("recover")
         self._await_deletions()
         lost = self.oracle.lost()
-        assert not lost, (lost, self.told[-40:])
+        assert not lost, (lost, self.history[-40:])
 
     def _await_deletions(self) -> None:
         wait_until(lambda: not is_at_work(self.root / "worktrees/.trash"))

@@ -80,7 +80,7 @@ def test_a_lock_is_in_the_way_of_the_undo(world: World) -> None:
 def test_a_branch_resolved_by_hand_has_landed(world: World) -> None:
     """A branch resolved by hand before its landing needs no rescue: the journal has the landing."""
     landed_with_a_rebase(world)
-    world.advance({"a": "by somebody else\n"})
+    world.advance({"a": "by another author\n"})
     collect(world)
     assert rescues(world) == []
 

@@ -439,15 +439,15 @@ def test_the_list(world: World) -> None:
     world.working("web", "pages", {"w": "1\n"})
     cancel(world.session(), "web")
     found = list_records(world.session(), limit=20)
-    told = [(one.record.kind, one.record.workers, one.refusal is None) for one in found]
-    assert told[:4] == [
+    facts = [(one.record.kind, one.record.workers, one.refusal is None) for one in found]
+    assert facts[:4] == [
         ("cancel", ("web",), True),
         ("remove", ("docs",), True),
         ("remove", ("auth",), True),
         ("merge", ("auth", "docs"), True),
     ]
-    assert [kind for kind, _, _ in told[4:]] == ["approve", "approve"]
-    assert not any(possible for _, _, possible in told[4:])
+    assert [kind for kind, _, _ in facts[4:]] == ["approve", "approve"]
+    assert not any(possible for _, _, possible in facts[4:])
     assert found[3].record.rescue == "refs/worker/rescue/auth/t-auth/1"
     assert len(list_records(world.session(), limit=2)) == 2
 

@@ -201,7 +201,7 @@ def test_unknown_worker(world: World) -> None:
     """An unknown name stops the whole command before anything lands."""
     world.approved("auth", "login", {"a": "1\n"})
     with unchanged(world, "not_found", NotFound):
-        world.merge("auth", "nobody")
+        world.merge("auth", "unknown")
 
 
 def test_approval_without_a_record(world: World) -> None:

@@ -68,10 +68,10 @@ def test_the_culprit_goes_back(verified: World) -> None:
     assert landed(results) == ["amy", "bob", "dan", "eve"]
     assert codes(results) == {"cat": "verify_failed"}
     assert verified.states("cat", "t-cat") == ("WORKING", "IN_PROGRESS")
-    (told,) = [one for one in verified.messages("review_result") if one["verdict"] != "approved"]
-    assert told["verdict"] == "verify_failed"
-    assert "status 1" in told["reason"]
-    assert CHECK in Path(told["log"]).read_text()
+    (result,) = [one for one in verified.messages("review_result") if one["verdict"] != "approved"]
+    assert result["verdict"] == "verify_failed"
+    assert "status 1" in result["reason"]
+    assert CHECK in Path(result["log"]).read_text()
     assert windows(verified) == [(5, 2, "failed"), (2, 2, "landed")]
     verified.require_sound()
 

@@ -277,9 +277,9 @@ def test_a_partial_clone(repo: Repo, tmp_path: Path) -> None:
     repo.git("clone", "-q", "--filter=blob:none", "--no-checkout", url, str(clone.root))
     session, target = session_of(clone), Oid(repo.head("main"))
     pair = pair_of(tips[0], tips[1], target=target)
-    clone.git("remote", "set-url", "origin", f"{url}-is-gone")
+    clone.git("remote", "set-url", "origin", f"{url}-is-missing")
     lost = judge(session, [pair], target=target)
     assert (lost.files, lost.merged) == ({}, 0)
-    assert "is-gone" in lost.complaint
+    assert "is-missing" in lost.complaint
     clone.git("remote", "set-url", "origin", url)
     assert judge(session, [pair], target=target).files == {pair: ()}

@@ -81,7 +81,7 @@ def assert_same(
 def commits_between(repo: Repo, base: str, tip: str) -> tuple[bytes, ...]:
     """Return each commit's tree, author, encoding and message, but nothing that time changes."""
     oids = repo.git("rev-list", "--reverse", "--topo-order", f"{base}..{tip}").split()
-    told = []
+    commits = []
     for oid in oids:
         head, _, message = repo.run("cat-file", "commit", oid).stdout.partition(b"\n\n")
         kept = (
@@ -90,5 +90,5 @@ def commits_between(repo: Repo, base: str, tip: str) -> tuple[bytes, ...]:
             if line.startswith((b"tree ", b"author ", b"encoding "))
         )
         signed = b"signed" if b"\ngpgsig" in head else b"unsigned"
-        told.append(b"\n".join((*kept, signed, message)))
-    return tuple(told)
+        commits.append(b"\n".join((*kept, signed, message)))
+    return tuple(commits)

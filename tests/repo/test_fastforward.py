@@ -169,10 +169,10 @@ def test_autostash_does_not_hide_an_overlap(repo: Repo) -> None:
 
 def test_the_users_post_merge_hook_runs(repo: Repo, tmp_path: Path) -> None:
     """The user's hooks run as git runs them, and a failing one fails nothing of ours."""
-    install(repo, "post-merge", f"echo ran >{tmp_path}/told; exit 1")
+    install(repo, "post-merge", f"echo ran >{tmp_path}/ran; exit 1")
     forward(repo)
     assert_moved(repo)
-    assert (tmp_path / "told").read_text() == "ran\n"
+    assert (tmp_path / "ran").read_text() == "ran\n"
 
 
 def test_a_switch_after_the_move_is_the_users_own(repo: Repo) -> None:

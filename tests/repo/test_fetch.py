@@ -86,7 +86,7 @@ def test_ssh_is_not_asked(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     ssh = repo.root.parent / "ssh"
     ssh.write_text(f'#!/bin/sh\necho "$@" >{said}\nexit 1\n')
     ssh.chmod(0o755)
-    repo.git("remote", "set-url", "up", "ssh://nobody@localhost/x")
+    repo.git("remote", "set-url", "up", "ssh://unknown@localhost/x")
     monkeypatch.setenv("PATH", f"{ssh.parent}:{os.environ['PATH']}")
     with pytest.raises(TransferFailed):
         fetch(repo)

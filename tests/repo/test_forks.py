@@ -105,9 +105,9 @@ def test_branches_with_commits_in_common_are_kin(repo: Repo) -> None:
 
 def test_a_missing_tip(repo: Repo) -> None:
     """A broken branch has no base and hides no other; a history with a lost commit is an error."""
-    tip, gone = branch(repo, "main~1", "a"), Oid("1" * 40)
-    assert read(repo, gone, tip).bases == {tip: Oid(repo.head("main~1"))}
-    assert read(repo, gone).bases == {}
+    tip, missing = branch(repo, "main~1", "a"), Oid("1" * 40)
+    assert read(repo, missing, tip).bases == {tip: Oid(repo.head("main~1"))}
+    assert read(repo, missing).bases == {}
     middle = branch(repo, "main", "a", "b")
     lost = repo.git("rev-parse", f"{middle}~1")
     (repo.root / f".git/objects/{lost[:2]}/{lost[2:]}").unlink()

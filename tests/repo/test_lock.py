@@ -91,9 +91,9 @@ def test_a_child_of_a_killed_holder_holds_on(tmp_path: Path) -> None:
         [sys.executable, "-c", HOLDER, lock, str(gate)], stdout=subprocess.PIPE, check=False
     )
     assert holder.stdout == b"held\n"
-    told = "a git process of a killed command still holds"
+    message = "a git process of a killed command still holds"
     second = hold(lock, name="landing", timeout_s=0)
-    with pytest.raises(Conflict, match=told) as caught, second:
+    with pytest.raises(Conflict, match=message) as caught, second:
         raise AssertionError("held beside the child")
     assert caught.value.code == "locked"
     gate.write_text("")

@@ -10,7 +10,7 @@ from gitworker.repo.history.fork_point import find_start, past_tips
 from gitworker.repo.plumbing.git import Git
 
 BASE: dict[str, Content] = {"f": lines(20), "g": lines(9)}
-GONE = "1" * 40
+MISSING = "1" * 40
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_as_recorded(repo: Repo) -> None:
     """They begin at the parent's old tip."""
     parent = repo.head("parent")
     assert start(repo, parent) == parent
-    assert start(repo, parent, GONE) == parent
+    assert start(repo, parent, MISSING) == parent
 
 
 def test_parent_with_new_commits(repo: Repo) -> None:

@@ -188,11 +188,11 @@ def test_location_of_objects(tmp_path: Path) -> None:
 def test_many_requests(repo: Repo) -> None:
     """Pairs in many requests, some of which git gives up at, all have their own verdicts."""
     tips = [side(repo, {"f": lines(20, {at % 3: f"{at}"}), f"n{at}": "n\n"}) for at in range(7)]
-    gone = Oid("1" * 40)
+    missing = Oid("1" * 40)
     wanted = [(one, other) for one in tips for other in tips if one < other]
-    asked = [*wanted[:3], (gone, tips[0]), *wanted[3:15], (tips[0], gone), *wanted[15:]]
+    asked = [*wanted[:3], (missing, tips[0]), *wanted[3:15], (tips[0], missing), *wanted[15:]]
     found = merged(repo, *wanted * (merge_pairs.PAIRS_AT_ONCE // 10), *asked)
-    assert gone in found.complaint
+    assert missing in found.complaint
     places = {tip: at % 3 for at, tip in enumerate(tips)}
     assert found.files == {
         (a, b): ("f",) if abs(places[a] - places[b]) < 2 else () for a, b in wanted

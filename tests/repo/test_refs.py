@@ -76,8 +76,8 @@ def test_several_change_at_once(repo: Repo) -> None:
     made = [f"create refs/heads/a/{number} {tip}" for number in range(3)]
     assert change_refs(git, made, reason="test")
     assert len(read_refs(git, ["refs/heads/a/"])) == 3
-    gone = [f"delete refs/heads/a/{number} {tip}" for number in range(2)]
-    assert not change_refs(git, [*gone, f"create refs/heads/a/2 {tip}"], reason="test")
+    deletions = [f"delete refs/heads/a/{number} {tip}" for number in range(2)]
+    assert not change_refs(git, [*deletions, f"create refs/heads/a/2 {tip}"], reason="test")
     assert len(read_refs(git, ["refs/heads/a/"])) == 3
-    assert change_refs(git, gone, reason="test")
+    assert change_refs(git, deletions, reason="test")
     assert list(read_refs(git, ["refs/heads/a/"])) == ["refs/heads/a/2"]

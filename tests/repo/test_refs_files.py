@@ -10,7 +10,7 @@ from tests.conftest import git
 
 MAIN = Ref("refs/heads/main")
 TOPIC = Ref("refs/heads/auth/login")
-GONE = Ref("refs/heads/gone")
+MISSING = Ref("refs/heads/gone")
 
 
 def test_loose_and_packed_refs_read_as_git_reads_them(repository: Path) -> None:
@@ -19,7 +19,7 @@ def test_loose_and_packed_refs_read_as_git_reads_them(repository: Path) -> None:
     git(repository, "pack-refs", "--all")
     git(repository, "commit", "-q", "--allow-empty", "-m", "Go on")
     common_dir = require_repository(str(repository)).common_dir
-    wanted = [MAIN, TOPIC, GONE]
+    wanted = [MAIN, TOPIC, MISSING]
     assert read_loose_refs(common_dir, wanted) == read_refs(Git(str(repository)), wanted)
 
 
@@ -34,5 +34,5 @@ def test_a_large_packed_file_is_left_to_git(repository: Path) -> None:
     """A packed-refs file that git searches faster gives no answer for refs that are not loose."""
     common_dir = require_repository(str(repository)).common_dir
     Path(common_dir, "packed-refs").write_text("# pack-refs with: peeled\n" + "#" * 2_000_000)
-    assert read_loose_refs(common_dir, [GONE]) is None
+    assert read_loose_refs(common_dir, [MISSING]) is None
     assert read_loose_refs(common_dir, [MAIN]) is not None

@@ -396,8 +396,10 @@ def test_nothing_is_written_but_the_new_commits(repo: Repo, tmp_path: Path) -> N
 
 def commits_in(repo: Repo) -> set[str]:
     """Return every commit in the object database, reachable or not."""
-    told = repo.git("cat-file", "--batch-all-objects", "--batch-check=%(objectname) %(objecttype)")
-    return {line.split()[0] for line in told.splitlines() if line.endswith(" commit")}
+    objects = repo.git(
+        "cat-file", "--batch-all-objects", "--batch-check=%(objectname) %(objecttype)"
+    )
+    return {line.split()[0] for line in objects.splitlines() if line.endswith(" commit")}
 
 
 def replay_here(repo: Repo, tmp_path: Path, target: str, topic: str) -> ReplayResult:

@@ -314,7 +314,7 @@ def test_a_conflict_in_the_scratch_worktree_is_reported_and_ended(
     assert Repo(tmp_path / "scratch/rebase").git("status", "--porcelain") == ""
 
 
-@pytest.mark.parametrize("damage", ["dirty", "lock", "gone", "no admin", "no tree", "open"])
+@pytest.mark.parametrize("damage", ["dirty", "lock", "missing", "no admin", "no tree", "open"])
 def test_a_broken_scratch_worktree_is_made_again(
     repo: Repo, signing: tuple[str, str], tmp_path: Path, damage: str
 ) -> None:
@@ -326,7 +326,7 @@ def test_a_broken_scratch_worktree_is_made_again(
         scratch.write({"n": "dirty\n", "x/log": "dirty\n", "untracked/f": "1\n"})
     elif damage == "lock":
         (admin / "index.lock").write_text("")
-    elif damage == "gone":
+    elif damage == "missing":
         import shutil
 
         shutil.rmtree(scratch.root)
@@ -345,7 +345,7 @@ def test_a_broken_scratch_worktree_is_made_again(
 def test_no_hook_of_the_users_runs(repo: Repo, tmp_path: Path) -> None:
     """A replay, in memory or in the scratch worktree, is silent to the user's hooks."""
     target, topic = diverge(repo, {"f": "1\n"}, target={"g": "1\n"}, topic=({"h": "1\n"},))
-    told = tmp_path / "told"
+    calls = tmp_path / "calls"
     for name in (
         "pre-rebase",
         "post-checkout",
@@ -355,7 +355,7 @@ def test_no_hook_of_the_users_runs(repo: Repo, tmp_path: Path) -> None:
     ):
         hook = repo.root / ".git/hooks" / name
         hook.parent.mkdir(exist_ok=True)
-        hook.write_text(f"#!/bin/sh\necho {name} >>{told}\n")
+        hook.write_text(f"#!/bin/sh\necho {name} >>{calls}\n")
         hook.chmod(0o755)
     for setting in ("false", "true"):
         configure_signing(repo, tmp_path)
@@ -365,4 +365,4 @@ def test_no_hook_of_the_users_runs(repo: Repo, tmp_path: Path) -> None:
             scratch_dir=str(tmp_path / "scratch"),
         )  # fmt: skip
         assert isinstance(result, Replayed)
-    assert not told.exists()
+    assert not calls.exists()

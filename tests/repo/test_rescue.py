@@ -60,7 +60,7 @@ def test_numbers_count_up(work: Repo) -> None:
     git = Git(str(work.root))
     assert [one.number for one in list_rescues(git, task=TASK)] == list(range(1, 12))
     assert len(list_rescues(git, worker=WORKER)) == 12
-    assert list_rescues(git, worker=WorkerId("nobody")) == ()
+    assert list_rescues(git, worker=WorkerId("unknown")) == ()
 
 
 def test_uncommitted_work_is_a_stash(work: Repo) -> None:

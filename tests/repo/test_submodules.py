@@ -67,8 +67,8 @@ def test_filled_offline(repo: Repo, upstream: Repo) -> None:
     assert list((made.root / "other").iterdir()) == []
     assert made.git("status", "--porcelain") == ""
     assert repo.git("status", "--porcelain") == ""
-    told = made.git("submodule", "status", "--recursive").splitlines()
-    assert [line.split()[1] for line in told if line[0] != "-"] == ["lib", "lib/deep/inner"]
+    listed = made.git("submodule", "status", "--recursive").splitlines()
+    assert [line.split()[1] for line in listed if line[0] != "-"] == ["lib", "lib/deep/inner"]
 
 
 def test_as_a_clone_would_be(repo: Repo, upstream: Repo) -> None:

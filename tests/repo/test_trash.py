@@ -183,7 +183,7 @@ def test_one_name_can_be_removed_twice(removal: Removal) -> None:
     )  # fmt: skip
     assert require_trash_entry(removal.trash_root, "auth/task") == second
     with pytest.raises(NotFound):
-        require_trash_entry(removal.trash_root, "nobody/nothing")
+        require_trash_entry(removal.trash_root, "unknown/nothing")
 
 
 @pytest.fixture

@@ -96,9 +96,9 @@ def test_a_subject_of_many_lines(forked: Path) -> None:
 
 def test_subjects_beside_a_missing_commit(forked: Path) -> None:
     """A commit that is no longer in the repository does not hide the subjects of others."""
-    tip, gone = Oid(git(forked, "rev-parse", "main")), Oid("1" * 40)
-    assert set(read_subjects(Git(str(forked)), {tip, gone})) == {tip}
-    assert read_subjects(Git(str(forked)), {gone}) == {}
+    tip, missing = Oid(git(forked, "rev-parse", "main")), Oid("1" * 40)
+    assert set(read_subjects(Git(str(forked)), {tip, missing})) == {tip}
+    assert read_subjects(Git(str(forked)), {missing}) == {}
 
 
 def test_divergence_commits_and_files(forked: Path) -> None:
@@ -138,12 +138,12 @@ def test_both_walks_agree(forked: Path) -> None:
     git(forked, "merge", "-qm", "Merge", "auth/x")
     tip = oid(forked, "main")
     for since in (None, start, Oid("f" * 40)):
-        told = walk_by_pygit2(door, tip=tip, since=since)
-        assert told == walk_by_plumbing(door, tip=tip, since=since)
-        assert told == read_parents(door, tip=tip, since=since)
-        assert told is not None
-        assert told[tip] == (oid(forked, "main~1"), oid(forked, "auth/x"))
-        assert (start in told) is (since != start)
+        parents = walk_by_pygit2(door, tip=tip, since=since)
+        assert parents == walk_by_plumbing(door, tip=tip, since=since)
+        assert parents == read_parents(door, tip=tip, since=since)
+        assert parents is not None
+        assert parents[tip] == (oid(forked, "main~1"), oid(forked, "auth/x"))
+        assert (start in parents) is (since != start)
 
 
 def test_walk_if_pygit2_fails(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def hand_in(service: Service, worker: str, task: str) -> None:
 
 
 def test_a_whole_life(service: Service, world: World) -> None:
-    """A worker goes from spawn to its landing and back, in a directory that is not the caller's."""
+    """A worker runs from spawn to its landing and back, in a directory that is not the caller's."""
     hand_in(service, "auth", "login")
     (approved,) = to_json(service.approve(["auth"]))
     assert approved["approved"]

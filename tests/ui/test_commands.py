@@ -57,9 +57,9 @@ def test_on_a_terminal(server: Server, scene: Scene) -> None:
 def test_on_a_pipe(server: Server, scene: Scene) -> None:
     """On a pipe the window is created and the command to attach is printed, every time."""
     scene.spawn("auth", TASK)
-    told = f"w:{TASK} is open in the tmux session gitworker: git worker attach {TASK}\n"
+    expected = f"w:{TASK} is open in the tmux session gitworker: git worker attach {TASK}\n"
     for words in (TASK, "auth", f"auth/{TASK}"):
-        assert scene.run("watch", words) == Answer(0, told, "")
+        assert scene.run("watch", words) == Answer(0, expected, "")
     assert server.windows() == [f"gitworker w:{TASK}"]
     document = scene.run("watch", "auth", "--json").document
     assert set(document) == {
@@ -68,7 +68,7 @@ def test_on_a_pipe(server: Server, scene: Scene) -> None:
     assert (document["name"], document["session"], document["new"]) == (
         f"w:{TASK}", "gitworker", False,
     )  # fmt: skip
-    assert scene.run("watch", cwd=scene.root / "worktrees" / TASK) == Answer(0, told, "")
+    assert scene.run("watch", cwd=scene.root / "worktrees" / TASK) == Answer(0, expected, "")
 
 
 def test_all_workers(server: Server, scene: Scene) -> None:
@@ -80,8 +80,8 @@ def test_all_workers(server: Server, scene: Scene) -> None:
     )
     scene.spawn("auth", TASK)
     scene.spawn("docs", "guide")
-    told = "w:all is open in the tmux session gitworker: tmux attach-session -t '$0'\n"
-    assert scene.run("watch", "--all") == Answer(0, told, "")
+    expected = "w:all is open in the tmux session gitworker: tmux attach-session -t '$0'\n"
+    assert scene.run("watch", "--all") == Answer(0, expected, "")
     assert len(server.heights(server.current("gitworker"))) == 2
     assert scene.run("watch", "--all", "auth").status == 2
 
@@ -103,8 +103,8 @@ def test_spawn_opens_the_window(server: Server, scene: Scene) -> None:
     env = server.inside(pane)
     before = server.current("work")
     answer = scene.run("spawn", "auth", TASK, "--tmux", env=env)
-    told = f"w:{TASK} is open: git worker attach {TASK}\n"
-    assert answer == Answer(0, f"<root>/worktrees/{TASK}\n", told)
+    expected = f"w:{TASK} is open: git worker attach {TASK}\n"
+    assert answer == Answer(0, f"<root>/worktrees/{TASK}\n", expected)
     assert server.windows() == ["work shell", f"work w:{TASK}"]
     assert server.current("work") == before
     assert scene.run("attach", TASK, env=env) == Answer(0, "", "")

@@ -46,10 +46,10 @@ class Bench:
         """Return a commit."""
         return Oid(self.world.tip(revision))
 
-    def verify(self, commit: Oid | None = None, **told: Any) -> Verdict:
+    def verify(self, commit: Oid | None = None, **options: Any) -> Verdict:
         """Run the commands on a commit, by default the target's; it must not be known yet."""
         commit = commit or self.tip()
-        with Verifier(self.session(), **told) as verifier:
+        with Verifier(self.session(), **options) as verifier:
             assert verifier.known(commit) is None
             return run(verifier, commit)
 

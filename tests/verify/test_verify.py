@@ -15,14 +15,14 @@ from tests.verify.bench import EXACT, Bench, output, run
 def test_a_pass(bench: Bench) -> None:
     """Commands run in order in a clean worktree at the commit, and the pass is recorded."""
     bench.set("cat README", "git rev-parse HEAD", EXACT)
-    told: list[str] = []
-    verdict = bench.verify(tell=told.append)
+    shown: list[str] = []
+    verdict = bench.verify(tell=shown.append)
     assert (verdict.passed, verdict.cached, verdict.flaky, verdict.reason) == (
         True, False, False, "",
     )  # fmt: skip
     assert bench.runs() == [(bench.tip(), "passed", 0, "")]
-    assert told[0] == "verifying it"
-    assert told[1].startswith("it: passed after ")
+    assert shown[0] == "verifying it"
+    assert shown[1].startswith("it: passed after ")
     assert bench.world.git("status", "--porcelain", "--untracked-files=all") == ""
 
 
@@ -150,13 +150,13 @@ def test_flaky(bench: Bench, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     bench.set(f"test ! -e left && touch left && test -e {mark} || {{ touch {mark}; exit 7; }}")
     bench.set(os.environ["GITWORKER_VERIFY_COMMANDS"], verify_retry_flaky=True)
-    told: list[str] = []
-    verdict = bench.verify(tell=told.append)
+    shown: list[str] = []
+    verdict = bench.verify(tell=shown.append)
     assert (verdict.passed, verdict.flaky) == (True, True)
     assert bench.runs() == [(bench.tip(), "passed", 1, "")]
-    assert len(told) == 3
-    assert "running it once more" in told[1]
-    assert told[2].startswith("it: passed the second time after ")
+    assert len(shown) == 3
+    assert "running it once more" in shown[1]
+    assert shown[2].startswith("it: passed the second time after ")
     assert output(verdict).count("\n$ test") == 2
     with Verifier(bench.session()) as verifier:
         known = verifier.known(bench.tip())
@@ -254,7 +254,7 @@ def test_no_such_commit(bench: Bench) -> None:
         assert run(verifier, bench.tip()).passed
 
 
-def test_a_full_disk_is_nobodys_fault(bench: Bench, tmp_path: Path) -> None:
+def test_a_full_disk_blames_no_worker(bench: Bench, tmp_path: Path) -> None:
     """A run that fails on a full disk is an error with a hint, and no verdict is recorded."""
     with small_disk(tmp_path / "disk", size_kib=4096) as disk:
         bench.set(f"cat /dev/zero >{disk}/worktrees/filler", worktree_root=f"{disk}/worktrees")

@@ -50,12 +50,12 @@ DAMAGES = {
     "index locked": 'touch "$(git rev-parse --git-dir)/index.lock"',
     "head locked": 'touch "$(git rev-parse --git-dir)/HEAD.lock"',
     "index broken": 'echo x >"$(git rev-parse --git-dir)/index"',
-    "index gone": 'rm "$(git rev-parse --git-dir)/index"',
+    "index missing": 'rm "$(git rev-parse --git-dir)/index"',
     "head broken": 'echo x >"$(git rev-parse --git-dir)/HEAD"',
-    "pointer gone": "rm .git",
+    "pointer missing": "rm .git",
     "another repository": "rm .git && git init -q",
-    "admin directory gone": 'rm -r "$(git rev-parse --git-dir)"',
-    "itself gone": 'rm -r "$PWD"',
+    "no admin directory": 'rm -r "$(git rev-parse --git-dir)"',
+    "worktree missing": 'rm -r "$PWD"',
     "a file for itself": 'rm -r "$PWD"; touch "$PWD"',
     "a link for itself": 'mv "$PWD" "$PWD-moved"; ln -s "$PWD-moved" "$PWD"',
     "sparse": "git sparse-checkout set --no-cone /README",
@@ -65,8 +65,8 @@ DAMAGES = {
 }
 # Damage after which the worktree is made again; after all other damage a switch is enough.
 REMADE = {
-    "open rebase", "head broken", "pointer gone", "another repository", "admin directory gone",
-    "itself gone", "a file for itself", "a link for itself", "sparse",
+    "open rebase", "head broken", "pointer missing", "another repository", "no admin directory",
+    "worktree missing", "a file for itself", "a link for itself", "sparse",
 }  # fmt: skip
 
 

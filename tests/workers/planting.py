@@ -215,7 +215,7 @@ def blob(world: World, text: str, *, named: bool, kept: bool = True) -> Path:
 
 def dangle_blob(world: World) -> None:
     """Leave a large payload that no message names, old enough."""
-    path = blob(world, "nobody's", named=False)
+    path = blob(world, "unpublished", named=False)
     old = time.time() - 2 * DAY_S
     os.utime(path, (old, old))
 

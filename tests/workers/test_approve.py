@@ -54,8 +54,8 @@ def test_record(world: World) -> None:
         "commit": done.commit, "base": target, "note": "good",
         "patches": list(patch_ids(session.git, session.git.require_oid(target), done.commit)),
     }  # fmt: skip
-    (told,) = world.messages("review_result")
-    assert (told["verdict"], told["commit"]) == ("approved", done.commit)
+    (result,) = world.messages("review_result")
+    assert (result["verdict"], result["commit"]) == ("approved", done.commit)
 
 
 def test_own_rebase_is_no_news(world: World) -> None:
@@ -65,7 +65,8 @@ def test_own_rebase_is_no_news(world: World) -> None:
     world.approve("auth")
     world.commit("auth", {"c": "3\n"}, "Later")
     drain(world.session())
-    assert [told["subject"] for told in world.messages("task_progress")] == ["Work", "Later"]
+    subjects = [progress["subject"] for progress in world.messages("task_progress")]
+    assert subjects == ["Work", "Later"]
 
 
 def test_conflict(world: World) -> None:
@@ -80,8 +81,9 @@ def test_conflict(world: World) -> None:
     assert world.states("auth", "login") == ("WORKING", "IN_PROGRESS")
     assert world.refs() == refs
     assert world.git("status", "--porcelain", cwd=place) == tree
-    (told,) = world.messages("review_result")
-    assert (told["verdict"], told["files"], told["subject"]) == ("conflict", ["README"], "Work")
+    (result,) = world.messages("review_result")
+    assert (result["verdict"], result["subject"]) == ("conflict", "Work")
+    assert result["files"] == ["README"]
     assert world.worker("auth").review_state == "changes_requested"
 
 
@@ -249,7 +251,7 @@ def test_not_in_review(world: World) -> None:
 def test_unknown_worker(world: World) -> None:
     """A name that means no worker is not found."""
     with unchanged(world, "not_found", NotFound):
-        world.approve("nobody")
+        world.approve("unknown")
 
 
 def test_merged_target_is_flattened(world: World) -> None:

@@ -181,7 +181,7 @@ def test_cancel_of_a_free_worker(world: World) -> None:
 def test_cancel_of_an_unknown_worker(world: World) -> None:
     """An unknown name is not found."""
     with unchanged(world, "not_found", NotFound):
-        cancel(world.session(), "nobody")
+        cancel(world.session(), "unknown")
 
 
 def test_reset(world: World) -> None:

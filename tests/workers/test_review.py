@@ -16,8 +16,8 @@ def test_reject(world: World) -> None:
     rejected = reject(world.session(), "auth", note="more tests")
     assert rejected.review_state == "changes_requested"
     assert world.states("auth", "login") == ("WORKING", "IN_PROGRESS")
-    (told,) = world.messages("review_result")
-    assert told == {
+    (result,) = world.messages("review_result")
+    assert result == {
         "verdict": "changes_requested", "note": "more tests",
         "reviewer": "Ada Tester <ada@example.org>",
     }  # fmt: skip

@@ -37,8 +37,8 @@ def test_spawn(world: World) -> None:
 def test_spawn_publishes_an_assignment(world: World) -> None:
     """A spawn is published as one assignment to the worker, and the task is claimed for it."""
     spawned = world.spawn("auth", "login")
-    (told,) = world.messages("task_assign")
-    assert told == {
+    (assignment,) = world.messages("task_assign")
+    assert assignment == {
         "branch": "auth/login", "base": spawned.base, "worktree": spawned.path,
     }  # fmt: skip
     claims = world.query("SELECT task_id, claimed_by FROM task_claims")

@@ -41,11 +41,11 @@ def test_start_finds_the_agent(world: World) -> None:
 
 def test_start_of_a_process_that_ended(world: World) -> None:
     """A pid that runs nowhere is not found."""
-    gone = subprocess.Popen(["true"])
-    gone.wait()
+    ended = subprocess.Popen(["true"])
+    ended.wait()
     world.spawn("auth", "login")
     with unchanged(world, "not_found", NotFound):
-        start(world.session(), "auth", pid=gone.pid)
+        start(world.session(), "auth", pid=ended.pid)
 
 
 def test_start_twice(world: World) -> None:
@@ -73,7 +73,7 @@ def test_name_that_means_nothing(world: World) -> None:
     """The error for an unknown name lists the workers."""
     world.spawn("auth", "login")
     with unchanged(world, "not_found", NotFound) as caught:
-        start(world.session(), "nobody")
+        start(world.session(), "unknown")
     assert "there is auth" in str(caught.value.hint)
 
 

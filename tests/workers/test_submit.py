@@ -19,8 +19,8 @@ def test_submit(world: World) -> None:
     assert (done.commit, done.commits, done.conflicts) == (world.tip("auth/login"), 1, ())
     assert (done.worker.review_state, done.worker.pr_url) == ("pending", "https://example.org/1")
     assert world.states("auth", "login") == ("IN_REVIEW", "AWAITING_APPROVAL")
-    told = {"branch": "auth/login", "commit": done.commit, "note": "please look"}
-    assert world.messages("task_done") == world.messages("review_request") == [told]
+    payload = {"branch": "auth/login", "commit": done.commit, "note": "please look"}
+    assert world.messages("task_done") == world.messages("review_request") == [payload]
     (progress,) = world.messages("task_progress")
     assert (progress["commit"], progress["files_changed"]) == (done.commit, ["a"])
 

@@ -31,7 +31,7 @@ def test_sync(world: World) -> None:
     assert (done.old, done.new, done.target) == (old, world.tip("auth/login"), target)
     assert world.tip("auth/login~1") == target
     assert (place / "b").read_text() == "2\n"
-    assert [told["commit"] for told in world.messages("task_progress")] == [old]
+    assert [progress["commit"] for progress in world.messages("task_progress")] == [old]
 
 
 def test_the_replaced_commits_are_kept(world: World) -> None:
@@ -119,13 +119,13 @@ def test_approval_waits_for_an_open_rebase(world: World) -> None:
         world.submit("auth")
 
 
-@pytest.mark.parametrize("gone", ["main", "auth/login"])
-def test_deleted_branch(world: World, gone: str) -> None:
+@pytest.mark.parametrize("deleted", ["main", "auth/login"])
+def test_deleted_branch(world: World, deleted: str) -> None:
     """If the target or the worker's own branch was deleted, the message names that branch."""
     place = world.working("auth", "login", {"a": "1\n"})
     world.git("checkout", "-q", "--detach")
-    world.git("branch", "-m", gone, "kept")
-    with pytest.raises(GitWorkerError, match=gone) as caught:
+    world.git("branch", "-m", deleted, "kept")
+    with pytest.raises(GitWorkerError, match=deleted) as caught:
         sync(world.session(place), attached=False)
     assert caught.value.code in ("no_target", "not_found")
-    world.git("branch", "-m", "kept", gone)
+    world.git("branch", "-m", "kept", deleted)

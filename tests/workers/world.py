@@ -78,7 +78,7 @@ class World:
         lines = self.git("for-each-ref", "--format=%(refname) %(objectname)").splitlines()
         return dict(line.split(" ") for line in lines)
 
-    def advance(self, files: Mapping[str, Content], message: str = "By somebody else") -> str:
+    def advance(self, files: Mapping[str, Content], message: str = "By another author") -> str:
         """Commit on the target in the main checkout, as its user does."""
         Repo(self.root).write(files)
         self.git("add", "--", *files)

@@ -79,7 +79,7 @@ LOSSLESS = {
     "carriage returns": Case(b"one\r\ntwo\r\n", "*.txt text eol=crlf\n"),
     "autocrlf": Case(b"one\r\ntwo\r\n", settings=("core.autocrlf=true",)),
     "a filter that strips nothing": Case(b"code\n", "*.txt filter=strip\n", STRIP),
-    "a filter that nobody has": Case(b"code\n", "*.txt filter=none\n"),
+    "a filter without a program": Case(b"code\n", "*.txt filter=none\n"),
     "a store": Case(
         b"large\0content" * 999, "*.txt filter=store\n",
         ("filter.store.clean=~/store.sh clean", "filter.store.smudge=~/store.sh smudge",

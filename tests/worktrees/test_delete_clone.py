@@ -13,7 +13,7 @@ from gitworker.workers.cancel import cancel
 from tests.workers.dirty_worktree import make_dirty
 from tests.workers.world import World, is_at_work, wait_until, without_heartbeat_daemon
 
-NOBODY = 65534
+UNPRIVILEGED = 65534
 
 
 @pytest.fixture
@@ -55,9 +55,9 @@ def test_an_ordinary_user_deletes_a_clone(clone: World, live: Callable[[World], 
     command = ["rm", "-rf", "--", str(clone.root)]
     user = None
     if os.geteuid() == 0:
-        user = NOBODY
+        user = UNPRIVILEGED
         for path in (clone.root.parent, clone.root, *clone.root.rglob("*")):
-            os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
+            os.chown(path, UNPRIVILEGED, UNPRIVILEGED, follow_symlinks=False)
     done = subprocess.run(command, check=False, capture_output=True, text=True, user=user)
     assert (done.returncode, done.stderr) == (0, "")
     assert not clone.root.exists()

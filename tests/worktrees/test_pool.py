@@ -82,7 +82,7 @@ def test_a_taken_worktree_is_as_a_fresh_one(world: World) -> None:
     world.git("fsck", "--strict")
 
 
-def test_parked_worktrees_are_nobodys(pooled: World) -> None:
+def test_parked_worktrees_have_no_owner(pooled: World) -> None:
     """git lists no parked worktree, shows none, and cleans none away."""
     assert pooled.worktrees() == []
     assert pooled.git("status", "--porcelain", "--untracked-files=all") == ""
@@ -184,13 +184,13 @@ def broken(tree: Path) -> None:
     (tree / "../admin/index").write_bytes(b"precious")
 
 
-def gone(tree: Path) -> None:
+def deleted(tree: Path) -> None:
     """Lose a tracked file."""
     (tree / "README").write_text("precious")
     (tree / "README").rename(tree / "READ.o")
 
 
-DAMAGES = [untracked, changed, same_size, hidden, staged, committed, rebasing, broken, gone]
+DAMAGES = [untracked, changed, same_size, hidden, staged, committed, rebasing, broken, deleted]
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -293,12 +293,12 @@ def test_the_users_hook(pooled: World) -> None:
     """The user's post-checkout runs in the new place as `git worktree add` runs it."""
     hook = pooled.root / ".git" / "hooks" / "post-checkout"
     hook.parent.mkdir(exist_ok=True)
-    hook.write_text(f'#!/bin/sh\necho "$PWD $*" >>{pooled.root}/../told\nexit 3\n')
+    hook.write_text(f'#!/bin/sh\necho "$PWD $*" >>{pooled.root}/../calls\nexit 3\n')
     hook.chmod(0o755)
     spawned = pooled.spawn("auth", "login")
     assert parked(pooled) == []
-    told = (pooled.root.parent / "told").read_text().splitlines()
-    assert told == [f"{spawned.path} {'0' * 40} {pooled.tip()} 1"]
+    calls = (pooled.root.parent / "calls").read_text().splitlines()
+    assert calls == [f"{spawned.path} {'0' * 40} {pooled.tip()} 1"]
 
 
 def landed(world: World, worker: str) -> Path:

@@ -27,16 +27,16 @@ def logs(world: World) -> str:
 
 def test_commands(world: World) -> None:
     """The commands run in order in the worktree, know the worker, and are reported line by line."""
-    told: list[str] = []
+    lines: list[str] = []
     set_up(
         world, 'echo "$GITWORKER_ID $GITWORKER_TASK $GITWORKER_REPOSITORY" >seat.o',
         "cat seat.o; echo late >&2", "git rev-parse --show-toplevel >top.o",
     )  # fmt: skip
-    place = Path(world.spawn("auth", "login", narrate=told.append).path)
+    place = Path(world.spawn("auth", "login", narrate=lines.append).path)
     assert (place / "seat.o").read_text() == f"auth login {world.root}\n"
     assert (place / "top.o").read_text() == f"{place}\n"
     assert world.states("auth", "login") == ("ASSIGNED", "ASSIGNED")
-    assert f"auth login {world.root}\nlate" in "\n".join(told)
+    assert f"auth login {world.root}\nlate" in "\n".join(lines)
     assert "late" in logs(world)
     assert world.query("SELECT * FROM operations WHERE status = 'open'") == []
 
@@ -85,12 +85,12 @@ def is_zombie(pid: int) -> bool:
 
 def test_its_log_is_deleted(world: World) -> None:
     """Deleting the log during the setup, as gc may do, fails no setup; output is still shown."""
-    told: list[str] = []
+    lines: list[str] = []
     logs_dir = world.state_dir / "logs"
     set_up(world, f"echo one; rm -r '{logs_dir}'; echo two")
-    world.spawn("auth", "login", narrate=told.append)
+    world.spawn("auth", "login", narrate=lines.append)
     assert world.states("auth", "login") == ("ASSIGNED", "ASSIGNED")
-    assert "two" in "\n".join(told)
+    assert "two" in "\n".join(lines)
     set_up(world, f"rm -r '{logs_dir}'; echo three; exit 4")
     with pytest.raises(Refused, match="status 4") as caught:
         world.spawn("bob", "other")

@@ -120,10 +120,10 @@ def test_git_reads_back_the_written_value(tmp_path: Path, name: str) -> None:
     hooked = make_hooked_repo(root.parent, root)
     install_config_hooks(hooked)
     command = git(hooked.worktree, "config", "hook.gitworker-post-commit.command")
-    told = subprocess.run(
+    shown = subprocess.run(
         ["sh", "-c", f"printf '%s\\n' {command}"], check=True, capture_output=True, text=True
     )
-    assert told.stdout == f"{hooked.hooks}/post-commit\n"
+    assert shown.stdout == f"{hooked.hooks}/post-commit\n"
     assert git(hooked.worktree, "config", "hook.gitworker-post-commit.event") == "post-commit"
     assert git(root, "config", "hook.gitworker-post-commit.event", check=False) == ""
 

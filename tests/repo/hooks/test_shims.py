@@ -206,12 +206,12 @@ def test_a_hook_put_aside_runs(hooked: HookedRepo, tmp_path: Path, own: bool) ->
     hooked.hooks.chmod(0o755)
     (hooked.hooks / "pre-push").unlink(missing_ok=True)
     foreign = hooked.hooks / "pre-push"
-    foreign.write_text(f"#!/bin/sh\ncat >{tmp_path}/told\ntest -e {tmp_path}/allowed\n")
+    foreign.write_text(f"#!/bin/sh\ncat >{tmp_path}/input\ntest -e {tmp_path}/allowed\n")
     foreign.chmod(0o755)
     refresh_shims(hooked.git, hooked.repository)
     push = ["git", "push", "-q", str(remote), "HEAD:refs/heads/x"]
     assert subprocess.run(push, cwd=hooked.worktree, check=False, timeout=60).returncode == 1
-    assert (tmp_path / "told").read_text().startswith("HEAD ")
+    assert (tmp_path / "input").read_text().startswith("HEAD ")
     assert not (tmp_path / "log").exists()
     (tmp_path / "allowed").touch()
     subprocess.run(push, cwd=hooked.worktree, check=True, timeout=60)

@@ -67,7 +67,7 @@ def test_table_is_as_wide_as_needed() -> None:
 
 def test_table_fits_the_width() -> None:
     """The widest columns are cut, down to a readable rest, until the table fits."""
-    rows = [("worker-with-a-long-name", "short", "a note that goes on and on and on")]
+    rows = [("worker-with-a-long-name", "short", "a note that is long and long and long")]
     for width in (60, 40, 30):
         lines = table(("WORKER", "TASK", "NOTE"), rows, width=width)
         assert max(map(len, lines)) == width
