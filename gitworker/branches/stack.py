@@ -17,7 +17,8 @@ from gitworker.observe.workers.stack_base import own_fork_point
 from gitworker.repo.plumbing.refs import find_tip
 from gitworker.session import Session
 from gitworker.store.api import Reader
-from gitworker.store.stacks import Stack, find_stack, has_landed, parents_of
+from gitworker.store.records.landings import find_landing
+from gitworker.store.stacks import Stack, find_stack, parents_of
 from gitworker.store.workers import Worker, find_worker
 
 __all__ = [
@@ -51,7 +52,7 @@ def parent_state_of(reader: Reader, stack: Stack) -> ParentState:
     return parent_state(
         None if parent is None else parent.state,
         same_task=parent is not None and parent.task_id == stack.parent_task,
-        landed=has_landed(reader, stack.parent_worker, stack.parent_task),
+        landed=find_landing(reader, stack.parent_worker, stack.parent_task) is not None,
     )
 
 

@@ -27,6 +27,7 @@ from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.operations import Operation, advance_operation, close_operation
 from gitworker.store.payloads.payload import MergeData
+from gitworker.store.records.landings import Landing, record_landing
 from gitworker.store.workers import Worker, load_worker
 from gitworker.worktrees.occupied import distant_process, occupants
 from gitworker.worktrees.removal import (
@@ -58,12 +59,11 @@ def finish_merge(writer: Writer, operation: Operation) -> Worker:
         writer, worker, WorkerEvent.MERGE, actor=operation.actor,
         metadata={"commit": data.new, "target": data.target_ref},
     )  # fmt: skip
-    writer.run(
-        "operations.land",
-        operation=operation.id, worker=operation.worker_id, task=operation.task_id,
-        branch=worker.branch, target_ref=data.target_ref, target_old=data.target_old,
-        target_new=data.new, branch_old=data.old, now=now,
+    landing = Landing(
+        operation.worker_id, operation.task_id, data.target_ref,
+        target_old=data.target_old, target_new=data.new, branch_old=data.old, landed_at_ms=now,
     )  # fmt: skip
+    record_landing(writer, operation.id, landing, branch=worker.branch)
     record_tip(writer, data.ref, data.old)
     record_tip(writer, data.target_ref, data.new)
     release_task(writer, worker)

@@ -8,7 +8,7 @@ from gitworker.journal.settled import Settled
 from gitworker.journal.sweep import sweep
 from gitworker.session import Session
 from gitworker.store.operations import unfinished_operations
-from gitworker.store.workers import Worker
+from gitworker.store.workers import Worker, unpublished_workers
 
 
 def settle(session: Session) -> tuple[Settled, list[Worker] | None]:
@@ -19,7 +19,7 @@ def settle(session: Session) -> tuple[Settled, list[Worker] | None]:
     """
     with session.store.read() as reader:
         pending = bool(unfinished_operations(reader))
-        unpublished = bool(reader.rows("exports.untold_workers", log=TRANSITIONS))
+        unpublished = bool(unpublished_workers(reader, TRANSITIONS))
     settled = Settled([], [])
     if pending or unpublished:
         from gitworker.journal.recover import recover_all  # 25 ms, only after a crash

@@ -27,6 +27,7 @@ from gitworker.liveness.start_daemon import ensure_heartbeat_daemon, is_daemon_r
 from gitworker.paths import is_locked_by_agent, unlock_worktree_of_agent
 from gitworker.session import Session
 from gitworker.store.heartbeats import renew_heartbeat
+from gitworker.store.tasks import due_retries
 from gitworker.store.workers import Worker, all_workers
 from gitworker.worktrees.moved_worktrees import follow_moves
 
@@ -51,7 +52,7 @@ def sweep(session: Session) -> SweepResult:
     with session.store.read() as reader:
         workers = all_workers(reader)
         beats = read_heartbeats(reader)
-        retries = [row["id"] for row in reader.rows("tasks.due_retries", now=moment.now_ms)]
+        retries = due_retries(reader, moment.now_ms)
         runs = reader.rows("runs.open")
     lost = lost_runs(runs, moment)
     dead_ms = session.settings.liveness_dead_s * 1000

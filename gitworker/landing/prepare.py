@@ -4,7 +4,6 @@ Preparing only writes objects. If the worker conflicts with the target itself, o
 longer the approved ones, it is sent back.
 """
 
-import json
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -39,7 +38,8 @@ from gitworker.repo.replay.replay import ReplayConflict
 from gitworker.repo.replay.replay_cache import ReplayCache
 from gitworker.session import Session
 from gitworker.states.worker_machine import require_transition
-from gitworker.store.workers import Worker, load_worker
+from gitworker.store.records.reviews import find_review
+from gitworker.store.workers import Worker, load_worker, set_review_state
 
 
 class DoesNotStack(Exception):
@@ -136,16 +136,13 @@ def _approval(
     `fork_point` is the commit after which the branch's own commits begin.
     """
     with session.store.read() as reader:
-        row = reader.row(
-            "reviews.latest_verdict",
-            worker=worker.worker_id, task=worker.task_id, verdict="approved",
-        )  # fmt: skip
-    if row is None:
+        review = find_review(reader, worker.worker_id, worker.task_id, "approved")
+    if review is None:
         raise Refused(
             f"worker {worker.worker_id} has no approval on record",
             f"git worker approve {worker.worker_id}",
         )
-    approved, commit = list(json.loads(row["patches"])), Oid(row["commit_oid"])
+    approved, commit = review.patches, Oid(review.commit_oid)
     if tips.branch == commit and is_complete(approved):
         return commit, approved
     require_landable(session, worker.worker_id, [tips.branch], base=tips.target)
@@ -156,7 +153,7 @@ def _approval(
         return commit, list(fingerprints(session.git, fork_point, commit))
     present = fingerprints(session.git, fork_point, tips.branch)
     missing = {patch_of(one) for one in approved} - {patch_of(one) for one in present}
-    upstream = patch_ids(session.git, row["base_oid"], tips.target) if missing else ()
+    upstream = patch_ids(session.git, Oid(review.base_oid), tips.target) if missing else ()
     if not is_still_approved(approved, present, upstream=upstream):
         raise CannotLand(why=difference(approved, present), anywhere=True)
     if session.git.text("rev-list", "--min-parents=2", "-1", tips.branch, f"^{fork_point}"):
@@ -172,7 +169,7 @@ def withdraw(session: Session, worker: Worker, why: str) -> Conflict:
             writer, current, WorkerEvent.APPROVAL_WITHDRAWN, actor=session.actor,
             metadata={"reason": why},
         )  # fmt: skip
-        writer.run("workers.set_review", worker=worker.worker_id, review_state="pending")
+        set_review_state(writer, worker.worker_id, "pending")
         publish_verdict(
             writer, worker, {"verdict": "withdrawn", "reason": why}, sender=session.actor
         )

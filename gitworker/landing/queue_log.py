@@ -1,6 +1,5 @@
 """The records of the queue: a row for each window, and messages on the bus."""
 
-import json
 from typing import Any
 
 from gitworker import clock
@@ -13,7 +12,7 @@ from gitworker.model.ref_names import QUEUE
 from gitworker.repo.plumbing.refs import change_refs, require_refs
 from gitworker.session import Session
 from gitworker.store.api import Writer
-from gitworker.store.windows import open_window
+from gitworker.store.windows import close_window, open_window, record_verdicts
 
 
 def open_record(session: Session, window: list[Prepared], *, size: int) -> int:
@@ -44,7 +43,7 @@ def record_verdict(
     result = "passed" if last["passed"] else "failed"
     text = f"{label_of(window, last['prefix'])} {result}"
     with session.store.write() as writer:
-        writer.run("windows.tell", id=number, verdicts=json.dumps(verdicts))
+        record_verdicts(writer, number, verdicts)
         _publish(session, writer, MessageType.VERIFY, {"window": number, **last, "text": text})
 
 
@@ -60,11 +59,7 @@ def close_record(
     change_refs(session.git, [f"delete {QUEUE}"], reason="gitworker: window")
     payload = {"window": number, "outcome": outcome, "landed": landed, "text": outcome}
     with session.store.write() as writer:
-        writer.run(
-            "windows.close",
-            id=number, outcome=outcome, landed=landed, now=clock.now_ms(),
-            verdicts=None if verdicts is None else json.dumps(verdicts),
-        )  # fmt: skip
+        close_window(writer, number, outcome, landed=landed, verdicts=verdicts, now=clock.now_ms())
         _publish(session, writer, MessageType.WINDOW, payload)
     crash_point("queue.closed")
 

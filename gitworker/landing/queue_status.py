@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from gitworker.landing.rules_queue import Candidate, order, score
 from gitworker.model.worker import WorkerState
 from gitworker.store.api import Reader
-from gitworker.store.windows import QueueWindow, newest_windows
+from gitworker.store.windows import QueueWindow, landing_order, newest_windows, workers_waiting
 
 DEFAULT_PRIORITY = 100
 SHOWN_WINDOWS = 5
@@ -33,20 +33,17 @@ class QueueStatus(NamedTuple):
 
 def list_waiting(reader: Reader, now_ms: int) -> list[Candidate]:
     """Return the approved workers in the order in which they land."""
-    waiting = reader.rows("windows.waiting", state=WorkerState.APPROVED.value)
-    after: dict[str, set[str]] = {}
-    for row in reader.rows("windows.dependencies", state=WorkerState.APPROVED.value):
-        after.setdefault(row["task_id"], set()).add(row["depends_on"])
+    after = landing_order(reader, WorkerState.APPROVED)
     found = [
         Candidate(
-            row["worker_id"],
-            row["task_id"],
-            priority=row["priority"],
-            approved_at_ms=row["state_changed_at_ms"],
-            failures=row["failures"],
-            after=frozenset(after.get(row["task_id"], ())),
+            one.worker_id,
+            one.task_id,
+            priority=one.priority,
+            approved_at_ms=one.state_changed_at_ms,
+            failures=one.failures,
+            after=frozenset(after.get(one.task_id, ())),
         )
-        for row in waiting
+        for one in workers_waiting(reader, WorkerState.APPROVED)
     ]
     return order(found, now_ms)
 

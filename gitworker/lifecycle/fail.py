@@ -10,7 +10,13 @@ from gitworker.model.worker import WorkerEvent, WorkerState
 from gitworker.session import Session
 from gitworker.states.task_moves import WorkerTaskEvent
 from gitworker.store.heartbeats import renew_heartbeat
-from gitworker.store.workers import Worker, load_worker
+from gitworker.store.tasks import set_task_error
+from gitworker.store.workers import (
+    Worker,
+    load_worker,
+    set_stale_from,
+    set_worker_error,
+)
 
 FAILING = {
     WorkerState.ASSIGNED: WorkerEvent.SETUP_FAILED,
@@ -55,9 +61,9 @@ def _end(
             writer, worker, event, actor=session.actor, task_event=task_event,
             metadata={"reason": reason},
         )  # fmt: skip
-        writer.run("workers.set_error", worker=worker.worker_id, error=reason)
+        set_worker_error(writer, worker.worker_id, reason)
         if worker.task_id:
-            writer.run("tasks.set_error", task=worker.task_id, error=reason)
+            set_task_error(writer, worker.task_id, reason)
         schedule_retry(writer, worker, now=now, delay_s=session.settings.task_retry_delay_s)
         release_task(writer, worker)
         publish(
@@ -83,7 +89,7 @@ def recover(session: Session, name: str) -> Worker:
     event = WorkerEvent.RESUME_REVIEW if in_review else WorkerEvent.RECOVER
     with session.store.write() as writer:
         worker = advance(writer, worker, event, actor=session.actor)
-        writer.run("workers.set_stale_from", worker=worker.worker_id, stale_from=None)
+        set_stale_from(writer, worker.worker_id, None)
         renew_heartbeat(writer, worker.worker_id, task=worker.task_id)
         found = load_worker(writer, worker.worker_id)
     publish_views(session, worker.worker_id)

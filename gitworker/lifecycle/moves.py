@@ -9,7 +9,13 @@ from gitworker.model.worker import WorkerEvent
 from gitworker.states.task_moves import task_events
 from gitworker.store.api import Writer
 from gitworker.store.claims import release_claim
-from gitworker.store.tasks import StoredTask, find_task, require_stored_task
+from gitworker.store.tasks import (
+    StoredTask,
+    assign_task,
+    find_task,
+    require_stored_task,
+    set_task_retry,
+)
 from gitworker.store.workers import Worker
 
 
@@ -58,7 +64,7 @@ def release_task(writer: Writer, worker: Worker) -> None:
         return
     task = find_task(writer, worker.task_id)
     if task is not None and task.assigned_agent_id == worker.worker_id:
-        writer.run("tasks.set_assigned", task=task.id, agent=None, branch=task.branch_name)
+        assign_task(writer, task.id, agent=None, branch=task.branch_name)
     release_claim(writer, worker.task_id, worker.worker_id)
 
 
@@ -68,6 +74,4 @@ def schedule_retry(writer: Writer, worker: Worker, *, now: int, delay_s: int) ->
     if task is None or not waits_for_retry(task.status):
         return
     wait_ms = delay_s * 1000 * 2 ** min(task.retry_count, 10)
-    writer.run(
-        "tasks.set_retry", task=task.id, retry_count=task.retry_count, resume_after_ms=now + wait_ms
-    )
+    set_task_retry(writer, task.id, count=task.retry_count, resume_after_ms=now + wait_ms)

@@ -17,8 +17,10 @@ from gitworker.bus.following.bell import notify_followers
 from gitworker.errors import Conflict, GitWorkerError, as_gitworker_error
 from gitworker.session import Session
 from gitworker.store.api import Reader
+from gitworker.store.heartbeats import find_heartbeat
+from gitworker.store.records.reviews import find_review
 from gitworker.store.tasks import find_task
-from gitworker.store.workers import Worker, find_worker
+from gitworker.store.workers import Worker, find_worker, unpublished_workers
 
 
 def publish_views(session: Session, *names: str) -> None:
@@ -63,10 +65,10 @@ def catch_up(session: Session) -> GitWorkerError | None:
     Returns the error if they cannot be written.
     """
     with session.store.read() as reader:
-        rows = reader.rows("exports.untold_workers", log=TRANSITIONS)
-    if rows:
+        names = unpublished_workers(reader, TRANSITIONS)
+    if names:
         try:
-            _publish(session, [row["entity_id"] for row in rows])
+            _publish(session, names)
         except (OSError, GitWorkerError) as error:
             return as_gitworker_error(error)
     return None
@@ -106,29 +108,29 @@ def _state(reader: Reader, name: str) -> dict[str, Any] | None:
     worker = find_worker(reader, name)
     if worker is None:
         return None
-    row = reader.row("liveness.of_agent", agent=name)
+    beat = find_heartbeat(reader, name)
     task = find_task(reader, worker.task_id) if worker.task_id else None
     attempts = (task.retry_count + 1, task.max_retries + 1) if task else (1, 1)
-    return state_document(worker, beat_ms=row["ts_ms"] if row else None, attempts=attempts)
+    return state_document(worker, beat_ms=beat.ts_ms if beat else None, attempts=attempts)
 
 
 def _review(reader: Reader, name: str) -> dict[str, Any] | None:
     worker = find_worker(reader, name)
     if worker is None or worker.task_id is None:
         return None
-    row = reader.row("reviews.latest", worker=name, task=worker.task_id)
-    if row is None:
+    review = find_review(reader, name, worker.task_id)
+    if review is None:
         return None
     return {
         "worker_id": name,
         "task_id": worker.task_id,
         "review_state": worker.review_state,
-        "verdict": row["verdict"],
-        "reviewer": row["reviewer"],
-        "identity": row["identity"],
-        "commit": row["commit_oid"],
-        "base": row["base_oid"],
-        "patches": [patch_of(one) for one in json.loads(row["patches"])],
-        "note": row["note"],
-        "at": clock.iso_utc(row["ts_ms"]),
+        "verdict": review.verdict,
+        "reviewer": review.reviewer,
+        "identity": review.identity,
+        "commit": review.commit_oid,
+        "base": review.base_oid,
+        "patches": [patch_of(one) for one in review.patches],
+        "note": review.note,
+        "at": clock.iso_utc(review.ts_ms),
     }

@@ -11,7 +11,13 @@ from gitworker.session import Session
 from gitworker.states.engine import InvalidTransition
 from gitworker.store.api import Writer
 from gitworker.store.tasks import find_task, require_stored_task
-from gitworker.store.workers import Worker, find_worker, find_worker_of_task
+from gitworker.store.workers import (
+    Worker,
+    find_worker,
+    find_worker_of_task,
+    set_stale_from,
+    set_worker_error,
+)
 
 
 def apply_due(
@@ -34,9 +40,7 @@ def _apply(session: Session, seen: Worker, event: WorkerEvent) -> bool:
             if worker is None or worker.version != seen.version or _waits(writer, worker, event):
                 return False
             if event in (WorkerEvent.HEARTBEAT_TIMEOUT, WorkerEvent.REVIEW_TIMEOUT):
-                writer.run(
-                    "workers.set_stale_from", worker=worker.worker_id, stale_from=worker.state
-                )
+                set_stale_from(writer, worker.worker_id, worker.state)
             _move(writer, worker, event)
     except (Conflict, InvalidTransition):
         # Another command changed the worker or its task meanwhile. The worker stays as it is until
@@ -56,11 +60,9 @@ def _waits(writer: Writer, worker: Worker, event: WorkerEvent) -> bool:
 def _move(writer: Writer, worker: Worker, event: WorkerEvent) -> None:
     advance(writer, worker, event, actor="hq", metadata={"reason": "timeout"})
     if event is WorkerEvent.RECOVER:
-        writer.run("workers.set_stale_from", worker=worker.worker_id, stale_from=None)
+        set_stale_from(writer, worker.worker_id, None)
     if event is WorkerEvent.EXPIRE:
-        writer.run(
-            "workers.set_error", worker=worker.worker_id, error="no sign of life for too long"
-        )
+        set_worker_error(writer, worker.worker_id, "no sign of life for too long")
         release_task(writer, worker)
 
 

@@ -1,6 +1,5 @@
 """Record the verdict on submitted work: APPROVED, or sent back with the reason."""
 
-import json
 from collections.abc import Mapping
 
 from gitworker import clock
@@ -16,8 +15,9 @@ from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.operations import Operation, close_operation
 from gitworker.store.payloads.payload import ApproveData
+from gitworker.store.records.reviews import record_review
 from gitworker.store.tasks import find_task
-from gitworker.store.workers import Worker, load_worker
+from gitworker.store.workers import Worker, load_worker, set_review_state, set_stale_from
 
 
 def publish_verdict(
@@ -49,14 +49,13 @@ def finish_approval(writer: Writer, operation: Operation) -> Worker:
         metadata={"commit": data.new, "reviewer": data.reviewer},
     )
     now = clock.now_ms()
-    writer.run(
-        "reviews.insert",
-        worker=operation.worker_id, task=operation.task_id, verdict="approved",
-        reviewer=data.reviewer, identity=data.identity, commit_oid=data.new,
-        base_oid=data.base, patches=json.dumps(data.patches), note=data.note, now=now,
+    record_review(
+        writer, operation.worker_id, operation.task_id, verdict="approved", commit=data.new,
+        base=data.base, reviewer=data.reviewer, identity=data.identity, patches=data.patches,
+        note=data.note, now=now,
     )  # fmt: skip
-    writer.run("workers.set_review", worker=operation.worker_id, review_state="approved")
-    writer.run("workers.set_stale_from", worker=operation.worker_id, stale_from=None)
+    set_review_state(writer, operation.worker_id, "approved")
+    set_stale_from(writer, operation.worker_id, None)
     record_tip(writer, data.ref, data.new)
     publish_verdict(
         writer,
@@ -91,8 +90,8 @@ def send_back(
             actor=session.actor,
             metadata={"files": files, "commit": conflict.commit},
         )
-        writer.run("workers.set_review", worker=worker.worker_id, review_state="changes_requested")
-        writer.run("workers.set_stale_from", worker=worker.worker_id, stale_from=None)
+        set_review_state(writer, worker.worker_id, "changes_requested")
+        set_stale_from(writer, worker.worker_id, None)
         publish_verdict(
             writer,
             worker,
@@ -140,7 +139,7 @@ def send_back_failed(
             task_event=WorkerEvent.VERIFY_FAILED.value,
             metadata={"commit": commit, "reason": reason, "log": log},
         )
-        writer.run("workers.set_review", worker=worker.worker_id, review_state="changes_requested")
+        set_review_state(writer, worker.worker_id, "changes_requested")
         publish_verdict(
             writer,
             worker,

@@ -10,6 +10,7 @@ from gitworker.liveness.processes import is_running
 from gitworker.liveness.rules import ClockReading, Heartbeat, has_jumped, heartbeat_age_ms
 from gitworker.paths import StatePaths
 from gitworker.store.api import Reader, Row
+from gitworker.store.heartbeats import StoredHeartbeat, all_heartbeats
 from gitworker.store.workers import Worker
 
 
@@ -28,7 +29,7 @@ def this_moment() -> ClockReading:
 
 def read_heartbeats(reader: Reader) -> dict[str, Heartbeat]:
     """Return the last heartbeat of every agent."""
-    return {row["agent_id"]: heartbeat_of_row(row) for row in reader.rows("liveness.all")}
+    return {one.agent_id: heartbeat_of(one) for one in all_heartbeats(reader)}
 
 
 def clock_has_jumped(reader: Reader) -> bool:
@@ -100,9 +101,9 @@ def silent_runs(
     ]
 
 
-def heartbeat_of_row(row: Row) -> Heartbeat:
-    """Return the heartbeat in a row of `liveness.all` or `liveness.of_agent`."""
-    return Heartbeat(row["ts_ms"], row["mono_ms"], row["boot_id"], row["host"])
+def heartbeat_of(stored: StoredHeartbeat) -> Heartbeat:
+    """Return the clock readings of a heartbeat."""
+    return Heartbeat(stored.ts_ms, stored.mono_ms, stored.boot_id, stored.host)
 
 
 def _silence_ms(run: Row, beats: Mapping[str, Heartbeat], moment: ClockReading) -> int:

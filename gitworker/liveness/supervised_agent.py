@@ -5,6 +5,7 @@ from __future__ import annotations
 from gitworker import proc
 from gitworker.liveness.life_lock import is_life_locked
 from gitworker.liveness.origin import is_local, origin_of
+from gitworker.store.heartbeats import find_heartbeat
 
 FRESH_MS = 100_000  # an agent with a younger heartbeat counts as alive if nothing else is known
 
@@ -32,13 +33,13 @@ def may_live(reader: Reader, paths: StatePaths, worker: str, *, fresh_ms: int = 
     """Return whether a process that cannot be looked up counts as alive, by lock or heartbeat."""
     if is_life_locked(paths, worker):
         return True
-    row = reader.row("liveness.of_agent", agent=worker)
-    if row is None:
+    stored = find_heartbeat(reader, worker)
+    if stored is None:
         return False
     from gitworker.liveness.readings import (  # 10 ms, only in a sandbox
-        heartbeat_of_row,
+        heartbeat_of,
         this_moment,
     )
     from gitworker.liveness.rules import heartbeat_age_ms
 
-    return heartbeat_age_ms(heartbeat_of_row(row), this_moment()) < fresh_ms
+    return heartbeat_age_ms(heartbeat_of(stored), this_moment()) < fresh_ms

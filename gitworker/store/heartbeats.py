@@ -9,9 +9,40 @@ from gitworker import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitworker.store.api import Writer
+    from gitworker.store.api import Reader, Row, Writer
 
 STATUSES = ("idle", "working", "blocked")
+
+
+class StoredHeartbeat:
+    """The last heartbeat of an agent; `mono_ms` is None if a foreign program wrote it."""
+
+    __slots__ = (
+        "agent_id", "boot_id", "current_task", "host", "mono_ms", "progress", "status", "ts_ms",
+    )  # fmt: skip
+    agent_id: str
+    ts_ms: int
+    status: str
+    current_task: str | None
+    progress: float | None
+    mono_ms: int | None
+    boot_id: str | None
+    host: str | None
+
+    def __init__(self, row: Row) -> None:
+        for name in self.__slots__:
+            setattr(self, name, row[name])
+
+
+def find_heartbeat(reader: Reader, agent: str) -> StoredHeartbeat | None:
+    """Return the last heartbeat of an agent, or None."""
+    row = reader.row("liveness.of_agent", agent=agent)
+    return None if row is None else StoredHeartbeat(row)
+
+
+def all_heartbeats(reader: Reader) -> list[StoredHeartbeat]:
+    """Return the last heartbeat of every agent."""
+    return [StoredHeartbeat(row) for row in reader.rows("liveness.all")]
 
 
 def record_heartbeat(

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from gitworker.errors import Unavailable
+from gitworker.model.ids import Oid
 from gitworker.store.api import Reader, Row, Writer
 
 if TYPE_CHECKING:
@@ -144,6 +145,20 @@ def later_operations(reader: Reader, operation: Operation) -> list[Operation]:
         "takeback.later", id=operation.id, worker=operation.worker_id, task=operation.task_id
     )
     return [_operation(row) for row in rows]
+
+
+def rescue_times(reader: Reader) -> dict[str, int]:
+    """Return the creation time of each rescue ref that an operation names."""
+    return {row["ref"]: row["at_ms"] for row in reader.rows("takeback.rescued")}
+
+
+def rewritten_commits(reader: Reader) -> dict[Oid, list[Oid]]:
+    """Return for each commit that our replays made the commits that it replaced."""
+    replaced: dict[Oid, list[Oid]] = {}
+    for row in reader.rows("takeback.rewrites"):
+        if row["old"] and row["new"]:
+            replaced.setdefault(Oid(row["new"]), []).append(Oid(row["old"]))
+    return replaced
 
 
 def _operation(row: Row) -> Operation:

@@ -39,6 +39,12 @@ def workers_on(reader: Reader, worker: str, task: str | None) -> tuple[str, ...]
     return tuple(row["worker_id"] for row in rows)
 
 
+def tasks_on(reader: Reader, worker: str, task: str) -> set[tuple[str, str]]:
+    """Return the workers, each with its task, whose branch was started on a worker's branch."""
+    rows = reader.rows("takeback.stacked_on", worker=worker, task=task)
+    return {(row["worker_id"], row["task_id"]) for row in rows}
+
+
 def record_stack(writer: Writer, stack: Stack, now: int) -> None:
     """Record the stack of a worker's task, in place of an older one."""
     writer.run(
@@ -57,11 +63,6 @@ def move_stack(writer: Writer, stack: Stack, oid: Oid) -> None:
 def forget_stack(writer: Writer, worker: str, task: str) -> None:
     """Record that a worker's task is not stacked."""
     writer.run("stacks.forget", worker=worker, task=task)
-
-
-def has_landed(reader: Reader, worker: str, task: str) -> bool:
-    """Return whether a worker's task has a landing that was not undone."""
-    return reader.row("stacks.landing_of", worker=worker, task=task) is not None
 
 
 def parent_tips(reader: Reader, stack: Stack) -> set[Oid]:

@@ -65,6 +65,42 @@ def require_stored_task(writer: Writer, task: str) -> StoredTask:
     return _task(row)
 
 
+def due_retries(reader: Reader, now: int) -> list[str]:
+    """Return the ids of the failed tasks whose back-off is over."""
+    return [row["id"] for row in reader.rows("tasks.due_retries", now=now)]
+
+
+def add_task(
+    writer: Writer, task: str, *, title: str, requires_approval: int, max_retries: int, now: int
+) -> None:
+    """Insert a DEFINED task."""
+    writer.run(
+        "tasks.insert",
+        task=task, title=title, requires_approval=requires_approval, max_retries=max_retries,
+        now=now,
+    )  # fmt: skip
+
+
+def assign_task(writer: Writer, task: str, *, agent: str | None, branch: str | None) -> None:
+    """Record the agent and the branch of a task."""
+    writer.run("tasks.set_assigned", task=task, agent=agent, branch=branch)
+
+
+def set_task_retry(writer: Writer, task: str, *, count: int, resume_after_ms: int | None) -> None:
+    """Record how many retries a task has had, and when the next one is due."""
+    writer.run("tasks.set_retry", task=task, retry_count=count, resume_after_ms=resume_after_ms)
+
+
+def set_task_error(writer: Writer, task: str, error: str) -> None:
+    """Record why a task failed."""
+    writer.run("tasks.set_error", task=task, error=error)
+
+
+def set_task_title(writer: Writer, task: str, title: str) -> None:
+    """Record the title of a task."""
+    writer.run("tasks.set_title", task=task, title=title)
+
+
 def _task(row: Row) -> StoredTask:
     values = dict(row)
     values["status"] = TaskStatus(values["status"])

@@ -3,6 +3,7 @@
 import json
 from typing import Any, NamedTuple
 
+from gitworker.model.worker import WorkerState
 from gitworker.store.api import Reader, Row, Writer
 
 
@@ -27,6 +28,16 @@ class QueueWindow(NamedTuple):
     ended_at_ms: int | None
 
 
+class WaitingWorker(NamedTuple):
+    """A worker in the queue; `failures` counts its verifications and merges that failed."""
+
+    worker_id: str
+    task_id: str
+    state_changed_at_ms: int
+    priority: int
+    failures: int
+
+
 def open_window(
     writer: Writer, *, base: str, workers: list[dict[str, Any]], size: int, actor: str, now: int
 ) -> int:
@@ -43,6 +54,41 @@ def open_window(
     row = writer.row("windows.last_id")
     assert row is not None
     return int(row["id"])
+
+
+def record_verdicts(writer: Writer, window: int, verdicts: list[dict[str, Any]]) -> None:
+    """Record the verdicts on a window so far."""
+    writer.run("windows.tell", id=window, verdicts=json.dumps(verdicts))
+
+
+def close_window(
+    writer: Writer,
+    window: int,
+    outcome: str,
+    *,
+    landed: int,
+    verdicts: list[dict[str, Any]] | None,
+    now: int,
+) -> None:
+    """Record the end of a window; if `verdicts` is None the recorded ones remain."""
+    writer.run(
+        "windows.close",
+        id=window, outcome=outcome, landed=landed, now=now,
+        verdicts=None if verdicts is None else json.dumps(verdicts),
+    )  # fmt: skip
+
+
+def workers_waiting(reader: Reader, state: WorkerState) -> list[WaitingWorker]:
+    """Return the workers in a state, with the values that order the queue."""
+    return [WaitingWorker(**row) for row in reader.rows("windows.waiting", state=state)]
+
+
+def landing_order(reader: Reader, state: WorkerState) -> dict[str, set[str]]:
+    """Return for each task in the queue the tasks that must land before it."""
+    after: dict[str, set[str]] = {}
+    for row in reader.rows("windows.dependencies", state=state):
+        after.setdefault(row["task_id"], set()).add(row["depends_on"])
+    return after
 
 
 def newest_windows(reader: Reader, limit: int) -> list[QueueWindow]:

@@ -8,6 +8,8 @@ from gitworker.model.ref_names import ref_of
 from gitworker.model.worker import WorkerState
 from gitworker.store.api import Reader, Row, Writer
 
+Origin = tuple[str | None, str | None, str | None]  # host, boot id, PID namespace of a pid
+
 
 class Worker(NamedTuple):
     """One worker's row. Times are epoch milliseconds."""
@@ -69,10 +71,77 @@ def all_workers(reader: Reader) -> list[Worker]:
     return [_worker(row) for row in reader.rows("workers.all")]
 
 
+def unpublished_workers(reader: Reader, log: str) -> list[str]:
+    """Return the workers with transitions that are not in a log file yet."""
+    return [row["entity_id"] for row in reader.rows("exports.untold_workers", log=log)]
+
+
 def add_worker(writer: Writer, worker: str, now: int) -> Worker:
     """Insert an IDLE worker and return it."""
     writer.run("workers.insert", worker=worker, now=now)
     return load_worker(writer, worker)
+
+
+def set_assignment(
+    writer: Writer,
+    worker: str,
+    *,
+    task: str,
+    branch: str,
+    base_oid: str | None,
+    worktree: str | None,
+    admin_dir: str | None,
+    now: int,
+) -> None:
+    """Record the task, branch and worktree of a worker; its process and review are cleared."""
+    writer.run(
+        "workers.set_assignment",
+        worker=worker, task=task, branch=branch, base_oid=base_oid, worktree=worktree,
+        admin_dir=admin_dir, now=now,
+    )  # fmt: skip
+
+
+def clear_assignment(writer: Writer, worker: str) -> None:
+    """Record that a worker has no task, branch, worktree and process."""
+    writer.run("workers.clear_assignment", worker=worker)
+
+
+def set_process(
+    writer: Writer, worker: str, *, pid: int, start: str | None, origin: Origin
+) -> None:
+    """Record the process of a worker: its pid, its start time, and where the pid is valid."""
+    host, boot_id, pid_ns = origin
+    writer.run(
+        "workers.set_process",
+        worker=worker, pid=pid, pid_start=start, host=host, boot_id=boot_id, pid_ns=pid_ns,
+    )  # fmt: skip
+
+
+def set_worker_error(writer: Writer, worker: str, error: str) -> None:
+    """Record the reason of a worker's failure."""
+    writer.run("workers.set_error", worker=worker, error=error)
+
+
+def set_stale_from(writer: Writer, worker: str, state: WorkerState | None) -> None:
+    """Record the state before STALE; None if the worker is not STALE."""
+    writer.run("workers.set_stale_from", worker=worker, stale_from=state)
+
+
+def set_review_state(writer: Writer, worker: str, review_state: str) -> None:
+    """Record the state of a worker's review: pending, approved or changes_requested."""
+    writer.run("workers.set_review", worker=worker, review_state=review_state)
+
+
+def set_pr_url(writer: Writer, worker: str, pr_url: str) -> None:
+    """Record the address of a worker's pull request."""
+    writer.run("workers.set_pr", worker=worker, pr_url=pr_url)
+
+
+def set_worktree(
+    writer: Writer, worker: str, worktree: str | None, *, admin_dir: str | None
+) -> None:
+    """Record the path of a worker's worktree and git's directory for it."""
+    writer.run("workers.set_worktree", worker=worker, worktree=worktree, admin_dir=admin_dir)
 
 
 def _worker(row: Row) -> Worker:

@@ -36,6 +36,7 @@ from gitworker.states.engine import InvalidTransition
 from gitworker.states.worker_machine import require_transition
 from gitworker.store.operations import load_operation
 from gitworker.store.payloads.payload import ApproveData
+from gitworker.store.records.reviews import find_review
 from gitworker.store.workers import Worker
 from gitworker.workers.review import reviewer_of_record
 
@@ -182,11 +183,8 @@ def _require_worktree_or_none(session: Session, worker: Worker, *, moves: bool) 
 def _find_requested(session: Session, worker: Worker) -> Oid | None:
     """Return the commit that was handed in last."""
     with session.store.read() as reader:
-        row = reader.row(
-            "reviews.latest_verdict",
-            worker=worker.worker_id, task=worker.task_id, verdict="requested",
-        )  # fmt: skip
-    return None if row is None else Oid(row["commit_oid"])
+        review = find_review(reader, worker.worker_id, worker.task_id, "requested")
+    return None if review is None else Oid(review.commit_oid)
 
 
 def _require_rest(session: Session, worker: Worker, tips: BranchTips) -> None:

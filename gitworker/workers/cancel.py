@@ -12,7 +12,7 @@ from gitworker.repo.plumbing.lock import hold
 from gitworker.session import Session
 from gitworker.states.worker_machine import require_transition
 from gitworker.store.stacks import workers_on
-from gitworker.store.workers import Worker, load_worker
+from gitworker.store.workers import Worker, clear_assignment, load_worker
 from gitworker.worktrees.removal import EVENTS, finish_removal, plan_removal, refuse_stuck
 
 
@@ -47,7 +47,7 @@ def recycle(session: Session, name: str) -> Worker:
         worker = require_worker(reader, name, session)
     with session.store.write() as writer:
         worker = advance(writer, worker, WorkerEvent.RECYCLE, actor=session.actor)
-        writer.run("workers.clear_assignment", worker=worker.worker_id)
+        clear_assignment(writer, worker.worker_id)
         stored = load_worker(writer, worker.worker_id)
     publish_views(session, worker.worker_id)
     return stored

@@ -10,7 +10,8 @@ from gitworker.lifecycle.verdict import publish_verdict
 from gitworker.model.worker import WorkerEvent
 from gitworker.repo.plumbing.refs import read_refs
 from gitworker.session import Session
-from gitworker.store.workers import Worker, load_worker
+from gitworker.store.records.reviews import record_review
+from gitworker.store.workers import Worker, load_worker, set_review_state, set_stale_from
 
 
 def reviewer_of_record(session: Session) -> str:
@@ -41,14 +42,12 @@ def reject(session: Session, name: str, *, note: str) -> Worker:
             writer, worker, WorkerEvent.REQUEST_CHANGES, actor=session.actor,
             metadata={"note": note},
         )  # fmt: skip
-        writer.run(
-            "reviews.insert",
-            worker=worker.worker_id, task=worker.task_id, verdict="changes_requested",
-            reviewer=reviewer, identity=session.actor, commit_oid=tip, base_oid="",
-            patches="[]", note=note, now=now,
+        record_review(
+            writer, worker.worker_id, worker.task_id, verdict="changes_requested", commit=tip,
+            reviewer=reviewer, identity=session.actor, note=note, now=now,
         )  # fmt: skip
-        writer.run("workers.set_review", worker=worker.worker_id, review_state="changes_requested")
-        writer.run("workers.set_stale_from", worker=worker.worker_id, stale_from=None)
+        set_review_state(writer, worker.worker_id, "changes_requested")
+        set_stale_from(writer, worker.worker_id, None)
         publish_verdict(
             writer,
             worker,

@@ -41,8 +41,21 @@ from gitworker.store.operations import (
 )
 from gitworker.store.payloads.spawn_data import SpawnData
 from gitworker.store.rules_leases import LeaseLength
-from gitworker.store.tasks import find_task, open_dependencies, require_stored_task
-from gitworker.store.workers import Worker, add_worker, find_worker, load_worker
+from gitworker.store.tasks import (
+    add_task,
+    assign_task,
+    find_task,
+    open_dependencies,
+    require_stored_task,
+    set_task_title,
+)
+from gitworker.store.workers import (
+    Worker,
+    add_worker,
+    find_worker,
+    load_worker,
+    set_assignment,
+)
 from gitworker.worktrees.make_way import make_room
 from gitworker.worktrees.populate.populate import begin_setup, populate_worktree
 from gitworker.worktrees.worktree_root import ready_root
@@ -349,12 +362,11 @@ def record_assignment(
     if is_landed(worker.state):
         worker = advance(writer, worker, WorkerEvent.RECYCLE, actor=actor)
     _add_task(writer, session, request, now)
-    writer.run(
-        "workers.set_assignment",
-        worker=request.worker, task=request.task, branch=place.branch, base_oid=place.base,
+    set_assignment(
+        writer, request.worker, task=request.task, branch=place.branch, base_oid=place.base,
         worktree=place.path, admin_dir=place.admin_dir, now=now,
     )  # fmt: skip
-    writer.run("tasks.set_assigned", task=request.task, agent=request.worker, branch=place.branch)
+    assign_task(writer, request.task, agent=request.worker, branch=place.branch)
     length = LeaseLength(session.settings.claims_lease_s * 1000)
     take_claim(writer, request.task, request.worker, length=length)
     stored = load_worker(writer, request.worker)
@@ -391,16 +403,16 @@ def _record_parent(writer: Writer, request: SpawnRequest, parent: Parent | None,
 
 def _add_task(writer: Writer, session: Session, request: SpawnRequest, now: int) -> None:
     if find_task(writer, request.task) is None:
-        writer.run(
-            "tasks.insert",
-            task=request.task,
+        add_task(
+            writer,
+            request.task,
             title=request.title,
             requires_approval=int(session.settings.review_required),
             max_retries=session.settings.task_max_retries,
             now=now,
         )
     elif request.title:
-        writer.run("tasks.set_title", task=request.task, title=request.title)
+        set_task_title(writer, request.task, request.title)
     task = require_stored_task(writer, request.task)
     if waits_for_dependencies(task.status) and open_dependencies(writer, request.task):
         raise Conflict(f"task {request.task} got a dependency meanwhile", "git worker list")

@@ -7,7 +7,7 @@ from gitworker.errors import NotFound
 from gitworker.lifecycle.find import require_worker
 from gitworker.lifecycle.moves import advance
 from gitworker.lifecycle.state_files import publish_views
-from gitworker.liveness.origin import origin_columns
+from gitworker.liveness.origin import this_origin
 from gitworker.liveness.processes import Process, find_calling_agent, find_process
 from gitworker.liveness.start_daemon import ensure_heartbeat_daemon
 from gitworker.model.worker import WorkerEvent
@@ -15,7 +15,7 @@ from gitworker.paths import lock_worktree_for_agent
 from gitworker.repo.worktrees.ownership import has_worktree, owner_of
 from gitworker.session import Session
 from gitworker.store.heartbeats import record_heartbeat
-from gitworker.store.workers import Worker, load_worker
+from gitworker.store.workers import Worker, load_worker, set_process
 
 
 def start(session: Session, name: str | None, *, pid: int | None = None) -> Worker:
@@ -36,10 +36,9 @@ def start(session: Session, name: str | None, *, pid: int | None = None) -> Work
             metadata={"pid": process.pid if process else None},
         )  # fmt: skip
         if process is not None:
-            writer.run(
-                "workers.set_process",
-                worker=worker.worker_id, pid=process.pid, pid_start=process.start,
-                **origin_columns(),
+            set_process(
+                writer, worker.worker_id, pid=process.pid, start=process.start,
+                origin=this_origin(),
             )  # fmt: skip
         record_heartbeat(
             writer, worker.worker_id, status="working", task=worker.task_id, progress=None

@@ -25,7 +25,13 @@ from gitworker.repo.worktrees.ownership import is_present, owner_of, require_on_
 from gitworker.session import Session
 from gitworker.states.worker_machine import require_transition
 from gitworker.store.heartbeats import renew_heartbeat
-from gitworker.store.workers import Worker, load_worker
+from gitworker.store.records.reviews import record_review
+from gitworker.store.workers import (
+    Worker,
+    load_worker,
+    set_pr_url,
+    set_review_state,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,18 +169,16 @@ def _record(session: Session, worker: Worker, tip: Oid, submission: Submission) 
     now = clock.now_ms()
     with session.store.write() as writer:
         require_task_held(writer, worker.task_id, worker.worker_id)
-        writer.run("workers.set_review", worker=worker.worker_id, review_state="pending")
+        set_review_state(writer, worker.worker_id, "pending")
         if submission.pr_url:
-            writer.run("workers.set_pr", worker=worker.worker_id, pr_url=submission.pr_url)
+            set_pr_url(writer, worker.worker_id, submission.pr_url)
         advance(
             writer, worker, WorkerEvent.SUBMIT, actor=session.actor,
             metadata={"commit": tip, "note": submission.note or None},
         )  # fmt: skip
-        writer.run(
-            "reviews.insert",
-            worker=worker.worker_id, task=worker.task_id, verdict="requested", reviewer="",
-            identity=session.actor, commit_oid=tip, base_oid=worker.base_oid or "", patches="[]",
-            note=submission.note, now=now,
+        record_review(
+            writer, worker.worker_id, worker.task_id, verdict="requested", commit=tip,
+            base=worker.base_oid or "", identity=session.actor, note=submission.note, now=now,
         )  # fmt: skip
         payload = {"branch": worker.branch, "commit": tip, "note": submission.note}
         for kind in ("task_done", "review_request"):

@@ -8,7 +8,7 @@ from gitworker.errors import GitWorkerError
 from gitworker.paths import read_worktree_owner
 from gitworker.repo.plumbing.disk import write_atomically
 from gitworker.session import Session
-from gitworker.store.workers import Worker
+from gitworker.store.workers import Worker, set_worktree
 
 if TYPE_CHECKING:
     from gitworker.repo.worktrees.ownership import OwnershipClaim
@@ -42,12 +42,7 @@ def record_place(
 ) -> None:
     """Record the path of a worker's worktree, and its admin directory if that has changed."""
     with session.store.write() as writer:
-        writer.run(
-            "workers.set_worktree",
-            worker=worker.worker_id,
-            worktree=place,
-            admin_dir=admin_dir or worker.admin_dir,
-        )
+        set_worktree(writer, worker.worker_id, place, admin_dir=admin_dir or worker.admin_dir)
 
 
 def _admin_dir_now(session: Session, worker: Worker, recorded: str) -> str:

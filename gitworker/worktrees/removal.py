@@ -50,7 +50,8 @@ from gitworker.store.operations import (
     load_operation,
 )
 from gitworker.store.payloads.payload import LostWorktree, RemovalData
-from gitworker.store.workers import Worker, load_worker
+from gitworker.store.records.tips import forget_tips
+from gitworker.store.workers import Worker, clear_assignment, load_worker, set_worktree
 from gitworker.worktrees.occupied import refuse_occupied
 from gitworker.worktrees.prefetched_checks import is_dirty
 from gitworker.worktrees.trashing import (
@@ -274,9 +275,9 @@ def _record(writer: Writer, operation: Operation, entry: TrashEntry | None) -> R
     if operation.kind in EVENTS:
         worker = advance(writer, worker, EVENTS[operation.kind], actor=operation.actor)
         release_task(writer, worker)
-        writer.run("workers.clear_assignment", worker=worker.worker_id)
+        clear_assignment(writer, worker.worker_id)
     elif worker.task_id == operation.task_id:  # the worker may have its next task by now
-        writer.run("workers.set_worktree", worker=worker.worker_id, worktree=None, admin_dir=None)
+        set_worktree(writer, worker.worker_id, None, admin_dir=None)
     data = operation.payload(RemovalData)
     forget_branch(writer, data.ref)
     _close(writer, operation, status="done")
@@ -369,8 +370,7 @@ def _not_of_this_copy(operation: Operation, owner: OwnershipClaim) -> Refused:
 
 def forget_branch(writer: Writer, ref: Ref) -> None:
     """Delete the records of a deleted branch."""
-    writer.run("tips.forget", ref=ref)
-    writer.run("tips.forget_rewrites", ref=ref)
+    forget_tips(writer, ref)
 
 
 def _rescue(

@@ -13,7 +13,8 @@ from gitworker.repo.history.patch_ids import EMPTY, patches_by_commit
 from gitworker.repo.history.reachable import find_missing, find_unreachable
 from gitworker.repo.plumbing.refs import change_refs, read_refs
 from gitworker.session import Session
-from gitworker.store.api import Row
+from gitworker.store.operations import rescue_times, rewritten_commits
+from gitworker.store.records.landings import Landing, all_landings
 
 
 def rescue_items(session: Session) -> list[Item]:
@@ -23,7 +24,7 @@ def rescue_items(session: Session) -> list[Item]:
     if not rescues:
         return []
     with session.store.read() as reader:
-        made = {str(row["ref"]): int(row["at_ms"]) for row in reader.rows("takeback.rescued")}
+        made = rescue_times(reader)
     held = _find_held(session, rescues, refs)
     return [
         Item(
@@ -49,8 +50,7 @@ def _find_held(
 ) -> dict[Oid, str]:
     """Return the work that would be lost with each rescued commit; `refs` are all refs."""
     with session.store.read() as reader:
-        landings = reader.rows("fsck.landings")
-        before = _replaced(reader.rows("takeback.rewrites"))
+        landings, before = all_landings(reader), rewritten_commits(reader)
     others = {oid for ref, oid in refs.items() if not ref.startswith(PASSING)}
     tips = others | _landed_tips(session, landings, before, others=others)
     kept, target = set(rescues.values()), refs.get(session.target)
@@ -81,7 +81,7 @@ def _has_landed(session: Session, oid: Oid, target: Oid) -> bool:
 
 def _landed_tips(
     session: Session,
-    landings: Sequence[Row],
+    landings: Sequence[Landing],
     before: Mapping[Oid, Sequence[Oid]],
     *,
     others: set[Oid],
@@ -90,23 +90,15 @@ def _landed_tips(
 
     A landing that no ref reaches, since the target was moved back, does not count.
     """
-    ends = {Oid(row["target_new"]) for row in landings}
+    ends = {landing.target_new for landing in landings}
     gone = find_missing(session.git, ends | others)
     gone |= {*find_unreachable(session.git, ends - gone, tips=others - gone)}
-    new = {Oid(row["branch_old"]) for row in landings if Oid(row["target_new"]) not in gone}
+    new = {landing.branch_old for landing in landings if landing.target_new not in gone}
     found = set(new)
     while new:
         new = {old for oid in new for old in before.get(oid, ())} - found
         found |= new
     return found
-
-
-def _replaced(rows: Sequence[Row]) -> dict[Oid, list[Oid]]:
-    replaced: dict[Oid, list[Oid]] = {}
-    for row in rows:
-        if row["old"] and row["new"]:
-            replaced.setdefault(Oid(row["new"]), []).append(Oid(row["old"]))
-    return replaced
 
 
 def _made_ms(session: Session, ref: Ref) -> int:

@@ -35,8 +35,14 @@ from gitworker.store.api import Writer
 from gitworker.store.operations import Operation, close_operation
 from gitworker.store.payloads.payload import ApproveData, RemovalData
 from gitworker.store.rules_leases import LeaseLength
-from gitworker.store.tasks import find_task
-from gitworker.store.workers import Worker, load_worker
+from gitworker.store.tasks import assign_task, find_task
+from gitworker.store.workers import (
+    Worker,
+    load_worker,
+    set_assignment,
+    set_review_state,
+    set_worktree,
+)
 from gitworker.worktrees.populate.populate import populate_worktree
 from gitworker.worktrees.removal import carry_out_locked, trash_of
 from gitworker.worktrees.trashing import entry_name, find_entry, set_aside
@@ -292,7 +298,7 @@ def _withdraw(writer: Writer, done: Operation, *, actor: str) -> None:
             writer, worker, WorkerEvent.APPROVAL_WITHDRAWN, actor=actor,
             metadata={"reason": "undo"},
         )  # fmt: skip
-    writer.run("workers.set_review", worker=done.worker_id, review_state="pending")
+    set_review_state(writer, done.worker_id, "pending")
     data = done.payload(ApproveData)
     record_tip(writer, data.ref, data.old)
 
@@ -305,11 +311,8 @@ def _give_back(session: Session, writer: Writer, done: Operation, *, actor: str)
         return
     if restored.tip:
         record_tip(writer, restored.ref, restored.tip)
-    writer.run(
-        "workers.set_worktree",
-        worker=restored.worker_id,
-        worktree=restored.worktree,
-        admin_dir=_admin_dir(session, restored),
+    set_worktree(
+        writer, restored.worker_id, restored.worktree, admin_dir=_admin_dir(session, restored)
     )
 
 
@@ -321,14 +324,13 @@ def assign_again(session: Session, writer: Writer, restored: RestoredWorker, *, 
     if is_landed(worker.state):
         advance(writer, worker, WorkerEvent.RECYCLE, actor=actor)
     branch = short_name(restored.ref)
-    writer.run(
-        "workers.set_assignment",
-        worker=restored.worker_id, task=restored.task_id, branch=branch, base_oid=restored.base,
+    set_assignment(
+        writer, restored.worker_id, task=restored.task_id, branch=branch, base_oid=restored.base,
         worktree=restored.worktree, admin_dir=_admin_dir(session, restored), now=clock.now_ms(),
     )  # fmt: skip
     length = LeaseLength(session.settings.claims_lease_s * 1000)
     take_claim(writer, restored.task_id, restored.worker_id, length=length)
-    writer.run("tasks.set_assigned", task=restored.task_id, agent=restored.worker_id, branch=branch)
+    assign_task(writer, restored.task_id, agent=restored.worker_id, branch=branch)
     worker = load_worker(writer, restored.worker_id)
     worker = advance(writer, worker, WorkerEvent.ASSIGN, actor=actor, task_event="undo")
     advance(writer, worker, WorkerEvent.START, actor=actor, task_event="recover")

@@ -28,7 +28,7 @@ from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.operations import Operation
 from gitworker.store.payloads.payload import AdoptData
-from gitworker.store.workers import Worker, find_worker, load_worker
+from gitworker.store.workers import Worker, clear_assignment, find_worker, load_worker
 from gitworker.worktrees.prefetched_checks import is_dirty
 from gitworker.worktrees.removal import forget_branch, refuse_stuck
 
@@ -177,7 +177,7 @@ def _record(writer: Writer, operation: Operation, done: Operation) -> None:
             task_event=taken_back_as(worker.state), metadata={"reason": "undo"},
         )  # fmt: skip
         release_task(writer, worker)
-        writer.run("workers.clear_assignment", worker=worker.worker_id)
+        clear_assignment(writer, worker.worker_id)
     forget_branch(writer, done.payload(AdoptData).ref)
     close(writer, done, "undone")
     close(writer, operation, "done")

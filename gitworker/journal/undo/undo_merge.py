@@ -46,6 +46,8 @@ from gitworker.session import Session, missing_target
 from gitworker.store.api import Writer
 from gitworker.store.operations import Operation, begin_undo, find_last_operation
 from gitworker.store.payloads.payload import MergeData, RemovalData, UndoData
+from gitworker.store.records.landings import mark_undone
+from gitworker.store.records.tips import move_tip
 from gitworker.store.tasks import find_task
 from gitworker.store.workers import load_worker
 from gitworker.worktrees.removal import trash_of
@@ -175,7 +177,7 @@ def _give_back(session: Session, operation: Operation, window: UndoWindow) -> No
             _reopen(writer, landing, actor=operation.actor)
             close(writer, landing, "undone")
         for landing in window.landed:
-            writer.run("takeback.mark_landing", operation=landing.id, now=clock.now_ms())
+            mark_undone(writer, landing.id, now=clock.now_ms())
         _publish_target(writer, operation, window)
         close(writer, operation, "done")
 
@@ -270,7 +272,7 @@ def _bring_back(session: Session, landing: Operation) -> tuple[Operation | None,
 def _publish_target(writer: Writer, operation: Operation, window: UndoWindow) -> None:
     """Publish that the target moved back, unless the drain has published it already."""
     now = clock.now_ms()
-    if writer.run("tips.move", ref=window.ref, old=window.new, new=window.old, now=now):
+    if move_tip(writer, window.ref, old=window.new, new=window.old, now=now):
         payload = {"ref": window.ref, "from": window.new, "to": window.old, "undo": operation.id}
         publish(
             writer, Outgoing("x-target-moved", sender=operation.actor, payload=payload), now=now

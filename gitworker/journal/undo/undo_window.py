@@ -13,6 +13,7 @@ from gitworker.session import Session
 from gitworker.store.api import Reader
 from gitworker.store.operations import Operation, landings_of_window
 from gitworker.store.payloads.payload import MergeData
+from gitworker.store.stacks import tasks_on
 from gitworker.store.tasks import find_task
 from gitworker.store.workers import all_workers, load_worker
 
@@ -108,10 +109,7 @@ def _find_users(session: Session, window: UndoWindow) -> tuple[str | None, tuple
     with session.store.read() as reader:
         ours = {(landing.worker_id, landing.task_id) for landing in window.landings}
         for landing in window.landings:
-            rows = reader.rows(
-                "takeback.stacked_on", worker=landing.worker_id, task=landing.task_id
-            )
-            ours |= {(row["worker_id"], row["task_id"]) for row in rows}
+            ours |= tasks_on(reader, landing.worker_id, landing.task_id)
         workers = [worker for worker in all_workers(reader) if worker.branch]
     own = {landing.payload(MergeData).ref for landing in window.landings}
     builders = []

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gitworker.model.worker import WorkerState
 from gitworker.observe.text import NOTHING, one_line, table
 from gitworker.observe.workers.status import STATE_COLORS
+from gitworker.store.records.screens import read_short_rows
 
 if TYPE_CHECKING:
     from gitworker.session import Session
@@ -32,12 +33,9 @@ class WorkerList(NamedTuple):
 def read_list(session: Session) -> WorkerList:
     """Read every worker by one query and no git."""
     with session.store.read() as reader:
-        rows = reader.rows("observe.list")
+        rows = read_short_rows(reader)
     return WorkerList(
-        tuple(
-            ListedWorker(r["worker_id"], WorkerState(r["state"]), r["task_id"], r["branch"])
-            for r in rows
-        )
+        tuple(ListedWorker(one.worker_id, one.state, one.task_id, one.branch) for one in rows)
     )
 
 

@@ -6,13 +6,12 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gitworker.liveness.readings import process_runs, this_moment
+from gitworker.liveness.readings import heartbeat_of, process_runs, this_moment
 from gitworker.liveness.rules import ClockReading, Liveness, heartbeat_age_ms
 from gitworker.model.ids import Oid, Ref, TaskId, WorkerId
 from gitworker.model.ref_names import short_name
 from gitworker.observe.logs.events import Event, read_worker_events
 from gitworker.observe.workers.rules import next_command, waits_for, worker_liveness
-from gitworker.observe.workers.signs_of_life import heartbeat_of
 from gitworker.observe.workers.stack_base import own_fork_point
 from gitworker.observe.workers.verified import LastVerdict, read_verified
 from gitworker.repo.history.walk import (
@@ -26,13 +25,19 @@ from gitworker.repo.rescue.rescue_refs import RescueRef, list_rescues
 from gitworker.repo.status.checkout_status import CheckoutStatus as Uncommitted
 from gitworker.repo.status.checkout_status import open_operation, read_status
 from gitworker.repo.worktrees.ownership import describe, find_flaw, owner_of
+from gitworker.store.heartbeats import find_heartbeat
+from gitworker.store.records.landings import find_landing
+from gitworker.store.records.reviews import find_review
 from gitworker.store.stacks import Stack, find_stack
 from gitworker.store.tasks import StoredTask, find_task, open_dependencies
 from gitworker.store.workers import find_worker
 
 if TYPE_CHECKING:
     from gitworker.session import Session
-    from gitworker.store.api import Reader, Row
+    from gitworker.store.api import Reader
+    from gitworker.store.heartbeats import StoredHeartbeat
+    from gitworker.store.records.landings import Landing
+    from gitworker.store.records.reviews import Review
     from gitworker.store.workers import Worker
 
 COMMITS_SHOWN = 10
@@ -168,13 +173,12 @@ def _stored(session: Session, reader: Reader, seen: Worker, moment: ClockReading
     worker = find_worker(reader, seen.worker_id) or seen
     name, task_id = worker.worker_id, worker.task_id
     task = find_task(reader, task_id) if task_id else None
-    review = reader.row("reviews.latest", worker=name, task=task_id)
-    landing = reader.row("observe.landing_of", worker=name, task=task_id)
+    review, landing = find_review(reader, name, task_id), find_landing(reader, name, task_id)
     return _Stored(
         worker=worker,
         task=task,
         dependencies=tuple(open_dependencies(reader, task_id)) if task_id else (),
-        life=_life(session, reader.row("liveness.of_agent", agent=name), worker, moment),
+        life=_life(session, find_heartbeat(reader, name), worker, moment),
         stack=find_stack(reader, name, task_id),
         review=_review(review) if review else None,
         landing=_landing(landing) if landing else None,
@@ -192,28 +196,27 @@ def _verified(
         return read_verified(reader, stored.worker, commits)
 
 
-def _life(session: Session, row: Row | None, worker: Worker, moment: ClockReading) -> LivenessView:
-    beat = heartbeat_of(row, row["ts_ms"]) if row else None
-    is_current = row is not None and row["current_task"] in (None, worker.task_id)
+def _life(
+    session: Session, stored: StoredHeartbeat | None, worker: Worker, moment: ClockReading
+) -> LivenessView:
+    beat = heartbeat_of(stored) if stored else None
+    is_current = stored is not None and stored.current_task in (None, worker.task_id)
     return LivenessView(
         liveness=worker_liveness(worker.state, beat, moment, session.settings),
         beat_age_ms=heartbeat_age_ms(beat, moment) if beat else None,
-        beat_status=row["status"] if row else None,
-        progress=row["progress"] if row and is_current else None,
+        beat_status=stored.status if stored else None,
+        progress=stored.progress if stored and is_current else None,
         process_runs=process_runs(worker, moment, session.paths),
     )
 
 
-def _review(row: Row) -> ReviewView:
-    return ReviewView(
-        row["verdict"], row["reviewer"], row["identity"], row["commit_oid"], row["note"],
-        row["ts_ms"],
-    )  # fmt: skip
+def _review(one: Review) -> ReviewView:
+    return ReviewView(one.verdict, one.reviewer, one.identity, one.commit_oid, one.note, one.ts_ms)
 
 
-def _landing(row: Row) -> LandedTask:
-    target = short_name(row["target_ref"])
-    return LandedTask(target, row["target_new"], row["landed_at_ms"])
+def _landing(one: Landing) -> LandedTask:
+    target = short_name(one.target_ref)
+    return LandedTask(target, one.target_new, one.landed_at_ms)
 
 
 def _branching(session: Session, worker: Worker) -> BranchComparison | None:

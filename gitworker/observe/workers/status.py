@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitworker import clock
 from gitworker.liveness.readings import this_moment
-from gitworker.liveness.rules import ClockReading, Liveness
+from gitworker.liveness.rules import ClockReading, Heartbeat, Liveness
 from gitworker.model.ids import Oid, Ref
 from gitworker.model.ref_names import ref_of
 from gitworker.model.task import TaskStatus
@@ -28,14 +28,15 @@ from gitworker.observe.text import (
     table,
 )
 from gitworker.observe.workers.rules import note_of, shows_subject, waits_for, worker_liveness
-from gitworker.observe.workers.signs_of_life import heartbeat_of
 from gitworker.repo.history.walk import Tip, read_tips
+from gitworker.store.operations import unfinished_operations
+from gitworker.store.records.screens import count_tasks, read_worker_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gitworker.session import Session
-    from gitworker.store.api import Row
+    from gitworker.store.records.screens import WorkerRow
 
 EVENTS_SHOWN = 5
 SHORT = 10
@@ -100,9 +101,9 @@ def read_status(
     """
     moment = this_moment()
     with session.store.read() as reader:
-        rows = reader.rows("observe.seats")
-        tasks = reader.rows("observe.task_counts")
-        operations = reader.rows("operations.unfinished")
+        rows = read_worker_rows(reader)
+        tasks = count_tasks(reader)
+        operations = unfinished_operations(reader)
         events = read_newest_events(reader, EVENTS_SHOWN)
     shown = {tip for row in rows if (tip := _shown_tip(row, refs, session.target)) is not None}
     named = set(refs.values()) if every_subject else shown
@@ -113,10 +114,10 @@ def read_status(
         target=session.target_name,
         target_tip=target.oid if target else None,
         workers=tuple(_worker_line(row, tips, moment, session) for row in rows),
-        tasks=tuple((row["status"], row["number"]) for row in tasks),
+        tasks=tuple(tasks),
         operations=tuple(
-            OpenOperation(row["kind"], row["worker_id"], row["step"], row["updated_at_ms"])
-            for row in operations
+            OpenOperation(one.kind, one.worker_id, one.step, one.updated_at_ms)
+            for one in operations
         ),
         events=events,
     )
@@ -171,43 +172,41 @@ def divergence_text(ahead: int | None, behind: int | None) -> str:
     return NOTHING if ahead is None or behind is None else f"+{ahead}/-{behind}"
 
 
-def _shown_tip(row: Row, refs: Mapping[Ref, Oid], target: Ref) -> Oid | None:
+def _shown_tip(row: WorkerRow, refs: Mapping[Ref, Oid], target: Ref) -> Oid | None:
     """Return the tip of a worker at work that has its own commits; None for the others."""
-    if not row["branch"] or not shows_subject(WorkerState(row["state"])):
+    if not row.branch or not shows_subject(row.state):
         return None
-    tip = refs.get(ref_of(row["branch"]))
-    return None if tip in (row["base_oid"], refs.get(target)) else tip
+    tip = refs.get(ref_of(row.branch))
+    return None if tip in (row.base_oid, refs.get(target)) else tip
 
 
 def _worker_line(
-    row: Row, tips: dict[Ref, Tip], moment: ClockReading, session: Session
+    row: WorkerRow, tips: dict[Ref, Tip], moment: ClockReading, session: Session
 ) -> WorkerLine:
-    state = WorkerState(row["state"])
-    task_status = TaskStatus(row["task_status"]) if row["task_status"] else None
-    stale_from = WorkerState(row["stale_from"]) if row["stale_from"] else None
-    waiting_for = waits_for(state, task_status=task_status, stale_from=stale_from)
-    tip = tips.get(ref_of(row["branch"])) if row["branch"] else None
+    waiting_for = waits_for(row.state, task_status=row.task_status, stale_from=row.stale_from)
+    tip = tips.get(ref_of(row.branch)) if row.branch else None
     target = tips.get(session.target)
-    is_new = tip is not None and tip.oid not in (row["base_oid"], target and target.oid)
+    is_new = tip is not None and tip.oid not in (row.base_oid, target and target.oid)
+    beat = None
+    if row.beat_ms is not None:
+        beat = Heartbeat(row.beat_ms, row.mono_ms, row.boot_id, row.host)
     return WorkerLine(
-        worker=row["worker_id"],
-        state=state,
-        since_ms=row["state_changed_at_ms"],
-        task=row["task_id"],
-        task_status=task_status,
-        branch=row["branch"],
-        liveness=worker_liveness(
-            state, heartbeat_of(row, row["beat_ms"]), moment, session.settings
-        ),
-        progress=row["progress"],
+        worker=row.worker_id,
+        state=row.state,
+        since_ms=row.state_changed_at_ms,
+        task=row.task_id,
+        task_status=row.task_status,
+        branch=row.branch,
+        liveness=worker_liveness(row.state, beat, moment, session.settings),
+        progress=row.progress,
         waits_for=waiting_for,
-        last_error=row["last_error"],
+        last_error=row.last_error,
         tip=tip,
         note=note_of(
-            state, last_error=row["last_error"], waits=waiting_for,
+            row.state, last_error=row.last_error, waits=waiting_for,
             subject=tip.subject if tip is not None and is_new else None,
         ),
-        parent=row["parent"],
+        parent=row.parent,
     )  # fmt: skip
 
 

@@ -313,7 +313,7 @@ def open_session_at(session: Session) -> Session:
 def record_landing(session: Session, old: str, new: str, target: str = "refs/heads/main") -> None:
     """Record a landing that another version of the program may have made."""
     with session.store.write() as writer:
-        writer.run("operations.land", operation=1, worker="auth", task="t", branch="auth/t",
+        writer.run("landings.insert", operation=1, worker="auth", task="t", branch="auth/t",
                    target_ref=target, target_old=Oid(old), target_new=Oid(new), branch_old=new,
                    now=NOW_MS)  # fmt: skip
 

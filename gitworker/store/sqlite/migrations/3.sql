@@ -40,7 +40,7 @@ CREATE TABLE stacks (
     ts_ms INTEGER NOT NULL,
     PRIMARY KEY (worker_id, task_id)
 ) WITHOUT ROWID;
--- for: stacks.landing_of, stacks.tips_of
+-- for: landings.of_task, stacks.tips_of
 CREATE INDEX idx_landings_worker ON landings(worker_id, task_id, id);
 
 -- A worker's branch as we pushed it to a remote: `oid` is the commit of the last successful push,

@@ -92,11 +92,6 @@ SELECT (SELECT COALESCE(MAX(seq), 0) FROM transitions) AS transition,
 SELECT id, worker_id, task_id, target_ref, target_old, target_new, landed_at_ms
 FROM landings WHERE undone_at_ms IS NULL ORDER BY id;
 
--- name: landing_of — the newest landing of a worker's task that was not undone
-SELECT id, worker_id, task_id, target_ref, target_old, target_new, landed_at_ms
-FROM landings WHERE worker_id = :worker AND task_id = :task AND undone_at_ms IS NULL
-ORDER BY id DESC LIMIT 1;
-
 -- name: sqlite_version — the version of the SQLite library
 SELECT sqlite_version() AS version;
 

@@ -29,12 +29,6 @@ WHERE status = 'done'
     AND id < :before
 ORDER BY id DESC LIMIT :limit;
 
--- name: land — record a landing
-INSERT INTO landings (operation_id, worker_id, task_id, branch, target_ref, target_old, target_new,
-    branch_old, landed_at_ms)
-VALUES (:operation, :worker, :task, :branch, :target_ref, :target_old, :target_new, :branch_old,
-    :now);
-
 -- name: last_of_kind — the newest operation of one kind on a worker's task
 SELECT id, kind, worker_id, task_id, status, step, data, actor, created_at_ms, updated_at_ms
 FROM operations WHERE kind = :kind AND worker_id = :worker AND task_id = :task

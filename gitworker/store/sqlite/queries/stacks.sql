@@ -19,10 +19,6 @@ FROM stacks WHERE worker_id = :worker AND task_id = :task;
 SELECT worker_id, task_id, parent_worker, parent_task, parent_branch, parent_oid
 FROM stacks ORDER BY worker_id, task_id;
 
--- name: landing_of — the newest landing of a worker's task that was not undone
-SELECT target_new AS oid FROM landings
-WHERE worker_id = :worker AND task_id = :task AND undone_at_ms IS NULL ORDER BY id DESC LIMIT 1;
-
 -- name: tips_of — the known tips of a worker's branch, and those that its children contain
 SELECT commit_oid AS oid FROM reviews WHERE worker_id = :worker AND task_id = :task
 UNION SELECT branch_old FROM landings WHERE worker_id = :worker AND task_id = :task

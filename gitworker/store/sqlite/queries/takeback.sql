@@ -13,9 +13,6 @@ WHERE id > :id AND status = 'done' AND worker_id = :worker AND task_id = :task
     AND kind IN ('approve', 'merge', 'cancel', 'reset', 'remove')
 ORDER BY id DESC;
 
--- name: mark_landing — record that a landing was undone
-UPDATE landings SET undone_at_ms = :now WHERE operation_id = :operation AND undone_at_ms IS NULL;
-
 -- name: stacked_on — workers whose branch was started on another's
 SELECT worker_id, task_id FROM stacks WHERE parent_worker = :worker AND parent_task = :task;
 

@@ -1,0 +1,1 @@
+"""Typed reads and writes of single tables: reviews, landings, tips and others."""

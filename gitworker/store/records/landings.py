@@ -1,0 +1,48 @@
+"""Landings as stored: one row for each worker's task that the target received."""
+
+from typing import NamedTuple
+
+from gitworker.model.ids import Oid, Ref
+from gitworker.store.api import Reader, Row, Writer
+
+
+class Landing(NamedTuple):
+    """The move of a target from `target_old` to `target_new`, by a branch at `branch_old`."""
+
+    worker_id: str
+    task_id: str
+    target_ref: Ref
+    target_old: Oid
+    target_new: Oid
+    branch_old: Oid
+    landed_at_ms: int
+
+
+def record_landing(writer: Writer, operation: int, landing: Landing, *, branch: str | None) -> None:
+    """Record the landing that an operation made."""
+    writer.run(
+        "landings.insert",
+        operation=operation, branch=branch, worker=landing.worker_id, task=landing.task_id,
+        target_ref=landing.target_ref, target_old=landing.target_old,
+        target_new=landing.target_new, branch_old=landing.branch_old, now=landing.landed_at_ms,
+    )  # fmt: skip
+
+
+def mark_undone(writer: Writer, operation: int, *, now: int) -> None:
+    """Record that the landing of an operation was undone."""
+    writer.run("landings.mark_undone", operation=operation, now=now)
+
+
+def all_landings(reader: Reader) -> list[Landing]:
+    """Return every landing that was not undone, oldest first."""
+    return [_landing(row) for row in reader.rows("landings.all")]
+
+
+def find_landing(reader: Reader, worker: str, task: str | None) -> Landing | None:
+    """Return the newest landing of a worker's task that was not undone, or None."""
+    row = reader.row("landings.of_task", worker=worker, task=task)
+    return None if row is None else _landing(row)
+
+
+def _landing(row: Row) -> Landing:
+    return Landing(**row)

@@ -1,0 +1,17 @@
+-- name: insert — record a landing
+INSERT INTO landings (operation_id, worker_id, task_id, branch, target_ref, target_old, target_new,
+    branch_old, landed_at_ms)
+VALUES (:operation, :worker, :task, :branch, :target_ref, :target_old, :target_new, :branch_old,
+    :now);
+
+-- name: mark_undone — record that a landing was undone
+UPDATE landings SET undone_at_ms = :now WHERE operation_id = :operation AND undone_at_ms IS NULL;
+
+-- name: all — every landing that was not undone, oldest first
+SELECT worker_id, task_id, target_ref, target_old, target_new, branch_old, landed_at_ms
+FROM landings WHERE undone_at_ms IS NULL ORDER BY id;
+
+-- name: of_task — the newest landing of a worker's task that was not undone
+SELECT worker_id, task_id, target_ref, target_old, target_new, branch_old, landed_at_ms
+FROM landings WHERE worker_id = :worker AND task_id = :task AND undone_at_ms IS NULL
+ORDER BY id DESC LIMIT 1;
