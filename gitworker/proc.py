@@ -395,7 +395,7 @@ class _Wait:
             return left
         return self._silence_ms if left is None else min(left, self._silence_ms)
 
-    def look(self, poll: select.poll) -> None:
+    def check(self, poll: select.poll) -> None:
         """Raise the error that explains why nothing came, if there is one."""
         if self._deadline is not None and monotonic_ms() >= self._deadline:
             raise Unavailable(f"process {self._pid} did not finish within {self._timeout_s:g} s")
@@ -424,7 +424,7 @@ def _exchange(fds: list[int], pending: memoryview, wait: _Wait) -> tuple[bytes, 
     while fds:
         ready = poll.poll(wait.left_ms())
         if not ready:
-            wait.look(poll)
+            wait.check(poll)
         for fd, _ in ready:
             if fd == in_write:
                 pending = _feed(fd, pending)

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from gitworker.agents.run_heartbeats import RunHeartbeats
     from gitworker.bus.following.waking import Waker
 
-LOOK_S = 2.0
-NEXT_LOOK_S = 0.02  # after news, so that a busy bus costs a supervisor little
-LOOK_BLIND_S = 0.25  # while the bus cannot be read
+POLL_S = 2.0
+POLL_AFTER_NEWS_S = 0.02  # after news, so that a busy bus costs a supervisor little
+POLL_UNREADABLE_S = 0.25  # while the bus cannot be read
 LEFT_S = 2.0  # for so long processes are killed again before they are left alone
 REST_S = 2.0  # between TERM and KILL for the agent's children, once it has ended
 
@@ -87,19 +87,19 @@ class Monitor:
         `after_news` is set after news: on a busy bus not every message needs to wake us.
         """
         due = [at for at in (self._limit_at_ms, self._kill_at_ms) if at is not None]
-        left_s = (min(due) - clock.monotonic_ms()) / 1000 if due else LOOK_S
-        timeout_s = min(max(left_s, 0.0), LOOK_S)
+        left_s = (min(due) - clock.monotonic_ms()) / 1000 if due else POLL_S
+        timeout_s = min(max(left_s, 0.0), POLL_S)
         fd = self._signals.fileno()
         poll = select.poll()
         poll.register(fd, select.POLLIN)
-        if after_news and poll.poll(min(timeout_s, NEXT_LOOK_S) * 1000):
+        if after_news and poll.poll(min(timeout_s, POLL_AFTER_NEWS_S) * 1000):
             return False
         try:
             if waker is not None:
                 return waker.wait(timeout_s, also={fd: select.POLLIN})
         except GitWorkerError:  # a busy or missing database must not stop the agent
             pass
-        poll.poll(min(timeout_s, LOOK_BLIND_S) * 1000)
+        poll.poll(min(timeout_s, POLL_UNREADABLE_S) * 1000)
         return True
 
     def _take_signals(self) -> None:
@@ -146,7 +146,7 @@ class Monitor:
                     self._carry_out(order)
                     self._after = order.seq
                 self._publish()
-        except GitWorkerError:  # the next look reads them again
+        except GitWorkerError:  # the next check reads them again
             return
 
     def _read_orders(self) -> list[Order]:
@@ -214,7 +214,7 @@ class Monitor:
             self.is_late = not self.why
             self._stop(f"the time limit of {self._limit_s:g} s was reached")
         if self._kill_at_ms is not None and now >= self._kill_at_ms:
-            self._kill_at_ms = now + 1000  # again, for processes started between look and signal
+            self._kill_at_ms = now + 1000  # again, for processes started between check and signal
             self._send(signal.SIGKILL)
 
     def _log(self, level: str, event: str, message: str, order: Order | None) -> None:

@@ -30,7 +30,7 @@ class PublishedBranch(NamedTuple):
 
 
 def choose_remote(session: Session, branch: str | None, name: str | None = None) -> str:
-    """Return the remote to publish to; raise Refused if there is none or the choice is open.
+    """Return the remote to publish to; raise Refused without a remote or with several to choose.
 
     The choice, in order: `name`, the remote for landings, the branch's own remote, the only remote.
     """
@@ -89,7 +89,7 @@ def publish_branch(
 def _find_top(session: Session, worker: Worker, remote: str) -> str:
     """Return the directory for git: the verified worktree, whose files a pre-push hook may test.
 
-    A relative address starts at the main worktree, where the user added it.
+    A relative address is relative to the main worktree, in which the user added it.
     """
     owner = owner_of(session.repository.common_dir, worker)
     if owner is None or find_flaw(owner) or is_relative(known_remotes(session)[remote]):

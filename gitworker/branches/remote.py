@@ -25,7 +25,7 @@ NOT_TAKEN_CODES = {
     "remote_protected", "remote_hook_declined", "remote_authentication", "remote_permission",
     "remote_not_found", "pre_push_declined",
 }  # fmt: skip
-LOOK_LIMIT_S = 60.0
+CHECK_LIMIT_S = 60.0
 
 
 class PushResult(Enum):
@@ -104,7 +104,9 @@ class Remote:
         """Return the result of a push that failed on the way; raise its error if still unknown."""
         tip = None
         with suppress(GitWorkerError):
-            tip = fetch_branch(self.git, remote=self.name, branch=self.branch, limit_s=LOOK_LIMIT_S)
+            tip = fetch_branch(
+                self.git, remote=self.name, branch=self.branch, limit_s=CHECK_LIMIT_S
+            )
         if tip is None or tip == expect:
             raise failure
         return PushResult.LANDED if self.contains(new) else PushResult.MOVED

@@ -118,7 +118,7 @@ def rescue_old_tips(session: Session, planned: Sequence[tuple[Worker, Rewrite]])
 
 
 def drop_anchors(session: Session, operations: Sequence[Operation]) -> None:
-    """Delete the remaining anchors of these operations; starts no process if there are none."""
+    """Delete the remaining anchors of these operations; without any, start no process."""
     anchors = [anchor_of(operation.worker_id, operation.task_id) for operation in operations]
     left = read_loose_refs(session.repository.common_dir, anchors)
     if left is None or left:

@@ -11,20 +11,20 @@ NOT_HELD = frozenset({WorkerState.IDLE, WorkerState.COMPLETED})
 class ParentState(Enum):
     """The state of the parent of a stacked worker.
 
-    AHEAD: it lands first. LANDED: the target contains its commits. GONE: it was withdrawn and will
-    not land with the workers stacked on it.
+    AHEAD: it lands first. LANDED: the target contains its commits. WITHDRAWN: it was cancelled, and
+    the workers stacked on it land without it.
     """
 
     AHEAD = "ahead"
     LANDED = "landed"
-    GONE = "gone"
+    WITHDRAWN = "withdrawn"
 
 
 def parent_state(state: WorkerState | None, *, same_task: bool, landed: bool) -> ParentState:
-    """Return the parent's fate from its worker's state, task and landings."""
+    """Return the parent's state from its worker's state, task and landings."""
     if state is not None and same_task and state not in NOT_HELD:
         return ParentState.AHEAD
-    return ParentState.LANDED if landed else ParentState.GONE
+    return ParentState.LANDED if landed else ParentState.WITHDRAWN
 
 
 def is_active(state: WorkerState) -> bool:

@@ -31,14 +31,14 @@ class StackBase(NamedTuple):
     """The commit onto which a branch is replayed, and the commit before its own commits.
 
     Not stacked: the target, and None. `parent` is the worker that lands before it, None once it has
-    landed; `onto` is the tip of its branch until then. `is_gone`: the parent was withdrawn.
+    landed; `onto` is the tip of its branch until then. `is_withdrawn`: the parent was withdrawn.
     """
 
     onto: Oid
     exclude: Oid | None
     parent: Stack | None
     stack: Stack | None
-    is_gone: bool = False
+    is_withdrawn: bool = False
 
     @property
     def name(self) -> str:
@@ -47,7 +47,7 @@ class StackBase(NamedTuple):
 
 
 def parent_state_of(reader: Reader, stack: Stack) -> ParentState:
-    """Return the fate of the parent."""
+    """Return whether the parent lands first, has landed or was withdrawn."""
     parent = find_worker(reader, stack.parent_worker)
     return parent_state(
         None if parent is None else parent.state,
@@ -71,7 +71,7 @@ def find_stack_base(session: Session, worker: Worker, tips: BranchTips) -> Stack
         parent = stack
         onto = _parent_tip(session, stack)
     fork_point = own_fork_point(session, worker, tip=tips.branch, target=tips.target)
-    return StackBase(onto, fork_point, parent, stack, is_gone=fate is ParentState.GONE)
+    return StackBase(onto, fork_point, parent, stack, is_withdrawn=fate is ParentState.WITHDRAWN)
 
 
 def require_parent_ready(session: Session, worker: Worker, ground: StackBase) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from gitworker import clock
 from gitworker.bus.following.follow_messages import message_fields, newest_seq
-from gitworker.bus.following.waking import LOOK_ANYWAY_S, Waker
+from gitworker.bus.following.waking import MAX_WAIT_S, Waker
 from gitworker.errors import Conflict
 from gitworker.paths import StatePaths
 from gitworker.store.api import Row, Store
@@ -19,12 +19,12 @@ def wait_reply(
     *,
     agent: str,
     timeout_s: float,
-    look: Callable[[], object] = lambda: None,
+    check: Callable[[], object] = lambda: None,
 ) -> dict[str, Any]:
     """Return the first answer to the message with the id `asked`, which `agent` has sent.
 
     An answer has that id as `in_reply_to` or, if it is addressed to the agent, as `correlation_id`.
-    Raises Conflict (`timeout`) if no answer comes within `timeout_s` seconds. Calls `look` after
+    Raises Conflict (`timeout`) if no answer comes within `timeout_s` seconds. Calls `check` after
     each wait, which may raise to end the wait. Writes nothing.
     """
     deadline = clock.monotonic_ms() + timeout_s * 1000
@@ -43,8 +43,8 @@ def wait_reply(
                 f"git worker msg request … --id {asked} --timeout 600   (waits, sends nothing)",
                 code="timeout",
             )
-        waker.wait(min(left_s, LOOK_ANYWAY_S))
-        look()
+        waker.wait(min(left_s, MAX_WAIT_S))
+        check()
 
 
 def _look(store: Store, asked: str, agent: str, after: int) -> tuple[Row | None, int]:

@@ -31,7 +31,7 @@ from gitworker.store.api import Reader, Row, Store, Value, Writer
 from gitworker.store.backend import open_store
 from gitworker.store.rules_leases import PROTOCOL_LEASE_MS, LeaseLength
 
-LOOK_ANYWAY_S = 2.0  # foreign leases follow the wall clock, which may jump while we wait
+MAX_WAIT_S = 2.0  # foreign leases follow the wall clock, which may jump while we wait
 SLACK_S = 0.002  # both clocks count whole milliseconds
 
 
@@ -165,7 +165,7 @@ class Claims:
                     left_s = (deadline - clock.monotonic_ms()) / 1000
                     if not left_s > 0:  # also true for a NaN
                         raise
-                    waker.wait(min(left_s, error.left_ms / 1000 + SLACK_S, LOOK_ANYWAY_S))
+                    waker.wait(min(left_s, error.left_ms / 1000 + SLACK_S, MAX_WAIT_S))
 
     def _ring(self) -> None:
         with suppress(OSError):  # waiting callers check every 2 s anyway

@@ -1,4 +1,4 @@
-"""The journal of a rebase that begins: one that git could not begin is taken back.
+"""Journal the start of a rebase, and revert a rebase that git could not start.
 
 git moves index and files before HEAD. If it fails in between (a full disk), it leaves no rebase to
 abort: the branch is as it was, and the files of the target are staged, so that the next commit
@@ -71,7 +71,7 @@ def journaled(session: Session, worker: Worker, ref: Ref, *, old: Oid, onto: Oid
 def settle_left(session: Session, worker: Worker, ref: Ref) -> bool:
     """End the operation of a killed `sync` of the worker; return whether that ended an open rebase.
 
-    The caller holds the lock of the worker. Raises if the files cannot be taken back now.
+    The caller holds the lock of the worker. Raises if the files cannot be reverted now.
     """
     admin_dir = worker.admin_dir or ""
     was_open = open_operation(admin_dir) == REBASE
@@ -84,13 +84,13 @@ def settle_left(session: Session, worker: Worker, ref: Ref) -> bool:
 
 
 def is_left_open(session: Session, worker_id: str) -> bool:
-    """Return whether a rebase that git did not begin could not be taken back."""
+    """Return whether a rebase that git did not start could not be reverted."""
     with session.store.read() as reader:
         return any(_is_of(one, worker_id) for one in unfinished_operations(reader))
 
 
 def finish_syncs(session: Session) -> Settled:
-    """Take back every rebase that git could not begin, except those that are still running."""
+    """Revert every rebase that git could not start, except those that are still running."""
     running: list[int] = []
 
     def end(_: Session, operation: Operation) -> None:
@@ -105,7 +105,7 @@ def finish_syncs(session: Session) -> Settled:
 
 
 def finish_sync(session: Session, operation: Operation) -> bool:
-    """Take back a rebase that did not begin; return False while the command is still running."""
+    """Revert a rebase that did not start; return False while the command is still running."""
     with suppress(Conflict), hold(lock_of(session, operation.worker_id), name=KIND, timeout_s=0):
         _end(session, operation)
         return True
@@ -117,7 +117,7 @@ def _is_of(operation: Operation, worker_id: str) -> bool:
 
 
 def _end(session: Session, operation: Operation) -> None:
-    """Take the files back unless git has begun: an open rebase is ended by the worker."""
+    """Revert the files unless git has started: the worker ends an open rebase itself."""
     data = operation.payload(SyncData)
     place, admin_dir, ref = data.worktree, data.admin_dir, data.ref
     if os.path.isdir(place) and find_head_ref(session.git.at(place)) == ref:

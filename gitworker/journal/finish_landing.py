@@ -42,7 +42,7 @@ from gitworker.worktrees.removal import (
 
 # The steps of a landing. A push that has begun may have landed, even if we were killed.
 PUSHING = "pushing"
-ANSWERED = "answered"  # the remote was asked since: its tracking ref says whether it took the push
+ANSWERED = "answered"  # the remote was queried: its tracking ref shows whether it took the push
 PUSHED = "pushed"
 RECORDED = "recorded"  # published, but not cleaned up
 
@@ -165,7 +165,7 @@ def _try_to_remove(session: Session, going: Sequence[WorkerToRemove]) -> list[Cl
         return [CleanedWorktree(going[0].worker.worktree, error.message)]
     try:
         removed = remove(session, operations)
-    except GitWorkerError as error:  # the next command finishes what is journaled
+    except GitWorkerError as error:  # the next command finishes the journaled operations
         return [CleanedWorktree(find_left(session, one.worker), error.message) for one in going]
     return [
         CleanedWorktree(find_left(session, one.worker), result.message)

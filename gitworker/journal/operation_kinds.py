@@ -21,7 +21,8 @@ class Kind(NamedTuple):
     An interrupted operation is ended by one of the first three: `finish` for a caller that holds
     the landing lock, `roll_back` for one that holds the worktree lock, `finish_all` without either.
     An operation that is done is undone by the others: `require_undoable` raises if it cannot be,
-    `undo` carries a journaled undo out and can be repeated, `describe_undo` says what came back.
+    `undo` carries a journaled undo out and can be repeated, `describe_undo` names the restored
+    work.
     """
 
     finish: Callable[[Session, Operation], object] | None = None
@@ -33,7 +34,7 @@ class Kind(NamedTuple):
 
 
 def finish_undo(session: Session, operation: Operation) -> None:
-    """Carry an undo out to its end; repeating it does no harm.
+    """Complete an undo; safe to repeat.
 
     Raises if something is in the way; the journal is closed if nothing of it has taken effect.
     """

@@ -86,7 +86,7 @@ def _drop_claimed(session: Session, operation: Operation) -> None:
     """Move the rest of a parked worktree that the spawn had claimed to the trash."""
     pool = operation.payload(SpawnData).pool
     if pool is not None:
-        from gitworker.worktrees.pool.hand_out import claim_name  # only where there is a pool
+        from gitworker.worktrees.pool.hand_out import claim_name  # only with a pool
 
         claimed = f"{pool}/{claim_name(operation.id)}"
         if os.path.isdir(claimed):

@@ -156,7 +156,7 @@ def _put_checkout_back(session: Session, operation: Operation) -> None:
 
 
 def settle_branch(session: Session, operation: Operation) -> Oid | None:
-    """Bring an interrupted move of a branch to its end and return where the branch is now."""
+    """Finish or revert an interrupted move of a branch; return the branch's commit."""
     data = operation.payload(ApproveData)
     if data.old != data.new:
         recover_move(

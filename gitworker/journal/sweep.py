@@ -42,7 +42,7 @@ class SweepResult(NamedTuple):
 
 
 def sweep(session: Session) -> SweepResult:
-    """Apply what is due: stale, recovered and expired workers, retries whose back-off is over.
+    """Apply the events that are due: stale, recovered and expired workers, and retries.
 
     If a worker's process runs although its heartbeat daemon has died, this records a heartbeat and
     starts a new daemon: a busy worker is never taken for a dead one. The same holds for an agent

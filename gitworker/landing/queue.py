@@ -161,7 +161,7 @@ class Queue:
         return Verifier(session, tell=self._tell, show=self._show, lend=lender(session))
 
     def _try_window(self) -> bool:
-        """Build one window, verify it, land what passes; return True if there was a window."""
+        """Build a window, verify it and land the passing workers; return False without a window."""
         if self._pause_s:
             clock.sleep(self._pause_s)
             self._pause_s = 0.0
@@ -275,7 +275,7 @@ class Queue:
     def _verify(
         self, number: int, window: list[Prepared], *, with_news: bool
     ) -> WindowVerdict | None:
-        """Verify a window; return None if that is impossible; the workers' results say why."""
+        """Verify a window; return None if that is impossible, with the reasons in the results."""
 
         def on_verdict(verdicts: list[dict[str, object]]) -> None:
             if verdicts[-1]["cached"]:  # the verifier itself reports the others

@@ -28,7 +28,7 @@ from gitworker.store.api import Reader, Store
 from gitworker.store.backend import open_store
 from gitworker.store.workers import Worker, all_workers
 
-LOOK_EVERY_S = 2.0
+CHECK_EVERY_S = 2.0
 TRIES = 10  # a process that checks whether a daemon runs holds the lock for a moment
 TRY_EVERY_S = 0.02
 Attend = Callable[[Store], bool]
@@ -72,13 +72,13 @@ def _run_under_lock(paths: StatePaths, every_s: float, attend: Attend) -> bool:
             for name in proofs.keys() - workers.keys():
                 thread.put(Remove(name))
                 proofs.pop(name).release()
-            for proof in proofs.values():  # another holder may have ended since the last look
+            for proof in proofs.values():  # another holder may have ended since the last check
                 proof.take()
             if not attend(store) and not proofs:
                 break
             with suppress(GitWorkerError):  # a busy database: the next round starts the upkeep
                 start_upkeep_job(store, os.path.dirname(paths.root))
-            clock.sleep(LOOK_EVERY_S)
+            clock.sleep(CHECK_EVERY_S)
     finally:
         thread.stop()
         for proof in proofs.values():

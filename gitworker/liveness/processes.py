@@ -18,7 +18,7 @@ PASSED_BY = frozenset({"git", "env", "timeout", "git-worker", "nice", "setsid", 
 # git starts these in the background after a commit; from 2.54 on after thirty commits.
 UPKEEP = frozenset({"maintenance", "gc"})
 UPKEEP_WAIT_MS = 3000  # in a large repository maintenance takes longer
-UPKEEP_LOOK_S = 0.02
+UPKEEP_POLL_S = 0.02
 DEPTH_MAX = 64  # directories above a working directory that are compared
 
 
@@ -105,7 +105,7 @@ def occupants_of(directory: str, *, wait_ms: int = UPKEEP_WAIT_MS) -> list[int]:
     deadline_ms = monotonic_ms() + wait_ms
     pids = processes_in(directory)
     while any(map(_is_upkeep, pids)) and monotonic_ms() < deadline_ms:
-        sleep(UPKEEP_LOOK_S)
+        sleep(UPKEEP_POLL_S)
         pids = processes_in(directory)
     return pids
 

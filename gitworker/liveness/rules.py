@@ -124,7 +124,7 @@ def liveness_of(age_ms: int | None, settings: Settings) -> Liveness:
 def is_quiet(
     state: WorkerState, beat: Heartbeat | None, moment: ClockReading, settings: Settings
 ) -> bool:
-    """Return whether a worker needs a closer look: it is not WORKING with a recent heartbeat."""
+    """Return whether a worker must be checked: it is not WORKING with a recent heartbeat."""
     if beat is None or not is_expected_to_report(state):
         return True
     soonest_s = min(settings.liveness_warn_s, settings.liveness_stale_s, settings.liveness_dead_s)

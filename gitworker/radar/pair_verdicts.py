@@ -131,7 +131,7 @@ def _load_forks(session: Session, target: Oid) -> dict[Oid, Oid | None]:
 def _read_and_store_forks(
     session: Session, target: Oid, tips: Sequence[Oid]
 ) -> tuple[Forks, dict[Oid, Oid | None]]:
-    """Read from git where these tips left the target; return that and its stored form."""
+    """Read from git the commits at which these tips left the target; return them and the rows."""
     forks = read_forks(session.git, target=target, tips=tips)
     stored = {tip: forks.bases.get(tip, tip) for tip in tips}
     _store(session, "radar.add_forks", target=target, rows=json.dumps(list(stored.items())))

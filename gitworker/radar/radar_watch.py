@@ -36,7 +36,7 @@ def watch_branches(session: Session) -> int:
     """Check branches that moved until none is due; return the number of published warnings.
 
     Return at once if another process does it. A branch that moves while this job ends finds the
-    lock held and starts no other job; therefore we look again once the lock is free. After a
+    lock held and starts no other job; so this job checks again once the lock is free. After a
     failure, which is raised, the due branches are left alone for a minute.
     """
     warned = 0
@@ -52,7 +52,7 @@ def watch_branches(session: Session) -> int:
         try:
             while _is_due(session):
                 _wait_for_quiet(session)
-                warned += look(session)
+                warned += check_branches(session)
         except Exception:
             until = clock.now_ms() + RETRY_MS
             session.store.write_one("radar.put_off", durable=False, until=until)
@@ -62,7 +62,7 @@ def watch_branches(session: Session) -> int:
     return warned
 
 
-def look(session: Session) -> int:
+def check_branches(session: Session) -> int:
     """Check the branches that moved once; return the number of published warnings."""
     with session.store.read() as reader:
         workers = all_workers(reader)

@@ -1,6 +1,6 @@
 """Opening a repository for one request: git and settings are checked, overdue work is settled.
 
-Every interface passes here before it looks or acts. Interrupted operations of killed commands are
+Every interface opens the repository here. Interrupted operations of killed commands are
 finished or rolled back, workers that became stale are recorded, and new commits are published.
 """
 

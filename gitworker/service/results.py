@@ -1,4 +1,4 @@
-"""The JSON of every result: what the command line prints with `--json`."""
+"""Render every result as the JSON that the command line prints with `--json`."""
 
 from __future__ import annotations
 

@@ -141,14 +141,14 @@ class Service:
         commit_message: str | None = None,
         pr_url: str | None = None,
     ) -> Submitted:
-        """Hand a worker's branch in for review; `commit_message` commits what is uncommitted."""
+        """Submit a worker's branch for review; `commit_message` commits uncommitted changes."""
         from gitworker.workers.submit import Submission, submit
 
         with self._acting() as session:
             return submit(session, worker, Submission(note, commit_message, pr_url))
 
     def fail(self, worker: str, *, reason: str) -> Worker:
-        """Give up a worker's task; branch and worktree stay until `reset`."""
+        """Record that a worker failed; branch and worktree stay until `reset`."""
         from gitworker.lifecycle.fail import fail
 
         with self._acting() as session:
@@ -243,7 +243,7 @@ class Service:
             return read_show(session, self._worker(session, worker))
 
     def diff(self, worker: str, *, stat: bool = False) -> Diff:
-        """Return what would land of a worker, as git prints it."""
+        """Return the changes of a worker that would land, as git prints them."""
         from gitworker.observe.workers.diff import read_diff
 
         with self._reading() as session:

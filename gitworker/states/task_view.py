@@ -54,7 +54,7 @@ VIEW_OF: Mapping[S, V] = MappingProxyType(
 ENDED = frozenset({S.COMPLETED, S.BLOCKED, S.CANCELLED})
 
 # An administrator's skip completes a task without work. Dependents need a completed task in the
-# log, so the new incarnation goes through every state, and each line records the waived rule.
+# log, so the new incarnation passes through every state, and each line records the waived rule.
 SKIP_WALK = (V.PENDING, V.QUEUED, V.RUNNING, V.VALIDATING, V.COMPLETED)
 
 # A task leaves DEFINED without its dependencies only by a restart, from there or after a cancel;

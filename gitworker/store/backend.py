@@ -1,7 +1,7 @@
-"""The one door to the backend of the store: only this module knows which one it is.
+"""Access to the backend of the store; only this module knows which backend it is.
 
-A location is the path of bus.db. What only this backend has is reached here too: the full-text
-index of messages and the triggers that guard states and logs.
+A location is the path of bus.db. This module also gives access to features of this backend only:
+the full-text index of messages, and the triggers that guard states and logs.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def restore_guards(store: Store, names: list[str]) -> None:
 
 
 def restate(store: Store, machine: str, entity: str, *, state: str, version: int) -> None:
-    """Set an entity's state to what its transitions say, past the guards; for fsck only."""
+    """Set an entity's state to the one of its last transition, past the guards; for fsck only."""
     from gitworker.store.sqlite import guards
 
     guards.reset_state(store, machine, entity, state=state, version=version)

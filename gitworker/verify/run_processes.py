@@ -30,7 +30,7 @@ class RunProcesses(NamedTuple):
 
 
 def end_processes(family: RunProcesses, *, cut_off: bool) -> bool:
-    """End the remaining processes of a run, first by SIGTERM; return True if none is left.
+    """End the remaining processes of a run, first by SIGTERM; return True once all have ended.
 
     The leader must not have been reaped: its number could belong to another process by then. If the
     run is aborted (`cut_off`), its daemons end too.
@@ -52,7 +52,7 @@ def end_processes(family: RunProcesses, *, cut_off: bool) -> bool:
 
 
 def end_orphans(family: RunProcesses) -> bool:
-    """End the processes that a killed queue left in a worktree; return True if none is left."""
+    """End the processes that a killed queue left in a worktree; return True once all have ended."""
     if not os.path.isdir("/proc/self"):
         return True  # the number may have been reused; the guard in the run has ended the group
     if proc.find_start(family.leader) != family.start:

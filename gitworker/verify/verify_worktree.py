@@ -1,6 +1,6 @@
 """Verify worktrees: a pool of slots, each a detached worktree that holds exactly one commit.
 
-The worktree of a slot is `<worktree root>/.verify/<n>`, not below `.git`, where jest finds no
+The worktree of a slot is `<worktree root>/.verify/<n>`, not below `.git`, since jest finds no
 tests. Its lock, the process that runs in it, and the index as our last checkout wrote it are in
 `<state>/verify/`. The lock is a flock that no command inherits, so a slot is free when its user has
 ended; the next user ends the processes that were left running. A damaged worktree is made again.
@@ -257,7 +257,7 @@ class Slot:
 
 
 def take_slot(session: Session) -> Slot:
-    """Return the first unused verify worktree; raise Unavailable if there is none."""
+    """Return the first unused verify worktree; raise Unavailable if all are in use."""
     root = _lock_root(session)
     try:
         os.makedirs(root, mode=OWNER_ALL, exist_ok=True)

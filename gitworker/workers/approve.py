@@ -151,7 +151,7 @@ def _approve(round_: _Round, name: str) -> Approved:
     crash_point("approve.moved")
     worker = _finish(session, operation)
     moved = rewrite.old if rewrite.old != rewrite.new else None
-    without = ground.stack.parent_branch if ground.stack and ground.is_gone else None
+    without = ground.stack.parent_branch if ground.stack and ground.is_withdrawn else None
     return Approved(worker, rewrite.new, moved, rewrite.rescue_ref, unrequested, without)
 
 

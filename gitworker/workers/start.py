@@ -19,11 +19,11 @@ from gitworker.store.workers import Worker, load_worker, set_process
 
 
 def start(session: Session, name: str | None, *, pid: int | None = None) -> Worker:
-    """Record that work has begun, and by which process; from then on it is beaten for.
+    """Record the start of work and its process; the heartbeat daemon keeps the worker alive.
 
-    Without `pid` it is the nearest ancestor that works (DESIGN section 8); without any, liveness
-    goes by commands and commits. Raises NotFound for a pid that does not run, Conflict for a worker
-    whose claim on the task another agent has taken over.
+    Without `pid` the process is the nearest ancestor that is an agent. Without a process, only
+    commands and commits count as heartbeats. Raises NotFound if `pid` does not run, Conflict if
+    another agent has taken over the worker's claim on the task.
     """
     with session.store.read() as reader:
         worker = require_worker(reader, name, session)

@@ -171,7 +171,7 @@ def _record_ground(writer: Writer, ground: StackBase, *, has_left: bool) -> None
     """Record what a stacked branch begins at now; one whose parent is withdrawn is free of it."""
     if ground.stack is None:
         return
-    if has_left and ground.is_gone:
+    if has_left and ground.is_withdrawn:
         forget_stack(writer, ground.stack.worker_id, ground.stack.task_id)
     else:
         move_stack(writer, ground.stack, ground.onto)

@@ -196,7 +196,7 @@ def test_parent_withdrawn(world: World) -> None:
     """Cancelled work does not land with the work that is stacked on it."""
     stacked(world)
     cancel(world.session(), "auth")
-    assert fate(world) is ParentState.GONE
+    assert fate(world) is ParentState.WITHDRAWN
     world.submit("ui")
     assert world.approve("ui").without == "auth/login"
     world.land("ui")

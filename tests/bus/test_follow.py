@@ -34,7 +34,7 @@ def heard(
     """Return the ids that a follower receives before its first pause."""
     found = []
     with open_waker(store, state) as waker:
-        for item in follow(store, state, wanted, since=since, waker=waker, look_s=0):
+        for item in follow(store, state, wanted, since=since, waker=waker, max_wait_s=0):
             if item is None:
                 break
             found.append(item["id"])
@@ -56,7 +56,7 @@ def test_filters(state: StatePaths, store: Database) -> None:
 def test_it_pauses_and_ends_with_the_database(state: StatePaths, store: Database) -> None:
     """A follower without messages pauses, and it ends when the database is removed."""
     with open_waker(store, state) as waker:
-        stream = follow(store, state, MessageFilter(), since=None, waker=waker, look_s=0)
+        stream = follow(store, state, MessageFilter(), since=None, waker=waker, max_wait_s=0)
         assert [next(stream) for _ in range(3)] == [None] * 3
         say(store, "a")
         message = next(stream)

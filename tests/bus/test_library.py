@@ -363,8 +363,8 @@ def test_connections_of_ended_threads_are_closed(bus: Bus) -> None:
 @pytest.mark.parametrize("call", ["poll", "request", "follow", "process_loop"])
 def test_close_beside_threads_at_work(bus: Bus, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
     """If the bus is closed, waiting threads end with an error of ours or without one."""
-    monkeypatch.setattr("gitworker.bus.client.library.LOOK_ANYWAY_S", 0.05)
-    monkeypatch.setattr("gitworker.bus.request.LOOK_ANYWAY_S", 0.05)
+    monkeypatch.setattr("gitworker.bus.client.library.MAX_WAIT_S", 0.05)
+    monkeypatch.setattr("gitworker.bus.request.MAX_WAIT_S", 0.05)
     ended: list[object] = []
     bus.publish("x-note", id="first")
     bus.ack(1)

@@ -17,8 +17,8 @@ from gitworker.bus.following.inotify import LOST, Inotify
 from gitworker.bus.following.waking import (
     ADAPTIVE,
     INOTIFY,
-    LOOK_AGAIN_S,
-    LOOK_ANYWAY_S,
+    MAX_WAIT_S,
+    RECHECK_DELAYS_S,
     VERSION,
     VERSION_FIRST_S,
     VERSION_LAST_S,
@@ -93,14 +93,14 @@ def test_own_commits_wake_nothing(store: Database, waker: Waker) -> None:
 
 def test_after_an_empty_wake_it_looks_again_soon(state: StatePaths, waker: Waker) -> None:
     """An event may precede the visible commit, so the waker looks again, ever later."""
-    assert waker.pause_s == LOOK_ANYWAY_S
+    assert waker.pause_s == MAX_WAIT_S
     notify_followers(state.bell)
     assert not waker.changed()
     pauses = [waker.pause_s]
-    while pauses[-1] < LOOK_ANYWAY_S:
+    while pauses[-1] < MAX_WAIT_S:
         assert not waker.changed()
         pauses.append(waker.pause_s)
-    assert tuple(pauses) == (*LOOK_AGAIN_S, LOOK_ANYWAY_S)
+    assert tuple(pauses) == (*RECHECK_DELAYS_S, MAX_WAIT_S)
 
 
 def test_a_kept_notifier_wakes(state: StatePaths, waker: Waker) -> None:
@@ -110,7 +110,7 @@ def test_a_kept_notifier_wakes(state: StatePaths, waker: Waker) -> None:
         bell.ring()
         assert select.select([waker.fileno()], [], [], LONG_S)[0]
         assert not waker.changed()
-        assert waker.pause_s == LOOK_AGAIN_S[0]
+        assert waker.pause_s == RECHECK_DELAYS_S[0]
     bell.close()
     FollowerNotifier(f"{state.root}/missing/bell").ring()
 
@@ -119,7 +119,7 @@ def test_other_files_are_not_watched(state: StatePaths, waker: Waker) -> None:
     """Files written beside the bus, such as its export, wake no follower."""
     Path(state.bus_log).write_text("line\n")
     assert not waker.changed()
-    assert waker.pause_s == LOOK_ANYWAY_S
+    assert waker.pause_s == MAX_WAIT_S
 
 
 def test_polling_slows_down(state: StatePaths, store: Database) -> None:

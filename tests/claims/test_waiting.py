@@ -53,7 +53,7 @@ def test_woken_by_a_release(scene: Scene, by: str) -> None:
 
 def test_until_the_lease_ends(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     """A waiter takes over when the lease ends, without polling before."""
-    monkeypatch.setattr(holder, "LOOK_ANYWAY_S", 60.0)
+    monkeypatch.setattr(holder, "MAX_WAIT_S", 60.0)
     until_ms = clock.monotonic_ms() + 300
     scene.of("auth").take("path:src/**", ttl_s=0.3)
     claim = scene.of("docs").take("path:src/a", wait_s=30)

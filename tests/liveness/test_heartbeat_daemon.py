@@ -148,7 +148,7 @@ def test_it_follows_the_workers(scene: Scene, monkeypatch: pytest.MonkeyPatch) -
         return False
 
     since = clock.now_ms()
-    monkeypatch.setattr("gitworker.liveness.heartbeat_daemon.LOOK_EVERY_S", 0.01)
+    monkeypatch.setattr("gitworker.liveness.heartbeat_daemon.CHECK_EVERY_S", 0.01)
     assert run_heartbeat_daemon(scene.session().paths.root, 3600, attend) == 0
     assert rounds == [{"auth", "docs"}, {"docs"}, set()]
 
@@ -166,7 +166,7 @@ def test_it_leaves_with_its_database(scene: Scene, monkeypatch: pytest.MonkeyPat
         database.unlink()
         return True
 
-    monkeypatch.setattr("gitworker.liveness.heartbeat_daemon.LOOK_EVERY_S", 0.01)
+    monkeypatch.setattr("gitworker.liveness.heartbeat_daemon.CHECK_EVERY_S", 0.01)
     assert run_heartbeat_daemon(str(database.parent), 3600, attend) == 0
     assert len(rounds) == 1
     assert agent.poll() is None
@@ -200,7 +200,7 @@ def test_it_leaves_a_database_that_is_another_file(
             agent.communicate()
         return len(rounds) == 1
 
-    monkeypatch.setattr("gitworker.liveness.heartbeat_daemon.LOOK_EVERY_S", 0.01)
+    monkeypatch.setattr("gitworker.liveness.heartbeat_daemon.CHECK_EVERY_S", 0.01)
     assert run_heartbeat_daemon(str(database.parent), 3600, attend) == 0
     assert rounds[-1] is not rounds[0]
     assert rounds.count(rounds[0]) == 1

@@ -33,7 +33,7 @@ class RadarScene:
         """Commit in a worker's worktree."""
         return self.world.commit(worker, files)
 
-    def look(self) -> int:
+    def check_branches(self) -> int:
         """Drain, and let the radar do the due work; return how many warnings it published."""
         session = self.world.session()
         drain(session)

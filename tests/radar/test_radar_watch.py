@@ -57,9 +57,9 @@ def test_both_workers_are_warned(scene: RadarScene) -> None:
     """Each worker gets the other's name, the files and the commits, on its own task."""
     scene.working("auth", at_line(3, "auth"))
     scene.working("docs", {"other": "1\n"})
-    assert scene.look() == 0
+    assert scene.check_branches() == 0
     theirs = scene.commit("docs", at_line(3, "docs"))
-    assert scene.look() == 2
+    assert scene.check_branches() == 2
     (to, warning), (other, second) = scene.warnings()
     assert (to, other) == ("auth", "docs")
     assert warning == {
@@ -79,14 +79,14 @@ def test_once_until_it_was_clean_again(scene: RadarScene) -> None:
     """Further commits to a conflict are not reported; a conflict that appears again is."""
     scene.working("auth", at_line(3, "auth"))
     scene.working("docs", at_line(3, "docs"))
-    assert scene.look() == 2
+    assert scene.check_branches() == 2
     scene.commit("docs", at_line(3, "again"))
-    assert scene.look() == 0
+    assert scene.check_branches() == 0
     scene.commit("docs", {"f": TEXT})
-    assert scene.look() == 0
+    assert scene.check_branches() == 0
     scene.commit("docs", at_line(3, "once more"))
-    assert scene.look() == 2
-    assert scene.look() == 0
+    assert scene.check_branches() == 2
+    assert scene.check_branches() == 0
 
 
 def test_a_conflict_with_the_target(scene: RadarScene) -> None:
@@ -94,14 +94,14 @@ def test_a_conflict_with_the_target(scene: RadarScene) -> None:
     world = scene.world
     scene.working("auth", at_line(3, "auth"))
     world.approved("docs", "docs-task", at_line(9, "docs"))
-    assert scene.look() == 0
+    assert scene.check_branches() == 0
     world.advance(at_line(3, "by a user"))
-    assert scene.look() == 1
+    assert scene.check_branches() == 1
     assert scene.warned() == [("auth", "main")]
     scene.working("ui", {"other": "1\n"})
     world.merge("docs")
     scene.commit("ui", at_line(9, "ui"))
-    assert scene.look() == 1
+    assert scene.check_branches() == 1
     assert scene.warned()[1:] == [("ui", "main")]
 
 
@@ -110,10 +110,10 @@ def test_our_own_landing_starts_a_radar_too(scene: RadarScene) -> None:
     scene.working("auth", at_line(3, "auth"))
     scene.working("ui", {"other": "1\n"})
     scene.world.approved("docs", "docs-task", at_line(3, "docs"))
-    scene.look()
+    scene.check_branches()
     scene.world.merge("docs")
     assert "refs/heads/main" in scene.due()
-    assert scene.look() == 1
+    assert scene.check_branches() == 1
     assert scene.warned()[-1] == ("auth", "main")
     assert scene.due() == []
 
@@ -129,14 +129,14 @@ def test_a_worker_without_others(scene: RadarScene) -> None:
     scene.working("docs", at_line(3, "docs"))
     drain(scene.world.session())
     assert radars() == 1
-    assert scene.look() == 2
+    assert scene.check_branches() == 2
 
 
 def test_nothing_new(scene: RadarScene) -> None:
     """A drain that finds nothing moved starts no radar, and reads no more than one row for it."""
     scene.working("auth", at_line(3, "auth"))
     scene.working("docs", at_line(3, "docs"))
-    scene.look()
+    scene.check_branches()
     radars()
     drain(scene.world.session())
     assert radars() == 0
@@ -151,7 +151,7 @@ def test_switched_off(scene: RadarScene, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("GITWORKER_RADAR_ENABLED", "no")
     scene.working("auth", at_line(3, "auth"))
     scene.working("docs", at_line(3, "docs"))
-    assert scene.look() == 0
+    assert scene.check_branches() == 0
     assert radars() == 0
 
 
@@ -241,12 +241,12 @@ def test_branches_without_a_worker_are_forgotten(scene: RadarScene) -> None:
 
     for name in ("auth", "docs", "ui"):
         scene.working(name, at_line(3, name))
-    assert scene.look() == 6
+    assert scene.check_branches() == 6
     scene.commit("docs", {"more": "1\n"})
     drain(scene.world.session())
     cancel(scene.world.session(), "docs")
     scene.commit("ui", {"more": "1\n"})
-    assert scene.look() == 0
+    assert scene.check_branches() == 0
     assert scene.due() == []
     assert scene.world.query("SELECT one_ref, other_ref FROM conflict_warnings") == [
         ("refs/heads/auth/auth-task", "refs/heads/ui/ui-task")
@@ -267,7 +267,7 @@ def test_a_radar_that_is_killed_loses_no_warning(scene: RadarScene, point: str) 
     assert killed.returncode == -signal.SIGKILL
     drain(scene.world.session())
     assert radars() == (1 if point == "radar-looked" else 0)
-    scene.look()
+    scene.check_branches()
     assert sorted(scene.warned()) == [("auth", "docs"), ("docs", "auth")]
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gitworker.store.api import Row, Store
 
 ERROR_SHOWN = 500
-LOOK_S = 0.2  # how soon the loop notices a stop
+POLL_S = 0.2  # how soon the loop notices a stop
 BATCH = 100
 PRESSED_MAX_MS = 5 * 60 * 1000  # back-pressure counts as a failed attempt after this time
 
@@ -77,7 +77,7 @@ def process(bus: Inbox, handler: Callable[[Message], object], policy: Policy) ->
                 _deliver_batch(bus, handler, policy, progress)
             except Conflict:  # another program keeps the database locked
                 progress.has_begun = False
-                bus.waker().wait(LOOK_S)
+                bus.waker().wait(POLL_S)
 
 
 def _deliver_batch(
@@ -87,7 +87,7 @@ def _deliver_batch(
     rows = bus.unread_rows(BATCH)
     if not rows:
         bus.export()
-        bus.waker().wait(LOOK_S)
+        bus.waker().wait(POLL_S)
     for row in rows:
         if policy.is_stopped():
             break
@@ -147,7 +147,7 @@ class Delivery:
         while clock.monotonic_ms() < deadline:
             if self._policy.is_stopped():
                 return False
-            clock.sleep(min(LOOK_S, max(0, deadline - clock.monotonic_ms()) / 1000))
+            clock.sleep(min(POLL_S, max(0, deadline - clock.monotonic_ms()) / 1000))
         if self._attempts >= self._policy.attempts:  # each killed its process
             self._bury("the process ended while it was handled")
             return False

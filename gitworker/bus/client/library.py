@@ -32,7 +32,7 @@ from gitworker.bus.encode import encode_payload
 from gitworker.bus.files.export import export_logs
 from gitworker.bus.following.bell import FollowerNotifier
 from gitworker.bus.following.follow_messages import MessageFilter, follow, message_fields
-from gitworker.bus.following.waking import LOOK_ANYWAY_S, Waker, open_waker
+from gitworker.bus.following.waking import MAX_WAIT_S, Waker, open_waker
 from gitworker.bus.identity import caller_identity, find_worktree_task
 from gitworker.bus.limits.back_pressure import Pressure
 from gitworker.bus.limits.send_limits import load_limits
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 # A message to publish: type, payload, to, id, correlation_id, in_reply_to.
 Draft = tuple[str, Any, str | None, str | None, str | None, str | None]
 POLL_BYTES = 16 * 1024 * 1024  # of large payloads in one batch; a single payload may be as large
-LOOK_S = 0.2  # how soon a loop notices a stop
+POLL_S = 0.2  # how soon a loop notices a stop
 
 
 def open_bus(path: str | None = None, *, agent: str | None = None, task: str | None = None) -> Bus:
@@ -191,7 +191,7 @@ class Bus:
                 left_s = (deadline - clock.monotonic_ms()) / 1000
                 if found or not left_s > 0:  # also true for a NaN
                     return found
-                waker.wait(min(left_s, LOOK_ANYWAY_S))
+                waker.wait(min(left_s, MAX_WAIT_S))
                 _require_open(is_closed)
 
     def ack(self, seq: int) -> None:
@@ -227,7 +227,7 @@ class Bus:
                 MessageFilter(task, type, sender),
                 since=since,
                 waker=waker,
-                look_s=LOOK_S,
+                max_wait_s=POLL_S,
             )
             for item in items:
                 if is_stopped() or is_closed():
@@ -263,7 +263,7 @@ class Bus:
                 asked,
                 agent=self.agent,
                 timeout_s=timeout_s,
-                look=lambda: _require_open(is_closed),
+                check=lambda: _require_open(is_closed),
             )
 
     def reply(self, message: Mapping[str, Any], type: str, payload: Any = None) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from gitworker import clock
 from gitworker.bus.blobs import find_blob
-from gitworker.bus.following.waking import LOOK_ANYWAY_S, Waker
+from gitworker.bus.following.waking import MAX_WAIT_S, Waker
 from gitworker.bus.rules import is_too_deep, may_be_deep
 from gitworker.paths import StatePaths
 from gitworker.store.api import Reader, Row, Store
@@ -46,13 +46,13 @@ def follow(
     since: int | None,
     waker: Waker,
     also: Mapping[int, int] | None = None,
-    look_s: float = LOOK_ANYWAY_S,
+    max_wait_s: float = MAX_WAIT_S,
 ) -> Iterator[dict[str, Any] | None]:
     """Yield messages in order as they come; end when the database is deleted or replaced.
 
-    Begins after `since`, by default now. Yields None if no message came for `look_s` seconds, or if
-    a descriptor in `also` (mapped to poll(2) events) is ready, so that the caller can act. Writes
-    nothing; no transaction stays open between two messages.
+    Begins after `since`, by default now. Yields None if no message came for `max_wait_s` seconds,
+    or if a descriptor in `also` (mapped to poll(2) events) is ready, so that the caller can react.
+    Writes nothing; no transaction stays open between two messages.
     """
     identity = file_identity(paths.database)
     with store.read() as reader:
@@ -66,7 +66,7 @@ def follow(
                 yield message_fields(row, blobs=paths.blobs)
         if rows:
             waker.rest()
-        elif not waker.wait(look_s, also=also):
+        elif not waker.wait(max_wait_s, also=also):
             yield None
 
 

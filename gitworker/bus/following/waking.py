@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from gitworker.paths import StatePaths
     from gitworker.store.api import Store
 
-LOOK_ANYWAY_S = 2.0
+MAX_WAIT_S = 2.0
 # Long enough for a foreign program's commit to become visible, with a slow disk's sync.
-LOOK_AGAIN_S = (0.0003, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512)
+RECHECK_DELAYS_S = (0.0003, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512)
 VERSION_FIRST_S = 0.025
 VERSION_LAST_S = 0.25
 ADAPTIVE_FIRST_S = 0.2
@@ -181,7 +181,7 @@ def _growing(first_s: float, last_s: float) -> tuple[float, ...]:
 
 # The longest pause of each step; the last one repeats.
 PAUSES = {
-    INOTIFY: (*LOOK_AGAIN_S, LOOK_ANYWAY_S),
+    INOTIFY: (*RECHECK_DELAYS_S, MAX_WAIT_S),
     VERSION: _growing(VERSION_FIRST_S, VERSION_LAST_S),
     ADAPTIVE: _growing(ADAPTIVE_FIRST_S, ADAPTIVE_LAST_S),
 }

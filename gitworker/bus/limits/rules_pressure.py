@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 BURST_S = 60  # an agent may send the messages of this many seconds at once
-LOOKS = 20  # one check covers a twentieth of the free messages
+CHECKS = 20  # one check covers a twentieth of the free messages
 UNCHECKED_MAX = 256
 
 
@@ -19,7 +19,7 @@ def grant(tokens: float, wanted: int, *, rate: int) -> int:
     """
     if tokens < min(wanted, rate * BURST_S):
         return 0
-    return max(wanted, min(int(tokens), rate // LOOKS))
+    return max(wanted, min(int(tokens), rate // CHECKS))
 
 
 def wait_ms(tokens: float, wanted: int, *, rate: int) -> int:
@@ -30,7 +30,7 @@ def wait_ms(tokens: float, wanted: int, *, rate: int) -> int:
 
 def unchecked(free: int, wanted: int) -> int:
     """Return how many messages may pass without a check if `free` more are allowed."""
-    return max(wanted, min(UNCHECKED_MAX, free // LOOKS))
+    return max(wanted, min(UNCHECKED_MAX, free // CHECKS))
 
 
 def is_calm(nth_newest_ms: int | None, now_ms: int) -> bool:

@@ -67,8 +67,8 @@ def gc(session: Session, request: GcRequest, *, by_itself: bool = False) -> Coll
         operation = _journal(session, selected, by_itself=by_itself)
         crash_point("gc.journal")
         refs = finish_gc(session, operation)
-    gone = [item for item in selected if item.kind != RESCUE or item.name in refs]
-    return CollectedItems(GcChoice(tuple(gone), would.choice.held), operation.id)
+    deleted = [item for item in selected if item.kind != RESCUE or item.name in refs]
+    return CollectedItems(GcChoice(tuple(deleted), would.choice.held), operation.id)
 
 
 def preview_gc(session: Session, request: GcRequest) -> CollectedItems:

@@ -145,7 +145,7 @@ def _recorded_loss(operation: Operation | None, entry: TrashEntry, kept: Mapping
         or entry_name(operation.worker_id, operation.task_id, operation.id) != entry.name
     ):
         return "a worktree that no recorded operation removed"
-    written_ms = measure(entry.tree).newest_ms  # our own marks lie beside it
+    written_ms = measure(entry.tree).newest_ms  # our own marks are beside the tree, not in it
     if written_ms > operation.updated_at_ms + SETTLING_MS:
         return "files that were written after it was removed"
     return "" if _commit_keeping(operation, kept) else "work that no rescue ref keeps"
@@ -196,7 +196,7 @@ def _verify(session: Session) -> Iterator[Item]:
 
 
 def _used_ms(session: Session, slot: Slot) -> int:
-    """Return when a verify worktree was last brought to a commit."""
+    """Return when a verify worktree was last switched to a commit."""
     for path in (f"{session.paths.root}/verify/{slot.number}.index", slot.tree):
         with suppress(OSError):
             return os.stat(path).st_mtime_ns // 1_000_000
@@ -214,7 +214,7 @@ def _pool(session: Session) -> Iterator[Item]:
 def measure(path: str) -> DirectorySize:
     """Return the size of a directory on the disk; unreadable parts count nothing.
 
-    Another file system mounted inside is not looked at.
+    Other file systems mounted inside are skipped.
     """
     size = newest = 0
     try:

@@ -39,7 +39,7 @@ def rescue_items(session: Session) -> list[Item]:
 
 
 def refs_left(session: Session, items: Sequence[Item]) -> list[Item]:
-    """Return those of these rescue refs that still point where they did."""
+    """Return those of these rescue refs that have not moved."""
     wanted = [item for item in items if item.kind == RESCUE]
     present = read_refs(session.git, [item.name for item in wanted]) if wanted else {}
     return [item for item in wanted if present.get(Ref(item.name)) == item.target]
@@ -91,9 +91,9 @@ def _landed_tips(
     A landing that no ref reaches, since the target was moved back, does not count.
     """
     ends = {landing.target_new for landing in landings}
-    gone = find_missing(session.git, ends | others)
-    gone |= {*find_unreachable(session.git, ends - gone, tips=others - gone)}
-    new = {landing.branch_old for landing in landings if landing.target_new not in gone}
+    lost = find_missing(session.git, ends | others)
+    lost |= {*find_unreachable(session.git, ends - lost, tips=others - lost)}
+    new = {landing.branch_old for landing in landings if landing.target_new not in lost}
     found = set(new)
     while new:
         new = {old for oid in new for old in before.get(oid, ())} - found
@@ -124,14 +124,14 @@ def expire(
     orders = [f"delete {ref} {oid}" for ref, oid in refs.items() if present.get(Ref(ref)) == oid]
     _delete(session, orders)
     left = read_refs(session.git, [ALL])
-    gone = {Ref(ref): Oid(oid) for ref, oid in refs.items() if left.get(Ref(ref)) != oid}
-    sure = {ref: oid for ref, oid in gone.items() if ref not in unlanded and ref not in left}
+    deleted = {Ref(ref): Oid(oid) for ref, oid in refs.items() if left.get(Ref(ref)) != oid}
+    sure = {ref: oid for ref, oid in deleted.items() if ref not in unlanded and ref not in left}
     held = _find_held(session, sure, left)
     for ref, oid in sure.items():
         order = f"create {ref} {oid}"
-        if oid in held and change_refs(session.git, [order], reason="gitworker: gc, taken back"):
-            del gone[ref]
-    return {str(ref): str(oid) for ref, oid in gone.items()}
+        if oid in held and change_refs(session.git, [order], reason="gitworker: gc, restored"):
+            del deleted[ref]
+    return {str(ref): str(oid) for ref, oid in deleted.items()}
 
 
 def _delete(session: Session, orders: Sequence[str]) -> None:

@@ -1,1 +1,1 @@
-"""Undo: taking an operation back."""
+"""Undo completed operations."""

@@ -1,7 +1,7 @@
-"""The records that `undo` can take back: each destructive operation, a landed window as one.
+"""The records that `undo` lists: each destructive operation, with a landed window as one record.
 
-The removals after a landing are a part of it: `undo` takes them back together, while the number of
-a removal brings back only that worktree.
+The removals after a landing are a part of it: `undo` reverts them together, while `undo N` with the
+number of a removal restores only that worktree.
 """
 
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ DONE, UNDONE = "done", "undone"
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One entry: `acts` are its operations, several for a window of landings."""
+    """One entry with its operations: several for a window of landings."""
 
     operations: tuple[Operation, ...]
 
@@ -88,7 +88,7 @@ class ListedRecord:
 
 
 def newest_record(session: Session) -> Record | None:
-    """Return the record that `undo` without a number takes back: the newest that a user made."""
+    """Return the record that `undo` without a number reverts: the newest that a user made."""
     with session.store.read() as reader:
         for record in _records(reader):
             if not _is_passed_by(reader, record):
@@ -170,10 +170,10 @@ def _whole(reader: Reader, operation: Operation) -> Record:
 
 
 def _is_passed_by(reader: Reader, record: Record) -> bool:
-    """Return True if only `undo N` takes a record back: a landing's removal, some runs of gc.
+    """Return True if only `undo N` reverts a record: a landing's removal, some runs of gc.
 
-    A gc counts if it ran by itself or deleted no ref. Without this rule, `undo` would take back the
-    gc of last night instead of the user's last command.
+    A gc counts if it ran by itself or deleted no ref. Without this rule, `undo` would revert the gc
+    of last night instead of the user's last command.
     """
     operation = record.operations[0]
     if record.kind == "gc":

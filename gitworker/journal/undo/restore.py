@@ -51,7 +51,7 @@ FREEING = frozenset({"cancel", "reset"})
 
 
 class RestoredWorker(NamedTuple):
-    """The things that a worker gets back: its task, branch and tip, its base and its worktree."""
+    """The state that is restored for a worker: task, branch and tip, base and worktree."""
 
     worker_id: str
     task_id: str
@@ -62,7 +62,7 @@ class RestoredWorker(NamedTuple):
 
 
 def finish_return(session: Session, operation: Operation, done: Operation) -> None:
-    """Carry the undo of an approve or a removal out to its end; repeating it does no harm.
+    """Complete the undo of an approve or a removal; safe to repeat.
 
     If it is impossible, the finished steps are reverted, the operation is closed and the error is
     raised.
@@ -195,7 +195,7 @@ def _move_back(session: Session, done: Operation) -> None:
 
 
 def restored_from(done: Operation) -> RestoredWorker:
-    """Return the things that a removal took away."""
+    """Return the state of the worker before its removal."""
     data = done.payload(RemovalData)
     return RestoredWorker(done.worker_id, done.task_id, data.ref, data.tip, data.base, data.place)
 
@@ -203,11 +203,11 @@ def restored_from(done: Operation) -> RestoredWorker:
 def bring_back(
     session: Session, restored: RestoredWorker, removal: Operation | None
 ) -> Operation | None:
-    """Bring branch and worktree back; return the removal, which records if unpacking failed.
+    """Restore branch and worktree; return the removal, which records whether unpacking failed.
 
-    The worktree comes from the trash. If it is not there any more, a new one is made: it has the
-    uncommitted work that a rescue ref kept, but no ignored files. The caller holds the worktree
-    lock. Raises Refused if something is in the way.
+    The worktree is moved out of the trash. If it was deleted there, a new one is made, with the
+    uncommitted work that a rescue ref kept but without ignored files. The caller holds the worktree
+    lock. Raises Refused if the path is occupied.
     """
     place = restored.worktree
     entry = None
@@ -236,7 +236,7 @@ def bring_back(
 
 
 def _unpack(session: Session, restored: RestoredWorker, removal: Operation) -> Operation:
-    """Bring the uncommitted work into the new worktree; return the removal with the result."""
+    """Unpack the uncommitted work into the new worktree; return the removal with the result."""
     data = removal.payload(RemovalData)
     if not data.rescued or restored.tip is None or restored.tip == data.rescued:
         return removal
@@ -283,7 +283,7 @@ def _is_ours(session: Session, restored: RestoredWorker, place: str) -> bool:
     if admin_dir is None or mark not in (None, (restored.worker_id, restored.task_id)):
         return False
     git = session.git.at(place)
-    # A worktree with the worker's mark came back unchanged, on the branch of its user's choice.
+    # A worktree with the worker's mark was restored unchanged; the user may have switched branches.
     if mark is None and find_head_ref(git) not in (None, restored.ref):
         return False
     write_worktree_owner(admin_dir, restored.worker_id, restored.task_id)

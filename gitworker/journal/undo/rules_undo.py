@@ -54,7 +54,7 @@ def worker_refusal(
 ) -> GitWorkerError | None:
     """Return why a worker whose work had landed cannot continue it, or None.
 
-    It can if it still has the task, or has none.
+    It can if it still has the task, or has no task.
     """
     if state in FREE and (same_task or not has_task):
         return None

@@ -36,7 +36,7 @@ from gitworker.store.workers import Worker, find_worker
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """An operation that was undone, and its workers now; a gc has none."""
+    """An operation that was undone, with its workers as they are now; a gc has no workers."""
 
     number: int
     kind: str

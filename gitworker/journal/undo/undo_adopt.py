@@ -45,7 +45,7 @@ def require_untouched(session: Session, done: Operation) -> None:
 
 
 def finish_adopt_undo(session: Session, operation: Operation, done: Operation) -> None:
-    """Rename the branch back, release the worktree, free the worker; repeating it does no harm.
+    """Rename the branch back, release the worktree and free the worker; safe to repeat.
 
     If it is impossible and no step has taken effect, the operation is closed.
     """
@@ -133,7 +133,7 @@ def _place(session: Session, done: Operation) -> str:
 
 
 def _carry_back(session: Session, done: Operation) -> Operation:
-    """Carry the undo out in git; return the adoption with the place of its worktree now."""
+    """Revert the adoption in git; return it with the current path of its worktree."""
     data = done.payload(AdoptData)
     anchor = anchor_of(done.worker_id, done.task_id)  # a killed rename may leave neither name
     require_refs(session.git, [f"update {anchor} {data.tip}"], reason="gitworker: undo")

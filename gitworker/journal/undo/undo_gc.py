@@ -27,13 +27,13 @@ def require_commits(session: Session, done: Operation) -> None:
             "git worker undo --list",
             code="nothing_kept",
         )
-    gone = find_missing(session.git, list(refs.values()))
-    if gone:
+    missing = find_missing(session.git, list(refs.values()))
+    if missing:
         raise Refused(
-            f"git has deleted {len(gone)} of the {len(refs)} commits that gc {done.id} released",
+            f"git has deleted {len(missing)} of the {len(refs)} commits that gc {done.id} released",
             "git fsck --lost-found",
             code="commits_gone",
-            detail="\n".join(f"{ref} {oid}" for ref, oid in refs.items() if oid in gone),
+            detail="\n".join(f"{ref} {oid}" for ref, oid in refs.items() if oid in missing),
         )
 
 

@@ -1,8 +1,8 @@
 """Undo a landing: move the target back over the whole window, give the workers their tasks again.
 
-A window landed by one fast-forward, so one move takes it back. This needs that the target's tip is
-the last commit of the window, no remote has it and no other branch builds on it. Each branch comes
-back as it was before it was replayed; a rescue ref keeps the replayed commits.
+A window landed by one fast-forward, so one move reverts it. This requires that the target's tip is
+the last commit of the window, that no remote has it and that no other branch builds on it. Each
+branch is restored to its state before the replay; a rescue ref keeps the replayed commits.
 """
 
 import os
@@ -86,7 +86,7 @@ def plan_undo(session: Session, window: UndoWindow) -> Operation:
 
 
 def _require_whole(session: Session, landing: Operation) -> None:
-    """Raise if the branch or worktree of a landed worker could not come back unchanged."""
+    """Raise if the branch or worktree of a landed worker could not be restored unchanged."""
     data = landing.payload(MergeData)
     ref, old, new = data.ref, data.old, data.new
     if session.git.find_oid(old) is None:
@@ -132,10 +132,10 @@ def _missing(landing: Operation, place: str) -> Refused:
 
 
 def finish_landing(session: Session, operation: Operation, done: Operation) -> None:
-    """Carry the undo of a landing out to its end; repeating it does no harm.
+    """Complete the undo of a landing; safe to repeat.
 
-    If nothing has moved and nothing can move, the operation is closed. Once the target is back, the
-    operation stays open until branches and worktrees are back too.
+    If the target has not moved and cannot move, the operation is closed. Once the target has moved
+    back, the operation stays open until branches and worktrees are restored too.
     """
     with session.store.read() as reader:
         window = read_window(reader, done)
@@ -153,7 +153,7 @@ def finish_landing(session: Session, operation: Operation, done: Operation) -> N
 
 
 def _give_back(session: Session, operation: Operation, window: UndoWindow) -> None:
-    """Bring branches, worktrees and tasks back, and record the undo in one transaction.
+    """Restore branches, worktrees and tasks, and record the undo in one transaction.
 
     A worker that got another task after the undo was killed keeps it. Its landed task is open
     again, and the rescue ref keeps its commits.
@@ -250,7 +250,7 @@ def _find_taken(session: Session, landing: Operation) -> tuple[Operation | None,
 
 
 def _bring_back(session: Session, landing: Operation) -> tuple[Operation | None, RestoredWorker]:
-    """Bring one worker's branch and worktree back to their state before the replay.
+    """Restore one worker's branch and worktree to their state before the replay.
 
     A branch that moved to the landed commits stays there if its worktree cannot move back now.
     """

@@ -1,4 +1,4 @@
-"""What each state means on the screen: the event that a worker waits for, whether it should be
+"""Tables by state for the views: the event that a worker waits for, whether it should be
 alive, the next command. Pure: tables keyed by state.
 """
 

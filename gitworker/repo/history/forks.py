@@ -1,4 +1,4 @@
-"""Where branches left the target, and the paths that they changed since, by few processes.
+"""Find the commits at which branches left the target, and the paths that they changed since.
 
 Read-only. Changes are listed without renames: a check whether two branches may conflict needs both
 names of a renamed file.

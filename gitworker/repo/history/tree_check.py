@@ -71,7 +71,7 @@ def find_bad_commit(git: Git, tips: Sequence[Oid], *, base: Oid) -> BadCommit | 
     found = _first_bad(trees, raws, ALL)
     if found is None:
         return None
-    protection = _protection(git)  # asked only now: it may allow what is refused otherwise
+    protection = _protection(git)  # read only now: it may allow a name that is refused otherwise
     return found if protection == ALL else _first_bad(trees, raws, protection)
 
 

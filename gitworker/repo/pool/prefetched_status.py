@@ -91,8 +91,8 @@ def prefetch_dirty_check(state_root: str) -> DirtyCheck | None:
     """Start to check the first listed worktree that exists; return None if none does."""
     common_dir = os.path.dirname(state_root)
     paths = (path for path in read_list(state_root) if is_parked_for(common_dir, path))
-    looks = (start_dirty_check(path) for path in paths)
-    return next((look for look in looks if look is not None), None)
+    checks = (start_dirty_check(path) for path in paths)
+    return next((check for check in checks if check is not None), None)
 
 
 def read_list(state_root: str) -> list[str]:

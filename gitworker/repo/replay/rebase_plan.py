@@ -35,7 +35,7 @@ class NeedsRebase(Exception):
 class ReplayBase:
     """The base from which picking starts.
 
-    `heads` are the commit onto which the first pick goes and the fork point, if there is one.
+    `heads` are the commit on which the first pick is applied, and the fork point if there is one.
     `changed` are the paths that the topic changes. `places` are the directories whose attributes
     may matter; `attributes` maps each directory to its attributes file, if it has one.
     """

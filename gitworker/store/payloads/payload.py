@@ -140,7 +140,7 @@ class GcData(NamedTuple):
 
 
 class FsckData(NamedTuple):
-    """The refs, with what they pointed at, that a repair deleted."""
+    """The refs that a repair deleted, with their commits."""
 
     refs: Mapping[str, str]
 
@@ -227,7 +227,7 @@ def recorded_commits(payload: Payload) -> set[Oid]:
 
 
 def deleted_refs(payload: Payload) -> Mapping[str, str]:
-    """Return the refs that a gc or a repair deleted, with what they pointed at."""
+    """Return the refs that a gc or a repair deleted, with their commits."""
     return payload.refs if isinstance(payload, GcData | FsckData) else {}
 
 

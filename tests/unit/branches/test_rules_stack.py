@@ -32,7 +32,7 @@ def test_a_parent_that_has_its_task_is_to_land(state: WorkerState) -> None:
 def test_a_parent_without_its_task(state: WorkerState | None, same_task: bool) -> None:
     """A worker that moved on has landed its task or withdrawn it."""
     assert parent_state(state, same_task=same_task, landed=True) is ParentState.LANDED
-    assert parent_state(state, same_task=same_task, landed=False) is ParentState.GONE
+    assert parent_state(state, same_task=same_task, landed=False) is ParentState.WITHDRAWN
 
 
 def test_free_workers_cannot_be_parents() -> None:

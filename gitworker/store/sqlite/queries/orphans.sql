@@ -1,4 +1,4 @@
--- name: of_run — what was done so far for an agent that has lost its supervisor
+-- name: of_run — the steps taken so far for an agent that has lost its supervisor
 SELECT run_id, after_seq, why, kill_at_mono_ms FROM orphans WHERE run_id = :run;
 
 -- name: claim — begin to attend to an orphan; changes no row if another process has begun

@@ -34,7 +34,7 @@ SELECT workers.worker_id, workers.task_id, workers.state_changed_at_ms,
 FROM workers LEFT JOIN tasks ON tasks.id = workers.task_id
 WHERE workers.state = :state AND workers.task_id IS NOT NULL;
 
--- name: dependencies — the landing order of tasks: what each needs, or is stacked on
+-- name: dependencies — the landing order of tasks: the tasks that each needs or is stacked on
 SELECT task_dependencies.task_id, task_dependencies.depends_on
 FROM workers JOIN task_dependencies ON task_dependencies.task_id = workers.task_id
 WHERE workers.state = :state
