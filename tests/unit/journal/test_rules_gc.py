@@ -15,7 +15,7 @@ def item(name: str, days: int, size: int = 0, *, holds: str = "", kind: str = "t
 def chosen(items: list[Item], request: GcRequest) -> tuple[list[str], list[str]]:
     """Return the names of the items to delete and of the held items."""
     choice = choose(items, request, NOW)
-    return [one.name for one in choice.going], [one.name for one in choice.held]
+    return [one.name for one in choice.selected], [one.name for one in choice.held]
 
 
 @pytest.mark.parametrize(
