@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from gitworker import clock
 from gitworker.bus.drain import record_rewrite
 from gitworker.errors import NotFound
-from gitworker.model.ids import Oid, Ref, TaskId, WorkerId
+from gitworker.model.ids import Oid, Ref
 from gitworker.model.ref_names import anchor_of
 from gitworker.repo.checkout.move_branch import move_branch
 from gitworker.repo.history.patch_ids import keeps_patches
@@ -104,10 +104,7 @@ def rescue_old_tips(session: Session, planned: Sequence[tuple[Worker, Rewrite]])
     moving = [(worker, rewrite) for worker, rewrite in planned if rewrite.new != rewrite.old]
     saved = rescue_tips(
         session.git,
-        [
-            (WorkerId(worker.worker_id), TaskId(worker.task_id or ""), rewrite.old)
-            for worker, rewrite in moving
-        ],
+        [(worker.worker_id, worker.task, rewrite.old) for worker, rewrite in moving],
         also=[
             f"update {anchor_of(worker.worker_id, worker.task_id or '')} {rewrite.new}"
             for worker, rewrite in moving
@@ -135,7 +132,7 @@ def begin_rewrite(
         writer,
         kind,
         worker=worker.worker_id,
-        task=worker.task_id or "",
+        task=worker.task,
         actor=actor,
         now=clock.now_ms(),
         data=data,

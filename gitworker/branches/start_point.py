@@ -67,7 +67,7 @@ def find_parent(session: Session, name: str, *, worker: str, task: str) -> Paren
 
 def stack_of(parent: Parent, *, worker: str, task: str) -> Stack:
     """Return the stack record of a worker that was started on a parent."""
-    branch, parent_task = parent.worker.branch or "", parent.worker.task_id or ""
+    branch, parent_task = parent.worker.branch or "", parent.worker.task
     return Stack(worker, task, parent.worker.worker_id, parent_task, branch, parent.tip)
 
 
@@ -83,7 +83,7 @@ def _find_active(reader: Reader, name: str) -> Worker | None:
 def _leads_to(reader: Reader, start: Worker, *, worker: str, task: str) -> bool:
     """Return True if a worker is stacked, directly or indirectly, on another's task."""
     stacks = parents_of(reader)
-    prefix = (start.worker_id, start.task_id or "")
+    prefix: tuple[str, str] = (start.worker_id, start.task)
     for _ in range(len(stacks) + 1):
         if prefix == (worker, task):
             return True

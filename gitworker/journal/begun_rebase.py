@@ -54,7 +54,7 @@ def journaled(session: Session, worker: Worker, ref: Ref, *, old: Oid, onto: Oid
     _write_marker(move)
     with session.store.write() as writer:
         number = begin_operation(
-            writer, KIND, worker=worker.worker_id, task=worker.task_id or "", actor=session.actor,
+            writer, KIND, worker=worker.worker_id, task=worker.task, actor=session.actor,
             now=clock.now_ms(),
             data=SyncData(ref, onto, old, move.worktree, move.admin_dir),
         )  # fmt: skip

@@ -66,7 +66,7 @@ class _Planner:
         with self._session.store.read() as reader:
             stacks = parents_of(reader)
         for worker in waiting:
-            stack = stacks.get((worker.worker_id, worker.task_id or ""))
+            stack = stacks.get((worker.worker_id, worker.task))
             is_full = self._size is not None and len(window) >= self._size
             if is_full or waits_for_parent(stack, self._tasks, self._waiting):
                 postponed.append(worker)
@@ -89,7 +89,7 @@ class _Planner:
             self._session, worker, onto=self._tip, memory=self._cache, with_tasks=self._tasks
         )
         self._tip = prepared.rewrite.new
-        self._tasks.add(worker.task_id or "")
+        self._tasks.add(worker.task)
         self._waiting.pop(worker.worker_id, None)
         return prepared
 

@@ -110,7 +110,7 @@ def try_out(
         worker.worker_id, worker.state, WorkerEvent.MERGE, stale_from=worker.stale_from
     )
     with session.store.read() as reader:
-        require_task_free(reader, worker.task_id or "", worker.worker_id)
+        require_task_free(reader, worker.task, worker.worker_id)
         require_parent_landed(reader, worker, with_tasks=with_tasks)
     tips = read_tips(session, worker)
     base = tips.target if onto is None else onto

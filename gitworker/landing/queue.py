@@ -126,9 +126,12 @@ class Queue:
         self._chosen = {worker.worker_id: worker for worker in chosen}
         with self.session.store.read() as reader:
             stacks = parents_of(reader)
-        found = {one.worker_id: stacks.get((one.worker_id, one.task_id or "")) for one in chosen}
-        parents = {name: stack.parent_worker for name, stack in found.items() if stack}
-        self._waiting = parents_first(found, parents)
+        parents: dict[str, str] = {}
+        for one in chosen:
+            stack = stacks.get((one.worker_id, one.task))
+            if stack is not None:
+                parents[one.worker_id] = stack.parent_worker
+        self._waiting = parents_first(self._chosen, parents)
         with self._resources:
             self._use_settings(self.session)
             if not self._waiting:  # interrupted landings are finished all the same

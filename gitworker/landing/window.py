@@ -76,7 +76,7 @@ def land(
     if push is not None:
         check_forward(session.git, ref=ref, old=old, new=new, worktree=checkout)
     numbers = _journal(session, _rescue(session, window), keep=keep, pushes=push is not None)
-    reason = landing_reason([(p.worker.worker_id, p.worker.task_id or "") for p in window])
+    reason = landing_reason([(p.worker.worker_id, p.worker.task) for p in window])
     checks = start_checks(session, [] if keep else [prepared.worker for prepared in window])
     try:
         if push is not None:
@@ -190,7 +190,7 @@ def _journal(session: Session, window: list[Prepared], *, keep: bool, pushes: bo
     with session.store.write() as writer:
         for prepared in window:
             worker = prepared.worker
-            require_task_free(writer, worker.task_id or "", worker.worker_id)
+            require_task_free(writer, worker.task, worker.worker_id)
             rewrite = prepared.rewrite
             data = MergeData(
                 ref=rewrite.ref, old=rewrite.old, new=rewrite.new, rescue=rewrite.rescue_ref,

@@ -3,7 +3,7 @@
 A change of `.gitworker.toml` ends its window: later workers are judged by the new settings.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 
 from gitworker.branches.remote import require_remote
 from gitworker.branches.stack import Stack, parents_of
@@ -21,7 +21,9 @@ REACH = 3  # windows ahead for which the radar's cache is read
 Fail = Callable[[str, GitWorkerError], None]
 
 
-def waits_for_parent(stack: Stack | None, tasks: set[str], waiting: dict[str, str | None]) -> bool:
+def waits_for_parent(
+    stack: Stack | None, tasks: Container[str], waiting: Mapping[str, str | None]
+) -> bool:
     """Return True if the parent of a stacked worker has to land first.
 
     `tasks` are already in the window; `waiting` maps each waiting worker to its task.
@@ -54,8 +56,8 @@ class Assembly:
         for name, worker in found.items():
             if size is not None and len(window) >= size:
                 break
-            tasks = {one.worker.task_id or "" for one in window}
-            if waits_for_parent(stacks.get((name, worker.task_id or "")), tasks, waiting):
+            tasks = {one.worker.task for one in window}
+            if waits_for_parent(stacks.get((name, worker.task)), tasks, waiting):
                 continue
             if any((one.worker.worker_id, name) in conflicts for one in window):
                 continue

@@ -27,7 +27,9 @@ def apply_due(
 
     A worker that another command changed meanwhile is left for the next check.
     """
-    changed = [worker.worker_id for worker, event in due if _apply(session, worker, event)]
+    changed: list[str] = [
+        worker.worker_id for worker, event in due if _apply(session, worker, event)
+    ]
     retried = [worker for task in retries for worker in _retry(session, task)]
     publish_views(session, *changed, *retried)  # a state file shows the number of the attempt
     return changed

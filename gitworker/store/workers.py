@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from gitworker.errors import Unavailable
-from gitworker.model.ids import Branch, Ref
+from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId
 from gitworker.model.ref_names import ref_of
 from gitworker.model.worker import WorkerState
 from gitworker.store.api import Reader, Row, Writer
@@ -14,13 +14,13 @@ Origin = tuple[str | None, str | None, str | None]  # host, boot id, PID namespa
 class Worker(NamedTuple):
     """One worker's row. Times are epoch milliseconds."""
 
-    worker_id: str
+    worker_id: WorkerId
     state: WorkerState
     version: int
     state_changed_at_ms: int
-    task_id: str | None
-    branch: str | None
-    base_oid: str | None
+    task_id: TaskId | None
+    branch: Branch | None
+    base_oid: Oid | None
     worktree: str | None
     admin_dir: str | None
     assigned_at_ms: int | None
@@ -37,7 +37,12 @@ class Worker(NamedTuple):
     @property
     def ref(self) -> Ref:
         """Return the full name of the branch; only for workers that have one."""
-        return ref_of(Branch(self.branch or ""))
+        return ref_of(self.branch or Branch(""))
+
+    @property
+    def task(self) -> TaskId:
+        """Return the task's id; empty for a worker that has none."""
+        return self.task_id or TaskId("")
 
 
 def find_worker(reader: Reader, worker: str) -> Worker | None:

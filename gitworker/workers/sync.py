@@ -13,7 +13,7 @@ from gitworker.bus.drain import drain, record_rewrite
 from gitworker.errors import READ_ONLY, Conflict, NotFound, Refused
 from gitworker.journal.begun_rebase import is_left_open, journaled, lock_of, settle_left
 from gitworker.lifecycle.find import require_worker
-from gitworker.model.ids import Oid, Ref, TaskId, WorkerId, is_oid
+from gitworker.model.ids import Oid, Ref, is_oid
 from gitworker.paths import open_regular
 from gitworker.repo.plumbing.git_environment import NO_UPKEEP
 from gitworker.repo.plumbing.lock import descriptor_of, hold
@@ -72,7 +72,7 @@ def _sync(session: Session, worker: Worker, ref: Ref, mode: str) -> Synced:
         require_on_branch(session.git, _require_owner(session, worker))
     if mode == "take":
         with session.store.write() as writer:
-            forget_stack(writer, worker.worker_id, worker.task_id or "")
+            forget_stack(writer, worker.worker_id, worker.task)
     ground = StackBase(target, None, None, None)
     if mode != "abort":
         ground = find_stack_base(session, worker, BranchTips(ref, old, target))
@@ -145,13 +145,13 @@ def _replaces(session: Session, old: Oid, ground: StackBase) -> bool:
 
 def _keep(session: Session, worker: Worker, tip: Oid) -> None:
     """Keep what a rebase replaces under a rescue ref: the branch's reflog goes with the branch."""
-    task = TaskId(worker.task_id or "")
-    rescue(session.git, worker=WorkerId(worker.worker_id), task=task, tip=tip, worktree=None)
+    task = worker.task
+    rescue(session.git, worker=worker.worker_id, task=task, tip=tip, worktree=None)
 
 
 def _rescues(session: Session, worker: Worker) -> set[Ref]:
-    task = TaskId(worker.task_id or "")
-    found = list_rescues(session.git, worker=WorkerId(worker.worker_id), task=task)
+    task = worker.task
+    found = list_rescues(session.git, worker=worker.worker_id, task=task)
     return {one.ref for one in found}
 
 

@@ -212,7 +212,7 @@ def _journal(
         writer,
         kind,
         worker=worker.worker_id,
-        task=worker.task_id or "",
+        task=worker.task,
         actor=session.actor,
         now=clock.now_ms(),
         data=data,
@@ -381,7 +381,7 @@ def _rescue(
     The commits of a landed branch are in the target already, except those that were amended or
     reset away. If the branch does not exist, the worktree's HEAD is rescued instead.
     """
-    name, task = WorkerId(worker.worker_id), TaskId(worker.task_id or "")
+    name, task = worker.worker_id, worker.task
     worktree = worker.worktree if worker.worktree and os.path.isdir(worker.worktree) else None
     admin_dir = worker.admin_dir if worktree is not None else None
     if kind == "remove" and not dirty:
@@ -408,8 +408,8 @@ def _rescue_submodules(session: Session, worker: Worker) -> list[str]:
 
     return rescue_submodules(
         session.git,
-        worker=WorkerId(worker.worker_id),
-        task=TaskId(worker.task_id or ""),
+        worker=worker.worker_id,
+        task=worker.task,
         admin_dir=worker.admin_dir,
     )
 

@@ -147,7 +147,7 @@ def _take_over(session: Session, worker: Worker, owner: OwnershipClaim) -> Repai
             session.git.run("worktree", "add", "--quiet", "--", new, branch)
             at = owner._replace(place=new, admin_dir=find_admin_dir(common, new))
         assert at.admin_dir is not None
-        write_worktree_owner(at.admin_dir, worker.worker_id, worker.task_id or "")
+        write_worktree_owner(at.admin_dir, worker.worker_id, worker.task)
         install(session.git, session.repository, session.git.at(at.place))
         record_place(session, worker, at.place, admin_dir=at.admin_dir)
 

@@ -8,7 +8,7 @@ from gitworker.fsck.checks.reflogs import named_commits
 from gitworker.fsck.finding import Finding, Repair
 from gitworker.fsck.picture import Picture
 from gitworker.fsck.rules import holds_task
-from gitworker.model.ids import HQ, Oid, Ref, TaskId, WorkerId, is_oid
+from gitworker.model.ids import HQ, Oid, Ref, is_oid
 from gitworker.model.ref_names import ANCHORS, BRANCHES, RESCUES, anchor_of, task_of
 from gitworker.repo.history.reachable import find_departed, find_missing
 from gitworker.repo.plumbing.refs import create_ref, delete_branch, find_ref
@@ -94,7 +94,7 @@ def _moved_away(picture: Picture, moved: dict[Ref, tuple[Worker, Oid, Oid]]) -> 
 
 def _accept(worker: Worker, ref: Ref, *, told: Oid, tip: Oid) -> Repair:
     def mend(session: Session) -> None:
-        owner = WorkerId(worker.worker_id), TaskId(worker.task_id or "")
+        owner = worker.worker_id, worker.task
         rescue(session.git, worker=owner[0], task=owner[1], tip=told, worktree=None)
         with session.store.write() as writer:
             record_tip(writer, ref, tip)

@@ -112,7 +112,7 @@ def check_seats(picture: Picture) -> Iterator[Finding]:
     holders = {worker.worker_id: worker for worker in picture.workers if holds_task(worker.state)}
     by_task: dict[str, list[Worker]] = {}
     for worker in holders.values():
-        by_task.setdefault(worker.task_id or "", []).append(worker)
+        by_task.setdefault(worker.task, []).append(worker)
     for name, seats in by_task.items():
         task = picture.tasks.get(name)
         named = ", ".join(seat.worker_id for seat in seats)

@@ -25,7 +25,7 @@ def made_commits(picture: Picture) -> dict[Oid, Owner]:
     """
     made: dict[Oid, Owner] = {}
     for worker in picture.workers:
-        owner = (worker.worker_id, worker.task_id or "")
+        owner = (worker.worker_id, worker.task)
         made |= {entry.new: owner for entry in read_reflogs(picture, worker) if entry.is_made}
     with picture.session.store.read() as reader:
         told = [*reader.rows("fsck.commits"), *reader.rows("fsck.reviewed")]
@@ -43,7 +43,7 @@ def made_commits(picture: Picture) -> dict[Oid, Owner]:
     for worker in picture.workers:
         tip = picture.tips.get(picture.branch(worker) or Ref(""))
         if tip is not None:
-            made[tip] = (worker.worker_id, worker.task_id or "")
+            made[tip] = (worker.worker_id, worker.task)
     return made
 
 

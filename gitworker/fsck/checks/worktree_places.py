@@ -119,7 +119,7 @@ def _of_worker(picture: Picture, worker: Worker, tree: Worktree) -> Iterator[Fin
     if find_named(place) != os.path.realpath(admin):
         return  # another damaged worktree has the same place in git's list: it is repaired first
     yield from check_index(picture, worker, tree)
-    seat = (worker.worker_id, worker.task_id or "")
+    seat = (worker.worker_id, worker.task)
     if worker.admin_dir != admin:
         yield Finding(
             "admin_differs", place,
@@ -232,7 +232,7 @@ def _rebuild(worker: Worker, place: str, admin: str, ref: Ref) -> Repair:
             write_atomically(f"{made}/commondir", b"../..\n")
             write_atomically(f"{made}/gitdir", os.fsencode(f"{place}/.git\n"))
             write_atomically(f"{made}/HEAD", f"ref: {ref}\n".encode())
-            write_worktree_owner(made, worker.worker_id, worker.task_id or "")
+            write_worktree_owner(made, worker.worker_id, worker.task)
             os.rename(made, admin)
             rebuild_index(session.git, place, admin, private)  # after a kill check_index does it
         install(session.git, session.repository, session.git.at(place))
@@ -247,7 +247,7 @@ def _add(worker: Worker, place: str, ref: Ref) -> Repair:
         session.git.run("worktree", "add", "--quiet", "--", place, branch)
         admin = find_admin_dir(session.repository.common_dir, place)
         assert admin is not None
-        write_worktree_owner(admin, worker.worker_id, worker.task_id or "")
+        write_worktree_owner(admin, worker.worker_id, worker.task)
         install(session.git, session.repository, session.git.at(place))
         _record(worker, place, admin)(session)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gitworker.liveness.readings import heartbeat_of, process_runs, this_moment
 from gitworker.liveness.rules import ClockReading, Liveness, heartbeat_age_ms
-from gitworker.model.ids import Oid, Ref, TaskId, WorkerId
+from gitworker.model.ids import Oid, Ref, TaskId
 from gitworker.model.ref_names import short_name
 from gitworker.observe.logs.events import Event, read_worker_events
 from gitworker.observe.workers.rules import next_command, waits_for, worker_liveness
@@ -267,4 +267,4 @@ def _checkout(session: Session, worker: Worker) -> WorktreeState | None:
 def _rescues(session: Session, worker: Worker) -> tuple[RescueRef, ...]:
     """Return the rescue refs of the present task; without a task, all of the worker's."""
     task = TaskId(worker.task_id) if worker.task_id else None
-    return list_rescues(session.git, worker=WorkerId(worker.worker_id), task=task)
+    return list_rescues(session.git, worker=worker.worker_id, task=task)

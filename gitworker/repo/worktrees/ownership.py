@@ -55,8 +55,8 @@ class WorkerRecord(Protocol):
         """Return the worker's id."""
 
     @property
-    def task_id(self) -> str | None:
-        """Return the id of its task."""
+    def task(self) -> str:
+        """Return the id of its task, or an empty string."""
 
     @property
     def branch(self) -> str | None:
@@ -92,7 +92,7 @@ def owner_of(common_dir: str, worker: WorkerRecord) -> OwnershipClaim | None:
         return None
     ref = ref_of(Branch(worker.branch)) if worker.branch else None
     return OwnershipClaim(
-        common_dir, worker.worktree, worker.admin_dir, ref, worker.worker_id, worker.task_id or ""
+        common_dir, worker.worktree, worker.admin_dir, ref, worker.worker_id, worker.task
     )
 
 

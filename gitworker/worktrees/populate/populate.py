@@ -68,7 +68,7 @@ def begin_setup(session: Session, writer: Writer, worker: Worker) -> int | None:
     pid = os.getpid()
     host, boot, pid_ns = this_origin()
     return begin_operation(
-        writer, "setup", worker=worker.worker_id, task=worker.task_id or "",
+        writer, "setup", worker=worker.worker_id, task=worker.task,
         actor=session.actor, now=clock.now_ms(),
         data=SetupData(pid, proc.find_start(pid), host, boot, pid_ns),
     )  # fmt: skip

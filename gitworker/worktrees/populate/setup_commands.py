@@ -132,7 +132,7 @@ def _run(session: Session, worker: Worker, log: RunLog, follower: "_LogFollower"
     env.pop("GITWORKER_VERIFY", None)
     env.update(
         GITWORKER_ID=worker.worker_id,
-        GITWORKER_TASK=worker.task_id or "",
+        GITWORKER_TASK=worker.task,
         GITWORKER_BRANCH=worker.branch or "",
         GITWORKER_WORKTREE=tree,
         GITWORKER_REPOSITORY=session.main_top,
