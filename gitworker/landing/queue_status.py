@@ -7,7 +7,6 @@ from gitworker.model.worker import WorkerState
 from gitworker.store.api import Reader
 from gitworker.store.windows import QueueWindow, landing_order, newest_windows, workers_waiting
 
-DEFAULT_PRIORITY = 100
 SHOWN_WINDOWS = 5
 
 

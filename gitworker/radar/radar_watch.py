@@ -29,8 +29,6 @@ WAITS_AT_MOST = 5  # delays, if branches never stop moving
 RETRY_MS = 60_000
 FILES_SHOWN = 50
 
-Due = dict[Ref, int]  # when each branch moved
-
 
 def watch_branches(session: Session) -> int:
     """Check branches that moved until none is due; return the number of published warnings.

@@ -41,12 +41,6 @@ def read_path(session: Session, worker: Worker) -> WorktreePath:
     return WorktreePath(worker.worker_id, worker.worktree, problem)
 
 
-def render_path(found: WorktreePath, *, width: int | None, color: bool) -> str:
-    """Return the path unchanged; a path that is cut or escaped would be unusable."""
-    del width, color
-    return found.path
-
-
 def json_path(found: WorktreePath) -> dict[str, Any]:
     """Return worker and path as JSON data."""
     return {"worker": found.worker, "path": found.path, "flaw": found.flaw}

@@ -214,14 +214,6 @@ def list_trash(trash_root: str, *, name: str = "") -> tuple[TrashEntry, ...]:
     return tuple(entry for entry in _entries(trash_root, name) if entry.state == REMOVED)
 
 
-def require_trash_entry(trash_root: str, name: str) -> TrashEntry:
-    """Return the latest entry called `name`; raise NotFound if it does not exist."""
-    found = [entry for entry in list_trash(trash_root, name=name) if entry.name == name]
-    if not found:
-        raise NotFound(f"{trash_root} has no entry {name}", f"ls {trash_root}")
-    return found[-1]
-
-
 def repair_trash(trash_root: str, *, common_dir: str | None = None) -> tuple[TrashEntry, ...]:
     """Finish removals and restorations that were killed; return the repaired entries.
 

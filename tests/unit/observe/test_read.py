@@ -15,7 +15,7 @@ from gitworker.model.worker import WorkerState
 from gitworker.observe.logs.log import read_log
 from gitworker.observe.workers.diff import json_diff, read_diff, render_diff
 from gitworker.observe.workers.list import ListedWorker, read_list
-from gitworker.observe.workers.path import json_path, read_path, render_path
+from gitworker.observe.workers.path import json_path, read_path
 from gitworker.observe.workers.status import OpenOperation, read_status
 from gitworker.session import Session
 from gitworker.store.operations import begin_operation
@@ -115,7 +115,6 @@ def test_path(session: Session, repository: Path) -> None:
     """Path is the worktree as it is on disk."""
     found = read_path(session, spawned(session, "auth", "skills"))
     place = str(repository.resolve() / "worktrees" / "skills")
-    assert render_path(found, width=5, color=True) == place
     assert json_path(found) == {"worker": "auth", "path": place, "flaw": None}
 
 
