@@ -113,9 +113,11 @@ def test_poll_prints_nothing_twice(world: World) -> None:
 def test_before_the_first_command(tmp_path: Path) -> None:
     """Without a state directory the error says that it is not set up, or cannot be created."""
     world = World.make(tmp_path / "repo")
-    read, act = frozen(world, "status"), frozen(world, "spawn", "auth", "t1")
+    read, spawned = frozen(world, "status"), frozen(world, "spawn", "auth", "t1")
     assert (read.status, "not set up" in read.err) == (1, True)
-    assert (act.status, act.err.count("\n"), "Read-only" in act.err) == (1, 1, True), act
+    assert (spawned.status, spawned.err.count("\n"), "Read-only" in spawned.err) == (1, 1, True), (
+        spawned
+    )
 
 
 def test_ordinary_refusals_stay(world: World) -> None:

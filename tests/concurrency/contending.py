@@ -28,9 +28,9 @@ LEASE_S = 0.15
 JUMPS_MS = (-3_600_000, -120_000, 0, 120_000, 3_600_000)
 DOOMED = 8  # of so many processes one dies with its first task
 LATE = {"claim_lost", "claim_expired"}
-TASKS = "SELECT id FROM tasks WHERE NOT EXISTS (SELECT 1 FROM acts WHERE acts.task = tasks.id)"
-ACT = "INSERT INTO acts (task, epoch, name) VALUES (:task, :epoch, :name)"
-LOOK = "SELECT 1 FROM acts WHERE task = :task"
+TASKS = "SELECT id FROM tasks WHERE NOT EXISTS (SELECT 1 FROM grants WHERE grants.task = tasks.id)"
+GRANT = "INSERT INTO grants (task, epoch, name) VALUES (:task, :epoch, :name)"
+LOOK = "SELECT 1 FROM grants WHERE task = :task"
 
 
 class Contender:
@@ -84,7 +84,7 @@ class Contender:
                 self.suffer()
             with self.store.write() as writer:
                 require_valid(writer, task, self.name, epoch=epoch)
-                writer.execute(ACT, {"task": task, "epoch": epoch, "name": self.name})
+                writer.execute(GRANT, {"task": task, "epoch": epoch, "name": self.name})
         clock.monotonic_ms()
         self.note("R", task, epoch)
         self.claims.release(task, epoch=epoch)

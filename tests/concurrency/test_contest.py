@@ -82,8 +82,8 @@ def contest(scene: Scene, folder: Path, *, processes: int, tasks: int) -> tuple[
     """Run a contest and return it with the lines of its record."""
     record = folder / "record"
     record.touch()
-    scene.store.execute("CREATE TABLE acts (task TEXT, epoch INTEGER, name TEXT)")
-    scene.store.execute("CREATE INDEX idx_acts ON acts (task)")
+    scene.store.execute("CREATE TABLE grants (task TEXT, epoch INTEGER, name TEXT)")
+    scene.store.execute("CREATE INDEX idx_grants ON grants (task)")
     with scene.store.write() as writer:
         for number in range(tasks):
             writer.run(
@@ -121,7 +121,7 @@ def require_one_holder_at_a_time(lines: list[str]) -> Counter[str]:
 
 def require_one_act_each(scene: Scene, tasks: int) -> None:
     """Fail the test unless every task was acted on once, and by whom the claims say."""
-    rows = scene.store.execute("SELECT task, COUNT(*) AS times FROM acts GROUP BY task")
+    rows = scene.store.execute("SELECT task, COUNT(*) AS times FROM grants GROUP BY task")
     assert len(rows) == tasks
     assert {row["times"] for row in rows} == {1}
     assert scene.store.execute("PRAGMA integrity_check") == [{"integrity_check": "ok"}]

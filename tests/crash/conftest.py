@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.acts import Act
+from tests.crash.operations import Operation
 from tests.workers.world import World, is_at_work, wait_until, without_heartbeat_daemon
 
 # A copy has other inodes and change times; its index must count as fresh all the same.
@@ -17,25 +17,27 @@ FRESH = {"core.checkStat": "minimal", "core.trustctime": "false"}
 @pytest.fixture(scope="session")
 def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the directory that this process keeps its prepared repositories in."""
-    return tmp_path_factory.mktemp("acts")
+    return tmp_path_factory.mktemp("operations")
 
 
 @pytest.fixture
-def prepared(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Act], World]]:
+def prepared(
+    shelf: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[Operation], World]]:
     """Return a function that restores the prepared repository of an operation at a fixed path."""
     monkeypatch.setenv("GITWORKER_HOOKS", "off")
     with contextlib.ExitStack() as stack:
 
-        def prepare(act: Act) -> World:
-            root, copy = shelf / act.name / "repo", shelf / act.name / "copy"
+        def prepare(operation: Operation) -> World:
+            root, copy = shelf / operation.name / "repo", shelf / operation.name / "copy"
             if not copy.exists():
                 world = World.make(root)
                 for key, value in FRESH.items():
                     world.git("config", key, value)
                 with without_heartbeat_daemon(world):
-                    act.prepare(world)
+                    operation.prepare(world)
                 wait_until(lambda: not is_at_work(root))  # a copy must not meet a deletion
-                shutil.copytree(shelf / act.name / "repo", copy, symlinks=True)
+                shutil.copytree(shelf / operation.name / "repo", copy, symlinks=True)
             else:
                 wait_until(lambda: not is_at_work(root))  # of the test before
                 shutil.rmtree(root)

@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.crash.acts import dirty_approval, dirty_review
 from tests.crash.inventory import require_nothing_lost, require_tidy, take
+from tests.crash.operations import dirty_approval, dirty_review
 from tests.workers.world import World
 
-ACTS = {"approve": dirty_review, "merge": dirty_approval}
+PREPARATIONS = {"approve": dirty_review, "merge": dirty_approval}
 
 
 def kill(world: World, kind: str) -> str:
@@ -27,10 +27,10 @@ def has(world: World, commit: str) -> bool:
     return world.git("cat-file", "--batch-check", "--batch-all-objects").find(commit) >= 0
 
 
-@pytest.mark.parametrize("kind", ACTS)
+@pytest.mark.parametrize("kind", PREPARATIONS)
 def test_the_new_commits_are_anchored(world: World, kind: str) -> None:
     """The commits that the journal names survive a gc, and the operation can be repeated."""
-    ACTS[kind](world)
+    PREPARATIONS[kind](world)
     before = take(world)
     new = kill(world, kind)
     collect(world)
@@ -42,10 +42,10 @@ def test_the_new_commits_are_anchored(world: World, kind: str) -> None:
     require_tidy(world, before)
 
 
-@pytest.mark.parametrize("kind", ACTS)
+@pytest.mark.parametrize("kind", PREPARATIONS)
 def test_lost_commits_count_as_not_done(world: World, kind: str) -> None:
     """An operation whose commits were lost all the same, as in a power cut, did not happen."""
-    ACTS[kind](world)
+    PREPARATIONS[kind](world)
     before = take(world)
     new = kill(world, kind)
     world.git("update-ref", "-d", "refs/worker/landing/auth/login")

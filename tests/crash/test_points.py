@@ -8,15 +8,15 @@ import pytest
 
 import gitworker
 from fixtures.repos import Repo
-from tests.crash.acts import ACTS, Act, expected_points, refused_review
 from tests.crash.inventory import require_nothing_lost, require_tidy, states, take
+from tests.crash.operations import OPERATIONS, Operation, expected_points, refused_review
 from tests.workers.world import World
 
 PACKAGE = Path(gitworker.__file__).parent
 KILLED = -9
 # Points whose name contains the kind of the operation, and the kinds that reach them.
 KINDS = {"removal.py": ("cancel", "reset", "remove")}
-CASES = [(act, point) for act in ACTS for point in act.points]
+CASES = [(operation, point) for operation in OPERATIONS for point in operation.points]
 # One of each kind; `make test` and `make crash` die at all of them.
 QUICK = {
     ("spawn", "spawn.journal"), ("spawn", "spawn.worktree"), ("spawn-pool", "pool.moved"),
@@ -27,16 +27,16 @@ QUICK = {
     ("undo-merge", "move-ref"), ("undo-merge", "undo.rewound"),
     ("recover", "recover-settled"),
 }  # fmt: skip
-ALL = [pytest.param(act, point, id=f"{act.name}-{point}") for act, point in CASES]
+ALL = [pytest.param(operation, point, id=f"{operation.name}-{point}") for operation, point in CASES]
 RING = [
     pytest.param(
-        act, point, id=f"{act.name}-{point}",
-        marks=() if (act.name, point) in QUICK else pytest.mark.slow,
+        operation, point, id=f"{operation.name}-{point}",
+        marks=() if (operation.name, point) in QUICK else pytest.mark.slow,
     )
-    for act, point in CASES
+    for operation, point in CASES
 ]  # fmt: skip
 
-Prepare = Callable[[Act], World]
+Prepare = Callable[[Operation], World]
 
 
 def points_in(path: Path) -> Iterator[str]:
@@ -51,12 +51,12 @@ def points_in(path: Path) -> Iterator[str]:
                 yield from (f"{kind}{suffix}" for kind in KINDS[path.name])
 
 
-def crash(world: World, act: Act, point: str) -> None:
+def crash(world: World, operation: Operation, point: str) -> None:
     """Run the operation until it is killed at the point."""
-    if act.first is not None:
-        words, earlier = act.first
+    if operation.first is not None:
+        words, earlier = operation.first
         assert world.drive(*words, GITWORKER_CRASH_AT=earlier).returncode == KILLED
-    done = world.drive(*act.words, GITWORKER_CRASH_AT=point)
+    done = world.drive(*operation.words, GITWORKER_CRASH_AT=point)
     assert done.returncode == KILLED, (done.stdout, done.stderr)
 
 
@@ -66,17 +66,17 @@ def test_no_point_is_forgotten() -> None:
     assert found == expected_points()
 
 
-@pytest.mark.parametrize(("act", "point"), RING)
-def test_any_command_repairs(prepared: Prepare, act: Act, point: str) -> None:
+@pytest.mark.parametrize(("operation", "point"), RING)
+def test_any_command_repairs(prepared: Prepare, operation: Operation, point: str) -> None:
     """After a kill the next command either rolls the operation back or completes it."""
-    world = prepared(act)
+    world = prepared(operation)
     before = take(world)
-    crash(world, act, point)
+    crash(world, operation, point)
     repaired = world.drive("recover_all")
     assert repaired.returncode == 0, repaired.stderr
     require_nothing_lost(world, before)
     require_tidy(world, before)
-    assert states(world) in (before.states, act.done)
+    assert states(world) in (before.states, operation.done)
     rows = world.rows()
     again = world.drive("recover_all")
     assert (again.returncode, again.stdout.strip()) == (0, "")
@@ -85,18 +85,18 @@ def test_any_command_repairs(prepared: Prepare, act: Act, point: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("act", "point"), ALL)
-def test_the_same_command_repairs(prepared: Prepare, act: Act, point: str) -> None:
+@pytest.mark.parametrize(("operation", "point"), ALL)
+def test_the_same_command_repairs(prepared: Prepare, operation: Operation, point: str) -> None:
     """After a kill the same command succeeds or reports that the operation is already done."""
-    world = prepared(act)
+    world = prepared(operation)
     before = take(world)
-    crash(world, act, point)
-    again = world.drive(*act.words)
-    if act.name == "approve-refused":
+    crash(world, operation, point)
+    again = world.drive(*operation.words)
+    if operation.name == "approve-refused":
         assert again.stderr.startswith("would_overwrite"), again.stderr
-    elif act.name != "recover":
+    elif operation.name != "recover":
         assert again.returncode in (0, 1, 4), again.stderr
-        assert states(world) == act.done
+        assert states(world) == operation.done
     require_nothing_lost(world, before)
     require_tidy(world, before)
     assert world.drive("recover_all").stdout.strip() == ""
@@ -105,10 +105,12 @@ def test_the_same_command_repairs(prepared: Prepare, act: Act, point: str) -> No
 
 def test_refusal(prepared: Prepare) -> None:
     """A move that git refuses and that is killed before the ref is back is taken back."""
-    act = Act("refusal", refused_by_git, ("approve", "auth"), ("move-refused",), ("", ""))
-    world = prepared(act)
+    operation = Operation(
+        "refusal", refused_by_git, ("approve", "auth"), ("move-refused",), ("", "")
+    )
+    world = prepared(operation)
     before, tip = take(world), world.tip("auth/login")
-    crash(world, act, "move-refused")
+    crash(world, operation, "move-refused")
     world.git("config", "filter.broken.smudge", "cat")
     assert world.drive("recover_all").returncode == 0
     require_nothing_lost(world, before)

@@ -4,7 +4,6 @@ import os
 from pathlib import Path
 
 from gitworker.repo.status.checkout_status import open_operation
-from tests.crash.acts import Act
 from tests.crash.inventory import (
     Inventory,
     is_ours,
@@ -12,13 +11,16 @@ from tests.crash.inventory import (
     require_tidy,
     states,
 )
+from tests.crash.operations import Operation
 from tests.faults.harness import BUG, Outcome, plainly
 from tests.workers.world import World, is_at_work, wait_until
 
 ANSWERS = (0, 1, 3, 4)
 
 
-def require_recovered(world: World, act: Act, before: Inventory, *, again: bool) -> None:
+def require_recovered(
+    world: World, operation: Operation, before: Inventory, *, again: bool
+) -> None:
     """Run the next commands with no fault, then fail the test unless everything is whole.
 
     `again` runs the verb once more, as a user does; otherwise `recover` has to be enough.
@@ -27,7 +29,7 @@ def require_recovered(world: World, act: Act, before: Inventory, *, again: bool)
     said = [_answer(world, "status")]
     locks = left_locks(world)
     if again:
-        said.append(_answer(world, *act.words, cwd=act.directory(world)))
+        said.append(_answer(world, *operation.words, cwd=operation.directory(world)))
         require_named(said[-1], locks)
         wait_until(lambda: not is_at_work(world.root))
     said.append(_answer(world, "recover"))
@@ -46,7 +48,7 @@ def require_recovered(world: World, act: Act, before: Inventory, *, again: bool)
     assert _answer(world, "recover").out.startswith("no operation was interrupted"), words
     world.require_sound()
     state = states(world)
-    assert (state and state[0]) in (before.states and before.states[0], act.done[0]), words
+    assert (state and state[0]) in (before.states and before.states[0], operation.done[0]), words
 
 
 def leave_rebases(world: World, before: Inventory, *, going_on: bool) -> list[Outcome]:

@@ -11,10 +11,10 @@ from fixtures.repos import Repo
 from gitworker.repo.pool.parked import list_parked
 from gitworker.worktrees.pool.hand_out import RETURNING, open_pool
 from gitworker.worktrees.pool.keep_ready import keep_pool
-from tests.crash.acts import ACTS, Act
 from tests.crash.inventory import require_nothing_lost, require_tidy, take
-from tests.faults.acts import EVERY
+from tests.crash.operations import OPERATIONS, Operation
 from tests.faults.harness import Fault, Injector, plainly
+from tests.faults.operations import EVERY
 from tests.workers.world import World, is_at_work, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.faults]
@@ -24,15 +24,15 @@ EXDEV = Fault("EXDEV", lasts=True)
 
 @pytest.mark.parametrize("name", MOVING)
 def test_a_directory_that_cannot_be_renamed(
-    prepared: Callable[[Act], World], injector: Injector, name: str
+    prepared: Callable[[Operation], World], injector: Injector, name: str
 ) -> None:
     """Repeated attempts leave no operation open, and the trash does not grow."""
-    act = next(act for act in ACTS if act.name == name)
-    world = prepared(act)
+    operation = next(operation for operation in OPERATIONS if operation.name == name)
+    world = prepared(operation)
     before, trash = take(world), world.root / "worktrees/.trash"
     entries = set(trash.glob("[!.]*"))
     for _ in range(3):
-        done = injector.run(world, *act.words, fault=EXDEV, at=1)
+        done = injector.run(world, *operation.words, fault=EXDEV, at=1)
         assert done.status in (0, 1), done.err
         assert "Traceback" not in done.err
         assert world.query("SELECT kind FROM operations WHERE status = 'open'") == []
@@ -53,13 +53,13 @@ ROLLED_BACK = [
 
 @pytest.mark.parametrize(("name", "point"), ROLLED_BACK)
 def test_a_spawn_that_is_rolled_back(
-    prepared: Callable[[Act], World], injector: Injector, name: str, point: str
+    prepared: Callable[[Operation], World], injector: Injector, name: str, point: str
 ) -> None:
     """A killed spawn is rolled back by a copy into the trash, once, and the task can be given."""
-    act = next(act for act in ACTS if act.name == name)
-    world = prepared(act)
+    operation = next(operation for operation in OPERATIONS if operation.name == name)
+    world = prepared(operation)
     before, trash = take(world), world.root / "worktrees/.trash"
-    assert world.drive(*act.words, GITWORKER_CRASH_AT=point).returncode == -9
+    assert world.drive(*operation.words, GITWORKER_CRASH_AT=point).returncode == -9
     counts = []
     for _ in range(2):
         done = injector.run(world, "recover", fault=EXDEV, at=1)
@@ -67,38 +67,38 @@ def test_a_spawn_that_is_rolled_back(
         counts.append(len(list(trash.glob("[!.]*"))))
         assert world.query("SELECT kind FROM operations WHERE status = 'open'") == []
     assert counts[0] == counts[1]
-    assert plainly(world, *act.words).status == 0
+    assert plainly(world, *operation.words).status == 0
     require_nothing_lost(world, before)
     require_tidy(world, before)
     world.require_sound()
 
 
-def test_a_half_made_worktree(prepared: Callable[[Act], World], injector: Injector) -> None:
+def test_a_half_made_worktree(prepared: Callable[[Operation], World], injector: Injector) -> None:
     """The remains of a git killed in `worktree add` are copied away, and the task is free."""
-    act = next(act for act in ACTS if act.name == "spawn")
-    world = prepared(act)
+    operation = next(operation for operation in OPERATIONS if operation.name == "spawn")
+    world = prepared(operation)
     place = f"{world.root}/worktrees/login/"
-    calls = injector.run(world, *act.words).calls
+    calls = injector.run(world, *operation.words).calls
     at = next(n for n, call in enumerate(calls, 1) if call.split()[3].startswith(place)) + 1
-    world = prepared(act)
-    injector.run(world, *act.words, fault=Fault("TREE"), at=at)
+    world = prepared(operation)
+    injector.run(world, *operation.words, fault=Fault("TREE"), at=at)
     done = injector.run(world, "recover", fault=EXDEV, at=1)
     assert (done.status, done.was_hit) == (0, True), done.err
-    assert plainly(world, *act.words).status == 0
+    assert plainly(world, *operation.words).status == 0
     world.require_sound()
 
 
-def test_a_special_file(prepared: Callable[[Act], World], injector: Injector) -> None:
+def test_a_special_file(prepared: Callable[[Operation], World], injector: Injector) -> None:
     """A worktree that can be neither renamed nor copied stays, and the spawn is closed."""
-    act = next(act for act in ACTS if act.name == "spawn")
-    world = prepared(act)
-    assert world.drive(*act.words, GITWORKER_CRASH_AT="spawn.hooks").returncode == -9
+    operation = next(operation for operation in OPERATIONS if operation.name == "spawn")
+    world = prepared(operation)
+    assert world.drive(*operation.words, GITWORKER_CRASH_AT="spawn.hooks").returncode == -9
     os.mkfifo(world.root / "worktrees/login/pipe")
     done = injector.run(world, "recover", fault=EXDEV, at=1)
     assert (done.status, done.was_hit) == (0, True), done.err
     assert world.query("SELECT kind FROM operations WHERE status = 'open'") == []
     assert (world.root / "worktrees/login/pipe").is_fifo()
-    refused = plainly(world, *act.words)
+    refused = plainly(world, *operation.words)
     assert "worktrees/login is in the way" in refused.err
 
 
@@ -136,19 +136,21 @@ def returning(world: World) -> None:
 
 
 POOLS = [
-    Act(f"pool-{prepare.__name__}", prepare, ("pool", "--fill"), (), ("", ""))
+    Operation(f"pool-{prepare.__name__}", prepare, ("pool", "--fill"), (), ("", ""))
     for prepare in (filled, outdated, touched, returning)
 ]
 
 
-@pytest.mark.parametrize("act", POOLS, ids=[act.name for act in POOLS])
-def test_the_pool(prepared: Callable[[Act], World], injector: Injector, act: Act) -> None:
+@pytest.mark.parametrize("operation", POOLS, ids=[operation.name for operation in POOLS])
+def test_the_pool(
+    prepared: Callable[[Operation], World], injector: Injector, operation: Operation
+) -> None:
     """The job of the pool loses nothing, does not fill the disk, and the next spawn works."""
-    world = prepared(act)
+    world = prepared(operation)
     before = take(world)
     counts = []
     for _ in range(3):
-        done = injector.run(world, *act.words, fault=EXDEV, at=1)
+        done = injector.run(world, *operation.words, fault=EXDEV, at=1)
         assert (done.status in (0, 1), done.was_hit) == (True, True), done.err
         assert "Traceback" not in done.err
         wait_until(lambda: not is_at_work(world.root))
@@ -156,7 +158,7 @@ def test_the_pool(prepared: Callable[[Act], World], injector: Injector, act: Act
     assert counts[1] == counts[2], counts
     require_nothing_lost(world, before)
     assert plainly(world, "spawn", "new", "t-new").status == 0
-    assert plainly(world, *act.words).status == 0
+    assert plainly(world, *operation.words).status == 0
     assert len(list_parked(open_pool(world.session()))) == 1
     world.require_sound()
 
@@ -168,11 +170,11 @@ def count_directories(world: World) -> int:
     return len(kept) + len(world.worktrees())
 
 
-def test_gc(prepared: Callable[[Act], World], injector: Injector) -> None:
+def test_gc(prepared: Callable[[Operation], World], injector: Injector) -> None:
     """gc deletes directories in place if they cannot be renamed; no undo restores half of one."""
-    act = next(act for act in EVERY if act.name == "gc")
-    world = prepared(act)
-    done = injector.run(world, *act.words, fault=EXDEV, at=1)
+    operation = next(operation for operation in EVERY if operation.name == "gc")
+    world = prepared(operation)
+    done = injector.run(world, *operation.words, fault=EXDEV, at=1)
     assert (done.status, done.was_hit) == (0, True), done.err
     trash = world.root / "worktrees/.trash"
     wait_until(lambda: not list(trash.glob("[!.]*")))

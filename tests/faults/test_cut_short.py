@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.acts import Act
 from tests.crash.inventory import take
-from tests.faults.acts import IN_MAIN, PLACE, WRITING
+from tests.crash.operations import Operation
 from tests.faults.harness import Fault, Injector, find_call
+from tests.faults.operations import IN_MAIN, PLACE, WRITING
 from tests.faults.oracle import require_recovered
 from tests.workers.world import World
 
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.faults]
 FAULTS = (Fault("TREE"), Fault("KILL"), Fault("ENOSPC", lasts=True), Fault("EIO", lasts=True))
 FILES = (PLACE, "crlf.txt")
 
-Prepare = Callable[[Act], World]
+Prepare = Callable[[Operation], World]
 
 
 @pytest.mark.parametrize("path", FILES)
@@ -26,18 +26,18 @@ def test_a_file_cut_short(
     prepared: Prepare, injector: Injector, verb: str, fault: Fault, path: str
 ) -> None:
     """The next commands bring the file to one of its two versions, by every verb alike."""
-    act = WRITING[verb]
-    world = prepared(act)
+    operation = WRITING[verb]
+    world = prepared(operation)
     file = place_of(world, verb) / path
-    where = act.directory(world)
-    calls = injector.run(world, *act.words, fault=fault, under=file, cwd=where).calls
-    world = prepared(act)
+    where = operation.directory(world)
+    calls = injector.run(world, *operation.words, fault=fault, under=file, cwd=where).calls
+    world = prepared(operation)
     before = take(world)
     at = find_call(calls, "write")
-    done = injector.run(world, *act.words, fault=fault, at=at, under=file, cwd=where)
+    done = injector.run(world, *operation.words, fault=fault, at=at, under=file, cwd=where)
     assert done.was_hit
     assert done.status != 70, done.err
-    require_recovered(world, act, before, again=False)
+    require_recovered(world, operation, before, again=False)
 
 
 def place_of(world: World, verb: str) -> Path:
@@ -47,15 +47,15 @@ def place_of(world: World, verb: str) -> Path:
 
 def test_a_command_may_come_between(prepared: Prepare, injector: Injector) -> None:
     """If the disk is full for the next commands too, they fail and the one after repairs."""
-    act = WRITING["approve"]
-    world = prepared(act)
+    operation = WRITING["approve"]
+    world = prepared(operation)
     file = world.path("auth") / PLACE
-    at = find_call(injector.run(world, *act.words, under=file).calls, "write")
-    world = prepared(act)
+    at = find_call(injector.run(world, *operation.words, under=file).calls, "write")
+    world = prepared(operation)
     before = take(world)
     full = Fault("ENOSPC", lasts=True)
-    injector.run(world, *act.words, fault=Fault("TREE"), at=at, under=file)
+    injector.run(world, *operation.words, fault=Fault("TREE"), at=at, under=file)
     for number in (1, 20, 40):
         done = injector.run(world, "recover", fault=full, at=number)
         assert done.status != 70, done.err
-    require_recovered(world, act, before, again=False)
+    require_recovered(world, operation, before, again=False)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.acts import Act
 from tests.crash.inventory import take
-from tests.faults.acts import EVERY, ONCE, spared
+from tests.crash.operations import Operation
 from tests.faults.harness import plainly
+from tests.faults.operations import EVERY, ONCE, spared
 from tests.faults.oracle import require_recovered
 from tests.store.disks import fill, small_disk
 from tests.workers.world import World, is_at_work, wait_until, without_heartbeat_daemon
@@ -25,7 +25,7 @@ CAUSES = ("No space left on device", "Out of diskspace", "disk is full", "0 B fr
 UNEXPLAINED = "unable to write file"
 SPARE_KIB = 1024
 
-Prepare = Callable[[Act], World]
+Prepare = Callable[[Operation], World]
 
 
 @contextlib.contextmanager
@@ -45,23 +45,23 @@ def on_small_disk(world: World) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("free_kib", FREE_KIB)
-@pytest.mark.parametrize("act", EVERY, ids=[act.name for act in EVERY])
-def test_a_full_disk(prepared: Prepare, act: Act, free_kib: int) -> None:
+@pytest.mark.parametrize("operation", EVERY, ids=[operation.name for operation in EVERY])
+def test_a_full_disk(prepared: Prepare, operation: Operation, free_kib: int) -> None:
     """A command fails with the cause and a file, loses nothing, and the next one succeeds."""
-    world = prepared(act)
+    world = prepared(operation)
     with on_small_disk(world) as disk:
-        before = spared(act, take(world))
+        before = spared(operation, take(world))
         filler = fill(disk / ".git" if (disk / ".git").is_dir() else disk)
         os.truncate(filler, filler.stat().st_size - free_kib * 1024)
-        done = plainly(world, *act.words, cwd=act.directory(world))
+        done = plainly(world, *operation.words, cwd=operation.directory(world))
         wait_until(lambda: not is_at_work(world.root))
         filler.unlink()
         try:
-            stops_open = (3,) if act.inside else ()  # a rebase can stop in the middle
+            stops_open = (3,) if operation.inside else ()  # a rebase can stop in the middle
             assert done.status in (0, 1, *stops_open), (done.status, done.err)
             if done.status and UNEXPLAINED not in done.err:
                 assert any(cause in done.err for cause in CAUSES), done.err
                 assert str(world.root) in done.err, done.err
-            require_recovered(world, act, before, again=act.name not in ONCE)
+            require_recovered(world, operation, before, again=operation.name not in ONCE)
         except AssertionError as error:
-            raise AssertionError(f"{act.name} with {free_kib} KiB:\n{done.err}") from error
+            raise AssertionError(f"{operation.name} with {free_kib} KiB:\n{done.err}") from error

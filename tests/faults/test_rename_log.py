@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from fixtures.repos import Repo
-from tests.crash.acts import Act
+from tests.crash.operations import Operation
 from tests.faults.harness import Fault, Injector, plainly
 from tests.faults.oracle import left_locks
 from tests.workers.world import World
@@ -34,9 +34,9 @@ def adopted(world: World) -> None:
     world.drive("adopt", "idle", "auth", "login")
 
 
-ACTS = (
-    Act("log-of-adopt", with_history, ADOPT, (), ("ASSIGNED", "ASSIGNED")),
-    Act("log-of-undo", adopted, ("undo",), (), ("IDLE", "READY")),
+OPERATIONS = (
+    Operation("log-of-adopt", with_history, ADOPT, (), ("ASSIGNED", "ASSIGNED")),
+    Operation("log-of-undo", adopted, ("undo",), (), ("IDLE", "READY")),
 )
 
 
@@ -47,19 +47,19 @@ def reflog(world: World) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", ["KILL", "TREE"])
-@pytest.mark.parametrize("act", ACTS, ids=[act.name for act in ACTS])
+@pytest.mark.parametrize("operation", OPERATIONS, ids=[operation.name for operation in OPERATIONS])
 def test_killed_in_the_rename(
-    prepared: Callable[[Act], World], injector: Injector, act: Act, kind: str
+    prepared: Callable[[Operation], World], injector: Injector, operation: Operation, kind: str
 ) -> None:
     """Killed at a call of the rename, no entry of the reflog is lost."""
-    calls = injector.run(prepared(act), *act.words, fault=Fault(kind), at=0).calls
+    calls = injector.run(prepared(operation), *operation.words, fault=Fault(kind), at=0).calls
     moving = [number for number, call in enumerate(calls, 1) if "logs/refs/" in call]
     assert moving, calls
     first = moving[0] - 2 + (kind == "TREE")
     for at in range(first, moving[-1] + 4, STRIDE):
-        world = prepared(act)
+        world = prepared(operation)
         before = reflog(world)
-        done = injector.run(world, *act.words, fault=Fault(kind), at=at)
+        done = injector.run(world, *operation.words, fault=Fault(kind), at=at)
         assert done.was_hit
         for lock in left_locks(world):
             os.unlink(lock)

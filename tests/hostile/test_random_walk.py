@@ -49,7 +49,7 @@ class Walk:
         if self.verb("spawn", worker, f"t{self.tasks}").status == 0:
             self.verb("start", worker, "--pid", str(self.pid))
 
-    def act(self) -> None:
+    def run_verb(self) -> None:
         """Run one verb on one worker."""
         worker = self.chance.choice(WORKERS)
         verb = self.chance.choice((
@@ -146,12 +146,12 @@ class Walk:
     def step(self) -> None:
         """Take one step."""
         steps: list[tuple[int, Callable[[], None]]] = [
-            (4, self.spawn), (12, self.act), (3, self.land), (1, self.gc), (2, self.sync),
+            (4, self.spawn), (12, self.run_verb), (3, self.land), (1, self.gc), (2, self.sync),
             (8, self.write), (2, self.stage), (6, self.commit), (4, self.commit_shared),
             (1, self.delete), (1, self.collect),
         ]  # fmt: skip
-        weights, acts = zip(*steps, strict=True)
-        (chosen,) = self.chance.choices(acts, weights)
+        weights, moves = zip(*steps, strict=True)
+        (chosen,) = self.chance.choices(moves, weights)
         self.history.append(chosen.__name__)
         chosen()
 

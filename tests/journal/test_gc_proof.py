@@ -286,6 +286,6 @@ def test_two_at_once(world: World) -> None:
     ]
     assert [rival.wait() for rival in rivals] == [0] * 4
     rows = world.query("SELECT data FROM operations WHERE kind = 'gc'")
-    acts = [json.loads(data) for (data,) in rows]
-    taken = sorted(name for act in acts for name in (*act["refs"], *act["entry_paths"]))
+    operations = [json.loads(data) for (data,) in rows]
+    taken = sorted(name for one in operations for name in (*one["refs"], *one["entry_paths"]))
     assert len(taken) == len(set(taken)) == 4

@@ -19,7 +19,7 @@ from gitworker.store.api import Store
 from gitworker.workers.start import start
 from tests.bus.scene import Scene, no_heartbeat_daemon
 from tests.conftest import git
-from tests.liveness.test_process import sleeper
+from tests.liveness.test_processes import sleeper
 from tests.store.support import wait_until
 
 AGE = "UPDATE heartbeats SET ts_ms = ts_ms - 200000"

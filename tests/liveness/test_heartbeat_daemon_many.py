@@ -15,7 +15,7 @@ from gitworker.model.worker import WorkerEvent
 from gitworker.store.workers import add_worker, find_worker
 from tests.bus.scene import Scene
 from tests.liveness.test_heartbeat_daemon import daemons
-from tests.liveness.test_process import sleeper
+from tests.liveness.test_processes import sleeper
 from tests.store.support import wait_until
 
 WORKERS = 100

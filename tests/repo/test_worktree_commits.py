@@ -119,7 +119,7 @@ def test_a_head_that_only_went_forward_has_not_turned_back(work: Repo) -> None:
 
 
 @pytest.mark.parametrize(
-    "act",
+    "command",
     [
         ["commit", "-q", "--amend", "-m", "other"],
         ["reset", "-q", "--hard", "HEAD~1"],
@@ -128,11 +128,11 @@ def test_a_head_that_only_went_forward_has_not_turned_back(work: Repo) -> None:
         ["update-ref", "-m", "mine", "HEAD", "HEAD~1"],
     ],
 )
-def test_a_head_that_left_a_commit_has_turned_back(work: Repo, act: list[str]) -> None:
+def test_a_head_that_left_a_commit_has_turned_back(work: Repo, command: list[str]) -> None:
     """After an amend, a reset, a switch, a rebase or an unknown move the log has to be read."""
     work.commit("one", {"f": "2\n"})
     assert not turned_back(work)
-    work.run(*act)
+    work.run(*command)
     work.commit("two", {"g": "1\n"})
     assert turned_back(work)
 

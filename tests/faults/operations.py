@@ -6,8 +6,8 @@ from pathlib import Path
 
 from fixtures.repos import Repo
 from gitworker.lifecycle.fail import fail
-from tests.crash.acts import ACTS, THEIRS, Act, dirty_work
 from tests.crash.inventory import Inventory
+from tests.crash.operations import OPERATIONS, THEIRS, Operation, dirty_work
 from tests.workers.dirty_worktree import make_dirty
 from tests.workers.world import World
 
@@ -110,36 +110,37 @@ def kept_behind(world: World) -> None:
 
 
 MORE = (
-    Act("start", spawned, ("start", "auth"), (), ("WORKING", "IN_PROGRESS")),
-    Act(
+    Operation("start", spawned, ("start", "auth"), (), ("WORKING", "IN_PROGRESS")),
+    Operation(
         "done-commit", dirty_work, ("done", "auth", "--commit", "-m", "All of it"), (),
         ("IN_REVIEW", "AWAITING_APPROVAL"),
     ),
-    Act("fail", dirty_work, ("fail", "auth", "-m", "stuck"), (), ("FAILED", "FAILED")),
-    Act("adopt", branch, ("adopt", "--rename", "idle", "auth", "login"), (),
+    Operation("fail", dirty_work, ("fail", "auth", "-m", "stuck"), (), ("FAILED", "FAILED")),
+    Operation("adopt", branch, ("adopt", "--rename", "idle", "auth", "login"), (),
         ("ASSIGNED", "ASSIGNED")),
-    Act("undo-reset", removed, ("undo",), (), ("WORKING", "IN_PROGRESS")),
-    Act("undo-gc", collected, ("undo",), (), ("COMPLETED", "COMPLETED")),
-    Act("sync", diverged, ("sync",), (), ("WORKING", "IN_PROGRESS"), inside=True),
-    Act("sync-behind", left_behind, ("sync",), (), ("WORKING", "IN_PROGRESS"), inside=True),
-    Act("sync-continue", resolved, ("sync", "--continue"), (), ("WORKING", "IN_PROGRESS"),
+    Operation("undo-reset", removed, ("undo",), (), ("WORKING", "IN_PROGRESS")),
+    Operation("undo-gc", collected, ("undo",), (), ("COMPLETED", "COMPLETED")),
+    Operation("sync", diverged, ("sync",), (), ("WORKING", "IN_PROGRESS"), inside=True),
+    Operation("sync-behind", left_behind, ("sync",), (), ("WORKING", "IN_PROGRESS"), inside=True),
+    Operation("sync-continue", resolved, ("sync", "--continue"), (), ("WORKING", "IN_PROGRESS"),
         inside=True),
-    Act("sync-abort", resolved, ("sync", "--abort"), (), ("WORKING", "IN_PROGRESS"), inside=True),
-    Act("gc", removed, ("gc", "--older-than", "0"), (), ("IDLE", "FAILED")),
+    Operation("sync-abort", resolved, ("sync", "--abort"), (), ("WORKING", "IN_PROGRESS"),
+        inside=True),
+    Operation("gc", removed, ("gc", "--older-than", "0"), (), ("IDLE", "FAILED")),
 )  # fmt: skip
 
 
-def spared(act: Act, before: Inventory) -> Inventory:
+def spared(operation: Operation, before: Inventory) -> Inventory:
     """Return the paths to keep: `done --commit` may stage, `gc` deletes from the trash.
 
     A rebase that ends replaces the index in which a conflict was resolved.
     """
-    if act.name in ("sync-continue", "sync-abort"):
+    if operation.name in ("sync-continue", "sync-abort"):
         open_ones = {place: seen for place, seen in before.status.items() if "README" in seen}
         return replace(before, status={**before.status, **dict.fromkeys(open_ones, UNTRACKED)})
-    if act.name == "done-commit":
+    if operation.name == "done-commit":
         return replace(before, status={})
-    if act.name == "gc":
+    if operation.name == "gc":
         kept = {name: data for name, data in before.loose.items() if "/.trash/" not in name}
         return replace(before, loose=kept)
     return before
@@ -148,16 +149,16 @@ def spared(act: Act, before: Inventory) -> Inventory:
 UNTRACKED = "?? notes\n!! x.o"
 ONCE = ("undo-reset", "undo-gc")  # a second undo would undo the operation before
 
-EVERY = (*(act for act in ACTS if act.first is None), *MORE)
+EVERY = (*(operation for operation in OPERATIONS if operation.first is None), *MORE)
 
 # One long file each that git writes in the middle of the command.
 WRITING = {
-    "approve": Act("cut-approve", behind, ("approve", "auth"), (), ("APPROVED", "")),
-    "sync": Act("cut-sync", diverged, ("sync",), (), ("WORKING", ""), inside=True),
-    "undo-approve": Act("cut-undo-approve", rebased, ("undo",), (), ("IN_REVIEW", "")),
-    "merge": Act("cut-merge", rewriting, ("merge", "auth"), (), ("COMPLETED", "")),
-    "undo-merge": Act("cut-undo-merge", rewritten, ("undo",), (), ("WORKING", "")),
-    "merge-kept": Act(
+    "approve": Operation("cut-approve", behind, ("approve", "auth"), (), ("APPROVED", "")),
+    "sync": Operation("cut-sync", diverged, ("sync",), (), ("WORKING", ""), inside=True),
+    "undo-approve": Operation("cut-undo-approve", rebased, ("undo",), (), ("IN_REVIEW", "")),
+    "merge": Operation("cut-merge", rewriting, ("merge", "auth"), (), ("COMPLETED", "")),
+    "undo-merge": Operation("cut-undo-merge", rewritten, ("undo",), (), ("WORKING", "")),
+    "merge-kept": Operation(
         "cut-merge-kept", kept_behind, ("merge", "auth", "--keep"), (), ("COMPLETED", "")
     ),
 }

@@ -10,7 +10,7 @@ from gitworker.model.ids import Oid
 from gitworker.repo.checkout.fastforward import settle_checkout
 from gitworker.repo.plumbing.git import Git
 from tests.repo.forwarding import MAIN, assert_moved, facts, forward, make_repo
-from tests.repo.test_follow import Checkout
+from tests.repo.test_move_branch import Checkout
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ THEIRS = {"b": "theirs\n", ".gitignore": "*.o\n*.tmp\n"}
 
 
 @dataclass(frozen=True)
-class Act:
+class Operation:
     """One command that is killed: `words` for the driver, and the worker's possible states after
     it.
 
@@ -160,26 +160,26 @@ def dirty_after_approval(world: World) -> None:
     world.approve("auth")
 
 
-ACTS = (
-    Act(
+OPERATIONS = (
+    Operation(
         "spawn", nothing, ("spawn", "auth", "login"),
         ("spawn.journal", "spawn.worktree", "spawn.hooks", "spawn.recorded"),
         ("ASSIGNED", "ASSIGNED"),
     ),
-    Act(
+    Operation(
         "spawn-pool", parked, ("spawn", "auth", "login"),
         ("spawn.journal", *POOL, "spawn.worktree", "spawn.recorded"), ("ASSIGNED", "ASSIGNED"),
     ),
-    Act(
+    Operation(
         "approve", dirty_review, ("approve", "auth"),
         ("approve.journal", *MOVE, "approve.moved", "approve.recorded"),
         ("APPROVED", "AWAITING_APPROVAL"),
     ),
-    Act(
+    Operation(
         "approve-refused", refused_review, ("approve", "auth"),
         ("move-ref",), ("APPROVED", "AWAITING_APPROVAL"),
     ),
-    Act(
+    Operation(
         "merge", dirty_approval, ("merge", "auth"),
         (
             "merge.journal", "forward-checked", "forward-merged", "merge.forwarded",
@@ -187,69 +187,69 @@ ACTS = (
         ),
         ("COMPLETED", "COMPLETED"),
     ),
-    Act(
+    Operation(
         "merge-kept", dirty_approval, ("merge", "auth", "--keep"),
         ("merge.forwarded", "merge.recorded", *MOVE), ("COMPLETED", "COMPLETED"),
     ),
-    Act(
+    Operation(
         "merge-window", window, ("merge", "--all"),
         ("merge.journal", "forward-merged", "merge.forwarded", "merge.recorded", *CLEAN_UP),
         ("COMPLETED", "COMPLETED"),
     ),
-    Act(
+    Operation(
         "merge-verified", verified_window, ("merge", "--all"),
         ("queue.opened", "queue.verified", "merge.journal", "merge.forwarded", "queue.closed"),
         ("COMPLETED", "COMPLETED"),
     ),
-    Act(
+    Operation(
         "merge-stack", stack, ("merge", "--all"),
         ("merge.journal", "forward-merged", "merge.recorded"), ("COMPLETED", "COMPLETED"),
     ),
-    Act(
+    Operation(
         "merge-clean", clean_approval, ("merge", "auth"),
         ("merge.journal", "merge.recorded", *CLEAN_UP), ("COMPLETED", "COMPLETED"),
     ),
-    Act(
+    Operation(
         "merge-elsewhere", target_elsewhere, ("merge", "auth"),
         ("forward-ref", "merge.forwarded"), ("COMPLETED", "COMPLETED"),
     ),
-    Act(
+    Operation(
         "cancel", dirty_work, ("cancel", "auth"),
         ("cancel.journal", *TRASH, "cancel.trashed", "cancel.branch"), ("IDLE", "CANCELLED"),
     ),
-    Act(
+    Operation(
         "reset", dirty_failure, ("reset", "auth"),
         ("reset.journal", "trash-admin", "reset.trashed", "reset.branch"), ("IDLE", "FAILED"),
     ),
-    Act(
+    Operation(
         "undo-cancel", cancelled, ("undo",),
         ("undo.journal", "restore-recorded", "restore-tree", "restore-admin", "undo.restored"),
         ("WORKING", "IN_PROGRESS"),
     ),
-    Act(
+    Operation(
         "undo-approve", dirty_after_approval, ("undo",),
         ("undo.journal", *MOVE, "undo.moved"), ("IN_REVIEW", "AWAITING_APPROVAL"),
     ),
-    Act(
+    Operation(
         "undo-merge", landed_window, ("undo",),
         ("undo.journal", *MOVE, "undo.rewound", "restore-tree", "undo.returned"),
         ("WORKING", "IN_PROGRESS"),
     ),
-    Act(
+    Operation(
         "undo-merge-elsewhere", landed_elsewhere, ("undo",), ("rewind-ref",),
         ("WORKING", "IN_PROGRESS"),
     ),
-    Act(
+    Operation(
         "undo-merge-kept", landed_and_kept, ("undo",), ("undo.rewound", "undo.returned"),
         ("WORKING", "IN_PROGRESS"),
     ),
-    Act(
+    Operation(
         "recover", dirty_review, ("recover_all",), ("recover-settled",),
         ("APPROVED", "AWAITING_APPROVAL"), first=(("approve", "auth"), "move-ref"),
     ),
 )  # fmt: skip
 # Reached only by a move that git refuses after the ref has moved; `test_refusal` kills it there.
-# Pruning has no act: tests/bus/test_retention.py kills it; nor has verifying: test_verify.py does.
+# Pruning is killed in tests/bus/test_retention.py, and verifying in test_verify.py.
 # Pushes are killed in tests/landing/test_queue_remote.py.
 # Adoptions are killed in tests/crash/test_adopt.py: the adopted branch had no worker before.
 ELSEWHERE = {
@@ -268,4 +268,4 @@ ELSEWHERE = {
 
 def expected_points() -> set[str]:
     """Return every point at which some operation is killed."""
-    return {point for act in ACTS for point in act.points} | ELSEWHERE
+    return {point for operation in OPERATIONS for point in operation.points} | ELSEWHERE
