@@ -10,7 +10,7 @@ from benchmarks.bus_scene import new_bus
 from benchmarks.measure import time_call
 from benchmarks.results import Result
 from benchmarks.scene import Scene
-from gitworker.bus.consume import cursor_of
+from gitworker.store.messages.mailbox import move_cursor, unread_messages
 from gitworker.store.sqlite.database import Database
 from gitworker.store.sqlite.migrate import open_database
 
@@ -55,7 +55,7 @@ def measure_poll(scene: Scene) -> Iterator[Result]:
         f"{worst:.2f} ×",
         f"{worst:.2f} ×",
         f"{worst_of_plain:.0f} ×",
-        "messages.poll (two indexed ranges, merged)",
+        "messages.unread (two indexed ranges, merged)",
         "plain query (to_agent IS NULL OR to_agent = ?)",
         note="; ".join(notes),
     )
@@ -75,10 +75,12 @@ def filled(folder: Path, count: int) -> Database:
 
 
 def _poll(store: Database, agent: str, after: int) -> float:
+    with store.write(durable=False) as writer:
+        move_cursor(writer, agent, after, now=0)
+
     def call() -> None:
         with store.read() as reader:
-            cursor_of(reader, agent)
-            reader.rows("messages.poll", agent=agent, after=after, limit=LIMIT)
+            unread_messages(reader, agent, limit=LIMIT)
 
     return _median(call)
 

@@ -7,64 +7,56 @@ from __future__ import annotations
 
 from gitworker import clock
 from gitworker.bus.blobs import find_blob
+from gitworker.bus.files.json_line import polled_line
 from gitworker.errors import Invalid
+from gitworker.store.messages.mailbox import (
+    acknowledge_message,
+    is_json,
+    newest_seq,
+    unread_as_json,
+)
 
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
 if TYPE_CHECKING:
-    from gitworker.store.api import Reader, Row, Store
+    from gitworker.store.api import Store
+    from gitworker.store.messages.mailbox import UnreadMessage
 
 POLL_LIMIT = 100
 
 
-def unread(store: Store, agent: str, *, limit: int = POLL_LIMIT) -> list[Row]:
-    """Return the oldest unread messages to an agent or to all: `seq`, `payload_ref`, `line`.
-
-    Writes nothing.
-    """
+def unread(store: Store, agent: str, *, limit: int = POLL_LIMIT) -> list[UnreadMessage]:
+    """Return the oldest unread messages to an agent or to all. Writes nothing."""
     with store.read() as reader:
-        after = cursor_of(reader, agent)
-        return reader.rows("messages.poll_lines", agent=agent, after=after, limit=limit)
+        return unread_as_json(reader, agent, limit=limit)
 
 
 def acknowledge(store: Store, agent: str, seq: int) -> None:
     """Move an agent's cursor forward to `seq`, never back; a power cut may deliver again."""
-    store.write_one("messages.ack", durable=False, agent=agent, seq=seq, now=clock.now_ms())
-
-
-def cursor_of(reader: Reader, agent: str) -> int:
-    """Return the position up to which an agent has acknowledged; 0 if it never has."""
-    row = reader.row("messages.cursor", agent=agent)
-    return int(row["seq"]) if row else 0
+    acknowledge_message(store, agent, seq, now=clock.now_ms())
 
 
 def require_position(store: Store, seq: int) -> None:
     """Raise Invalid for a position after the newest message, since it would skip later ones."""
     with store.read() as reader:
-        row = reader.row("messages.last_seq")
-    newest = row["seq"] if row else 0
+        newest = newest_seq(reader)
     if seq > newest:
         raise Invalid(f"there is no message {seq} yet: the newest is {newest}", code="usage")
 
 
-def full_line(store: Store, row: Row, *, blobs: str) -> str:
+def full_line(store: Store, found: UnreadMessage, *, blobs: str) -> str:
     """Return a message's line with its large payload.
 
     If the blob is missing or damaged, `payload_error` names the fault.
     """
-    ref = row["payload_ref"]
-    line = str(row["line"])
-    if ref is None:
-        return line
-    text = find_blob(blobs, ref)
-    tail = f'"payload":null,"payload_ref":"{ref}","payload_error":null}}'
-    if not line.endswith(tail):  # a foreign program's reference, which does not name a blob
-        return line.removesuffix('"payload_error":null}') + '"payload_error":"blob_missing"}'
-    head = line.removesuffix(tail)
-    if text is None:
-        return f'{head}"payload":null,"payload_ref":"{ref}","payload_error":"blob_missing"}}'
-    with store.read() as reader:
-        answer = reader.row("messages.is_json", text=text)
-    if "\0" in text or not answer or not answer["valid"]:
-        return f'{head}"payload":null,"payload_ref":"{ref}","payload_error":"decode_failed"}}'
-    flat = text.strip().replace("\r", " ").replace("\n", " ")  # only between tokens of valid JSON
-    return f'{head}"payload":{flat},"payload_ref":"{ref}","payload_error":null}}'
+    message = found.message
+    payload, error = message.text, None if found.is_json else "decode_failed"
+    if message.payload_ref is not None:
+        text = find_blob(blobs, message.payload_ref)
+        error = "blob_missing" if text is None else None
+        if text is not None:
+            with store.read() as reader:
+                is_valid = "\0" not in text and is_json(reader, text)
+            error = None if is_valid else "decode_failed"
+            # Line ends are only between the tokens of valid JSON.
+            payload = text.strip().replace("\r", " ").replace("\n", " ") if is_valid else None
+    return polled_line(message, payload, error)

@@ -21,6 +21,17 @@ from gitworker.repo.plumbing.refs import read_branches
 from gitworker.session import Session
 from gitworker.store.api import Writer
 from gitworker.store.heartbeats import renew_heartbeat
+from gitworker.store.records.tips import (
+    add_rewrite,
+    all_tips,
+    due_refs,
+    find_tip,
+    move_tip,
+    rewrites_of,
+    set_due,
+    set_due_if_moved,
+    set_tip,
+)
 from gitworker.store.workers import Worker, all_workers
 
 PATHS_SHOWN = 50
@@ -58,8 +69,8 @@ def drain(
     reported = set() if session.store.is_read_only else _empty_spool(session.paths.spool)
     with session.store.read() as reader:
         known = all_workers(reader) if workers is None else workers
-        tips = {Ref(row["ref"]): Oid(row["oid"]) for row in reader.rows("tips.all")}
-        for_radar = bool(reader.rows("tips.due", now=clock.now_ms()))
+        tips = all_tips(reader)
+        for_radar = bool(due_refs(reader, clock.now_ms()))
     holders = {worker.ref: worker for worker in known if worker.branch}
     refs = read_branches(
         session.git,
@@ -97,20 +108,19 @@ def drain(
 
 def record_rewrite(writer: Writer, ref: Ref, *, old: Oid, new: Oid) -> None:
     """Record a tip to which we are about to move a branch, so that it is not published as news."""
-    writer.run("tips.add_rewrite", ref=ref, new_oid=new, old_oid=old, now=clock.now_ms())
+    add_rewrite(writer, ref, new=new, old=old, now=clock.now_ms())
 
 
 def record_tip(writer: Writer, ref: Ref, oid: Oid) -> None:
     """Record a tip that the caller has published."""
     now = clock.now_ms()
-    writer.run("tips.set_due_if_moved", ref=ref, oid=oid, now=now)
-    writer.run("tips.set", ref=ref, oid=oid, now=now)
+    set_due_if_moved(writer, ref, oid, now=now)
+    set_tip(writer, ref, oid, now=now)
 
 
 def _publish_branch(session: Session, worker: Worker, move: MovedRef, target: Oid | None) -> None:
     with session.store.read() as reader:
-        rewrites = reader.rows("tips.rewrites_of", ref=move.ref)
-    ours = [Oid(row["new_oid"]) for row in rewrites]
+        ours = [new for _, new in rewrites_of(reader, move.ref)]
     commits: list[NewCommit] = []
     if move.new not in ours:
         from gitworker.repo.history.new_commits import new_commits  # only if a branch moved
@@ -147,12 +157,12 @@ def _publish_target(session: Session, move: MovedRef) -> None:
 def _claim_move(writer: Writer, move: MovedRef, now: int) -> bool:
     """Record the new tip, for the radar too; return False if another drain was faster."""
     if move.old is None:
-        if writer.row("tips.of_ref", ref=move.ref) is not None:
+        if find_tip(writer, move.ref) is not None:
             return False
-        writer.run("tips.set", ref=move.ref, oid=move.new, now=now)
-    elif writer.run("tips.move", ref=move.ref, old=move.old, new=move.new, now=now) != 1:
+        set_tip(writer, move.ref, move.new, now=now)
+    elif not move_tip(writer, move.ref, old=move.old, new=move.new, now=now):
         return False
-    writer.run("tips.set_due", ref=move.ref, now=now)
+    set_due(writer, move.ref, now=now)
     return True
 
 

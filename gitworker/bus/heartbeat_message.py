@@ -10,13 +10,23 @@ from gitworker.bus.message_ids import new_id
 from gitworker.errors import Conflict, NotFound
 from gitworker.model.ids import HQ
 from gitworker.model.message import MessageType
-from gitworker.store.claims import lost_claims, renew_claims
-from gitworker.store.heartbeats import record_heartbeat, renew_heartbeat
+from gitworker.store.claims import forget_grant, lost_claims, renew_claims
+from gitworker.store.heartbeats import find_heartbeat, record_heartbeat, renew_heartbeat
+from gitworker.store.messages.mailbox import (
+    NewMessage,
+    find_worker_id,
+    insert_message,
+    task_of_worker,
+)
 
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
 if TYPE_CHECKING:
     from gitworker.paths import StatePaths
-    from gitworker.store.api import Reader, Row, Store, Writer
+    from gitworker.store.api import Reader, Store, Writer
+    from gitworker.store.heartbeats import StoredHeartbeat
+
+    # The last heartbeat, if there is one, and the worker's task.
+    Known = tuple[StoredHeartbeat | None, str | None]
 
 BLOCKED = "blocked"
 
@@ -48,26 +58,21 @@ def send_heartbeat(
     synced to disk; a heartbeat is not.
     """
     with store.read() as reader:
-        before = reader.row("liveness.of_agent", agent=worker)
-        row = reader.row("workers.by_id", worker=worker)
-    task = row["task_id"] if row else None
-    blocks = sign.status == BLOCKED and (before is None or before["status"] != BLOCKED)
+        before = find_heartbeat(reader, worker)
+        task = task_of_worker(reader, worker)
+    blocks = sign.status == BLOCKED and (before is None or before.status != BLOCKED)
     with store.write(durable=blocks) as writer:
         now = _record(writer, worker, sign, (before, task))
         renew_claims(writer, worker, setting_ms=lease_ms)
         if blocks:
-            writer.run(
-                "messages.publish",
-                id=new_id(),
+            message = NewMessage(
+                new_id(),
+                MessageType.TASK_BLOCKED,
                 ts_ms=now,
-                from_agent=worker,
-                to_agent=None,
-                type=MessageType.TASK_BLOCKED,
+                sender=worker,
                 correlation_id=sign.task or task,
-                in_reply_to=None,
-                payload=None,
-                payload_ref=None,
             )
+            insert_message(writer, message)
     update_state_file_heartbeat(paths, worker, now)
     return blocks
 
@@ -80,22 +85,20 @@ def require_claims_kept(store: Store, worker: str) -> None:
     """
     with store.read() as reader:
         lost = lost_claims(reader, worker)
-        holder = reader.row("workers.by_id", worker=worker) if lost else None
+        task = task_of_worker(reader, worker) if lost else None
     if not lost:
         return
-    task = holder["task_id"] if holder else None
-    reported_once = [row["task_id"] for row in lost if row["task_id"] != task]
+    reported_once = [name for name, _ in lost if name != task]
     if reported_once:
         with store.write(durable=False) as writer:
             for name in reported_once:
-                writer.run("claims.forget_grant", agent=worker, task=name)
+                forget_grant(writer, name, worker)
     shown = ", ".join(
-        f"{row['task_id']} ({'held by ' + row['claimed_by'] if row['claimed_by'] else 'free'} now)"
-        for row in lost
+        f"{name} ({'held by ' + holder if holder else 'free'} now)" for name, holder in lost
     )
     raise Conflict(
         f"worker {worker} lost its claim on {shown}",
-        f"git worker claim take '{lost[0]['task_id']}'   (when it is free)",
+        f"git worker claim take '{lost[0][0]}'   (when it is free)",
         code="claim_lost",
     )
 
@@ -111,29 +114,28 @@ def require_heartbeat_worker(reader: Reader, name: str | None, actor: str) -> st
             "git worker list",
         )
     wanted = name or actor
-    row = reader.row("workers.by_id", worker=wanted) or reader.row("workers.by_task", task=wanted)
-    if row is None:
-        from gitworker.model.ref_names import short_name  # a file more, for branches only
-
-        row = reader.row("workers.by_branch", branch=short_name(wanted))
-    if row is None:
+    worker = find_worker_id(reader, wanted)
+    if worker is None:
         raise NotFound(
             f"no worker, task or branch is called {ascii(wanted)[:80]}", "git worker list"
         )
-    return str(row["worker_id"])
+    return worker
 
 
 def _record(
-    writer: Writer, worker: str, sign: HeartbeatReport, known: tuple[Row | None, str | None]
+    writer: Writer,
+    worker: str,
+    sign: HeartbeatReport,
+    known: Known,
 ) -> int:
     before, task = known
     if sign.is_silent:
         return renew_heartbeat(writer, worker, task=task)
-    last_progress = before["progress"] if before else None
+    last_progress = before.progress if before else None
     return record_heartbeat(
         writer,
         worker,
-        status=sign.status or (before["status"] if before else "working"),
+        status=sign.status or (before.status if before else "working"),
         task=sign.task or task,
         progress=last_progress if sign.progress is None else sign.progress,
     )

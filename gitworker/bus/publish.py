@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from gitworker.bus.message_ids import new_id
 from gitworker.model.ids import HQ
 from gitworker.store.api import Writer
+from gitworker.store.messages.mailbox import NewMessage, insert_message
 
 
 class Outgoing(NamedTuple):
@@ -34,18 +35,15 @@ def json_text(value: object) -> str:
 
 def publish(writer: Writer, message: Outgoing, *, now: int) -> str:
     """Insert the message unless its id exists; return the id."""
-    message_id = message.id or new_id()
-    payload = None if message.payload is None else json_text(message.payload)
-    writer.run(
-        "messages.publish",
-        id=message_id,
+    new = NewMessage(
+        message.id or new_id(),
+        message.type,
         ts_ms=now,
-        from_agent=message.sender,
-        to_agent=message.to,
-        type=message.type,
+        sender=message.sender,
+        to=message.to,
         correlation_id=message.correlation_id,
         in_reply_to=message.in_reply_to,
-        payload=payload,
-        payload_ref=None,
+        payload=None if message.payload is None else json_text(message.payload),
     )
-    return message_id
+    insert_message(writer, new)
+    return new.id

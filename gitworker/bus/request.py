@@ -4,11 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 from gitworker import clock
-from gitworker.bus.following.follow_messages import message_fields, newest_seq
+from gitworker.bus.following.follow_messages import message_fields
 from gitworker.bus.following.waking import MAX_WAIT_S, Waker
 from gitworker.errors import Conflict
 from gitworker.paths import StatePaths
-from gitworker.store.api import Row, Store
+from gitworker.store.api import Store
+from gitworker.store.messages.mailbox import find_message, find_reply, newest_seq
 
 
 def wait_reply(
@@ -29,15 +30,17 @@ def wait_reply(
     """
     deadline = clock.monotonic_ms() + timeout_s * 1000
     with store.read() as reader:
-        own = reader.row("messages.by_id", id=asked)
-    after = int(own["seq"]) if own else 0
+        own = find_message(reader, asked)
+    after = own.seq if own else 0
     while True:
-        row, after = _look(store, asked, agent, after)
-        if row is not None:
-            return message_fields(row, blobs=paths.blobs)
+        with store.read() as reader:
+            reply = find_reply(reader, asked, agent=agent, after=after)
+            after = newest_seq(reader)
+        if reply is not None:
+            return message_fields(reply, blobs=paths.blobs)
         left_s = (deadline - clock.monotonic_ms()) / 1000
         if not left_s > 0:  # also true for a NaN
-            addressee = (own["to_agent"] if own else None) or "the addressee"
+            addressee = (own.to_agent if own else None) or "the addressee"
             raise Conflict(
                 f"{addressee} did not answer within {timeout_s:g} s",
                 f"git worker msg request … --id {asked} --timeout 600   (waits, sends nothing)",
@@ -45,9 +48,3 @@ def wait_reply(
             )
         waker.wait(min(left_s, MAX_WAIT_S))
         check()
-
-
-def _look(store: Store, asked: str, agent: str, after: int) -> tuple[Row | None, int]:
-    with store.read() as reader:
-        row = reader.row("messages.reply", id=asked, agent=agent, after=after)
-        return row, newest_seq(reader)

@@ -9,11 +9,21 @@ from gitworker.bus.message_ids import new_id
 from gitworker.bus.rules import EXAMPLE, KEYS, check_payload, check_type, may_be_deep
 from gitworker.errors import Invalid, NotFound
 from gitworker.model.ids import RESERVED
+from gitworker.store.messages.mailbox import (
+    NewMessage,
+    find_agent_id,
+    is_json,
+    is_task,
+    is_worker,
+    payload_kinds,
+    publish_message,
+    task_of_worker,
+)
 
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
 if TYPE_CHECKING:
     from gitworker.bus.limits.send_limits import Limits
-    from gitworker.store.api import Reader, Store, Value
+    from gitworker.store.api import Reader, Store
 
 INLINE_MAX_BYTES = 4096  # a larger payload is a blob, by the bus protocol
 ID_MAX = 200
@@ -64,22 +74,21 @@ def send(
     check_pressure(store, sender, to, limits)
     is_large = raw is not None and len(raw) > INLINE_MAX_BYTES
     message_id = draft.id or new_id()
-    row: dict[str, Value] = {
-        "id": message_id,
-        "ts_ms": clock.now_ms(),
-        "from_agent": sender,
-        "to_agent": to,
-        "type": draft.type,
-        "correlation_id": correlation_id,
-        "in_reply_to": draft.in_reply_to,
-        "payload": None if is_large else draft.payload,
-        "payload_ref": None,
-    }
+    message = NewMessage(
+        message_id,
+        draft.type,
+        ts_ms=clock.now_ms(),
+        sender=sender,
+        to=to,
+        correlation_id=correlation_id,
+        in_reply_to=draft.in_reply_to,
+        payload=None if is_large else draft.payload,
+    )
     if not is_large or raw is None:
-        store.write_one("messages.publish", durable=True, **row)
+        publish_message(store, message)
         return message_id
-    row["payload_ref"] = save_blob(blobs, raw)
-    store.write_one("messages.publish", durable=True, **row)
+    message.payload_ref = save_blob(blobs, raw)
+    publish_message(store, message)
     save_blob(blobs, raw)  # again, in case a prune deleted it before the message was inserted
     return message_id
 
@@ -96,30 +105,24 @@ def require_addressee(reader: Reader, name: str) -> str:
     """
     if not name.isprintable():  # such as lone surrogates, which SQLite refuses
         raise NotFound(f"no worker and no task is called {ascii(name)[:80]}", "git worker list")
-    if name in RESERVED or reader.row("workers.by_id", worker=name) is not None:
-        return name
-    holder = reader.row("workers.by_task", task=name)
-    if holder is not None:
-        return str(holder["worker_id"])
-    cursor = reader.row("messages.cursor", agent=name)
-    if reader.row("liveness.of_agent", agent=name) is not None or (cursor and cursor["seq"] > 0):
-        return name
-    if reader.row("tasks.by_id", task=name) is not None:
+    agent = name if name in RESERVED else find_agent_id(reader, name)
+    if agent is not None:
+        return agent
+    if is_task(reader, name):
         raise NotFound(f"task {name} has no worker", "git worker list")
     raise NotFound(f"no worker and no task is called {ascii(name)[:80]}", "git worker list")
 
 
 def _task_named(reader: Reader, to: str) -> str | None:
     """Return the task that an addressee names; None if it names a worker."""
-    if to in RESERVED or reader.row("workers.by_id", worker=to) is not None:
+    if to in RESERVED or is_worker(reader, to):
         return None
-    return to if reader.row("tasks.by_id", task=to) is not None else None
+    return to if is_task(reader, to) else None
 
 
 def own_task(reader: Reader, sender: str) -> str | None:
     """Return the task that a worker holds; None for any other sender."""
-    row = None if sender in RESERVED else reader.row("workers.by_id", worker=sender)
-    return None if row is None else row["task_id"]
+    return None if sender in RESERVED else task_of_worker(reader, sender)
 
 
 def _payload_bytes(payload: str, max_bytes: int) -> bytes:
@@ -136,8 +139,7 @@ def _payload_bytes(payload: str, max_bytes: int) -> bytes:
 
 
 def _check_json(reader: Reader, type: str, payload: str) -> None:
-    answer = None if "\0" in payload else reader.row("messages.is_json", text=payload)
-    if not answer or not answer["valid"]:
+    if "\0" in payload or not is_json(reader, payload):
         raise Invalid(
             f"the payload is not valid JSON: {ascii(payload[:60])}",
             f"{EXAMPLE}   (or @FILE, or - for stdin)",
@@ -146,8 +148,8 @@ def _check_json(reader: Reader, type: str, payload: str) -> None:
         from gitworker.bus.encode import require_shallow  # json: 8 ms, only for deep payloads
 
         require_shallow(payload)
-    kinds = reader.row("messages.kinds", text=payload) if type in KEYS else None
-    if kinds is not None:
+    if type in KEYS:
+        kinds = payload_kinds(reader, payload)
         check_payload(type, kinds["kind"], kinds)
 
 

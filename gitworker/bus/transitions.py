@@ -17,7 +17,16 @@ from gitworker.states.task_machine import task_transition
 from gitworker.states.task_view import lifecycle_lines
 from gitworker.states.worker_machine import require_transition
 from gitworker.store.api import Writer
-from gitworker.store.tasks import StoredTask, dependencies, require_stored_task
+from gitworker.store.messages.transitions import (
+    NewTransition,
+    insert_transition,
+    last_transition_ms,
+    set_completed,
+    set_recoveries,
+    set_started,
+    set_view,
+)
+from gitworker.store.tasks import StoredTask, dependencies, require_stored_task, set_task_retry
 from gitworker.store.workers import Worker, load_worker
 
 
@@ -83,8 +92,7 @@ def move_task(
 
 def transition_time(writer: Writer) -> int:
     """Return now, but no time before the newest transition, so that the log stays ordered."""
-    row = writer.row("transitions.last_ts")
-    return max(clock.now_ms(), int(row["ts_ms"]) if row else 0)
+    return max(clock.now_ms(), last_transition_ms(writer))
 
 
 def _step(writer: Writer, task: StoredTask, event: TaskEvent, actor: str) -> StoredTask:
@@ -113,26 +121,22 @@ def _step(writer: Writer, task: StoredTask, event: TaskEvent, actor: str) -> Sto
         lines=events,
     )
     if view != task.view:
-        writer.run(
-            "tasks.set_view", task=task.id, incarnation=view.incarnation, view=view.state.value
-        )
+        set_view(writer, task.id, view)
     return require_stored_task(writer, task.id)
 
 
 def _bookkeeping(writer: Writer, task: StoredTask, event: TaskEvent, now: int) -> StoredTask:
     """Update the counters and times that the task model leaves to the code that fires an event."""
     if event is TaskEvent.AGENT_STARTED:
-        writer.run("tasks.set_started", task=task.id, now=now)
+        set_started(writer, task.id, now=now)
     elif event in (TaskEvent.VERIFY_PASSED, TaskEvent.PR_MERGED, TaskEvent.ADMIN_SKIP):
-        writer.run("tasks.set_completed", task=task.id, now=now)
+        set_completed(writer, task.id, now=now)
     elif event is TaskEvent.RETRY:
-        writer.run(
-            "tasks.set_retry", task=task.id, retry_count=task.retry_count + 1, resume_after_ms=None
-        )
+        set_task_retry(writer, task.id, count=task.retry_count + 1, resume_after_ms=None)
     elif event is TaskEvent.AGENT_COMPLETED:
-        writer.run("tasks.set_recoveries", task=task.id, count=0)
+        set_recoveries(writer, task.id, number=0)
     elif event is TaskEvent.RECOVERY:
-        writer.run("tasks.set_recoveries", task=task.id, count=task.recovery_count + 1)
+        set_recoveries(writer, task.id, number=task.recovery_count + 1)
     else:
         return task
     stored = require_stored_task(writer, task.id)
@@ -175,19 +179,13 @@ def _record(
     lines: list[dict[str, object]],
 ) -> None:
     from_state, event, to_state = (str(part) for part in states)
-    writer.run(
-        "transitions.insert",
-        ts_ms=now,
-        machine=machine,
-        entity=entity,
-        version=version,
-        from_state=from_state,
-        event=event,
-        to_state=to_state,
-        actor=actor,
-        metadata=_json(metadata),
-        lines=_json(lines),
-    )
+    insert_transition(
+        writer,
+        NewTransition(
+            machine, entity, version, from_state, event, to_state, now, actor,
+            metadata=_json(metadata), lines=_json(lines),
+        ),
+    )  # fmt: skip
 
 
 def _json(value: object) -> str:

@@ -218,6 +218,9 @@ class _Unopened:
     def rows(self, query: str, **values: Value) -> list[Row]:
         return self._claims.reopen().rows(query, **values)
 
+    def change_mark(self) -> int:
+        return self._claims.reopen().change_mark()
+
     def require_writable(self) -> None:
         self._claims.reopen().require_writable()
 

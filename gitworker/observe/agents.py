@@ -8,17 +8,22 @@ from gitworker.liveness.life_lock import is_life_locked
 from gitworker.liveness.origin import is_local
 from gitworker.liveness.processes import is_running
 from gitworker.liveness.readings import this_moment
-from gitworker.liveness.rules import ClockReading, Liveness, heartbeat_age_ms, liveness_of
+from gitworker.liveness.rules import (
+    ClockReading,
+    Heartbeat,
+    Liveness,
+    heartbeat_age_ms,
+    liveness_of,
+)
 from gitworker.model.worker import WorkerState
 from gitworker.observe.rules_agents import doing, shows
 from gitworker.observe.text import NOTHING, age_text, table
-from gitworker.observe.workers.signs_of_life import heartbeat_of
 from gitworker.observe.workers.status import LIVENESS_COLORS
+from gitworker.store.messages.agents import StoredAgent, all_agents
 
 if TYPE_CHECKING:
     from gitworker.paths import StatePaths
     from gitworker.session import Session
-    from gitworker.store.api import Row
 
 HEAD = ("AGENT", "LIVE", "BEAT", "DOING", "TASK", "DONE", "SINCE", "PID", "HOST", "COMMAND")
 
@@ -54,7 +59,7 @@ def read_agents(session: Session, *, include_all: bool = False) -> AgentList:
     """Read the agents that are alive or should be, foreign programs included; or all agents."""
     moment = this_moment()
     with session.store.read() as reader:
-        rows = reader.rows("observe.agents")
+        rows = all_agents(reader)
     found = [_agent(row, moment, session) for row in rows]
     return AgentList(
         moment.now_ms,
@@ -80,36 +85,37 @@ def json_agents(found: AgentList) -> dict[str, Any]:
     return {"agents": [one._asdict() for one in found.agents]}
 
 
-def _agent(row: Row, moment: ClockReading, session: Session) -> AgentLine:
-    beat = heartbeat_of(row, row["beat_ms"])
-    age_ms = None if beat is None else heartbeat_age_ms(beat, moment)
-    state = None if row["state"] is None else WorkerState(row["state"])
+def _agent(row: StoredAgent, moment: ClockReading, session: Session) -> AgentLine:
+    age_ms = None
+    if row.beat_ms is not None:
+        beat = Heartbeat(row.beat_ms, row.mono_ms, row.boot_id, row.host)
+        age_ms = heartbeat_age_ms(beat, moment)
     runs = _runs(row, moment, session.paths)
     return AgentLine(
-        agent=row["agent_id"],
+        agent=row.agent_id,
         liveness=liveness_of(age_ms, session.settings),
         beat_age_ms=age_ms,
-        beat_ms=row["beat_ms"],
-        doing=doing(state, row["status"], is_paused=row["paused_at_ms"] is not None, runs=runs),
-        task=row["task"],
-        progress=row["progress"],
-        state=state,
-        since_ms=row["since_ms"],
-        pid=row["pid"],
+        beat_ms=row.beat_ms,
+        doing=doing(row.state, row.status, is_paused=row.paused_at_ms is not None, runs=runs),
+        task=row.task,
+        progress=row.progress,
+        state=row.state,
+        since_ms=row.since_ms,
+        pid=row.pid,
         runs=runs,
-        host=row["seat_host"] or row["host"],
-        run=row["run"],
-        command=row["command"],
-        paused_at_ms=row["paused_at_ms"],
+        host=row.seat_host or row.host,
+        run=row.run,
+        command=row.command,
+        paused_at_ms=row.paused_at_ms,
     )
 
 
-def _runs(row: Row, moment: ClockReading, paths: StatePaths) -> bool | None:
-    if row["pid"] is None:
+def _runs(row: StoredAgent, moment: ClockReading, paths: StatePaths) -> bool | None:
+    if row.pid is None:
         return None
-    if is_local((row["seat_host"], row["seat_boot_id"], row["seat_pid_ns"]), moment.origin):
-        return is_running(row["pid"], row["pid_start"])
-    return True if is_life_locked(paths, row["agent_id"]) else None
+    if is_local((row.seat_host, row.seat_boot_id, row.seat_pid_ns), moment.origin):
+        return is_running(row.pid, row.pid_start)
+    return True if is_life_locked(paths, row.agent_id) else None
 
 
 def _cells(one: AgentLine, now_ms: int) -> tuple[str, ...]:

@@ -10,12 +10,18 @@ from gitworker import clock
 from gitworker.bus.limits.back_pressure import slow_consumers
 from gitworker.bus.rules import is_slow
 from gitworker.observe.text import NOTHING, YELLOW, age_text, count_text, one_line, table
+from gitworker.store.messages.deliveries import (
+    StoredReader,
+    all_readers,
+    bus_totals,
+    dead_letter_counts,
+    newest_dead_letters,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gitworker.session import Session
-    from gitworker.store.api import Row
 
 HEAD = ("AGENT", "CURSOR", "UNREAD", "OLDEST", "DEAD", "")
 SLOW = "slow"
@@ -67,38 +73,40 @@ def read_stats(session: Session) -> BusStats:
     """Read the statistics in one snapshot, and the sizes of the files."""
     now = clock.now_ms()
     with session.store.read() as reader:
-        totals = reader.row("messages.totals") or {}
-        rows = reader.rows("messages.readers", count_to=COUNT_TO)
-        dead = {row["agent_id"]: row["number"] for row in reader.rows("deliveries.dead_by_agent")}
-        letters = reader.rows("deliveries.dead_letters", limit=DEAD_SHOWN)
+        totals = bus_totals(reader)
+        readers = all_readers(reader, count_to=COUNT_TO)
+        dead = dead_letter_counts(reader)
+        letters = newest_dead_letters(reader, DEAD_SHOWN)
         slow = dict(slow_consumers(reader, max_unread=session.settings.message_max_unread))
     blobs, blob_bytes = _blobs(session.paths.blobs)
     database = session.paths.database
     return BusStats(
-        messages=totals["messages"],
-        last_seq=totals["last_seq"],
-        oldest_age_ms=_age(now, totals["first_ts_ms"]),
+        messages=totals.messages,
+        last_seq=totals.last_seq,
+        oldest_age_ms=_age(now, totals.first_ts_ms),
         database_bytes=_size(database) + _size(f"{database}-wal"),
         blobs=blobs,
         blob_bytes=blob_bytes,
-        readings=tuple(_reading(row, now, dead.get(row["agent_id"], 0), slow) for row in rows),
+        readings=tuple(_reading(one, now, dead.get(one.agent_id, 0), slow) for one in readers),
         dead_letters=tuple(
             DeadLetter(
-                row["agent_id"], row["seq"], row["message_id"], row["from_agent"], row["type"],
-                row["attempts"], row["error"], max(0, now - row["dead_at_ms"]),
+                one.agent_id, one.seq, one.message_id, one.from_agent, one.type,
+                one.attempts, one.error, max(0, now - one.dead_at_ms),
             )
-            for row in letters
+            for one in letters
         ),
     )  # fmt: skip
 
 
-def _reading(row: Row, now: int, dead_letters: int, slow: Mapping[str, int]) -> ReadPosition:
+def _reading(
+    one: StoredReader, now: int, dead_letters: int, slow: Mapping[str, int]
+) -> ReadPosition:
     """Return the position of an agent; it is slow if back pressure counts it or if it lags."""
-    cursor, unread = row["last_acked_seq"], row["unread"]
-    age_ms = _age(now, row["oldest_ts_ms"])
+    cursor, unread = one.last_acked_seq, one.unread
+    age_ms = _age(now, one.oldest_ts_ms)
     lags = cursor > 0 and is_slow(unread, age_ms)  # an agent that never reads does not lag
     return ReadPosition(
-        row["agent_id"], cursor, unread, age_ms, dead_letters, lags or row["agent_id"] in slow
+        one.agent_id, cursor, unread, age_ms, dead_letters, lags or one.agent_id in slow
     )
 
 

@@ -25,12 +25,21 @@ from gitworker.repo.history.forks import Forks, PathChange, read_forks, read_pat
 from gitworker.repo.replay.attributes import list_attribute_directories, read_attributes
 from gitworker.repo.replay.merge_pairs import Attributes, Batch, Merged, merge_pairs
 from gitworker.session import Session
-from gitworker.store.api import Reader, Value, Writer
+from gitworker.store.api import Reader, Writer
+from gitworker.store.commits.merge_results import (
+    MergeResult,
+    Span,
+    find_changes,
+    find_forks,
+    find_merge_results,
+    prune_merge_results,
+    store_changes,
+    store_forks,
+    store_merge_results,
+)
 
 CHANGES_AT_MOST = 5000  # a commit that changes more paths is compared with every other
 KEPT_MS = 24 * 60 * 60 * 1000  # for a pair whose branch has moved on, since it may move back
-
-Span = tuple[Oid, Oid]
 
 
 class Verdicts(NamedTuple):
@@ -56,7 +65,8 @@ def pair_of(one: Oid, other: Oid, *, target: Oid) -> Pair:
 
 def find_ahead(session: Session, *, target: Oid, tips: Sequence[Oid]) -> set[Oid]:
     """Return the tips with commits that the target lacks; git is asked about new tips only."""
-    known = _load_forks(session, target)
+    with session.store.read() as reader:
+        known = find_forks(reader, target)
     if not known.keys() >= set(tips):
         known = _read_and_store_forks(session, target, tips)[1]
     return {tip for tip in tips if known[tip] != tip}
@@ -82,7 +92,8 @@ def judge(
     merged = _merge(session, track, target, [pair for pair in missing if pair in merging])
     fresh: dict[Pair, tuple[str, ...]] = {pair: () for pair in missing if pair not in merging}
     fresh |= merged.files
-    _store_verdicts(session, fresh)
+    results = [MergeResult(*pair, conflicts) for pair, conflicts in fresh.items()]
+    store_merge_results(session.store, results, now=clock.now_ms())
     return Verdicts(
         files | fresh,
         merged=len(merged.files),
@@ -94,38 +105,13 @@ def judge(
 
 def prune(writer: Writer, *, target: Oid, live: Iterable[Oid]) -> None:
     """Delete cache rows of commits that are neither the target nor the tip of a branch."""
-    stored = json.dumps(sorted({target, *live}))
-    writer.run("radar.prune_forks", target=target, live=stored)
-    writer.run("radar.prune_changes", live=stored)
-    writer.run("radar.prune_verdicts", live=stored, before=clock.now_ms() - KEPT_MS)
+    before_ms = clock.now_ms() - KEPT_MS
+    prune_merge_results(writer, target=target, live=[target, *live], before_ms=before_ms)
 
 
 def _load_verdicts(reader: Reader, wanted: set[Pair]) -> dict[Pair, tuple[str, ...]]:
-    firsts = json.dumps(sorted({one for one, _ in wanted}))
-    rows = reader.rows("radar.verdicts", tips=firsts)
-    found = {}
-    for row in rows:
-        pair = (Oid(row["one_oid"]), Oid(row["other_oid"]))
-        if pair in wanted:
-            found[pair] = () if row["files"] == "[]" else tuple(json.loads(row["files"]))
-    return found
-
-
-def _store_verdicts(session: Session, fresh: dict[Pair, tuple[str, ...]]) -> None:
-    rows = json.dumps([(*pair, json.dumps(files)) for pair, files in fresh.items()])
-    _store(session, "radar.add_verdicts", rows=rows, now=clock.now_ms())
-
-
-def _store(session: Session, query: str, **values: Value) -> None:
-    """Write to the cache of git's results, unless the state directory is read-only."""
-    if not session.store.is_read_only:
-        session.store.write_one(query, durable=False, **values)
-
-
-def _load_forks(session: Session, target: Oid) -> dict[Oid, Oid | None]:
-    with session.store.read() as reader:
-        rows = reader.rows("radar.forks", target=target)
-    return {Oid(row["tip_oid"]): row["base_oid"] and Oid(row["base_oid"]) for row in rows}
+    results = find_merge_results(reader, [one for one, _ in wanted])
+    return {(one, other): files for one, other, files in results if (one, other) in wanted}
 
 
 def _read_and_store_forks(
@@ -134,7 +120,7 @@ def _read_and_store_forks(
     """Read from git the commits at which these tips left the target; return them and the rows."""
     forks = read_forks(session.git, target=target, tips=tips)
     stored = {tip: forks.bases.get(tip, tip) for tip in tips}
-    _store(session, "radar.add_forks", target=target, rows=json.dumps(list(stored.items())))
+    store_forks(session.store, target, stored)
     return forks, stored
 
 
@@ -157,19 +143,16 @@ def _load_track(session: Session, target: Oid, pairs: Sequence[Pair]) -> BranchH
 
 def _load_footprints(session: Session, spans: Sequence[Span]) -> dict[Span, ChangedPaths | None]:
     """Return the differences between commits, from the cache or git; None if too many."""
-    bases = json.dumps(sorted({base for base, _ in spans}))
     with session.store.read() as reader:
-        rows = reader.rows("radar.changes", bases=bases)
-    known = {(Oid(row["base_oid"]), Oid(row["tip_oid"])): row["changes"] for row in rows}
+        known = find_changes(reader, [base for base, _ in spans])
     missing = [span for span in spans if span not in known]
     if missing:
         listed = read_path_changes(session.git, missing)
         fresh = {span: _changes_text(changes) for span, changes in listed.items()}
-        rows_text = json.dumps([(*span, text) for span, text in fresh.items()])
-        _store(session, "radar.add_changes", rows=rows_text)
+        store_changes(session.store, fresh)
         known |= fresh
     return {
-        span: None if known[span] is None else footprint_of(json.loads(known[span]))
+        span: None if (text := known[span]) is None else footprint_of(json.loads(text))
         for span in spans
     }
 

@@ -4,7 +4,6 @@ One process at a time. A branch is due by a row until it was checked, and a warn
 with its messages: a radar that is killed neither loses nor repeats a warning.
 """
 
-import json
 import os
 from contextlib import suppress
 
@@ -15,13 +14,22 @@ from gitworker.bus.jobs.radar_job import is_radar_due, lock_path, watched_branch
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Conflict
-from gitworker.model.ids import HQ, Ref
+from gitworker.model.ids import HQ
 from gitworker.model.message import MessageType
 from gitworker.radar.radar import BranchPair, RadarBranch, survey
 from gitworker.radar.radar_text import few_files
 from gitworker.repo.plumbing.lock import hold_descriptor
 from gitworker.session import Session
 from gitworker.store.api import Writer
+from gitworker.store.commits.conflict_warnings import (
+    add_warning,
+    end_due,
+    forget_other_due,
+    forget_other_warnings,
+    forget_warning,
+    newest_due,
+    put_off_radar,
+)
 from gitworker.store.workers import Worker, all_workers
 
 LOCK_TIMEOUT_MS = 200  # a process that only tests for a radar holds the lock for an instant
@@ -52,8 +60,7 @@ def watch_branches(session: Session) -> int:
                 _wait_for_quiet(session)
                 warned += check_branches(session)
         except Exception:
-            until = clock.now_ms() + RETRY_MS
-            session.store.write_one("radar.put_off", durable=False, until=until)
+            put_off_radar(session.store, until=clock.now_ms() + RETRY_MS)
             raise
         finally:
             os.close(lock)
@@ -64,16 +71,15 @@ def check_branches(session: Session) -> int:
     """Check the branches that moved once; return the number of published warnings."""
     with session.store.read() as reader:
         workers = all_workers(reader)
-        rows = reader.rows("radar.due", now=clock.now_ms())
+        due = newest_due(reader, now=clock.now_ms())
     watched = watched_branches(workers)
-    due = {Ref(row["ref"]): int(row["ts_ms"]) for row in rows}
     due = {ref: ts for ref, ts in due.items() if ref in watched or ref == session.target}
     found = survey(session, workers, chosen=due.keys())
     crash_point("radar-looked")
     with session.store.write() as writer:
         warned = sum(_warn(writer, meeting) for meeting in found.meetings)
         for ref, ts_ms in due.items():
-            writer.run("radar.looked_at", ref=ref, ts_ms=ts_ms)
+            end_due(writer, ref, ts_ms=ts_ms)
         _delete_obsolete(writer, session, workers)
     crash_point("radar-told")
     if warned:
@@ -95,8 +101,8 @@ def _wait_for_quiet(session: Session) -> None:
     until = clock.monotonic_ms() + WAITS_AT_MOST * delay_ms
     while clock.monotonic_ms() < until:
         with session.store.read() as reader:
-            row = reader.row("radar.due", now=clock.now_ms())
-        left_ms = 0 if row is None else row["ts_ms"] + delay_ms - clock.now_ms()
+            due = newest_due(reader, now=clock.now_ms())
+        left_ms = max(due.values()) + delay_ms - clock.now_ms() if due else 0
         if left_ms <= 0:
             return
         clock.sleep(min(left_ms, delay_ms) / 1000)
@@ -106,11 +112,11 @@ def _warn(writer: Writer, meeting: BranchPair) -> int:
     """Warn both workers of a new conflict; return how many were warned."""
     one, other = sorted((meeting.one, meeting.other))
     if meeting.files == ():
-        writer.run("radar.forget_warning", one=one.ref, other=other.ref)
+        forget_warning(writer, one.ref, other.ref)
     if not meeting.files:
         return 0
     now = clock.now_ms()
-    if not writer.run("radar.warn", one=one.ref, other=other.ref, now=now):
+    if not add_warning(writer, one.ref, other.ref, now=now):
         return 0
     recipients = [(one, other), (other, one)]
     messages = [_warning(meeting, to, by) for to, by in recipients if to.worker is not None]
@@ -139,5 +145,5 @@ def _delete_obsolete(writer: Writer, session: Session, workers: list[Worker]) ->
     """Delete due rows and warnings of branches that no worker has any more."""
     held = [worker.ref for worker in workers if worker.branch]
     watched = watched_branches(workers)
-    writer.run("radar.forget_due", refs=json.dumps([session.target, *held]))
-    writer.run("radar.forget_warnings", refs=json.dumps([session.target, *watched]))
+    forget_other_due(writer, [session.target, *held])
+    forget_other_warnings(writer, [session.target, *watched])

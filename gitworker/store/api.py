@@ -44,6 +44,10 @@ class Store(Reader, Protocol):
         """Close the store; it answers nothing afterwards."""
         ...
 
+    def change_mark(self) -> int:
+        """Return a number that changes when another connection has committed."""
+        ...
+
     def require_writable(self) -> None:
         """Raise Unavailable if the store cannot be written."""
         ...

@@ -10,7 +10,7 @@ from gitworker.store.rules_leases import ClockInstant, LeaseLength, renewed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitworker.store.api import Reader, Row, Writer
+    from gitworker.store.api import Reader, Writer
 
 
 def read_instant() -> ClockInstant:
@@ -79,10 +79,16 @@ def release_claim(writer: Writer, name: str, holder: str) -> bool:
     released = writer.run("claims.release", task=name, agent=holder) > 0
     if released:
         writer.run("claims.delete_clock", task=name)
-    writer.run("claims.forget_grant", agent=holder, task=name)
+    forget_grant(writer, name, holder)
     return released
 
 
-def lost_claims(reader: Reader, holder: str) -> list[Row]:
-    """Return the claims that a holder has lost, each with its present holder."""
-    return reader.rows("claims.lost", agent=holder)
+def lost_claims(reader: Reader, holder: str) -> list[tuple[str, str | None]]:
+    """Return the names of the claims that a holder has lost, each with its present holder."""
+    rows = reader.rows("claims.lost", agent=holder)
+    return [(row["task_id"], row["claimed_by"]) for row in rows]
+
+
+def forget_grant(writer: Writer, name: str, holder: str) -> None:
+    """Forget that a holder had a claim, so that its loss is no longer reported."""
+    writer.run("claims.forget_grant", agent=holder, task=name)

@@ -4,13 +4,18 @@ Trust applies to content: a hash of the kind, the commands and the environment t
 Commands that the user has set (git's configuration, the environment) need no trust.
 """
 
-import json
 from typing import NamedTuple
 
 from gitworker import clock
 from gitworker.errors import NotFound, Refused
 from gitworker.session import Session
-from gitworker.store.api import Row
+from gitworker.store.commits.verify_runs import (
+    TrustedCommands,
+    add_trusted,
+    all_trusted,
+    is_trusted,
+    remove_trusted,
+)
 from gitworker.verify.rules_verify import trust_hash, trust_refusal
 
 # Kind → the setting with the commands, and the setting with their declared environment.
@@ -55,7 +60,7 @@ def untrusted_commands(session: Session, *kinds: str) -> list[RepositoryCommands
         return [
             brought
             for brought in found
-            if brought is not None and reader.row("verify.trusted", hash=brought.hash) is None
+            if brought is not None and not is_trusted(reader, brought.hash)
         ]
 
 
@@ -64,12 +69,8 @@ def trust(session: Session, agreed: list[RepositoryCommands]) -> None:
     require_may_trust(session)
     now = clock.now_ms()
     with session.store.write() as writer:
-        for brought in agreed:
-            writer.run(
-                "verify.trust",
-                hash=brought.hash, kind=brought.kind, now=now, by=_reviewer(session),
-                commands=json.dumps({"commands": brought.commands, "env": brought.env}),
-            )  # fmt: skip
+        for kind, commands, env, hash in agreed:
+            add_trusted(writer, TrustedCommands(hash, kind, commands, env, _reviewer(session), now))
 
 
 def require_may_trust(session: Session) -> None:
@@ -82,7 +83,7 @@ def require_may_trust(session: Session) -> None:
 def list_trusted(session: Session) -> list[TrustRecord]:
     """Return all trusted commands, newest first."""
     with session.store.read() as reader:
-        return [_trusted(row) for row in reader.rows("verify.all_trusted")]
+        return [_trusted(one) for one in all_trusted(reader)]
 
 
 def revoke(session: Session, prefix: str) -> TrustRecord:
@@ -100,7 +101,7 @@ def revoke(session: Session, prefix: str) -> TrustRecord:
             "git worker trust --list",
             code="ambiguous",
         )
-    session.store.write_one("verify.revoke", hash=found[0].brought.hash)
+    remove_trusted(session.store, found[0].brought.hash)
     return found[0]
 
 
@@ -115,12 +116,9 @@ def _brought(session: Session, kind: str) -> RepositoryCommands | None:
     return RepositoryCommands(kind, commands, env, trust_hash(kind, commands, env))
 
 
-def _trusted(row: Row) -> TrustRecord:
-    text = json.loads(row["commands"])
-    brought = RepositoryCommands(
-        row["kind"], tuple(text["commands"]), tuple(text["env"]), row["hash"]
-    )
-    return TrustRecord(brought, row["trusted_by"], row["ts_ms"])
+def _trusted(one: TrustedCommands) -> TrustRecord:
+    brought = RepositoryCommands(one.kind, one.commands, one.env, one.hash)
+    return TrustRecord(brought, one.trusted_by, one.ts_ms)
 
 
 def _reviewer(session: Session) -> str:

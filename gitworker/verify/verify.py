@@ -4,7 +4,6 @@ A verdict holds for a tree, the commands and the environment that they declare: 
 does not run again, whichever commit has it. Runs are recorded after they have ended, never before.
 """
 
-import json
 import os
 import select
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +16,12 @@ from gitworker.errors import GitWorkerError, NotFound, Unavailable, as_gitworker
 from gitworker.model.ids import RESERVED, Oid
 from gitworker.repo.plumbing.git_environment import LOCAL_ENV
 from gitworker.session import Session
-from gitworker.store.api import Row
+from gitworker.store.commits.verify_runs import (
+    VerifyRun,
+    find_verify_run,
+    find_verify_run_of_commit,
+    record_verify_run,
+)
 from gitworker.verify.rules_verify import (
     command_environment,
     declared_environment,
@@ -112,7 +116,7 @@ class Verifier:
         if not self._session.settings.verify_commands:
             return NOTHING_TO_RUN
         row = self._newest(commit)
-        if row is None or row["verdict"] != "passed":
+        if row is None or row.verdict != "passed":
             return None
         return _verdict(row)
 
@@ -121,7 +125,7 @@ class Verifier:
         if not self._session.settings.verify_commands:
             return False
         row = self._newest(commit)
-        return row is not None and row["verdict"] == "failed"
+        return row is not None and row.verdict == "failed"
 
     def start(self, commit: Oid, *, label: str = "") -> None:
         """Start a run on a commit, or queue it if `merge.parallel` runs are in progress.
@@ -188,22 +192,21 @@ class Verifier:
             declared = {**declared, "": sparse}
         return run_key(self._tree(commit), self._session.settings.verify_commands, declared)
 
-    def _newest(self, commit: Oid) -> Row | None:
+    def _newest(self, commit: Oid) -> VerifyRun | None:
         """Return the newest run on a commit's tree that is valid for the caller.
 
         A run by a worker is valid for that worker only: its shell may be set up to pass.
         """
         key = self._key(commit)
-        actors = json.dumps([*RESERVED, self._session.actor])
         with self._session.store.read() as reader:
-            return reader.row("verify.latest_of_key", key=key, actors=actors)
+            return find_verify_run(reader, key, actors=[*RESERVED, self._session.actor])
 
     def _tree(self, commit: Oid) -> str:
         """Return the tree of a commit: cached, recorded by a run, or read by git."""
         if commit not in self._trees:
             with self._session.store.read() as reader:
-                row = reader.row("verify.latest_of_commit", commit_oid=commit)
-            tree = row["tree_oid"] if row else self._session.git.find_oid(commit, "tree")
+                run = find_verify_run_of_commit(reader, commit)
+            tree = run.tree_oid if run else self._session.git.find_oid(commit, "tree")
             if tree is None:
                 raise NotFound(f"commit {commit} does not exist", "git fetch")
             self._trees[commit] = tree
@@ -302,13 +305,12 @@ class Verifier:
         try:
             job.log.close(outcome, job.duration_ms, ended.reason)
             crash_point("verify-ended")
-            self._session.store.write_one(
-                "verify.record",
+            run = VerifyRun(
                 key=job.key, tree_oid=self._tree(commit), commit_oid=commit,
-                verdict="passed" if passed else "failed", flaky=int(flaky), reason=ended.reason,
-                log=job.log.path, duration_ms=job.duration_ms, actor=self._session.actor,
-                now=clock.now_ms(),
+                verdict="passed" if passed else "failed", flaky=flaky, reason=ended.reason,
+                log=job.log.path, duration_ms=job.duration_ms, ts_ms=clock.now_ms(),
             )  # fmt: skip
+            record_verify_run(self._session.store, run, actor=self._session.actor)
             crash_point("verify-recorded")
         finally:
             job.stop()
@@ -330,9 +332,9 @@ class Verifier:
         self._show(list(self.running.values()))
 
 
-def _verdict(row: Row) -> Verdict:
+def _verdict(run: VerifyRun) -> Verdict:
     """Return a recorded pass as a verdict."""
     return Verdict(
-        passed=True, cached=True, flaky=bool(row["flaky"]), reason="", log=row["log"],
-        duration_ms=row["duration_ms"],
+        passed=True, cached=True, flaky=run.flaky, reason="", log=run.log,
+        duration_ms=run.duration_ms,
     )  # fmt: skip

@@ -18,6 +18,7 @@ from gitworker.bus.heartbeat_message import (
 from gitworker.bus.publish import Outgoing, publish
 from gitworker.errors import NotFound
 from gitworker.paths import StatePaths
+from gitworker.store.messages.mailbox import messages_after
 from gitworker.store.sqlite.database import Database
 from tests.store.support import foreign
 
@@ -90,9 +91,8 @@ def test_odd_messages_are_followed(
     """A message of a foreign program arrives, whatever its content, with the error in it."""
     insert = f"INSERT INTO messages (id, ts_ms, from_agent, type, {columns}) VALUES "
     assert foreign(state.database, f"{insert}('m', 'noon', 'n', 't', {payload})") == [[]]
-    row = store.row("messages.follow", after=0, limit=1)
-    assert row is not None
-    message = message_fields(row, blobs=state.blobs)
+    (stored,) = messages_after(store, 0, limit=1)
+    message = message_fields(stored, blobs=state.blobs)
     assert message["payload_error"] == error
     assert (message["payload"] is None) is (error is not None)
 

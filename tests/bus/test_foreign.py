@@ -2,9 +2,11 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from gitworker.bus.consume import full_line, unread
 from gitworker.bus.files.export import export_logs
 from gitworker.bus.following.follow_messages import message_fields
 from gitworker.bus.publish import Outgoing, publish
@@ -14,9 +16,9 @@ from gitworker.liveness.readings import read_heartbeats, this_moment
 from gitworker.liveness.rules import heartbeat_age_ms
 from gitworker.paths import StatePaths
 from gitworker.store.heartbeats import record_heartbeat
+from gitworker.store.messages.mailbox import messages_after, unread_as_json, unread_messages
 from gitworker.store.rules_leases import LeaseLength
 from gitworker.store.sqlite.database import Database
-from gitworker.store.sqlite.queries import query_text
 from tests.store.support import foreign, participant
 
 
@@ -33,19 +35,17 @@ def test_messages_pass_both_ways(state: StatePaths, store: Database) -> None:
         "nim",
         json.dumps({"type": "task_done", "to": "auth", "payload": [1]}),
     )
-    rows = store.rows("messages.poll", agent="auth", after=0, limit=9)
-    assert [(row["id"], row["from_agent"], row["payload"]) for row in rows] == [
-        (published, "nim", "[1]")
-    ]
+    ours = unread_messages(store, "auth", limit=9)
+    assert [(one.id, one.from_agent, one.payload) for one in ours] == [(published, "nim", "[1]")]
     with store.write() as writer:
         publish(writer, Outgoing("x-ask", to="nim", payload={"q": 1}, id="ours"), now=1)
         publish(writer, Outgoing("x-news", id="to-all"), now=1)
-    unread = participant(state.root, "poll", "nim")
-    assert isinstance(unread, list)
-    assert [(m["id"], m["payload"]) for m in unread] == [("ours", {"q": 1}), ("to-all", None)]
-    participant(state.root, "ack", "nim", str(unread[-1]["seq"]))
+    found = participant(state.root, "poll", "nim")
+    assert isinstance(found, list)
+    assert [(m["id"], m["payload"]) for m in found] == [("ours", {"q": 1}), ("to-all", None)]
+    participant(state.root, "ack", "nim", str(found[-1]["seq"]))
     assert participant(state.root, "poll", "nim") == []
-    assert store.row("messages.cursor", agent="nim") == {"seq": unread[-1]["seq"]}
+    assert store.row("messages.cursor", agent="nim") == {"seq": found[-1]["seq"]}
     with store.write() as writer:
         writer.run("messages.ack", agent="nim", seq=1, now=1)
     assert participant(state.root, "poll", "nim") == [], "an ack moved the cursor back"
@@ -162,8 +162,7 @@ def test_odd_payloads_stop_no_reader(state: StatePaths, store: Database, payload
         publish(writer, Outgoing("x-note", id="after"), now=1)
     export_logs(store, state)
     assert [line["id"] for line in lines(state.bus_log)] == ["odd", "after"]
-    polled = store.rows("messages.poll_lines", agent="x", after=0, limit=9)
-    assert [json.loads(row["line"])["id"] for row in polled] == ["odd", "after"]
+    assert [message["id"] for message in polled(store, state, "x")] == ["odd", "after"]
 
 
 @pytest.mark.parametrize("odd", ["''", "'half'", "x'ff'", "9e999"])
@@ -185,8 +184,8 @@ def test_odd_heartbeats_and_cursors_are_read(state: StatePaths, store: Database,
     readers = store.rows("messages.readers", count_to=9)
     assert [(row["last_acked_seq"], row["unread"]) for row in readers] == [(0, 1), (0, 0)]
     json.dumps(heartbeats + readers, allow_nan=False)
-    for query in ("messages.unread", "messages.poll_lines"):
-        assert len(store.rows(query, agent="nim", after=0, limit=9)) == 1
+    assert len(unread_messages(store, "nim", limit=9)) == 1
+    assert len(unread_as_json(store, "nim", limit=9)) == 1
     assert store.row("pressure.unread", agent="nim", limit=9) == {"number": 1}
     with store.write() as writer:
         writer.run("messages.ack", agent="nim", seq=1, now=1)
@@ -225,6 +224,12 @@ def _take(store: Database, agent: str) -> bool:
     return True
 
 
+def polled(store: Database, state: StatePaths, agent: str) -> list[dict[str, Any]]:
+    """Return an agent's unread messages as `msg poll` prints them."""
+    found = unread(store, agent, limit=9)
+    return [json.loads(full_line(store, one, blobs=state.blobs)) for one in found]
+
+
 COLUMNS = ("id", "from_agent", "to_agent", "type", "correlation_id", "in_reply_to", "payload_ref")
 
 
@@ -237,18 +242,15 @@ def test_bytes_for_texts_stop_no_reader(state: StatePaths, store: Database, colu
     assert foreign(state.database, insert) == [[]]
     with store.write() as writer:
         publish(writer, Outgoing("x-note", id="after", in_reply_to="odd"), now=1)
-    position = {"agent": "x", "after": 0}
-    lines_ = [json.loads(r["line"]) for r in store.rows("messages.poll_lines", **position, limit=9)]
+    lines_ = polled(store, state, "x")
     assert lines_[-1]["id"] == "after"
     if column != "to_agent":  # other agents never receive it
         name = {"from_agent": "from"}.get(column, column)
         assert lines_[0][name] == "\x01\ufffdA"
-    for query in ("messages.poll", "messages.unread", "messages.follow"):
-        taken = {key: value for key, value in position.items() if f":{key}" in query_text(query)}
-        found = store.rows(query, **taken, limit=9)
-        assert found[-1]["id"] == "after"
-        assert not [value for row in found for value in row.values() if isinstance(value, bytes)]
-        assert [message_fields(row, blobs=state.blobs)["seq"] for row in found][-1] == 2
+    for found in (unread_messages(store, "x", limit=9), messages_after(store, 0, limit=9)):
+        assert found[-1].id == "after"
+        assert not [value for message in found for value in message if isinstance(value, bytes)]
+        assert [message_fields(one, blobs=state.blobs)["seq"] for one in found][-1] == 2
     row = store.row("messages.by_seq", seq=1)
     assert row is not None
     assert row[column] == "\x01\ufffdA"

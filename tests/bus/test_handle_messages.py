@@ -326,7 +326,7 @@ def test_large_payloads_are_read_one_by_one(hq: Bus, reader: Bus) -> None:
         errors.append(message["payload_error"])
         if len(errors) == 1:
             for row in reader.unread_rows(9)[1:]:
-                os.unlink(f"{reader.paths.blobs}/{row['payload_ref']}")
+                os.unlink(f"{reader.paths.blobs}/{row.payload_ref}")
 
     run(reader, handle)
     assert errors == [None, "blob_missing", "blob_missing"]

@@ -14,7 +14,7 @@ import pytest
 
 from gitworker.app import DIRECTORIES
 from gitworker.bus import open_bus
-from gitworker.bus.files.export import export_logs
+from gitworker.bus.files.export import BUS, export_logs, read_lines
 from gitworker.paths import StatePaths
 from gitworker.store.sqlite.migrate import open_database
 from tests.bus.power import Disk, Event, Files, without_our_syncs, without_syncs
@@ -99,11 +99,11 @@ def torn_logs(
         store = open_database(paths.database)
         try:
             export_logs(store, paths)
-            rows = store.rows("exports.bus_lines", after=0, limit=-1)
+            lines = read_lines(store, BUS, 0, limit=-1)
         finally:
             store.close()
         found = Path(paths.bus_log).read_bytes().decode("utf-8", "replace").splitlines()
-        yield found, [row["line"].decode() for row in rows]
+        yield found, [(line or b"").decode() for _, line in lines]
 
 
 def sound(paths: StatePaths) -> set[str]:

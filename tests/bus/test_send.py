@@ -160,7 +160,7 @@ def test_reading_moves_nothing_and_acknowledging_only_forward(
     for name in "abc":
         say(workers, state, MessageDraft("x-note", id=name))
     assert [m["id"] for m in read(workers, state, "auth")] == ["a", "b", "c"]
-    assert [row["seq"] for row in unread(workers, "auth", limit=2)] == [1, 2]
+    assert [one.message.seq for one in unread(workers, "auth", limit=2)] == [1, 2]
     acknowledge(workers, "auth", 2)
     acknowledge(workers, "auth", 1)
     assert [m["id"] for m in read(workers, state, "auth")] == ["c"]

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from gitworker.bus.files.export import TimedLock
 from gitworker.bus.files.state_file_heartbeat import update_state_file_heartbeat
+from gitworker.bus.files.timed_lock import TimedLock
 from gitworker.paths import StatePaths
 
 STATE_FILE = '{\n  "last_heartbeat": "2026-01-01T00:00:00Z",\n  "pid": 1\n}\n'

@@ -20,29 +20,36 @@ SHARED = {
     "__future__", "apsw", "collections", "collections.abc", "fcntl", "itertools", "keyword",
     "operator", "_operator", "reprlib", "_collections", "select", "encodings.ascii",
     "gitworker", "gitworker.__main__", "gitworker.bus", "gitworker.bus.following.bell",
-    "gitworker.bus.files.export", "gitworker.bus.identity", "gitworker.cli", "gitworker.cli.hot",
+    "gitworker.bus.identity", "gitworker.cli", "gitworker.cli.hot",
     "gitworker.bus.limits.send_limits", "gitworker.cli.hot.place", "gitworker.cli.hot.words",
     "gitworker.cli.output", "gitworker.clock", "gitworker.errors", "gitworker.model",
     "gitworker.bus.files", "gitworker.bus.following", "gitworker.bus.limits",
     "gitworker.rules_text",
     "gitworker.model.ids", "gitworker.paths", "gitworker.proc", "gitworker.store",
-    "gitworker.store.backend", "gitworker.store.sqlite", "gitworker.store.sqlite.database",
+    "gitworker.store.backend", "gitworker.store.messages",
+    "gitworker.store.messages.mailbox", "gitworker.store.sqlite", "gitworker.store.sqlite.database",
     "gitworker.store.sqlite.migrate",
     "gitworker.store.sqlite.queries",
 }  # fmt: skip
 BEAT = {
     "gitworker.bus.heartbeat_message",
-    "gitworker.bus.files.state_file_heartbeat", "gitworker.bus.message_ids",
+    "gitworker.bus.files.state_file_heartbeat", "gitworker.bus.files.timed_lock",
+    "gitworker.bus.message_ids",
     "gitworker.cli.hot.heartbeat", "gitworker.model.message", "gitworker.store.claims",
     "gitworker.store.heartbeats", "gitworker.store.rules_leases",
 }  # fmt: skip
 SEND = {
-    "gitworker.bus.blobs", "gitworker.bus.message_ids",
+    "gitworker.bus.blobs", "gitworker.bus.files.export", "gitworker.bus.files.json_line",
+    "gitworker.bus.files.timed_lock", "gitworker.bus.message_ids",
     "gitworker.bus.limits.back_pressure", "gitworker.bus.rules",
     "gitworker.bus.limits.rules_pressure", "gitworker.bus.send", "gitworker.cli.hot.send",
-    "gitworker.model.message",
+    "gitworker.model.message", "gitworker.store.messages.log_positions",
+    "gitworker.store.messages.pressure",
 }  # fmt: skip
-POLL = {"gitworker.bus.blobs", "gitworker.bus.consume", "gitworker.cli.hot.poll"}
+POLL = {
+    "gitworker.bus.blobs", "gitworker.bus.consume", "gitworker.bus.files.json_line",
+    "gitworker.cli.hot.poll",
+}  # fmt: skip
 HOT: dict[tuple[str, ...], set[str]] = {
     ("heartbeat", "--status", "working", "--progress", "0.5"): BEAT,
     ("heartbeat", "auth"): BEAT,

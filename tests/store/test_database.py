@@ -214,6 +214,13 @@ def test_writes_are_synced_except_heartbeats(store: Database, bus: Path) -> None
     assert done.stdout.split() == ["True", "False"]
 
 
+def _of_trigger(text: str) -> apsw.ConstraintError:
+    """Return the error that SQLite raises for a trigger's RAISE."""
+    error = apsw.ConstraintError(text)
+    vars(error)["extendedresult"] = apsw.SQLITE_CONSTRAINT_TRIGGER
+    return error
+
+
 @pytest.mark.parametrize(
     ("error", "code", "kind"),
     [
@@ -225,7 +232,8 @@ def test_writes_are_synced_except_heartbeats(store: Database, bus: Path) -> None
         (apsw.PermissionsError("no"), "read_only", Unavailable),
         (apsw.FullError("disk is full"), "disk", Unavailable),
         (apsw.IOError("disk I/O error"), "disk", Unavailable),
-        (apsw.ConstraintError("gitworker: conflict"), "conflict", Conflict),
+        (_of_trigger("gitworker: conflict"), "conflict", Conflict),
+        (apsw.ConstraintError("gitworker: conflict"), "internal", Internal),
         (apsw.ConstraintError("UNIQUE constraint failed: tasks.id"), "internal", Internal),
         (apsw.SQLError("no such column"), "internal", Internal),
     ],

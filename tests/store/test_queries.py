@@ -6,6 +6,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+from gitworker.store.messages.mailbox import move_cursor, unread_messages
 from gitworker.store.sqlite import queries
 from gitworker.store.sqlite.database import Database
 from gitworker.store.sqlite.queries import load_queries, query_text
@@ -51,16 +52,26 @@ def test_every_query_that_is_named_exists() -> None:
     assert {name for _, name in unknown} <= {"search.db", "transitions.jsonl"}  # files, no queries
 
 
+def test_every_query_is_used() -> None:
+    """No query is left after its last use."""
+    named = {
+        name
+        for path in (ROOT / "gitworker").rglob("*.py")
+        for name in USED.findall(path.read_text(encoding="utf-8"))
+    }
+    assert set(NAMES) - named == set()
+
+
 def test_queries_name_their_columns() -> None:
     """No query selects `*`, so that columns of foreign programs do not reach our rows."""
     stars = [name for name in NAMES if re.search(r"SELECT\s+\*|\.\*", query_text(name))]
     assert stars == []
 
 
-@pytest.mark.parametrize("name", ["messages.poll", "messages.poll_lines", "messages.unread"])
+@pytest.mark.parametrize("name", ["messages.unread", "messages.unread_json"])
 def test_polling_merges_two_index_ranges(store: Database, name: str) -> None:
     """Polling stays flat: two ranges of the index on (to_agent, seq), merged, nothing sorted."""
-    values: dict[str, str | int | None] = {"agent": "a", "after": 0, "limit": 5}
+    values: dict[str, str | int | None] = {"agent": "a", "limit": 5}
     plan = [
         row["detail"] for row in store.execute("EXPLAIN QUERY PLAN " + query_text(name), values)
     ]
@@ -75,7 +86,9 @@ def test_polling_returns_own_messages_and_broadcasts(store: Database) -> None:
     """A poll returns messages to the agent or to all, after the cursor, oldest first, up to N."""
     for number, to in enumerate(["a", None, "b", "a", None, "b", "a"]):
         send(store, str(number), to_agent=to)
-    ids = [row["id"] for row in store.rows("messages.poll", agent="a", after=1, limit=3)]
+    with store.write() as writer:
+        move_cursor(writer, "a", 1, now=1)
+    ids = [message.id for message in unread_messages(store, "a", limit=3)]
     assert ids == ["1", "3", "4"]
 
 

@@ -9,7 +9,7 @@ the wait counts as an attempt; otherwise two agents could wait for each other fo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from gitworker import clock
 from gitworker.bus.client.loop_heartbeat import LoopHeartbeat
@@ -21,6 +21,15 @@ from gitworker.bus.publish import Outgoing, publish
 from gitworker.bus.rules import BACKOFF_LAST_MS, backoff_ms
 from gitworker.errors import Conflict
 from gitworker.model.message import MessageType
+from gitworker.store.messages.deliveries import (
+    Attempts,
+    Delivery,
+    bury_message,
+    find_attempts,
+    forget_attempts,
+    record_attempts,
+)
+from gitworker.store.messages.mailbox import move_cursor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +37,8 @@ if TYPE_CHECKING:
     from gitworker.bus.client.received_message import Message
     from gitworker.bus.following.waking import Waker
     from gitworker.paths import StatePaths
-    from gitworker.store.api import Row, Store
+    from gitworker.store.api import Store
+    from gitworker.store.messages.mailbox import StoredMessage
 
 ERROR_SHOWN = 500
 POLL_S = 0.2  # how soon the loop notices a stop
@@ -48,7 +58,7 @@ class Inbox(Protocol):
         """Return this thread's connection."""
         ...
 
-    def unread_rows(self, limit: int) -> list[Row]:
+    def unread_rows(self, limit: int) -> list[StoredMessage]:
         """Return the oldest unread messages."""
         ...
 
@@ -91,7 +101,7 @@ def _deliver_batch(
     for row in rows:
         if policy.is_stopped():
             break
-        delivery = Delivery(bus, message_fields(row, blobs=bus.paths.blobs), policy)
+        delivery = Handling(bus, message_fields(row, blobs=bus.paths.blobs), policy)
         if not progress.has_begun:
             delivery.load()
         progress.has_begun = delivery.may_begin() and delivery.deliver_to(handler, progress)
@@ -118,13 +128,14 @@ class LoopState:
         return now - self._pressed_since_ms >= PRESSED_MAX_MS
 
 
-class Delivery:
+class Handling:
     """One message on its way to a handler, with the number of attempts."""
 
     def __init__(self, bus: Inbox, message: Message, policy: Policy) -> None:
         self._bus = bus
         self._message = message
         self._policy = policy
+        self._delivery = Delivery(bus.agent, message["seq"])
         self._attempts = 0
         self._retry_at_ms = 0
         self._is_stored = False
@@ -135,9 +146,7 @@ class Delivery:
         Otherwise a handler that kills its process would be called for ever.
         """
         with self._bus.store.read() as reader:
-            row = reader.row("deliveries.of_message", **self._key())
-        if row is not None:
-            self._attempts, self._retry_at_ms = row["attempts"], row["retry_at_ms"]
+            self._attempts, self._retry_at_ms = find_attempts(reader, self._delivery)
         self._is_stored = True
 
     def may_begin(self) -> bool:
@@ -181,8 +190,8 @@ class Delivery:
             acknowledge(bus.store, bus.agent, seq)
             return
         with bus.store.write(durable=False) as writer:
-            writer.run("messages.ack", agent=bus.agent, seq=seq, now=clock.now_ms())
-            writer.run("deliveries.forget", **self._key())
+            move_cursor(writer, bus.agent, seq, now=clock.now_ms())
+            forget_attempts(writer, self._delivery)
 
     def _fail(self, error: Exception) -> None:
         import logging  # 20 ms, only after a failure
@@ -200,24 +209,16 @@ class Delivery:
             self._count(self._attempts, text, pause_ms=backoff_ms(self._attempts))
 
     def _count(self, attempts: int, error: str = "", *, pause_ms: int = 0) -> None:
-        self._bus.store.write_one(
-            "deliveries.count",
-            durable=False,
-            attempts=attempts,
-            error=error,
-            retry_at_ms=clock.now_ms() + pause_ms,
-            **self._key(),
-        )
+        counted = Attempts(attempts, clock.now_ms() + pause_ms)
+        record_attempts(self._bus.store, self._delivery, counted, error=error)
 
     def _bury(self, error: str) -> None:
         """Store a copy, notify the sender and move the cursor on, in one transaction."""
         bus, message, now = self._bus, self._message, clock.now_ms()
         with bus.store.write() as writer:
-            writer.run(
-                "deliveries.bury", attempts=self._attempts, error=error, now=now, **self._key()
-            )
-            writer.run("messages.ack", agent=bus.agent, seq=message["seq"], now=now)
-            writer.run("deliveries.forget", **self._key())
+            bury_message(writer, self._delivery, attempts=self._attempts, error=error, now=now)
+            move_cursor(writer, bus.agent, message["seq"], now=now)
+            forget_attempts(writer, self._delivery)
             # Without this condition two failing handlers would notify each other for ever.
             if message["type"] != MessageType.DEAD_LETTER:
                 publish(writer, self._notice(error), now=now)
@@ -239,6 +240,3 @@ class Delivery:
             },
             id=derived_id("dead-letter", bus.agent, message["id"]),
         )
-
-    def _key(self) -> dict[str, Any]:
-        return {"agent": self._bus.agent, "seq": self._message["seq"]}

@@ -44,11 +44,18 @@ from gitworker.errors import GitWorkerError, Unavailable
 from gitworker.model.ids import HQ, parse_agent_id
 from gitworker.paths import StatePaths, require_repository, state_paths
 from gitworker.store.backend import open_store
+from gitworker.store.messages.mailbox import (
+    NewMessage,
+    StoredMessage,
+    insert_message,
+    publish_message,
+    unread_messages,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from gitworker.store.api import Row, Store, Value
+    from gitworker.store.api import Store
 
 # A message to publish: type, payload, to, id, correlation_id, in_reply_to.
 Draft = tuple[str, Any, str | None, str | None, str | None, str | None]
@@ -162,17 +169,17 @@ class Bus:
         `in_reply_to`. Raises as `publish` does.
         """
         drafts = [_draft_of(message) for message in messages]
-        rows = [self._row(draft) for draft in drafts]
-        for to, number in Counter(map(_addressee, rows)).items():
+        new = [self._new_message(draft) for draft in drafts]
+        for to, number in Counter(message.to for message in new).items():
             self._pressure.admit(self.store, to, number)
         with self.store.write(durable=durable) as writer:
-            for row in rows:
-                writer.run("messages.publish", **row)
-        for row, draft in zip(rows, drafts, strict=True):
-            self._keep_large(row, draft)
+            for message in new:
+                insert_message(writer, message)
+        for message, draft in zip(new, drafts, strict=True):
+            self._keep_large(message, draft)
         self._has_published = True
         self._bell.ring()
-        return [str(row["id"]) for row in rows]
+        return [message.id for message in new]
 
     def poll(self, limit: int = POLL_LIMIT, *, wait_s: float = 0.0) -> list[Message]:
         """Return the oldest unread messages to this agent or to all, without moving the cursor.
@@ -335,32 +342,32 @@ class Bus:
         """Close the bus."""
         self.close()
 
-    def unread_rows(self, limit: int) -> list[Row]:
+    def unread_rows(self, limit: int) -> list[StoredMessage]:
         """Return the rows behind `poll`, without reading large payloads."""
-        rows = self.store.rows("messages.unread", agent=self.agent, limit=limit)
+        rows = unread_messages(self.store, self.agent, limit=limit)
         if rows:
-            self._own.seen = max(getattr(self._own, "seen", 0), rows[-1]["seq"])
+            self._own.seen = max(getattr(self._own, "seen", 0), rows[-1].seq)
         return rows
 
     def _unread(self, limit: int) -> list[Message]:
         found: list[Message] = []
         size_bytes = 0
         for row in self.unread_rows(limit):
-            if row["payload_ref"] is not None:
-                size_bytes += blob_bytes(self.paths.blobs, row["payload_ref"])
+            if row.payload_ref is not None:
+                size_bytes += blob_bytes(self.paths.blobs, row.payload_ref)
             if found and size_bytes > POLL_BYTES:
                 break
             found.append(message_fields(row, blobs=self.paths.blobs))
         return found
 
     def _publish(self, draft: Draft, *, durable: bool = True, is_answer: bool = False) -> str:
-        row = self._row(draft)
-        self._pressure.admit(self.store, None if is_answer else _addressee(row))
-        self.store.write_one("messages.publish", durable=durable, **row)
-        self._keep_large(row, draft)
+        message = self._new_message(draft)
+        self._pressure.admit(self.store, None if is_answer else message.to)
+        publish_message(self.store, message, durable=durable)
+        self._keep_large(message, draft)
         self._has_published = True
         self._bell.ring()
-        return str(row["id"])
+        return message.id
 
     @contextmanager
     def _stay(self) -> Iterator[Callable[[], bool]]:
@@ -394,8 +401,8 @@ class Bus:
         for _, opened in reversed(over):
             opened.close()
 
-    def _row(self, draft: Draft) -> dict[str, Value]:
-        """Check a message and return it as it is stored; save a large payload as a blob."""
+    def _new_message(self, draft: Draft) -> NewMessage:
+        """Check a message and return it as it will be stored; save a large payload as a blob."""
         type, payload, to, id, correlation_id, in_reply_to = draft
         if type not in self._types:
             check_type(type)
@@ -419,22 +426,22 @@ class Bus:
             to = name
             correlation_id = correlation_id or task
         now = clock.now_ms()
-        return {
-            "id": id or new_id(now),
-            "ts_ms": now,
-            "from_agent": self.agent,
-            "to_agent": to,
-            "type": type,
-            "correlation_id": correlation_id or self.task,
-            "in_reply_to": in_reply_to,
-            "payload": text,
-            "payload_ref": ref,
-        }
+        return NewMessage(
+            id or new_id(now),
+            type,
+            ts_ms=now,
+            sender=self.agent,
+            to=to,
+            correlation_id=correlation_id or self.task,
+            in_reply_to=in_reply_to,
+            payload=text,
+            payload_ref=ref,
+        )
 
-    def _keep_large(self, row: dict[str, Value], draft: Draft) -> None:
+    def _keep_large(self, message: NewMessage, draft: Draft) -> None:
         """Save a large payload again if a prune deleted it before the message was inserted."""
-        ref = row["payload_ref"]
-        if ref is not None and not os.path.exists(f"{self.paths.blobs}/{ref!s}"):
+        ref = message.payload_ref
+        if ref is not None and not os.path.exists(f"{self.paths.blobs}/{ref}"):
             _, raw = encode_payload(draft[0], draft[1], max_bytes=self._limits.message_max_bytes)
             save_blob(self.paths.blobs, raw)
 
@@ -454,11 +461,6 @@ if hasattr(os, "register_at_fork"):
 def _require_open(is_closed: Callable[[], bool]) -> None:
     if is_closed():
         raise Unavailable("the bus was closed while this call waited", code="closed")
-
-
-def _addressee(row: Mapping[str, Value]) -> str | None:
-    to = row["to_agent"]
-    return None if to is None else str(to)
 
 
 def _draft_of(message: Mapping[str, Any]) -> Draft:

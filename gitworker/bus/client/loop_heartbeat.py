@@ -14,6 +14,7 @@ from gitworker import clock
 from gitworker.errors import GitWorkerError
 from gitworker.store.backend import open_store
 from gitworker.store.heartbeats import renew_heartbeat
+from gitworker.store.messages.mailbox import move_cursor
 
 if TYPE_CHECKING:
     from gitworker.store.api import Store
@@ -61,4 +62,4 @@ class LoopHeartbeat:
     def _record(self, store: Store) -> None:
         with store.write(durable=False) as writer:
             renew_heartbeat(writer, self._agent, task=self._task)
-            writer.run("messages.ack", agent=self._agent, seq=0, now=clock.now_ms())
+            move_cursor(writer, self._agent, 0, now=clock.now_ms())

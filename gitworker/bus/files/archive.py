@@ -13,14 +13,21 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gitworker.bus.blobs import is_blob_ref
+from gitworker.bus.files.json_line import json_value, log_line
 from gitworker.errors import Unavailable
 from gitworker.paths import open_regular
-from gitworker.store.api import Row
+from gitworker.store.messages.archives import OldDeadLetter
+from gitworker.store.messages.mailbox import StoredMessage
 
 LEVEL = 6
+LETTER_KEYS = (
+    "dead_letter", "agent_id", "seq", "id", "ts_ms", "from_agent", "to_agent", "type",
+    "correlation_id", "in_reply_to", "payload", "payload_ref", "attempts", "error", "dead_at_ms",
+)  # fmt: skip
+Archived = StoredMessage | OldDeadLetter
 
 
-def write_lines(path: str, rows: Iterable[Row], *, blobs: str) -> int:
+def write_lines(path: str, rows: Iterable[Archived], *, blobs: str) -> int:
     """Write the rows' lines to a new file, on disk on return; return the number of lines.
 
     Raises Unavailable if the file cannot be written.
@@ -78,12 +85,12 @@ def _private(path: str, flags: int) -> int:
     return open_regular(path, flags, 0o600)
 
 
-def _line(row: Row, blobs: str) -> bytes:
-    line = bytes(row["line"]).decode("utf-8", "replace").encode()
-    ref = row["payload_ref"]
+def _line(row: Archived, blobs: str) -> bytes:
+    line = (log_line(row) if isinstance(row, StoredMessage) else _dead_letter(row)).encode()
+    ref = row.payload_ref
     if ref is None:
         return line
-    content = _content(blobs, str(ref))
+    content = _content(blobs, ref)
     if content is None:
         return line
     try:
@@ -93,6 +100,12 @@ def _line(row: Row, blobs: str) -> bytes:
 
         field = b'"blob_base64":"' + b64encode(content) + b'"'
     return line.removesuffix(b"}") + b"," + field + b"}"
+
+
+def _dead_letter(letter: OldDeadLetter) -> str:
+    values = letter._asdict()
+    values["dead_letter"], values["id"] = values["id"], values.pop("message_id")
+    return "{" + ",".join(f'"{name}":{json_value(values[name])}' for name in LETTER_KEYS) + "}"
 
 
 def _content(blobs: str, ref: str) -> bytes | None:

@@ -11,7 +11,9 @@ from typing import NamedTuple
 
 from gitworker.bus.blobs import PREFIX, is_blob_ref
 from gitworker.bus.files.rules_retention import DAY_MS
-from gitworker.store.api import Reader, Store
+from gitworker.store.api import Store
+from gitworker.store.messages.mailbox import newest_seq
+from gitworker.store.messages.retention import blob_refs
 
 GRACE_MS = DAY_MS
 CHUNK = 100
@@ -35,13 +37,13 @@ def collect_blobs(store: Store, directory: str, *, now_ms: int) -> CollectedBlob
     if not blobs:
         return CollectedBlobs(0, 0)
     with store.read() as reader:
-        newest = _newest(reader)
+        newest = newest_seq(reader)
     used = _used(store, newest)
     unused = [(name, size) for name, size in blobs if name not in used]
     number = size_bytes = 0
     for start in range(0, len(unused), CHUNK):
         with store.write(durable=False) as writer:
-            fresh = _refs(writer, newest, _newest(writer))
+            fresh = blob_refs(writer, newest, until=newest_seq(writer))
             for name, size in unused[start : start + CHUNK]:
                 if name not in fresh and _unlink(f"{directory}/{name}"):
                     number, size_bytes = number + 1, size_bytes + size
@@ -66,20 +68,8 @@ def _used(store: Store, newest: int) -> set[str]:
     used: set[str] = set()
     for after in range(0, newest, STRETCH):
         with store.read() as reader:
-            used |= _refs(reader, after, min(after + STRETCH, newest))
+            used |= blob_refs(reader, after, until=min(after + STRETCH, newest))
     return used
-
-
-def _refs(reader: Reader, after: int, until: int) -> set[str]:
-    """Return the blobs that a range of messages, or any dead letter, refers to."""
-    rows = reader.rows("retention.blob_refs", after=after, until=until)
-    rows += reader.rows("retention.dead_blob_refs")
-    return {row["ref"] for row in rows}
-
-
-def _newest(reader: Reader) -> int:
-    row = reader.row("messages.last_seq")
-    return int(row["seq"]) if row else 0
 
 
 def _unlink(path: str) -> bool:

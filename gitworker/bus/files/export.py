@@ -12,61 +12,36 @@ after a boot writes the lines again that the table holds.
 
 from __future__ import annotations
 
-import fcntl
 import os
 
 from gitworker import clock
-from gitworker.clock import monotonic_ms, sleep
+from gitworker.bus.files.json_line import log_line
+from gitworker.bus.files.timed_lock import TimedLock
 from gitworker.errors import Conflict
 from gitworker.paths import ENXIO
+from gitworker.store.messages.log_positions import (
+    LogLine,
+    LogPosition,
+    count_after,
+    exported_seq,
+    find_log_position,
+    first_seq,
+    record_exported_seq,
+    record_log_position,
+    transition_lines,
+)
+from gitworker.store.messages.mailbox import messages_after
 
 TYPE_CHECKING = False  # this module is on the hot path: `typing` costs 8 ms
 if TYPE_CHECKING:
     from gitworker.paths import StatePaths
-    from gitworker.store.api import Reader, Row, Store
+    from gitworker.store.api import Reader, Store
 
 WAIT_MS = 2000  # an export takes milliseconds, except the first one of a large bus
-FIRST_PAUSE_S = 0.0005
-LAST_PAUSE_S = 0.02
 BATCH = 500
 BUS = "bus"
 TRANSITIONS = "transitions"
 TAIL_BYTES = 16 * 1024  # searched for our last line, whose payload has at most 4 KiB
-BUS_LINES = "exports.bus_lines"
-
-
-class TimedLock:
-    """A lock file with a bounded wait; `with Turn(path) as taken` gives whether it was taken.
-
-    For files that are only views of the database: a stopped holder (^Z) must not block every
-    publisher. The lock ends with its holder.
-    """
-
-    __slots__ = ("_fd", "_path", "_wait_ms")
-
-    def __init__(self, path: str, *, wait_ms: int) -> None:
-        self._path = path
-        self._wait_ms = wait_ms
-        self._fd = -1
-
-    def __enter__(self) -> bool:
-        """Wait for the lock; return False if it stays taken for `wait_ms`."""
-        self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        deadline = monotonic_ms() + self._wait_ms
-        pause_s = FIRST_PAUSE_S
-        while True:
-            try:
-                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return True
-            except BlockingIOError:
-                if monotonic_ms() >= deadline:
-                    return False
-            sleep(pause_s)
-            pause_s = min(pause_s * 2, LAST_PAUSE_S)
-
-    def __exit__(self, *_: object) -> None:
-        """Release the lock."""
-        os.close(self._fd)
 
 
 class ExportLock:
@@ -110,11 +85,16 @@ def export_logs(store: Store, paths: StatePaths) -> bool:
 def export_held(store: Store, paths: StatePaths) -> None:
     """Update both log files; the caller holds the lock."""
     boot = clock.boot_id()
-    for log, path, query in (
-        (BUS, paths.bus_log, BUS_LINES),
-        (TRANSITIONS, paths.transition_log, "exports.transition_lines"),
-    ):
-        Export(store, log, boot=boot).bring(path, query)
+    for log, path in ((BUS, paths.bus_log), (TRANSITIONS, paths.transition_log)):
+        Export(store, log, boot=boot).bring(path)
+
+
+def read_lines(reader: Reader, log: str, after: int, *, limit: int = BATCH) -> list[LogLine]:
+    """Return the lines of a log for the rows after a position."""
+    if log == TRANSITIONS:
+        return transition_lines(reader, after, limit=limit)
+    messages = messages_after(reader, after, limit=limit)
+    return [LogLine(message.seq, log_line(message).encode()) for message in messages]
 
 
 def trim_bus_log(store: Store, paths: StatePaths) -> None:
@@ -157,7 +137,7 @@ class Export:
         self._log = log
         self._boot = boot
 
-    def bring(self, path: str, query: str) -> None:
+    def bring(self, path: str) -> None:
         """Append the rows that the file does not have yet."""
         if os.path.lexists(path) and not os.path.isfile(path):  # a FIFO, a dangling link
             raise OSError(ENXIO, "not a regular file", path)
@@ -166,12 +146,12 @@ class Export:
             after, size = self._begin(file)
             while True:
                 with self._store.read() as reader:
-                    rows = reader.rows(query, after=after, limit=BATCH)
-                if not rows:
+                    lines = read_lines(reader, self._log, after)
+                if not lines:
                     return
-                text = _lines(rows)
+                text = _joined(lines)
                 _write_all(file, text)
-                after, size = rows[-1]["seq"], size + len(text)
+                after, size = lines[-1].seq, size + len(text)
                 self.record(after, size)
         finally:
             os.close(file)
@@ -179,20 +159,17 @@ class Export:
     def record(self, after: int, size: int) -> None:
         """Record how far the file is written."""
         with self._store.write(durable=False) as writer:
-            writer.run(
-                "exports.set_position",
-                log=self._log, last_seq=after, size_bytes=size, boot_id=self._boot,
-            )  # fmt: skip
+            record_log_position(writer, self._log, LogPosition(after, size, self._boot))
             if self._log == BUS:
-                writer.run("exports.set_bus_seq", last_seq=after)
+                record_exported_seq(writer, after)
 
     def _begin(self, file: int) -> tuple[int, int]:
         """Return the position to continue from; cut the file there and seek to it."""
         actual_size = os.fstat(file).st_size
         with self._store.read() as reader:
-            row = reader.row("exports.position", log=self._log)
-        known = (row["last_seq"], row["size_bytes"]) if row else (0, 0)
-        is_of_this_boot = row is None or row["boot_id"] == self._boot
+            recorded = find_log_position(reader, self._log) or LogPosition(0, 0, self._boot)
+        known = (recorded.last_seq, recorded.size_bytes)
+        is_of_this_boot = recorded.boot_id == self._boot
         if is_of_this_boot:
             with self._store.read() as reader:
                 after, size = _position(reader, self._log, known, file)
@@ -210,10 +187,8 @@ class Export:
         if self._log != BUS:
             return 0, 0
         with self._store.read() as reader:
-            row = reader.row("exports.first_seq")
-            first = row["seq"] if row else None
-            newest = reader.row("exports.bus_seq")
-        until = newest["last_seq"] if first is None and newest else (first or 1) - 1
+            first = first_seq(reader)
+            until = exported_seq(reader) if first is None else first - 1
         return _adopt(file, (0, 0), until)
 
 
@@ -222,23 +197,22 @@ def _copy(store: Store, file: int, position: tuple[int, int], until: int) -> tup
     after, size = position
     while True:
         with store.read() as reader:
-            rows = reader.rows(BUS_LINES, after=after, limit=BATCH)
-        rows = [row for row in rows if row["seq"] <= until]
-        if not rows:
+            lines = [line for line in read_lines(reader, BUS, after) if line.seq <= until]
+        if not lines:
             return after, size
-        text = _lines(rows)
+        text = _joined(lines)
         _write_all(file, text)
-        after, size = rows[-1]["seq"], size + len(text)
+        after, size = lines[-1].seq, size + len(text)
 
 
-def _lines(rows: list[Row]) -> bytes:
-    lines = [row["line"] + b"\n" for row in rows if row["line"] is not None]
-    return b"".join(lines).decode("utf-8", "replace").encode()
+def _joined(lines: list[LogLine]) -> bytes:
+    found = [one.line + b"\n" for one in lines if one.line is not None]
+    return b"".join(found).decode("utf-8", "replace").encode()
 
 
 def _recorded(reader: Reader, log: str) -> tuple[int, int]:
-    row = reader.row("exports.position", log=log)
-    return (row["last_seq"], row["size_bytes"]) if row else (0, 0)
+    found = find_log_position(reader, log)
+    return (found.last_seq, found.size_bytes) if found else (0, 0)
 
 
 def _position(reader: Reader, log: str, known: tuple[int, int], file: int) -> tuple[int, int]:
@@ -248,8 +222,7 @@ def _position(reader: Reader, log: str, known: tuple[int, int], file: int) -> tu
     if actual_size < size or not _ends_with(file, log, known):
         return 0, 0
     if log == BUS and actual_size > size:
-        foreign = reader.row("exports.bus_seq")
-        until = foreign["last_seq"] if foreign else 0
+        until = exported_seq(reader)
         if until > after and _holds_more(reader, file, known, until):
             return _adopt(file, known, until)
     return after, size
@@ -261,11 +234,10 @@ def _holds_more(reader: Reader, file: int, known: tuple[int, int], until: int) -
     Then messages were deleted since, or it wrote these lines before our first export.
     """
     after, size = known
-    row = reader.row("exports.count_between", after=after, until=until)
     lines = 0
     while chunk := os.pread(file, TAIL_BYTES, size):
         lines, size = lines + chunk.count(b"\n"), size + len(chunk)
-    return row is None or after == 0 or lines > row["number"]
+    return after == 0 or lines > count_after(reader, after, until=until)
 
 
 def _ends_with(file: int, log: str, known: tuple[int, int]) -> bool:

@@ -7,14 +7,13 @@ other partial file.
 """
 
 import fcntl
-import json
 import os
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
 from gitworker import clock
-from gitworker.bus.files.archive import is_whole, publish_file, read_entries, write_lines
+from gitworker.bus.files.archive import Archived, is_whole, publish_file, read_entries, write_lines
 from gitworker.bus.files.collect_blobs import CollectedBlobs, collect_blobs
 from gitworker.bus.files.export import trim_bus_log
 from gitworker.bus.files.rules_retention import (
@@ -28,7 +27,30 @@ from gitworker.bus.files.rules_retention import (
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Conflict, Unavailable
 from gitworker.paths import StatePaths
-from gitworker.store.api import Reader, Row, Store
+from gitworker.store.api import Reader, Store
+from gitworker.store.messages.archives import (
+    begin_archive,
+    drop_archive,
+    end_archive,
+    old_dead_letters,
+    old_messages,
+    open_archives,
+    record_archive,
+)
+from gitworker.store.messages.mailbox import newest_seq
+from gitworker.store.messages.retention import (
+    all_cursors,
+    count_old_dead_letters,
+    delete_archived,
+    delete_leftovers,
+    delete_old_dead_letters,
+    delete_old_messages,
+    find_old_messages,
+    first_addressed,
+    first_unread,
+    free_bytes,
+    return_free_pages,
+)
 
 CHUNK = 500
 PAUSE_S = 0.005  # between two chunks, outside the gate, so that publishers are not delayed
@@ -75,8 +97,7 @@ def plan_prune(store: Store, request: PruneRequest) -> PrunePlan:
     """Return the deletions that a prune would make now; write nothing."""
     with store.read() as reader:
         floor = _floor(reader, request)
-        row = reader.row("retention.count_dead_letters", cutoff_ms=request.cutoff_ms)
-    dead_letters = int(row["number"]) if row else 0
+        dead_letters = count_old_dead_letters(reader, request.cutoff_ms)
     messages, first_seq, last_seq = _old_stretch(store, floor.seq, request.cutoff_ms)
     return PrunePlan(messages, first_seq, last_seq, dead_letters, floor.agent)
 
@@ -124,12 +145,10 @@ def _prune(
         _trim(store, paths)
         with store.write() as writer:
             for number in ended:
-                writer.run("retention.archive_done", id=number)
+                end_archive(writer, number)
     with store.write(durable=False) as writer:
-        writer.run("retention.delete_stray_deliveries")
-        writer.run("retention.delete_old_rewrites", cutoff_ms=request.cutoff_ms)
-        writer.run("retention.delete_old_runs", cutoff_ms=request.cutoff_ms)
-        writer.run("retention.delete_old_budgets", cutoff_ms=clock.now_ms() - DAY_MS)
+        budgets_cutoff_ms = clock.now_ms() - DAY_MS
+        delete_leftovers(writer, cutoff_ms=request.cutoff_ms, budgets_cutoff_ms=budgets_cutoff_ms)
     collected = collect_blobs(store, paths.blobs, now_ms=clock.now_ms())
     return PruneResult(plan, archive, collected, _free_space(store))
 
@@ -144,20 +163,14 @@ def _trim(store: Store, paths: StatePaths) -> None:
 
 
 def _floor(reader: Reader, request: PruneRequest) -> PruneFloor:
-    newest = reader.row("messages.last_seq")
-    cursors = [
-        AckPosition(row["agent_id"], row["last_acked_seq"], row["updated_at_ms"])
-        for row in reader.rows("retention.cursors")
-    ]
+    cursors = [AckPosition(*cursor) for cursor in all_cursors(reader)]
     unread = []
     for cursor in cursors:
         if holds_back(cursor, living=request.living, since_ms=request.since_ms):
-            row = reader.row("retention.first_unread", agent=cursor.agent, after=cursor.seq)
-            unread.append((cursor.agent, row["seq"] if row else None))
+            unread.append((cursor.agent, first_unread(reader, cursor.agent, after=cursor.seq)))
     for agent in request.living - {cursor.agent for cursor in cursors}:
-        row = reader.row("retention.first_addressed", agent=agent)
-        unread.append((agent, row["seq"] if row else None))
-    return lowest_floor(int(newest["seq"]) if newest else 0, unread)
+        unread.append((agent, first_addressed(reader, agent)))
+    return lowest_floor(newest_seq(reader), unread)
 
 
 def _old_stretch(store: Store, floor: int, cutoff_ms: int) -> tuple[int, int, int]:
@@ -169,22 +182,21 @@ def _old_stretch(store: Store, floor: int, cutoff_ms: int) -> tuple[int, int, in
     found = first = last = after = 0
     while True:
         with store.read() as reader:
-            row = reader.row(
-                "retention.window", after=after, floor=floor, cutoff_ms=cutoff_ms, limit=WINDOW
+            window = find_old_messages(
+                reader, after, floor=floor, cutoff_ms=cutoff_ms, limit=WINDOW
             )
-        if row is None or not row["old"]:
+        if window is None:
             return found, first, last
-        found += row["old"]
-        first, last, after = first or row["first_old"], row["last_old"], row["last_seq"]
+        found += window.old
+        first, last, after = first or window.first_old, window.last_old, window.last_seq
 
 
 def _begin(store: Store) -> int:
     """Open a journal row for a prune; return its number."""
     with store.write() as writer:
-        writer.run("retention.begin_archive", now=clock.now_ms())
-        row = writer.row("retention.newest_archive")
+        number = begin_archive(writer, now=clock.now_ms())
     crash_point("prune.journal")
-    return int(row["id"]) if row else 0
+    return number
 
 
 def _archive(
@@ -197,7 +209,7 @@ def _archive(
     crash_point("prune.content")
     name = _free_name(paths, plan)
     with store.write() as writer:
-        writer.run("retention.archive_written", id=number, file=name, lines=lines)
+        record_archive(writer, number, file=name, lines=lines)
     crash_point("prune.written")
     path = f"{paths.archive}/{name}"
     publish_file(partial, path)
@@ -214,24 +226,23 @@ def _archive(
 def _settle_archives(store: Store, paths: StatePaths) -> list[int]:
     """Finish killed prunes; return the numbers of those that deleted rows."""
     with store.read() as reader:
-        rows = reader.rows("retention.open_archives")
+        unfinished = open_archives(reader)
     ended = []
-    for row in rows:
-        number, partial = int(row["id"]), _partial(paths, int(row["id"]))
-        path = f"{paths.archive}/{row['file']}"
-        if row["file"] and os.path.exists(partial) and not os.path.exists(path):
+    for number, file, lines, unarchived in unfinished:
+        partial, path = _partial(paths, number), f"{paths.archive}/{file}"
+        if file and os.path.exists(partial) and not os.path.exists(path):
             publish_file(partial, path)
-        if row["file"] and os.path.exists(path):
-            if _finish(store, path, number=number, lines=int(row["lines"])):
+        if file and os.path.exists(path):
+            if _finish(store, path, number=number, lines=lines):
                 ended.append(number)
             continue
-        if row["unarchived"]:
+        if unarchived:
             ended.append(number)
             continue
         if os.path.exists(partial):
             os.unlink(partial)
         with store.write() as writer:
-            writer.run("retention.drop_archive", id=number)
+            drop_archive(writer, number)
     return ended
 
 
@@ -240,15 +251,14 @@ def _finish(store: Store, path: str, *, number: int, lines: int) -> bool:
     if not is_whole(path, lines):
         os.replace(path, f"{path}.damaged")
         with store.write() as writer:
-            writer.run("retention.drop_archive", id=number)
+            drop_archive(writer, number)
         return False
     entries = read_entries(path)
     while chunk := list(islice(entries, CHUNK)):
         seqs = [entry["seq"] for entry in chunk if "dead_letter" not in entry]
         letters = [entry["dead_letter"] for entry in chunk if "dead_letter" in entry]
         with store.write(durable=False) as writer:
-            writer.run("retention.delete_messages", seqs=json.dumps(seqs))
-            writer.run("retention.delete_dead_letters", ids=json.dumps(letters))
+            delete_archived(writer, seqs=seqs, dead_letters=letters)
         crash_point("prune.chunk")
         clock.sleep(PAUSE_S)
     return True
@@ -257,48 +267,39 @@ def _finish(store: Store, path: str, *, number: int, lines: int) -> bool:
 def _delete_old(store: Store, plan: PrunePlan, request: PruneRequest, *, number: int) -> None:
     """Delete in chunks without an archive; the journal row records an empty name."""
     with store.write() as writer:
-        writer.run("retention.archive_written", id=number, file="", lines=0)
+        record_archive(writer, number, file="", lines=0)
     deleted = 1
     while deleted:
         with store.write(durable=False) as writer:
-            deleted = writer.run(
-                "retention.delete_old",
-                until=plan.last_seq,
-                cutoff_ms=request.cutoff_ms,
-                limit=CHUNK,
+            deleted = delete_old_messages(
+                writer, until=plan.last_seq, cutoff_ms=request.cutoff_ms, limit=CHUNK
             )
         crash_point("prune.chunk")
         clock.sleep(PAUSE_S)
     with store.write() as writer:
-        writer.run("retention.delete_old_dead_letters", cutoff_ms=request.cutoff_ms)
+        delete_old_dead_letters(writer, request.cutoff_ms)
 
 
-def _old_rows(store: Store, plan: PrunePlan, cutoff: int) -> Iterator[Row]:
-    """Yield the lines to archive: messages, then dead letters."""
+def _old_rows(store: Store, plan: PrunePlan, cutoff: int) -> Iterator[Archived]:
+    """Yield the rows to archive: messages, then dead letters."""
     after = 0
     while True:
         with store.read() as reader:
-            rows = reader.rows(
-                "retention.old_lines",
-                after=after,
-                until=plan.last_seq,
-                cutoff_ms=cutoff,
-                limit=CHUNK,
+            messages = old_messages(
+                reader, after, until=plan.last_seq, cutoff_ms=cutoff, limit=CHUNK
             )
-        if not rows:
+        if not messages:
             break
-        yield from rows
-        after = rows[-1]["seq"]
+        yield from messages
+        after = messages[-1].seq
     after = 0
     while True:
         with store.read() as reader:
-            rows = reader.rows(
-                "retention.old_dead_letters", after=after, cutoff_ms=cutoff, limit=CHUNK
-            )
-        if not rows:
+            letters = old_dead_letters(reader, after, cutoff_ms=cutoff, limit=CHUNK)
+        if not letters:
             return
-        yield from rows
-        after = rows[-1]["id"]
+        yield from letters
+        after = letters[-1].id
 
 
 def _free_name(paths: StatePaths, plan: PrunePlan) -> str:
@@ -318,19 +319,12 @@ def _partial(paths: StatePaths, number: int) -> str:
 def _free_space(store: Store) -> int:
     """Return free pages to the file system, a few at a time; return the number of bytes."""
     with store.read() as reader:
-        size = reader.row("retention.page_size")
-        free = before = _free_pages(reader)
+        free = before = free_bytes(reader)
     while free:
         with store.write(durable=False) as writer:
-            writer.rows("retention.vacuum_step")
-            left = _free_pages(writer)
+            left = return_free_pages(writer)
         if left >= free:  # another program created the file without auto_vacuum
             break
         free = left
         clock.sleep(PAUSE_S)
-    return (before - free) * int(size["page_size"]) if size else 0
-
-
-def _free_pages(reader: Reader) -> int:
-    row = reader.row("retention.free_pages")
-    return int(row["freelist_count"]) if row else 0
+    return before - free

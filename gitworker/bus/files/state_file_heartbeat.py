@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from gitworker import clock
-from gitworker.bus.files.export import TimedLock
+from gitworker.bus.files.timed_lock import TimedLock
 from gitworker.errors import Naming
 from gitworker.paths import open_regular
 

@@ -16,7 +16,8 @@ from gitworker.bus.blobs import find_blob
 from gitworker.bus.following.waking import MAX_WAIT_S, Waker
 from gitworker.bus.rules import is_too_deep, may_be_deep
 from gitworker.paths import StatePaths
-from gitworker.store.api import Reader, Row, Store
+from gitworker.store.api import Store
+from gitworker.store.messages.mailbox import StoredMessage, messages_after, newest_seq
 
 BATCH = 500
 
@@ -29,12 +30,12 @@ class MessageFilter:
     type: str | None = None
     sender: str | None = None
 
-    def wants(self, row: Row) -> bool:
+    def wants(self, message: StoredMessage) -> bool:
         """Return whether a message passes."""
         return (
-            self.task in (None, row["correlation_id"])
-            and self.type in (None, row["type"])
-            and self.sender in (None, row["from_agent"])
+            self.task in (None, message.correlation_id)
+            and self.type in (None, message.type)
+            and self.sender in (None, message.from_agent)
         )
 
 
@@ -59,22 +60,22 @@ def follow(
         after = newest_seq(reader) if since is None else since
     while identity is not None and file_identity(paths.database) == identity:
         with store.read() as reader:
-            rows = reader.rows("messages.follow", after=after, limit=BATCH)
-        for row in rows:
-            after = row["seq"]
-            if wanted.wants(row):
-                yield message_fields(row, blobs=paths.blobs)
-        if rows:
+            found = messages_after(reader, after, limit=BATCH)
+        for message in found:
+            after = message.seq
+            if wanted.wants(message):
+                yield message_fields(message, blobs=paths.blobs)
+        if found:
             waker.rest()
         elif not waker.wait(max_wait_s, also=also):
             yield None
 
 
-def message_fields(row: Row, *, blobs: str) -> dict[str, Any]:
+def message_fields(message: StoredMessage, *, blobs: str) -> dict[str, Any]:
     """Return a message as a dict with the bus protocol's keys, with its large payload."""
-    text, error = row["payload"], None
-    if row["payload_ref"] is not None:
-        text = find_blob(blobs, row["payload_ref"])
+    text, error = message.payload, None
+    if message.payload_ref is not None:
+        text = find_blob(blobs, message.payload_ref)
         error = "blob_missing" if text is None else None
     payload = None
     if text is not None:
@@ -83,16 +84,16 @@ def message_fields(row: Row, *, blobs: str) -> dict[str, Any]:
         except (ValueError, RecursionError):
             error = "decode_failed"
     return {
-        "seq": row["seq"],
-        "id": row["id"],
-        "ts": clock.iso_utc(row["ts_ms"]),
-        "from": row["from_agent"],
-        "to": row["to_agent"],
-        "type": row["type"],
-        "correlation_id": row["correlation_id"],
-        "in_reply_to": row["in_reply_to"],
+        "seq": message.seq,
+        "id": message.id,
+        "ts": clock.iso_utc(message.ts_ms),
+        "from": message.from_agent,
+        "to": message.to_agent,
+        "type": message.type,
+        "correlation_id": message.correlation_id,
+        "in_reply_to": message.in_reply_to,
         "payload": payload,
-        "payload_ref": row["payload_ref"],
+        "payload_ref": message.payload_ref,
         "payload_error": error,
     }
 
@@ -108,12 +109,6 @@ def read_json(text: str | bytes) -> Any:
     if may_be_deep(text) and is_too_deep(value):
         raise ValueError("the JSON text is nested too deep")
     return value
-
-
-def newest_seq(reader: Reader) -> int:
-    """Return the position of the newest message; 0 if there are no messages."""
-    row = reader.row("messages.last_seq")
-    return int(row["seq"]) if row else 0
 
 
 def file_identity(path: str) -> tuple[int, int] | None:

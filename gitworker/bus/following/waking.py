@@ -3,7 +3,7 @@
 The first choice is inotify on the directory of bus.db: our publishers touch `bell`, foreign ones
 write the `-wal`. The `-wal` is written before a commit becomes visible, so a wake-up without news
 is checked again after growing pauses, and every 2 s anyway. Without inotify the waker reads
-`PRAGMA data_version` every 25 to 250 ms. The last choice is adaptive polling, which only lets the
+the store's change mark every 25 to 250 ms. The last choice is adaptive polling, which only lets the
 caller look again after 0.2 to 2 s. See docs/design.md, "Waking followers".
 
 A waker belongs to one thread: the one whose store it was given. No transaction and no cursor stays
@@ -93,7 +93,7 @@ class Waker:
     def changed(self) -> bool:
         """Return whether another connection has committed since this was last true; never block."""
         heard, is_drained = self._hear()
-        news = is_drained  # our own commits do not change our own data_version
+        news = is_drained  # our own commits do not change our own change mark
         if self._version is None:
             news = True
         else:
@@ -165,11 +165,9 @@ class Waker:
     def _read_version(self) -> int:
         """Return the database's version, or the last one if a program locks readers out."""
         try:
-            with self._store.read() as reader:
-                row = reader.row("messages.version")
+            return self._store.change_mark()
         except Conflict:
             return self._version or 0
-        return 0 if row is None else int(row["data_version"])
 
 
 def _growing(first_s: float, last_s: float) -> tuple[float, ...]:

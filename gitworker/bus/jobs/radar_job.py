@@ -13,6 +13,7 @@ from gitworker.bus.jobs.rules_radar_job import is_due, is_watched
 from gitworker.model.ids import Ref
 from gitworker.repo.plumbing.lock import is_held
 from gitworker.session import Session
+from gitworker.store.records.tips import due_refs
 from gitworker.store.workers import Worker
 
 LOCK_NAME = "radar"
@@ -34,7 +35,7 @@ def is_radar_due(session: Session, workers: Iterable[Worker]) -> bool:
     if not session.settings.radar_enabled:
         return False
     with session.store.read() as reader:
-        due = [row["ref"] for row in reader.rows("tips.due", now=clock.now_ms())]
+        due = due_refs(reader, clock.now_ms())
     return is_due(due, watched_branches(workers), target=session.target)
 
 

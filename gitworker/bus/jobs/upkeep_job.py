@@ -8,6 +8,11 @@ from __future__ import annotations
 import sys
 
 from gitworker import clock, proc
+from gitworker.store.messages.upkeep import (
+    claim_upkeep,
+    find_last_upkeep,
+    record_first_upkeep,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,13 +28,13 @@ def start_upkeep_job(store: Store, common_dir: str) -> bool:
     """
     now = clock.now_ms()
     with store.read() as reader:
-        row = reader.row("retention.last_upkeep")
-    if row is None:
-        store.write_one("retention.first_upkeep", durable=False, now=now)
+        last_ms = find_last_upkeep(reader)
+    if last_ms is None:
+        record_first_upkeep(store, now=now)
         return False
-    if abs(now - row["ts_ms"]) < DAY_MS:  # a time in the future: the clock was set back
+    if abs(now - last_ms) < DAY_MS:  # a time in the future: the clock was set back
         return False
-    if not store.write_one("retention.claim_upkeep", durable=False, now=now, seen=row["ts_ms"]):
+    if not claim_upkeep(store, now=now, seen=last_ms):
         return False
     proc.spawn_detached(["nice", sys.executable, *proc.BACKGROUND, "upkeep", common_dir])
     return True

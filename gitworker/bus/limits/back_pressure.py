@@ -19,6 +19,13 @@ from gitworker.bus.limits.rules_pressure import (
     wait_ms,
 )
 from gitworker.errors import Conflict
+from gitworker.store.messages.pressure import (
+    addressees,
+    count_unread,
+    find_budget,
+    find_nth_newest,
+    record_budget,
+)
 
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
 if TYPE_CHECKING:
@@ -67,8 +74,7 @@ class Pressure:
 
     def _check_unread(self, store: Store, to: str, number: int) -> int:
         with store.read() as reader:
-            row = reader.row("pressure.unread", agent=to, limit=self._max_unread)
-        unread = int(row["number"]) if row else 0
+            unread = count_unread(reader, to, limit=self._max_unread)
         if unread and unread + number > self._max_unread:  # a large batch needs an empty inbox
             raise BackPressure(
                 f"{to} has {unread} unread messages; {self._max_unread} are allowed"
@@ -81,15 +87,14 @@ class Pressure:
         rate = self._max_rate
         now = clock.now_ms()
         with store.read() as reader:
-            row = reader.row("pressure.nth_newest", number=rate)
-        if is_calm(row["ts_ms"] if row else None, now):
+            nth_newest_ms = find_nth_newest(reader, rate)
+        if is_calm(nth_newest_ms, now):
             return unchecked(rate, number)
         with store.write(durable=False) as writer:
-            row = writer.row("pressure.budget", agent=self._sender)
-            tokens, at_ms = (row["tokens"], row["at_ms"]) if row else (float(rate * BURST_S), now)
+            tokens, at_ms = find_budget(writer, self._sender) or (float(rate * BURST_S), now)
             tokens = refilled(tokens, now - at_ms, rate=rate)
             granted = grant(tokens, number, rate=rate)
-            writer.run("pressure.set_budget", agent=self._sender, tokens=tokens - granted, now=now)
+            record_budget(writer, self._sender, tokens - granted, now=now)
         if not granted:
             raise BackPressure(
                 f"{self._sender} sends faster than {rate} messages a second (message.max_rate)",
@@ -111,10 +116,8 @@ def slow_consumers(reader: Reader, *, max_unread: int) -> list[tuple[str, int]]:
     if not max_unread:
         return []
     found = []
-    for row in reader.rows("pressure.addressees"):
-        agent = str(row["agent"])
-        unread = reader.row("pressure.unread", agent=agent, limit=max_unread)
-        number = int(unread["number"]) if unread else 0
+    for agent in addressees(reader):
+        number = count_unread(reader, agent, limit=max_unread)
         if is_slow(number, max_unread=max_unread):
             found.append((agent, number))
     return sorted(found, key=lambda one: (-one[1], one[0]))

@@ -5,6 +5,7 @@ from typing import Any
 from gitworker.bus.following.follow_messages import message_fields
 from gitworker.errors import NotFound
 from gitworker.store.api import Store
+from gitworker.store.messages.mailbox import find_message, find_message_at
 
 SEQ_DIGITS = 18  # of a position; more would not fit into SQLite's integers
 
@@ -16,9 +17,9 @@ def require_message(store: Store, name: str, *, blobs: str) -> dict[str, Any]:
     """
     is_seq = name.isascii() and name.isdigit() and len(name) <= SEQ_DIGITS
     with store.read() as reader:
-        row = reader.row("messages.by_id", id=name.encode("utf-8", "replace").decode())
-        if row is None and is_seq:
-            row = reader.row("messages.by_seq", seq=int(name))
-    if row is None:
+        message = find_message(reader, name.encode("utf-8", "replace").decode())
+        if message is None and is_seq:
+            message = find_message_at(reader, int(name))
+    if message is None:
         raise NotFound(f"there is no message {ascii(name)[:80]}", "git worker msg follow --since 0")
-    return message_fields(row, blobs=blobs)
+    return message_fields(message, blobs=blobs)

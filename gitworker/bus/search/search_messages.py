@@ -13,8 +13,10 @@ from gitworker.bus.following.follow_messages import message_fields
 from gitworker.bus.search.rules_search import match_expression, plain_text, searchable, snippet
 from gitworker.errors import Unavailable
 from gitworker.paths import StatePaths
-from gitworker.store.api import Reader, Row, SearchIndex, Store
+from gitworker.store.api import SearchIndex, Store
 from gitworker.store.backend import open_search_index
+from gitworker.store.messages.log_positions import count_after, ever_last_seq, first_seq
+from gitworker.store.messages.mailbox import StoredMessage, find_message_at, messages_after
 
 BATCH = 500
 LIMIT = 20
@@ -94,12 +96,11 @@ def index_some(store: Store, paths: StatePaths) -> int:
 def forget_pruned(store: Store, paths: StatePaths) -> None:
     """Remove pruned messages from the index."""
     with store.read() as reader:
-        row = reader.row("search.first_seq")
-        last = _highest_seq(reader)
-    first = row["seq"] if row else None
+        first = first_seq(reader)
+        last = ever_last_seq(reader)
     index = open_search_index(paths.search)
     try:
-        index.drop_below(last + 1 if first is None else int(first))
+        index.drop_below(last + 1 if first is None else first)
     finally:
         index.close()
 
@@ -113,19 +114,18 @@ def _update(
     announce: Callable[[int], None] = lambda _: None,
 ) -> int:
     with store.read() as reader:
-        if index.position() > _highest_seq(reader):  # bus.db was replaced
+        if index.position() > ever_last_seq(reader):  # bus.db was replaced
             index.clear()
-        row = reader.row("search.count_after", after=index.position())
-    announce(int(row["number"]) if row else 0)
+        number = count_after(reader, index.position())
+    announce(number)
     done = 0
     while batches is None or batches > 0:
         with store.read() as reader:
-            rows = reader.rows("search.unindexed", after=index.position(), limit=BATCH)
-        if not rows:
+            new = messages_after(reader, index.position(), limit=BATCH)
+        if not new:
             break
-        texts = [(int(row["seq"]), _text_of(row, paths)) for row in rows]
-        index.add(texts, until=int(rows[-1]["seq"]))
-        done += len(rows)
+        index.add([(one.seq, _text_of(one, paths)) for one in new], until=new[-1].seq)
+        done += len(new)
         batches = None if batches is None else batches - 1
     return done
 
@@ -139,31 +139,26 @@ def _find(index: SearchIndex, store: Store, paths: StatePaths, query: _Query) ->
         if not seqs:
             break
         with store.read() as reader:
-            rows = {seq: reader.row("search.by_seq", seq=seq) for seq in seqs}
-        deleted = [seq for seq, row in rows.items() if row is None]
+            messages = {seq: find_message_at(reader, seq) for seq in seqs}
+        deleted = [seq for seq, message in messages.items() if message is None]
         if deleted:
             index.drop(deleted)
-        found += [_found(row, query.words, paths) for row in rows.values() if row is not None]
+        found += [_found(one, query.words, paths) for one in messages.values() if one is not None]
         before = seqs[-1]
     return found[: query.limit]
 
 
-def _found(row: Row, words: Sequence[str], paths: StatePaths) -> SearchResult:
-    payload = row["payload"]
-    if row["payload_ref"] is not None:
-        payload = find_blob(paths.blobs, str(row["payload_ref"]))
-    text = "" if payload is None else plain_text(str(payload))
-    return SearchResult(message_fields(row, blobs=paths.blobs), snippet(text, words))
+def _found(message: StoredMessage, words: Sequence[str], paths: StatePaths) -> SearchResult:
+    text = plain_text(_payload_of(message, paths) or "")
+    return SearchResult(message_fields(message, blobs=paths.blobs), snippet(text, words))
 
 
-def _text_of(row: Row, paths: StatePaths) -> str:
-    payload = row["payload"]
-    if row["payload_ref"] is not None:
-        payload = find_blob(paths.blobs, str(row["payload_ref"]))
-    fields = (row["type"], row["from_agent"], row["to_agent"], row["correlation_id"])
-    return searchable(fields, payload)
+def _text_of(message: StoredMessage, paths: StatePaths) -> str:
+    fields = (message.type, message.from_agent, message.to_agent, message.correlation_id)
+    return searchable(fields, _payload_of(message, paths))
 
 
-def _highest_seq(reader: Reader) -> int:
-    row = reader.row("search.ever_last")
-    return int(row["seq"]) if row else 0
+def _payload_of(message: StoredMessage, paths: StatePaths) -> str | None:
+    if message.payload_ref is None:
+        return message.text
+    return find_blob(paths.blobs, message.payload_ref)

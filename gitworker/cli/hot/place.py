@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-from gitworker.bus.files.export import export_logs
 from gitworker.bus.following.bell import notify_followers
 from gitworker.bus.identity import caller_identity, find_worktree_task
 from gitworker.bus.limits.send_limits import Limits, limits_of, load_limits
@@ -34,6 +33,8 @@ class HotContext:
 
     def notify(self) -> None:
         """Update the log files and wake the followers; only warn of a failure."""
+        from gitworker.bus.files.export import export_logs  # 2 ms; most hot verbs publish nothing
+
         try:
             export_logs(self.store, self.paths)
             notify_followers(self.paths.bell)

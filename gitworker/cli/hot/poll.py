@@ -12,7 +12,7 @@ from gitworker.errors import GitWorkerError, Unavailable
 
 TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms; type checkers know this name
 if TYPE_CHECKING:
-    from gitworker.store.api import Row
+    from gitworker.store.messages.mailbox import UnreadMessage
 
 OPTIONS = {"--limit": "N", "--no-ack": FLAG, "--wait": "S", "--as": "ID"}
 LIMIT_MAX = 100_000
@@ -54,7 +54,7 @@ def poll(place: HotContext, *, limit: int, acknowledging: bool, wait_s: float = 
         answer_line(full_line(place.store, row, blobs=place.paths.blobs))
     if rows and acknowledging:
         try:
-            acknowledge(place.store, place.actor, int(rows[-1]["seq"]))
+            acknowledge(place.store, place.actor, rows[-1].message.seq)
         except GitWorkerError as error:  # a full disk: losing them would be worse
             message = f"the printed messages will come again: {error.message}"
             raise Unavailable(message, error.hint, code=error.code) from error
@@ -64,7 +64,7 @@ def poll(place: HotContext, *, limit: int, acknowledging: bool, wait_s: float = 
         return
 
 
-def _wait(place: HotContext, limit: int, wait_s: float) -> list[Row]:
+def _wait(place: HotContext, limit: int, wait_s: float) -> list[UnreadMessage]:
     """Return unread messages as soon as there are any; an empty list after `wait_s`."""
     from gitworker.bus.following.waking import (
         open_waker,  # ctypes, struct: 7 ms, only to wait

@@ -8,7 +8,13 @@ from typing import Any
 
 from gitworker import clock
 from gitworker.bus.blobs import PREFIX, is_blob_ref
-from gitworker.bus.files.export import BUS, TRANSITIONS, ExportLock, export_held
+from gitworker.bus.files.export import (
+    BUS,
+    TRANSITIONS,
+    ExportLock,
+    export_held,
+    read_lines,
+)
 from gitworker.errors import GitWorkerError
 from gitworker.fsck.finding import Finding, Repair
 from gitworker.fsck.picture import JournalRow, Picture
@@ -17,11 +23,11 @@ from gitworker.lifecycle.state_files import expected_views, publish_views
 from gitworker.paths import open_regular
 from gitworker.repo.rescue.trash import list_trash
 from gitworker.session import Session
+from gitworker.store.messages.log_positions import find_log_position
 from gitworker.store.operations import to_text
 from gitworker.store.payloads.payload import RemovalData
 from gitworker.worktrees.trashing import entry_name, trash_root
 
-BATCH = 500
 BEAT = "last_heartbeat"  # a beat tells it without a transaction
 PAUSES_S = (0.02, 0.05, 0.1, 0.2, 0.4)
 
@@ -62,14 +68,11 @@ def _wrong_views(session: Session, name: str) -> list[tuple[str, str]]:
 def check_logs(picture: Picture) -> Iterator[Finding]:
     """Find log files that lack lines, or have others, up to where they are written."""
     paths = picture.session.paths
-    for log, path, query in (
-        (BUS, paths.bus_log, "exports.bus_lines"),
-        (TRANSITIONS, paths.transition_log, "exports.transition_lines"),
-    ):
-        wrong = _first_wrong(picture.session, log, path, query)
+    for log, path in ((BUS, paths.bus_log), (TRANSITIONS, paths.transition_log)):
+        wrong = _first_wrong(picture.session, log, path)
         if wrong is not None:  # unless somebody was just writing it
             with suppress(GitWorkerError), ExportLock(paths):
-                wrong = _first_wrong(picture.session, log, path, query)
+                wrong = _first_wrong(picture.session, log, path)
         if wrong is not None:
             yield Finding(
                 "log_gap", path, f"{path} is not what the database holds, from line {wrong} on",
@@ -77,21 +80,21 @@ def check_logs(picture: Picture) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _first_wrong(session: Session, log: str, path: str, query: str) -> int | None:
+def _first_wrong(session: Session, log: str, path: str) -> int | None:
     """Return the first line of a log file that is not the next one of the database.
 
     Lines of messages that the table no longer has (archived, or a foreign program's) are passed
     by. What is not written yet is nobody's fault.
     """
     with session.store.read() as reader:
-        position = reader.row("exports.position", log=log)
-    if position is None or position["last_seq"] == 0:
+        position = find_log_position(reader, log)
+    if position is None or position.last_seq == 0:
         return None
     if not os.path.isfile(path):
         return 1
     number = 0
     with open(path, "rb", opener=open_regular) as file:
-        for seq, wanted in _wanted(session, query, until=position["last_seq"]):
+        for seq, wanted in _wanted(session, log, until=position.last_seq):
             line = b""
             while line != wanted:
                 number += 1
@@ -101,17 +104,16 @@ def _first_wrong(session: Session, log: str, path: str, query: str) -> int | Non
     return None
 
 
-def _wanted(session: Session, query: str, *, until: int) -> Iterator[tuple[int, bytes]]:
+def _wanted(session: Session, log: str, *, until: int) -> Iterator[tuple[int, bytes]]:
     """Yield the lines that the tables hold up to a position, with their sequence."""
     after = 0
     while True:
         with session.store.read() as reader:
-            rows = reader.rows(query, after=after, limit=BATCH)
-        for row in rows:
-            after = row["seq"]
-            if after <= until and row["line"] is not None:
-                yield after, row["line"].decode("utf-8", "replace").encode() + b"\n"
-        if not rows or after > until:
+            lines = read_lines(reader, log, after)
+        for after, line in lines:
+            if after <= until and line is not None:
+                yield after, line.decode("utf-8", "replace").encode() + b"\n"
+        if not lines or after > until:
             return
 
 

@@ -11,11 +11,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gitworker import clock
 from gitworker.model.ids import is_oid
 from gitworker.observe.text import one_line, without_escapes
+from gitworker.store.messages.events import (
+    StoredEvent,
+    StoredTransition,
+    events_after,
+    newest_messages,
+    newest_positions,
+    newest_transitions,
+    transitions_after,
+    worker_messages,
+    worker_transitions,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from gitworker.store.api import Reader, Row
+    from gitworker.store.api import Reader
 
 # The payload fields that make a summary, the most informative first.
 SUMMARY_FIELDS = (
@@ -68,42 +79,40 @@ class LogPosition(NamedTuple):
 
 def read_newest_events(reader: Reader, limit: int) -> tuple[Event, ...]:
     """Return the last events, newest last, without the transitions of single tasks."""
-    transitions = reader.rows("observe.seat_transitions", limit=limit)
-    return _merged(transitions, reader.rows("observe.messages", limit=limit), limit)
+    transitions = newest_transitions(reader, limit, with_tasks=False)
+    return _merged(transitions, newest_messages(reader, limit), limit)
 
 
 def read_all_events(reader: Reader, limit: int) -> tuple[Event, ...]:
     """Return the last events of every kind, newest last."""
-    transitions = reader.rows("transitions.newest", limit=limit)
-    return _merged(transitions, reader.rows("observe.messages", limit=limit), limit)
+    return _merged(newest_transitions(reader, limit), newest_messages(reader, limit), limit)
 
 
 def read_worker_events(
     reader: Reader, *, worker: str, task: str | None, limit: int
 ) -> tuple[Event, ...]:
     """Return the last events of one worker and its task, newest last."""
-    about = {"worker": worker, "task": task, "limit": limit}
-    transitions = reader.rows("observe.transitions_of_worker", **about)
-    return _merged(transitions, reader.rows("observe.messages_of_worker", **about), limit)
+    transitions = worker_transitions(reader, worker=worker, task=task, limit=limit)
+    messages = worker_messages(reader, worker=worker, task=task, limit=limit)
+    return _merged(transitions, messages, limit)
 
 
 def read_position(reader: Reader) -> LogPosition:
     """Return the position of the newest transition and message."""
-    row = reader.row("observe.positions")
-    return LogPosition(row["transition"], row["message"]) if row else LogPosition(0, 0)
+    return LogPosition(*newest_positions(reader))
 
 
 def read_events_after(
     reader: Reader, after: LogPosition, *, limit: int
 ) -> tuple[tuple[Event, ...], LogPosition]:
     """Return the events after a position, oldest first, at most `limit` per kind, and the next."""
-    transitions = reader.rows("observe.transitions_after", after=after.transition, limit=limit)
-    messages = reader.rows("observe.messages_after", after=after.message, limit=limit)
+    transitions = transitions_after(reader, after.transition, limit=limit)
+    messages = events_after(reader, after.message, limit=limit)
     position = LogPosition(
-        transitions[-1]["seq"] if transitions else after.transition,
-        messages[-1]["seq"] if messages else after.message,
+        transitions[-1].seq if transitions else after.transition,
+        messages[-1].seq if messages else after.message,
     )
-    return _in_order(transitions, (row for row in messages if not row["repeats"])), position
+    return _in_order(transitions, (one for one in messages if not one.repeats)), position
 
 
 def log_event(worker: str, line: str, *, ts_ms: int, number: int) -> Event:
@@ -146,39 +155,43 @@ def json_event(event: Event) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _merged(transitions: Sequence[Row], messages: Sequence[Row], limit: int) -> tuple[Event, ...]:
+def _merged(
+    transitions: Sequence[StoredTransition], messages: Sequence[StoredEvent], limit: int
+) -> tuple[Event, ...]:
     return _in_order(transitions, messages)[-limit:] if limit > 0 else ()
 
 
-def _in_order(transitions: Iterable[Row], messages: Iterable[Row]) -> tuple[Event, ...]:
+def _in_order(
+    transitions: Iterable[StoredTransition], messages: Iterable[StoredEvent]
+) -> tuple[Event, ...]:
     """Merge by time; at equal times a transition precedes the messages that it caused."""
     events = [_transition(row) for row in transitions] + [_message(row) for row in messages]
     events.sort(key=lambda event: (event.ts_ms, event.kind != "transition", event.seq))
     return tuple(events)
 
 
-def _transition(row: Row) -> Event:
+def _transition(row: StoredTransition) -> Event:
     return Event(
-        ts_ms=row["ts_ms"], seq=row["seq"], kind="transition", source=row["entity_id"],
-        name=row["event"], actor=row["actor"], machine=row["machine"],
-        from_state=row["from_state"], to_state=row["to_state"], body=row["metadata"],
+        ts_ms=row.ts_ms, seq=row.seq, kind="transition", source=row.entity_id,
+        name=row.event, actor=row.actor, machine=row.machine,
+        from_state=row.from_state, to_state=row.to_state, body=row.metadata,
     )  # fmt: skip
 
 
-def _message(row: Row) -> Event:
+def _message(row: StoredEvent) -> Event:
     commit = _commit(row)
     return Event(
-        ts_ms=row["ts_ms"], seq=row["seq"], kind="commit" if commit else "message",
-        source=row["from_agent"], name=commit or row["type"], to=row["to_agent"],
-        task=row["correlation_id"], body=row["payload"], body_ref=row["payload_ref"],
+        ts_ms=row.ts_ms, seq=row.seq, kind="commit" if commit else "message",
+        source=row.from_agent, name=commit or row.type, to=row.to_agent,
+        task=row.correlation_id, body=row.payload, body_ref=row.payload_ref,
     )  # fmt: skip
 
 
-def _commit(row: Row) -> str | None:
+def _commit(row: StoredEvent) -> str | None:
     """Return the commit that the drain published with a message; None for other messages."""
-    if row["type"] != COMMIT_TYPE:
+    if row.type != COMMIT_TYPE:
         return None
-    body = _decoded(row["payload"])
+    body = _decoded(row.payload)
     commit = body.get("commit") if isinstance(body, dict) else None
     return commit if isinstance(commit, str) and is_oid(commit) else None
 

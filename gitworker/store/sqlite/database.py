@@ -29,8 +29,9 @@ CHECKPOINT_BYTES = 4_000_000  # below the limit, so that the `-wal` keeps its si
 # poll among five million messages costs the same (benchmarks/RESULTS-BUS.md).
 PAGE_SIZE = 1024
 GATE_TIMEOUT_MS = 20_000
-CONFLICT_MARK = "gitworker: conflict"
+# Our triggers raise this, then the reason.
 REFUSED_MARK = "gitworker: "
+CONFLICT = "conflict"
 
 
 class Database:
@@ -189,6 +190,13 @@ class Database:
         If `durable`, it is on disk when it ends.
         """
         return WriteTransaction(self, durable)
+
+    def change_mark(self) -> int:
+        """Return a number that changes when another connection has committed."""
+        try:
+            return int(self.connection.pragma("data_version"))
+        except apsw.Error as error:
+            raise translated(error, self.path) from error
 
     def gate(self) -> WriteGate:
         """Return the writers' gate: an flock on the file beside the database."""
@@ -358,10 +366,12 @@ def _unsynced(path: str, error: OSError) -> Unavailable:
 def translated(error: apsw.Error, path: str) -> GitWorkerError:
     """Return our error for an error of SQLite, with a hint."""
     text = str(error)
-    if CONFLICT_MARK in text:
+    is_of_trigger = getattr(error, "extendedresult", 0) == apsw.SQLITE_CONSTRAINT_TRIGGER
+    refusal = text.partition(REFUSED_MARK)[2] if is_of_trigger else ""
+    if refusal == CONFLICT:
         return Conflict("another command changed this at the same time", "run the command again")
-    if isinstance(error, apsw.ConstraintError) and REFUSED_MARK in text:
-        return Conflict(text.split(REFUSED_MARK, 1)[1])
+    if refusal:
+        return Conflict(refusal)
     if isinstance(error, apsw.NotADBError | apsw.CorruptError):
         return Unavailable(
             f"{path} is damaged: {text}; the file was not changed",

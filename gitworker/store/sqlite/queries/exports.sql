@@ -19,16 +19,8 @@ SELECT MIN(seq) AS seq FROM messages;
 -- name: count_between — the number of messages after one position, up to another
 SELECT COUNT(*) AS number FROM messages WHERE seq > :after AND seq <= :until;
 
--- name: bus_lines — messages after a position as lines of bus.jsonl
--- The line as bytes, its texts cast: a foreign program may have stored bytes or bad UTF-8.
-SELECT seq, CAST(json_object(
-    'seq', seq, 'id', CAST(id AS TEXT), 'ts_ms', CAST(ts_ms AS INTEGER),
-    'from_agent', CAST(from_agent AS TEXT), 'to_agent', CAST(to_agent AS TEXT),
-    'type', CAST(type AS TEXT), 'correlation_id', CAST(correlation_id AS TEXT),
-    'in_reply_to', CAST(in_reply_to AS TEXT), 'payload', CAST(payload AS TEXT),
-    'payload_ref', CAST(payload_ref AS TEXT)
-) AS BLOB) AS line
-FROM messages WHERE seq > :after ORDER BY seq LIMIT :limit;
+-- name: ever_last — the highest position that any message has had
+SELECT COALESCE(MAX(seq), 0) AS seq FROM sqlite_sequence WHERE name = 'messages';
 
 -- name: untold_workers — workers with transitions that are not in the log file yet
 SELECT DISTINCT entity_id FROM transitions

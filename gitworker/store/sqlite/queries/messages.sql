@@ -5,23 +5,7 @@ VALUES (:id, :ts_ms, :from_agent, :to_agent, :type, :correlation_id, :in_reply_t
     :payload_ref)
 ON CONFLICT (id) DO NOTHING;
 
--- name: poll — unread messages to an agent or to all, oldest first, by two indexed ranges merged
-SELECT seq, CAST(id AS TEXT) AS id, CAST(ts_ms AS INTEGER) AS ts_ms,
-    CAST(from_agent AS TEXT) AS from_agent, CAST(to_agent AS TEXT) AS to_agent,
-    CAST(type AS TEXT) AS type, CAST(correlation_id AS TEXT) AS correlation_id,
-    CAST(in_reply_to AS TEXT) AS in_reply_to, payload, CAST(payload_ref AS TEXT) AS payload_ref
-FROM (
-    SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload,
-        payload_ref
-    FROM messages WHERE to_agent IS NULL AND seq > :after
-    UNION ALL
-    SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload,
-        payload_ref
-    FROM messages WHERE to_agent = :agent AND seq > :after
-    ORDER BY seq LIMIT :limit
-);
-
--- name: unread — the rows of poll after the agent's own cursor, in one statement
+-- name: unread — messages to an agent or to all after its cursor, by two indexed ranges merged
 SELECT seq, CAST(id AS TEXT) AS id, CAST(ts_ms AS INTEGER) AS ts_ms,
     CAST(from_agent AS TEXT) AS from_agent, CAST(to_agent AS TEXT) AS to_agent,
     CAST(type AS TEXT) AS type, CAST(correlation_id AS TEXT) AS correlation_id,
@@ -41,29 +25,26 @@ FROM (
     ORDER BY seq LIMIT :limit
 );
 
--- name: poll_lines — the same as JSON lines, so that no JSON module loads
-SELECT seq, CAST(payload_ref AS TEXT) AS payload_ref, json_object(
-    'seq', seq,
-    'id', CAST(id AS TEXT),
-    'ts', strftime('%Y-%m-%dT%H:%M:%S', ts_ms / 1000, 'unixepoch') || printf('.%03dZ', ts_ms % 1000),
-    'from', CAST(from_agent AS TEXT),
-    'to', CAST(to_agent AS TEXT),
-    'type', CAST(type AS TEXT),
-    'correlation_id', CAST(correlation_id AS TEXT),
-    'in_reply_to', CAST(in_reply_to AS TEXT),
-    'payload', CASE WHEN json_valid(payload) THEN json(payload) END,
-    'payload_ref', CAST(payload_ref AS TEXT),
-    'payload_error', CASE WHEN payload IS NOT NULL AND NOT json_valid(payload)
-        THEN 'decode_failed' END
-) AS line
+-- name: unread_json — the same with compact payloads, so that no JSON module loads
+SELECT seq, CAST(id AS TEXT) AS id, CAST(ts_ms AS INTEGER) AS ts_ms,
+    CAST(from_agent AS TEXT) AS from_agent, CAST(to_agent AS TEXT) AS to_agent,
+    CAST(type AS TEXT) AS type, CAST(correlation_id AS TEXT) AS correlation_id,
+    CAST(in_reply_to AS TEXT) AS in_reply_to,
+    CASE WHEN json_valid(payload) THEN json(payload) END AS payload,
+    CAST(payload_ref AS TEXT) AS payload_ref,
+    payload IS NULL OR json_valid(payload) AS is_json
 FROM (
     SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload,
         payload_ref
-    FROM messages WHERE to_agent IS NULL AND seq > :after
+    FROM messages WHERE to_agent IS NULL
+        AND seq > COALESCE(
+            (SELECT CAST(last_acked_seq AS INTEGER) FROM cursors WHERE agent_id = :agent), 0)
     UNION ALL
     SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload,
         payload_ref
-    FROM messages WHERE to_agent = :agent AND seq > :after
+    FROM messages WHERE to_agent = :agent
+        AND seq > COALESCE(
+            (SELECT CAST(last_acked_seq AS INTEGER) FROM cursors WHERE agent_id = :agent), 0)
     ORDER BY seq LIMIT :limit
 );
 
@@ -76,10 +57,6 @@ FROM messages WHERE seq > :after ORDER BY seq LIMIT :limit;
 
 -- name: last_seq — the newest message's position
 SELECT COALESCE(MAX(seq), 0) AS seq FROM messages;
-
--- name: of_task — the newest messages of one task, newest first
-SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref
-FROM messages WHERE correlation_id = :correlation_id ORDER BY seq DESC LIMIT :limit;
 
 -- name: by_id — one message by its id
 SELECT seq, CAST(id AS TEXT) AS id, CAST(ts_ms AS INTEGER) AS ts_ms,
@@ -135,9 +112,6 @@ INSERT INTO cursors (agent_id, last_acked_seq, updated_at_ms) VALUES (:agent, :s
 ON CONFLICT (agent_id) DO UPDATE SET
     last_acked_seq = MAX(CAST(cursors.last_acked_seq AS INTEGER), excluded.last_acked_seq),
     updated_at_ms = excluded.updated_at_ms;
-
--- name: version — a number that changes when another connection has committed
-PRAGMA data_version;
 
 -- name: totals — the number of messages and the time of the oldest
 SELECT COUNT(*) AS messages, COALESCE(MAX(seq), 0) AS last_seq,

@@ -49,9 +49,6 @@ DELETE FROM radar_due WHERE ref = :ref AND ts_ms = :ts_ms;
 -- name: forget_due — refs that are not a worker's branch
 DELETE FROM radar_due WHERE ref NOT IN (SELECT value FROM json_each(:refs));
 
--- name: warned — pairs of branches with a published conflict warning
-SELECT one_ref, other_ref FROM conflict_warnings;
-
 -- name: warn — record that a conflict warning was published for a pair
 INSERT OR IGNORE INTO conflict_warnings (one_ref, other_ref, ts_ms) VALUES (:one, :other, :now);
 

@@ -1,34 +1,29 @@
 -- name: window — how many of the next messages up to a floor are old, and the end of that range
-SELECT COUNT(*) AS seen, MAX(seq) AS last_seq, COALESCE(SUM(old), 0) AS old,
+SELECT COALESCE(SUM(old), 0) AS old, MAX(seq) AS last_seq,
     MIN(CASE WHEN old THEN seq END) AS first_old, MAX(CASE WHEN old THEN seq END) AS last_old
 FROM (
     SELECT seq, CAST(ts_ms AS INTEGER) < :cutoff_ms AS old
     FROM messages WHERE seq > :after AND seq < :floor ORDER BY seq LIMIT :limit
 );
 
--- name: old_lines — old messages after a position as lines of an archive
--- The line as bytes, its texts cast: a foreign program may have stored bytes or bad UTF-8.
-SELECT seq, CAST(payload_ref AS TEXT) AS payload_ref, CAST(json_object(
-    'seq', seq, 'id', CAST(id AS TEXT), 'ts_ms', CAST(ts_ms AS INTEGER),
-    'from_agent', CAST(from_agent AS TEXT), 'to_agent', CAST(to_agent AS TEXT),
-    'type', CAST(type AS TEXT), 'correlation_id', CAST(correlation_id AS TEXT),
-    'in_reply_to', CAST(in_reply_to AS TEXT), 'payload', CAST(payload AS TEXT),
-    'payload_ref', CAST(payload_ref AS TEXT)
-) AS BLOB) AS line
+-- name: old_messages — old messages after a position, oldest first
+-- Texts are cast, since a foreign program may have stored bytes.
+SELECT seq, CAST(id AS TEXT) AS id, CAST(ts_ms AS INTEGER) AS ts_ms,
+    CAST(from_agent AS TEXT) AS from_agent, CAST(to_agent AS TEXT) AS to_agent,
+    CAST(type AS TEXT) AS type, CAST(correlation_id AS TEXT) AS correlation_id,
+    CAST(in_reply_to AS TEXT) AS in_reply_to, CAST(payload AS TEXT) AS payload,
+    CAST(payload_ref AS TEXT) AS payload_ref
 FROM messages
 WHERE seq > :after AND seq <= :until AND CAST(ts_ms AS INTEGER) < :cutoff_ms
 ORDER BY seq LIMIT :limit;
 
--- name: old_dead_letters — old dead letters as lines of an archive
-SELECT id, CAST(payload_ref AS TEXT) AS payload_ref, CAST(json_object(
-    'dead_letter', id, 'agent_id', CAST(agent_id AS TEXT), 'seq', seq,
-    'id', CAST(message_id AS TEXT), 'ts_ms', CAST(ts_ms AS INTEGER),
-    'from_agent', CAST(from_agent AS TEXT), 'to_agent', CAST(to_agent AS TEXT),
-    'type', CAST(type AS TEXT), 'correlation_id', CAST(correlation_id AS TEXT),
-    'in_reply_to', CAST(in_reply_to AS TEXT), 'payload', CAST(payload AS TEXT),
-    'payload_ref', CAST(payload_ref AS TEXT), 'attempts', attempts,
-    'error', CAST(error AS TEXT), 'dead_at_ms', dead_at_ms
-) AS BLOB) AS line
+-- name: old_dead_letters — old dead letters, oldest first
+SELECT id, CAST(agent_id AS TEXT) AS agent_id, seq, CAST(message_id AS TEXT) AS message_id,
+    CAST(ts_ms AS INTEGER) AS ts_ms, CAST(from_agent AS TEXT) AS from_agent,
+    CAST(to_agent AS TEXT) AS to_agent, CAST(type AS TEXT) AS type,
+    CAST(correlation_id AS TEXT) AS correlation_id, CAST(in_reply_to AS TEXT) AS in_reply_to,
+    CAST(payload AS TEXT) AS payload, CAST(payload_ref AS TEXT) AS payload_ref, attempts,
+    CAST(error AS TEXT) AS error, dead_at_ms
 FROM dead_letters WHERE id > :after AND dead_at_ms < :cutoff_ms ORDER BY id LIMIT :limit;
 
 -- name: count_dead_letters — the number of old dead letters

@@ -24,11 +24,6 @@ SELECT id, worker_id, task_id, command, supervisor_pid, supervisor_start, pid, p
     boot_id, pid_ns, started_at_ms, ended_at_ms, exit_status, reason, paused_at_ms
 FROM runs WHERE worker_id = :worker ORDER BY id DESC LIMIT 1;
 
--- name: latest_of_all — the newest run of every worker
-SELECT id, worker_id, task_id, command, supervisor_pid, supervisor_start, pid, pid_start, host,
-    boot_id, pid_ns, started_at_ms, ended_at_ms, exit_status, reason, paused_at_ms
-FROM runs WHERE id IN (SELECT MAX(id) FROM runs GROUP BY worker_id) ORDER BY worker_id;
-
 -- name: open_act — an open operation on a worker, except its setup
 SELECT kind FROM operations
 WHERE status = 'open' AND worker_id = :worker AND task_id = :task AND kind <> 'setup'

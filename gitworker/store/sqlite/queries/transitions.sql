@@ -7,10 +7,6 @@ VALUES (:ts_ms, :machine, :entity, :version, :from_state, :event, :to_state, :ac
 -- name: last_ts — the time of the newest transition
 SELECT COALESCE((SELECT ts_ms FROM transitions ORDER BY seq DESC LIMIT 1), 0) AS ts_ms;
 
--- name: of_entity — an entity's transitions, newest first
-SELECT seq, ts_ms, machine, entity_id, version, from_state, event, to_state, actor, metadata
-FROM transitions WHERE machine = :machine AND entity_id = :entity ORDER BY version DESC LIMIT :limit;
-
 -- name: newest — the newest transitions of every machine, newest first
-SELECT seq, ts_ms, machine, entity_id, version, from_state, event, to_state, actor, metadata
+SELECT seq, ts_ms, machine, entity_id, from_state, event, to_state, actor, metadata
 FROM transitions ORDER BY seq DESC LIMIT :limit;

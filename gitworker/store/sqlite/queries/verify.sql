@@ -1,10 +1,10 @@
 -- name: latest_of_key — the newest verdict on a tree with these commands, of runs by given actors
-SELECT id, key, tree_oid, commit_oid, verdict, flaky, reason, log, duration_ms, ts_ms
+SELECT key, tree_oid, commit_oid, verdict, flaky, reason, log, duration_ms, ts_ms
 FROM verify_runs WHERE key = :key AND actor IN (SELECT value FROM json_each(:actors))
 ORDER BY id DESC LIMIT 1;
 
 -- name: latest_of_commit — the newest run on a commit
-SELECT id, key, tree_oid, commit_oid, verdict, flaky, reason, log, duration_ms, ts_ms
+SELECT key, tree_oid, commit_oid, verdict, flaky, reason, log, duration_ms, ts_ms
 FROM verify_runs WHERE commit_oid = :commit_oid ORDER BY id DESC LIMIT 1;
 
 -- name: record — a run that has ended

@@ -1,0 +1,1 @@
+"""Facts about commits as stored: results of merges and of the verify commands."""

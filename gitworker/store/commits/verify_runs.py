@@ -1,0 +1,87 @@
+"""Ended runs of the verify commands, and the commands that a person has trusted."""
+
+import json
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from gitworker.store.api import Reader, Row, Store, Writer
+
+
+class VerifyRun(NamedTuple):
+    """One run on a commit's tree; `verdict` is `passed` or `failed`. Times in milliseconds."""
+
+    key: str
+    tree_oid: str
+    commit_oid: str
+    verdict: str
+    flaky: bool
+    reason: str
+    log: str
+    duration_ms: int
+    ts_ms: int
+
+
+class TrustedCommands(NamedTuple):
+    """Trusted commands with their environment, by whom and since when."""
+
+    hash: str
+    kind: str
+    commands: tuple[str, ...]
+    env: tuple[str, ...]
+    trusted_by: str
+    ts_ms: int
+
+
+def find_verify_run(reader: Reader, key: str, *, actors: Sequence[str]) -> VerifyRun | None:
+    """Return the newest run with a key that one of these actors started, or None."""
+    return _run(reader.row("verify.latest_of_key", key=key, actors=json.dumps(actors)))
+
+
+def find_verify_run_of_commit(reader: Reader, commit: str) -> VerifyRun | None:
+    """Return the newest run on a commit, or None."""
+    return _run(reader.row("verify.latest_of_commit", commit_oid=commit))
+
+
+def record_verify_run(store: Store, run: VerifyRun, *, actor: str) -> None:
+    """Insert a run that has ended."""
+    values = run._asdict()
+    values["now"] = values.pop("ts_ms")
+    values["flaky"] = int(run.flaky)
+    store.write_one("verify.record", actor=actor, **values)
+
+
+def is_trusted(reader: Reader, hash: str) -> bool:
+    """Return whether a person has trusted the commands with this hash."""
+    return reader.row("verify.trusted", hash=hash) is not None
+
+
+def all_trusted(reader: Reader) -> list[TrustedCommands]:
+    """Return the trusted commands, newest first."""
+    found = []
+    for row in reader.rows("verify.all_trusted"):
+        text = json.loads(row["commands"])
+        values = dict(row, commands=tuple(text["commands"]), env=tuple(text["env"]))
+        found.append(TrustedCommands(**values))
+    return found
+
+
+def add_trusted(writer: Writer, trusted: TrustedCommands) -> None:
+    """Record that commands are trusted; a recorded trust stays."""
+    writer.run(
+        "verify.trust",
+        hash=trusted.hash, kind=trusted.kind, by=trusted.trusted_by, now=trusted.ts_ms,
+        commands=json.dumps({"commands": trusted.commands, "env": trusted.env}),
+    )  # fmt: skip
+
+
+def remove_trusted(store: Store, hash: str) -> None:
+    """Delete the trust in commands."""
+    store.write_one("verify.revoke", hash=hash)
+
+
+def _run(row: Row | None) -> VerifyRun | None:
+    if row is None:
+        return None
+    values = dict(row)
+    values["flaky"] = bool(values["flaky"])
+    return VerifyRun(**values)

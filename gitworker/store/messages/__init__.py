@@ -1,0 +1,1 @@
+"""The bus as stored: messages, cursors, deliveries, log positions, archives."""

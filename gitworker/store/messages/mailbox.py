@@ -1,0 +1,212 @@
+"""Messages and cursors as stored: publishing, reading, acknowledging, finding addressees.
+
+On the hot path: nothing heavy is imported here.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+TYPE_CHECKING = False  # `typing` costs a hot verb 8 ms
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gitworker.store.api import Reader, Row, Store, Value, Writer
+
+
+class StoredMessage(
+    namedtuple(
+        "StoredMessage",
+        "seq id ts_ms from_agent to_agent type correlation_id in_reply_to payload payload_ref",
+    )
+):
+    """One message's row. `payload` is bytes only if a foreign program stored bytes."""
+
+    __slots__ = ()
+    seq: int
+    id: str
+    ts_ms: int
+    from_agent: str
+    to_agent: str | None
+    type: str
+    correlation_id: str | None
+    in_reply_to: str | None
+    payload: str | bytes | None
+    payload_ref: str | None
+
+    @property
+    def text(self) -> str | None:
+        """The inline payload as text."""
+        found = self.payload
+        return found.decode("utf-8", "replace") if isinstance(found, bytes) else found
+
+
+class UnreadMessage(namedtuple("UnreadMessage", "message is_json")):
+    """A message, and whether its payload is valid JSON; if so, `payload` is its compact form."""
+
+    __slots__ = ()
+    message: StoredMessage
+    is_json: bool
+
+
+class NewMessage:
+    """A message to insert; `to` None is a broadcast."""
+
+    __slots__ = (
+        "correlation_id", "id", "in_reply_to", "payload", "payload_ref", "sender", "to", "ts_ms",
+        "type",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        id: str,
+        type: str,
+        *,
+        ts_ms: int,
+        sender: str,
+        to: str | None = None,
+        correlation_id: str | None = None,
+        in_reply_to: str | None = None,
+        payload: str | None = None,
+        payload_ref: str | None = None,
+    ) -> None:
+        self.id = id
+        self.type = type
+        self.ts_ms = ts_ms
+        self.sender = sender
+        self.to = to
+        self.correlation_id = correlation_id
+        self.in_reply_to = in_reply_to
+        self.payload = payload
+        self.payload_ref = payload_ref
+
+    def values(self) -> dict[str, Value]:
+        """Return the parameters of the insertion."""
+        return {
+            "id": self.id, "ts_ms": self.ts_ms, "from_agent": self.sender, "to_agent": self.to,
+            "type": self.type, "correlation_id": self.correlation_id,
+            "in_reply_to": self.in_reply_to, "payload": self.payload,
+            "payload_ref": self.payload_ref,
+        }  # fmt: skip
+
+
+def insert_message(writer: Writer, message: NewMessage) -> None:
+    """Insert a message unless its id exists."""
+    writer.run("messages.publish", **message.values())
+
+
+def publish_message(store: Store, message: NewMessage, *, durable: bool = True) -> None:
+    """Insert a message unless its id exists, in a transaction of its own."""
+    store.write_one("messages.publish", durable=durable, **message.values())
+
+
+def messages_after(reader: Reader, after: int, *, limit: int) -> list[StoredMessage]:
+    """Return the messages after a position, to any addressee, oldest first."""
+    rows = reader.rows("messages.follow", after=after, limit=limit)
+    return [StoredMessage(**row) for row in rows]
+
+
+def unread_messages(reader: Reader, agent: str, *, limit: int) -> list[StoredMessage]:
+    """Return the oldest messages to an agent or to all after the agent's cursor."""
+    rows = reader.rows("messages.unread", agent=agent, limit=limit)
+    return [StoredMessage(**row) for row in rows]
+
+
+def unread_as_json(reader: Reader, agent: str, *, limit: int) -> list[UnreadMessage]:
+    """Return the same messages, their payloads checked by the database: no JSON module loads."""
+    found = []
+    for row in reader.rows("messages.unread_json", agent=agent, limit=limit):
+        values = dict(row)
+        is_json = bool(values.pop("is_json"))
+        found.append(UnreadMessage(StoredMessage(**values), is_json))
+    return found
+
+
+def find_message(reader: Reader, id: str) -> StoredMessage | None:
+    """Return the message with this id, or None."""
+    return _message(reader.row("messages.by_id", id=id))
+
+
+def find_message_at(reader: Reader, seq: int) -> StoredMessage | None:
+    """Return the message at a position, or None."""
+    return _message(reader.row("messages.by_seq", seq=seq))
+
+
+def find_reply(reader: Reader, id: str, *, agent: str, after: int) -> StoredMessage | None:
+    """Return the first answer to a message after a position, to an agent or to all, or None."""
+    return _message(reader.row("messages.reply", id=id, agent=agent, after=after))
+
+
+def newest_seq(reader: Reader) -> int:
+    """Return the position of the newest message; 0 if there are no messages."""
+    return _number(reader.row("messages.last_seq"), "seq")
+
+
+def cursor_of(reader: Reader, agent: str) -> int:
+    """Return the position up to which an agent has acknowledged; 0 if it never has."""
+    return _number(reader.row("messages.cursor", agent=agent), "seq")
+
+
+def move_cursor(writer: Writer, agent: str, seq: int, *, now: int) -> None:
+    """Move an agent's cursor forward to a position, never back; create it if it does not exist."""
+    writer.run("messages.ack", agent=agent, seq=seq, now=now)
+
+
+def acknowledge_message(store: Store, agent: str, seq: int, *, now: int) -> None:
+    """Move a cursor in a transaction of its own, which is not synced to disk."""
+    store.write_one("messages.ack", durable=False, agent=agent, seq=seq, now=now)
+
+
+def is_json(reader: Reader, text: str) -> bool:
+    """Return whether a text is valid JSON."""
+    return bool(_number(reader.row("messages.is_json", text=text), "valid"))
+
+
+def payload_kinds(reader: Reader, text: str) -> Mapping[str, str | None]:
+    """Return the JSON type of a payload (`kind`) and of the keys that message types define."""
+    return reader.row("messages.kinds", text=text) or {}
+
+
+def task_of_worker(reader: Reader, worker: str) -> str | None:
+    """Return the task that a worker holds; None also if the worker does not exist."""
+    row = reader.row("workers.by_id", worker=worker)
+    return None if row is None else row["task_id"]
+
+
+def find_worker_id(reader: Reader, name: str) -> str | None:
+    """Return the id of the worker with this id, task or branch, or None."""
+    row = reader.row("workers.by_id", worker=name) or reader.row("workers.by_task", task=name)
+    if row is None:
+        from gitworker.model.ref_names import short_name  # a file more, for branches only
+
+        row = reader.row("workers.by_branch", branch=short_name(name))
+    return None if row is None else str(row["worker_id"])
+
+
+def find_agent_id(reader: Reader, name: str) -> str | None:
+    """Return the worker with this id or task, else the agent with a heartbeat or a cursor."""
+    if is_worker(reader, name):
+        return name
+    holder = reader.row("workers.by_task", task=name)
+    if holder is not None:
+        return str(holder["worker_id"])
+    is_known = reader.row("liveness.of_agent", agent=name) is not None
+    return name if is_known or cursor_of(reader, name) > 0 else None
+
+
+def is_worker(reader: Reader, name: str) -> bool:
+    """Return whether a worker has this id."""
+    return reader.row("workers.by_id", worker=name) is not None
+
+
+def is_task(reader: Reader, name: str) -> bool:
+    """Return whether a task has this id."""
+    return reader.row("tasks.by_id", task=name) is not None
+
+
+def _message(row: Row | None) -> StoredMessage | None:
+    return None if row is None else StoredMessage(**row)
+
+
+def _number(row: Row | None, column: str) -> int:
+    return 0 if row is None else int(row[column])

@@ -1,0 +1,52 @@
+"""Transitions as stored, and the columns of a task that change with its transitions."""
+
+from typing import NamedTuple
+
+from gitworker.states.task_view import LifecyclePosition
+from gitworker.store.api import Reader, Writer
+
+
+class NewTransition(NamedTuple):
+    """A transition to insert; `metadata` and `lines` are JSON texts."""
+
+    machine: str
+    entity: str
+    version: int
+    from_state: str
+    event: str
+    to_state: str
+    ts_ms: int
+    actor: str
+    metadata: str
+    lines: str
+
+
+def insert_transition(writer: Writer, transition: NewTransition) -> None:
+    """Insert a transition; triggers check it and change the state of the entity."""
+    writer.run("transitions.insert", **transition._asdict())
+
+
+def last_transition_ms(reader: Reader) -> int:
+    """Return the time of the newest transition; 0 if there is none."""
+    row = reader.row("transitions.last_ts")
+    return int(row["ts_ms"]) if row else 0
+
+
+def set_view(writer: Writer, task: str, view: LifecyclePosition) -> None:
+    """Record the lifecycle view of a task."""
+    writer.run("tasks.set_view", task=task, incarnation=view.incarnation, view=view.state.value)
+
+
+def set_started(writer: Writer, task: str, *, now: int) -> None:
+    """Record when a task was started."""
+    writer.run("tasks.set_started", task=task, now=now)
+
+
+def set_completed(writer: Writer, task: str, *, now: int) -> None:
+    """Record when a task was completed."""
+    writer.run("tasks.set_completed", task=task, now=now)
+
+
+def set_recoveries(writer: Writer, task: str, *, number: int) -> None:
+    """Record the number of recoveries."""
+    writer.run("tasks.set_recoveries", task=task, count=number)
