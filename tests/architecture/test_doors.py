@@ -28,6 +28,10 @@ SQL = re.compile(
     r"(TABLE|INDEX|TRIGGER|VIEW)\b|PRAGMA\s+\w|BEGIN\s+IMMEDIATE\b)",
     re.DOTALL,
 )
+# Rooms whose every access to the store is typed; the other rooms follow.
+TYPED = ("gitworker/bus/", "gitworker/radar/", "gitworker/verify/", "gitworker/observe/logs/")
+QUERY_CALLS = ("row", "rows", "run", "write_one")
+QUERY_NAME = re.compile(r"[a-z]+\.[a-z_0-9]+")
 # Hot verbs answer before click loads, so they have their own writer.
 PRINTERS = ("gitworker/cli/output*.py", "gitworker/cli/hot*.py", "gitworker/__main__.py")
 REF_NAMES = "gitworker/model/ref_names.py"
@@ -86,6 +90,19 @@ def find_sql(module: Module) -> Iterator[str]:
             found = SQL.search(node.value)
             if found and id(node) not in documentation:
                 yield f"{module.at(node)}: {found.group(0)!r}"
+
+
+def find_queries(module: Module) -> Iterator[str]:
+    """Complain about names of queries and columns outside the store."""
+    if module.path.startswith("gitworker/store/"):
+        return
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            texts = [arg.value for arg in node.args[:1] if isinstance(arg, ast.Constant)]
+            if node.func.attr in QUERY_CALLS and QUERY_NAME.fullmatch(str(*texts)):
+                yield f"{module.at(node)}: {texts[0]!r}"
+        elif isinstance(node, ast.Subscript) and ast.unparse(node).startswith("row['"):
+            yield f"{module.at(node)}: {ast.unparse(node)}"
 
 
 def find_printing(module: Module) -> Iterator[str]:
@@ -186,6 +203,12 @@ def test_sql() -> None:
     require_clean(find_sql, modules("gitworker"), fix)
 
 
+def test_queries() -> None:
+    """Names of queries and columns are only in the store."""
+    fix = "call a typed function of gitworker/store/, or add one to the module of its noun"
+    require_clean(find_queries, [m for m in modules("gitworker") if m.path.startswith(TYPED)], fix)
+
+
 def test_printing() -> None:
     """Only the output modules write to the standard streams."""
     fix = f"return the data and let the command hand it to the output module ({PRINTERS[0]})"
@@ -235,6 +258,7 @@ def test_door_rules_find_faults() -> None:
     bad = {
         find_processes: "import subprocess\nimport os\nos.system('x')\nfrom os import fork\n",
         find_sql: "Q = 'SELECT a FROM b '\nR = f'DELETE FROM {x}'\nS = 'PRAGMA wal'\n",
+        find_queries: "a.rows('tips.all')\nb.write_one('tips.set', c=1)\nrow['ref']\n",
         find_printing: "import sys, os\nprint(1)\nsys.stdout.write('')\nos.write(1, b'')\n",
         find_clocks: "import time\nfrom datetime import datetime\ndatetime.now()\n",
         find_waiting: "open(p)\nopen(p, 'w')\nos.open(p, os.O_RDONLY)\nopen(p, opener=regular)\n",
