@@ -40,7 +40,7 @@ from gitworker.store.workers import Worker, load_worker
 from gitworker.verify.target_settings import changes_settings, settings_at
 from gitworker.verify.trust import untrusted_commands
 from gitworker.verify.verify import RunProgress, Verdict, Verifier, require_trusted
-from gitworker.worktrees.pool.lend_to_verify import lender
+from gitworker.worktrees.pool.pool import lender
 
 MOVES = 10  # how often the target may move while a window is verified before we give up
 OUTCOMES = ("landed", "failed")  # outcomes that determine the size of the next window

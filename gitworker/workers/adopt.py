@@ -1,8 +1,8 @@
-"""adopt: work that exists, a branch or a worktree made by hand, becomes a worker's.
+"""adopt: assign an existing branch or worktree to a worker.
 
-The worktree stays where it is, with all that is in it. The branch gets the name that workers'
-branches have, by git's own rename, and only where that was said. Journaled as a spawn is; killed
-anywhere it is rolled back by the next command.
+The worktree stays in its place with all its content. The branch is renamed to the name of a
+worker's branch by git itself, and only if the caller allows it. The operation is in the journal
+first, so the next command can roll back a killed adoption.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,9 @@ from gitworker.branches.replay_branch import drop_anchors
 from gitworker.bus.drain import record_tip
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Conflict, Refused
+from gitworker.journal.prepare_worker import remove_landed_worktree, roll_back_spawns
 from gitworker.journal.rollback_adopt import give_up_adopt, log_of_rename
+from gitworker.lifecycle.assign import Assignment, record_assignment, require_assignable
 from gitworker.lifecycle.state_files import publish_views
 from gitworker.model.ids import Branch, Oid, Ref, TaskId, WorkerId
 from gitworker.model.ref_names import anchor_of, branch_of, ref_of, short_name
@@ -27,30 +29,26 @@ from gitworker.repo.worktrees.worktree_list import check_out, find_admin_dir
 from gitworker.session import Session
 from gitworker.store.operations import begin_operation, close_operation, load_operation
 from gitworker.store.payloads.payload import AdoptData
-from gitworker.verify.trust import require_trusted
+from gitworker.store.workers import Worker
 from gitworker.workers.adoptable import AdoptableBranch, find_adoptable, require_adoptable
-from gitworker.workers.spawn import (
-    SpawnedWorker,
-    SpawnPlan,
-    SpawnRequest,
-    end_interrupted,
-    record_assignment,
-    remove_landed_worktree,
-    require_assignable,
-)
+from gitworker.workers.spawn import SpawnedWorker
 from gitworker.worktrees.disk_space import require_space
 from gitworker.worktrees.make_way import make_room
-from gitworker.worktrees.populate.populate import begin_setup, populate_worktree
-from gitworker.worktrees.populate.setup_commands import run_setup
+from gitworker.worktrees.populate.populate import (
+    begin_setup,
+    populate_worktree,
+    require_trusted_setup,
+    run_setup,
+)
 from gitworker.worktrees.worktree_root import ready_root
 
 
 @dataclass(frozen=True, slots=True)
 class AdoptRequest:
-    """What is asked for: `name` is a branch or the path of a worktree.
+    """A worker, its task and `name`: a branch or the path of a worktree.
 
-    `rename` allows the branch to get the name `<worker>/<task>`; `narrate` is told what the setup
-    commands of a new worktree write.
+    `rename` allows the branch to get the name `<worker>/<task>`; `narrate` receives the output of
+    the setup commands of a new worktree.
     """
 
     name: str
@@ -63,49 +61,48 @@ class AdoptRequest:
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
-    """A worker that has its work: `renamed_from` is the branch's old name where it got another."""
+    """A worker with its work; `renamed_from` is the old name of the branch if it was renamed."""
 
     spawned: SpawnedWorker
     renamed_from: Branch | None
 
 
 def adopt(session: Session, wanted: AdoptRequest) -> Adopted:
-    """Make an existing branch, with its worktree where it has one, a worker's: ASSIGNED.
+    """Assign an existing branch, and its worktree if it has one, to a worker.
 
-    Uncommitted work, ignored files, reflog and settings stay as they are; a branch that is checked
-    out nowhere gets a worktree. Raises Refused, NotFound or Conflict before anything is touched;
-    what fails later is rolled back. Where the setup commands of a new worktree fail the worker is
-    FAILED, its worktree stays, Refused is raised.
+    Uncommitted work, ignored files, reflog and settings stay as they are; a branch without a
+    worktree gets one. Raises Refused, NotFound or Conflict before any change; a later failure is
+    rolled back. If the setup commands of a new worktree fail, the worker is FAILED, its worktree
+    stays, and Refused is raised.
     """
-    request = SpawnRequest(wanted.worker, wanted.task, title=wanted.title)
-    remove_landed_worktree(session, request)
+    remove_landed_worktree(session, wanted.worker)
     with hold(session.worktree_lock, name="worktree"):
-        end_interrupted(session, request)
+        roll_back_spawns(session, worker=wanted.worker, task=wanted.task)
         with session.store.read() as reader:
-            require_assignable(reader, request)
+            require_assignable(reader, wanted.worker, wanted.task)
         found = find_adoptable(session, wanted.name)
         require_adoptable(session, found)
         target = find_tip(session.git, session.repository.common_dir, session.target)
         if target is not None:
             require_landable(session, wanted.worker, [found.tip], base=target)
-        if found.worktree is None and session.settings.worktree_setup:
-            require_trusted(session, "setup")
+        if found.worktree is None:
+            require_trusted_setup(session)
         ref = _check_name(session, wanted, found)
-        number, place = _journal(session, wanted, found, ref)
+        number, data = _begin(session, wanted, found, ref)
         try:
-            adopted, setup = _carry_out(session, request, found, place)
+            worker, setup = _carry_out(session, wanted, number, data)
         except BaseException:
             give_up_adopt(session, number)
             raise
     crash_point("adopt.recorded")
     publish_views(session, wanted.worker)
-    if setup is not None:
-        run_setup(session, setup, adopted.worker, narrate=wanted.narrate)
+    run_setup(session, setup, worker, narrate=wanted.narrate)
+    adopted = SpawnedWorker(worker, data.path, data.branch, data.base)
     return Adopted(adopted, None if ref == found.ref else found.branch)
 
 
 def _check_name(session: Session, wanted: AdoptRequest, found: AdoptableBranch) -> Ref:
-    """Return the ref that the branch is to have; refuse where it is not free, or not allowed."""
+    """Return the ref that the branch will have; refuse if it is not free, or not allowed."""
     branch = branch_of(wanted.worker, wanted.task)
     ref = ref_of(branch)
     if ref == found.ref:
@@ -130,32 +127,30 @@ def _check_name(session: Session, wanted: AdoptRequest, found: AdoptableBranch) 
     return ref
 
 
-def _journal(
+def _begin(
     session: Session, wanted: AdoptRequest, found: AdoptableBranch, ref: Ref
-) -> tuple[int, SpawnPlan]:
-    """Write the journal; return the act's number and where the worker's work will be."""
-    made = found.worktree is None
-    if made:
+) -> tuple[int, AdoptData]:
+    """Write the operation to the journal; return its number and data."""
+    if found.worktree is None:
         require_space(session, found.tip)
         ready_root(session)
         path = make_room(session, worker=wanted.worker, task=wanted.task)
     else:
-        assert found.worktree is not None
         path = found.worktree.path
     base = _find_base(session, found.tip)
     branch = short_name(ref)
-    data = AdoptData(ref, branch, found.ref, found.tip, base, path, made)
+    data = AdoptData(ref, branch, found.ref, found.tip, base, path, found.worktree is None)
     with session.store.write() as writer:
         number = begin_operation(
             writer, "adopt", worker=wanted.worker, task=wanted.task, actor=session.actor,
             now=clock.now_ms(), data=data,
         )  # fmt: skip
     crash_point("adopt.journal")
-    return number, SpawnPlan(branch, base, path, number)
+    return number, data
 
 
 def _find_base(session: Session, tip: Oid) -> Oid:
-    """Return where a branch left the target; its tip where it never did."""
+    """Return the merge base of a branch and the target; its tip if there is none."""
     target = find_tip(session.git, session.repository.common_dir, session.target)
     if target is None:
         return tip
@@ -163,42 +158,43 @@ def _find_base(session: Session, tip: Oid) -> Oid:
 
 
 def _carry_out(
-    session: Session, request: SpawnRequest, found: AdoptableBranch, place: SpawnPlan
-) -> tuple[SpawnedWorker, int | None]:
-    """Rename the branch, make the worktree where there is none, set it up, record the seat.
+    session: Session, wanted: AdoptRequest, number: int, data: AdoptData
+) -> tuple[Worker, int | None]:
+    """Rename the branch, make its worktree if necessary, install the hooks, record the worker.
 
-    Returns the setup that is to be run, too: what was adopted in its place has none.
+    Returns also the number of the setup that is to run; an existing worktree gets none.
     """
-    ref = ref_of(place.branch)
-    anchor = anchor_of(request.worker, request.task)  # a killed rename may leave neither name
-    require_refs(session.git, [f"update {anchor} {found.tip}"], reason="gitworker: adopt")
-    if ref != found.ref:
-        log = log_of_rename(session, place.operation)
-        rename_branch(session.git, found.ref, ref, tip=found.tip, log=log)
+    anchor = anchor_of(wanted.worker, wanted.task)  # a killed rename may leave neither name
+    require_refs(session.git, [f"update {anchor} {data.tip}"], reason="gitworker: adopt")
+    if data.ref != data.old_ref:
+        log = log_of_rename(session, number)
+        rename_branch(session.git, data.old_ref, data.ref, tip=data.tip, log=log)
     crash_point("adopt.renamed")
-    if found.worktree is None:
+    if data.made:
         check_out(
-            session.git, path=place.path, branch=place.branch,
+            session.git, path=data.path, branch=data.branch,
             workers_setting=session.settings.checkout_workers or None,
         )  # fmt: skip
     crash_point("adopt.worktree")
-    admin_dir = find_admin_dir(session.repository.common_dir, place.path)
+    admin_dir = find_admin_dir(session.repository.common_dir, data.path)
     if admin_dir is None:
-        raise Conflict(f"the worktree {place.path} is gone", "git worktree list")
-    write_worktree_owner(admin_dir, request.worker, request.task)
-    install(session.git, session.repository, session.git.at(place.path))
+        raise Conflict(f"the worktree {data.path} does not exist", "git worktree list")
+    write_worktree_owner(admin_dir, wanted.worker, wanted.task)
+    install(session.git, session.repository, session.git.at(data.path))
     crash_point("adopt.hooks")
-    if found.worktree is None:
-        populate_worktree(session, place.path, is_warm=False)
-    place = SpawnPlan(place.branch, place.base, place.path, place.operation, admin_dir=admin_dir)
+    if data.made:
+        populate_worktree(session, data.path, is_warm=False)
+    new = Assignment(
+        wanted.worker, wanted.task, wanted.title, data.branch, data.base, data.path, admin_dir
+    )
     with session.store.write() as writer:
-        worker = record_assignment(writer, session, request, place)
-        record_tip(writer, ref, found.tip)  # what was there before is no news
-        operation = load_operation(writer, place.operation)
+        worker = record_assignment(writer, session, new)
+        record_tip(writer, data.ref, data.tip)  # older commits are not published
+        operation = load_operation(writer, number)
         close_operation(
-            writer, operation.id, status="done", step="recorded", data=operation.data,
+            writer, number, status="done", step="recorded", data=operation.data,
             now=clock.now_ms(),
         )  # fmt: skip
-        setup = begin_setup(session, writer, worker) if found.worktree is None else None
+        setup = begin_setup(session, writer, worker) if data.made else None
     drop_anchors(session, [operation])
-    return SpawnedWorker(worker, place.path, place.branch, place.base), setup
+    return worker, setup

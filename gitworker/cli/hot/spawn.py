@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitworker.errors import GitWorkerError, Invalid
 from gitworker.model.ids import parse_task_id, parse_worker_id
 from gitworker.paths import require_repository, state_paths
-from gitworker.repo.pool.prefetched_status import DirtyCheck, prefetch_dirty_check
+from gitworker.repo.pool.prefetched_status import end_dirty_checks, prefetch_dirty_check
 
 
 def run_spawn(words: list[str]) -> int | None:
@@ -16,7 +16,7 @@ def run_spawn(words: list[str]) -> int | None:
         worker, task = parse_worker_id(words[0]), parse_task_id(words[1])
     except Invalid:
         return None
-    check = _start_check()
+    _start_check()
     from gitworker.cli.early import prefetch_opening  # 40 ms in all, while git checks and answers
 
     opening = prefetch_opening(["spawn"])
@@ -27,18 +27,18 @@ def run_spawn(words: list[str]) -> int | None:
     call = CommandLine(opening=opening)
     try:
         session = call.open()
-        spawned = spawn(session, SpawnRequest(worker, task, narrate=output.narrator()), early=check)
+        spawned = spawn(session, SpawnRequest(worker, task, narrate=output.narrator()))
         output.answer_exact(spawned.path)
         refill_pool(session)
     finally:
-        for begun in (call.opening, check):
-            if begun is not None:
-                begun.abandon()
+        if call.opening is not None:
+            call.opening.abandon()
+        end_dirty_checks()
     return 0
 
 
-def _start_check() -> DirtyCheck | None:
+def _start_check() -> None:
     try:
-        return prefetch_dirty_check(state_paths(require_repository()).root)
+        prefetch_dirty_check(state_paths(require_repository()).root)
     except GitWorkerError:  # the command reports it
-        return None
+        return

@@ -1,8 +1,9 @@
-"""The dirty check of a parked worktree, started before a spawn has claimed it.
+"""The dirty check of a parked worktree, which starts before a spawn has claimed it.
 
 git reads the status of every file, which takes as long as the imports of a spawn. So the entry
 point starts to check the worktree that will most likely be taken. It finds it in a list that the
-pool job wrote. A spawn that takes another worktree checks again.
+pool job wrote. A spawn that takes another worktree checks again. The running checks stay in this
+module.
 
 The check uses a private index, in which git remembers directories without untracked files
 (core.untrackedCache in git-config(1)), so it need not read them again. The worktree's own index has
@@ -30,32 +31,68 @@ STATUS = ("status", "--porcelain", "--no-renames", "--ignore-submodules=none",
           "--untracked-files=normal")  # fmt: skip
 
 
-class DirtyCheck:
-    """A process that checks the parked worktree of the entry `path`."""
+class _DirtyCheck:
+    """A process that checks a parked worktree."""
 
-    __slots__ = ("_begun_ms", "_running", "path")
+    __slots__ = ("running", "started_ms")
 
     def __init__(self, path: str) -> None:
-        self.path = path
         # One thread of git only, so that processor time is left for the imports.
-        self._running = Git(f"{path}/tree").start(
+        self.running = Git(f"{path}/tree").start(
             "-c", UNWATCHED, "-c", "core.preloadIndex=false", *STATUS,
             env={"GIT_INDEX_FILE": f"{path}/{INDEX}", "GIT_OPTIONAL_LOCKS": "0"},
         )  # fmt: skip
-        self._begun_ms = clock.monotonic_ms()
+        self.started_ms = clock.monotonic_ms()
 
-    def is_at(self, path: str) -> bool:
-        """Return whether this is a check of that worktree, started just now."""
-        return path == self.path and clock.monotonic_ms() - self._begun_ms <= FRESH_MS
+    def is_fresh(self) -> bool:
+        return clock.monotonic_ms() - self.started_ms <= FRESH_MS
 
-    def found_nothing(self) -> bool:
-        """Wait for the check; return whether nothing but ignored files has changed."""
-        done = self._running.finish()
-        return done.status == 0 and not done.out
 
-    def abandon(self) -> None:
-        """End the process if it still runs."""
-        self._running.abandon()
+_checks: dict[str, _DirtyCheck] = {}  # the running checks of this process, by the entry's path
+
+
+def prefetch_dirty_check(state_root: str) -> None:
+    """Start to check the first listed worktree that can be checked, if there is one."""
+    common_dir = os.path.dirname(state_root)
+    for path in read_list(state_root):
+        if is_parked_for(common_dir, path) and start_dirty_check(path):
+            return
+
+
+def start_dirty_check(path: str) -> bool:
+    """Start to check an entry unless a check has just begun; False without a private index."""
+    check = _checks.get(path)
+    if check is not None and check.is_fresh():
+        return True
+    if not os.path.exists(f"{path}/{INDEX}"):
+        return False
+    _abandon(path)
+    _checks[path] = _DirtyCheck(path)
+    return True
+
+
+def is_found_clean(path: str) -> bool:
+    """Wait for the check of an entry; return whether it found only ignored files.
+
+    False if no check of the entry was started within the last second.
+    """
+    check = _checks.get(path)
+    if check is None or not check.is_fresh() or _checks.pop(path, None) is not check:
+        return False
+    done = check.running.finish()
+    return done.status == 0 and not done.out
+
+
+def end_dirty_checks() -> None:
+    """End all checks that no spawn has used."""
+    for path in list(_checks):
+        _abandon(path)
+
+
+def _abandon(path: str) -> None:
+    check = _checks.pop(path, None)  # only one thread gets it
+    if check is not None:
+        check.running.abandon()
 
 
 def is_parked_for(common_dir: str, path: str) -> bool:
@@ -80,19 +117,6 @@ def _line(path: str) -> str:
             return os.fsdecode(file.read()).removesuffix("\n").replace("\0", "")
     except (OSError, ValueError):  # the list is only a hint and may name garbage
         return ""
-
-
-def start_dirty_check(path: str) -> DirtyCheck | None:
-    """Start to check an entry; return None if its private index does not exist."""
-    return DirtyCheck(path) if os.path.exists(f"{path}/{INDEX}") else None
-
-
-def prefetch_dirty_check(state_root: str) -> DirtyCheck | None:
-    """Start to check the first listed worktree that exists; return None if none does."""
-    common_dir = os.path.dirname(state_root)
-    paths = (path for path in read_list(state_root) if is_parked_for(common_dir, path))
-    checks = (start_dirty_check(path) for path in paths)
-    return next((check for check in checks if check is not None), None)
 
 
 def read_list(state_root: str) -> list[str]:

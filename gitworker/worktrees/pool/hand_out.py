@@ -1,9 +1,9 @@
-"""Hand out parked worktrees to spawn and verify; `keep_ready` makes them in the background.
+"""Hand out parked worktrees to spawn and verify, and start the job that fills the pool again.
 
-If `worktree.pool` is 0, nothing here is run or imported. One job at a time fills the pool, at low
-priority; a spawn never waits for it and never fails because of it. Landed worktrees return with
-their ignored files (`worktree.reuse`), so that the next task finds warm caches. A parked worktree
-that was changed is moved to the trash.
+`pool` is the entrance; this module is imported only if `worktree.pool` is set. The job
+(`keep_ready`) runs at low priority, one at a time. A spawn never waits for it and never fails
+because of it. A landed worktree returns to the pool with its ignored files (`worktree.reuse`), so
+that its caches last from task to task. A parked worktree with changes is moved to the trash.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 from gitworker import proc
 from gitworker.bus.following.bell import notify_followers
 from gitworker.crashpoint import crash_point
 from gitworker.errors import Conflict, GitWorkerError
-from gitworker.model.ids import Branch, Oid
+from gitworker.model.ids import Oid
 from gitworker.model.ref_names import ref_of
 from gitworker.paths import open_regular
 from gitworker.repo.hooks.install import uninstall_one
@@ -40,14 +40,15 @@ from gitworker.repo.pool.parked import (
     switch,
     switch_commit,
 )
-from gitworker.repo.pool.prefetched_status import DirtyCheck, start_dirty_check
+from gitworker.repo.pool.prefetched_status import is_found_clean, start_dirty_check
 from gitworker.session import Session
+from gitworker.store.payloads.spawn_data import SpawnData
 from gitworker.worktrees.worktree_root import shelf_of
 
 if TYPE_CHECKING:
     from gitworker.repo.rescue.trash import TrashEntry
 
-BELL = "pool-bell"  # in the state directory: touched when there is work for the pool's job
+BELL = "pool-bell"  # in the state directory: touched when the pool has something to do
 RETURNING = "returning"  # in a trash entry: its commit; the pool may take it
 FOLDER = ".pool"
 SHARED = ("core.", "extensions.", "filter.", "submodule.", "checkout.")
@@ -55,13 +56,6 @@ NOT_SHARED = frozenset(
     {"core.hookspath", "core.worktree", "core.bare", "extensions.worktreeconfig"}
 )
 RELATIVE_SINCE = (2, 48)  # older ones cannot read a relative path in an admin directory
-
-
-class TakenWorktree(NamedTuple):
-    """A parked worktree that a spawn has taken; `is_warm`: it has an earlier task's caches."""
-
-    admin_dir: str
-    is_warm: bool
 
 
 def pool_root(session: Session) -> str:
@@ -82,114 +76,76 @@ def open_pool(session: Session) -> Pool:
     )
 
 
-class WorktreeRequest(Protocol):
-    """The worktree that a spawn asks for: a branch that begins at `base`, checked out at `path`."""
-
-    @property
-    def branch(self) -> Branch:
-        """Return the branch."""
-        ...
-
-    @property
-    def base(self) -> Oid:
-        """Return the commit that it begins at."""
-        ...
-
-    @property
-    def path(self) -> str:
-        """Return the path of the new worktree."""
-        ...
-
-
-def start_check(session: Session, early: DirtyCheck | None) -> DirtyCheck | None:
-    """Start to check the worktree that a spawn at the target's tip would take.
-
-    `early` is a check that the entry has started; it is returned if it is for that worktree.
-    """
-    pool = open_pool(session)
-    tip = find_tip(session.git, session.repository.common_dir, session.target)
-    for parked in _ready(pool, tip):
-        if early is not None and early.is_at(parked.path):
-            return early
-        return start_dirty_check(parked.path)
-    return None
+def start_check(session: Session) -> None:
+    """Start to check the worktree that a spawn at the target's tip would take."""
+    for parked in _best_first(open_pool(session), _target_tip(session))[:1]:
+        start_dirty_check(parked.path)
 
 
 def claim_name(operation: int) -> str:
-    """Return the name that a parked worktree gets when a spawn claims it."""
+    """Return the name by which a spawn claims a parked worktree."""
     return f"{TAKEN}{operation}"
 
 
-def take(
-    session: Session, place: WorktreeRequest, *, operation: int, check: DirtyCheck | None
-) -> TakenWorktree | None:
-    """Make a parked worktree the new branch's worktree; return None if none is fit.
+def take(session: Session, data: SpawnData, operation: int) -> tuple[str, bool] | None:
+    """Make the branch and turn a parked worktree into its own; None if no worktree is usable.
 
-    `check` is the result of `start_check`. The caller holds the worktree lock and rolls back by
-    `claim_name(operation)`.
+    Returns its admin directory, and whether it is warm. The caller holds the worktree lock and
+    rolls back by `claim_name(operation)`.
     """
     pool = open_pool(session)
-    for parked in _ready(pool, place.base):
-        is_checked = check is not None and check.is_at(parked.path) and _is_checked(check, parked)
+    for parked in _best_first(pool, data.base):
+        is_checked = has_stamps(parked) and is_found_clean(parked.path)
         claimed = claim(pool, parked, claim_name(operation))
         if claimed is None:
             continue
         crash_point("pool.taken")
-        if _is_fit(pool, claimed, place.base, is_checked=is_checked):
-            _make_branch(session, place, parked=parked, claimed=claimed)
-            return TakenWorktree(_hand_over(session, pool, claimed, place), claimed.is_warm)
-        _set_aside(session, claimed, parked)
+        if _is_usable(pool, claimed, data.base, is_checked=is_checked):
+            _make_branch(session, data, parked=parked, claimed=claimed)
+            return _hand_over(session, pool, claimed, data), claimed.is_warm
+        _move_to_trash(session, claimed, parked)
     return None
 
 
-def _set_aside(session: Session, claimed: ParkedWorktree, parked: ParkedWorktree) -> None:
-    """Move a parked worktree that was changed into the trash."""
-    from gitworker.worktrees.trashing import set_aside  # 3 ms, only if one is not fit
-
-    with suppress(OSError):  # it then keeps its claimed name, and the spawn makes a new worktree
-        set_aside(session, claimed.path, os.path.basename(parked.path))
-
-
 def lend(session: Session, place: str, commit: Oid) -> bool:
-    """Make a parked worktree verify's detached worktree at `place`; return whether one was fit.
+    """Turn a parked worktree into a detached one at `place`, for verify; False if none is usable.
 
-    Our hooks are removed from it. Cold worktrees are taken first; a warm one has ignored files.
+    Our hooks are removed from it. It may have ignored files if all parked worktrees have some.
     """
     pool = open_pool(session)
     with hold(session.worktree_lock, name="worktree"):
-        for parked in sorted(_ready(pool, commit), key=lambda one: one.is_warm):
+        for parked in sorted(_best_first(pool, commit), key=lambda one: one.is_warm):
             claimed = claim(pool, parked, LENT + os.path.basename(parked.path))
             if claimed is None:
                 continue
             crash_point("pool.lent")
-            if _is_fit(pool, claimed, commit, is_checked=False):
+            if _is_usable(pool, claimed, commit, is_checked=False):
                 uninstall_one(session.git, f"{claimed.path}/admin")
                 register_worktree(pool, claimed, place, is_relative=_is_relative(session))
                 _start_job(session)
                 return True
-            _set_aside(session, claimed, parked)
+            _move_to_trash(session, claimed, parked)
     return False
 
 
 def start_pool_job(session: Session) -> None:
-    """Start a background job if the pool is on and does not hold the wanted worktrees."""
+    """Start the background job if worktrees are missing, too many, or not at the target's tip."""
     wanted = session.settings.worktree_pool
     if not wanted:
         return
-    pool = open_pool(session)
-    tip = find_tip(session.git, session.repository.common_dir, session.target)
-    parked = note_parked(session, pool, tip)
+    tip = _target_tip(session)
+    parked = update_list(session, open_pool(session), tip)
     if len(parked) != wanted or any(one.commit != tip for one in parked):
         _start_job(session)
 
 
-def note_parked(session: Session, pool: Pool, tip: Oid | None) -> list[ParkedWorktree]:
-    """Write the list of worktrees that the next spawn may take, so that it can check one at once.
+def update_list(session: Session, pool: Pool, tip: Oid | None) -> list[ParkedWorktree]:
+    """List the usable worktrees in a file, so that the next spawn checks one of them at once.
 
-    Returns all parked worktrees, including those that it may not take.
+    Returns all ready worktrees, also those with an outdated stamp.
     """
     parked = list_parked(pool)
-    keep_list(session.paths.root, [one.path for one in _sorted_ready(pool, parked, tip)])
+    keep_list(session.paths.root, [one.path for one in _sort(pool, parked, tip)])
     return parked
 
 
@@ -210,20 +166,22 @@ def _start_job(session: Session) -> None:
     proc.spawn_detached(["nice", *command])
 
 
-def _ready(pool: Pool, base: Oid | None) -> list[ParkedWorktree]:
-    """Return the usable worktrees: those at the commit first, warm ones before cold ones."""
-    return _sorted_ready(pool, list_parked(pool), base)
+def _target_tip(session: Session) -> Oid | None:
+    return find_tip(session.git, session.repository.common_dir, session.target)
 
 
-def _sorted_ready(
-    pool: Pool, parked: Sequence[ParkedWorktree], base: Oid | None
-) -> list[ParkedWorktree]:
-    ready = [one for one in parked if one.stamp == pool.stamp]
-    return sorted(ready, key=lambda one: (one.commit != base, not one.is_warm))
+def _best_first(pool: Pool, base: Oid | None) -> list[ParkedWorktree]:
+    """Return the usable worktrees: those at the commit first, of these the warm ones first."""
+    return _sort(pool, list_parked(pool), base)
 
 
-def _is_fit(pool: Pool, claimed: ParkedWorktree, base: Oid, *, is_checked: bool) -> bool:
-    """Switch a claimed worktree to a commit; return whether it then equals a fresh checkout."""
+def _sort(pool: Pool, parked: Sequence[ParkedWorktree], base: Oid | None) -> list[ParkedWorktree]:
+    usable = [one for one in parked if one.stamp == pool.stamp]
+    return sorted(usable, key=lambda one: (one.commit != base, not one.is_warm))
+
+
+def _is_usable(pool: Pool, claimed: ParkedWorktree, base: Oid, *, is_checked: bool) -> bool:
+    """Switch a claimed worktree to a commit; return whether it equals a new checkout of it."""
     try:
         if not is_checked and not is_clean(pool, claimed.path, claimed.commit):
             return False
@@ -235,47 +193,47 @@ def _is_fit(pool: Pool, claimed: ParkedWorktree, base: Oid, *, is_checked: bool)
         return False
 
 
-def _is_checked(check: DirtyCheck, parked: ParkedWorktree) -> bool:
-    """Return whether a check found the worktree unchanged; the check ends."""
-    return has_stamps(parked) and check.found_nothing()
+def _move_to_trash(session: Session, claimed: ParkedWorktree, parked: ParkedWorktree) -> None:
+    from gitworker.worktrees.trashing import set_aside  # 3 ms, only for an unusable worktree
+
+    with suppress(OSError):  # then it keeps its unique name, and git adds a worktree instead
+        set_aside(session, claimed.path, os.path.basename(parked.path))
 
 
 def _make_branch(
-    session: Session, place: WorktreeRequest, *, parked: ParkedWorktree, claimed: ParkedWorktree
+    session: Session, data: SpawnData, *, parked: ParkedWorktree, claimed: ParkedWorktree
 ) -> None:
-    """Make the branch; if git refuses it, park the worktree again."""
-    ref = ref_of(place.branch)
+    """Create the branch; if git refuses, park the worktree again and raise the error."""
+    ref = ref_of(data.branch)
     try:
-        create_ref(session.git, ref, place.base, reason=f"branch: Created from {place.base}")
+        create_ref(session.git, ref, data.base, reason=f"branch: Created from {data.base}")
     except Conflict as error:
-        if claimed.commit == place.base:
+        if claimed.commit == data.base:
             with suppress(OSError):
                 os.rename(claimed.path, parked.path)
         if isinstance(error.__cause__, GitFailed):
             from gitworker.repo.worktrees.worktree_list import explained
 
-            raise explained(error.__cause__, place.branch) from error
+            raise explained(error.__cause__, data.branch) from error
         raise
 
 
-def _hand_over(
-    session: Session, pool: Pool, claimed: ParkedWorktree, place: WorktreeRequest
-) -> str:
-    switch(pool, claimed, ref_of(place.branch))
+def _hand_over(session: Session, pool: Pool, claimed: ParkedWorktree, data: SpawnData) -> str:
+    switch(pool, claimed, ref_of(data.branch))
     crash_point("pool.switched")
-    admin_dir = register_worktree(pool, claimed, place.path, is_relative=_is_relative(session))
-    _run_user_hook(session, session.git.at(place.path), place.base)
+    admin_dir = register_worktree(pool, claimed, data.path, is_relative=_is_relative(session))
+    _run_user_hook(session, session.git.at(data.path), data.base)
     return admin_dir
 
 
 def _is_relative(session: Session) -> bool:
-    """Return whether git is configured to write relative paths into worktrees, and can."""
+    """Return whether git would write relative paths into a worktree."""
     wanted = session.git_config.get("worktree.userelativepaths") == "true"
     return wanted and session.git.version() >= RELATIVE_SINCE
 
 
 def _run_user_hook(session: Session, here: Git, base: Oid) -> None:
-    """Run the user's post-checkout hook as `git worktree add` does; its failure is ignored."""
+    """Run the user's post-checkout hook as `git worktree add` does; its failure undoes nothing."""
     path = session.git_config.get("core.hookspath") or f"{session.repository.common_dir}/hooks"
     hook = os.path.join(here.directory, os.path.expanduser(path), "post-checkout")
     by_config = any(key.startswith("hook.") for key in session.git_config)

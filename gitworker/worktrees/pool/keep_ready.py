@@ -43,7 +43,7 @@ from gitworker.repo.rescue.trash import (
 )
 from gitworker.session import Session
 from gitworker.worktrees.disk_space import require_space
-from gitworker.worktrees.pool.hand_out import BELL, RETURNING, note_parked, open_pool
+from gitworker.worktrees.pool.hand_out import BELL, RETURNING, open_pool, update_list
 from gitworker.worktrees.trashing import delete_landed, guard, set_aside, trash_root
 from gitworker.worktrees.worktree_root import ready_root
 
@@ -126,7 +126,7 @@ def _keep(session: Session) -> None:
     for _ in range(wanted - len(ready)):
         require_space(session, tip)
         make(pool, tip)
-    note_parked(session, pool, tip)
+    update_list(session, pool, tip)
 
 
 def _take_returned(session: Session, pool: Pool, tip: Oid) -> None:

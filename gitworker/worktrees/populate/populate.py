@@ -1,9 +1,10 @@
-"""Populate a new worktree with submodules, links and copies, and record its setup.
+"""Populate a new worktree with submodules, links and copies, and run its setup commands.
 
 The modules for these are imported only if the settings require them.
 """
 
 import os
+from collections.abc import Callable
 
 from gitworker import clock, proc
 from gitworker.liveness.origin import this_origin
@@ -13,6 +14,14 @@ from gitworker.store.operations import begin_operation
 from gitworker.store.payloads.spawn_data import SetupData
 from gitworker.store.workers import Worker
 from gitworker.worktrees.populate.place import INCLUDE_FILE
+
+
+def require_trusted_setup(session: Session) -> None:
+    """Raise Refused if there are setup commands that are not trusted."""
+    if session.settings.worktree_setup:
+        from gitworker.verify.trust import require_trusted  # 5 ms, only if there is a setup
+
+        require_trusted(session, "setup")
 
 
 def populate_worktree(session: Session, worktree: str, *, is_warm: bool) -> None:
@@ -72,3 +81,21 @@ def begin_setup(session: Session, writer: Writer, worker: Worker) -> int | None:
         actor=session.actor, now=clock.now_ms(),
         data=SetupData(pid, proc.find_start(pid), host, boot, pid_ns),
     )  # fmt: skip
+
+
+def run_setup(
+    session: Session,
+    operation: int | None,
+    worker: Worker,
+    *,
+    narrate: Callable[[str], None] | None,
+) -> None:
+    """Run the setup commands that `begin_setup` recorded; nothing if it recorded none.
+
+    `narrate` receives their output line by line. Raises Refused if one fails: the worker is then
+    FAILED, and its worktree stays.
+    """
+    if operation is not None:
+        from gitworker.worktrees.populate.setup_commands import run_setup_commands  # 5 ms
+
+        run_setup_commands(session, operation, worker, narrate=narrate)

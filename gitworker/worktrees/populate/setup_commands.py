@@ -51,7 +51,7 @@ class _SetupTree:
         """Do nothing."""
 
 
-def run_setup(
+def run_setup_commands(
     session: Session, operation: int, worker: Worker, *, narrate: Callable[[str], None] | None
 ) -> None:
     """Run the setup commands in a worker's new worktree; each has worktree.setup_timeout_s.

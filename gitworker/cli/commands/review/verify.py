@@ -16,7 +16,7 @@ from gitworker.service.results import verdict_json
 from gitworker.session import Session
 from gitworker.verify.verify import Verdict
 from gitworker.verify.verify_once import verify_once
-from gitworker.worktrees.pool.lend_to_verify import lender
+from gitworker.worktrees.pool.pool import lender
 
 LINES_SHOWN = 10
 

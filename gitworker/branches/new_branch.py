@@ -1,0 +1,75 @@
+"""The branch of a new task: its name must be free, and it begins at a chosen base."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from gitworker.errors import Refused
+from gitworker.model.ids import Branch, Oid, TaskId, WorkerId
+from gitworker.model.ref_names import branch_of, ref_of
+from gitworker.repo.plumbing.refs import read_branches
+from gitworker.session import Session, missing_target
+
+if TYPE_CHECKING:
+    from gitworker.branches.start_point import Parent
+
+
+def choose_base(
+    session: Session,
+    worker: WorkerId,
+    task: TaskId,
+    *,
+    start: str | None,
+    narrate: Callable[[str], None] | None,
+) -> tuple[Oid, Parent | None]:
+    """Return the commit at which the task's branch begins, and the parent if it is stacked on one.
+
+    The base is the target's tip; with `start` it is that revision, remote branch (fetched first;
+    `narrate` receives the progress) or worker. Raises Refused if the branch's name is not free, the
+    target has no commit, or git cannot check out the base; NotFound for an unknown start.
+    """
+    blocker, ref = ref_of(Branch(worker)), ref_of(branch_of(worker, task))
+    refs = read_branches(
+        session.git,
+        session.repository.common_dir,
+        [session.target, blocker, ref],
+        git_config=session.git_config,
+    )
+    if blocker in refs:
+        raise Refused(
+            f"the branch {worker} exists, so git allows no branch {worker}/{task}",
+            f"choose another worker id, or: git branch -m {worker} NEW-NAME",
+            code="name_blocked",
+        )
+    if ref in refs:
+        branch = branch_of(worker, task)
+        raise Refused(
+            f"the branch {branch} exists already",
+            f"choose another task id, or keep its work under another name: git branch -m {branch}"
+            " NEW-NAME",
+            code="branch_exists",
+        )
+    target = refs.get(session.target)
+    if start is None:
+        if target is None:
+            raise missing_target(session)
+        return target, None
+    from gitworker.branches.start_point import find_parent  # 2 ms, only with --from
+
+    parent = find_parent(session, start, worker=worker, task=task)
+    tip = parent.tip if parent else _resolve(session, start, narrate)
+    if target is not None:
+        from gitworker.branches.landable import require_startable  # 3 ms, only with --from
+
+        require_startable(session, start, tip, target=target)
+    return tip, parent
+
+
+def _resolve(session: Session, start: str, narrate: Callable[[str], None] | None) -> Oid:
+    remote, slash, branch = start.partition("/")
+    if slash and f"remote.{remote}.url" in session.git_config:
+        from gitworker.repo.remote.fetch import fetch_branch  # GitPython: 100 ms, only to fetch
+
+        return fetch_branch(session.git, remote=remote, branch=branch, narrate=narrate)
+    return session.git.require_oid(start, "the start")

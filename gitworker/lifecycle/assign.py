@@ -1,0 +1,137 @@
+"""Give a task to a worker: check that both are free, and record the assignment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from gitworker import clock
+from gitworker.bus.drain import record_tip
+from gitworker.bus.publish import Outgoing, publish
+from gitworker.claims.leases import require_task_free, take_claim
+from gitworker.errors import Conflict, NotFound
+from gitworker.lifecycle.moves import advance
+from gitworker.lifecycle.rules import busy_refusal, is_landed, task_refusal, waits_for_dependencies
+from gitworker.model.ids import Branch, Oid, TaskId, WorkerId
+from gitworker.model.ref_names import ref_of
+from gitworker.model.worker import WorkerEvent
+from gitworker.session import Session
+from gitworker.store.api import Reader, Writer
+from gitworker.store.rules_leases import LeaseLength
+from gitworker.store.tasks import (
+    add_task,
+    assign_task,
+    find_task,
+    open_dependencies,
+    require_stored_task,
+    set_task_title,
+)
+from gitworker.store.workers import Worker, add_worker, find_worker, load_worker, set_assignment
+
+if TYPE_CHECKING:
+    from gitworker.branches.start_point import Parent
+
+
+class Assignment(NamedTuple):
+    """A worker, its task, and the branch and worktree for it; `parent` if it is stacked on one."""
+
+    worker: WorkerId
+    task: TaskId
+    title: str
+    branch: Branch
+    base: Oid
+    worktree: str
+    admin_dir: str
+    parent: Parent | None = None
+
+
+def require_assignable(
+    reader: Reader, worker: WorkerId, task: TaskId, *, must_exist: bool = False
+) -> None:
+    """Raise NotFound, Refused or Conflict if the worker or the task is not free.
+
+    `must_exist`: the worker must exist already.
+    """
+    found = find_worker(reader, worker)
+    if found is None and must_exist:
+        raise NotFound(f"there is no worker {worker}", f"git worker spawn {worker} {task}")
+    refusal = None
+    if found is not None:
+        refusal = busy_refusal(found.worker_id, found.state, found.task_id)
+    stored = find_task(reader, task)
+    if refusal is None and stored is not None:
+        refusal = task_refusal(
+            stored.id,
+            stored.status,
+            waits_for=open_dependencies(reader, stored.id),
+            holder=stored.assigned_agent_id,
+            retries_left=stored.retries_left,
+        )
+    if refusal is not None:
+        raise refusal
+    require_task_free(reader, task, worker)
+
+
+def record_assignment(writer: Writer, session: Session, new: Assignment) -> Worker:
+    """Record the worker as ASSIGNED, with its claim on the task, and publish `task_assign`."""
+    now = clock.now_ms()
+    actor = session.actor
+    known = find_worker(writer, new.worker)
+    worker = known or add_worker(writer, new.worker, now)
+    if is_landed(worker.state):
+        worker = advance(writer, worker, WorkerEvent.RECYCLE, actor=actor)
+    _record_task(writer, session, new, now)
+    set_assignment(
+        writer, new.worker, task=new.task, branch=new.branch, base_oid=new.base,
+        worktree=new.worktree, admin_dir=new.admin_dir, now=now,
+    )  # fmt: skip
+    assign_task(writer, new.task, agent=new.worker, branch=new.branch)
+    length = LeaseLength(session.settings.claims_lease_s * 1000)
+    take_claim(writer, new.task, new.worker, length=length)
+    stored = load_worker(writer, new.worker)
+    origin = {"branch": new.branch, "base": new.base}
+    worker = advance(writer, stored, WorkerEvent.ASSIGN, actor=actor, metadata=origin)
+    publish(
+        writer,
+        Outgoing(
+            "task_assign",
+            sender=actor,
+            to=new.worker,
+            correlation_id=new.task,
+            payload={**origin, "worktree": new.worktree},
+        ),
+        now=now,
+    )
+    record_tip(writer, ref_of(new.branch), new.base)
+    if known is not None or new.parent is not None:
+        _record_parent(writer, new, now)
+    return worker
+
+
+def _record_task(writer: Writer, session: Session, new: Assignment, now: int) -> None:
+    """Add the task, or change its title; raise Conflict if it got an open dependency."""
+    if find_task(writer, new.task) is None:
+        add_task(
+            writer,
+            new.task,
+            title=new.title,
+            requires_approval=int(session.settings.review_required),
+            max_retries=session.settings.task_max_retries,
+            now=now,
+        )
+    elif new.title:
+        set_task_title(writer, new.task, new.title)
+    task = require_stored_task(writer, new.task)
+    if waits_for_dependencies(task.status) and open_dependencies(writer, new.task):
+        raise Conflict(f"task {new.task} got a dependency meanwhile", "git worker list")
+
+
+def _record_parent(writer: Writer, new: Assignment, now: int) -> None:
+    """Record the parent, or delete the record of an earlier parent of this task."""
+    from gitworker.store.stacks import forget_stack, record_stack  # 1 ms
+
+    if new.parent is None:
+        forget_stack(writer, new.worker, new.task)
+        return
+    from gitworker.branches.start_point import stack_of  # 2 ms, only with --from
+
+    record_stack(writer, stack_of(new.parent, worker=new.worker, task=new.task), now)
